@@ -1,0 +1,21 @@
+# How every target of the project is compiled. Options are set by the presets.
+option(NERVE_FUZZ "build the libFuzzer targets (needs clang)" OFF)
+option(NERVE_BENCH "build the benchmarks" OFF)
+set(NERVE_SANITIZE "" CACHE STRING "value for -fsanitize=, for example address,undefined")
+
+find_package(Threads REQUIRED)
+
+add_library(nerve_compile INTERFACE)
+target_include_directories(nerve_compile INTERFACE ${PROJECT_SOURCE_DIR}/src)
+target_compile_options(nerve_compile INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
+  # Results must not depend on the machine: no fused multiply-add behind our back.
+  -ffp-contract=off
+  # A verbs library is a guest in a foreign process: it must unwind and profile well.
+  -fno-omit-frame-pointer)
+
+if(NERVE_SANITIZE)
+  target_compile_options(nerve_compile INTERFACE
+    -fsanitize=${NERVE_SANITIZE} -fno-sanitize-recover=all)
+  target_link_options(nerve_compile INTERFACE -fsanitize=${NERVE_SANITIZE})
+endif()

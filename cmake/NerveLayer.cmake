@@ -1,0 +1,13 @@
+# nerve_layer(NAME [USES layer...]): the static library nerve_NAME from src/NAME/**.cc.
+function(nerve_layer name)
+  cmake_parse_arguments(layer "" "" "USES" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cc)
+  list(TRANSFORM layer_USES PREPEND nerve_)
+  if(sources)
+    add_library(nerve_${name} STATIC ${sources})
+    target_link_libraries(nerve_${name} PUBLIC nerve_compile ${layer_USES})
+  else()
+    add_library(nerve_${name} INTERFACE)
+    target_link_libraries(nerve_${name} INTERFACE nerve_compile ${layer_USES})
+  endif()
+endfunction()

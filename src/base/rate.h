@@ -1,0 +1,38 @@
+// Rate: bits per second, and how long a number of octets takes at it.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+
+#include "base/check.h"
+#include "base/time.h"
+
+namespace nerve {
+
+class Rate {
+ public:
+  constexpr Rate() = default;
+  static constexpr Rate bits_per_second(std::uint64_t bps) { return Rate{bps}; }
+  static constexpr Rate megabits(std::uint64_t n) { return Rate{n * 1'000'000}; }
+  static constexpr Rate gigabits(std::uint64_t n) { return Rate{n * 1'000'000'000}; }
+
+  [[nodiscard]] constexpr std::uint64_t bits_per_second() const { return bps_; }
+
+  // Rounded up, so that a paced sender never runs ahead of its rate.
+  [[nodiscard]] constexpr Duration time_to_send(std::uint64_t octets) const {
+    CHECK(bps_ > 0);
+    __extension__ using Wide = unsigned __int128;
+    const auto bits = static_cast<Wide>(octets) * 8U * 1'000'000'000'000U;
+    return Duration{static_cast<std::int64_t>((bits + bps_ - 1) / bps_)};
+  }
+
+  friend constexpr auto operator<=>(Rate, Rate) = default;
+
+ private:
+  constexpr explicit Rate(std::uint64_t bps) : bps_{bps} {}
+  std::uint64_t bps_{};
+};
+
+static_assert(Rate::gigabits(800).time_to_send(1) == Duration{10});
+
+}  // namespace nerve

@@ -1,0 +1,135 @@
+// Deadlines of many owners, earliest first; equal deadlines in the order they were set.
+//
+// Each owner embeds a Timer. Moving a deadline later costs one store: the heap keeps the old key
+// and puts the timer back when it surfaces. This is the common case of a retransmission timer,
+// which every acknowledgement pushes forward and which almost never fires.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/check.h"
+#include "base/time.h"
+
+namespace nerve {
+
+struct Timer {
+  Time deadline{};         // what the owner asked for
+  bool armed{};            // false: the owner no longer cares
+  std::uint32_t place{};   // index in the heap plus one; zero when not in it
+};
+
+template <class Owner, Timer Owner::*Member>
+class TimerHeap {
+ public:
+  void arm(Owner& owner, Time deadline) {
+    Timer& timer = owner.*Member;
+    timer.deadline = deadline;
+    timer.armed = true;
+    if (timer.place == 0) {
+      heap_.push_back({deadline, next_ticket_++, &owner});
+      timer.place = static_cast<std::uint32_t>(heap_.size());
+      sift_up(heap_.size() - 1);
+    } else if (deadline < heap_[timer.place - 1].key) {
+      heap_[timer.place - 1].key = deadline;
+      sift_up(timer.place - 1);
+    }
+  }
+  void disarm(Owner& owner) { (owner.*Member).armed = false; }
+
+  // Before an owner dies.
+  void remove(Owner& owner) {
+    Timer& timer = owner.*Member;
+    if (timer.place != 0) erase_at(timer.place - 1);
+    timer.armed = false;
+  }
+
+  [[nodiscard]] std::optional<Time> next_deadline() {
+    settle();
+    if (heap_.empty()) return std::nullopt;
+    return heap_.front().key;
+  }
+
+  // The first owner whose deadline is at or before `now`, disarmed; null when there is none.
+  [[nodiscard]] Owner* pop_expired(Time now) {
+    settle();
+    if (heap_.empty() || heap_.front().key > now) return nullptr;
+    Owner* owner = heap_.front().owner;
+    erase_at(0);
+    (owner->*Member).armed = false;
+    return owner;
+  }
+
+ private:
+  struct Entry {
+    Time key;
+    std::uint64_t ticket;
+    Owner* owner;
+    friend bool operator<(const Entry& a, const Entry& b) {
+      return a.key != b.key ? a.key < b.key : a.ticket < b.ticket;
+    }
+  };
+
+  // Makes the front tell the truth: drops what nobody waits for, puts back what moved later.
+  void settle() {
+    while (!heap_.empty()) {
+      Timer& timer = heap_.front().owner->*Member;
+      if (!timer.armed) {
+        erase_at(0);
+      } else if (timer.deadline > heap_.front().key) {
+        heap_.front().key = timer.deadline;
+        heap_.front().ticket = next_ticket_++;
+        sift_down(0);
+      } else {
+        return;
+      }
+    }
+  }
+
+  void put(std::size_t at, const Entry& entry) {
+    heap_[at] = entry;
+    (entry.owner->*Member).place = static_cast<std::uint32_t>(at + 1);
+  }
+  void sift_up(std::size_t at) {
+    const Entry entry = heap_[at];
+    while (at > 0) {
+      const std::size_t parent = (at - 1) / kWays;
+      if (!(entry < heap_[parent])) break;
+      put(at, heap_[parent]);
+      at = parent;
+    }
+    put(at, entry);
+  }
+  void sift_down(std::size_t at) {
+    const Entry entry = heap_[at];
+    while (true) {
+      const std::size_t first = at * kWays + 1;
+      if (first >= heap_.size()) break;
+      std::size_t least = first;
+      for (std::size_t i = first + 1; i < first + kWays && i < heap_.size(); ++i) {
+        if (heap_[i] < heap_[least]) least = i;
+      }
+      if (!(heap_[least] < entry)) break;
+      put(at, heap_[least]);
+      at = least;
+    }
+    put(at, entry);
+  }
+  void erase_at(std::size_t at) {
+    (heap_[at].owner->*Member).place = 0;
+    const Entry last = heap_.back();
+    heap_.pop_back();
+    if (at == heap_.size()) return;
+    put(at, last);
+    sift_up(at);
+    sift_down((last.owner->*Member).place - 1);
+  }
+
+  static constexpr std::size_t kWays = 4;
+  std::vector<Entry> heap_;
+  std::uint64_t next_ticket_{};
+};
+
+}  // namespace nerve

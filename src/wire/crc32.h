@@ -1,0 +1,18 @@
+// CRC-32 (IEEE 802.3, reflected): the sum under RoCE's ICRC.
+//
+// These work on the shift register itself: begin with ~0, feed octets in any number of calls, and
+// invert the result to get the CRC that is written down.
+#pragma once
+
+#include <cstdint>
+
+#include "base/octets.h"
+
+namespace nerve::wire {
+
+[[nodiscard]] std::uint32_t crc32(std::uint32_t state, Octets data);
+
+// Copies `from` to `to` and returns crc32(state, from), touching each octet once.
+[[nodiscard]] std::uint32_t crc32_copy(std::uint32_t state, MutableOctets to, Octets from);
+
+}  // namespace nerve::wire

@@ -1,0 +1,66 @@
+// A frame as the engine sees it: addresses, headers and references to its payload.
+//
+// The engine speaks in frames on both sides. A link turns a frame into octets (packet.h) and back;
+// a simulator passes it on as it is. Payload is referred to, never copied: the references of a
+// transmitted frame hold until the next call into the engine that made it, those of a received
+// frame for the length of the receive() call.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/memory_port.h"
+#include "wire/gid.h"
+#include "wire/headers.h"
+
+namespace nerve::wire {
+
+inline constexpr std::uint16_t kRocePort = 4791;
+
+// The two low bits of the traffic class (RFC 3168).
+enum class Ecn : std::uint8_t { kNotCapable = 0, kCapable1 = 1, kCapable0 = 2, kCongestion = 3 };
+
+// Where a frame comes from and goes to, and how the network may treat it.
+struct Flow {
+  Gid source{};
+  Gid destination{};
+  std::uint16_t source_port{0xc000};  // UDP; the entropy by which switches spread flows
+  std::uint8_t traffic_class{};       // DSCP in the upper six bits, ECN in the lower two
+  std::uint8_t hop_limit{64};
+  std::uint32_t flow_label{};  // IPv6 only, 20 bits
+  friend bool operator==(const Flow&, const Flow&) = default;
+
+  [[nodiscard]] constexpr Ecn ecn() const { return static_cast<Ecn>(traffic_class & 3U); }
+  constexpr void set_ecn(Ecn ecn) {
+    traffic_class =
+        static_cast<std::uint8_t>((traffic_class & 0xfcU) | static_cast<unsigned>(ecn));
+  }
+};
+
+// A run of payload octets. With no port the address is a pointer into this process.
+struct Piece {
+  std::uint64_t address{};
+  std::uint32_t length{};
+  MemoryPort* port{};
+};
+
+// What one switch hop wrote into a packet on its way (in-band telemetry, as HPCC reads it).
+struct HopTelemetry {
+  std::uint64_t transmitted_octets{};
+  std::uint64_t timestamp_ps{};
+  std::uint64_t line_rate_bps{};
+  std::uint32_t queue_octets{};
+};
+
+struct Frame {
+  Flow flow{};
+  Headers headers{};
+  std::span<const Piece> payload{};
+  std::uint32_t payload_length{};
+  // This frame and the one before it in the burst have the same flow and, but for the last of the
+  // run, the same size: a link may hand the run to the kernel as one train of segments.
+  bool continues_train{};
+  std::span<const HopTelemetry> telemetry{};
+};
+
+}  // namespace nerve::wire

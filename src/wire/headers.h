@@ -1,0 +1,87 @@
+// The extended transport headers as values, and Headers: all that one packet says besides its
+// payload. Which members of Headers mean something is told by the opcode table; the others hold
+// their defaults, so that == compares packets.
+#pragma once
+
+#include <cstdint>
+
+#include "base/ids.h"
+#include "base/octets.h"
+#include "base/result.h"
+#include "wire/bth.h"
+#include "wire/opcode.h"
+#include "wire/wire_error.h"
+
+namespace nerve::wire {
+
+// RDMA Extended Transport Header (IBTA 9.3.3): where a READ or WRITE begins and how long it is.
+struct Reth {
+  static constexpr std::size_t kSize = 16;
+  std::uint64_t address{};
+  RKey rkey{};
+  std::uint32_t length{};
+  friend bool operator==(const Reth&, const Reth&) = default;
+};
+
+// Atomic Extended Transport Header (IBTA 9.3.4).
+struct AtomicEth {
+  static constexpr std::size_t kSize = 28;
+  std::uint64_t address{};
+  RKey rkey{};
+  std::uint64_t swap_or_add{};
+  std::uint64_t compare{};
+  friend bool operator==(const AtomicEth&, const AtomicEth&) = default;
+};
+
+// Acknowledge Extended Transport Header (IBTA 9.3.5).
+struct Aeth {
+  static constexpr std::size_t kSize = 4;
+  std::uint8_t syndrome{};
+  std::uint32_t msn{};  // 24 bits
+  friend bool operator==(const Aeth&, const Aeth&) = default;
+};
+
+// Flush Extended Transport Header (IBTA annex A19).
+struct Feth {
+  static constexpr std::size_t kSize = 4;
+  std::uint8_t placement{};    // bit 0: global visibility, bit 1: persistence
+  std::uint8_t selectivity{};  // 0: the range of the RETH, 1: the whole memory region
+  friend bool operator==(const Feth&, const Feth&) = default;
+};
+
+// Datagram Extended Transport Header (IBTA 9.3.2).
+struct Deth {
+  static constexpr std::size_t kSize = 8;
+  std::uint32_t qkey{};
+  Qpn source_qp{};
+  friend bool operator==(const Deth&, const Deth&) = default;
+};
+
+inline constexpr std::size_t kXrcEthSize = 4;        // reserved octet, 24-bit SRQ number
+inline constexpr std::size_t kAtomicAckEthSize = 8;  // the value before the operation
+inline constexpr std::size_t kImmDtSize = 4;
+inline constexpr std::size_t kIethSize = 4;
+inline constexpr std::size_t kCnpPadSize = 16;
+
+struct Headers {
+  Bth bth{};
+  Reth reth{};
+  AtomicEth atomic{};
+  std::uint64_t atomic_ack{};
+  Aeth aeth{};
+  Deth deth{};
+  Feth feth{};
+  std::uint32_t xrc_srq{};    // 24 bits
+  std::uint32_t immediate{};  // as a number; the verbs layer turns it into network order
+  RKey invalidate{};          // IETH
+  friend bool operator==(const Headers&, const Headers&) = default;
+
+  // The BTH and what its opcode says follows it. The octets after the returned count are payload,
+  // pad and whatever else the caller put there.
+  static Result<Headers, WireError> decode(Octets in);
+  // Writes size() octets; the opcode must be in the table.
+  void encode(MutableOctets out) const;
+  [[nodiscard]] std::size_t size() const;
+};
+
+}  // namespace nerve::wire

@@ -1,0 +1,46 @@
+// The AETH syndrome octet (IBTA 9.7.5.2.1): what kind of answer, and five bits that refine it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/time.h"
+
+namespace nerve::wire {
+
+enum class AckKind : std::uint8_t { kAck = 0, kRnrNak = 1, kReserved = 2, kNak = 3 };
+
+enum class NakCode : std::uint8_t {
+  kSequence = 0,
+  kInvalidRequest = 1,
+  kRemoteAccess = 2,
+  kRemoteOperation = 3,
+  kInvalidRdRequest = 4,
+};
+
+// Credit code 31: the responder does not tell how many receive buffers it has.
+inline constexpr std::uint8_t kCreditsUnknown = 31;
+
+constexpr AckKind kind_of(std::uint8_t syndrome) {
+  return static_cast<AckKind>(syndrome >> 5U & 3U);
+}
+constexpr std::uint8_t value_of(std::uint8_t syndrome) { return syndrome & 0x1fU; }
+constexpr std::uint8_t syndrome(AckKind kind, std::uint8_t value) {
+  return static_cast<std::uint8_t>(static_cast<unsigned>(kind) << 5U | (value & 0x1fU));
+}
+constexpr std::uint8_t syndrome(NakCode code) {
+  return syndrome(AckKind::kNak, static_cast<std::uint8_t>(code));
+}
+
+// How many receives a credit code announces; nullopt for kCreditsUnknown (IBTA table 46).
+[[nodiscard]] std::optional<std::uint32_t> credits_of(std::uint8_t code);
+// The largest code that announces no more than `receives`.
+[[nodiscard]] std::uint8_t credit_code(std::uint32_t receives);
+
+// How long an RNR NAK timer code asks the sender to wait (IBTA table 45); code 0 is the longest.
+[[nodiscard]] Duration rnr_delay(std::uint8_t code);
+
+// The local ACK timeout of a QP attribute: 4.096 us * 2^exponent; zero means "never".
+[[nodiscard]] std::optional<Duration> ack_timeout(std::uint8_t exponent);
+
+}  // namespace nerve::wire

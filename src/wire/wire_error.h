@@ -1,0 +1,20 @@
+// Why octets could not be read as a packet. The peer's fault: a value, never a CHECK.
+#pragma once
+
+#include <cstdint>
+
+namespace nerve::wire {
+
+enum class WireError : std::uint8_t {
+  kTruncated,         // fewer octets than the headers or the lengths in them need
+  kTransportVersion,  // a BTH version other than zero
+  kUnknownOpcode,     // not in the opcode table
+  kBadLength,         // a length field that contradicts another
+  kNotRoce,           // a well-formed packet that is not RoCEv2
+  kBadIcrc,           // the invariant CRC does not match
+  kBadField,          // a value the format does not allow
+};
+
+[[nodiscard]] const char* to_string(WireError error);
+
+}  // namespace nerve::wire
