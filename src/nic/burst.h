@@ -1,0 +1,63 @@
+// Frames on their way out: what one call of transmit() fills and a link then sends.
+//
+// A burst is made once and reused; frames and the payload pieces they refer to live in two flat
+// arrays, so that filling it allocates nothing.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/check.h"
+#include "base/fixed_array.h"
+#include "wire/frame.h"
+
+namespace nerve::nic {
+
+class TxBurst {
+ public:
+  explicit TxBurst(std::uint32_t max_frames, std::uint32_t max_pieces_per_frame = 32)
+      : frames_{max_frames},
+        pieces_{max_frames + max_pieces_per_frame},
+        max_pieces_per_frame_{max_pieces_per_frame} {}
+
+  [[nodiscard]] std::span<const wire::Frame> frames() const { return {frames_.data(), count_}; }
+  [[nodiscard]] std::uint32_t size() const { return count_; }
+  [[nodiscard]] bool empty() const { return count_ == 0; }
+  // True when another frame, of any number of pieces, might not fit.
+  [[nodiscard]] bool full() const {
+    return count_ == frames_.size() || piece_count_ + max_pieces_per_frame_ > pieces_.size();
+  }
+  void clear() { count_ = piece_count_ = 0; }
+
+  // For the engine. The returned frame has default headers and no payload.
+  wire::Frame& add() {
+    CHECK(!full());
+    wire::Frame& frame = frames_[count_++];
+    frame = {};
+    return frame;
+  }
+  wire::Frame& operator[](std::uint32_t i) { return frames_[i]; }
+  // Appends to the payload of the frame added last.
+  void add_piece(const wire::Piece& piece) {
+    CHECK(count_ > 0 && piece_count_ < pieces_.size());
+    wire::Frame& frame = frames_[count_ - 1];
+    pieces_[piece_count_++] = piece;
+    const std::size_t pieces = frame.payload.size() + 1;
+    frame.payload = {pieces_.data() + piece_count_ - pieces, pieces};
+    frame.payload_length += piece.length;
+  }
+  // Takes back the frame added last, when its payload turned out to be unreachable.
+  void drop_last() {
+    CHECK(count_ > 0);
+    piece_count_ -= static_cast<std::uint32_t>(frames_[--count_].payload.size());
+  }
+
+ private:
+  FixedArray<wire::Frame> frames_;
+  FixedArray<wire::Piece> pieces_;
+  std::uint32_t max_pieces_per_frame_;
+  std::uint32_t count_{};
+  std::uint32_t piece_count_{};
+};
+
+}  // namespace nerve::nic

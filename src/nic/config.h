@@ -1,0 +1,78 @@
+// What an engine is built with: its limits, its identity and its habits.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/rate.h"
+#include "base/siphash.h"
+#include "base/time.h"
+#include "nic/attributes.h"
+#include "wire/gid.h"
+
+namespace nerve::nic {
+
+struct Limits {
+  std::uint32_t max_qp{1U << 16};
+  std::uint32_t max_cq{1U << 16};
+  std::uint32_t max_srq{1U << 14};
+  std::uint32_t max_pd{1U << 14};
+  std::uint32_t max_mr{1U << 18};
+  std::uint32_t max_mw{1U << 18};
+  std::uint32_t max_ah{1U << 18};
+  std::uint32_t max_xrcd{1U << 10};
+  std::uint32_t max_qp_wr{1U << 15};
+  std::uint32_t max_srq_wr{1U << 16};
+  std::uint32_t max_cqe{1U << 22};
+  std::uint32_t max_sge{32};
+  std::uint32_t max_inline{1024};
+  std::uint32_t max_read_depth{128};  // both directions
+  std::uint32_t max_mcast_groups{1U << 10};
+  std::uint32_t max_mcast_qps{256};  // per group
+  std::uint32_t max_message{1U << 31};
+};
+
+enum class CcAlgorithm : std::uint8_t { kNone, kDcqcn };
+
+// Defaults are those of the DCQCN paper (Zhu et al., SIGCOMM 2015) at the port's line rate.
+struct DcqcnParameters {
+  std::uint32_t g_inverse{256};  // g = 1/256
+  Duration alpha_timer{std::chrono::microseconds{55}};
+  Duration increase_timer{std::chrono::microseconds{1500}};
+  Duration decrease_interval{std::chrono::microseconds{4}};  // at most one cut in it
+  std::uint64_t byte_counter{10'000'000};
+  std::uint32_t fast_recovery_stages{5};
+  Rate additive_increase{Rate::megabits(40)};
+  Rate hyper_increase{Rate::megabits(400)};
+  Rate minimum_rate{Rate::megabits(100)};
+};
+
+struct FlowControlConfig {
+  CcAlgorithm algorithm{CcAlgorithm::kNone};
+  DcqcnParameters dcqcn{};
+  // The receiver's half: at most one CNP per flow in this time; zero turns CNPs off.
+  Duration cnp_interval{std::chrono::microseconds{50}};
+  bool announce_credits{true};  // AETH credits as responder
+  bool heed_credits{true};      // AETH credits as requester
+};
+
+struct NicConfig {
+  Limits limits{};
+  std::uint64_t seed{1};  // of the engine's one generator
+  SipKey key_secret{};    // memory keys are drawn with it; the host takes it from real entropy
+  // QPNs given out are first_qpn .. first_qpn + limits.max_qp - 1; the GSI QP is always 1.
+  Qpn first_qpn{0x11};
+  Rate line_rate{Rate::gigabits(100)};
+  Mtu max_mtu{Mtu::k4096};
+  std::vector<std::uint16_t> pkeys{0xffff};
+  std::uint32_t gid_table_size{16};
+  FlowControlConfig flow_control{};
+  // A QP may have this many packets unacknowledged (SEND and WRITE), whatever congestion control
+  // allows: it bounds what a lossy link must absorb.
+  std::uint32_t max_outstanding_packets{4096};
+  // Frames one QP may emit before the next one gets its turn.
+  std::uint32_t scheduling_quantum{64};
+};
+
+}  // namespace nerve::nic

@@ -1,0 +1,73 @@
+// The CQ Manager: completion queues, their arming and moderation, and overflow.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "base/fixed_array.h"
+#include "base/slot_table.h"
+#include "base/time.h"
+#include "base/timer_heap.h"
+#include "nic/attributes.h"
+#include "nic/config.h"
+#include "nic/cq_manager/event_queue.h"
+#include "nic/error.h"
+#include "nic/work.h"
+
+namespace nerve::nic {
+
+// A ring of completions. Completions are never lost silently: a push that finds the ring full
+// marks the queue overrun, tells so once by event, and the caller's QP becomes fatal.
+struct Cq {
+  enum class Arm : std::uint8_t { kNone, kSolicited, kNext };
+
+  FixedArray<Completion> ring;
+  std::uint32_t head{};   // free-running; next to poll
+  std::uint32_t tail{};   // free-running; next to fill
+  std::uint32_t depth{};  // how many may wait; the ring is the next power of two
+  std::uint32_t users{};  // QPs and SRQs that complete here
+  Arm arm{Arm::kNone};
+  bool overrun{};
+  bool ignore_overrun{};
+  std::uint16_t moderate_count{};  // 0 and 1: every completion
+  Duration moderate_period{};
+  std::uint32_t unannounced{};  // completions that moderation holds back
+  Timer timer;                  // end of the moderation period
+  CqHandle handle{};
+  std::uint64_t cookie{};
+};
+
+class CqManager {
+ public:
+  CqManager(const Limits& limits, EventQueue& events);
+
+  Expected<CqHandle> create(const CqInit& init);
+  Status resize(CqHandle cq,
+                std::uint32_t depth);  // keeps what waits; refused when it would not fit
+  Status moderate(CqHandle cq, std::uint16_t count, Duration period);
+  Status arm(CqHandle cq, bool solicited_only);
+  Status destroy(CqHandle cq);  // kBusy while used
+  Expected<std::size_t> poll(CqHandle cq, std::span<Completion> out);
+
+  [[nodiscard]] Cq* find(CqHandle cq) { return table_.find(cq); }
+
+  // False: the queue is overrun and the completion could not be delivered. An unsuccessful
+  // completion counts as solicited.
+  bool push(Cq& cq, const Completion& completion, bool solicited, Time now);
+
+  // A destroyed QP's completions are taken out (IBTA 11.2.4.? leaves it to us; rdma-core's drivers
+  // do so, and programs rely on it when they recycle wr_ids).
+  void forget(Cq& cq, Qpn qpn, bool receives_only_of_srq);
+
+  [[nodiscard]] std::optional<Time> next_deadline() { return timers_.next_deadline(); }
+  void expire(Time now);
+
+ private:
+  Limits limits_;
+  EventQueue& events_;
+  SlotTable<Cq> table_;
+  TimerHeap<Cq, &Cq::timer> timers_;
+};
+
+}  // namespace nerve::nic

@@ -1,0 +1,17 @@
+// Names of the engine's objects. A handle that outlives its object finds nothing.
+#pragma once
+
+#include "base/slot_table.h"
+
+namespace nerve::nic {
+
+using PdHandle = Handle<struct Pd>;
+using MrHandle = Handle<struct MemoryRegion>;
+using MwHandle = Handle<struct MemoryWindow>;
+using CqHandle = Handle<struct Cq>;
+using SrqHandle = Handle<struct Srq>;
+using QpHandle = Handle<struct Qp>;
+using AhHandle = Handle<struct AddressHandle>;
+using XrcdHandle = Handle<struct XrcDomain>;
+
+}  // namespace nerve::nic

@@ -1,0 +1,99 @@
+// The RNIC: a complete RDMA protocol engine that knows no socket, clock or thread.
+//
+// Control calls make and change objects; work calls post and poll; five calls move time and
+// frames. `now` is always an argument. The engine is not thread-safe: its driver serialises.
+//
+//   receive(burst, now)   frames that arrived
+//   transmit(burst, now)  frames to send, as many as fit; call again while it fills the burst
+//   next_deadline()       when expire() must be called if nothing else happens
+//   expire(now)           timers that are due
+//   next_event()          completion and asynchronous events, oldest first
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "base/time.h"
+#include "nic/attributes.h"
+#include "nic/burst.h"
+#include "nic/config.h"
+#include "nic/counters.h"
+#include "nic/error.h"
+#include "nic/event.h"
+#include "nic/handles.h"
+#include "nic/memory.h"
+#include "nic/work.h"
+#include "wire/frame.h"
+
+namespace nerve::nic {
+
+class Nic {
+ public:
+  explicit Nic(const NicConfig& config);
+  ~Nic();
+  Nic(const Nic&) = delete;
+  Nic& operator=(const Nic&) = delete;
+
+  [[nodiscard]] const NicConfig& config() const;
+  [[nodiscard]] const Counters& counters() const;
+
+  // The port. A zero GID empties a table entry. Changes become events.
+  Status set_gid(std::uint32_t index, const wire::Gid& gid);
+  [[nodiscard]] Expected<wire::Gid> query_gid(std::uint32_t index) const;
+  void set_port_active(bool active);
+  [[nodiscard]] bool port_active() const;
+
+  Expected<PdHandle> alloc_pd();
+  Status dealloc_pd(PdHandle pd);
+  Expected<MrHandle> register_mr(const MrInit& init);
+  Status reregister_mr(MrHandle mr, MrChange change, const MrInit& init);
+  Status deregister_mr(MrHandle mr);
+  [[nodiscard]] Expected<MrKeys> keys_of(MrHandle mr) const;
+  Expected<MwHandle> alloc_mw(PdHandle pd, MwType type);
+  Status dealloc_mw(MwHandle mw);
+  [[nodiscard]] Expected<RKey> rkey_of(MwHandle mw) const;
+
+  Expected<CqHandle> create_cq(const CqInit& init);
+  Status resize_cq(CqHandle cq, std::uint32_t depth);
+  Status moderate_cq(CqHandle cq, std::uint16_t count, Duration period);
+  Status arm_cq(CqHandle cq, bool solicited_only);
+  Status destroy_cq(CqHandle cq);
+
+  Expected<XrcdHandle> alloc_xrcd();
+  Status dealloc_xrcd(XrcdHandle xrcd);
+  Expected<SrqHandle> create_srq(const SrqInit& init);
+  Status set_srq_limit(SrqHandle srq, std::uint32_t limit);
+  [[nodiscard]] Expected<SrqQuery> query_srq(SrqHandle srq) const;
+  Status destroy_srq(SrqHandle srq);
+
+  Expected<AhHandle> create_ah(PdHandle pd, const AddressVector& address);
+  Status destroy_ah(AhHandle ah);
+
+  Expected<QpHandle> create_qp(const QpInit& init);
+  // `given` says which members of `attributes` are meant; `to` may equal the current state.
+  Status modify_qp(QpHandle qp, QpState to, QpAttrs given, const QpAttributes& attributes);
+  [[nodiscard]] Expected<QpQuery> query_qp(QpHandle qp) const;
+  Status destroy_qp(QpHandle qp);
+  Status attach_mcast(QpHandle qp, const wire::Gid& group);
+  Status detach_mcast(QpHandle qp, const wire::Gid& group);
+
+  Status post_send(QpHandle qp, const SendWr& wr);
+  Status post_recv(QpHandle qp, const RecvWr& wr);
+  Status post_srq_recv(SrqHandle srq, const RecvWr& wr);
+  // Fills `out` from the front; returns how many.
+  Expected<std::size_t> poll_cq(CqHandle cq, std::span<Completion> out);
+
+  void receive(std::span<const wire::Frame> frames, Time now);
+  std::uint32_t transmit(TxBurst& burst, Time now);
+  [[nodiscard]] std::optional<Time> next_deadline();
+  void expire(Time now);
+  std::optional<Event> next_event();
+
+ private:
+  struct Modules;
+  std::unique_ptr<Modules> modules_;
+};
+
+}  // namespace nerve::nic
