@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "base/prng.h"
 #include "tests/seeds.h"
 #include "wire/syndrome.h"

@@ -2,6 +2,7 @@
 // at the flows' rates and marked as RED does, with one CNP per flow and 50 us by seed.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/prng.h"
