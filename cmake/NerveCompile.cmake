@@ -19,3 +19,8 @@ if(NERVE_SANITIZE)
     -fsanitize=${NERVE_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(nerve_compile INTERFACE -fsanitize=${NERVE_SANITIZE})
 endif()
+
+if(NERVE_FUZZ)
+  # Coverage everywhere, so that the fuzzer sees into the libraries; its main() only in the targets.
+  target_compile_options(nerve_compile INTERFACE -fsanitize=fuzzer-no-link)
+endif()

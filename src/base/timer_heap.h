@@ -16,9 +16,9 @@
 namespace nerve {
 
 struct Timer {
-  Time deadline{};         // what the owner asked for
-  bool armed{};            // false: the owner no longer cares
-  std::uint32_t place{};   // index in the heap plus one; zero when not in it
+  Time deadline{};        // what the owner asked for
+  bool armed{};           // false: the owner no longer cares
+  std::uint32_t place{};  // index in the heap plus one; zero when not in it
 };
 
 template <class Owner, Timer Owner::*Member>

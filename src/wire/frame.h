@@ -32,8 +32,7 @@ struct Flow {
 
   [[nodiscard]] constexpr Ecn ecn() const { return static_cast<Ecn>(traffic_class & 3U); }
   constexpr void set_ecn(Ecn ecn) {
-    traffic_class =
-        static_cast<std::uint8_t>((traffic_class & 0xfcU) | static_cast<unsigned>(ecn));
+    traffic_class = static_cast<std::uint8_t>((traffic_class & 0xfcU) | static_cast<unsigned>(ecn));
   }
 };
 
