@@ -135,6 +135,10 @@ class Symbols(unittest.TestCase):
         self.assertEqual(self.complaints(code, "cpu.cc"), [])
         self.assertEqual(len(self.complaints(code, "other.cc")), 1)
 
+    def test_a_planted_bug_is_not_shipped(self):
+        found = self.complaints("namespace nerve { extern int active_bug; int active_bug = 0; }\n")
+        self.assertTrue(any("planted bug" in c for c in found), found)
+
     def test_plain_code_passes(self):
         self.assertEqual(self.complaints("#include <vector>\nvoid f(std::vector<int>& v) "
                                          "{ v.push_back(1); v.reserve(v.size() * 2); }\n"), [])
