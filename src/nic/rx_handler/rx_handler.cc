@@ -63,7 +63,9 @@ void RxHandler::to_qp(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& 
       ++counters_.dropped_wrong_address;
       return;
     }
-  } else if (!flow.destination.is_multicast() && !port_.owns(flow.destination)) {
+  } else if (frame.headers.bth.dest_qp.value() != kMulticastQpn && !port_.owns(flow.destination)) {
+    // Groups are reached by their own QPN alone: else a stranger could send to a QP that is in
+    // none.
     ++counters_.dropped_wrong_address;
     return;
   }
