@@ -63,6 +63,14 @@ inline constexpr std::size_t kImmDtSize = 4;
 inline constexpr std::size_t kIethSize = 4;
 inline constexpr std::size_t kCnpPadSize = 16;
 
+// BTH, XRCETH and AtomicETH: no packet has more octets of headers than this.
+inline constexpr std::size_t kMaxHeadersSize = Bth::kSize + kXrcEthSize + AtomicEth::kSize;
+
+// How many pad octets bring a payload to a multiple of four; what Bth::pad says.
+constexpr std::uint8_t pad_for(std::uint32_t payload_length) {
+  return static_cast<std::uint8_t>(-payload_length & 3U);
+}
+
 struct Headers {
   Bth bth{};
   Reth reth{};
@@ -76,10 +84,12 @@ struct Headers {
   RKey invalidate{};          // IETH
   friend bool operator==(const Headers&, const Headers&) = default;
 
-  // The BTH and what its opcode says follows it. The octets after the returned count are payload,
-  // pad and whatever else the caller put there.
+  // The BTH and what its opcode says follows it. The octets after size() are payload, pad and
+  // whatever else the caller put there. An opcode that means nothing yields the BTH alone: whether
+  // it is acceptable is for the receive handler to say. Reserved octets of extended headers are
+  // not kept.
   static Result<Headers, WireError> decode(Octets in);
-  // Writes size() octets; the opcode must be in the table.
+  // Writes size() octets, reserved ones as zero.
   void encode(MutableOctets out) const;
   [[nodiscard]] std::size_t size() const;
 };

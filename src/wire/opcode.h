@@ -88,6 +88,7 @@ struct OpcodeInfo {
   Position position;
   HeaderSet headers;
   LengthRule length;
+  std::uint8_t extended_octets;  // size_of(headers), so that the data path need not add it up
 };
 
 // Null when the standard gives the opcode no meaning.

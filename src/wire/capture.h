@@ -1,0 +1,35 @@
+// Capture files: classic pcap and pcapng, read from octets in memory.
+//
+// A file is as hostile as a wire: every length in it is checked, and what cannot be read is a
+// value that says why. Nothing here opens files; the caller brings the octets.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+
+#include "base/octets.h"
+#include "base/result.h"
+#include "wire/pcap.h"
+#include "wire/pcapng.h"
+#include "wire/wire_error.h"
+
+namespace nerve::wire {
+
+class CaptureReader {
+ public:
+  static Result<CaptureReader, CaptureError> open(Octets file);
+
+  // The next record, or nothing at the end of the file. After an error there is no going on.
+  Result<std::optional<CaptureRecord>, CaptureError> next();
+
+ private:
+  using Reader = std::variant<PcapReader, PcapngReader>;
+  explicit CaptureReader(Reader reader) : reader_{std::move(reader)} {}
+  Reader reader_;
+};
+
+// The IP packet inside a captured frame; kNotRoce when it holds something else.
+[[nodiscard]] Result<Octets, WireError> find_ip(LinkType link, Octets frame);
+
+}  // namespace nerve::wire

@@ -1,0 +1,66 @@
+// What the readers of capture files have in common: records, link types, and why one fails.
+#pragma once
+
+#include <cstdint>
+
+#include "base/octets.h"
+
+namespace nerve::wire {
+
+// What a captured frame begins with (numbers of tcpdump.org's registry). Others can be captured
+// too, but not with RoCEv2 in them.
+enum class LinkType : std::uint32_t {
+  kNull = 0,  // BSD loopback: four octets of address family, then IP
+  kEthernet = 1,
+  kRaw = 101,  // IPv4 or IPv6
+  kLinuxSll = 113,
+  kIpv4 = 228,
+  kIpv6 = 229,
+  kLinuxSll2 = 276,
+};
+
+struct CaptureRecord {
+  std::uint64_t time_ns{};  // since 1970
+  LinkType link{};
+  Octets octets{};                  // what was captured
+  std::uint32_t original_length{};  // what was on the wire; more, when the capture cut it short
+};
+
+enum class CaptureError : std::uint8_t {
+  kEmpty,            // no octets at all
+  kUnknownFormat,    // neither pcap nor pcapng
+  kTruncatedHeader,  // ends within the file header
+  kTruncatedRecord,  // ends within a record
+  kBadRecord,        // a length or reference that cannot be
+};
+
+[[nodiscard]] const char* to_string(CaptureError error);
+
+// Words of a file whose writer chose the byte order.
+class FileWords {
+ public:
+  FileWords() = default;
+  FileWords(Octets in, bool little) : in_{in}, little_{little} {}
+  [[nodiscard]] std::size_t size() const { return in_.size(); }
+  [[nodiscard]] bool little() const { return little_; }
+  [[nodiscard]] Octets octets(std::size_t at, std::size_t n) const { return in_.subspan(at, n); }
+
+  [[nodiscard]] std::uint16_t u16(std::size_t at) const {
+    const auto value = static_cast<std::uint16_t>(load_be<2>(in_, at));
+    return little_ ? __builtin_bswap16(value) : value;
+  }
+  [[nodiscard]] std::uint32_t u32(std::size_t at) const {
+    const auto value = static_cast<std::uint32_t>(load_be<4>(in_, at));
+    return little_ ? __builtin_bswap32(value) : value;
+  }
+  [[nodiscard]] std::uint64_t u64(std::size_t at) const {
+    const std::uint64_t value = load_be<8>(in_, at);
+    return little_ ? __builtin_bswap64(value) : value;
+  }
+
+ private:
+  Octets in_{};
+  bool little_{};
+};
+
+}  // namespace nerve::wire

@@ -1,0 +1,240 @@
+#include "wire/packet.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "wire/crc32.h"
+#include "wire/icrc.h"
+#include "wire/ip.h"
+
+namespace nerve::wire {
+namespace {
+
+constexpr std::size_t kMaxFront = Ipv6Header::kSize + UdpHeader::kSize + Bth::kSize;
+constexpr std::size_t kMaxLength = 0xffff;  // of an IP packet
+
+std::size_t ip_size(const Flow& flow) {
+  return flow.destination.is_ipv4() ? Ipv4Header::kSize : Ipv6Header::kSize;
+}
+
+// Writes the IP and UDP headers of a packet with `udp_payload` octets after them; returns their
+// size.
+std::size_t encode_outer(const Flow& flow, const Envelope& envelope, std::size_t udp_payload,
+                         MutableOctets out) {
+  const std::size_t ip = ip_size(flow);
+  CHECK(ip + UdpHeader::kSize + udp_payload <= kMaxLength);
+  const auto udp_length = static_cast<std::uint16_t>(UdpHeader::kSize + udp_payload);
+  if (ip == Ipv4Header::kSize) {
+    Ipv4Header{.traffic_class = flow.traffic_class,
+               .total_length = static_cast<std::uint16_t>(ip + udp_length),
+               .identification = envelope.identification,
+               .fragment = envelope.fragment,
+               .hop_limit = flow.hop_limit,
+               .source = flow.source,
+               .destination = flow.destination}
+        .encode(out.first<Ipv4Header::kSize>());
+  } else {
+    Ipv6Header{.traffic_class = flow.traffic_class,
+               .flow_label = flow.flow_label,
+               .payload_length = udp_length,
+               .hop_limit = flow.hop_limit,
+               .source = flow.source,
+               .destination = flow.destination}
+        .encode(out.first<Ipv6Header::kSize>());
+  }
+  UdpHeader{.source_port = flow.source_port,
+            .destination_port = kRocePort,
+            .length = udp_length,
+            .checksum = envelope.udp_checksum}
+      .encode(out.subspan(ip).first<UdpHeader::kSize>());
+  return ip + UdpHeader::kSize;
+}
+
+// Gathers one piece of payload into `out` and feeds it to the ICRC.
+std::uint32_t gather(std::uint32_t state, const Piece& piece, MutableOctets out) {
+  if (piece.port == nullptr) {
+    const auto* from = reinterpret_cast<const std::byte*>(piece.address);  // as Piece says
+    return crc32_copy(state, out, Octets{from, piece.length});
+  }
+  if (piece.port->has_contents()) {
+    piece.port->read(piece.address, out);
+  } else {
+    std::fill(out.begin(), out.end(), std::byte{0});
+  }
+  return crc32(state, out);
+}
+
+// Writes everything from the BTH on; `outer` holds the IP and UDP headers before it.
+void encode_inner(const Frame& frame, const Envelope& envelope, Octets outer, MutableOctets out) {
+  const std::size_t headers = frame.headers.size();
+  frame.headers.encode(out);
+  std::array<std::byte, kMaxFront> front;
+  std::copy(outer.begin(), outer.end(), front.begin());
+  std::copy_n(out.begin(), Bth::kSize, front.begin() + static_cast<std::ptrdiff_t>(outer.size()));
+  std::uint32_t state = icrc_begin(Octets{front}.first(outer.size() + Bth::kSize));
+  state = crc32(state, out.subspan(Bth::kSize, headers - Bth::kSize));
+
+  std::size_t at = headers;
+  for (const Piece& piece : frame.payload) {
+    state = gather(state, piece, out.subspan(at, piece.length));
+    at += piece.length;
+  }
+  CHECK(at == headers + frame.payload_length);
+  const std::size_t pad = frame.headers.bth.pad;
+  std::copy_n(envelope.pad.begin(), pad, out.begin() + static_cast<std::ptrdiff_t>(at));
+  state = crc32(state, out.subspan(at, pad));
+  const auto icrc = icrc_end(state);
+  std::copy(icrc.begin(), icrc.end(), out.begin() + static_cast<std::ptrdiff_t>(at + pad));
+}
+
+// Reads everything from the BTH on into `packet`, whose flow and envelope are already known.
+Result<Packet, WireError> decode_inner(Packet packet, Octets outer, Octets in) {
+  if (in.size() < Bth::kSize + kIcrcSize) return Unexpected{WireError::kTruncated};
+  const Octets covered = in.first(in.size() - kIcrcSize);
+  const auto headers = Headers::decode(covered);
+  if (!headers) return Unexpected{headers.error()};
+  const std::size_t body = covered.size() - headers->size();
+  const std::size_t pad = headers->bth.pad;
+  if (body < pad) return Unexpected{WireError::kBadLength};
+  packet.headers = *headers;
+  packet.payload = covered.subspan(headers->size(), body - pad);
+  packet.envelope.pad = {};
+  std::copy_n(covered.end() - static_cast<std::ptrdiff_t>(pad), pad, packet.envelope.pad.begin());
+
+  std::array<std::byte, kMaxFront> front;
+  std::copy(outer.begin(), outer.end(), front.begin());
+  std::copy_n(in.begin(), Bth::kSize, front.begin() + static_cast<std::ptrdiff_t>(outer.size()));
+  const std::uint32_t state = icrc_begin(Octets{front}.first(outer.size() + Bth::kSize));
+  const auto icrc = icrc_end(crc32(state, covered.subspan(Bth::kSize)));
+  packet.icrc = std::equal(icrc.begin(), icrc.end(), in.end() - kIcrcSize) ? IcrcVerdict::kGood
+                                                                           : IcrcVerdict::kBad;
+  return packet;
+}
+
+// The UDP datagram of a packet whose IP header has been read, and what that header said.
+struct Datagram {
+  Flow flow{};
+  Envelope envelope{};
+  std::size_t ip_size{};
+  std::size_t length{};  // as the IP header tells it
+};
+
+// Whether an IPv4 packet that Ipv4Header refuses for its options is addressed to RoCEv2 all the
+// same. Others use options freely (IGMP does) and are none of our business.
+bool has_roce_port(Octets in) {
+  const std::size_t udp = 4 * (static_cast<std::size_t>(in[0]) & 0xfU);
+  return in.size() >= udp + UdpHeader::kSize && load_be<2>(in, udp + 2) == kRocePort;
+}
+
+Result<Datagram, WireError> decode_ipv4(Octets in) {
+  if (in.size() < Ipv4Header::kSize) return Unexpected{WireError::kTruncated};
+  if (static_cast<std::uint8_t>(in[9]) != kProtocolUdp) return Unexpected{WireError::kNotRoce};
+  const auto ip = Ipv4Header::decode(in);
+  if (!ip) return Unexpected{has_roce_port(in) ? ip.error() : WireError::kNotRoce};
+  // RoCEv2 is never fragmented, and a later fragment has no ports to tell what it belongs to.
+  if (ip->is_fragment()) return Unexpected{WireError::kNotRoce};
+  if (ip->total_length < Ipv4Header::kSize) return Unexpected{WireError::kBadLength};
+  return Datagram{
+      .flow = {.source = ip->source,
+               .destination = ip->destination,
+               .traffic_class = ip->traffic_class,
+               .hop_limit = ip->hop_limit},
+      .envelope = {.identification = ip->identification, .fragment = ip->fragment},
+      .ip_size = Ipv4Header::kSize,
+      .length = ip->total_length - Ipv4Header::kSize,
+  };
+}
+
+Result<Datagram, WireError> decode_ipv6(Octets in) {
+  const auto ip = Ipv6Header::decode(in);
+  if (!ip) return Unexpected{ip.error()};
+  if (ip->next_header != kProtocolUdp) return Unexpected{WireError::kNotRoce};
+  return Datagram{
+      .flow = {.source = ip->source,
+               .destination = ip->destination,
+               .traffic_class = ip->traffic_class,
+               .hop_limit = ip->hop_limit,
+               .flow_label = ip->flow_label},
+      .ip_size = Ipv6Header::kSize,
+      .length = ip->payload_length,
+  };
+}
+
+Result<Datagram, WireError> decode_ip(Octets in) {
+  if (in.empty()) return Unexpected{WireError::kTruncated};
+  switch (static_cast<unsigned>(in[0]) >> 4U) {
+    case 4:
+      return decode_ipv4(in);
+    case 6:
+      return decode_ipv6(in);
+    default:
+      return Unexpected{WireError::kNotRoce};
+  }
+}
+
+}  // namespace
+
+Frame Packet::frame(Piece& piece) const {
+  piece = {.address = reinterpret_cast<std::uint64_t>(payload.data()),
+           .length = static_cast<std::uint32_t>(payload.size())};
+  return {.flow = flow,
+          .headers = headers,
+          .payload = payload.empty() ? std::span<const Piece>{} : std::span<const Piece>{&piece, 1},
+          .payload_length = piece.length};
+}
+
+std::size_t udp_payload_size(const Frame& frame) {
+  return frame.headers.size() + frame.payload_length + frame.headers.bth.pad + kIcrcSize;
+}
+
+std::size_t packet_size(const Frame& frame) {
+  return ip_size(frame.flow) + UdpHeader::kSize + udp_payload_size(frame);
+}
+
+std::size_t encode_packet(const Frame& frame, const Envelope& envelope, MutableOctets out) {
+  const std::size_t size = packet_size(frame);
+  CHECK(out.size() >= size);
+  const std::size_t outer = encode_outer(frame.flow, envelope, udp_payload_size(frame), out);
+  encode_inner(frame, envelope, out.first(outer), out.subspan(outer, size - outer));
+  return size;
+}
+
+std::size_t encode_udp_payload(const Frame& frame, const Envelope& envelope, MutableOctets out) {
+  const std::size_t size = udp_payload_size(frame);
+  CHECK(out.size() >= size);
+  std::array<std::byte, kMaxFront> outer;
+  const std::size_t outer_size = encode_outer(frame.flow, envelope, size, outer);
+  encode_inner(frame, envelope, Octets{outer}.first(outer_size), out.first(size));
+  return size;
+}
+
+Result<Packet, WireError> decode_packet(Octets in) {
+  const auto datagram = decode_ip(in);
+  if (!datagram) return Unexpected{datagram.error()};
+  const Octets after_ip = in.subspan(datagram->ip_size);
+  const auto udp = UdpHeader::decode(after_ip);
+  if (!udp) return Unexpected{udp.error()};
+  if (udp->destination_port != kRocePort) return Unexpected{WireError::kNotRoce};
+  if (udp->length != datagram->length || udp->length < UdpHeader::kSize) {
+    return Unexpected{WireError::kBadLength};
+  }
+  if (after_ip.size() < udp->length) return Unexpected{WireError::kTruncated};
+  Packet packet{.flow = datagram->flow, .envelope = datagram->envelope};
+  packet.flow.source_port = udp->source_port;
+  packet.envelope.udp_checksum = udp->checksum;
+  return decode_inner(packet, in.first(datagram->ip_size + UdpHeader::kSize),
+                      after_ip.first(udp->length).subspan(UdpHeader::kSize));
+}
+
+Result<Packet, WireError> decode_udp_payload(const Flow& flow, const Envelope& envelope,
+                                             Octets in) {
+  if (in.size() > kMaxLength - Ipv6Header::kSize - UdpHeader::kSize) {
+    return Unexpected{WireError::kBadLength};
+  }
+  std::array<std::byte, kMaxFront> outer;
+  const std::size_t outer_size = encode_outer(flow, envelope, in.size(), outer);
+  return decode_inner(Packet{.flow = flow, .envelope = envelope}, Octets{outer}.first(outer_size),
+                      in);
+}
+
+}  // namespace nerve::wire

@@ -1,0 +1,63 @@
+// Frames to octets and back: the IP header, the UDP header, the transport headers, payload, pad
+// and ICRC of one RoCEv2 packet.
+//
+//    IPv4 (20) or IPv6 (40) | UDP (8) | BTH (12) | extended headers | payload | pad (0..3) | ICRC
+//    (4)
+//
+// Two forms. The whole packet, for raw sockets, taps and captures; and the UDP payload alone, for
+// a socket whose kernel writes the IP and UDP headers. The ICRC covers those headers all the same,
+// so the sender must know what the kernel will write: Envelope says it.
+//
+// Nothing here allocates, and each octet of payload is touched once on the way out.
+#pragma once
+
+#include <array>
+
+#include "wire/frame.h"
+
+namespace nerve::wire {
+
+// What a packet's octets hold that a frame does not say. The defaults are what a sender wants, and
+// what Linux writes for an unconnected UDP socket with path MTU discovery on.
+struct Envelope {
+  std::uint16_t identification{};  // IPv4
+  std::uint16_t fragment{0x4000};  // IPv4: "do not fragment", and nothing else
+  std::uint16_t udp_checksum{};    // none
+  std::array<std::byte, 3> pad{};  // zero, but the ICRC covers them whatever they are
+  friend bool operator==(const Envelope&, const Envelope&) = default;
+};
+
+enum class IcrcVerdict : std::uint8_t { kGood, kBad };
+
+// A packet as read from octets, to which it refers. A bad ICRC is told, not refused: a receiver
+// must drop such a packet, while a fuzzer or a capture looks past it.
+struct Packet {
+  Flow flow{};
+  Envelope envelope{};
+  Headers headers{};
+  Octets payload{};
+  IcrcVerdict icrc{};
+
+  // The packet as the engine takes it. The piece belongs to the caller and must outlive the frame.
+  [[nodiscard]] Frame frame(Piece& piece) const;
+};
+
+// Octets that each form of a frame takes. Bth::pad counts as it stands; see pad_for().
+[[nodiscard]] std::size_t packet_size(const Frame& frame);
+[[nodiscard]] std::size_t udp_payload_size(const Frame& frame);
+
+// Both return the number of octets written; `out` must have room for the size above. The frame is
+// IPv4 when its destination is.
+std::size_t encode_packet(const Frame& frame, const Envelope& envelope, MutableOctets out);
+std::size_t encode_udp_payload(const Frame& frame, const Envelope& envelope, MutableOctets out);
+
+// From the first octet of the IP header; octets after the packet's own length (Ethernet's padding)
+// are ignored. kNotRoce for what is some other protocol's.
+[[nodiscard]] Result<Packet, WireError> decode_packet(Octets in);
+
+// From the first octet of the BTH. The caller tells what the IP and UDP headers said; the pad in
+// `envelope` is replaced by what is found.
+[[nodiscard]] Result<Packet, WireError> decode_udp_payload(const Flow& flow,
+                                                           const Envelope& envelope, Octets in);
+
+}  // namespace nerve::wire
