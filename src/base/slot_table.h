@@ -50,6 +50,9 @@ class SlotTable {
     Slot& slot = slot_at(handle.index);
     return slot.generation == handle.generation && slot.object ? &*slot.object : nullptr;
   }
+  [[nodiscard]] const T* find(Handle<T> handle) const {
+    return const_cast<SlotTable*>(this)->find(handle);  // find() itself changes nothing
+  }
   // By index alone, for numbers that the wire carries without a generation.
   [[nodiscard]] T* at(std::uint32_t index) {
     if (index >= made_) return nullptr;

@@ -46,6 +46,17 @@ class TxBurst {
     frame.payload = {pieces_.data() + piece_count_ - pieces, pieces};
     frame.payload_length += piece.length;
   }
+  // Takes back the last `count` pieces of the frame added last.
+  void drop_pieces(std::uint32_t count) {
+    CHECK(count_ > 0);
+    wire::Frame& frame = frames_[count_ - 1];
+    CHECK(count <= frame.payload.size());
+    for (const wire::Piece& piece : frame.payload.last(count)) {
+      frame.payload_length -= piece.length;
+    }
+    frame.payload = frame.payload.first(frame.payload.size() - count);
+    piece_count_ -= count;
+  }
   // Takes back the frame added last, when its payload turned out to be unreachable.
   void drop_last() {
     CHECK(count_ > 0);

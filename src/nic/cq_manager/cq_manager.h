@@ -28,14 +28,16 @@ struct Cq {
   std::uint32_t depth{};  // how many may wait; the ring is the next power of two
   std::uint32_t users{};  // QPs and SRQs that complete here
   Arm arm{Arm::kNone};
-  bool overrun{};
+  bool overrun{};  // for good: nothing is pushed behind a gap
   bool ignore_overrun{};
   std::uint16_t moderate_count{};  // 0 and 1: every completion
-  Duration moderate_period{};
-  std::uint32_t unannounced{};  // completions that moderation holds back
-  Timer timer;                  // end of the moderation period
+  Duration moderate_period{};      // zero: only the count ends a wait
+  std::uint32_t unannounced{};     // completions that moderation holds back
+  Timer timer;                     // end of the moderation period
   CqHandle handle{};
   std::uint64_t cookie{};
+
+  [[nodiscard]] std::uint32_t waiting() const { return tail - head; }
 };
 
 class CqManager {
@@ -43,11 +45,12 @@ class CqManager {
   CqManager(const Limits& limits, EventQueue& events);
 
   Expected<CqHandle> create(const CqInit& init);
-  Status resize(CqHandle cq,
-                std::uint32_t depth);  // keeps what waits; refused when it would not fit
+  // Keeps what waits; refused when it would not fit.
+  Status resize(CqHandle cq, std::uint32_t depth);
   Status moderate(CqHandle cq, std::uint16_t count, Duration period);
   Status arm(CqHandle cq, bool solicited_only);
   Status destroy(CqHandle cq);  // kBusy while used
+  // Fills `out` from the front; returns how many.
   Expected<std::size_t> poll(CqHandle cq, std::span<Completion> out);
 
   [[nodiscard]] Cq* find(CqHandle cq) { return table_.find(cq); }
@@ -56,14 +59,18 @@ class CqManager {
   // completion counts as solicited.
   bool push(Cq& cq, const Completion& completion, bool solicited, Time now);
 
-  // A destroyed QP's completions are taken out (IBTA 11.2.4.? leaves it to us; rdma-core's drivers
-  // do so, and programs rely on it when they recycle wr_ids).
-  void forget(Cq& cq, Qpn qpn, bool receives_only_of_srq);
+  // A destroyed QP's completions are taken out, receives from an SRQ too. The standard leaves it to
+  // us; rdma-core's drivers do so, and programs rely on it when they recycle wr_ids.
+  void forget(Cq& cq, Qpn qpn);
 
   [[nodiscard]] std::optional<Time> next_deadline() { return timers_.next_deadline(); }
   void expire(Time now);
 
  private:
+  [[nodiscard]] bool make_room(Cq& cq);
+  void note_for_event(Cq& cq, Time now);
+  void announce(Cq& cq);
+
   Limits limits_;
   EventQueue& events_;
   SlotTable<Cq> table_;

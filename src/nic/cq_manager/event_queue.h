@@ -1,9 +1,11 @@
-// Events waiting for next_event(), oldest first. Events are rare (arming is one-shot, errors
-// happen once), so the queue may grow.
+// Events waiting for next_event(), oldest first. They are rare (arming is one-shot, errors happen
+// once), so the queue may grow; once grown it allocates no more, for a program that sleeps
+// between completions makes an event for each.
 #pragma once
 
-#include <deque>
+#include <cstddef>
 #include <optional>
+#include <vector>
 
 #include "nic/event.h"
 
@@ -11,26 +13,46 @@ namespace nerve::nic {
 
 class EventQueue {
  public:
-  void push(const Event& event) { events_.push_back(event); }
+  [[nodiscard]] bool empty() const { return head_ == events_.size(); }
+
+  void push(const Event& event) {
+    // A queue that is never quite empty must not creep through memory.
+    if (head_ >= kSlack && head_ * 2 >= events_.size()) drop_taken();
+    events_.push_back(event);
+  }
   std::optional<Event> pop() {
-    if (events_.empty()) return std::nullopt;
-    const Event event = events_.front();
-    events_.pop_front();
+    if (empty()) return std::nullopt;
+    const Event event = events_[head_++];
+    if (empty()) drop_taken();
     return event;
   }
+
   // An object that dies takes its undelivered events along.
   void forget(CqHandle cq) {
-    std::erase_if(events_, [&](const Event& e) { return e.cq && e.cq == cq; });
+    forget_if([&](const Event& e) { return e.cq && e.cq == cq; });
   }
   void forget(QpHandle qp) {
-    std::erase_if(events_, [&](const Event& e) { return e.qp && e.qp == qp; });
+    forget_if([&](const Event& e) { return e.qp && e.qp == qp; });
   }
   void forget(SrqHandle srq) {
-    std::erase_if(events_, [&](const Event& e) { return e.srq && e.srq == srq; });
+    forget_if([&](const Event& e) { return e.srq && e.srq == srq; });
   }
 
  private:
-  std::deque<Event> events_;
+  static constexpr std::size_t kSlack = 64;
+
+  void drop_taken() {
+    events_.erase(events_.begin(), events_.begin() + static_cast<std::ptrdiff_t>(head_));
+    head_ = 0;
+  }
+  template <class Predicate>
+  void forget_if(Predicate predicate) {
+    drop_taken();
+    std::erase_if(events_, predicate);
+  }
+
+  std::vector<Event> events_;  // those before head_ are taken
+  std::size_t head_{};
 };
 
 }  // namespace nerve::nic

@@ -4,18 +4,23 @@
 // a peer names passes through resolve_local() or resolve_remote() before a byte moves; both check
 // key, protection domain, rights and bounds (without overflow), and both are called again for each
 // packet, so that a region that goes away in mid-message is never touched.
+//
+// domains.cc regions.cc windows.cc hold the control calls, gather_scatter.cc and atomics.cc move
+// octets; key_table.h finds what a key grants.
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <limits>
 #include <span>
-#include <utility>
 
 #include "base/ids.h"
+#include "base/planted.h"
 #include "base/result.h"
 #include "base/siphash.h"
+#include "base/slot_table.h"
 #include "nic/burst.h"
 #include "nic/config.h"
+#include "nic/dma_engine/key_table.h"
 #include "nic/error.h"
 #include "nic/memory.h"
 #include "nic/work.h"
@@ -36,10 +41,29 @@ struct RemoteAccessor {
   Qpn qpn{};
 };
 
+struct Pd {
+  std::uint32_t users{};  // regions, windows and whoever called retain_pd()
+};
+
+struct MemoryRegion {
+  MrInit init{};  // as the application asked; the grant holds what follows from it
+  std::uint32_t key{};
+  std::uint32_t bound_windows{};
+};
+
+struct MemoryWindow {
+  PdHandle pd{};
+  MwType type{};
+  bool key_was_bound{};  // the present key has once given access
+  std::uint32_t key{};
+  MrHandle region{};  // names nothing while unbound
+};
+
 class DmaEngine {
  public:
   DmaEngine(const Limits& limits, const SipKey& key_secret);
-  ~DmaEngine();
+  DmaEngine(const DmaEngine&) = delete;
+  DmaEngine& operator=(const DmaEngine&) = delete;
 
   Expected<PdHandle> alloc_pd();
   Status dealloc_pd(PdHandle pd);  // kBusy while anything belongs to it
@@ -56,13 +80,16 @@ class DmaEngine {
   Status dealloc_window(MwHandle mw);
   [[nodiscard]] Expected<RKey> rkey_of(MwHandle mw) const;
 
-  // Executes a BIND_MW work request of QP `by`. A zero length unbinds (type 1).
+  // Executes a BIND_MW work request of QP `by`. A zero length unbinds (type 1). Type 1 takes the
+  // next variant when new_rkey is zero, else, like type 2, the one given there. A refused bind
+  // leaves the window as it was.
   Result<RKey, WcStatus> bind(const MwBind& bind, RemoteAccessor by);
-  // LOCAL_INV and SEND_INV: only a bound type 2 window of this QP's domain can be invalidated.
+  // LOCAL_INV and SEND_INV: only a type 2 window that is bound to this very QP can be invalidated.
   [[nodiscard]] bool can_invalidate(RKey rkey, RemoteAccessor by) const;
   bool invalidate(RKey rkey, RemoteAccessor by);
 
-  // Where [address, address + length) is, for one who may do `need` there.
+  // Where [address, address + length) is, for one who may do `need` there. No octets need no key
+  // (IBTA C9-88); a FLUSH does, since with length zero it can mean the whole region.
   [[nodiscard]] Result<wire::Piece, AccessFault> resolve_local(LKey lkey, PdHandle pd,
                                                                std::uint64_t address,
                                                                std::uint32_t length,
@@ -90,8 +117,52 @@ class DmaEngine {
   static void store_word(const wire::Piece& at, std::uint64_t value);
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  void set_grant(MemoryRegion& region);
+  [[nodiscard]] bool may_bind(const MemoryWindow& window, const MwBind& bind,
+                              RemoteAccessor by) const;
+  void unbind(MemoryWindow& window);
+
+  SlotTable<Pd> pds_;
+  SlotTable<MemoryRegion> regions_;
+  SlotTable<MemoryWindow> windows_;
+  KeyTable keys_;
 };
+
+inline Result<wire::Piece, AccessFault> DmaEngine::resolve_local(LKey lkey, PdHandle pd,
+                                                                 std::uint64_t address,
+                                                                 std::uint32_t length,
+                                                                 Access need) const {
+  if (length == 0) return wire::Piece{};
+  const Grant* grant = keys_.find(lkey.value());
+  if (grant == nullptr || grant->kind != GrantKind::kRegion) {
+    return Unexpected{AccessFault::kNoSuchKey};
+  }
+  if (grant->pd != pd) return Unexpected{AccessFault::kWrongDomain};
+  if (!contains(grant->access, need)) return Unexpected{AccessFault::kNotPermitted};
+  if (!grant->covers(address, length)) return Unexpected{AccessFault::kOutOfBounds};
+  return wire::Piece{address + grant->shift, length, grant->port};
+}
+
+inline Result<wire::Piece, AccessFault> DmaEngine::resolve_remote(RKey rkey, RemoteAccessor by,
+                                                                  std::uint64_t address,
+                                                                  std::uint64_t length,
+                                                                  Access need) const {
+  if (length == 0 && !intersects(need, Access::kFlushGlobal | Access::kFlushPersistent)) {
+    return wire::Piece{};
+  }
+  const Grant* grant = keys_.find(rkey.value());
+  if (grant == nullptr) return Unexpected{AccessFault::kNoSuchKey};
+  if (grant->pd != by.pd || (grant->qpn != kAnyQp && grant->qpn != by.qpn.value())) {
+    return Unexpected{AccessFault::kWrongDomain};
+  }
+  if (planted(Bug::kSkipRemoteWriteRight)) need = without(need, Access::kRemoteWrite);
+  if (!contains(grant->access, need)) return Unexpected{AccessFault::kNotPermitted};
+  // The length of a request has 32 bits on the wire; whatever is longer is in no piece.
+  if (length > std::numeric_limits<std::uint32_t>::max() ||
+      (length > 0 && !grant->covers(address, length))) {
+    return Unexpected{AccessFault::kOutOfBounds};
+  }
+  return wire::Piece{address + grant->shift, static_cast<std::uint32_t>(length), grant->port};
+}
 
 }  // namespace nerve::nic

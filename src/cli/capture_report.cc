@@ -1,0 +1,89 @@
+#include "cli/capture_report.h"
+
+#include <fmt/format.h>
+
+namespace nerve::cli {
+namespace {
+
+const char* advice(wire::CaptureError error) {
+  switch (error) {
+    case wire::CaptureError::kEmpty:
+    case wire::CaptureError::kUnknownFormat:
+      return "give a file written by tcpdump -w, Wireshark or nerve";
+    case wire::CaptureError::kTruncatedHeader:
+    case wire::CaptureError::kTruncatedRecord:
+      return "copy it again, or capture until the writer has ended";
+    case wire::CaptureError::kBadRecord:
+      return "it is damaged; capture again";
+  }
+  return "capture again";
+}
+
+class Walk {
+ public:
+  Walk(const std::string& file, CaptureReport& report) : file_{file}, report_{report} {}
+
+  void frame(const wire::CaptureRecord& record) {
+    if (counts_.frames++ == 0) counts_.first_ns = record.time_ns;
+    counts_.last_ns = record.time_ns;
+    const auto ip = wire::find_ip(record.link, record.octets);
+    if (!ip) return failed(record, ip.error());
+    const auto packet = wire::decode_packet(*ip);
+    if (!packet) return failed(record, packet.error());
+    ++(packet->icrc == wire::IcrcVerdict::kGood ? counts_.good : counts_.bad);
+    ++counts_.opcodes[packet->headers.bth.opcode];
+    report_.packet(counts_, record, *packet);
+  }
+  [[nodiscard]] const CaptureCounts& counts() const { return counts_; }
+
+ private:
+  void failed(const wire::CaptureRecord& record, wire::WireError error) {
+    if (error == wire::WireError::kNotRoce) {
+      ++counts_.skipped;
+      return;
+    }
+    ++counts_.undecodable;
+    const bool cut = record.octets.size() < record.original_length;
+    const std::string what =
+        cut ? fmt::format("captured {} of {} octets; capture whole packets (tcpdump -s 0)",
+                          record.octets.size(), record.original_length)
+            : fmt::format("{} in {} octets; the sender is at fault, look at it with a hex dump",
+                          wire::to_string(error), record.octets.size());
+    fmt::print(stderr, "nerve decode: {}: packet {}: {}\n", file_, counts_.frames, what);
+  }
+
+  const std::string& file_;
+  CaptureReport& report_;
+  CaptureCounts counts_{};
+};
+
+}  // namespace
+
+bool report_capture(const std::string& file, Octets octets, CaptureReport& report) {
+  const auto complain = [&](wire::CaptureError error, const std::string& where) {
+    fmt::print(stderr, "nerve decode: {}: {}{}; {}\n", file, where, wire::to_string(error),
+               advice(error));
+  };
+  const auto opened = wire::CaptureReader::open(octets);
+  if (!opened) {
+    complain(opened.error(), "");
+    return false;
+  }
+  wire::CaptureReader reader = *opened;
+  Walk walk{file, report};
+  bool whole = true;
+  while (true) {
+    const auto record = reader.next();
+    if (!record) {
+      complain(record.error(), fmt::format("after packet {}: ", walk.counts().frames));
+      whole = false;
+      break;
+    }
+    if (!record->has_value()) break;
+    walk.frame(**record);
+  }
+  report.summary(walk.counts());
+  return whole && walk.counts().undecodable == 0;
+}
+
+}  // namespace nerve::cli

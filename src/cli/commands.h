@@ -1,0 +1,16 @@
+// The sub-commands of `nerve`: each adds itself to the program and says how it went.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace nerve::cli {
+
+// Exit codes of every sub-command, as --help tells them.
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitFailed = 1;  // it ran, and what it looked at is not in order
+inline constexpr int kExitUsage = 2;   // it did not understand its arguments
+
+// Each sets `exit_code` when it was the one called.
+void add_decode(CLI::App& program, int& exit_code);
+
+}  // namespace nerve::cli

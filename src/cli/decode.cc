@@ -1,0 +1,79 @@
+// `nerve decode`: capture files in words, one line to a packet.
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/capture_report.h"
+#include "cli/commands.h"
+#include "cli/file_octets.h"
+
+namespace nerve::cli {
+namespace {
+
+constexpr const char* kFooter = R"(
+Files are classic pcap (microseconds or nanoseconds) or pcapng, of Ethernet, raw IP, Linux "cooked"
+or loopback frames; `-` reads standard input. Packets are RoCEv2: UDP to port 4791.
+
+Default output: number, seconds since the first packet, addresses, opcode, destination QP, PSN, flags,
+headers, payload length and the verdict on the ICRC; then a summary of each file.
+
+--check prints one line per file and nothing else:
+    FILE: N packets, N icrc good, N bad
+followed by `, N skipped` when the file holds frames that are not RoCEv2. A bad ICRC is counted, not
+an error: corrupted packets are a fact that captures may show.
+
+--json prints one JSON object per line, one per packet and then one summary per file; docs/wire.md
+lists the fields.
+
+Exit code: 0  every RoCEv2 packet of every file was decoded
+           1  a file could not be read to its end, or a RoCEv2 packet could not be decoded
+           2  the command line was not understood
+
+Examples:
+    nerve decode run.pcap
+    nerve decode --check captures/*.pcap
+    tcpdump -i eth0 -c 100 -w - udp port 4791 | nerve decode -
+    nerve decode --json run.pcap | jq 'select(.icrc == "bad")')";
+
+struct Options {
+  std::vector<std::string> files;
+  bool check{};
+  bool json{};
+};
+
+std::unique_ptr<CaptureReport> make_report(const Options& options, const std::string& file) {
+  if (options.check) return make_check_report(file);
+  if (options.json) return make_json_report(file);
+  return make_text_report(file);
+}
+
+// True when all of the file was understood.
+bool decode_file(const Options& options, const std::string& file) {
+  const FileOctets input = read_octets(file);
+  if (!input.error.empty()) {
+    fmt::print(stderr, "nerve decode: {}: {}\n", file, input.error);
+    return false;
+  }
+  const auto report = make_report(options, file);
+  return report_capture(file, input.octets, *report);
+}
+
+}  // namespace
+
+void add_decode(CLI::App& program, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = program.add_subcommand("decode", "Explain the RoCEv2 packets of a capture");
+  command->add_option("FILE", options->files, "capture files; - is standard input")->required();
+  CLI::Option* check = command->add_flag("--check", options->check, "one line per file");
+  command->add_flag("--json", options->json, "JSON, one object per line")->excludes(check);
+  command->footer(kFooter);
+  command->callback([options, &exit_code] {
+    for (const std::string& file : options->files) {
+      if (!decode_file(*options, file)) exit_code = kExitFailed;
+    }
+  });
+}
+
+}  // namespace nerve::cli

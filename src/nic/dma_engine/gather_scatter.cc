@@ -1,0 +1,161 @@
+// Moving octets between lists, payload and memory.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+
+#include "nic/dma_engine/dma_engine.h"
+
+namespace nerve::nic {
+namespace {
+
+using Fault = std::optional<AccessFault>;
+
+// Calls visit(sge, address, length) for each part of the list that octets [offset, offset + length)
+// fall on. Stops at the first fault; a list that is too short is one.
+//
+// A part is checked, not its whole element: a receive whose element is longer than its region
+// works as long as the message is short, as it does on hardware.
+template <class Visit>
+Fault for_each_part(std::span<const Sge> list, std::uint64_t offset, std::uint64_t length,
+                    bool leave_early, Visit visit) {
+  for (const Sge& sge : list) {
+    if (length == 0) return {};
+    if (offset >= sge.length) {
+      offset -= sge.length;
+      continue;
+    }
+    auto part = static_cast<std::uint32_t>(std::min<std::uint64_t>(sge.length - offset, length));
+    if (leave_early && part < length && part > 1) --part;
+    const std::uint64_t address = sge.address + offset;
+    if (address < sge.address) return AccessFault::kOutOfBounds;  // the element wraps
+    if (const Fault fault = visit(sge, address, part)) return fault;
+    offset = 0;
+    length -= part;
+  }
+  return length == 0 ? Fault{} : AccessFault::kOutOfBounds;
+}
+
+std::byte* pointer(std::uint64_t address) { return reinterpret_cast<std::byte*>(address); }
+
+bool is_void(const MemoryPort* port) { return port != nullptr && !port->has_contents(); }
+
+[[gnu::noinline]] void copy_through_ports(const wire::Piece& to, const wire::Piece& from) {
+  // What has no contents gives none and keeps none; the rest of the operation is the same.
+  if (is_void(to.port) || is_void(from.port)) return;
+  if (from.port == nullptr) return to.port->write(to.address, {pointer(from.address), to.length});
+  if (to.port == nullptr) return from.port->read(from.address, {pointer(to.address), to.length});
+  std::array<std::byte, 1024> buffer;
+  for (std::uint32_t done = 0; done < to.length;) {
+    const auto step = std::min<std::uint32_t>(to.length - done, buffer.size());
+    const MutableOctets part{buffer.data(), step};
+    from.port->read(from.address + done, part);
+    to.port->write(to.address + done, part);
+    done += step;
+  }
+}
+
+// As much as `to` holds; `from` is at least as long.
+inline void copy(const wire::Piece& to, const wire::Piece& from) {
+  if (to.length == 0) return;  // no place to speak of, perhaps a null one
+  if (to.port == nullptr && from.port == nullptr) {
+    // Over a loopback both may be parts of one buffer, so they may overlap.
+    std::memmove(pointer(to.address), pointer(from.address), to.length);
+  } else {
+    copy_through_ports(to, from);
+  }
+}
+
+// Payload that is taken from the front.
+class Source {
+ public:
+  explicit Source(std::span<const wire::Piece> payload) : rest_{payload} {}
+
+  void move_to(wire::Piece to) {
+    while (to.length > 0) {
+      CHECK(!rest_.empty());
+      wire::Piece from = rest_.front();
+      from.address += used_;
+      from.length = std::min(from.length - used_, to.length);
+      copy({to.address, from.length, to.port}, from);
+      to.address += from.length;
+      to.length -= from.length;
+      used_ += from.length;
+      if (used_ == rest_.front().length) {
+        rest_ = rest_.subspan(1);
+        used_ = 0;
+      }
+    }
+  }
+
+ private:
+  std::span<const wire::Piece> rest_;
+  std::uint32_t used_{};
+};
+
+}  // namespace
+
+bool DmaEngine::gather(std::span<const Sge> list, std::uint64_t offset, std::uint32_t length,
+                       PdHandle pd, TxBurst& burst) const {
+  std::uint32_t added = 0;
+  const auto fault =
+      for_each_part(list, offset, length, false,
+                    [&](const Sge& sge, std::uint64_t address, std::uint32_t part) -> Fault {
+                      const auto piece = resolve_local(sge.lkey, pd, address, part, Access::kNone);
+                      if (!piece) return piece.error();
+                      burst.add_piece(*piece);
+                      ++added;
+                      return {};
+                    });
+  if (fault) burst.drop_pieces(added);
+  return !fault;
+}
+
+Result<Done, AccessFault> DmaEngine::scatter(std::span<const Sge> list, std::uint64_t offset,
+                                             std::span<const wire::Piece> payload,
+                                             PdHandle pd) const {
+  std::uint64_t length = 0;
+  for (const wire::Piece& piece : payload) length += piece.length;
+  Source source{payload};
+
+  // Nearly every message lies in one element: one look-up then serves the check and the move.
+  if (list.size() == 1 && offset + length <= list[0].length) {
+    const Sge& sge = list[0];
+    const std::uint64_t address = sge.address + offset;
+    if (address < sge.address) return Unexpected{AccessFault::kOutOfBounds};
+    const auto place = resolve_local(sge.lkey, pd, address, static_cast<std::uint32_t>(length),
+                                     Access::kLocalWrite);
+    if (!place) return Unexpected{place.error()};
+    source.move_to(*place);
+    return Done{};
+  }
+
+  const auto walk = [&](auto visit) {
+    return for_each_part(list, offset, length, planted(Bug::kDeliverToWrongSge), visit);
+  };
+  const auto resolve = [&](const Sge& sge, std::uint64_t address, std::uint32_t part) {
+    return resolve_local(sge.lkey, pd, address, part, Access::kLocalWrite);
+  };
+  const Fault fault = walk([&](const auto&... part) -> Fault {
+    const auto place = resolve(part...);
+    return place ? Fault{} : place.error();
+  });
+  if (fault) return Unexpected{*fault};
+  walk([&](const auto&... part) -> Fault {
+    source.move_to(*resolve(part...));
+    return {};
+  });
+  return Done{};
+}
+
+void DmaEngine::place(const wire::Piece& to, std::span<const wire::Piece> payload) {
+  std::uint32_t done = 0;
+  for (const wire::Piece& from : payload) {
+    CHECK(from.length <= to.length - done);
+    copy({to.address + done, from.length, to.port}, from);
+    done += from.length;
+  }
+  CHECK(done == to.length);
+}
+
+}  // namespace nerve::nic

@@ -1,0 +1,138 @@
+// Registration of memory (IBTA 10.6.3, 11.2.8; ibv_reg_mr, ibv_rereg_mr).
+#include "nic/dma_engine/dma_engine.h"
+
+namespace nerve::nic {
+namespace {
+
+using enum Access;
+
+// Bits 20 to 29 are hints by definition (IBV_ACCESS_OPTIONAL_RANGE): a device that does not know
+// one ignores it.
+constexpr auto kOptional = static_cast<Access>(0x3ff0'0000U);
+constexpr Access kKnown = kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic | kMwBind |
+                          kZeroBased | kOnDemand | kHugeTlb | kFlushGlobal | kFlushPersistent |
+                          kOptional;
+
+constexpr std::uint64_t kWhole = std::numeric_limits<std::uint64_t>::max();
+
+constexpr bool passes_the_end(std::uint64_t start, std::uint64_t length) {
+  return length > 0 && length - 1 > kWhole - start;
+}
+
+// All of the process's memory, to be faulted in when touched (implicit on-demand paging).
+bool is_implicit(const MrInit& init) {
+  return contains(init.access, kOnDemand) && init.address == 0 && init.length == kWhole;
+}
+
+Status check(const MrInit& init) {
+  if (without(init.access, kKnown) != kNone) {
+    return refuse(ErrorCode::kInvalid, "mr: unknown access flag",
+                  static_cast<std::uint64_t>(init.access), static_cast<std::uint64_t>(kKnown));
+  }
+  // IBTA 11.2.8.2: who may write from afar must be able to write from here.
+  if (intersects(init.access, kRemoteWrite | kRemoteAtomic) &&
+      !contains(init.access, kLocalWrite)) {
+    return refuse(ErrorCode::kInvalid, "mr: remote write and atomic need local write",
+                  static_cast<std::uint64_t>(init.access));
+  }
+  if (is_implicit(init)) {
+    if (init.port != nullptr)
+      return refuse(ErrorCode::kInvalid, "mr: implicit on-demand with port");
+    if (init.iova != 0) {
+      return refuse(ErrorCode::kInvalid, "mr: implicit on-demand with an iova", init.iova);
+    }
+    return Done{};
+  }
+  if (init.length == 0) return refuse(ErrorCode::kInvalid, "mr: length zero");
+  if (init.address == 0 && init.port == nullptr) return refuse(ErrorCode::kInvalid, "mr: null");
+  if (passes_the_end(init.address, init.length)) {
+    return refuse(ErrorCode::kInvalid, "mr: ends beyond the address space", init.address,
+                  init.length);
+  }
+  if (!contains(init.access, kZeroBased) && passes_the_end(init.iova, init.length)) {
+    return refuse(ErrorCode::kInvalid, "mr: iova range ends beyond the address space", init.iova,
+                  init.length);
+  }
+  return Done{};
+}
+
+}  // namespace
+
+// Writes what the region's key grants.
+void DmaEngine::set_grant(MemoryRegion& region) {
+  const MrInit& init = region.init;
+  Grant& grant = keys_.owned(region.key);
+  grant.key = region.key;
+  grant.start = contains(init.access, kZeroBased) ? 0 : init.iova;
+  grant.length = init.length;
+  grant.shift = init.address - grant.start;
+  grant.port = init.port;
+  grant.pd = init.pd;
+  grant.allow(init.access);
+}
+
+Expected<MrHandle> DmaEngine::register_region(const MrInit& init) {
+  if (const Status valid = check(init); !valid) return Unexpected{valid.error()};
+  if (regions_.full() || keys_.full()) {
+    return refuse(ErrorCode::kLimit, "mr: too many regions", regions_.size());
+  }
+  if (!retain_pd(init.pd)) return refuse(ErrorCode::kNoSuchObject, "mr: no such domain");
+  const auto [handle, region] = regions_.emplace();
+  region.init = init;
+  region.key = keys_.claim(GrantKind::kRegion);
+  set_grant(region);
+  return handle;
+}
+
+Status DmaEngine::reregister(MrHandle mr, MrChange change, const MrInit& init) {
+  MemoryRegion* region = regions_.find(mr);
+  if (region == nullptr) return refuse(ErrorCode::kNoSuchObject, "rereg mr: no such region");
+  constexpr MrChange kAll = MrChange::kTranslation | MrChange::kPd | MrChange::kAccess;
+  if (change == MrChange::kNone || !contains(kAll, change)) {
+    return refuse(ErrorCode::kInvalid, "rereg mr: flags", static_cast<std::uint64_t>(change),
+                  static_cast<std::uint64_t>(kAll));
+  }
+  if (region->bound_windows > 0) {
+    return refuse(ErrorCode::kBusy, "rereg mr: windows are bound to it", region->bound_windows);
+  }
+
+  MrInit wanted = region->init;
+  if (contains(change, MrChange::kTranslation)) {
+    wanted.address = init.address;
+    wanted.length = init.length;
+    wanted.iova = init.iova;
+    wanted.port = init.port;
+  }
+  if (contains(change, MrChange::kPd)) wanted.pd = init.pd;
+  if (contains(change, MrChange::kAccess)) wanted.access = init.access;
+  if (const Status valid = check(wanted); !valid) return valid;
+  if (!retain_pd(wanted.pd)) return refuse(ErrorCode::kNoSuchObject, "rereg mr: no such domain");
+  release_pd(region->init.pd);
+
+  // A new key whatever the change: who was given the old one was given other memory or rights.
+  keys_.release(region->key);
+  region->key = keys_.claim(GrantKind::kRegion);
+  region->init = wanted;
+  set_grant(*region);
+  return Done{};
+}
+
+Status DmaEngine::deregister(MrHandle mr) {
+  const MemoryRegion* region = regions_.find(mr);
+  if (region == nullptr) return refuse(ErrorCode::kNoSuchObject, "dereg mr: no such region");
+  if (region->bound_windows > 0) {
+    return refuse(ErrorCode::kBusy, "dereg mr: windows are bound to it", region->bound_windows);
+  }
+  keys_.release(region->key);
+  release_pd(region->init.pd);
+  regions_.erase(mr);
+  return Done{};
+}
+
+Expected<MrKeys> DmaEngine::keys_of(MrHandle mr) const {
+  const MemoryRegion* region = regions_.find(mr);
+  if (region == nullptr) return refuse(ErrorCode::kNoSuchObject, "mr: no such region");
+  return MrKeys{LKey{region->key}, RKey{region->key}};
+}
+
+}  // namespace nerve::nic
