@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "tests/dst/connection.h"
+#include "tests/dst/datagrams.h"
 #include "tests/dst/host.h"
 #include "tests/dst/network.h"
 #include "tests/dst/registry.h"
@@ -62,10 +63,12 @@ class World {
     make_hosts(large);
     make_counter();
     make_connections(large);
+    make_datagrams();
   }
 
   Outcome run() {
     for (const auto& connection : connections_) connection->start();
+    if (datagrams_) datagrams_->start();
     const Time limit{Duration{seconds{60}}};
     while (!finished() && journal_.violations().size() < 4) {
       if (!events_.step(limit)) {
@@ -82,8 +85,10 @@ class World {
   void make_hosts(bool large);
   void make_counter();
   void make_connections(bool large);
+  void make_datagrams();
   [[nodiscard]] bool finished() const {
-    return std::ranges::all_of(connections_, [](const auto& c) { return c->finished(); });
+    return (!datagrams_ || datagrams_->finished()) &&
+           std::ranges::all_of(connections_, [](const auto& c) { return c->finished(); });
   }
   void report_stuck() {
     for (const auto& connection : connections_) {
@@ -103,6 +108,7 @@ class World {
   std::vector<std::unique_ptr<Host>> hosts_;
   SharedCounter counter_;
   std::vector<std::unique_ptr<Connection>> connections_;
+  std::unique_ptr<Datagrams> datagrams_;
 };
 
 void World::make_hosts(bool large) {
@@ -126,6 +132,7 @@ void World::make_hosts(bool large) {
                                             large ? std::size_t{1} << 20U : std::size_t{1} << 17U,
                                             events_, network_, journal_));
     hosts_.back()->on_completion([this](Host& host, nic::CqHandle, const nic::Completion& c) {
+      if (c.wr_id >> 62U == 1) return datagrams_->completed(host, c);
       registry_.completed(host, c);
     });
     hosts_.back()->on_event(
@@ -154,6 +161,13 @@ void World::make_connections(bool large) {
         Connection::Surroundings{events_, journal_, network_, registry_, watch_, &counter_},
         *hosts_[a], *hosts_[b], terms, requests, lives, prng_.next()));
   }
+}
+
+void World::make_datagrams() {
+  if (!prng_.chance(250)) return;
+  const auto count = static_cast<std::uint32_t>(prng_.between(1, 40));
+  datagrams_ =
+      std::make_unique<Datagrams>(events_, journal_, network_, hosts_, count, prng_.next());
 }
 
 void World::check_memory() {
