@@ -1,0 +1,101 @@
+#include "nic/flow_control/dcqcn.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace nerve::nic {
+namespace {
+
+__extension__ using Wide = unsigned __int128;
+
+// Halving the gap for ever would keep a timer running for a difference that no pacer can show.
+constexpr unsigned kNearLineShift = 10;
+
+// A configuration is somebody's file. What would divide by zero or never end becomes the nearest
+// value that works.
+DcqcnParameters usable(DcqcnParameters p, Rate line) {
+  constexpr Duration shortest = std::chrono::nanoseconds{100};
+  constexpr Rate slowest = Rate::megabits(1);
+  p.g_inverse = std::max(p.g_inverse, 1U);
+  p.alpha_timer = std::max(p.alpha_timer, shortest);
+  p.increase_timer = std::max(p.increase_timer, shortest);
+  p.byte_counter = std::max<std::uint64_t>(p.byte_counter, 1);
+  p.additive_increase = std::max(p.additive_increase, slowest);
+  p.minimum_rate = std::min(std::max(p.minimum_rate, slowest), line);
+  return p;
+}
+
+}  // namespace
+
+Dcqcn::Dcqcn(const DcqcnParameters& parameters, Rate line_rate)
+    : parameters_{usable(parameters, line_rate)},
+      line_{line_rate.bits_per_second()},
+      rate_{line_},
+      target_{line_} {}
+
+void Dcqcn::on_cnp(Time now) {
+  const Duration since_cut = now - last_cut_;
+  if (cut_before_ && since_cut >= Duration{} && since_cut < parameters_.decrease_interval) return;
+  if (cut_before_) decay_alpha(now);
+  cut_before_ = true;
+  last_cut_ = now;
+
+  target_ = rate_;
+  const auto cut = static_cast<std::uint64_t>(Wide{rate_} * alpha_ / (2 * kOne));
+  rate_ = std::max(rate_ - cut, parameters_.minimum_rate.bits_per_second());
+  alpha_ += (kOne - alpha_) / parameters_.g_inverse;
+
+  octets_ = 0;
+  time_stages_ = byte_stages_ = 0;
+  stage_ends_ = now + parameters_.increase_timer;
+}
+
+// Alpha matters at a CNP only, so its timer is not run but caught up with.
+void Dcqcn::decay_alpha(Time now) {
+  for (auto steps = (now - last_cut_) / parameters_.alpha_timer; steps > 0; --steps) {
+    const std::uint64_t step = alpha_ / parameters_.g_inverse;
+    if (step == 0) return;
+    alpha_ -= step;
+  }
+}
+
+void Dcqcn::on_send(std::uint64_t octets, Time) {
+  if (!limited()) return;
+  octets_ += octets;
+  while (octets_ >= parameters_.byte_counter && limited()) {
+    octets_ -= parameters_.byte_counter;
+    increase();
+    ++byte_stages_;
+  }
+}
+
+std::optional<Time> Dcqcn::next_deadline() const {
+  if (!limited()) return std::nullopt;
+  return stage_ends_;
+}
+
+void Dcqcn::expire(Time now) {
+  while (limited() && stage_ends_ <= now) {
+    stage_ends_ += parameters_.increase_timer;
+    increase();
+    ++time_stages_;
+  }
+}
+
+void Dcqcn::increase() {
+  // Stages are counted when they have ended: fast recovery halves the gap F times.
+  const std::uint32_t most = std::max(time_stages_, byte_stages_);
+  const std::uint32_t least = std::min(time_stages_, byte_stages_);
+  if (least > parameters_.fast_recovery_stages) {
+    target_ += parameters_.hyper_increase.bits_per_second();
+  } else if (most >= parameters_.fast_recovery_stages) {
+    target_ += parameters_.additive_increase.bits_per_second();
+  }
+  target_ = std::min(target_, line_);
+  rate_ += (target_ - rate_) / 2;  // the target is never below the rate
+  if (line_ - rate_ <= line_ >> kNearLineShift) rate_ = target_ = line_;
+}
+
+std::uint64_t Dcqcn::window_octets() const { return std::numeric_limits<std::uint64_t>::max(); }
+
+}  // namespace nerve::nic

@@ -1,0 +1,60 @@
+// DCQCN's reaction point: the rate of one sending QP, cut by CNPs and grown back by time and octets
+// (Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015, section 3).
+//
+//   a CNP      target = rate; rate -= rate * alpha / 2; alpha += (1 - alpha) * g; stages restart
+//   no CNP     for alpha_timer: alpha -= alpha * g
+//   a stage    ends each increase_timer, and each byte_counter octets sent:
+//              fast recovery  while neither has ended fast_recovery_stages: the target stays
+//              additive       the target grows by additive_increase
+//              hyper          both have ended more than that many: by hyper_increase
+//              and then       rate = (rate + target) / 2
+//
+// All of it in integers, so that a run is the same on every machine. At line rate there is nothing
+// to grow and no timer runs.
+#pragma once
+
+#include "nic/flow_control/congestion_control.h"
+
+namespace nerve::nic {
+
+class Dcqcn final : public CongestionControl {
+ public:
+  Dcqcn(const DcqcnParameters& parameters, Rate line_rate);
+
+  void on_send(std::uint64_t octets, Time now) override;
+  void on_cnp(Time now) override;
+  // The paper leaves acknowledgements and losses to the transport.
+  void on_ack(const AckSample&) override {}
+  void on_nak(Time) override {}
+  void on_timeout(Time) override {}
+
+  [[nodiscard]] std::optional<Time> next_deadline() const override;
+  void expire(Time now) override;
+
+  [[nodiscard]] Rate rate() const override { return Rate::bits_per_second(rate_); }
+  [[nodiscard]] std::uint64_t window_octets() const override;
+
+  // For tests and telemetry. Alpha is in units of 2^-32, as of the last CNP.
+  static constexpr std::uint64_t kOne = std::uint64_t{1} << 32;
+  [[nodiscard]] Rate target() const { return Rate::bits_per_second(target_); }
+  [[nodiscard]] std::uint64_t alpha() const { return alpha_; }
+
+ private:
+  [[nodiscard]] bool limited() const { return rate_ < line_; }
+  void decay_alpha(Time now);
+  void increase();
+
+  DcqcnParameters parameters_;
+  std::uint64_t line_;  // rates in bits per second
+  std::uint64_t rate_;
+  std::uint64_t target_;
+  std::uint64_t alpha_{kOne};
+  std::uint64_t octets_{};  // since the last stage of the byte counter
+  std::uint32_t time_stages_{};
+  std::uint32_t byte_stages_{};
+  Time last_cut_{};
+  Time stage_ends_{};
+  bool cut_before_{};
+};
+
+}  // namespace nerve::nic

@@ -1,0 +1,206 @@
+#include "nic/nic.h"
+
+#include <algorithm>
+
+#include "nic/cq_manager/completion_unit.h"
+#include "nic/cq_manager/cq_manager.h"
+#include "nic/dma_engine/dma_engine.h"
+#include "nic/ethernet/port.h"
+#include "nic/qp_manager/qp_manager.h"
+#include "nic/rx_handler/answers.h"
+#include "nic/rx_handler/datagrams.h"
+#include "nic/rx_handler/responder.h"
+#include "nic/rx_handler/rx_handler.h"
+#include "nic/wqe_engine/completer.h"
+#include "nic/wqe_engine/post_send.h"
+#include "nic/wqe_engine/requester.h"
+
+namespace nerve::nic {
+
+// The modules, built in the order in which they need each other.
+struct Nic::Modules {
+  explicit Modules(const NicConfig& given) : config{given} {}
+
+  NicConfig config;
+  Counters counters;
+  Time now;  // as of the last call that told it
+  EventQueue events;
+  Port port{config, events};
+  DmaEngine dma{config.limits, config.key_secret};
+  CqManager cqs{config.limits, events};
+  QpTable qps{config};
+  SlotTable<Srq> srqs{config.limits.max_srq};
+  SlotTable<AddressHandle> addresses{config.limits.max_ah};
+  MulticastGroups groups{config.limits};
+  Scheduler scheduler;
+  CompletionUnit completions{cqs, events, scheduler, now};
+  QpManager qp_manager{config,    dma,    cqs, events, completions, port,
+                       scheduler, groups, qps, srqs,   addresses,   now};
+  Requester requester{config, counters, dma, port, addresses, completions, scheduler, now};
+  Completer completer{counters, dma, completions, requester, scheduler, now};
+  Receives receives{srqs, completions};
+  Responder responder{counters, dma, receives, completions, scheduler};
+  Datagrams datagrams{counters, dma, receives, completions};
+  Answers answers{config, counters, dma, port, completions};
+  RxHandler rx_handler{config,    counters,  port,      qps,       groups,
+                       responder, datagrams, completer, scheduler, now};
+};
+
+Nic::Nic(const NicConfig& config) : modules_{std::make_unique<Modules>(config)} {}
+Nic::~Nic() = default;
+
+const NicConfig& Nic::config() const { return modules_->config; }
+const Counters& Nic::counters() const { return modules_->counters; }
+
+Status Nic::set_gid(std::uint32_t index, const wire::Gid& gid) {
+  return modules_->port.set_gid(index, gid);
+}
+Expected<wire::Gid> Nic::query_gid(std::uint32_t index) const { return modules_->port.gid(index); }
+void Nic::set_port_active(bool active) { modules_->port.set_active(active); }
+bool Nic::port_active() const { return modules_->port.active(); }
+
+Expected<PdHandle> Nic::alloc_pd() { return modules_->dma.alloc_pd(); }
+Status Nic::dealloc_pd(PdHandle pd) { return modules_->dma.dealloc_pd(pd); }
+Expected<MrHandle> Nic::register_mr(const MrInit& init) {
+  return modules_->dma.register_region(init);
+}
+Status Nic::reregister_mr(MrHandle mr, MrChange change, const MrInit& init) {
+  return modules_->dma.reregister(mr, change, init);
+}
+Status Nic::deregister_mr(MrHandle mr) { return modules_->dma.deregister(mr); }
+Expected<MrKeys> Nic::keys_of(MrHandle mr) const { return modules_->dma.keys_of(mr); }
+Expected<MwHandle> Nic::alloc_mw(PdHandle pd, MwType type) {
+  return modules_->dma.alloc_window(pd, type);
+}
+Status Nic::dealloc_mw(MwHandle mw) { return modules_->dma.dealloc_window(mw); }
+Expected<RKey> Nic::rkey_of(MwHandle mw) const { return modules_->dma.rkey_of(mw); }
+
+Expected<CqHandle> Nic::create_cq(const CqInit& init) { return modules_->cqs.create(init); }
+Status Nic::resize_cq(CqHandle cq, std::uint32_t depth) { return modules_->cqs.resize(cq, depth); }
+Status Nic::moderate_cq(CqHandle cq, std::uint16_t count, Duration period) {
+  return modules_->cqs.moderate(cq, count, period);
+}
+Status Nic::arm_cq(CqHandle cq, bool solicited_only) {
+  return modules_->cqs.arm(cq, solicited_only);
+}
+Status Nic::destroy_cq(CqHandle cq) { return modules_->cqs.destroy(cq); }
+
+Expected<XrcdHandle> Nic::alloc_xrcd() { return modules_->qp_manager.alloc_xrcd(); }
+Status Nic::dealloc_xrcd(XrcdHandle xrcd) { return modules_->qp_manager.dealloc_xrcd(xrcd); }
+Expected<SrqHandle> Nic::create_srq(const SrqInit& init) {
+  return modules_->qp_manager.create_srq(init);
+}
+Status Nic::set_srq_limit(SrqHandle srq, std::uint32_t limit) {
+  return modules_->qp_manager.set_srq_limit(srq, limit);
+}
+Expected<SrqQuery> Nic::query_srq(SrqHandle srq) const {
+  return modules_->qp_manager.query_srq(srq);
+}
+Status Nic::destroy_srq(SrqHandle srq) { return modules_->qp_manager.destroy_srq(srq); }
+Expected<AhHandle> Nic::create_ah(PdHandle pd, const AddressVector& address) {
+  return modules_->qp_manager.create_ah(pd, address);
+}
+Status Nic::destroy_ah(AhHandle ah) { return modules_->qp_manager.destroy_ah(ah); }
+
+Expected<QpHandle> Nic::create_qp(const QpInit& init) { return modules_->qp_manager.create(init); }
+Status Nic::modify_qp(QpHandle qp, QpState to, QpAttrs given, const QpAttributes& attributes) {
+  return modules_->qp_manager.modify(qp, to, given, attributes);
+}
+Expected<QpQuery> Nic::query_qp(QpHandle qp) const { return modules_->qp_manager.query(qp); }
+Status Nic::destroy_qp(QpHandle qp) { return modules_->qp_manager.destroy(qp); }
+
+Status Nic::attach_mcast(QpHandle handle, const wire::Gid& group) {
+  Qp* qp = modules_->qps.find(handle);
+  if (qp == nullptr) return refuse(ErrorCode::kNoSuchObject, "attach: no such QP");
+  return modules_->groups.attach(*qp, group);
+}
+Status Nic::detach_mcast(QpHandle handle, const wire::Gid& group) {
+  Qp* qp = modules_->qps.find(handle);
+  if (qp == nullptr) return refuse(ErrorCode::kNoSuchObject, "detach: no such QP");
+  return modules_->groups.detach(*qp, group);
+}
+
+Status Nic::post_send(QpHandle handle, const SendWr& wr) {
+  Qp* qp = modules_->qps.find(handle);
+  if (qp == nullptr) return refuse(ErrorCode::kNoSuchObject, "post send: no such QP");
+  if (const Status taken = enqueue_send(*qp, wr, modules_->config.limits); !taken) return taken;
+  if (qp->state == QpState::kErr || qp->state == QpState::kSqe) {
+    modules_->completions.flush_sends(*qp);
+  } else {
+    modules_->scheduler.wake(*qp);
+  }
+  return Done{};
+}
+
+Status Nic::post_recv(QpHandle handle, const RecvWr& wr) {
+  Qp* qp = modules_->qps.find(handle);
+  if (qp == nullptr) return refuse(ErrorCode::kNoSuchObject, "post receive: no such QP");
+  if (qp->srq != nullptr) return refuse(ErrorCode::kInvalid, "post receive: the QP has an SRQ");
+  if (qp->state == QpState::kReset) {
+    return refuse(ErrorCode::kInvalid, "post receive: the QP is in reset");
+  }
+  if (const Status fits = qp->receives.check(wr); !fits) return fits;
+  qp->receives.post(wr);
+  if (qp->state == QpState::kErr) {
+    modules_->completions.flush_receives(*qp);
+  } else if (Answers::owes_credit_update(*qp)) {
+    qp->responder.ack_due = true;
+    modules_->scheduler.wake(*qp);
+  }
+  return Done{};
+}
+
+Status Nic::post_srq_recv(SrqHandle handle, const RecvWr& wr) {
+  Srq* srq = modules_->srqs.find(handle);
+  if (srq == nullptr) return refuse(ErrorCode::kNoSuchObject, "post receive: no such SRQ");
+  if (const Status fits = srq->queue.check(wr); !fits) return fits;
+  srq->queue.post(wr);
+  return Done{};
+}
+
+Expected<std::size_t> Nic::poll_cq(CqHandle cq, std::span<Completion> out) {
+  return modules_->cqs.poll(cq, out);
+}
+
+void Nic::receive(std::span<const wire::Frame> frames, Time now) {
+  modules_->now = now;
+  modules_->rx_handler.receive(frames);
+}
+
+std::uint32_t Nic::transmit(TxBurst& burst, Time now) {
+  Modules& m = *modules_;
+  m.now = now;
+  burst.clear();
+  if (!m.port.active()) return 0;
+  while (Qp* qp = m.scheduler.next()) {
+    if (burst.full()) break;
+    // Answers before requests: somebody is waiting for them.
+    const std::uint32_t quantum = m.config.scheduling_quantum;
+    const bool owes = m.answers.transmit(*qp, burst, quantum);
+    const bool more = m.requester.transmit(*qp, burst, quantum);
+    // The turn may have ended the QP's business (an error takes it off the list).
+    if (owes || more) {
+      m.scheduler.rotate(*qp);
+    } else {
+      m.scheduler.sleep(*qp);
+    }
+  }
+  return burst.size();
+}
+
+std::optional<Time> Nic::next_deadline() {
+  const std::optional<Time> qps = modules_->scheduler.next_deadline();
+  const std::optional<Time> cqs = modules_->cqs.next_deadline();
+  if (!qps || !cqs) return qps ? qps : cqs;
+  return std::min(*qps, *cqs);
+}
+
+void Nic::expire(Time now) {
+  modules_->now = now;
+  while (Qp* qp = modules_->scheduler.pop_expired(now)) modules_->completer.on_timer(*qp);
+  modules_->cqs.expire(now);
+}
+
+std::optional<Event> Nic::next_event() { return modules_->events.pop(); }
+
+}  // namespace nerve::nic

@@ -1,0 +1,157 @@
+// modify_qp: the table decides whether a step is allowed, the values are judged, and only then
+// does anything change.
+#include <algorithm>
+#include <bit>
+
+#include "nic/qp_manager/qp_manager.h"
+#include "nic/qp_manager/qp_transitions.h"
+
+namespace nerve::nic {
+
+Status QpManager::modify(QpHandle handle, QpState to, QpAttrs given,
+                         const QpAttributes& attributes) {
+  Qp* qp = qps_.find(handle);
+  if (qp == nullptr) return refuse(ErrorCode::kNoSuchObject, "modify qp: no such QP");
+  const QpState from = qp->state;
+  if (const Status allowed = check_transition(qp->type, from, to, given); !allowed) return allowed;
+  if (const Status good = check_values(*qp, given, attributes); !good) return good;
+  apply(*qp, given, attributes);
+  enter(*qp, from, to);
+  return Done{};
+}
+
+Status QpManager::check_values(const Qp& qp, QpAttrs given, const QpAttributes& values) const {
+  const auto has = [&](QpAttrs attribute) { return contains(given, attribute); };
+  const auto bad = [](const char* what, std::uint64_t value, std::uint64_t limit) -> Status {
+    return refuse(ErrorCode::kInvalid, what, value, limit);
+  };
+  if (has(QpAttrs::kCurState) && values.cur_state != qp.state) {
+    return bad("modify qp: cur_qp_state is not the current state",
+               static_cast<std::uint64_t>(values.cur_state), static_cast<std::uint64_t>(qp.state));
+  }
+  if (has(QpAttrs::kPort) && values.port != 1)
+    return bad("modify qp: no such port", values.port, 1);
+  if (has(QpAttrs::kPkeyIndex) && !port_.pkey(values.pkey_index)) {
+    return bad("modify qp: pkey_index beyond the table", values.pkey_index,
+               config_.pkeys.size() - 1);
+  }
+  if (has(QpAttrs::kPath)) {
+    if (const auto flow = port_.flow_to(values.path); !flow) return Unexpected{flow.error()};
+    if (values.path.destination.is_multicast()) {
+      return bad("modify qp: a connection cannot lead to a multicast address", 0, 0);
+    }
+  }
+  if (has(QpAttrs::kPathMtu)) {
+    const std::uint32_t mtu = octets(values.path_mtu);
+    if (!std::has_single_bit(mtu) || mtu < 256 || mtu > octets(config_.max_mtu)) {
+      return bad("modify qp: path_mtu beyond the port's", mtu, octets(config_.max_mtu));
+    }
+  }
+  if (has(QpAttrs::kMaxRead) && values.max_read > config_.limits.max_read_depth) {
+    return bad("modify qp: max_rd_atomic too large", values.max_read,
+               config_.limits.max_read_depth);
+  }
+  if (has(QpAttrs::kMaxDestRead) && values.max_dest_read > config_.limits.max_read_depth) {
+    return bad("modify qp: max_dest_rd_atomic too large", values.max_dest_read,
+               config_.limits.max_read_depth);
+  }
+  if (has(QpAttrs::kMinRnrTimer) && values.min_rnr_timer > 31) {
+    return bad("modify qp: min_rnr_timer is five bits", values.min_rnr_timer, 31);
+  }
+  if (has(QpAttrs::kTimeout) && values.timeout > 31) {
+    return bad("modify qp: timeout is five bits", values.timeout, 31);
+  }
+  if (has(QpAttrs::kRetryCount) && values.retry_count > 7) {
+    return bad("modify qp: retry_cnt is three bits", values.retry_count, 7);
+  }
+  if (has(QpAttrs::kRnrRetry) && values.rnr_retry > 7) {
+    return bad("modify qp: rnr_retry is three bits", values.rnr_retry, 7);
+  }
+  if (has(QpAttrs::kAltPath) || has(QpAttrs::kPathMigState)) {
+    return refuse(ErrorCode::kNotSupported, "modify qp: path migration is not supported");
+  }
+  return Done{};
+}
+
+void QpManager::apply(Qp& qp, QpAttrs given, const QpAttributes& values) {
+  QpAttributes& own = qp.attributes;
+  const auto take = [&](QpAttrs attribute, auto member) {
+    if (contains(given, attribute)) own.*member = values.*member;
+  };
+  take(QpAttrs::kPkeyIndex, &QpAttributes::pkey_index);
+  take(QpAttrs::kPort, &QpAttributes::port);
+  take(QpAttrs::kAccess, &QpAttributes::access);
+  take(QpAttrs::kQkey, &QpAttributes::qkey);
+  take(QpAttrs::kPath, &QpAttributes::path);
+  take(QpAttrs::kPathMtu, &QpAttributes::path_mtu);
+  take(QpAttrs::kDestQp, &QpAttributes::dest_qp);
+  take(QpAttrs::kRqPsn, &QpAttributes::rq_psn);
+  take(QpAttrs::kSqPsn, &QpAttributes::sq_psn);
+  take(QpAttrs::kMaxDestRead, &QpAttributes::max_dest_read);
+  take(QpAttrs::kMaxRead, &QpAttributes::max_read);
+  take(QpAttrs::kMinRnrTimer, &QpAttributes::min_rnr_timer);
+  take(QpAttrs::kTimeout, &QpAttributes::timeout);
+  take(QpAttrs::kRetryCount, &QpAttributes::retry_count);
+  take(QpAttrs::kRnrRetry, &QpAttributes::rnr_retry);
+  take(QpAttrs::kSqdNotify, &QpAttributes::sqd_notify);
+  take(QpAttrs::kRateLimit, &QpAttributes::rate_limit);
+  if (contains(given, QpAttrs::kPath)) {
+    qp.flow = *port_.flow_to(own.path);
+    qp.flow.source_port = source_port(own.path.flow_label, qp.qpn, own.dest_qp);
+    // Congestion control by marks needs packets that switches may mark.
+    const bool marks = config_.flow_control.algorithm != CcAlgorithm::kNone;
+    if (marks && qp.flow.ecn() == wire::Ecn::kNotCapable) qp.flow.set_ecn(wire::Ecn::kCapable0);
+  }
+}
+
+void QpManager::enter(Qp& qp, QpState from, QpState to) {
+  if (to == QpState::kReset) return reset(qp);
+  if (to == QpState::kErr) {
+    qp.responder.nak_due.reset();
+    return completions_.enter_error(qp);
+  }
+  qp.state = to;
+  if (to == QpState::kRtr && from == QpState::kInit) start_responder(qp);
+  if (to == QpState::kRts && from == QpState::kRtr) start_requester(qp);
+  if (to == QpState::kSqd) qp.requester.drain_noted = false;
+  if (to == QpState::kRts || to == QpState::kSqd) scheduler_.wake(qp);
+}
+
+void QpManager::start_responder(Qp& qp) {
+  qp.mtu = octets(qp.datagram() ? config_.max_mtu : qp.attributes.path_mtu);
+  qp.responder.expected = qp.attributes.rq_psn;
+  qp.responder.pd = qp.pd;
+  if (qp.attributes.max_dest_read > 0) {
+    qp.responder.replay =
+        FixedArray<ReplayEntry>{std::bit_ceil(std::uint32_t{qp.attributes.max_dest_read})};
+  }
+}
+
+void QpManager::start_requester(Qp& qp) {
+  RequesterState& state = qp.requester;
+  state.unacked = state.next = state.sent_end = state.progress_noted = qp.attributes.sq_psn;
+  state.retries_left = qp.attributes.retry_count;
+  state.rnr_retries_left = qp.attributes.rnr_retry;
+  qp.pacer.reset(now_);
+  if (qp.connected()) {
+    qp.congestion = make_congestion_control(config_.flow_control, config_.line_rate);
+  }
+}
+
+void QpManager::reset(Qp& qp) {
+  scheduler_.forget(qp);
+  forget_completions(qp);
+  ResponderState& responder = qp.responder;
+  if (responder.receive_from != nullptr) responder.receive_from->give_back(responder.receive_slot);
+  qp.responder = {};
+  qp.requester = {};
+  qp.sends.clear();
+  qp.receives.clear();
+  qp.congestion.reset();
+  qp.cnp_limiter.reset();
+  qp.attributes = {};
+  qp.flow = {};
+  qp.state = QpState::kReset;
+}
+
+}  // namespace nerve::nic

@@ -1,0 +1,145 @@
+#include "nic/qp_manager/qp_manager.h"
+
+#include <algorithm>
+
+#include "nic/qp_manager/qp_transitions.h"
+
+namespace nerve::nic {
+
+QpManager::QpManager(const NicConfig& config, DmaEngine& dma, CqManager& cqs, EventQueue& events,
+                     CompletionUnit& completions, const Port& port, Scheduler& scheduler,
+                     MulticastGroups& groups, QpTable& qps, SlotTable<Srq>& srqs,
+                     SlotTable<AddressHandle>& addresses, const Time& now)
+    : config_{config},
+      dma_{dma},
+      cqs_{cqs},
+      events_{events},
+      completions_{completions},
+      port_{port},
+      scheduler_{scheduler},
+      groups_{groups},
+      qps_{qps},
+      srqs_{srqs},
+      addresses_{addresses},
+      xrcds_{config.limits.max_xrcd},
+      now_{now} {}
+
+Status QpManager::check_init(const QpInit& init) {
+  const Limits& limits = config_.limits;
+  const QpCaps& caps = init.caps;
+  if (qps_.full())
+    return refuse(ErrorCode::kLimit, "create qp: too many", qps_.size(), limits.max_qp);
+  if (init.type == QpType::kGsi && qps_.has_gsi()) {
+    return refuse(ErrorCode::kBusy, "create qp: the GSI QP exists already");
+  }
+  const auto beyond = [](std::uint32_t value, std::uint32_t limit) { return value > limit; };
+  if (beyond(caps.max_send_wr, limits.max_qp_wr) || beyond(caps.max_recv_wr, limits.max_qp_wr)) {
+    return refuse(ErrorCode::kInvalid, "create qp: too many work requests",
+                  std::max(caps.max_send_wr, caps.max_recv_wr), limits.max_qp_wr);
+  }
+  if (beyond(caps.max_send_sge, limits.max_sge) || beyond(caps.max_recv_sge, limits.max_sge)) {
+    return refuse(ErrorCode::kInvalid, "create qp: too many scatter/gather entries",
+                  std::max(caps.max_send_sge, caps.max_recv_sge), limits.max_sge);
+  }
+  if (beyond(caps.max_inline, limits.max_inline)) {
+    return refuse(ErrorCode::kInvalid, "create qp: too much inline data", caps.max_inline,
+                  limits.max_inline);
+  }
+  const bool sends = init.type != QpType::kXrcRecv;
+  const bool receives = init.type != QpType::kXrcRecv && init.type != QpType::kXrcSend;
+  if (sends && cqs_.find(init.send_cq) == nullptr) {
+    return refuse(ErrorCode::kNoSuchObject, "create qp: no such send CQ");
+  }
+  if (receives && cqs_.find(init.recv_cq) == nullptr) {
+    return refuse(ErrorCode::kNoSuchObject, "create qp: no such receive CQ");
+  }
+  if (init.srq) {
+    const Srq* srq = srqs_.find(init.srq);
+    if (srq == nullptr) return refuse(ErrorCode::kNoSuchObject, "create qp: no such SRQ");
+    const bool fits =
+        init.type == QpType::kRc || init.type == QpType::kUc || init.type == QpType::kUd;
+    if (!fits || srq->type != SrqType::kBasic) {
+      return refuse(ErrorCode::kInvalid, "create qp: this SRQ does not go with this QP type");
+    }
+  }
+  if (init.type == QpType::kXrcRecv && xrcds_.find(init.xrcd) == nullptr) {
+    return refuse(ErrorCode::kNoSuchObject, "create qp: no such XRC domain");
+  }
+  return Done{};
+}
+
+Expected<QpHandle> QpManager::create(const QpInit& init) {
+  if (const Status ok = check_init(init); !ok) return Unexpected{ok.error()};
+  // An XRC target has no protection domain: each request names an SRQ and uses that one's.
+  const bool has_pd = init.type != QpType::kXrcRecv;
+  if (has_pd && !dma_.retain_pd(init.pd)) {
+    return refuse(ErrorCode::kNoSuchObject, "create qp: no such protection domain");
+  }
+  Qp& qp = qps_.make(init.type);
+  if (has_pd) qp.pd = init.pd;
+  qp.caps = init.caps;
+  qp.signal_all = init.signal_all;
+  qp.cookie = init.cookie;
+  if (init.type == QpType::kXrcRecv) {
+    qp.xrcd = init.xrcd;
+    ++xrcds_.find(init.xrcd)->users;
+    qp.caps = {0, 0, 0, 0, 0};
+    return qp.handle;
+  }
+  qp.send_cq = cqs_.find(init.send_cq);
+  ++qp.send_cq->users;
+  qp.sends = SendQueue{qp.caps};
+  if (init.type == QpType::kXrcSend) {
+    qp.caps.max_recv_wr = qp.caps.max_recv_sge = 0;
+    return qp.handle;
+  }
+  qp.recv_cq = cqs_.find(init.recv_cq);
+  ++qp.recv_cq->users;
+  if (init.srq) {
+    qp.srq = srqs_.find(init.srq);
+    ++qp.srq->users;
+    qp.caps.max_recv_wr = qp.caps.max_recv_sge = 0;
+  }
+  qp.receives = ReceiveQueue{qp.caps.max_recv_wr, qp.caps.max_recv_sge};
+  return qp.handle;
+}
+
+Expected<QpQuery> QpManager::query(QpHandle handle) {
+  const Qp* qp = qps_.find(handle);
+  if (qp == nullptr) return refuse(ErrorCode::kNoSuchObject, "query qp: no such QP");
+  QpQuery result{.state = qp->state,
+                 .sq_draining = qp->state == QpState::kSqd && !qp->requester.drain_noted,
+                 .attributes = qp->attributes,
+                 .caps = qp->caps,
+                 .qpn = qp->qpn,
+                 .type = qp->type};
+  result.attributes.cur_state = qp->state;
+  // Where the counters stand now, not where they began.
+  if (qp->can_receive()) result.attributes.rq_psn = qp->responder.expected;
+  if (qp->state == QpState::kRts || qp->state == QpState::kSqd) {
+    result.attributes.sq_psn = qp->requester.next;
+  }
+  return result;
+}
+
+void QpManager::forget_completions(Qp& qp) {
+  if (qp.send_cq != nullptr) cqs_.forget(*qp.send_cq, qp.qpn);
+  if (qp.recv_cq != nullptr && qp.recv_cq != qp.send_cq) cqs_.forget(*qp.recv_cq, qp.qpn);
+}
+
+Status QpManager::destroy(QpHandle handle) {
+  Qp* qp = qps_.find(handle);
+  if (qp == nullptr) return refuse(ErrorCode::kNoSuchObject, "destroy qp: no such QP");
+  reset(*qp);
+  groups_.forget(*qp);
+  events_.forget(qp->handle);
+  if (qp->send_cq != nullptr) --qp->send_cq->users;
+  if (qp->recv_cq != nullptr) --qp->recv_cq->users;
+  if (qp->srq != nullptr) --qp->srq->users;
+  if (qp->type == QpType::kXrcRecv) --xrcds_.find(qp->xrcd)->users;
+  if (qp->pd) dma_.release_pd(qp->pd);
+  qps_.erase(*qp);
+  return Done{};
+}
+
+}  // namespace nerve::nic

@@ -1,0 +1,69 @@
+// The QP Manager: makes, changes and ends queue pairs, shared receive queues, XRC domains and
+// address handles.
+#pragma once
+
+#include "base/slot_table.h"
+#include "base/time.h"
+#include "nic/attributes.h"
+#include "nic/config.h"
+#include "nic/cq_manager/completion_unit.h"
+#include "nic/cq_manager/cq_manager.h"
+#include "nic/dma_engine/dma_engine.h"
+#include "nic/error.h"
+#include "nic/ethernet/port.h"
+#include "nic/qp_manager/address_handle.h"
+#include "nic/qp_manager/qp_table.h"
+#include "nic/rx_handler/datagrams.h"
+#include "nic/wqe_engine/scheduler.h"
+
+namespace nerve::nic {
+
+class QpManager {
+ public:
+  QpManager(const NicConfig& config, DmaEngine& dma, CqManager& cqs, EventQueue& events,
+            CompletionUnit& completions, const Port& port, Scheduler& scheduler,
+            MulticastGroups& groups, QpTable& qps, SlotTable<Srq>& srqs,
+            SlotTable<AddressHandle>& addresses, const Time& now);
+
+  Expected<XrcdHandle> alloc_xrcd();
+  Status dealloc_xrcd(XrcdHandle xrcd);
+
+  Expected<SrqHandle> create_srq(const SrqInit& init);
+  Status set_srq_limit(SrqHandle srq, std::uint32_t limit);
+  [[nodiscard]] Expected<SrqQuery> query_srq(SrqHandle srq);
+  Status destroy_srq(SrqHandle srq);
+
+  Expected<AhHandle> create_ah(PdHandle pd, const AddressVector& address);
+  Status destroy_ah(AhHandle ah);
+
+  Expected<QpHandle> create(const QpInit& init);
+  Status modify(QpHandle qp, QpState to, QpAttrs given, const QpAttributes& attributes);
+  [[nodiscard]] Expected<QpQuery> query(QpHandle qp);
+  Status destroy(QpHandle qp);
+
+ private:
+  [[nodiscard]] Status check_init(const QpInit& init);
+  [[nodiscard]] Status check_values(const Qp& qp, QpAttrs given, const QpAttributes& values) const;
+  void apply(Qp& qp, QpAttrs given, const QpAttributes& values);
+  void enter(Qp& qp, QpState from, QpState to);
+  void start_responder(Qp& qp);
+  void start_requester(Qp& qp);
+  void reset(Qp& qp);
+  void forget_completions(Qp& qp);
+
+  const NicConfig& config_;
+  DmaEngine& dma_;
+  CqManager& cqs_;
+  EventQueue& events_;
+  CompletionUnit& completions_;
+  const Port& port_;
+  Scheduler& scheduler_;
+  MulticastGroups& groups_;
+  QpTable& qps_;
+  SlotTable<Srq>& srqs_;
+  SlotTable<AddressHandle>& addresses_;
+  SlotTable<XrcDomain> xrcds_;
+  const Time& now_;
+};
+
+}  // namespace nerve::nic

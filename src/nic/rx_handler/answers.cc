@@ -1,0 +1,145 @@
+#include "nic/rx_handler/answers.h"
+
+#include <algorithm>
+
+#include "wire/syndrome.h"
+
+namespace nerve::nic {
+
+using wire::Operation;
+
+bool Answers::transmit(Qp& qp, TxBurst& burst, std::uint32_t budget) {
+  ResponderState& state = qp.responder;
+  const std::uint32_t first = burst.size();
+  const auto exhausted = [&] { return burst.full() || burst.size() - first >= budget; };
+
+  // In the error state only the NAK that led there goes out, and the answers before it.
+  if (qp.state == QpState::kErr && !state.nak_due) return false;
+  if (state.cnp_due) {
+    if (exhausted()) return true;
+    emit_cnp(qp, burst);
+  }
+  bool continues = false;
+  while (ReplayEntry* entry = next_entry(qp)) {
+    if (exhausted()) return true;
+    continues = emit_entry(qp, *entry, burst, continues);
+  }
+  if (state.nak_due || state.ack_due) {
+    if (exhausted()) return true;
+    emit_acknowledge(qp, burst);
+  }
+  return false;
+}
+
+ReplayEntry* Answers::next_entry(Qp& qp) {
+  ResponderState& state = qp.responder;
+  while (state.replay_serve != state.replay_end) {
+    ReplayEntry& entry = state.replay[state.replay_serve % state.replay.size()];
+    if (entry.pending) return &entry;
+    ++state.replay_serve;
+  }
+  return nullptr;
+}
+
+wire::Frame& Answers::add_frame(Qp& qp, TxBurst& burst, Operation operation, Psn psn) {
+  wire::Frame& frame = burst.add();
+  frame.flow = qp.flow;
+  wire::Bth& bth = frame.headers.bth;
+  bth.opcode = wire::opcode(qp.transport(), operation);
+  bth.pkey = port_.pkey(qp.attributes.pkey_index).value_or(PKey{0xffff});
+  bth.dest_qp = qp.attributes.dest_qp;
+  bth.psn = psn;
+  ++counters_.frames_sent;
+  return frame;
+}
+
+wire::Aeth Answers::positive_aeth(Qp& qp) const {
+  ResponderState& state = qp.responder;
+  const bool shared = qp.srq != nullptr || qp.type != QpType::kRc;
+  const std::uint8_t code = announced_credits(config_.flow_control, shared, qp.receives.size());
+  state.no_credits_told = code == 0;
+  return {.syndrome = wire::syndrome(wire::AckKind::kAck, code), .msn = state.msn};
+}
+
+bool Answers::owes_credit_update(const Qp& qp) {
+  return qp.responder.no_credits_told && qp.can_receive();
+}
+
+bool Answers::emit_entry(Qp& qp, ReplayEntry& entry, TxBurst& burst, bool continues) {
+  ResponderState& state = qp.responder;
+  const Psn psn = entry.first_psn + entry.next_packet;
+  const bool first = entry.next_packet == 0;
+  const bool last = entry.next_packet + 1 == entry.packets;
+
+  Operation operation = Operation::kAtomicAcknowledge;
+  if (entry.kind != ReplayEntry::Kind::kAtomic) {
+    operation = first ? (last ? Operation::kReadResponseOnly : Operation::kReadResponseFirst)
+                      : (last ? Operation::kReadResponseLast : Operation::kReadResponseMiddle);
+  }
+  wire::Frame& frame = add_frame(qp, burst, operation, psn);
+  if (first || last) frame.headers.aeth = positive_aeth(qp);
+  if (entry.kind == ReplayEntry::Kind::kAtomic) frame.headers.atomic_ack = entry.original;
+
+  const std::uint64_t offset = std::uint64_t{entry.next_packet} * qp.mtu;
+  const auto length =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(entry.length - offset, qp.mtu));
+  if (entry.kind == ReplayEntry::Kind::kRead && length > 0) {
+    // Judged again for each packet: the region may have gone since the request came.
+    const auto from = dma_.resolve_remote(entry.rkey, {entry.pd, qp.qpn}, entry.address + offset,
+                                          length, Access::kRemoteRead);
+    if (!from) {
+      burst.drop_last();
+      --counters_.frames_sent;
+      // Nothing that comes after this answer can be given any more.
+      entry.pending = false;
+      state.replay_serve = state.replay_end;
+      state.expected = psn;
+      state.nak_due = wire::syndrome(wire::NakCode::kRemoteAccess);
+      ++counters_.error_naks_sent;
+      completions_.raise(qp, EventKind::kQpAccessError);
+      completions_.enter_error(qp);
+      return false;
+    }
+    burst.add_piece(*from);
+    frame.headers.bth.pad = static_cast<std::uint8_t>((0U - length) & 3U);
+    counters_.octets_sent += length;
+  }
+  frame.continues_train = continues && !first && !last;
+
+  ++entry.next_packet;
+  if (last) {
+    entry.pending = false;
+    if (!entry.answered_once) --state.unanswered;
+    entry.answered_once = true;
+  }
+  // Middle packets are all alike; the first and the last carry an AETH and are longer.
+  return !first && !last;
+}
+
+void Answers::emit_acknowledge(Qp& qp, TxBurst& burst) {
+  ResponderState& state = qp.responder;
+  const bool is_nak = state.nak_due.has_value();
+  // A NAK names the packet it wants, an ACK the last one that came.
+  const Psn psn = is_nak ? state.expected : state.expected + 0xff'ffffU;
+  wire::Frame& frame = add_frame(qp, burst, Operation::kAcknowledge, psn);
+  frame.headers.aeth =
+      is_nak ? wire::Aeth{.syndrome = *state.nak_due, .msn = state.msn} : positive_aeth(qp);
+  frame.headers.bth.becn = state.ecn_seen;
+  state.ecn_seen = false;
+  state.nak_due.reset();
+  state.ack_due = false;
+}
+
+void Answers::emit_cnp(Qp& qp, TxBurst& burst) {
+  wire::Frame& frame = burst.add();
+  frame.flow = qp.flow;
+  frame.headers.bth.opcode = wire::kCnpOpcode;
+  frame.headers.bth.pkey = port_.pkey(qp.attributes.pkey_index).value_or(PKey{0xffff});
+  frame.headers.bth.dest_qp = qp.attributes.dest_qp;
+  frame.headers.bth.becn = true;
+  ++counters_.frames_sent;
+  ++counters_.cnps_sent;
+  qp.responder.cnp_due = false;
+}
+
+}  // namespace nerve::nic

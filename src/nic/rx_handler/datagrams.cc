@@ -1,0 +1,105 @@
+#include "nic/rx_handler/datagrams.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/planted.h"
+#include "nic/rx_handler/grh.h"
+
+namespace nerve::nic {
+namespace {
+
+std::vector<Qp*>::iterator find_member(std::vector<Qp*>& members, Qp& qp) {
+  return std::find(members.begin(), members.end(), &qp);
+}
+
+}  // namespace
+
+Status MulticastGroups::attach(Qp& qp, const wire::Gid& group) {
+  if (qp.type != QpType::kUd) return refuse(ErrorCode::kInvalid, "attach: only UD QPs can");
+  if (!group.is_multicast()) return refuse(ErrorCode::kInvalid, "attach: not a multicast GID");
+  auto found =
+      std::find_if(groups_.begin(), groups_.end(), [&](const Group& g) { return g.gid == group; });
+  if (found == groups_.end()) {
+    if (groups_.size() == limits_.max_mcast_groups) {
+      return refuse(ErrorCode::kLimit, "attach: too many groups", groups_.size(),
+                    limits_.max_mcast_groups);
+    }
+    found = groups_.insert(groups_.end(), Group{.gid = group, .members = {}});
+  }
+  if (find_member(found->members, qp) != found->members.end()) return Done{};
+  if (found->members.size() == limits_.max_mcast_qps) {
+    return refuse(ErrorCode::kLimit, "attach: too many QPs in the group", found->members.size(),
+                  limits_.max_mcast_qps);
+  }
+  found->members.push_back(&qp);
+  return Done{};
+}
+
+Status MulticastGroups::detach(Qp& qp, const wire::Gid& group) {
+  const auto found =
+      std::find_if(groups_.begin(), groups_.end(), [&](const Group& g) { return g.gid == group; });
+  if (found == groups_.end()) return refuse(ErrorCode::kInvalid, "detach: not attached");
+  const auto member = find_member(found->members, qp);
+  if (member == found->members.end()) return refuse(ErrorCode::kInvalid, "detach: not attached");
+  found->members.erase(member);
+  if (found->members.empty()) groups_.erase(found);
+  return Done{};
+}
+
+void MulticastGroups::forget(Qp& qp) {
+  for (Group& group : groups_) std::erase(group.members, &qp);
+  std::erase_if(groups_, [](const Group& group) { return group.members.empty(); });
+}
+
+const std::vector<Qp*>* MulticastGroups::members(const wire::Gid& group) const {
+  for (const Group& g : groups_) {
+    if (g.gid == group) return &g.members;
+  }
+  return nullptr;
+}
+
+void Datagrams::on_datagram(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info,
+                            std::uint16_t pkey_index) {
+  if (frame.headers.deth.qkey != qp.attributes.qkey && !planted(Bug::kUdAcceptsAnyQkey)) {
+    ++counters_.dropped_bad_qkey;
+    return;
+  }
+  if (frame.payload_length > qp.mtu) {
+    ++counters_.dropped_malformed;
+    return;
+  }
+  if (!receives_.take(qp, 0)) {
+    ++counters_.dropped_no_receive;
+    return;
+  }
+  ResponderState& state = qp.responder;
+  // Too long for its receive: dropped, and the receive serves the next one. A stranger's datagram
+  // must not be able to stop the QP.
+  if (state.receive_from->at(state.receive_slot).capacity < kGrhSize + frame.payload_length) {
+    ++counters_.dropped_malformed;
+    return;
+  }
+  const std::array<std::byte, kGrhSize> grh = grh_of(frame);
+  const wire::Piece piece{.address = reinterpret_cast<std::uint64_t>(grh.data()),
+                          .length = kGrhSize};
+  const auto list = state.receive_from->sges_of(state.receive_slot);
+  const PdHandle pd = state.receive_srq != nullptr ? state.receive_srq->pd : qp.pd;
+  const bool placed =
+      dma_.scatter(list, 0, {&piece, 1}, pd) && dma_.scatter(list, kGrhSize, frame.payload, pd);
+  Completion completion{.status = placed ? WcStatus::kSuccess : WcStatus::kLocalProtection,
+                        .opcode = WcOpcode::kRecv,
+                        .flags = WcFlags::kGrh,
+                        .pkey_index = pkey_index,
+                        .octets = kGrhSize + frame.payload_length,
+                        .source_qpn = frame.headers.deth.source_qp};
+  if (contains(info.headers, wire::HeaderSet::kImmDt)) {
+    completion.flags |= WcFlags::kImmediate;
+    completion.immediate = frame.headers.immediate;
+  }
+  counters_.octets_received += frame.payload_length;
+  completions_.finish_receive(qp, completion, frame.headers.bth.solicited);
+  if (!placed) completions_.enter_error(qp);
+}
+
+}  // namespace nerve::nic

@@ -1,0 +1,52 @@
+// Datagrams: UD and GSI reception, and multicast.
+#pragma once
+
+#include <vector>
+
+#include "nic/config.h"
+#include "nic/counters.h"
+#include "nic/cq_manager/completion_unit.h"
+#include "nic/dma_engine/dma_engine.h"
+#include "nic/error.h"
+#include "nic/qp_manager/qp.h"
+#include "nic/rx_handler/receives.h"
+#include "wire/frame.h"
+
+namespace nerve::nic {
+
+// Which QPs hear which group.
+class MulticastGroups {
+ public:
+  explicit MulticastGroups(const Limits& limits) : limits_{limits} {}
+
+  Status attach(Qp& qp, const wire::Gid& group);
+  Status detach(Qp& qp, const wire::Gid& group);
+  void forget(Qp& qp);
+  // Null when nobody here listens.
+  [[nodiscard]] const std::vector<Qp*>* members(const wire::Gid& group) const;
+
+ private:
+  struct Group {
+    wire::Gid gid;
+    std::vector<Qp*> members;
+  };
+  const Limits& limits_;
+  std::vector<Group> groups_;
+};
+
+class Datagrams {
+ public:
+  Datagrams(Counters& counters, DmaEngine& dma, Receives& receives, CompletionUnit& completions)
+      : counters_{counters}, dma_{dma}, receives_{receives}, completions_{completions} {}
+
+  void on_datagram(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info,
+                   std::uint16_t pkey_index);
+
+ private:
+  Counters& counters_;
+  DmaEngine& dma_;
+  Receives& receives_;
+  CompletionUnit& completions_;
+};
+
+}  // namespace nerve::nic

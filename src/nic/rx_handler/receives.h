@@ -1,0 +1,45 @@
+// Taking a receive for a message: from the QP's own queue, from its SRQ, or from the SRQ that an
+// XRC request names.
+#pragma once
+
+#include "base/slot_table.h"
+#include "nic/cq_manager/completion_unit.h"
+#include "nic/qp_manager/qp.h"
+
+namespace nerve::nic {
+
+class Receives {
+ public:
+  Receives(SlotTable<Srq>& srqs, CompletionUnit& completions)
+      : srqs_{srqs}, completions_{completions} {}
+
+  // The SRQ that an XRC request names; null when it is none of the QP's domain.
+  [[nodiscard]] Srq* find_xrc(const Qp& qp, std::uint32_t number) {
+    Srq* srq = number == 0 ? nullptr : srqs_.at(number - 1);
+    return srq != nullptr && srq->type == SrqType::kXrc && srq->xrcd == qp.xrcd ? srq : nullptr;
+  }
+
+  // Makes a receive the QP's current one; keeps the one it has. False when none is posted.
+  bool take(Qp& qp, std::uint32_t xrc_srq) {
+    ResponderState& responder = qp.responder;
+    if (responder.receive_from != nullptr) return true;
+    Srq* srq = qp.type == QpType::kXrcRecv ? find_xrc(qp, xrc_srq) : qp.srq;
+    ReceiveQueue& queue = srq != nullptr ? srq->queue : qp.receives;
+    if (queue.empty()) return false;
+    responder.receive_slot = queue.take();
+    responder.receive_from = &queue;
+    responder.receive_srq = srq;
+    // One-shot: the limit disarms itself (IBTA 10.2.9.2).
+    if (srq != nullptr && srq->limit > 0 && queue.size() < srq->limit) {
+      srq->limit = 0;
+      completions_.raise(*srq, EventKind::kSrqLimitReached);
+    }
+    return true;
+  }
+
+ private:
+  SlotTable<Srq>& srqs_;
+  CompletionUnit& completions_;
+};
+
+}  // namespace nerve::nic

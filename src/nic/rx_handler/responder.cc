@@ -1,0 +1,241 @@
+#include "nic/rx_handler/responder.h"
+
+#include "base/planted.h"
+#include "nic/wqe_engine/requester.h"
+
+namespace nerve::nic {
+
+using wire::NakCode;
+using wire::Operation;
+
+namespace {
+
+bool is_send(Operation operation) {
+  switch (operation) {
+    case Operation::kSendFirst:
+    case Operation::kSendMiddle:
+    case Operation::kSendLast:
+    case Operation::kSendLastImm:
+    case Operation::kSendOnly:
+    case Operation::kSendOnlyImm:
+    case Operation::kSendLastInvalidate:
+    case Operation::kSendOnlyInvalidate:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_write(Operation operation) {
+  return operation >= Operation::kWriteFirst && operation <= Operation::kWriteOnlyImm;
+}
+
+bool has_immediate(const wire::OpcodeInfo& info) {
+  return contains(info.headers, wire::HeaderSet::kImmDt);
+}
+
+bool has_invalidate(const wire::OpcodeInfo& info) {
+  return contains(info.headers, wire::HeaderSet::kIeth);
+}
+
+}  // namespace
+
+void Responder::on_request(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info) {
+  ResponderState& state = qp.responder;
+  if (qp.state == QpState::kRtr && !state.established_told) {
+    state.established_told = true;
+    completions_.raise(qp, EventKind::kCommEstablished);
+  }
+  if (frame.flow.ecn() == wire::Ecn::kCongestion) state.ecn_seen = true;
+  const Packet packet{frame, info};
+  if (qp.reliable()) {
+    on_reliable(qp, packet);
+  } else {
+    on_unreliable(qp, packet);
+  }
+}
+
+void Responder::on_reliable(Qp& qp, const Packet& packet) {
+  ResponderState& state = qp.responder;
+  const std::int32_t ahead = packet.frame.headers.bth.psn.distance_from(state.expected);
+  const bool wrongly_taken = planted(Bug::kAcceptWrongPsn) && ahead == 1;
+  if (ahead > 0 && !wrongly_taken) {
+    ++counters_.out_of_order_received;
+    if (state.gap_told) return;  // one NAK for each gap (IBTA 9.7.5.2.8)
+    state.gap_told = true;
+    ++counters_.sequence_naks_sent;
+    return owe(qp, wire::syndrome(NakCode::kSequence));
+  }
+  if (ahead < 0) {
+    const bool executed_again = planted(Bug::kSkipDuplicateCheck) && ahead == -1 &&
+                                packet.info.position == wire::Position::kOnly &&
+                                is_send(packet.info.operation);
+    if (!executed_again) return on_duplicate(qp, packet);
+  }
+  state.gap_told = false;
+  state.nak_due.reset();  // if one waits, it asked for this very packet
+  Verdict verdict = Verdict::kInvalidRequest;
+  if (in_sequence(qp, packet) && length_fits(qp, packet)) verdict = execute(qp, packet);
+  if (verdict == Verdict::kAccepted) {
+    accept(qp, packet);
+  } else {
+    refuse(qp, packet, verdict);
+  }
+}
+
+void Responder::on_unreliable(Qp& qp, const Packet& packet) {
+  ResponderState& state = qp.responder;
+  const Psn psn = packet.frame.headers.bth.psn;
+  if (psn != state.expected) {
+    ++counters_.out_of_order_received;
+    // A gap cuts the message in progress; its receive waits for the next one (IBTA 9.8.2.2).
+    state.message = ResponderState::Message::kNone;
+    state.skipping = true;
+  }
+  state.expected = psn + 1;
+  if (packet.opens()) {
+    state.message = ResponderState::Message::kNone;
+    state.skipping = false;
+  }
+  if (state.skipping) return;
+  Verdict verdict = Verdict::kDropped;
+  if (in_sequence(qp, packet) && length_fits(qp, packet)) verdict = execute(qp, packet);
+  if (verdict == Verdict::kAccepted) return;
+  if (verdict == Verdict::kNoReceive) ++counters_.dropped_no_receive;
+  state.message = ResponderState::Message::kNone;
+  state.skipping = !packet.closes();
+}
+
+bool Responder::in_sequence(const Qp& qp, const Packet& packet) {
+  using Message = ResponderState::Message;
+  const Message message = qp.responder.message;
+  if (packet.opens()) return message == Message::kNone;
+  return message == (is_send(packet.info.operation) ? Message::kSend : Message::kWrite);
+}
+
+bool Responder::length_fits(const Qp& qp, const Packet& packet) {
+  const std::uint32_t length = packet.frame.payload_length;
+  switch (packet.info.length) {
+    case wire::LengthRule::kNoPayload:
+      return length == 0;
+    case wire::LengthRule::kExactlyMtu:
+      return length == qp.mtu;
+    case wire::LengthRule::kOneToMtu:
+      return length >= 1 && length <= qp.mtu;
+    case wire::LengthRule::kUpToMtu:
+      return length <= qp.mtu;
+    case wire::LengthRule::kEightOctets:
+      return length == 8;
+  }
+  return false;
+}
+
+Verdict Responder::execute(Qp& qp, const Packet& packet) {
+  if (qp.type == QpType::kXrcRecv) {
+    const Srq* srq = receives_.find_xrc(qp, packet.frame.headers.xrc_srq);
+    if (srq == nullptr) return Verdict::kInvalidRequest;
+    qp.responder.pd = srq->pd;
+  }
+  if (is_send(packet.info.operation)) return send(qp, packet);
+  if (is_write(packet.info.operation)) return write(qp, packet);
+  switch (packet.info.operation) {
+    case Operation::kReadRequest:
+      return read(qp, packet);
+    case Operation::kCompareSwap:
+    case Operation::kFetchAdd:
+      return atomic(qp, packet);
+    case Operation::kAtomicWrite:
+      return atomic_write(qp, packet);
+    case Operation::kFlush:
+      return flush(qp, packet);
+    default:
+      return Verdict::kInvalidRequest;
+  }
+}
+
+void Responder::accept(Qp& qp, const Packet& packet) {
+  ResponderState& state = qp.responder;
+  const bool answered_by_entry = packet.info.operation == Operation::kReadRequest ||
+                                 packet.info.operation == Operation::kCompareSwap ||
+                                 packet.info.operation == Operation::kFetchAdd ||
+                                 packet.info.operation == Operation::kAtomicWrite ||
+                                 packet.info.operation == Operation::kFlush;
+  std::uint32_t taken = 1;
+  if (answered_by_entry) {
+    const ReplayEntry& entry = state.replay[(state.replay_end - 1) % state.replay.size()];
+    taken = entry.packets;
+    scheduler_.wake(qp);
+  }
+  state.expected = state.expected + taken;
+  const bool counted = !(planted(Bug::kMsnNotCounted) && is_write(packet.info.operation));
+  if (packet.closes() && counted) state.msn = (state.msn + 1) & 0xff'ffffU;
+  if (!answered_by_entry && packet.frame.headers.bth.ack_request) {
+    state.ack_due = true;
+    scheduler_.wake(qp);
+  }
+}
+
+void Responder::refuse(Qp& qp, const Packet& packet, Verdict verdict) {
+  ResponderState& state = qp.responder;
+  const auto fatal = [&](NakCode code, EventKind event) {
+    ++counters_.error_naks_sent;
+    owe(qp, wire::syndrome(code));
+    completions_.raise(qp, event);
+    completions_.enter_error(qp);
+  };
+  switch (verdict) {
+    case Verdict::kAccepted:
+    case Verdict::kDropped:
+      return;
+    case Verdict::kNoReceive:
+      ++counters_.rnr_naks_sent;
+      state.gap_told = true;  // what follows this packet is out of order because of it
+      return owe(qp, wire::syndrome(wire::AckKind::kRnrNak, qp.attributes.min_rnr_timer));
+    case Verdict::kInvalidRequest:
+      return fatal(NakCode::kInvalidRequest, EventKind::kQpRequestError);
+    case Verdict::kRemoteAccess:
+      return fatal(NakCode::kRemoteAccess, EventKind::kQpAccessError);
+    case Verdict::kTooLong:
+      completions_.finish_receive(qp, {.status = WcStatus::kLocalLength, .opcode = WcOpcode::kRecv},
+                                  true);
+      return fatal(NakCode::kInvalidRequest, EventKind::kQpRequestError);
+    case Verdict::kRemoteOperation:
+      if (state.receive_from != nullptr && is_send(packet.info.operation)) {
+        completions_.finish_receive(
+            qp, {.status = WcStatus::kLocalProtection, .opcode = WcOpcode::kRecv}, true);
+      }
+      return fatal(NakCode::kRemoteOperation, EventKind::kQpRequestError);
+  }
+}
+
+void Responder::owe(Qp& qp, std::uint8_t nak_syndrome) {
+  qp.responder.nak_due = nak_syndrome;
+  scheduler_.wake(qp);
+}
+
+void Responder::deliver(Qp& qp, const Packet& packet, WcOpcode opcode, std::uint32_t octets) {
+  Completion completion{.opcode = opcode, .octets = octets};
+  if (has_immediate(packet.info)) {
+    completion.flags |= WcFlags::kImmediate;
+    completion.immediate = packet.frame.headers.immediate;
+  } else if (has_invalidate(packet.info)) {
+    completion.flags |= WcFlags::kInvalidate;
+    completion.immediate = packet.frame.headers.invalidate.value();
+  }
+  completion.source_qpn = qp.attributes.dest_qp;
+  completion.service_level = qp.attributes.path.service_level;
+  completions_.finish_receive(qp, completion, packet.frame.headers.bth.solicited);
+}
+
+void Responder::on_duplicate(Qp& qp, const Packet& packet) {
+  ++counters_.duplicates_received;
+  if (is_send(packet.info.operation) || is_write(packet.info.operation)) {
+    // Told again how far we are; the peer missed the answer or is going back (IBTA 9.7.5.1.3).
+    qp.responder.ack_due = true;
+    scheduler_.wake(qp);
+    return;
+  }
+  replay(qp, packet);
+}
+
+}  // namespace nerve::nic

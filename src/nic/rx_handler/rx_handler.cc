@@ -1,0 +1,107 @@
+#include "nic/rx_handler/rx_handler.h"
+
+namespace nerve::nic {
+namespace {
+
+constexpr std::uint32_t kMulticastQpn = 0xff'ffff;
+
+}  // namespace
+
+void RxHandler::receive(std::span<const wire::Frame> frames) {
+  for (const wire::Frame& frame : frames) receive_one(frame);
+}
+
+void RxHandler::receive_one(const wire::Frame& frame) {
+  ++counters_.frames_received;
+  if (!port_.active()) {
+    ++counters_.dropped_bad_state;
+    return;
+  }
+  const wire::Bth& bth = frame.headers.bth;
+  const wire::OpcodeInfo* info = wire::find_opcode(bth.opcode);
+  if (info == nullptr || bth.version != 0) {
+    ++counters_.dropped_malformed;
+    return;
+  }
+  if (frame.flow.ecn() == wire::Ecn::kCongestion) ++counters_.ecn_marked_received;
+  if (bth.dest_qp.value() == kMulticastQpn) return to_group(frame, *info);
+  Qp* qp = qps_.find(bth.dest_qp);
+  if (qp == nullptr) {
+    ++counters_.dropped_no_qp;
+    return;
+  }
+  to_qp(*qp, frame, *info);
+}
+
+void RxHandler::to_group(const wire::Frame& frame, const wire::OpcodeInfo& info) {
+  const std::vector<Qp*>* members = groups_.members(frame.flow.destination);
+  if (members == nullptr) {
+    ++counters_.dropped_wrong_address;
+    return;
+  }
+  for (Qp* qp : *members) {
+    // The sender's own QP does not hear itself (IBTA 10.5.2.2).
+    const bool own = qp->qpn == frame.headers.deth.source_qp && port_.owns(frame.flow.source);
+    if (!own) to_qp(*qp, frame, info);
+  }
+}
+
+void RxHandler::to_qp(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info) {
+  const bool is_cnp = info.role == wire::Role::kNotification;
+  if (!is_cnp && info.transport != qp.transport()) {
+    ++counters_.dropped_wrong_transport;
+    return;
+  }
+  if (!qp.can_receive()) {
+    ++counters_.dropped_bad_state;
+    return;
+  }
+  const wire::Flow& flow = frame.flow;
+  if (qp.connected()) {
+    // A connected QP listens to its peer alone.
+    if (flow.source != qp.flow.destination || flow.destination != qp.flow.source) {
+      ++counters_.dropped_wrong_address;
+      return;
+    }
+  } else if (!flow.destination.is_multicast() && !port_.owns(flow.destination)) {
+    ++counters_.dropped_wrong_address;
+    return;
+  }
+
+  // The GSI QP takes any partition of the port, the others their own.
+  const PKey theirs = frame.headers.bth.pkey;
+  std::optional<std::uint16_t> pkey_index = qp.attributes.pkey_index;
+  if (qp.type == QpType::kGsi) {
+    pkey_index = port_.match_pkey(theirs);
+  } else if (!Port::same_partition(port_.pkey(*pkey_index).value_or(PKey{0}), theirs)) {
+    pkey_index.reset();
+  }
+  if (!pkey_index) {
+    ++counters_.dropped_bad_pkey;
+    return;
+  }
+
+  if (is_cnp) return completer_.on_cnp(qp);
+  if (flow.ecn() == wire::Ecn::kCongestion && qp.connected()) note_congestion_mark(qp);
+  if (qp.datagram()) return datagrams_.on_datagram(qp, frame, info, *pkey_index);
+  if (info.role == wire::Role::kResponse) {
+    if (qp.type == QpType::kXrcRecv) {
+      ++counters_.dropped_wrong_transport;
+      return;
+    }
+    return completer_.on_response(qp, frame, info);
+  }
+  if (qp.type == QpType::kXrcSend) {
+    ++counters_.dropped_wrong_transport;
+    return;
+  }
+  responder_.on_request(qp, frame, info);
+}
+
+void RxHandler::note_congestion_mark(Qp& qp) {
+  if (!qp.cnp_limiter.on_mark(config_.flow_control.cnp_interval, now_)) return;
+  qp.responder.cnp_due = true;
+  scheduler_.wake(qp);
+}
+
+}  // namespace nerve::nic

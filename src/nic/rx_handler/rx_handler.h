@@ -1,0 +1,57 @@
+// The RX Packet Handler: judges each arriving frame and hands it to the QP it is for.
+//
+// Nothing in a frame is believed before it is checked. What fails is dropped and counted; only a
+// reliable responder answers a fault, and only to its own peer.
+#pragma once
+
+#include <span>
+
+#include "base/time.h"
+#include "nic/config.h"
+#include "nic/counters.h"
+#include "nic/ethernet/port.h"
+#include "nic/qp_manager/qp_table.h"
+#include "nic/rx_handler/datagrams.h"
+#include "nic/rx_handler/responder.h"
+#include "nic/wqe_engine/completer.h"
+#include "wire/frame.h"
+
+namespace nerve::nic {
+
+class RxHandler {
+ public:
+  RxHandler(const NicConfig& config, Counters& counters, const Port& port, QpTable& qps,
+            MulticastGroups& groups, Responder& responder, Datagrams& datagrams,
+            Completer& completer, Scheduler& scheduler, const Time& now)
+      : config_{config},
+        counters_{counters},
+        port_{port},
+        qps_{qps},
+        groups_{groups},
+        responder_{responder},
+        datagrams_{datagrams},
+        completer_{completer},
+        scheduler_{scheduler},
+        now_{now} {}
+
+  void receive(std::span<const wire::Frame> frames);
+
+ private:
+  void receive_one(const wire::Frame& frame);
+  void to_group(const wire::Frame& frame, const wire::OpcodeInfo& info);
+  void to_qp(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info);
+  void note_congestion_mark(Qp& qp);
+
+  const NicConfig& config_;
+  Counters& counters_;
+  const Port& port_;
+  QpTable& qps_;
+  MulticastGroups& groups_;
+  Responder& responder_;
+  Datagrams& datagrams_;
+  Completer& completer_;
+  Scheduler& scheduler_;
+  const Time& now_;
+};
+
+}  // namespace nerve::nic

@@ -1,0 +1,283 @@
+#include "nic/wqe_engine/completer.h"
+
+#include <utility>
+
+#include "base/planted.h"
+#include "nic/wqe_engine/request_frame.h"
+#include "wire/syndrome.h"
+
+namespace nerve::nic {
+namespace {
+
+constexpr std::uint8_t kRnrForever = 7;
+
+bool awaits_answers(const Qp& qp) { return qp.state == QpState::kRts || qp.state == QpState::kSqd; }
+
+// Within [unacked, sent_end): an answer to something that is really in flight.
+bool in_flight(const RequesterState& state, Psn psn) {
+  return psn_span(state.unacked, psn) < psn_span(state.unacked, state.sent_end);
+}
+
+WcStatus status_of(wire::NakCode code) {
+  switch (code) {
+    case wire::NakCode::kRemoteAccess:
+      return WcStatus::kRemoteAccess;
+    case wire::NakCode::kRemoteOperation:
+      return WcStatus::kRemoteOperation;
+    default:
+      return WcStatus::kRemoteInvalidRequest;
+  }
+}
+
+}  // namespace
+
+void Completer::on_response(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info) {
+  if (!awaits_answers(qp)) {
+    ++counters_.dropped_bad_state;
+    return;
+  }
+  if (info.operation == wire::Operation::kAcknowledge) {
+    on_acknowledge(qp, frame);
+  } else {
+    on_data(qp, frame, info);
+  }
+  if (!awaits_answers(qp)) return;
+  note_progress(qp, frame);
+  settle(qp);
+}
+
+void Completer::on_acknowledge(Qp& qp, const wire::Frame& frame) {
+  RequesterState& state = qp.requester;
+  const Psn psn = frame.headers.bth.psn;
+  const wire::Aeth& aeth = frame.headers.aeth;
+  const wire::AckKind kind = wire::kind_of(aeth.syndrome);
+  if (kind == wire::AckKind::kAck) {
+    // One before the oldest: nothing new is acknowledged, but credits may be.
+    if (psn == state.unacked + 0xff'ffffU) return note_credits(qp, aeth);
+    if (!in_flight(state, psn)) return;
+    note_credits(qp, aeth);
+    if (!acknowledge(qp, psn + 1)) implied_nak(qp, frame);
+    return;
+  }
+  if (!in_flight(state, psn)) return;
+  if (kind == wire::AckKind::kReserved) return;
+  const auto code = static_cast<wire::NakCode>(wire::value_of(aeth.syndrome));
+  if (planted(Bug::kForgetRetransmit) && kind == wire::AckKind::kNak &&
+      code == wire::NakCode::kSequence) {
+    acknowledge(qp, state.sent_end);
+    return;
+  }
+  if (!acknowledge(qp, psn)) return implied_nak(qp, frame);
+  if (!awaits_answers(qp)) return;
+  note_progress(qp, frame);
+  if (kind == wire::AckKind::kRnrNak) return on_rnr(qp, wire::value_of(aeth.syndrome));
+  if (code == wire::NakCode::kSequence) return on_sequence_nak(qp);
+  ++counters_.error_naks_received;
+  completions_.fail_send(qp, status_of(code));
+}
+
+void Completer::on_rnr(Qp& qp, std::uint8_t code) {
+  RequesterState& state = qp.requester;
+  ++counters_.rnr_naks_received;
+  if (state.rnr_until) return;  // a duplicate of the one we are waiting out
+  if (state.rnr_retries_left == 0) {
+    return completions_.fail_send(qp, WcStatus::kRnrRetryExceeded);
+  }
+  if (qp.attributes.rnr_retry != kRnrForever) --state.rnr_retries_left;
+  Requester::rewind(qp);
+  state.retry_at.reset();
+  if (planted(Bug::kRnrIgnoresTimer)) {
+    state.rnr_retries_left = kRnrForever;
+    return;
+  }
+  state.rnr_until = now_ + wire::rnr_delay(code);
+}
+
+void Completer::on_sequence_nak(Qp& qp) {
+  ++counters_.sequence_naks_received;
+  RequesterState& state = qp.requester;
+  // rxe follows an RNR NAK with a sequence NAK for the packets behind it: the same event.
+  if (state.rnr_until) return;
+  if (state.recovering) return;
+  if (qp.congestion) qp.congestion->on_nak(now_);
+  retry(qp);
+}
+
+void Completer::on_data(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info) {
+  RequesterState& state = qp.requester;
+  const Psn psn = frame.headers.bth.psn;
+  if (!in_flight(state, psn)) return;
+  // What was sent before the request that this answers has arrived too.
+  while (!qp.sends.empty()) {
+    const SendWqe& oldest = qp.sends.oldest();
+    const bool beyond = psn_span(state.unacked, psn) >= psn_span(state.unacked, oldest.end_psn());
+    if (!beyond) break;
+    if (!acknowledge(qp, oldest.end_psn())) return implied_nak(qp, frame);
+    if (!awaits_answers(qp)) return;
+  }
+  if (qp.sends.empty()) return;
+  SendWqe& wqe = qp.sends.oldest();
+  if (!wqe.started || !wqe.wants_response()) return;
+  if (psn != state.unacked) return implied_nak(qp, frame);
+  if (contains(info.headers, wire::HeaderSet::kAeth)) {
+    if (wire::kind_of(frame.headers.aeth.syndrome) != wire::AckKind::kAck) return;
+    note_credits(qp, frame.headers.aeth);
+  }
+  const bool is_atomic = wqe.op == SendOp::kCompareSwap || wqe.op == SendOp::kFetchAdd;
+  if (is_atomic != (info.operation == wire::Operation::kAtomicAcknowledge)) {
+    return completions_.fail_send(qp, WcStatus::kBadResponse);
+  }
+  if (is_atomic) {
+    place_atomic(qp, wqe, frame);
+  } else {
+    place_read(qp, wqe, frame);
+  }
+}
+
+void Completer::place_read(Qp& qp, SendWqe& wqe, const wire::Frame& frame) {
+  RequesterState& state = qp.requester;
+  std::uint32_t expected_length = 0;
+  if (wqe.op == SendOp::kRead) {
+    // FIRST, MIDDLE and LAST are not compared: after a restart some responders begin anew with
+    // FIRST, others (rxe) go on with MIDDLE. The PSN and the length say all that matters.
+    const Segment segment = segment_of(wqe, psn_span(wqe.first_psn, state.unacked), qp.mtu);
+    expected_length = segment.length;
+    if (frame.payload_length == expected_length && expected_length > 0) {
+      const auto placed = dma_.scatter({qp.sends.sges_at(qp.sends.head), wqe.sge_count},
+                                       segment.offset, frame.payload, qp.pd);
+      if (!placed) return completions_.fail_send(qp, WcStatus::kLocalProtection);
+    }
+  }
+  if (frame.payload_length != expected_length) {
+    return completions_.fail_send(qp, WcStatus::kBadResponse);
+  }
+  counters_.octets_received += frame.payload_length;
+  state.unacked = state.unacked + 1;
+  if (state.unacked == wqe.end_psn()) completions_.finish_send(qp, WcStatus::kSuccess);
+}
+
+void Completer::place_atomic(Qp& qp, SendWqe& wqe, const wire::Frame& frame) {
+  std::uint64_t original = frame.headers.atomic_ack;
+  const wire::Piece piece{.address = reinterpret_cast<std::uint64_t>(&original),
+                          .length = sizeof original};
+  const auto placed =
+      dma_.scatter({qp.sends.sges_at(qp.sends.head), wqe.sge_count}, 0, {&piece, 1}, qp.pd);
+  if (!placed) return completions_.fail_send(qp, WcStatus::kLocalProtection);
+  qp.requester.unacked = wqe.end_psn();
+  completions_.finish_send(qp, WcStatus::kSuccess);
+}
+
+bool Completer::acknowledge(Qp& qp, Psn end) {
+  RequesterState& state = qp.requester;
+  while (awaits_answers(qp) && state.unacked != end) {
+    CHECK(!qp.sends.empty());
+    const SendWqe& wqe = qp.sends.oldest();
+    if (wqe.wants_response()) return false;
+    const std::uint32_t acked = psn_span(state.unacked, end);
+    if (acked < psn_span(state.unacked, wqe.end_psn())) {
+      state.unacked = end;
+      return true;
+    }
+    state.unacked = wqe.end_psn();
+    completions_.finish_send(qp, WcStatus::kSuccess);
+    requester_.retire_local(qp);
+  }
+  return true;
+}
+
+void Completer::note_credits(Qp& qp, const wire::Aeth& aeth) {
+  qp.requester.credits.on_ack(aeth.msn, wire::value_of(aeth.syndrome));
+  qp.requester.probing = false;
+}
+
+void Completer::note_progress(Qp& qp, const wire::Frame& frame) {
+  RequesterState& state = qp.requester;
+  const Psn before = std::exchange(state.progress_noted, state.unacked);
+  if (before == state.unacked) return;
+  state.retries_left = qp.attributes.retry_count;
+  state.rnr_retries_left = qp.attributes.rnr_retry;
+  state.recovering = false;
+  state.probing = false;
+  // An answer to an earlier sending may overtake the one going on.
+  if (psn_span(before, state.next) < psn_span(before, state.unacked)) state.next = state.unacked;
+  restart_timer(qp);
+  if (!qp.congestion) return;
+  AckSample sample{
+      .now = now_,
+      .acked_octets = std::uint64_t{psn_span(before, state.unacked)} * qp.mtu,
+      .outstanding_octets = std::uint64_t{psn_span(state.unacked, state.sent_end)} * qp.mtu,
+      .ecn_echo = frame.headers.bth.becn,
+      .telemetry = frame.telemetry};
+  if (state.rtt_sent && psn_span(before, state.rtt_psn) < psn_span(before, state.unacked)) {
+    sample.round_trip = now_ - *state.rtt_sent;
+    state.rtt_sent.reset();
+  }
+  qp.congestion->on_ack(sample);
+}
+
+void Completer::implied_nak(Qp& qp, const wire::Frame& frame) {
+  note_progress(qp, frame);
+  RequesterState& state = qp.requester;
+  if (state.recovering || state.rnr_until) return;
+  ++counters_.implied_naks;
+  retry(qp);
+}
+
+void Completer::retry(Qp& qp) {
+  RequesterState& state = qp.requester;
+  if (state.retries_left == 0) return completions_.fail_send(qp, WcStatus::kRetryExceeded);
+  --state.retries_left;
+  state.recovering = true;
+  Requester::rewind(qp);
+  restart_timer(qp);
+}
+
+void Completer::restart_timer(Qp& qp) {
+  RequesterState& state = qp.requester;
+  state.retry_at.reset();
+  if (state.unacked == state.sent_end || state.rnr_until) return;
+  if (const auto timeout = wire::ack_timeout(qp.attributes.timeout)) {
+    state.retry_at = now_ + *timeout;
+  }
+}
+
+void Completer::settle(Qp& qp) {
+  requester_.retire_local(qp);
+  if (!awaits_answers(qp)) return;
+  if (!qp.sends.all_sent()) scheduler_.wake(qp);
+  scheduler_.rearm(qp);
+}
+
+void Completer::on_cnp(Qp& qp) {
+  ++counters_.cnps_received;
+  if (!qp.congestion) return;
+  qp.congestion->on_cnp(now_);
+  scheduler_.rearm(qp);
+}
+
+void Completer::on_timer(Qp& qp) {
+  RequesterState& state = qp.requester;
+  if (qp.congestion) {
+    if (const auto due = qp.congestion->next_deadline(); due && *due <= now_) {
+      qp.congestion->expire(now_);
+    }
+  }
+  if (state.pace_at && *state.pace_at <= now_) {
+    state.pace_at.reset();
+    scheduler_.wake(qp);
+  }
+  if (state.rnr_until && *state.rnr_until <= now_) {
+    state.rnr_until.reset();
+    scheduler_.wake(qp);
+  }
+  if (state.retry_at && *state.retry_at <= now_) {
+    ++counters_.timeouts;
+    if (qp.congestion) qp.congestion->on_timeout(now_);
+    retry(qp);
+    if (!awaits_answers(qp)) return;
+    scheduler_.wake(qp);
+  }
+  scheduler_.rearm(qp);
+}
+
+}  // namespace nerve::nic

@@ -1,0 +1,65 @@
+// The completer: what the peer's answers mean for the requests that wait for them.
+//
+// An answer with PSN p says that everything before p arrived; a READ or atomic is only done when
+// its own data is here, so an answer beyond one that is missing tells of a loss just as a NAK does
+// ("implied NAK", IBTA 9.7.5.2).
+#pragma once
+
+#include "base/time.h"
+#include "nic/counters.h"
+#include "nic/cq_manager/completion_unit.h"
+#include "nic/dma_engine/dma_engine.h"
+#include "nic/qp_manager/qp.h"
+#include "nic/wqe_engine/requester.h"
+#include "nic/wqe_engine/scheduler.h"
+#include "wire/frame.h"
+
+namespace nerve::nic {
+
+class Completer {
+ public:
+  Completer(Counters& counters, DmaEngine& dma, CompletionUnit& completions, Requester& requester,
+            Scheduler& scheduler, const Time& now)
+      : counters_{counters},
+        dma_{dma},
+        completions_{completions},
+        requester_{requester},
+        scheduler_{scheduler},
+        now_{now} {}
+
+  // A response packet for a QP of a reliable type.
+  void on_response(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info);
+  void on_cnp(Qp& qp);
+
+  // The QP's timer has fired: retransmission, end of an RNR wait, pacing, congestion control.
+  void on_timer(Qp& qp);
+
+ private:
+  void on_acknowledge(Qp& qp, const wire::Frame& frame);
+  void on_rnr(Qp& qp, std::uint8_t code);
+  void on_sequence_nak(Qp& qp);
+  void on_data(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info);
+  void place_read(Qp& qp, SendWqe& wqe, const wire::Frame& frame);
+  void place_atomic(Qp& qp, SendWqe& wqe, const wire::Frame& frame);
+
+  // Everything before `end` has arrived. False when a READ or atomic before it is unanswered.
+  bool acknowledge(Qp& qp, Psn end);
+  // New acknowledgements refill the retry counters and push the timer forward.
+  void note_progress(Qp& qp, const wire::Frame& frame);
+  void note_credits(Qp& qp, const wire::Aeth& aeth);
+  // An answer was lost: ask again, once for each loss.
+  void implied_nak(Qp& qp, const wire::Frame& frame);
+  // Sends again from the oldest unacknowledged packet, or gives up.
+  void retry(Qp& qp);
+  void restart_timer(Qp& qp);
+  void settle(Qp& qp);
+
+  Counters& counters_;
+  DmaEngine& dma_;
+  CompletionUnit& completions_;
+  Requester& requester_;
+  Scheduler& scheduler_;
+  const Time& now_;
+};
+
+}  // namespace nerve::nic

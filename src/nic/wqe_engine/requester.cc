@@ -1,0 +1,285 @@
+#include "nic/wqe_engine/requester.h"
+
+#include <algorithm>
+
+#include "base/planted.h"
+#include "nic/wqe_engine/request_frame.h"
+#include "wire/syndrome.h"
+
+namespace nerve::nic {
+namespace {
+
+// Half the ring: a longer flight could not be told from its own duplicates (IBTA 9.7.1).
+constexpr std::uint32_t kMaxSpan = 1U << 23;
+
+// How often a long run of packets asks for an acknowledgement on the way.
+constexpr std::uint32_t kAckEvery = 32;
+
+// Ethernet, IP, UDP and ICRC octets around what the engine sees, for pacing.
+constexpr std::uint32_t kWireOverhead = 14 + 40 + 8 + 4;
+
+std::uint32_t wire_size(const wire::Frame& frame) {
+  return static_cast<std::uint32_t>(frame.headers.size()) + frame.payload_length +
+         frame.headers.bth.pad;
+}
+
+}  // namespace
+
+bool Requester::transmit(Qp& qp, TxBurst& burst, std::uint32_t budget) {
+  const bool sends = qp.state == QpState::kRts || qp.state == QpState::kSqd;
+  if (!sends) return false;
+  const std::uint32_t first = burst.size();
+  Train train;
+  Step last = Step::kSkipped;
+  while (last != Step::kBlocked && !qp.sends.all_sent()) {
+    if (burst.full() || burst.size() - first >= budget) break;
+    last = step(qp, burst, train);
+  }
+  const bool more = last != Step::kBlocked && !qp.sends.all_sent() &&
+                    (qp.state == QpState::kRts || qp.state == QpState::kSqd);
+
+  // The turn's last packet asks for an acknowledgement, whatever comes next: if the QP is blocked
+  // now, only an answer can set it going again.
+  if (qp.reliable() && burst.size() > first) {
+    wire::Bth& bth = burst[burst.size() - 1].headers.bth;
+    bth.ack_request = true;
+    qp.requester.since_ack_request = 0;
+  }
+  scheduler_.rearm(qp);
+  return more;
+}
+
+Requester::Step Requester::step(Qp& qp, TxBurst& burst, Train& train) {
+  RequesterState& state = qp.requester;
+  if (state.rnr_until || state.probing) return Step::kBlocked;
+  SendWqe& wqe = qp.sends.current();
+  if (wqe.fault != WcStatus::kSuccess) {
+    if (qp.sends.cursor == qp.sends.head) completions_.fail_send(qp, wqe.fault);
+    return Step::kBlocked;
+  }
+  if (wqe.is_local()) return run_local(qp, wqe);
+  const bool at_start = !wqe.started || state.next == wqe.first_psn;
+  if (at_start && !may_begin(qp, wqe)) return Step::kBlocked;
+  if (!window_open(qp)) return Step::kBlocked;
+  if (qp.congestion || qp.attributes.rate_limit > Rate{}) {
+    if (!qp.pacer.may_send(now_)) {
+      state.pace_at = qp.pacer.next_send();
+      return Step::kBlocked;
+    }
+    state.pace_at.reset();
+  }
+  if (!wqe.started) begin(qp, wqe);
+  return emit(qp, wqe, burst, train) ? Step::kSent : Step::kBlocked;
+}
+
+bool Requester::may_begin(const Qp& qp, const SendWqe& wqe) const {
+  const RequesterState& state = qp.requester;
+  if (qp.state == QpState::kSqd && !wqe.started) return false;
+  if (!qp.reliable()) return true;
+  const bool fenced = contains(wqe.flags, SendFlags::kFence) && !planted(Bug::kIgnoreFence);
+  if (fenced && state.reads_outstanding > 0) return false;
+  if (wqe.wants_response()) {
+    const std::uint32_t depth = qp.attributes.max_read + (planted(Bug::kExceedReadDepth) ? 1U : 0U);
+    // A depth of zero is a fault, not something to wait for.
+    if (state.reads_outstanding >= depth && qp.attributes.max_read > 0) return false;
+  }
+  if (!wqe.started && psn_span(state.unacked, state.next) + wqe.packets > kMaxSpan) return false;
+  // Without a credit one packet may still go, alone, to ask for some (IBTA 9.7.7.2.5).
+  const std::uint32_t sequence = wqe.started ? wqe.sequence : state.next_sequence;
+  return has_credit(qp, wqe, sequence) || state.unacked == state.next;
+}
+
+bool Requester::has_credit(const Qp& qp, const SendWqe& wqe, std::uint32_t sequence) const {
+  if (!config_.flow_control.heed_credits || !qp.reliable() || !wqe.consumes_receive()) return true;
+  return qp.requester.credits.verdict(sequence) == CreditVerdict::kSend;
+}
+
+bool Requester::window_open(const Qp& qp) const {
+  if (!qp.reliable()) return true;
+  const std::uint32_t outstanding = psn_span(qp.requester.unacked, qp.requester.next);
+  if (outstanding >= config_.max_outstanding_packets) return false;
+  // A window smaller than a packet still lets one out.
+  return !qp.congestion || outstanding == 0 ||
+         std::uint64_t{outstanding} * qp.mtu < qp.congestion->window_octets();
+}
+
+void Requester::begin(Qp& qp, SendWqe& wqe) {
+  RequesterState& state = qp.requester;
+  wqe.started = true;
+  wqe.first_psn = state.next;
+  wqe.sequence = state.next_sequence;
+  state.next_sequence = (state.next_sequence + 1) & 0xff'ffffU;
+}
+
+Requester::Step Requester::run_local(Qp& qp, SendWqe& wqe) {
+  if (wqe.started) {  // executed on an earlier pass
+    ++qp.sends.cursor;
+    return Step::kSkipped;
+  }
+  const bool fenced = contains(wqe.flags, SendFlags::kFence);
+  if (qp.state == QpState::kSqd) return Step::kBlocked;
+  if (fenced && qp.requester.reads_outstanding > 0) return Step::kBlocked;
+  const RemoteAccessor self{qp.pd, qp.qpn};
+  if (wqe.op == SendOp::kLocalInvalidate) {
+    // Earlier requests may still need the window for a retransmission (IBTA 10.6.5).
+    if (qp.sends.cursor != qp.sends.head) return Step::kBlocked;
+    if (!dma_.invalidate(wqe.rkey, self)) wqe.fault = WcStatus::kLocalQpOperation;
+  } else if (const auto bound = dma_.bind(wqe.bind, self); !bound) {
+    wqe.fault = bound.error();
+  }
+  if (wqe.fault != WcStatus::kSuccess) {
+    fault(qp, wqe, wqe.fault);
+    return Step::kBlocked;
+  }
+  wqe.started = true;
+  wqe.first_psn = qp.requester.next;
+  ++qp.sends.cursor;
+  retire_local(qp);
+  return Step::kSkipped;
+}
+
+bool Requester::emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& train) {
+  RequesterState& state = qp.requester;
+  const std::uint32_t index = psn_span(wqe.first_psn, state.next);
+  Segment segment = segment_of(wqe, index, qp.mtu);
+  if (planted(Bug::kResumeAtMessageStart) && state.next != state.sent_end) {
+    segment.offset = 0;
+  }
+
+  wire::Frame& frame = burst.add();
+  if (!address(qp, wqe, frame)) {
+    burst.drop_last();
+    fault(qp, wqe, WcStatus::kLocalQpOperation);
+    return false;
+  }
+  const std::optional<PKey> pkey =
+      port_.pkey(qp.type == QpType::kGsi ? wqe.pkey_index : qp.attributes.pkey_index);
+  fill_request_headers(qp, wqe, segment, pkey.value_or(PKey{0xffff}), frame.headers);
+  frame.headers.bth.psn = state.next;
+
+  const bool answered_by_data = wqe.wants_response() && wqe.op != SendOp::kAtomicWrite;
+  if (answered_by_data) {
+    if (qp.attributes.max_read == 0) {
+      burst.drop_last();
+      fault(qp, wqe, WcStatus::kLocalQpOperation);
+      return false;
+    }
+  } else if (contains(wqe.flags, SendFlags::kInline)) {
+    const std::byte* from = qp.sends.inline_at(qp.sends.cursor) + segment.offset;
+    if (segment.length > 0) {
+      burst.add_piece({.address = reinterpret_cast<std::uint64_t>(from), .length = segment.length});
+    }
+  } else if (!dma_.gather({qp.sends.sges_at(qp.sends.cursor), wqe.sge_count}, segment.offset,
+                          segment.length, qp.pd, burst)) {
+    burst.drop_last();
+    fault(qp, wqe, WcStatus::kLocalProtection);
+    return false;
+  }
+
+  const std::uint32_t size = wire_size(frame);
+  frame.continues_train = train.size != 0 && size <= train.size;
+  train.size = frame.continues_train ? (size < train.size ? 0 : size) : size;
+
+  const std::uint32_t consumed = wqe.op == SendOp::kRead ? wqe.packets - index : 1;
+  const bool again = state.next != state.sent_end;
+  note_sent(qp, frame, state.next + (consumed - 1), again);
+  const bool wants_ack =
+      qp.reliable() && (wqe.wants_response() || state.since_ack_request >= kAckEvery);
+  if (wants_ack) {
+    frame.headers.bth.ack_request = true;
+    state.since_ack_request = 0;
+  }
+  advance(qp, wqe, consumed);
+  return true;
+}
+
+bool Requester::address(Qp& qp, const SendWqe& wqe, wire::Frame& frame) {
+  if (!qp.datagram()) {
+    frame.flow = qp.flow;
+    return true;
+  }
+  const AddressHandle* to = addresses_.find(wqe.ah);
+  if (to == nullptr || to->pd != qp.pd) return false;
+  frame.flow = to->flow;
+  frame.flow.source_port = datagram_source_port(qp.qpn);
+  return true;
+}
+
+void Requester::note_sent(Qp& qp, const wire::Frame& frame, Psn last_psn, bool again) {
+  RequesterState& state = qp.requester;
+  ++counters_.frames_sent;
+  counters_.octets_sent += frame.payload_length;
+  if (again) ++counters_.retransmitted_frames;
+  ++state.since_ack_request;
+  if (qp.reliable()) {
+    if (!state.retry_at) {
+      if (const auto timeout = wire::ack_timeout(qp.attributes.timeout)) {
+        state.retry_at = now_ + *timeout;
+      }
+    }
+    if (qp.congestion && !state.rtt_sent && !again) {
+      state.rtt_psn = last_psn;
+      state.rtt_sent = now_;
+    }
+  }
+  if (qp.congestion || qp.attributes.rate_limit > Rate{}) {
+    const std::uint64_t octets = wire_size(frame) + kWireOverhead;
+    Rate rate = qp.congestion ? qp.congestion->rate() : qp.attributes.rate_limit;
+    if (qp.attributes.rate_limit > Rate{}) rate = std::min(rate, qp.attributes.rate_limit);
+    qp.pacer.on_send(octets, rate, now_);
+    if (qp.congestion) qp.congestion->on_send(octets, now_);
+  }
+}
+
+void Requester::advance(Qp& qp, SendWqe& wqe, std::uint32_t packets) {
+  RequesterState& state = qp.requester;
+  if (state.next == wqe.first_psn && !has_credit(qp, wqe, wqe.sequence)) state.probing = true;
+  const bool fresh = state.next == state.sent_end;
+  state.next = state.next + packets;
+  // A READ restarted in its middle may end beyond what was sent before.
+  if (fresh || psn_span(state.unacked, state.next) > psn_span(state.unacked, state.sent_end)) {
+    state.sent_end = state.next;
+  }
+  if (state.next != wqe.end_psn()) return;
+
+  if (wqe.wants_response()) ++state.reads_outstanding;
+  ++qp.sends.cursor;
+  if (!qp.reliable()) {
+    state.unacked = state.next;
+    completions_.finish_send(qp, WcStatus::kSuccess);
+  } else if (planted(Bug::kCompleteBeforeAck) && wqe.op == SendOp::kSend &&
+             qp.sends.cursor == qp.sends.head + 1) {
+    state.unacked = state.next;
+    completions_.finish_send(qp, WcStatus::kSuccess);
+  }
+}
+
+void Requester::fault(Qp& qp, SendWqe& wqe, WcStatus status) {
+  wqe.fault = status;
+  // Requests before it end first; it is reported when it is the oldest.
+  if (qp.sends.cursor == qp.sends.head) completions_.fail_send(qp, status);
+}
+
+void Requester::rewind(Qp& qp) {
+  RequesterState& state = qp.requester;
+  qp.sends.cursor = qp.sends.head;
+  state.next = state.unacked;
+  state.reads_outstanding = 0;
+  state.since_ack_request = 0;
+  state.probing = false;
+  state.rtt_sent.reset();
+}
+
+void Requester::retire_local(Qp& qp) {
+  SendQueue& sends = qp.sends;
+  while (!sends.empty() && sends.oldest().is_local() && sends.oldest().started) {
+    completions_.finish_send(qp, WcStatus::kSuccess);
+  }
+  const bool drained = sends.empty() || !sends.oldest().started;
+  if (qp.state == QpState::kSqd && drained && !qp.requester.drain_noted) {
+    qp.requester.drain_noted = true;
+    if (qp.attributes.sqd_notify) completions_.raise(qp, EventKind::kSqDrained);
+  }
+}
+
+}  // namespace nerve::nic

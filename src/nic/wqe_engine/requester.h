@@ -1,0 +1,81 @@
+// The requester: turns work requests into request packets, a turn at a time.
+//
+// What it sends next is told by the send queue's cursor and RequesterState::next; going back after
+// a loss only moves those two, so that sending again and sending for the first time are one path.
+#pragma once
+
+#include <cstdint>
+
+#include "base/slot_table.h"
+#include "base/time.h"
+#include "nic/burst.h"
+#include "nic/config.h"
+#include "nic/counters.h"
+#include "nic/cq_manager/completion_unit.h"
+#include "nic/dma_engine/dma_engine.h"
+#include "nic/ethernet/port.h"
+#include "nic/qp_manager/address_handle.h"
+#include "nic/qp_manager/qp.h"
+#include "nic/wqe_engine/scheduler.h"
+
+namespace nerve::nic {
+
+class Requester {
+ public:
+  Requester(const NicConfig& config, Counters& counters, DmaEngine& dma, const Port& port,
+            SlotTable<AddressHandle>& addresses, CompletionUnit& completions, Scheduler& scheduler,
+            const Time& now)
+      : config_{config},
+        counters_{counters},
+        dma_{dma},
+        port_{port},
+        addresses_{addresses},
+        completions_{completions},
+        scheduler_{scheduler},
+        now_{now} {}
+
+  // Adds up to `budget` frames. True when the QP could send more right now.
+  bool transmit(Qp& qp, TxBurst& burst, std::uint32_t budget);
+
+  // Back to the oldest unacknowledged packet.
+  static void rewind(Qp& qp);
+
+  // Completes local operations that have come to the head, and notes a drained send queue.
+  void retire_local(Qp& qp);
+
+ private:
+  enum class Step : std::uint8_t { kSent, kSkipped, kBlocked };
+
+  // The frames of one turn: whether the next may ride in the same train as the one before.
+  struct Train {
+    std::uint32_t size{};  // octets of the first frame on the wire; zero: no open train
+  };
+
+  Step step(Qp& qp, TxBurst& burst, Train& train);
+  Step run_local(Qp& qp, SendWqe& wqe);
+  [[nodiscard]] bool may_begin(const Qp& qp, const SendWqe& wqe) const;
+  [[nodiscard]] bool has_credit(const Qp& qp, const SendWqe& wqe, std::uint32_t sequence) const;
+  [[nodiscard]] bool window_open(const Qp& qp) const;
+  void begin(Qp& qp, SendWqe& wqe);
+  bool emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& train);
+  bool address(Qp& qp, const SendWqe& wqe, wire::Frame& frame);
+  void advance(Qp& qp, SendWqe& wqe, std::uint32_t packets);
+  void note_sent(Qp& qp, const wire::Frame& frame, Psn last_psn, bool again);
+  void fault(Qp& qp, SendWqe& wqe, WcStatus status);
+
+  const NicConfig& config_;
+  Counters& counters_;
+  DmaEngine& dma_;
+  const Port& port_;
+  SlotTable<AddressHandle>& addresses_;
+  CompletionUnit& completions_;
+  Scheduler& scheduler_;
+  const Time& now_;
+};
+
+// Steps from `from` to `to` going forward round the ring.
+[[nodiscard]] constexpr std::uint32_t psn_span(Psn from, Psn to) {
+  return (to.value() - from.value()) & 0xff'ffffU;
+}
+
+}  // namespace nerve::nic

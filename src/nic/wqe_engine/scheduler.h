@@ -1,0 +1,55 @@
+// Which QPs have something to send, in turn. A QP that has nothing costs nothing.
+#pragma once
+
+#include "base/intrusive_list.h"
+#include "base/timer_heap.h"
+#include "nic/qp_manager/qp.h"
+
+namespace nerve::nic {
+
+class Scheduler {
+ public:
+  // Something may be sendable: the QP gets a turn. Waking a QP in vain is harmless.
+  void wake(Qp& qp) {
+    if (!ready_.contains(qp)) ready_.push_back(qp);
+  }
+  [[nodiscard]] Qp* next() const { return ready_.front(); }
+  void sleep(Qp& qp) {
+    if (ready_.contains(qp)) ready_.remove(qp);
+  }
+  // To the back of the line.
+  void rotate(Qp& qp) {
+    sleep(qp);
+    ready_.push_back(qp);
+  }
+
+  // Sets the QP's one timer to the earliest of its deadlines.
+  void rearm(Qp& qp) {
+    std::optional<Time> earliest = qp.requester.retry_at;
+    const auto consider = [&](std::optional<Time> t) {
+      if (t && (!earliest || *t < *earliest)) earliest = t;
+    };
+    consider(qp.requester.rnr_until);
+    consider(qp.requester.pace_at);
+    if (qp.congestion) consider(qp.congestion->next_deadline());
+    if (earliest) {
+      timers_.arm(qp, *earliest);
+    } else {
+      timers_.disarm(qp);
+    }
+  }
+  [[nodiscard]] std::optional<Time> next_deadline() { return timers_.next_deadline(); }
+  [[nodiscard]] Qp* pop_expired(Time now) { return timers_.pop_expired(now); }
+
+  // Before a QP dies, or when it may send nothing more.
+  void forget(Qp& qp) {
+    sleep(qp);
+    timers_.remove(qp);
+  }
+
+ private:
+  IntrusiveList<Qp, &Qp::ready_hook> ready_;
+  TimerHeap<Qp, &Qp::timer> timers_;
+};
+
+}  // namespace nerve::nic
