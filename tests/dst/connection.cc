@@ -65,15 +65,15 @@ void Connection::begin_life() {
   ++life_;
   --lives_left_;
   broken_ = false;
-  const bool bad = s_.network.faults().any();
+  const Faults& faults = s_.network.faults();
   for (End& end : ends_) {
     if (!end.qp) create_qp(end);
     if (finished_) return;
     const bool has_receives = end.type != QpType::kXrcSend;
     if (has_receives && !end.srq) end.receives = &s_.registry.add_receives(*end.host, false);
     end.life = &s_.registry.add_life(*end.host, end.qp, end.type, end.receives,
-                                     {.network_is_bad = bad,
-                                      .receives_are_late = terms_.late_receives,
+                                     {.network_is_bad = faults.any(),
+                                      .network_repeats = faults.duplication + faults.reordering > 0,
                                       .endless_rnr = terms_.rnr_retry == 7},
                                      prng_.next());
     end.life->on_failure([this] { broken_ = true; });

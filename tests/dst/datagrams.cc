@@ -99,7 +99,7 @@ void Datagrams::send_one() {
   Member& sender = members_[from];
   Datagram datagram{.from = from, .has_immediate = prng_.chance(300)};
   datagram.immediate = static_cast<std::uint32_t>(prng_.next());
-  const bool multicast = prng_.chance(250);
+  const bool multicast = datagram.multicast = prng_.chance(250);
   const bool wrong_key = prng_.chance(150);
   const std::size_t to = prng_.below(members_.size());
   for (std::size_t i = 0; i < members_.size(); ++i) {
@@ -191,7 +191,7 @@ void Datagrams::finish() {
     // A member of the group that sends to it does not hear itself over a switch; whether its own
     // port loops the datagram back is left open here.
     const auto due = std::ranges::count_if(sent_, [&](const Datagram& d) {
-      return std::ranges::count(d.to, i) > 0 && (d.from != i || d.to.size() == 1);
+      return std::ranges::count(d.to, i) > 0 && !(d.multicast && d.from == i);
     });
     const auto room = static_cast<std::ptrdiff_t>(member.buffers.size());
     if (!network_.faults().any() && got < std::min(due, room)) {

@@ -51,6 +51,7 @@ class Datagrams {
     std::size_t from{};
     std::vector<std::size_t> to{};  // members that may receive it
     std::vector<std::byte> octets{};
+    bool multicast{};
     bool has_immediate{};
     std::uint32_t immediate{};
     std::vector<std::size_t> received_by{};

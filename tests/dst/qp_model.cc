@@ -31,7 +31,7 @@ void QpModel::violation(const std::string& what) {
 }
 
 bool QpModel::settled() const {
-  if (failed_ || flushed_) return completed_ == requests_.size();
+  if (send_error_ || flushed_) return completed_ == requests_.size();
   return std::none_of(requests_.begin() + static_cast<std::ptrdiff_t>(completed_), requests_.end(),
                       [](const Request& r) { return r.signaled; });
 }
@@ -68,7 +68,7 @@ void QpModel::send_completed(const Completion& completion) {
   if (completion.qpn != qpn_) violation("a completion with the wrong qpn");
   for (; completed_ < index; ++completed_) {
     Request& silent = requests_[completed_];
-    if (silent.signaled || failed_ || flushed_) {
+    if (silent.signaled || send_error_ || flushed_) {
       violation("no completion of request #" + std::to_string(completed_) + " (" +
                 name_of(silent.op) + ")");
     }
@@ -93,7 +93,7 @@ void QpModel::send_completed(const Completion& completion) {
 }
 
 void QpModel::check_success(const Request& request, const Completion& completion) {
-  if (failed_ || flushed_) violation("success after an error");
+  if (send_error_ || flushed_) violation("success after an error");
   if (!request.signaled) violation("a completion of an unsignaled request");
   if (request.must_be != WcStatus::kSuccess) {
     violation(std::string{name_of(request.op)} + " succeeded, but must end with " +
@@ -109,7 +109,7 @@ void QpModel::check_success(const Request& request, const Completion& completion
 }
 
 void QpModel::check_status(const Request& request, WcStatus status) {
-  if (failed_ || flushed_) violation("a second error instead of a flush");
+  if (send_error_ || flushed_) violation("a second error instead of a flush");
   if (status == request.must_be) return;
   const bool peer_gone = peer_ != nullptr && (peer_->doomed_ || peer_->failed_ || doomed_);
   switch (status) {
@@ -117,7 +117,7 @@ void QpModel::check_status(const Request& request, WcStatus status) {
       if (excuses_.network_is_bad || peer_gone) return;
       break;
     case WcStatus::kRnrRetryExceeded:
-      if (excuses_.receives_are_late && !excuses_.endless_rnr) return;
+      if (peer_->receives_->has_fallen_behind() && !excuses_.endless_rnr) return;
       break;
     case WcStatus::kRemoteOperation:
     case WcStatus::kRemoteInvalidRequest:
@@ -133,7 +133,7 @@ void QpModel::check_status(const Request& request, WcStatus status) {
 }
 
 void QpModel::fail(const Request&, WcStatus) {
-  failed_ = true;
+  failed_ = send_error_ = true;
   if (on_failure_) on_failure_();
 }
 

@@ -19,9 +19,9 @@ class QpModel {
  public:
   // What the model may not know by itself.
   struct Excuses {
-    bool network_is_bad{};     // frames may be lost: retry exceeded may happen
-    bool receives_are_late{};  // the peer lets us wait for receives
-    bool endless_rnr{};        // rnr_retry is 7
+    bool network_is_bad{};   // frames may be lost: retry exceeded may happen
+    bool network_repeats{};  // frames may come twice or out of order
+    bool endless_rnr{};      // rnr_retry is 7
   };
 
   QpModel(std::uint32_t id, Host& host, nic::QpHandle handle, Qpn qpn, nic::QpType type,
@@ -99,7 +99,8 @@ class QpModel {
   std::size_t completed_{};  // requests before it have ended
   std::size_t delivered_{};  // requests before it have had their receive
   std::uint64_t last_counter_{};
-  bool failed_{};
+  bool failed_{};      // for whatever reason
+  bool send_error_{};  // a request has ended with an error: those after it are flushed
   bool doomed_{};
   bool ended_{};
   bool flushed_a_receive_{};

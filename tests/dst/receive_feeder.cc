@@ -16,6 +16,7 @@ bool ReceiveFeeder::set_aside(bool bad_key) {
     left -= length;
   }
   ready_.push_back(std::move(receive));
+  if (terms_.late_receives) model_.fell_behind();
   const Duration wait = terms_.late_receives
                             ? Duration{std::chrono::microseconds{prng_.between(0, 400)}}
                             : Duration{};
@@ -49,6 +50,7 @@ void ReceiveFeeder::feed() {
     }
     model_.posted(std::move(receive));
   }
+  if (!ready_.empty()) model_.fell_behind();
 }
 
 }  // namespace nerve::dst

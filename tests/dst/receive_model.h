@@ -53,10 +53,15 @@ class ReceiveModel {
   }
   void clear() { receives_.clear(); }
 
+  // The application had fewer receives posted than messages were on their way.
+  void fell_behind() { fell_behind_ = true; }
+  [[nodiscard]] bool has_fallen_behind() const { return fell_behind_; }
+
  private:
   std::uint32_t id_;
   MemoryModel& memory_;
   bool shared_;
+  bool fell_behind_{};
   std::uint32_t next_{};
   std::deque<Receive> receives_;
 };
