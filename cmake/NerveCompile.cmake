@@ -18,4 +18,18 @@ if(NERVE_SANITIZE)
   target_compile_options(nerve_compile INTERFACE
     -fsanitize=${NERVE_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(nerve_compile INTERFACE -fsanitize=${NERVE_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # GCC warns falsely once a sanitizer has rewritten the code; the other presets still ask.
+    target_compile_options(nerve_compile INTERFACE -Wno-maybe-uninitialized)
+  endif()
+endif()
+
+if(NERVE_FUZZ)
+  # Coverage everywhere, so that the fuzzer sees into the libraries; its main() only in the targets.
+  target_compile_options(nerve_compile INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+if(NERVE_FUZZ)
+  # Coverage for libFuzzer; the targets themselves link its driver (fuzz/CMakeLists.txt).
+  target_compile_options(nerve_compile INTERFACE -fsanitize=fuzzer-no-link)
 endif()

@@ -1,10 +1,11 @@
 // An array whose size is chosen once, at creation: what a queue is made of. Unlike a vector it
-// cannot grow by accident on the data path, and it costs twelve octets in an idle object.
+// cannot grow by accident on the data path, and it costs sixteen octets in an idle object.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "base/check.h"
 
@@ -16,6 +17,14 @@ class FixedArray {
   FixedArray() = default;
   explicit FixedArray(std::uint32_t size)
       : items_{size > 0 ? std::make_unique<T[]>(size) : nullptr}, size_{size} {}
+  // Not defaulted: what was moved from must not remember a size it has no items for.
+  FixedArray(FixedArray&& other) noexcept
+      : items_{std::move(other.items_)}, size_{std::exchange(other.size_, 0)} {}
+  FixedArray& operator=(FixedArray&& other) noexcept {
+    items_ = std::move(other.items_);
+    size_ = std::exchange(other.size_, 0);
+    return *this;
+  }
 
   [[nodiscard]] std::uint32_t size() const { return size_; }
   [[nodiscard]] T* data() { return items_.get(); }

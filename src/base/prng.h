@@ -24,7 +24,8 @@ class Prng {
   }
   constexpr std::uint64_t between(std::uint64_t low, std::uint64_t high) {
     CHECK(low <= high);
-    return low + below(high - low + 1);
+    const std::uint64_t span = high - low + 1;  // zero: all 2^64 numbers
+    return span == 0 ? next() : low + below(span);
   }
   constexpr bool chance(std::uint32_t per_mille) { return next() % 1000 < per_mille; }
 

@@ -18,12 +18,15 @@ class Rate {
 
   [[nodiscard]] constexpr std::uint64_t bits_per_second() const { return bps_; }
 
-  // Rounded up, so that a paced sender never runs ahead of its rate.
+  // Rounded up, so that a paced sender never runs ahead of its rate; a time too long to say (106
+  // days) is the longest there is, since a sum that wrapped would let the sender go at once.
   [[nodiscard]] constexpr Duration time_to_send(std::uint64_t octets) const {
     CHECK(bps_ > 0);
     __extension__ using Wide = unsigned __int128;
     const auto bits = static_cast<Wide>(octets) * 8U * 1'000'000'000'000U;
-    return Duration{static_cast<std::int64_t>((bits + bps_ - 1) / bps_)};
+    const Wide time = (bits + bps_ - 1) / bps_;
+    constexpr auto kLongest = static_cast<Wide>(Duration::max().count());
+    return Duration{static_cast<std::int64_t>(time < kLongest ? time : kLongest)};
   }
 
   friend constexpr auto operator<=>(Rate, Rate) = default;

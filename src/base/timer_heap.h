@@ -1,6 +1,6 @@
-// Deadlines of many owners, earliest first; equal deadlines in the order they were set.
+// Deadlines of many owners, earliest first; equal deadlines in the order of their last arming.
 //
-// Each owner embeds a Timer. Moving a deadline later costs one store: the heap keeps the old key
+// Each owner embeds a Timer. Moving a deadline later costs a few stores: the heap keeps the old key
 // and puts the timer back when it surfaces. This is the common case of a retransmission timer,
 // which every acknowledgement pushes forward and which almost never fires.
 #pragma once
@@ -16,9 +16,10 @@
 namespace nerve {
 
 struct Timer {
-  Time deadline{};        // what the owner asked for
-  bool armed{};           // false: the owner no longer cares
-  std::uint32_t place{};  // index in the heap plus one; zero when not in it
+  Time deadline{};         // what the owner asked for
+  std::uint64_t ticket{};  // when it asked: decides between equal deadlines
+  bool armed{};            // false: the owner no longer cares
+  std::uint32_t place{};   // index in the heap plus one; zero when not in it
 };
 
 template <class Owner, Timer Owner::*Member>
@@ -27,13 +28,15 @@ class TimerHeap {
   void arm(Owner& owner, Time deadline) {
     Timer& timer = owner.*Member;
     timer.deadline = deadline;
+    timer.ticket = next_ticket_++;
     timer.armed = true;
     if (timer.place == 0) {
-      heap_.push_back({deadline, next_ticket_++, &owner});
+      heap_.push_back({deadline, timer.ticket, &owner});
       timer.place = static_cast<std::uint32_t>(heap_.size());
       sift_up(heap_.size() - 1);
     } else if (deadline < heap_[timer.place - 1].key) {
       heap_[timer.place - 1].key = deadline;
+      heap_[timer.place - 1].ticket = timer.ticket;
       sift_up(timer.place - 1);
     }
   }
@@ -78,9 +81,10 @@ class TimerHeap {
       Timer& timer = heap_.front().owner->*Member;
       if (!timer.armed) {
         erase_at(0);
-      } else if (timer.deadline > heap_.front().key) {
+      } else if (timer.ticket != heap_.front().ticket) {
+        // Armed again since: for later, or for the same time but behind others that ask for it.
         heap_.front().key = timer.deadline;
-        heap_.front().ticket = next_ticket_++;
+        heap_.front().ticket = timer.ticket;
         sift_down(0);
       } else {
         return;

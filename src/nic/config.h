@@ -39,7 +39,7 @@ enum class CcAlgorithm : std::uint8_t { kNone, kDcqcn };
 struct DcqcnParameters {
   std::uint32_t g_inverse{256};  // g = 1/256
   Duration alpha_timer{std::chrono::microseconds{55}};
-  Duration increase_timer{std::chrono::microseconds{1500}};
+  Duration increase_timer{std::chrono::microseconds{55}};
   Duration decrease_interval{std::chrono::microseconds{4}};  // at most one cut in it
   std::uint64_t byte_counter{10'000'000};
   std::uint32_t fast_recovery_stages{5};

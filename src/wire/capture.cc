@@ -40,18 +40,22 @@ const char* to_string(CaptureError error) {
 
 Result<CaptureReader, CaptureError> CaptureReader::open(Octets file) {
   if (file.empty()) return Unexpected{CaptureError::kEmpty};
-  if (PcapngReader::recognises(file)) {
+  CaptureReader capture;
+  capture.next_generation_ = PcapngReader::recognises(file);
+  if (capture.next_generation_) {
     const auto reader = PcapngReader::open(file);
     if (!reader) return Unexpected{reader.error()};
-    return CaptureReader{*reader};
+    capture.pcapng_ = *reader;
+  } else {
+    const auto reader = PcapReader::open(file);
+    if (!reader) return Unexpected{reader.error()};
+    capture.pcap_ = *reader;
   }
-  const auto reader = PcapReader::open(file);
-  if (!reader) return Unexpected{reader.error()};
-  return CaptureReader{*reader};
+  return capture;
 }
 
 Result<std::optional<CaptureRecord>, CaptureError> CaptureReader::next() {
-  return std::visit([](auto& reader) { return reader.next(); }, reader_);
+  return next_generation_ ? pcapng_.next() : pcap_.next();
 }
 
 Result<Octets, WireError> find_ip(LinkType link, Octets frame) {

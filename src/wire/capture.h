@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <variant>
 
 #include "base/octets.h"
 #include "base/result.h"
@@ -24,9 +23,9 @@ class CaptureReader {
   Result<std::optional<CaptureRecord>, CaptureError> next();
 
  private:
-  using Reader = std::variant<PcapReader, PcapngReader>;
-  explicit CaptureReader(Reader reader) : reader_{std::move(reader)} {}
-  Reader reader_;
+  bool next_generation_{};  // which of the two is in use
+  PcapReader pcap_{};
+  PcapngReader pcapng_{};
 };
 
 // The IP packet inside a captured frame; kNotRoce when it holds something else.

@@ -1,36 +1,52 @@
 #include "wire/crc32.h"
 
-#include <array>
-#include <cstring>
+#include <atomic>
 
 #include "base/check.h"
+#include "base/cpu.h"
+#include "wire/crc32_path.h"
 
 namespace nerve::wire {
 namespace {
 
-constexpr auto kTable = [] {
-  std::array<std::uint32_t, 256> table{};
-  for (std::uint32_t i = 0; i < 256; ++i) {
-    std::uint32_t c = i;
-    for (int k = 0; k < 8; ++k) c = (c & 1U) != 0 ? 0xedb88320U ^ (c >> 1U) : c >> 1U;
-    table[i] = c;
+// Null until the first call. Threads that race here all store the same pointer to a constant, so
+// relaxed order is enough.
+constinit std::atomic<const Crc32Path*> selected{nullptr};
+
+[[gnu::cold, gnu::noinline]] const Crc32Path& select_fastest() {
+  const Crc32Path* fastest = crc32_paths()[0];
+  const Crc32Path* chosen_meanwhile = nullptr;
+  // A choice made by crc32_select() while we were looking stands.
+  if (selected.compare_exchange_strong(chosen_meanwhile, fastest, std::memory_order_relaxed)) {
+    return *fastest;
   }
-  return table;
-}();
+  return *chosen_meanwhile;
+}
 
 }  // namespace
 
+std::array<const Crc32Path*, 2> crc32_paths() {
+  [[maybe_unused]] const CpuFeatures cpu = cpu_features();
+#if defined(__aarch64__)
+  if (cpu.arm64_crc32 && cpu.arm64_pmull) return {&kCrc32Arm64, &kCrc32Portable};
+#endif
+  return {&kCrc32Portable, nullptr};
+}
+
+void crc32_select(const Crc32Path& path) { selected.store(&path, std::memory_order_relaxed); }
+
+const Crc32Path& crc32_selected() {
+  const Crc32Path* path = selected.load(std::memory_order_relaxed);
+  return path != nullptr ? *path : select_fastest();
+}
+
 std::uint32_t crc32(std::uint32_t state, Octets data) {
-  for (const std::byte b : data) {
-    state = kTable[(state ^ static_cast<std::uint32_t>(b)) & 0xffU] ^ (state >> 8U);
-  }
-  return state;
+  return crc32_selected().sum(state, data.data(), data.size());
 }
 
 std::uint32_t crc32_copy(std::uint32_t state, MutableOctets to, Octets from) {
   CHECK(to.size() >= from.size());
-  if (!from.empty()) std::memcpy(to.data(), from.data(), from.size());
-  return crc32(state, from);
+  return crc32_selected().copy(state, to.data(), from.data(), from.size());
 }
 
 }  // namespace nerve::wire

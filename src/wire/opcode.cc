@@ -49,7 +49,7 @@ struct Row {
   LengthRule length;
 };
 
-// A table: one row to a line.
+// One row for each opcode that means something.
 // clang-format off
 constexpr Row kRows[] = {
     {"RC_SEND_FIRST", kRc, kSendFirst, kRequest, kFirst, kNone, kExactlyMtu},

@@ -18,6 +18,8 @@ const char* to_string(WireError error) {
       return "bad icrc";
     case WireError::kBadField:
       return "invalid field";
+    case WireError::kUnsupported:
+      return "not supported";
   }
   return "unknown";
 }

@@ -13,6 +13,7 @@ enum class WireError : std::uint8_t {
   kNotRoce,           // a well-formed packet that is not RoCEv2
   kBadIcrc,           // the invariant CRC does not match
   kBadField,          // a value the format does not allow
+  kUnsupported,       // well formed, and something we do not do
 };
 
 [[nodiscard]] const char* to_string(WireError error);

@@ -26,18 +26,16 @@ TEST_P(RandomWorlds, DoWhatTheModelSays) {
 INSTANTIATE_TEST_SUITE_P(Shard, RandomWorlds, ::testing::Range<std::uint64_t>(0, kShards));
 
 TEST(Determinism, SameSeedSameHistory) {
-  test::for_each_seed(100, [](std::uint64_t seed) {
-    const Outcome first = run_seed(seed);
-    EXPECT_EQ(first.history, run_seed(seed).history);
-    EXPECT_GT(first.frames, 0U);
-  });
+  test::for_each_seed(
+      100, [](std::uint64_t seed) { EXPECT_EQ(run_seed(seed).history, run_seed(seed).history); });
 }
 
 // What a simulator passes on as values must mean the same as the octets of a real link.
 TEST(Determinism, ValuesAndOctetsMeanTheSame) {
   test::for_each_seed(300, [](std::uint64_t seed) {
-    EXPECT_EQ(run_seed(seed, {.carriage = Carriage::kValues}).history,
-              run_seed(seed, {.carriage = Carriage::kOctets}).history);
+    const bool trace = test::tracing();
+    EXPECT_EQ(run_seed(seed, {.carriage = Carriage::kValues, .trace = trace}).history,
+              run_seed(seed, {.carriage = Carriage::kOctets, .trace = trace}).history);
   });
 }
 

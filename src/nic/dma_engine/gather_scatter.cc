@@ -116,6 +116,7 @@ Result<Done, AccessFault> DmaEngine::scatter(std::span<const Sge> list, std::uin
                                              PdHandle pd) const {
   std::uint64_t length = 0;
   for (const wire::Piece& piece : payload) length += piece.length;
+  if (length == 0) return Done{};
   Source source{payload};
 
   // Nearly every message lies in one element: one look-up then serves the check and the move.

@@ -1,4 +1,4 @@
-// Registration of memory (IBTA 10.6.3, 11.2.8; ibv_reg_mr, ibv_rereg_mr).
+// Registration of memory (IBTA 10.6; ibv_reg_mr, ibv_rereg_mr).
 #include "nic/dma_engine/dma_engine.h"
 
 namespace nerve::nic {
@@ -29,7 +29,7 @@ Status check(const MrInit& init) {
     return refuse(ErrorCode::kInvalid, "mr: unknown access flag",
                   static_cast<std::uint64_t>(init.access), static_cast<std::uint64_t>(kKnown));
   }
-  // IBTA 11.2.8.2: who may write from afar must be able to write from here.
+  // Who may write from afar must be able to write from here.
   if (intersects(init.access, kRemoteWrite | kRemoteAtomic) &&
       !contains(init.access, kLocalWrite)) {
     return refuse(ErrorCode::kInvalid, "mr: remote write and atomic need local write",

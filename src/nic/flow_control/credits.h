@@ -40,7 +40,7 @@ class SendCredits {
 };
 
 // The code a responder puts in its ACKs. Receives of a shared queue are promised to nobody, so a
-// QP on an SRQ announces nothing (IBTA 9.7.7.2.1).
+// QP on an SRQ announces nothing (IBTA 9.7.7.2).
 [[nodiscard]] std::uint8_t announced_credits(const FlowControlConfig& config, bool shared_receives,
                                              std::uint32_t posted_receives);
 

@@ -41,7 +41,7 @@ void Dcqcn::on_cnp(Time now) {
   last_cut_ = now;
 
   target_ = rate_;
-  const auto cut = static_cast<std::uint64_t>(Wide{rate_} * alpha_ / (2 * kOne));
+  const auto cut = static_cast<std::uint64_t>(Wide{rate_} * alpha_ / kOne / 2);
   rate_ = std::max(rate_ - cut, parameters_.minimum_rate.bits_per_second());
   alpha_ += (kOne - alpha_) / parameters_.g_inverse;
 

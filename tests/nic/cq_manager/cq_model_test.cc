@@ -3,8 +3,9 @@
 // variable; contents, verdicts, events and deadlines must agree after every call.
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <algorithm>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "base/prng.h"

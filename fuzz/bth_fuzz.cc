@@ -1,0 +1,18 @@
+// Any octets either are refused or decode to a BTH that survives the way out and back in.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/check.h"
+#include "wire/bth.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using nerve::wire::Bth;
+  const auto bth = Bth::decode(std::as_bytes(std::span{data, size}));
+  if (!bth) return 0;
+  std::array<std::byte, Bth::kSize> octets{};
+  bth->encode(octets);
+  const auto again = Bth::decode(octets);
+  CHECK(again && *again == *bth);
+  return 0;
+}

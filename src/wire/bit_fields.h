@@ -1,0 +1,85 @@
+// Reads and writes fields that do not begin or end on octets, by one description for both.
+//
+// A layout is a function that names each field once: octet, bits to skip in it counted from the
+// most significant, width, member. Given a BitReader it fills the members; given a BitWriter it
+// stores them.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "base/check.h"
+#include "base/octets.h"
+
+namespace nerve::wire {
+
+// Numbers, flags and enums as they are; the strong types of base/ids.h by their value.
+template <class Field>
+[[nodiscard]] constexpr std::uint64_t to_bits(const Field& field) {
+  if constexpr (std::integral<Field> || std::is_enum_v<Field>) {
+    return static_cast<std::uint64_t>(field);
+  } else {
+    return field.value();
+  }
+}
+template <class Field>
+[[nodiscard]] constexpr Field from_bits(std::uint64_t bits) {
+  if constexpr (std::integral<Field> || std::is_enum_v<Field>) {
+    return static_cast<Field>(bits);
+  } else {
+    return Field{static_cast<decltype(Field{}.value())>(bits)};
+  }
+}
+
+class BitReader {
+ public:
+  explicit BitReader(Octets in) : in_{in} {}
+
+  template <class Field>
+  void bits(std::size_t octet, unsigned skip, unsigned width, Field& field) {
+    const unsigned end = skip + width;
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i * 8 < end; ++i) {
+      value = value << 8U | std::to_integer<std::uint64_t>(in_[octet + i]);
+    }
+    value >>= (8U - end % 8U) % 8U;
+    if (width < 64) value &= (std::uint64_t{1} << width) - 1;
+    field = from_bits<Field>(value);
+  }
+  template <std::size_t N>
+  void octets(std::size_t at, std::array<std::byte, N>& field) {
+    for (std::size_t i = 0; i < N; ++i) field[i] = in_[at + i];
+  }
+
+ private:
+  Octets in_;
+};
+
+// Adds to what is there; the caller begins with zeros, and so reserved bits are zero.
+class BitWriter {
+ public:
+  explicit BitWriter(MutableOctets out) : out_{out} {}
+
+  template <class Field>
+  void bits(std::size_t octet, unsigned skip, unsigned width, const Field& field) {
+    std::uint64_t value = to_bits(field);
+    CHECK(width == 64 || value >> width == 0);
+    const unsigned end = skip + width;
+    value <<= (8U - end % 8U) % 8U;
+    for (std::size_t i = (end + 7) / 8; i-- > 0; value >>= 8U) {
+      out_[octet + i] |= static_cast<std::byte>(value & 0xffU);
+    }
+  }
+  template <std::size_t N>
+  void octets(std::size_t at, const std::array<std::byte, N>& field) {
+    for (std::size_t i = 0; i < N; ++i) out_[at + i] = field[i];
+  }
+
+ private:
+  MutableOctets out_;
+};
+
+}  // namespace nerve::wire

@@ -1,0 +1,42 @@
+// One management datagram of the communication manager: 256 octets to QP1 and back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <variant>
+
+#include "base/octets.h"
+#include "base/result.h"
+#include "wire/cm_messages.h"
+#include "wire/mad.h"
+#include "wire/wire_error.h"
+
+namespace nerve::wire {
+
+inline constexpr std::uint8_t kCmClass = 0x07;
+inline constexpr std::uint8_t kCmClassVersion = 2;
+inline constexpr std::uint8_t kCmMethodSend = 0x03;  // the only method that CM messages use
+// The well-known key of QP1.
+inline constexpr std::uint32_t kGsiQkey = 0x8001'0000;
+
+// LAP and APR, which move a connection to another path, are not here: an Ethernet port has none.
+using CmMessage =
+    std::variant<CmReq, CmMra, CmRej, CmRep, CmRtu, CmDreq, CmDrep, CmSidrReq, CmSidrRep>;
+
+struct CmMad {
+  static constexpr std::size_t kSize = kMadSize;
+
+  std::uint64_t transaction_id{};  // a reply repeats that of what it answers
+  CmMessage message{};
+
+  // kTruncated below 256 octets, kBadField for a MAD that is not the CM's, kUnsupported for LAP,
+  // APR and attributes that mean nothing. Octets after the first 256 are not looked at.
+  static Result<CmMad, WireError> decode(Octets in);
+  void encode(std::span<std::byte, kSize> out) const;
+  friend bool operator==(const CmMad&, const CmMad&) = default;
+};
+
+[[nodiscard]] CmAttribute attribute_of(const CmMessage& message);
+[[nodiscard]] const char* to_string(CmAttribute attribute);
+
+}  // namespace nerve::wire

@@ -1,0 +1,152 @@
+// `nerve decode` as a person calls it: what it prints, and its exit code.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/commands.h"
+
+namespace nerve::cli {
+namespace {
+
+const std::string kCaptures = NERVE_SOURCE_DIR "/tests/golden/captures/";
+
+struct Outcome {
+  int exit_code{};
+  std::string out;
+  std::string err;
+};
+
+Outcome decode(std::vector<std::string> arguments) {
+  CLI::App program{"test", "nerve"};
+  Outcome run;
+  add_decode(program, run.exit_code);
+  arguments.insert(arguments.begin(), "decode");
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  try {
+    program.parse(arguments);
+  } catch (const CLI::ParseError&) {
+    run.exit_code = kExitUsage;
+  }
+  run.out = testing::internal::GetCapturedStdout();
+  run.err = testing::internal::GetCapturedStderr();
+  return run;
+}
+
+std::string contents(const std::string& file) {
+  std::ifstream in{file, std::ios::binary};
+  std::stringstream all;
+  all << in.rdbuf();
+  return all.str();
+}
+
+// A file of this test's own, gone when the test is.
+class Scratch {
+ public:
+  explicit Scratch(const std::string& octets)
+      : path_{testing::TempDir() + "nerve_decode_" +
+              testing::UnitTest::GetInstance()->current_test_info()->name()} {
+    std::ofstream{path_, std::ios::binary} << octets;
+  }
+  ~Scratch() { std::filesystem::remove(path_); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace
+
+TEST(Decode, CheckCountsGoodAndBad) {
+  const std::string clean = kCaptures + "rc_pingpong_s1_pad3.pcap";
+  const std::string corrupt = kCaptures + "corrupt_requester.pcap";
+  const Outcome run = decode({"--check", clean, corrupt});
+  EXPECT_EQ(run.exit_code, kExitOk);
+  EXPECT_EQ(run.out, clean + ": 16 packets, 16 icrc good, 0 bad\n" + corrupt +
+                         ": 34 packets, 31 icrc good, 3 bad\n");
+  EXPECT_EQ(run.err, "");
+}
+
+TEST(Decode, PrintsALineForEachPacket) {
+  const Outcome run = decode({kCaptures + "err_rkey_fadd.pcap"});
+  EXPECT_EQ(run.exit_code, kExitOk);
+  EXPECT_NE(run.out.find("10.77.0.3:56986 > 10.77.0.2 RC_FETCH_ADD qp=0x0000c8"),
+            std::string::npos);
+  EXPECT_NE(run.out.find("aeth[nak remote access, msn=0] payload=0 icrc=good"), std::string::npos);
+  EXPECT_NE(run.out.find(": 2 packets, 2 icrc good, 0 bad"), std::string::npos);
+}
+
+TEST(Decode, JsonIsOneObjectPerLine) {
+  const Outcome run = decode({"--json", kCaptures + "vt_basic_all_ops.pcap"});
+  EXPECT_EQ(run.exit_code, kExitOk);
+  std::istringstream lines{run.out};
+  std::size_t packets = 0;
+  nlohmann::json last;
+  for (std::string line; std::getline(lines, line);) {
+    last = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    ASSERT_FALSE(last.is_discarded()) << line;
+    if (last.contains("packet")) ++packets;
+  }
+  EXPECT_EQ(packets, 39U);
+  EXPECT_EQ(last["summary"]["packets"], 39);
+  EXPECT_EQ(last["summary"]["icrc_good"], 39);
+}
+
+TEST(Decode, EveryTruncationIsTold) {
+  const std::string whole = contents(kCaptures + "err_rkey_fadd.pcap");
+  const std::size_t first = 24 + 16 + 86;  // the file's header and its first record
+  for (std::size_t n = 0; n < whole.size(); ++n) {
+    const Scratch file{whole.substr(0, n)};
+    const Outcome run = decode({"--check", file.path()});
+    const bool between_records = n == 24 || n == first;
+    EXPECT_EQ(run.exit_code, between_records ? kExitOk : kExitFailed) << n << " octets";
+    EXPECT_EQ(run.err.empty(), between_records);
+  }
+}
+
+TEST(Decode, SaysWhatIsWrongAndWhatToDo) {
+  const Scratch garbage{"this is not a capture"};
+  const Outcome run = decode({"--check", garbage.path()});
+  EXPECT_EQ(run.exit_code, kExitFailed);
+  EXPECT_EQ(run.out, "");
+  EXPECT_EQ(run.err, "nerve decode: " + garbage.path() +
+                         ": not a pcap or pcapng file; give a file written by tcpdump -w, "
+                         "Wireshark or nerve\n");
+  const Outcome missing = decode({"/no/such/file"});
+  EXPECT_EQ(missing.exit_code, kExitFailed);
+  EXPECT_EQ(missing.err.rfind("nerve decode: /no/such/file: cannot open it: ", 0), 0U);
+}
+
+TEST(Decode, SkipsOtherTraffic) {
+  std::string file = contents(kCaptures + "err_rkey_fadd.pcap");
+  file[24 + 16 + 12] = 0x08;  // the first frame becomes ARP
+  file[24 + 16 + 13] = 0x06;
+  const Scratch scratch{file};
+  const Outcome run = decode({"--check", scratch.path()});
+  EXPECT_EQ(run.exit_code, kExitOk);
+  EXPECT_EQ(run.out, scratch.path() + ": 1 packets, 1 icrc good, 0 bad, 1 skipped\n");
+}
+
+TEST(Decode, FailsOnARoceFrameThatMakesNoSense) {
+  std::string file = contents(kCaptures + "err_rkey_fadd.pcap");
+  file[24 + 16 + 14 + 20 + 5] = 9;  // a UDP length that contradicts IP's
+  const Scratch scratch{file};
+  const Outcome run = decode({"--check", scratch.path()});
+  EXPECT_EQ(run.exit_code, kExitFailed);
+  EXPECT_EQ(run.out, scratch.path() + ": 2 packets, 1 icrc good, 0 bad\n");
+  EXPECT_NE(run.err.find("packet 1: inconsistent length"), std::string::npos) << run.err;
+}
+
+TEST(Decode, RefusesWhatItDoesNotUnderstand) {
+  EXPECT_EQ(decode({}).exit_code, kExitUsage);
+  EXPECT_EQ(decode({"--bogus", "x"}).exit_code, kExitUsage);
+  EXPECT_EQ(decode({"--check", "--json", "x"}).exit_code, kExitUsage);
+}
+
+}  // namespace nerve::cli

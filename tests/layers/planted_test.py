@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""The rules of the tree can fail: each one is broken once, in a tree of one file, and must be
+reported at the line that breaks it. The innocent look-alikes at the end must pass."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+import symbols  # noqa: E402
+import tidy  # noqa: E402
+
+HEADER = "// A header.\n#pragma once\n"
+
+PLANTED = [  # path, contents, line of the complaint, words it must hold
+    # who includes whom
+    ("src/base/a.cc", '#include "wire/bth.h"\n', 1, "base/ may not include wire/"),
+    ("src/wire/a.cc", '\n#include "nic/nic.h"\n', 2, "wire/ may not include nic/"),
+    ("src/nic/qp_manager/a.cc", '#include "link/udp.h"\n', 1, "nic/ may not include link/"),
+    ("src/nic/a.cc", '#include "host/host.h"\n', 1, "nic/ may not include host/"),
+    ("src/nic/a.cc", '#include "sim/cable.h"\n', 1, "nic/ may not include sim/"),
+    ("src/link/a.cc", '#include "nic/nic.h"\n', 1, "link/ may not include nic/"),
+    ("src/sim/a.cc", '#include "link/udp.h"\n', 1, "sim/ may not include link/"),
+    ("src/sim/a.cc", '#include "verbs/verbs.h"\n', 1, "sim/ may not include verbs/"),
+    ("src/ai/a.cc", '#include "nic/nic.h"\n', 1, "ai/ may not include nic/"),
+    ("src/cli/a.cc", '#include "link/udp.h"\n', 1, "cli/ may not include link/"),
+    ("src/nic/a.cc", '#include "../link/udp.h"\n', 1, "the path from src/"),
+    ("src/nic/a.cc", '#include "qp.h"\n', 1, "the path from src/"),
+    ("src/nic/a.cc", "#include <wire/bth.h>\n", 1, "with quotes"),
+    ("src/misplaced/a.cc", "int a;\n", 1, "no layer is called misplaced/"),
+    # headers that the core may not see
+    ("src/base/a.cc", "#include <sys/socket.h>\n", 1, "<sys/socket.h> is banned"),
+    ("src/wire/a.cc", "#include <unistd.h>\n", 1, "<unistd.h> is banned"),
+    ("src/nic/a.cc", "#include <thread>\n", 1, "<thread> is banned"),
+    ("src/nic/a.cc", "#  include <mutex>\n", 1, "<mutex> is banned"),
+    ("src/nic/a.cc", "#include <random>\n", 1, "base/prng.h"),
+    ("src/nic/a.cc", "#include <ctime>\n", 1, "`now`"),
+    ("src/wire/a.cc", "#include <iostream>\n", 1, "<iostream> is banned"),
+    ("src/nic/a.cc", "#include <infiniband/verbs.h>\n", 1, "is banned"),
+    # words that the core may not say
+    ("src/nic/a.cc", "auto t = std::chrono::steady_clock::now();\n", 1, "`now`"),
+    ("src/nic/a.cc", "int r = rand();\n", 1, "base/prng.h"),
+    ("src/nic/a.cc", "std::uniform_int_distribution<int> d;\n", 1, "base/prng.h"),
+    ("src/base/a.cc", 'auto* e = getenv("X");\n', 1, "an argument"),
+    ("src/wire/a.cc", "void f() { throw 1; }\n", 1, "base/result.h"),
+    ("src/wire/a.cc", "void f() {\n  try {\n  } catch (...) {\n  }\n}\n", 2, "base/result.h"),
+    ("src/nic/a.cc", "thread_local int a;\n", 1, "owns the threads"),
+    ("src/nic/a.cc", "std::unordered_map<Qp*, int> a;\n", 1, "a stable id"),
+    ("src/nic/a.cc", 'void f() { printf("hello"); }\n', 1, "the caller prints"),
+    # the page
+    ("src/base/a.h", "// A header.\nint a;\n", 1, "#pragma once"),
+    ("src/base/a.h", "#pragma once\nint a;\n", 1, "saying what it is"),
+    ("src/base/a.h", HEADER + "using namespace std;\n", 1, "using namespace"),
+    ("src/base/utils.h", HEADER, 1, "says nothing"),
+    ("src/base/a.cc", "int a; \n", 1, "white space"),
+    ("docs/a.md", "text\t\n", 1, "white space"),
+    ("src/base/a.cc", "int a;", 1, "no end"),
+    ("src/base/a.cc", "\tint a;\n", 1, "a tab"),
+    ("tests/base/a_test.cc", "// TO" "DO: more\n", 1, "docs/coverage.md"),
+    ("src/nic/a.cc", "int a;\n" * 501, 501, "501 lines"),
+    ("src/base/a.cc", "// a = f(b);\n", 1, "code in a comment"),
+    ("src/base/a.cc", "  // return false;\n", 1, "code in a comment"),
+    ("src/base/a.cc", "// if (a > b) {\n", 1, "code in a comment"),
+    ("src/base/a.cc", "// }\n", 1, "code in a comment"),
+    ("src/base/a.cc", '// #include "base/b.h"\n', 1, "code in a comment"),
+]
+
+INNOCENT = [
+    ("src/nic/a.cc", '#include "base/ids.h"\n#include "wire/bth.h"\n#include <cstdint>\n'),
+    ("src/link/a.cc", '#include "wire/frame.h"\n#include <sys/socket.h>\n#include <thread>\n'),
+    ("src/host/a.cc", "auto t = std::chrono::steady_clock::now();\n"),
+    ("src/cli/a.cc", "#include <iostream>\n"),
+    ("src/base/cpu.cc", "#include <sys/auxv.h>\n"),
+    ("src/nic/a.cc", "// Never throw here; a try { would be wrong, and so would rand().\n"),
+    ("src/nic/a.cc", 'const char* a = "throw rand() // getenv";\n'),
+    ("src/nic/a.cc", "constexpr int a = 1'000'000; constexpr char b = '\"'; // throw \"\n"),
+    ("src/nic/a.cc", "// before the deadline (see timer_heap.h);\n// then after it.\n"),
+    ("src/nic/a.cc", "}  // namespace nerve\n"),
+    ("src/nic/a.cc", "int b = 0;  // the retry timer fired\n"),
+    ("src/base/a.h", HEADER + "int a;\n"),
+    ("tests/nic/a_test.cc", "#include <random>\n"),
+]
+
+
+def complaints(path, contents):
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / path
+        file.parent.mkdir(parents=True)
+        file.write_text(contents)
+        return tidy.Tree(folder).check()
+
+
+class Rules(unittest.TestCase):
+    def test_planted_violations_are_caught(self):
+        for path, contents, line, words in PLANTED:
+            with self.subTest(path=path, contents=contents[:60]):
+                found = complaints(path, contents)
+                self.assertTrue(
+                    any(c.startswith(f"{path}:{line}: ") and words in c for c in found), found)
+
+    def test_innocent_code_passes(self):
+        for path, contents in INNOCENT:
+            with self.subTest(path=path, contents=contents[:60]):
+                self.assertEqual(complaints(path, contents), [])
+
+
+class Symbols(unittest.TestCase):
+    """Compiles one object into a library and asks what it takes from outside."""
+
+    def complaints(self, code, name="a.cc"):
+        with tempfile.TemporaryDirectory() as folder:
+            source = pathlib.Path(folder) / name
+            source.write_text(code)
+            subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-O2", "-c", source,
+                            "-o", f"{source}.o"], check=True)
+            library = f"{folder}/libnerve_x.a"
+            subprocess.run(["ar", "rcs", library, f"{source}.o"], check=True)
+            return symbols.check("nm", symbols.ALLOWED, [library])
+
+    def test_the_system_is_noticed(self):
+        for call, name in [("time(nullptr)", "time"), ('getenv("A") != nullptr', "getenv"),
+                           ("::close(1)", "close"), ("rand()", "rand"),
+                           ("(std::puts(\"a\"), 1)", "puts")]:
+            with self.subTest(call=call):
+                found = self.complaints("#include <cstdio>\n#include <cstdlib>\n#include <ctime>\n"
+                                        f"#include <unistd.h>\nlong f() {{ return {call}; }}\n")
+                self.assertTrue(any(f"`{name}`" in c and "libnerve_x.a(a.cc.o)" in c
+                                    for c in found), found)
+
+    def test_an_allowance_holds_for_its_object_alone(self):
+        code = "#include <sys/auxv.h>\nunsigned long f() { return getauxval(AT_HWCAP); }\n"
+        self.assertEqual(self.complaints(code, "cpu.cc"), [])
+        self.assertEqual(len(self.complaints(code, "other.cc")), 1)
+
+    def test_a_planted_bug_is_not_shipped(self):
+        found = self.complaints("namespace nerve { extern int active_bug; int active_bug = 0; }\n")
+        self.assertTrue(any("planted bug" in c for c in found), found)
+
+    def test_plain_code_passes(self):
+        self.assertEqual(self.complaints("#include <vector>\nvoid f(std::vector<int>& v) "
+                                         "{ v.push_back(1); v.reserve(v.size() * 2); }\n"), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

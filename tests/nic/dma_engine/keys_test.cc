@@ -1,0 +1,113 @@
+// Goal: a key that was not given gives nothing. Method: many registrations whose keys are held
+// against each other, against those of the past, and against what a peer might try.
+#include <algorithm>
+#include <deque>
+#include <unordered_set>
+#include <vector>
+
+#include "base/prng.h"
+#include "tests/nic/dma_engine/dma_fixture.h"
+
+namespace nerve::nic {
+
+class Keys : public DmaTest {
+ protected:
+  bool answers(std::uint32_t key) {
+    return remote_fault(RKey{key}, address_of(buffer.data()), 1) != AccessFault::kNoSuchKey;
+  }
+  std::uint32_t add_key() { return rkey(add_region()).value(); }
+};
+
+TEST_F(Keys, NeverRepeatAndNeverReturn) {
+  constexpr int kRegistrations = 100'000;
+  constexpr std::size_t kLive = 1000;
+  std::deque<MrHandle> live;
+  std::vector<std::uint32_t> stale;
+  std::unordered_set<std::uint32_t> seen;
+  for (int i = 0; i < kRegistrations; ++i) {
+    live.push_back(add_region());
+    const std::uint32_t key = rkey(live.back()).value();
+    ASSERT_TRUE(seen.insert(key).second) << "key " << key << " was given before";
+    ASSERT_TRUE(answers(key));
+    if (live.size() > kLive) {
+      stale.push_back(rkey(live.front()).value());
+      ASSERT_TRUE(dma.deregister(live.front()));
+      live.pop_front();
+      ASSERT_FALSE(answers(stale.back()));
+    }
+  }
+  for (const std::uint32_t key : stale) ASSERT_FALSE(answers(key));
+  for (const MrHandle mr : live) ASSERT_TRUE(answers(rkey(mr).value()));
+}
+
+TEST_F(Keys, ManyLiveOnesAreAllFound) {
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> given;
+  std::unordered_set<std::uint32_t> indices;
+  for (std::uint64_t i = 0; i < 100'000; ++i) {
+    MrInit init = whole_buffer();
+    init.iova = i << 16;
+    given.emplace_back(rkey(add_region(init)).value(), init.iova);
+    ASSERT_TRUE(indices.insert(given.back().first >> 8).second);
+  }
+  for (const auto& [key, iova] : given) {
+    ASSERT_TRUE(dma.resolve_remote(RKey{key}, by, iova, 4096, Access::kRemoteWrite));
+  }
+}
+
+// With 1000 live keys among 2^32, four million guesses hit one on average.
+TEST_F(Keys, GuessingIsNoBetterThanChance) {
+  for (int i = 0; i < 1000; ++i) add_key();
+  Prng prng{7};
+  int hits = 0;
+  for (int i = 0; i < 4'000'000; ++i) hits += answers(static_cast<std::uint32_t>(prng.next()));
+  EXPECT_LT(hits, 10);
+}
+
+// A peer that was given a key tries its neighbours: other variants, other indices near by, single
+// bits, and the step between two keys that it was given one after the other.
+TEST_F(Keys, NeighboursOfAGivenKeyAreNotKeys) {
+  std::vector<std::uint32_t> given;
+  for (int i = 0; i < 1000; ++i) given.push_back(add_key());
+  int hits = 0;
+  for (std::size_t i = 1; i < given.size(); ++i) {
+    const std::uint32_t key = given[i];
+    for (std::uint32_t step = 1; step < 256; ++step) {
+      hits += answers((key & ~0xffU) | ((key + step) & 0xff));
+      hits += answers(key + (step << 8));
+    }
+    for (unsigned bit = 0; bit < 32; ++bit) hits += answers(key ^ (1U << bit));
+    hits += answers(key + (key - given[i - 1]));
+  }
+  EXPECT_LT(hits, 5);  // 540 000 attempts; chance alone gives 0.13
+}
+
+TEST_F(Keys, DependOnTheSecret) {
+  DmaEngine other{Limits{}, SipKey{1, 2}};
+  MrInit init = whole_buffer();
+  init.pd = *other.alloc_pd();
+  int same = 0;
+  for (int i = 0; i < 1000; ++i) {
+    same += other.keys_of(*other.register_region(init))->rkey.value() == add_key();
+  }
+  EXPECT_EQ(same, 0);
+}
+
+TEST_F(Keys, EveryBitIsDrawn) {
+  std::array<int, 32> ones{};
+  for (int i = 0; i < 4096; ++i) {
+    const std::uint32_t key = add_key();
+    for (unsigned bit = 0; bit < 32; ++bit) ones[bit] += static_cast<int>((key >> bit) & 1U);
+  }
+  for (const int count : ones) EXPECT_NEAR(count, 2048, 200);  // six standard deviations
+}
+
+// In 2^20 draws of a plain hash, birthdays would show some 128 times.
+TEST(KeySequence, DrawsNothingTwice) {
+  KeySequence sequence{SipKey{3, 4}};
+  std::vector<std::uint32_t> drawn(1U << 20);
+  for (std::uint32_t& key : drawn) key = sequence.next();
+  std::sort(drawn.begin(), drawn.end());
+  EXPECT_EQ(std::adjacent_find(drawn.begin(), drawn.end()), drawn.end());
+}
+
+}  // namespace nerve::nic

@@ -1,0 +1,178 @@
+// The reaction point against sequences computed by hand from the paper's equations.
+#include "nic/flow_control/dcqcn.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace nerve::nic {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+constexpr Rate kLine = Rate::gigabits(40);
+constexpr std::uint64_t kMega = 1'000'000;
+const DcqcnParameters kPaper{};
+const Duration kStage = kPaper.increase_timer;
+
+std::uint64_t megabits(const Dcqcn& cc) { return cc.rate().bits_per_second() / kMega; }
+Time at(Duration d) { return Time{d}; }
+
+}  // namespace
+
+TEST(Dcqcn, StartsAtLineRateWithoutATimer) {
+  Dcqcn cc{kPaper, kLine};
+  EXPECT_EQ(cc.rate(), kLine);
+  EXPECT_EQ(cc.window_octets(), std::numeric_limits<std::uint64_t>::max());
+  EXPECT_FALSE(cc.next_deadline());
+  cc.on_send(1'000'000'000, at(microseconds{1}));
+  cc.expire(at(milliseconds{100}));
+  EXPECT_EQ(cc.rate(), kLine);
+}
+
+// Alpha is one at first: RC = RC (1 - 1/2), and alpha stays (1 - g) 1 + g = 1.
+TEST(Dcqcn, HalvesOnTheFirstCnps) {
+  Dcqcn cc{kPaper, kLine};
+  cc.on_cnp(at(microseconds{0}));
+  EXPECT_EQ(megabits(cc), 20'000u);
+  EXPECT_EQ(cc.target(), kLine);
+  EXPECT_EQ(cc.alpha(), Dcqcn::kOne);
+  cc.on_cnp(at(microseconds{50}));
+  EXPECT_EQ(megabits(cc), 10'000u);
+  EXPECT_EQ(cc.target(), Rate::gigabits(20));
+}
+
+// With g = 1/4, three quiet alpha timers: alpha = (3/4)^3 = 27/64, the cut is 27/128 of 20 Gb/s,
+// and the CNP brings alpha to 3/4 * 27/64 + 1/4 = 145/256. All of it exact in binary.
+TEST(Dcqcn, LetsAlphaDecayWhileItIsQuiet) {
+  DcqcnParameters p = kPaper;
+  p.g_inverse = 4;
+  Dcqcn cc{p, kLine};
+  cc.on_cnp(at(microseconds{0}));
+  cc.on_cnp(at(microseconds{3 * 55 + 54}));
+  EXPECT_EQ(cc.rate().bits_per_second(), 20'000 * kMega - 20'000 * kMega * 27 / 128);
+  EXPECT_EQ(cc.alpha(), Dcqcn::kOne * 145 / 256);
+}
+
+TEST(Dcqcn, CutsOnceInADecreaseInterval) {
+  Dcqcn cc{kPaper, kLine};
+  cc.on_cnp(at(microseconds{100}));
+  cc.on_cnp(at(microseconds{101}));
+  cc.on_cnp(at(microseconds{104}) - Duration{1});
+  EXPECT_EQ(megabits(cc), 20'000u);
+  cc.on_cnp(at(microseconds{104}));
+  EXPECT_EQ(megabits(cc), 10'000u);
+}
+
+TEST(Dcqcn, StaysAboveItsMinimum) {
+  Dcqcn cc{kPaper, kLine};
+  for (int i = 0; i < 100; ++i) cc.on_cnp(at(microseconds{50 * i}));
+  EXPECT_EQ(cc.rate(), kPaper.minimum_rate);
+}
+
+// RT = 20, RC = 10: five halvings of the gap, then RT grows by 40 Mb/s at each stage.
+TEST(Dcqcn, RecoversFastThenAdditively) {
+  Dcqcn cc{kPaper, kLine};
+  cc.on_cnp(at(microseconds{0}));
+  cc.on_cnp(at(microseconds{50}));
+  const Time start = at(microseconds{50});
+  EXPECT_EQ(cc.next_deadline(), start + kStage);
+  const std::uint64_t expected_kilobits[] = {15'000'000, 17'500'000, 18'750'000, 19'375'000,
+                                             19'687'500, 19'863'750, 19'971'875};
+  Time now = start;
+  for (const std::uint64_t kilobits : expected_kilobits) {
+    now += kStage;
+    cc.expire(now - Duration{1});
+    cc.expire(now);
+    EXPECT_EQ(cc.rate().bits_per_second() / 1000, kilobits);
+  }
+  EXPECT_EQ(cc.target(), Rate::megabits(20'080));
+}
+
+// The byte counter moves through the same stages as the timer; a late expire() catches up.
+TEST(Dcqcn, CountsOctetsAndTimeAlike) {
+  Dcqcn by_time{kPaper, kLine}, by_octets{kPaper, kLine}, late{kPaper, kLine};
+  for (Dcqcn* cc : {&by_time, &by_octets, &late}) {
+    cc->on_cnp(at(microseconds{0}));
+    cc->on_cnp(at(microseconds{50}));
+  }
+  for (int stage = 1; stage <= 8; ++stage) {
+    by_time.expire(at(microseconds{50} + stage * kStage));
+    by_octets.on_send(4'000'000, at(microseconds{60}));
+    by_octets.on_send(6'000'000, at(microseconds{60}));
+    EXPECT_EQ(by_time.rate(), by_octets.rate()) << stage;
+  }
+  late.expire(at(microseconds{50} + 8 * kStage));
+  EXPECT_EQ(late.rate(), by_time.rate());
+}
+
+// Both counters beyond F stages: the target grows by the hyper step.
+TEST(Dcqcn, GrowsFasterWhenBothCountersAgree) {
+  Dcqcn cc{kPaper, kLine};
+  for (int i = 0; i < 4; ++i) cc.on_cnp(at(microseconds{50 * i}));
+  const Time start = at(microseconds{150});
+  for (int i = 1; i <= 6; ++i) cc.expire(start + i * kStage);
+  for (int i = 1; i <= 6; ++i) cc.on_send(kPaper.byte_counter, start);
+  const std::uint64_t before = cc.target().bits_per_second();
+  cc.expire(start + 7 * kStage);
+  EXPECT_EQ(cc.target().bits_per_second() - before, 400 * kMega);
+}
+
+// From half the line rate with RT at the line, the gap is 2^-(n+1) of the line after n stages;
+// a thousandth counts as there, so nine stages.
+TEST(Dcqcn, IsBackAtLineRateWhenExpectedAndRests) {
+  Dcqcn cc{kPaper, kLine};
+  cc.on_cnp(at(microseconds{0}));
+  cc.expire(at(8 * kStage));
+  EXPECT_LT(cc.rate(), kLine);
+  EXPECT_TRUE(cc.next_deadline());
+  cc.expire(at(9 * kStage));
+  EXPECT_EQ(cc.rate(), kLine);
+  EXPECT_FALSE(cc.next_deadline());
+}
+
+// After two cuts RT is 20 Gb/s below the line: about 20 / 0.04 = 500 additive stages.
+TEST(Dcqcn, ClimbsAdditivelyInTheExpectedTime) {
+  Dcqcn cc{kPaper, kLine};
+  cc.on_cnp(at(microseconds{0}));
+  cc.on_cnp(at(microseconds{50}));
+  int stages = 0;
+  while (const auto deadline = cc.next_deadline()) {
+    cc.expire(*deadline);
+    ++stages;
+  }
+  EXPECT_GE(stages, 495);
+  EXPECT_LE(stages, 510);
+}
+
+TEST(Dcqcn, SurvivesAWildConfiguration) {
+  const DcqcnParameters wild{.g_inverse = 0,
+                             .alpha_timer = {},
+                             .increase_timer = Duration{-1},
+                             .decrease_interval = {},
+                             .byte_counter = 0,
+                             .fast_recovery_stages = 0,
+                             .additive_increase = {},
+                             .hyper_increase = {},
+                             .minimum_rate = Rate::gigabits(500)};
+  Dcqcn cc{wild, kLine};
+  cc.on_cnp(at(microseconds{1}));
+  EXPECT_EQ(cc.rate(), kLine) << "the minimum is not above the line";
+  DcqcnParameters low = wild;
+  low.minimum_rate = {};
+  Dcqcn slow{low, kLine};
+  for (int i = 0; i < 100; ++i) slow.on_cnp(at(microseconds{1}));
+  EXPECT_GT(slow.rate(), Rate{});
+  slow.on_send(1000, at(microseconds{2}));
+  slow.expire(at(milliseconds{1}));
+}
+
+TEST(CongestionControl, IsNothingWhereNoneIsAskedFor) {
+  EXPECT_EQ(make_congestion_control({}, kLine), nullptr);
+  const auto cc = make_congestion_control({.algorithm = CcAlgorithm::kDcqcn}, kLine);
+  ASSERT_NE(cc, nullptr);
+  EXPECT_EQ(cc->rate(), kLine);
+}
+
+}  // namespace nerve::nic

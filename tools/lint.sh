@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# lint.sh JOBS [format]: what `./nerve lint` and `./nerve format` run once their tools are there.
+# Every check runs, so that one round of corrections is enough; the exit status is 1 if any failed.
+set -euo pipefail
+root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+jobs=$1
+cd -- "$root"
+
+folders=()
+for folder in src tests fuzz bench; do
+  [[ ! -d $folder ]] || folders+=("$folder")
+done
+sources() { find "${folders[@]}" \( -name '*.h' -o -name '*.cc' \) -print0 | sort -z; }
+
+if [[ ${2:-} == format ]]; then
+  sources | xargs -0 -r clang-format -i
+  exit
+fi
+
+bad=()
+check() {
+  local name=$1 start=$SECONDS
+  if "${@:2}"; then
+    echo "lint: $name: clean ($((SECONDS - start)) s)"
+  else
+    bad+=("$name")
+  fi
+}
+check_format() {
+  sources | xargs -0 -r clang-format --dry-run --Werror || {
+    echo "lint: ./nerve format corrects these" >&2
+    return 1
+  }
+}
+# Headers are judged through the files that include them.
+check_clang_tidy() {
+  local log=build/release/clang-tidy.log
+  find src -name '*.cc' -print0 | sort -z |
+    xargs -0 -r -n 1 -P "$jobs" clang-tidy -p build/release --quiet >"$log" 2>"$log.errors" || {
+    cat "$log"
+    grep -v -e 'warnings\? generated' -e '^Suppressed' -e '^Use -header-filter' "$log.errors" >&2
+    return 1
+  }
+}
+check_shell() { shellcheck nerve .ci/run tools/*.sh; }
+check_tree() { python3 tools/tidy.py; }
+
+check format check_format
+check shellcheck check_shell
+check tree check_tree
+check clang-tidy check_clang_tidy
+
+((${#bad[@]} == 0)) || {
+  echo "lint: FAILED: ${bad[*]}" >&2
+  exit 1
+}
