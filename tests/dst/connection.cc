@@ -66,6 +66,9 @@ void Connection::begin_life() {
   --lives_left_;
   broken_ = false;
   const Faults& faults = s_.network.faults();
+  // Seven retries against a few losses in a hundred never fail by chance alone.
+  const bool persistent = terms_.retry_count == 7 && faults.loss + faults.corruption <= 30;
+  const bool may_give_up = faults.any() && !persistent;
   for (End& end : ends_) {
     if (!end.qp) create_qp(end);
     if (finished_) return;
@@ -73,6 +76,7 @@ void Connection::begin_life() {
     if (has_receives && !end.srq) end.receives = &s_.registry.add_receives(*end.host, false);
     end.life = &s_.registry.add_life(*end.host, end.qp, end.type, end.receives,
                                      {.network_is_bad = faults.any(),
+                                      .retries_may_fail = may_give_up,
                                       .network_repeats = faults.duplication + faults.reordering > 0,
                                       .endless_rnr = terms_.rnr_retry == 7},
                                      prng_.next());

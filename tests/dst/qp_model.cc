@@ -114,7 +114,7 @@ void QpModel::check_status(const Request& request, WcStatus status) {
   const bool peer_gone = peer_ != nullptr && (peer_->doomed_ || peer_->failed_ || doomed_);
   switch (status) {
     case WcStatus::kRetryExceeded:
-      if (excuses_.network_is_bad || peer_gone) return;
+      if (excuses_.retries_may_fail || peer_gone) return;
       break;
     case WcStatus::kRnrRetryExceeded:
       if (peer_->receives_->has_fallen_behind() && !excuses_.endless_rnr) return;
@@ -181,8 +181,8 @@ void QpModel::check_target(const Request& request) {
       if (now[i] == patch.after[i]) continue;
       const std::size_t at = patch.offset + i;
       const bool replaced =
-          std::any_of(requests_.begin() + static_cast<std::ptrdiff_t>(completed_), requests_.end(),
-                      [&](const Request& later) {
+          std::any_of(requests_.begin() + static_cast<std::ptrdiff_t>(request.wr_id & 0xffff'ffff),
+                      requests_.end(), [&](const Request& later) {
                         return std::ranges::any_of(later.remote, [&](const Patch& p) {
                           return p.memory == patch.memory && at >= p.offset &&
                                  at < p.offset + p.length && p.after[at - p.offset] == now[i];

@@ -19,9 +19,10 @@ class QpModel {
  public:
   // What the model may not know by itself.
   struct Excuses {
-    bool network_is_bad{};   // frames may be lost: retry exceeded may happen
-    bool network_repeats{};  // frames may come twice or out of order
-    bool endless_rnr{};      // rnr_retry is 7
+    bool network_is_bad{};    // frames may be lost
+    bool retries_may_fail{};  // ... so often that retry exceeded may happen
+    bool network_repeats{};   // frames may come twice or out of order
+    bool endless_rnr{};       // rnr_retry is 7
   };
 
   QpModel(std::uint32_t id, Host& host, nic::QpHandle handle, Qpn qpn, nic::QpType type,

@@ -156,6 +156,7 @@ bool Requester::emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& train) {
       port_.pkey(qp.type == QpType::kGsi ? wqe.pkey_index : qp.attributes.pkey_index);
   fill_request_headers(qp, wqe, segment, pkey.value_or(PKey{0xffff}), frame.headers);
   frame.headers.bth.psn = state.next;
+  if (planted(Bug::kPsnWrapOff) && state.next == Psn{0xff'ffff}) frame.headers.bth.psn = Psn{0};
 
   const bool answered_by_data = wqe.wants_response() && wqe.op != SendOp::kAtomicWrite;
   if (answered_by_data) {
