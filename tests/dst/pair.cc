@@ -24,7 +24,7 @@ wire::Gid gid_of(std::size_t side, bool ipv6) {
 Pair::Pair(const PairSetup& setup)
     : setup_{setup}, network_{events_, journal_, 1, setup.faults, Carriage::kValues} {
   network_.set_tap([this](std::size_t from, std::size_t, const Parcel& parcel) {
-    frames_.push_back({events_.now(), from, parcel});
+    if (log_frames_) frames_.push_back({events_.now(), from, parcel});
   });
   for (std::size_t side = 0; side < 2; ++side) {
     End& end = ends_[side];
