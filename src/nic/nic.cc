@@ -41,7 +41,7 @@ struct Nic::Modules {
   Receives receives{srqs, completions};
   Responder responder{counters, dma, receives, completions, scheduler};
   Datagrams datagrams{counters, dma, receives, completions};
-  Answers answers{config, counters, dma, port, completions};
+  Answers answers{config, counters, dma, completions};
   RxHandler rx_handler{config,    counters,  port,      qps,       groups,
                        responder, datagrams, completer, scheduler, now};
 };

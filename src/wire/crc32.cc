@@ -29,6 +29,8 @@ std::array<const Crc32Path*, 2> crc32_paths() {
   [[maybe_unused]] const CpuFeatures cpu = cpu_features();
 #if defined(__aarch64__)
   if (cpu.arm64_crc32 && cpu.arm64_pmull) return {&kCrc32Arm64, &kCrc32Portable};
+#elif defined(__x86_64__)
+  if (cpu.x86_pclmul && cpu.x86_sse41) return {&kCrc32X86, &kCrc32Portable};
 #endif
   return {&kCrc32Portable, nullptr};
 }

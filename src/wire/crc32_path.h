@@ -21,6 +21,8 @@ struct Crc32Path {
 extern const Crc32Path kCrc32Portable;  // sixteen octets a step from tables; runs everywhere
 #if defined(__aarch64__)
 extern const Crc32Path kCrc32Arm64;  // PMULL folds 128 octets a step, CRC32X does the rest
+#elif defined(__x86_64__)
+extern const Crc32Path kCrc32X86;  // PCLMULQDQ folds 64 octets a step
 #endif
 
 // What this machine can run, fastest first; unused places are null.

@@ -52,6 +52,21 @@ constexpr Crc32Fold crc32_fold_by(std::uint64_t octets) {
           std::uint64_t{crc32_x_to_the(octets * 8 - 32)} << 1U};
 }
 
+// P with all its 33 coefficients, x^32 lowest; and the whole part of x^64 / P written alike, by
+// which a division by P becomes a multiplication.
+inline constexpr std::uint64_t kCrc32Whole = std::uint64_t{kCrc32Polynomial} << 1U | 1U;
+inline constexpr std::uint64_t kCrc32Reciprocal = [] {
+  // Long division: x^32 goes in once and leaves x^32 mod P, P's own lower terms; what leaves the
+  // register at each further step is the quotient's next coefficient.
+  std::uint64_t quotient = 1;
+  std::uint32_t rest = kCrc32Polynomial;
+  for (unsigned k = 1; k <= 32; ++k) {
+    quotient |= std::uint64_t{rest & 1U} << k;
+    rest = crc32_times_x(rest);
+  }
+  return quotient;
+}();
+
 static_assert(crc32_x_to_the(32) == kCrc32Polynomial);
 // P is primitive: the powers of x return to one after 2^32 - 1 of them, which lets us divide.
 static_assert(crc32_x_to_the(kCrc32Order) == kCrc32One);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -32,7 +33,12 @@ struct Gid {
   }
   [[nodiscard]] constexpr bool is_zero() const { return *this == Gid{}; }
 
-  friend constexpr bool operator==(const Gid&, const Gid&) = default;
+  // As two words: a compiler makes sixteen steps of comparing sixteen octets, and every packet
+  // received is compared with its QP's peer.
+  friend constexpr bool operator==(const Gid& a, const Gid& b) {
+    using Words = std::array<std::uint64_t, 2>;
+    return std::bit_cast<Words>(a.octets) == std::bit_cast<Words>(b.octets);
+  }
 };
 
 }  // namespace nerve::wire

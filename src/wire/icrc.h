@@ -1,4 +1,4 @@
-// The invariant CRC that closes every RoCEv2 packet (IBTA 7.8.1 and annex A17).
+// The invariant CRC that closes every RoCEv2 packet (IBTA annex A17).
 //
 // It is a CRC-32 over eight octets of ones (in the place of InfiniBand's LRH), the IP and UDP
 // headers, the BTH and everything after it up to the ICRC itself. What routers and switches may

@@ -150,7 +150,7 @@ Result<Datagram, WireError> decode_ipv6(Octets in) {
   const auto ip = Ipv6Header::decode(in);
   if (!ip) return Unexpected{ip.error()};
   if (ip->next_header != kProtocolUdp) return Unexpected{WireError::kNotRoce};
-  // An IPv4 address in IPv6's clothes may not appear on the wire (RFC 4038), and to us it would be
+  // An IPv4 address in IPv6's clothes may not appear on the wire, and to us it would be
   // the GID of another port.
   if (ip->source.is_ipv4() || ip->destination.is_ipv4()) return Unexpected{WireError::kBadField};
   return Datagram{

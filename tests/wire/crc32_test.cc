@@ -7,6 +7,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "base/prng.h"
@@ -117,6 +118,25 @@ TEST(Crc32, TakesThePathItWasToldTo) {
   std::array<std::byte, 1> octet{};
   EXPECT_EQ(crc32(0, octet), 1U);
   EXPECT_EQ(crc32_copy(0, octet, octet), 2U);
+  crc32_select(fastest);
+}
+
+// Under the thread sanitizer: the choice of a path is the only state there is.
+TEST(Crc32, MayBeChosenWhileOthersSum) {
+  Prng prng{4};
+  const auto data = random_octets(prng, 500);
+  const std::uint32_t expected = bitwise(~0U, data);
+  const Crc32Path& fastest = *crc32_paths()[0];
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 200; ++round) {
+        crc32_select(round % 2 == 0 ? kCrc32Portable : fastest);
+        EXPECT_EQ(crc32(~0U, data), expected);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
   crc32_select(fastest);
 }
 

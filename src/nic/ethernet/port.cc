@@ -42,15 +42,6 @@ std::optional<PKey> Port::pkey(std::uint32_t index) const {
   return pkeys_[index];
 }
 
-bool Port::same_partition(PKey mine, PKey theirs) {
-  constexpr unsigned kFullMember = 0x8000;
-  constexpr unsigned kPartition = 0x7fff;
-  const unsigned a = mine.value();
-  const unsigned b = theirs.value();
-  return (a & kPartition) == (b & kPartition) && (a & kPartition) != 0 &&
-         ((a | b) & kFullMember) != 0;
-}
-
 std::optional<std::uint16_t> Port::match_pkey(PKey received) const {
   for (std::size_t i = 0; i < pkeys_.size(); ++i) {
     if (same_partition(pkeys_[i], received)) return static_cast<std::uint16_t>(i);

@@ -29,7 +29,13 @@ class Port {
   // The table entry that a received P_Key matches: equal partition, and not two limited members
   // (IBTA 10.9.3).
   [[nodiscard]] std::optional<std::uint16_t> match_pkey(PKey received) const;
-  [[nodiscard]] static bool same_partition(PKey mine, PKey theirs);
+  [[nodiscard]] static bool same_partition(PKey mine, PKey theirs) {
+    constexpr unsigned kFullMember = 0x8000;
+    constexpr unsigned kPartition = 0x7fff;
+    const unsigned a = mine.value();
+    const unsigned b = theirs.value();
+    return ((a ^ b) & kPartition) == 0 && (a & kPartition) != 0 && ((a | b) & kFullMember) != 0;
+  }
 
   // Refused when the address names no GID of ours or lacks its own.
   [[nodiscard]] Expected<wire::Flow> flow_to(const AddressVector& address) const;

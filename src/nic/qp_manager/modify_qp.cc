@@ -79,6 +79,7 @@ void QpManager::apply(Qp& qp, QpAttrs given, const QpAttributes& values) {
     if (contains(given, attribute)) own.*member = values.*member;
   };
   take(QpAttrs::kPkeyIndex, &QpAttributes::pkey_index);
+  if (contains(given, QpAttrs::kPkeyIndex)) qp.pkey = *port_.pkey(own.pkey_index);
   take(QpAttrs::kPort, &QpAttributes::port);
   take(QpAttrs::kAccess, &QpAttributes::access);
   take(QpAttrs::kQkey, &QpAttributes::qkey);

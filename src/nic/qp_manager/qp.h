@@ -115,6 +115,7 @@ struct Qp {
   std::uint64_t cookie{};
   QpAttributes attributes{};
   wire::Flow flow{};  // RC, UC, XRC: to the peer
+  PKey pkey{0xffff};  // what attributes.pkey_index names
   std::uint32_t mtu{};
 
   SendQueue sends;

@@ -46,7 +46,7 @@ wire::Frame& Answers::add_frame(Qp& qp, TxBurst& burst, Operation operation, Psn
   frame.flow = qp.flow;
   wire::Bth& bth = frame.headers.bth;
   bth.opcode = wire::opcode(qp.transport(), operation);
-  bth.pkey = port_.pkey(qp.attributes.pkey_index).value_or(PKey{0xffff});
+  bth.pkey = qp.pkey;
   bth.dest_qp = qp.attributes.dest_qp;
   bth.psn = psn;
   ++counters_.frames_sent;
@@ -134,7 +134,7 @@ void Answers::emit_cnp(Qp& qp, TxBurst& burst) {
   wire::Frame& frame = burst.add();
   frame.flow = qp.flow;
   frame.headers.bth.opcode = wire::kCnpOpcode;
-  frame.headers.bth.pkey = port_.pkey(qp.attributes.pkey_index).value_or(PKey{0xffff});
+  frame.headers.bth.pkey = qp.pkey;
   frame.headers.bth.dest_qp = qp.attributes.dest_qp;
   frame.headers.bth.becn = true;
   ++counters_.frames_sent;

@@ -8,16 +8,14 @@
 #include "nic/counters.h"
 #include "nic/cq_manager/completion_unit.h"
 #include "nic/dma_engine/dma_engine.h"
-#include "nic/ethernet/port.h"
 #include "nic/qp_manager/qp.h"
 
 namespace nerve::nic {
 
 class Answers {
  public:
-  Answers(const NicConfig& config, Counters& counters, DmaEngine& dma, const Port& port,
-          CompletionUnit& completions)
-      : config_{config}, counters_{counters}, dma_{dma}, port_{port}, completions_{completions} {}
+  Answers(const NicConfig& config, Counters& counters, DmaEngine& dma, CompletionUnit& completions)
+      : config_{config}, counters_{counters}, dma_{dma}, completions_{completions} {}
 
   // Adds up to `budget` frames. True when more is owed.
   bool transmit(Qp& qp, TxBurst& burst, std::uint32_t budget);
@@ -36,7 +34,6 @@ class Answers {
   const NicConfig& config_;
   Counters& counters_;
   DmaEngine& dma_;
-  const Port& port_;
   CompletionUnit& completions_;
 };
 

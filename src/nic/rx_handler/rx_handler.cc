@@ -70,20 +70,21 @@ void RxHandler::to_qp(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& 
 
   // The GSI QP takes any partition of the port, the others their own.
   const PKey theirs = frame.headers.bth.pkey;
-  std::optional<std::uint16_t> pkey_index = qp.attributes.pkey_index;
+  std::uint16_t pkey_index = qp.attributes.pkey_index;
+  bool admitted = Port::same_partition(qp.pkey, theirs);
   if (qp.type == QpType::kGsi) {
-    pkey_index = port_.match_pkey(theirs);
-  } else if (!Port::same_partition(port_.pkey(*pkey_index).value_or(PKey{0}), theirs)) {
-    pkey_index.reset();
+    const std::optional<std::uint16_t> match = port_.match_pkey(theirs);
+    admitted = match.has_value();
+    pkey_index = match.value_or(0);
   }
-  if (!pkey_index) {
+  if (!admitted) {
     ++counters_.dropped_bad_pkey;
     return;
   }
 
   if (is_cnp) return completer_.on_cnp(qp);
   if (flow.ecn() == wire::Ecn::kCongestion && qp.connected()) note_congestion_mark(qp);
-  if (qp.datagram()) return datagrams_.on_datagram(qp, frame, info, *pkey_index);
+  if (qp.datagram()) return datagrams_.on_datagram(qp, frame, info, pkey_index);
   if (info.role == wire::Role::kResponse) {
     if (qp.type == QpType::kXrcRecv) {
       ++counters_.dropped_wrong_transport;

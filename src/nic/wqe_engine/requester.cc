@@ -152,9 +152,9 @@ bool Requester::emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& train) {
     fault(qp, wqe, WcStatus::kLocalQpOperation);
     return false;
   }
-  const std::optional<PKey> pkey =
-      port_.pkey(qp.type == QpType::kGsi ? wqe.pkey_index : qp.attributes.pkey_index);
-  fill_request_headers(qp, wqe, segment, pkey.value_or(PKey{0xffff}), frame.headers);
+  PKey pkey = qp.pkey;
+  if (qp.type == QpType::kGsi) pkey = port_.pkey(wqe.pkey_index).value_or(qp.pkey);
+  fill_request_headers(qp, wqe, segment, pkey, frame.headers);
   frame.headers.bth.psn = state.next;
   if (planted(Bug::kPsnWrapOff) && state.next == Psn{0xff'ffff}) frame.headers.bth.psn = Psn{0};
 
