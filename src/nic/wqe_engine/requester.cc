@@ -156,6 +156,7 @@ bool Requester::emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& train) {
   if (qp.type == QpType::kGsi) pkey = port_.pkey(wqe.pkey_index).value_or(qp.pkey);
   fill_request_headers(qp, wqe, segment, pkey, frame.headers);
   frame.headers.bth.psn = state.next;
+  if (planted(Bug::kPsnWrapOff) && state.next == Psn{0xff'ffff}) frame.headers.bth.psn = Psn{0};
 
   const bool answered_by_data = wqe.wants_response() && wqe.op != SendOp::kAtomicWrite;
   if (answered_by_data) {
