@@ -67,7 +67,8 @@ void Connection::begin_life() {
   broken_ = false;
   const Faults& faults = s_.network.faults();
   // Seven retries against a few losses in a hundred never fail by chance alone.
-  const bool persistent = terms_.retry_count == 7 && faults.loss + faults.corruption <= 30;
+  const bool persistent = terms_.retry_count == 7 && faults.loss + faults.corruption <= 30 &&
+                          faults.blackout_until == Time{};
   const bool may_give_up = faults.any() && !persistent;
   for (End& end : ends_) {
     if (!end.qp) create_qp(end);
@@ -115,6 +116,7 @@ void Connection::begin_life() {
       if (life == life_ && !broken_) disturb();
     });
   }
+  if (terms_.type == QpType::kRc && prng_.chance(150)) pause();
   patience_ = s_.events.now() + milliseconds{20'000};
   watch_over();
 }
@@ -187,6 +189,23 @@ void Connection::watch_over() {
                 (prng_.chance(500) ? Duration{milliseconds{3'000}} : Duration{microseconds{300}});
   }
   s_.events.after(microseconds{200}, [this] { watch_over(); });
+}
+
+// Stops one send queue for a while: what was sent finishes, what is posted waits.
+void Connection::pause() {
+  const std::size_t side = prng_.below(2);
+  const std::uint32_t life = life_;
+  const auto change = [this, side, life](QpState from, QpState to) {
+    End& end = ends_[side];
+    if (life != life_ || !end.in_service) return;
+    // An error may have come first.
+    if (end.host->nic().query_qp(end.qp)->state == from) modify(end, to, QpAttrs::kNone, {});
+    end.host->pump();
+  };
+  s_.events.after(microseconds{prng_.between(0, 100)},
+                  [change] { change(QpState::kRts, QpState::kSqd); });
+  s_.events.after(microseconds{prng_.between(101, 3'000)},
+                  [change] { change(QpState::kSqd, QpState::kRts); });
 }
 
 // Somebody pulls the plug while requests are under way.

@@ -59,6 +59,7 @@ class Connection {
   void modify(End& end, nic::QpState to, nic::QpAttrs given, const nic::QpAttributes& attributes);
   void tick(std::size_t side);
   void watch_over();
+  void pause();
   void disturb();
   void reset(End& end);
   void destroy(End& end);

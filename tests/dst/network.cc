@@ -32,13 +32,15 @@ void Network::send(std::size_t from, const wire::Frame& frame) {
 }
 
 void Network::carry(std::size_t from, std::size_t to, Parcel parcel) {
-  const bool lost = prng_.chance(faults_.loss);
+  const bool dark =
+      events_.now() >= faults_.blackout_from && events_.now() < faults_.blackout_until;
+  const bool lost = prng_.chance(faults_.loss) || dark;
   const bool corrupt = prng_.chance(faults_.corruption);
   const bool twice = prng_.chance(faults_.duplication);
   if (prng_.chance(faults_.marking) && parcel.flow.ecn() != wire::Ecn::kNotCapable) {
     parcel.flow.set_ecn(wire::Ecn::kCongestion);
   }
-  if (twice) {
+  if (twice && !dark) {
     ++counts_.duplicated;
     launch(from, to, parcel, false);
   }

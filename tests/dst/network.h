@@ -25,8 +25,13 @@ struct Faults {
   std::uint32_t marking{};  // ECN congestion marks; harmless to the contents
   Duration delay{std::chrono::microseconds{2}};
   Duration jitter{};
+  // Between these two nothing arrives at all.
+  Time blackout_from{};
+  Time blackout_until{};
   // True when a request may fail for the network's sake.
-  [[nodiscard]] bool any() const { return loss + duplication + reordering + corruption > 0; }
+  [[nodiscard]] bool any() const {
+    return loss + duplication + reordering + corruption > 0 || blackout_until != Time{};
+  }
 };
 
 class Network {

@@ -4,8 +4,8 @@
 
 namespace nerve::dst {
 
-bool ReceiveFeeder::set_aside(bool bad_key) {
-  Receive receive{.capacity = terms_.receive_capacity, .bad_key = bad_key};
+bool ReceiveFeeder::promise() {
+  Receive receive{.capacity = terms_.receive_capacity};
   const std::uint64_t pieces = prng_.between(1, terms_.caps.max_recv_sge);
   std::size_t left = receive.capacity;
   for (std::uint64_t i = 0; i < pieces; ++i) {
@@ -27,9 +27,6 @@ bool ReceiveFeeder::set_aside(bool bad_key) {
   return true;
 }
 
-bool ReceiveFeeder::promise() { return set_aside(false); }
-void ReceiveFeeder::promise_bad_key() { set_aside(true); }
-
 void ReceiveFeeder::feed() {
   while (!stopped_ && !ready_.empty() && model_.outstanding() < terms_.caps.max_recv_wr) {
     Receive receive = std::move(ready_.front());
@@ -40,7 +37,7 @@ void ReceiveFeeder::feed() {
       const LKey key = host_.keys(MemoryModel::kLocal).lkey;
       sges.push_back({.address = MemoryModel::iova(range.offset),
                       .length = static_cast<std::uint32_t>(range.length),
-                      .lkey = receive.bad_key ? LKey{key.value() ^ 0x5U} : key});
+                      .lkey = key});
     }
     const nic::RecvWr wr{.wr_id = receive.wr_id, .sges = sges};
     const auto status = qp_ ? host_.nic().post_recv(qp_, wr) : host_.nic().post_srq_recv(srq_, wr);

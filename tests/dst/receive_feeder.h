@@ -32,13 +32,9 @@ class ReceiveFeeder : public std::enable_shared_from_this<ReceiveFeeder> {
   void feed();
   // The QP is gone; so is the wish to feed it.
   void stop() { stopped_ = true; }
-  // A receive that the engine may not write to; the QP will not survive it.
-  void promise_bad_key();
   [[nodiscard]] ReceiveModel& model() const { return model_; }
 
  private:
-  bool set_aside(bool bad_key);
-
   Host& host_;
   nic::QpHandle qp_;
   nic::SrqHandle srq_;

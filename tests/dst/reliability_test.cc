@@ -143,17 +143,36 @@ TEST(Credits, HoldTheSenderBack) {
   Pair pair{PairSetup{.faults = {.delay = microseconds{100}}}};
   pair.connect();
   ASSERT_TRUE(pair.receive(1, 1, 64));
-  for (std::uint64_t i = 0; i < 8; ++i) ASSERT_TRUE(pair.send(0, i, 8));
-  pair.run_for(seconds{1});
-  // The first answers announced that nothing is left: one probe at a time, not eight messages.
-  for (const SentFrame& frame : pair.frames_from(0)) {
-    EXPECT_LE(frame.parcel.headers.bth.psn.distance_from(Psn{100}), 1);
-  }
+  ASSERT_TRUE(pair.send(0, 0, 8));
+  pair.run_for(milliseconds{1});
+  EXPECT_EQ(pair.end(0).completions.size(), 1U);
+  // Its answer said that nothing is left: one message goes out to ask again, not seven.
+  for (std::uint64_t i = 1; i < 8; ++i) ASSERT_TRUE(pair.send(0, i, 8));
+  pair.run_for(milliseconds{10});
+  const auto sent = pair.frames_from(0);
+  EXPECT_TRUE(std::ranges::all_of(sent, [](const SentFrame& frame) {
+    return frame.parcel.headers.bth.psn.distance_from(Psn{100}) <= 1;
+  }));
   EXPECT_EQ(pair.end(0).completions.size(), 1U);
   for (std::uint64_t i = 2; i <= 8; ++i) ASSERT_TRUE(pair.receive(1, i, 64));
   pair.run_for(seconds{2});
   EXPECT_EQ(pair.end(0).completions.size(), 8U);
   EXPECT_EQ(pair.end(1).completions.size(), 8U);
+}
+
+// A receive that the engine may not write to fails on both sides.
+TEST(BadReceive, FailsBothSides) {
+  Pair pair{PairSetup{}};
+  pair.connect();
+  const nic::Sge sge{.address = MemoryModel::iova(0),
+                     .length = 64,
+                     .lkey = pair.end(1).host->keys(MemoryModel::kStatic).lkey};
+  ASSERT_TRUE(pair.nic(1).post_recv(pair.end(1).qp, {.wr_id = 5, .sges = {&sge, 1}}));
+  ASSERT_TRUE(pair.send(0, 1, 8));
+  pair.run_for(milliseconds{10});
+  EXPECT_EQ(statuses(pair.end(0)), (std::vector{WcStatus::kRemoteOperation}));
+  EXPECT_EQ(statuses(pair.end(1)), (std::vector{WcStatus::kLocalProtection}));
+  EXPECT_TRUE(pair.memory(1).verify().empty()) << "not an octet may have moved";
 }
 
 // Requests and receives that never ran come back flushed, in the order they were posted.

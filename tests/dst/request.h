@@ -51,7 +51,6 @@ struct Receive {
   std::uint64_t wr_id{};
   std::vector<Range> ranges{};
   std::size_t capacity{};
-  bool bad_key{};  // built to fail
 };
 
 [[nodiscard]] constexpr bool carries_payload(nic::SendOp op) {

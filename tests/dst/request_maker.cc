@@ -27,6 +27,7 @@ RequestMaker::RequestMaker(QpModel& self, QpModel& peer, ReceiveFeeder* peer_rec
   const std::size_t length = prng_.between(1, std::size_t{octets(terms_.mtu)} * 3);
   if (const auto at = theirs_.take(MemoryModel::kOpen, length, 1, prng_)) hot_ = {*at, length};
   word_ = theirs_.take(MemoryModel::kOpen, 8, 8, prng_);
+  if (self_.type() == QpType::kRc && prng_.chance(500)) register_region();
   self_.on_confirmed([this](const Request& request) { on_confirmed(request); });
 }
 
@@ -115,7 +116,7 @@ bool RequestMaker::fill_send(Draft& draft) {
   if (draft.wr.op == SendOp::kSendInvalidate) {
     const auto index =
         peer_maker_ != nullptr ? peer_maker_->draw_window(Window::State::kBound) : std::nullopt;
-    if (!index) {
+    if (!index || peer_maker_->windows_[*index].region) {
       draft.wr.op = SendOp::kSend;
     } else {
       Window& window = peer_maker_->windows_[*index];

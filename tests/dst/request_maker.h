@@ -17,10 +17,12 @@
 
 namespace nerve::dst {
 
-// A memory window over a part of its owner's open memory.
+// A part of its owner's open memory with a key of its own: a memory window, or a region that is
+// registered for a while.
 struct Window {
   enum class State : std::uint8_t { kBinding, kBound, kDying, kDead };
   nic::MwHandle handle{};
+  nic::MrHandle region{};  // set: a region, not a window
   RKey rkey{};
   Range range{};
   State state{State::kBinding};
@@ -58,6 +60,7 @@ class RequestMaker {
   bool fill_flush(Draft& draft);
   bool fill_bind(Draft& draft);
   bool fill_local_invalidate(Draft& draft);
+  void register_region();
   bool spoil(Draft& draft);
   void submit(Draft& draft);
 

@@ -162,9 +162,35 @@ bool RequestMaker::fill_bind(Draft& draft) {
   return true;
 }
 
+void RequestMaker::register_region() {
+  const std::size_t length = prng_.between(1, std::size_t{octets(terms_.mtu)} * 2);
+  const auto at = own_.take(MemoryModel::kOpen, length, 1, prng_);
+  if (!at) return;
+  nic::Nic& nic = self_.host().nic();
+  const auto region =
+      nic.register_mr({.pd = self_.host().pd(),
+                       .address = reinterpret_cast<std::uint64_t>(own_.pointer(*at)),
+                       .length = length,
+                       .iova = MemoryModel::iova(*at),
+                       .access = Access::kLocalWrite | Access::kRemoteWrite});
+  if (!region) return;
+  windows_.push_back({.region = *region,
+                      .rkey = nic.keys_of(*region)->rkey,
+                      .range = {*at, length},
+                      .state = Window::State::kBound});
+}
+
 bool RequestMaker::fill_local_invalidate(Draft& draft) {
   const auto index = draw_window(Window::State::kBound);
   if (!index || window_in_use(*index)) return false;
+  if (windows_[*index].region) {
+    // A region goes away by a control call; its key must be dead from here on.
+    if (!self_.host().nic().deregister_mr(windows_[*index].region)) {
+      journal_.violation(events_.now(), "deregister_mr refused");
+    }
+    windows_[*index].state = Window::State::kDead;
+    return false;
+  }
   windows_[*index].state = Window::State::kDying;
   draft.wr.rkey = windows_[*index].rkey;
   draft.request.window = index;
@@ -180,7 +206,11 @@ void RequestMaker::on_confirmed(const Request& request) {
 
 void RequestMaker::drop_windows() {
   for (Window& window : windows_) {
-    (void)self_.host().nic().dealloc_mw(window.handle);
+    if (window.region) {
+      (void)self_.host().nic().deregister_mr(window.region);
+    } else {
+      (void)self_.host().nic().dealloc_mw(window.handle);
+    }
     window.state = Window::State::kDead;
   }
 }

@@ -30,6 +30,10 @@ Faults draw_faults(Prng& prng) {
   faults.duplication = prng.chance(500) ? draw(60) : 0;
   faults.reordering = prng.chance(500) ? draw(80) : 0;
   faults.corruption = prng.chance(400) ? draw(40) : 0;
+  if (prng.chance(100)) {
+    faults.blackout_from = Time{Duration{microseconds{prng.between(0, 500)}}};
+    faults.blackout_until = faults.blackout_from + microseconds{prng.between(50, 5'000)};
+  }
   return faults;
 }
 
@@ -155,7 +159,7 @@ void World::make_connections(bool large) {
     const std::size_t step = prng_.chance(950) ? prng_.between(1, hosts_.size() - 1) : 0;
     const std::size_t b = (a + step) % hosts_.size();
     const Terms terms = draw_terms(prng_, network_.faults(), large);
-    const auto requests = static_cast<std::uint32_t>(prng_.between(1, large ? 12 : 40));
+    const auto requests = static_cast<std::uint32_t>(prng_.between(1, large ? 16 : 60));
     const auto lives = static_cast<std::uint32_t>(prng_.between(1, 4));
     connections_.push_back(std::make_unique<Connection>(
         Connection::Surroundings{events_, journal_, network_, registry_, watch_, &counter_},
