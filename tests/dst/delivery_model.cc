@@ -50,8 +50,7 @@ void QpModel::receive_completed(const Completion& completion) {
     default:
       violation(std::string{"a receive ended with "} + name_of(completion.status));
   }
-  failed_ = true;
-  if (on_failure_) on_failure_();
+  fail();
 }
 
 void QpModel::delivered(const Completion& completion, const Receive& receive, MemoryModel& memory) {

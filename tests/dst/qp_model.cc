@@ -88,7 +88,8 @@ void QpModel::send_completed(const Completion& completion) {
     default:
       check_status(request, completion.status);
       leave_open(request);
-      fail(request, completion.status);
+      send_error_ = true;
+      fail();
   }
 }
 
@@ -132,8 +133,8 @@ void QpModel::check_status(const Request& request, WcStatus status) {
             " ended with " + name_of(status) + ", expected " + name_of(request.must_be));
 }
 
-void QpModel::fail(const Request&, WcStatus) {
-  failed_ = send_error_ = true;
+void QpModel::fail() {
+  failed_ = true;
   if (on_failure_) on_failure_();
 }
 

@@ -68,7 +68,7 @@ class QpModel {
  private:
   void confirm(Request& request);
   void leave_open(Request& request);
-  void fail(const Request& request, nic::WcStatus status);
+  void fail();
   void check_success(const Request& request, const nic::Completion& completion);
   void check_status(const Request& request, nic::WcStatus status);
   void check_target(const Request& request);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <ostream>
 
 #include "tests/golden/replay.h"
 #include "wire/describe.h"
@@ -18,6 +19,8 @@ struct Case {
   const char* file;
   Quirk quirk{Quirk::kNone};
 };
+
+void PrintTo(const Case& which, std::ostream* out) { *out << which.file; }
 
 constexpr Case kCases[] = {
     {"rc_pingpong_s64_mtu1024"},
