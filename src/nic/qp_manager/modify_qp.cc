@@ -2,11 +2,29 @@
 // does anything change.
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "nic/qp_manager/qp_manager.h"
 #include "nic/qp_manager/qp_transitions.h"
 
 namespace nerve::nic {
+namespace {
+
+// Room to remember `depth` requests. SQD may deepen the ring of a live QP: what is remembered keeps
+// its sequence number.
+void make_replay_room(ResponderState& state, std::uint32_t depth) {
+  const std::uint32_t before = state.replay.size();
+  const std::uint32_t size = depth == 0 ? 0 : std::bit_ceil(depth);
+  if (size <= before) return;
+  FixedArray<ReplayEntry> ring{size};
+  for (std::uint32_t age = 1; age <= before; ++age) {
+    const std::uint32_t sequence = state.replay_end - age;
+    ring[sequence % size] = state.replay[sequence % before];
+  }
+  state.replay = std::move(ring);
+}
+
+}  // namespace
 
 Status QpManager::modify(QpHandle handle, QpState to, QpAttrs given,
                          const QpAttributes& attributes) {
@@ -89,6 +107,7 @@ void QpManager::apply(Qp& qp, QpAttrs given, const QpAttributes& values) {
   take(QpAttrs::kRqPsn, &QpAttributes::rq_psn);
   take(QpAttrs::kSqPsn, &QpAttributes::sq_psn);
   take(QpAttrs::kMaxDestRead, &QpAttributes::max_dest_read);
+  if (contains(given, QpAttrs::kMaxDestRead)) make_replay_room(qp.responder, own.max_dest_read);
   take(QpAttrs::kMaxRead, &QpAttributes::max_read);
   take(QpAttrs::kMinRnrTimer, &QpAttributes::min_rnr_timer);
   take(QpAttrs::kTimeout, &QpAttributes::timeout);
@@ -122,10 +141,6 @@ void QpManager::start_responder(Qp& qp) {
   qp.mtu = octets(qp.datagram() ? config_.max_mtu : qp.attributes.path_mtu);
   qp.responder.expected = qp.attributes.rq_psn;
   qp.responder.pd = qp.pd;
-  if (qp.attributes.max_dest_read > 0) {
-    qp.responder.replay =
-        FixedArray<ReplayEntry>{std::bit_ceil(std::uint32_t{qp.attributes.max_dest_read})};
-  }
 }
 
 void QpManager::start_requester(Qp& qp) {

@@ -32,6 +32,9 @@ Expected<SrqHandle> QpManager::create_srq(const SrqInit& init) {
     return refuse(ErrorCode::kInvalid, "create srq: too many scatter/gather entries", init.max_sge,
                   limits.max_sge);
   }
+  if (init.limit > init.max_wr) {
+    return refuse(ErrorCode::kInvalid, "create srq: limit above max_wr", init.limit, init.max_wr);
+  }
   XrcDomain* xrcd = nullptr;
   Cq* cq = nullptr;
   if (init.type == SrqType::kXrc) {

@@ -6,6 +6,14 @@ namespace nerve::nic {
 
 using wire::Operation;
 
+namespace {
+
+// The longest message there is. A longer READ could also take more PSNs than half
+// the ring has.
+constexpr std::uint32_t kMaxMessage = 1U << 31;
+
+}  // namespace
+
 Verdict Responder::send(Qp& qp, const Packet& packet) {
   ResponderState& state = qp.responder;
   const wire::Frame& frame = packet.frame;
@@ -48,6 +56,7 @@ Verdict Responder::write(Qp& qp, const Packet& packet) {
   if (packet.opens()) {
     if (!contains(qp.attributes.access, Access::kRemoteWrite)) return Verdict::kInvalidRequest;
     const wire::Reth& reth = frame.headers.reth;
+    if (reth.length > kMaxMessage) return Verdict::kInvalidRequest;
     // The whole range is judged by the first packet, before any of it is written.
     if (reth.length > 0 &&
         !dma_.resolve_remote(reth.rkey, self, reth.address, reth.length, Access::kRemoteWrite)) {
@@ -102,6 +111,7 @@ ReplayEntry* Responder::remember(Qp& qp) {
 Verdict Responder::read(Qp& qp, const Packet& packet) {
   const wire::Reth& reth = packet.frame.headers.reth;
   if (!contains(qp.attributes.access, Access::kRemoteRead)) return Verdict::kInvalidRequest;
+  if (reth.length > kMaxMessage) return Verdict::kInvalidRequest;
   if (reth.length > 0 && !dma_.resolve_remote(reth.rkey, {qp.responder.pd, qp.qpn}, reth.address,
                                               reth.length, Access::kRemoteRead)) {
     return Verdict::kRemoteAccess;

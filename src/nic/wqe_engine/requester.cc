@@ -48,6 +48,9 @@ bool Requester::transmit(Qp& qp, TxBurst& burst, std::uint32_t budget) {
     bth.ack_request = true;
     qp.requester.since_ack_request = 0;
   }
+  // A queue that was empty, or whose requests end when they are sent, hears of no answer that
+  // could tell that it is drained.
+  if (qp.state == QpState::kSqd) retire_local(qp);
   scheduler_.rearm(qp);
   return more;
 }

@@ -1,0 +1,171 @@
+#include "tests/nic/pair.h"
+
+#include <array>
+#include <cstring>
+
+#include "nic/qp_manager/qp_transitions.h"
+
+namespace nerve::test {
+
+using namespace nic;
+
+std::string said(const Error& error) {
+  const auto name = [&] {
+    switch (error.code) {
+      case ErrorCode::kInvalid:
+        return "invalid";
+      case ErrorCode::kNoSuchObject:
+        return "no such object";
+      case ErrorCode::kBusy:
+        return "busy";
+      case ErrorCode::kLimit:
+        return "limit";
+      case ErrorCode::kQueueFull:
+        return "queue full";
+      case ErrorCode::kNotSupported:
+        return "not supported";
+      case ErrorCode::kPermission:
+        return "permission";
+    }
+    return "?";
+  };
+  return std::string{name()} + ": " + error.reason;
+}
+
+wire::Gid gid_of(std::uint8_t number, bool ipv6) {
+  if (!ipv6) return wire::Gid::ipv4(10, 0, 0, number);
+  wire::Gid gid;
+  gid.octets[0] = std::byte{0xfd};
+  gid.octets[15] = std::byte{number};
+  return gid;
+}
+
+End::End(std::uint8_t number, const EndSetup& given)
+    : nic{given.config}, setup{given}, gid{gid_of(number, given.ipv6)}, memory(1 << 17) {
+  EXPECT_TRUE(nic.set_gid(0, gid));
+  EXPECT_TRUE(nic.next_event());  // of the GID
+  pd = *nic.alloc_pd();
+  cq = *nic.create_cq({.depth = setup.cq_depth});
+  if (setup.srq) srq = *nic.create_srq({.pd = pd, .max_wr = 16, .max_sge = 4});
+  qp = *nic.create_qp(
+      {.type = setup.type, .pd = pd, .send_cq = cq, .recv_cq = cq, .srq = srq, .caps = setup.caps});
+  mr =
+      *nic.register_mr({.pd = pd,
+                        .address = at(0),
+                        .length = memory.size(),
+                        .iova = at(0),
+                        .access = Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead |
+                                  Access::kRemoteAtomic | Access::kMwBind | Access::kFlushGlobal});
+  keys = *nic.keys_of(mr);
+  attributes = {.access = Access::kRemoteWrite | Access::kRemoteRead | Access::kRemoteAtomic,
+                .qkey = 0x1234,
+                .path_mtu = setup.mtu,
+                .max_dest_read = 4,
+                .max_read = 4,
+                .min_rnr_timer = 1,
+                .timeout = 10,
+                .retry_count = 7,
+                .rnr_retry = 7};
+}
+
+void End::step(QpState to) {
+  const auto rule = transition_rule(setup.type, state(), to);
+  ASSERT_TRUE(rule) << to_string(state()) << " to " << to_string(to);
+  EXPECT_EQ(said(nic.modify_qp(qp, to, rule->required, attributes)), "done");
+}
+
+void End::bring_to(QpState to) {
+  if (state() != QpState::kReset) step(QpState::kReset);
+  for (const QpState next : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
+    if (state() == to) return;
+    step(next);
+  }
+  if (state() != to) step(to);
+}
+
+void End::fill(std::size_t offset, std::size_t length, std::uint8_t seed) {
+  for (std::size_t i = 0; i < length; ++i) {
+    memory.at(offset + i) = static_cast<std::byte>(i * 7 + i / 256 + seed);
+  }
+}
+
+std::vector<std::byte> End::octets(std::size_t offset, std::size_t length) const {
+  const auto from = memory.begin() + static_cast<std::ptrdiff_t>(offset);
+  return {from, from + static_cast<std::ptrdiff_t>(length)};
+}
+
+std::uint64_t End::word(std::size_t offset) const {
+  std::uint64_t value = 0;
+  std::memcpy(&value, memory.data() + offset, sizeof value);
+  return value;
+}
+
+Status End::post(SendWr wr, std::size_t offset, std::uint32_t length) {
+  const Sge list = sge(offset, length);
+  wr.sges = {&list, 1};
+  return nic.post_send(qp, wr);
+}
+
+Status End::post_receive(std::uint64_t wr_id, std::size_t offset, std::uint32_t length) {
+  const Sge list = sge(offset, length);
+  const RecvWr wr{.wr_id = wr_id, .sges = {&list, 1}};
+  return srq ? nic.post_srq_recv(srq, wr) : nic.post_recv(qp, wr);
+}
+
+std::vector<Completion> End::completions() {
+  std::vector<Completion> all;
+  std::array<Completion, 16> some{};
+  while (const std::size_t count = *nic.poll_cq(cq, some)) {
+    all.insert(all.end(), some.begin(), some.begin() + static_cast<std::ptrdiff_t>(count));
+  }
+  return all;
+}
+
+std::vector<EventKind> End::events() {
+  std::vector<EventKind> all;
+  while (const auto event = nic.next_event()) all.push_back(event->kind);
+  return all;
+}
+
+Pair::Pair(const EndSetup& both) : a{1, both}, b{2, both} {}
+
+void Pair::connect() {
+  for (auto [self, peer] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
+    self->attributes.path.destination = peer->gid;
+    self->attributes.dest_qp = peer->qpn();
+    self->bring_to(QpState::kRts);
+  }
+}
+
+bool Pair::carry(End& from, End& to) {
+  from.nic.transmit(burst_, now);
+  for (const wire::Frame& frame : burst_.frames()) {
+    seen.push_back({&from == &a, frame.flow, frame.headers, frame.payload_length});
+    if (lose && lose(seen.back())) continue;
+    to.nic.receive({&frame, 1}, now);
+  }
+  return !burst_.empty();
+}
+
+void Pair::exchange() {
+  for (bool busy = true; busy;) {
+    busy = carry(a, b);
+    busy = carry(b, a) || busy;
+  }
+}
+
+void Pair::wait(Duration time) {
+  const Time end = now + time;
+  while (true) {
+    std::optional<Time> due = a.nic.next_deadline();
+    if (const auto other = b.nic.next_deadline(); other && (!due || *other < *due)) due = other;
+    if (!due || *due > end) break;
+    if (*due > now) now = *due;
+    a.nic.expire(now);
+    b.nic.expire(now);
+    exchange();
+  }
+  now = end;
+}
+
+}  // namespace nerve::test

@@ -1,0 +1,182 @@
+// Goal: a QP comes into being only with everything it needs and within every limit, and a refusal
+// says which one and leaves nothing behind.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "nic/nic.h"
+#include "tests/nic/pair.h"
+
+namespace nerve::nic {
+namespace {
+
+using test::said;
+
+struct CreateQp : ::testing::Test {
+  static NicConfig small() {
+    NicConfig config;
+    config.limits.max_qp = 3;
+    config.limits.max_qp_wr = 8;
+    config.limits.max_sge = 4;
+    config.limits.max_inline = 32;
+    config.limits.max_srq = 2;
+    config.limits.max_srq_wr = 8;
+    config.limits.max_xrcd = 1;
+    config.limits.max_ah = 1;
+    return config;
+  }
+  Nic nic{small()};
+  PdHandle pd = *nic.alloc_pd();
+  CqHandle cq = *nic.create_cq({.depth = 4});
+  XrcdHandle xrcd = *nic.alloc_xrcd();
+  QpInit good{.type = QpType::kRc, .pd = pd, .send_cq = cq, .recv_cq = cq};
+
+  // What is said to `good` after `change`, which must leave nothing behind.
+  template <class Change>
+  std::string with(Change change) {
+    QpInit init = good;
+    change(init);
+    const std::string answer = said(nic.create_qp(init));
+    EXPECT_NE(answer, "done");
+    EXPECT_TRUE(nic.dealloc_pd(pd)) << "a refused QP holds its protection domain";
+    pd = good.pd = *nic.alloc_pd();
+    return answer;
+  }
+};
+
+TEST_F(CreateQp, StartsInResetWithWhatWasAsked) {
+  good.caps = {
+      .max_send_wr = 8, .max_recv_wr = 7, .max_send_sge = 4, .max_recv_sge = 3, .max_inline = 32};
+  const QpHandle qp = *nic.create_qp(good);
+  const QpQuery query = *nic.query_qp(qp);
+  EXPECT_EQ(query.state, QpState::kReset);
+  EXPECT_EQ(query.caps, good.caps);
+  EXPECT_EQ(query.type, QpType::kRc);
+  EXPECT_EQ(query.qpn, Qpn{0x11});
+}
+
+TEST_F(CreateQp, RefusesCapsBeyondTheLimits) {
+  const std::string work = "invalid: create qp: too many work requests";
+  const std::string sges = "invalid: create qp: too many scatter/gather entries";
+  EXPECT_EQ(with([](QpInit& i) { i.caps.max_send_wr = 9; }), work);
+  EXPECT_EQ(with([](QpInit& i) { i.caps.max_recv_wr = 9; }), work);
+  EXPECT_EQ(with([](QpInit& i) { i.caps.max_send_sge = 5; }), sges);
+  EXPECT_EQ(with([](QpInit& i) { i.caps.max_recv_sge = 5; }), sges);
+  EXPECT_EQ(with([](QpInit& i) { i.caps.max_inline = 33; }),
+            "invalid: create qp: too much inline data");
+}
+
+TEST_F(CreateQp, RefusesMissingObjects) {
+  EXPECT_EQ(with([](QpInit& i) { i.pd = {}; }),
+            "no such object: create qp: no such protection domain");
+  EXPECT_EQ(with([](QpInit& i) { i.send_cq = {}; }), "no such object: create qp: no such send CQ");
+  EXPECT_EQ(with([](QpInit& i) { i.recv_cq = {}; }),
+            "no such object: create qp: no such receive CQ");
+  EXPECT_EQ(with([](QpInit& i) { i.srq = {.index = 5, .generation = 1}; }),
+            "no such object: create qp: no such SRQ");
+}
+
+TEST_F(CreateQp, RefusesAnSrqOfTheWrongKind) {
+  const std::string refusal = "invalid: create qp: this SRQ does not go with this QP type";
+  const PdHandle other = *nic.alloc_pd();
+  const SrqHandle basic = *nic.create_srq({.pd = other});
+  const SrqHandle xrc =
+      *nic.create_srq({.pd = other, .type = SrqType::kXrc, .xrcd = xrcd, .cq = cq});
+  EXPECT_EQ(with([&](QpInit& i) { i.srq = xrc; }), refusal);
+  for (const QpType type : {QpType::kXrcSend, QpType::kXrcRecv, QpType::kGsi}) {
+    EXPECT_EQ(with([&](QpInit& i) {
+                i.type = type;
+                i.xrcd = xrcd;
+                i.srq = basic;
+              }),
+              refusal);
+  }
+  good.srq = basic;
+  const QpHandle qp = *nic.create_qp(good);
+  EXPECT_EQ(nic.query_qp(qp)->caps.max_recv_wr, 0U) << "it has no receive queue of its own";
+}
+
+TEST_F(CreateQp, HasOneGsiQpAtATime) {
+  good.type = QpType::kGsi;
+  const QpHandle gsi = *nic.create_qp(good);
+  EXPECT_EQ(nic.query_qp(gsi)->qpn, Qpn{1});
+  EXPECT_EQ(said(nic.create_qp(good)), "busy: create qp: the GSI QP exists already");
+  ASSERT_TRUE(nic.destroy_qp(gsi));
+  EXPECT_EQ(said(nic.create_qp(good)), "done");
+}
+
+TEST_F(CreateQp, GivesAnXrcSenderNoReceiveQueue) {
+  good.type = QpType::kXrcSend;
+  good.recv_cq = {};
+  const QpHandle qp = *nic.create_qp(good);
+  EXPECT_EQ(nic.query_qp(qp)->caps.max_recv_wr, 0U);
+  ASSERT_TRUE(nic.destroy_qp(qp));
+  EXPECT_EQ(with([](QpInit& i) { i.send_cq = {}; }), "no such object: create qp: no such send CQ");
+}
+
+TEST_F(CreateQp, GivesAnXrcTargetNothingButItsDomain) {
+  const QpInit target{.type = QpType::kXrcRecv, .xrcd = xrcd};
+  const QpHandle qp = *nic.create_qp(target);
+  EXPECT_EQ(nic.query_qp(qp)->caps, (QpCaps{0, 0, 0, 0, 0}));
+  EXPECT_EQ(with([](QpInit& i) { i.type = QpType::kXrcRecv; }),
+            "no such object: create qp: no such XRC domain");
+}
+
+TEST_F(CreateQp, StopsAtTheLimitOfTheDevice) {
+  std::vector<QpHandle> qps;
+  for (int i = 0; i < 3; ++i) qps.push_back(*nic.create_qp(good));
+  EXPECT_EQ(said(nic.create_qp(good)), "limit: create qp: too many");
+  ASSERT_TRUE(nic.destroy_qp(qps[1]));
+  EXPECT_EQ(said(nic.create_qp(good)), "done");
+}
+
+// A frame that still travels to a QP of the past must not find its successor.
+TEST(QpNumbers, RestAsLongAsPossible) {
+  NicConfig config;
+  config.limits.max_qp = 8;
+  config.first_qpn = Qpn{0x400};
+  Nic nic{config};
+  const QpInit init{.type = QpType::kRc,
+                    .pd = *nic.alloc_pd(),
+                    .send_cq = *nic.create_cq({.depth = 1}),
+                    .recv_cq = *nic.create_cq({.depth = 1})};
+  std::vector<std::uint32_t> numbers;
+  for (int i = 0; i < 24; ++i) {
+    const QpHandle qp = *nic.create_qp(init);
+    numbers.push_back(nic.query_qp(qp)->qpn.value());
+    ASSERT_TRUE(nic.destroy_qp(qp));
+  }
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    EXPECT_EQ(numbers[i], 0x400 + i % 8) << "each number comes again only after all the others";
+  }
+}
+
+TEST_F(CreateQp, SharedObjectsHaveLimitsToo) {
+  EXPECT_EQ(said(nic.alloc_xrcd()), "limit: alloc xrcd: too many");
+  EXPECT_EQ(said(nic.create_srq({.pd = pd, .max_wr = 0})),
+            "invalid: create srq: max_wr out of range");
+  EXPECT_EQ(said(nic.create_srq({.pd = pd, .max_wr = 9})),
+            "invalid: create srq: max_wr out of range");
+  EXPECT_EQ(said(nic.create_srq({.pd = pd, .max_sge = 5})),
+            "invalid: create srq: too many scatter/gather entries");
+  EXPECT_EQ(said(nic.create_srq({.pd = pd, .max_wr = 4, .limit = 5})),
+            "invalid: create srq: limit above max_wr");
+  EXPECT_EQ(said(nic.create_srq({})), "no such object: create srq: no such protection domain");
+  EXPECT_EQ(said(nic.create_srq({.pd = pd, .type = SrqType::kXrc, .cq = cq})),
+            "no such object: create srq: no such XRC domain");
+  EXPECT_EQ(said(nic.create_srq({.pd = pd, .type = SrqType::kXrc, .xrcd = xrcd})),
+            "no such object: create srq: no such CQ");
+  ASSERT_TRUE(nic.create_srq({.pd = pd}));
+  ASSERT_TRUE(nic.create_srq({.pd = pd}));
+  EXPECT_EQ(said(nic.create_srq({.pd = pd})), "limit: create srq: too many");
+
+  ASSERT_TRUE(nic.set_gid(0, test::gid_of(1, false)));
+  const AddressVector to{.destination = test::gid_of(2, false)};
+  EXPECT_EQ(said(nic.create_ah(pd, {})), "invalid: address: no GID given");
+  EXPECT_EQ(said(nic.create_ah({}, to)), "no such object: create ah: no such protection domain");
+  ASSERT_TRUE(nic.create_ah(pd, to));
+  EXPECT_EQ(said(nic.create_ah(pd, to)), "limit: create ah: too many");
+}
+
+}  // namespace
+}  // namespace nerve::nic
