@@ -4,6 +4,7 @@
 // arrays, so that filling it allocates nothing.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -45,6 +46,28 @@ class TxBurst {
     const std::size_t pieces = frame.payload.size() + 1;
     frame.payload = {pieces_.data() + piece_count_ - pieces, pieces};
     frame.payload_length += piece.length;
+  }
+  // How many frames of one piece each still fit.
+  [[nodiscard]] std::uint32_t room() const {
+    return std::min(frames_.size() - count_, pieces_.size() - piece_count_);
+  }
+  // Adds `count` frames like the last, each with the next PSN and the next stretch of memory.
+  void repeat_last(std::uint32_t count, wire::Piece piece) {
+    CHECK(count_ > 0 && count <= room());
+    const wire::Frame& model = frames_[count_ - 1];
+    for (std::uint32_t i = 1; i <= count; ++i) {
+      wire::Frame& frame = frames_[count_ - 1 + i];
+      frame = model;
+      frame.headers.bth.psn = model.headers.bth.psn + i;
+      frame.headers.bth.ack_request = false;
+      frame.continues_train = true;
+      wire::Piece& own = pieces_[piece_count_++];
+      own = piece;
+      frame.payload = {&own, 1};
+      frame.payload_length = piece.length;
+      piece.address += piece.length;
+    }
+    count_ += count;
   }
   // Takes back the last `count` pieces of the frame added last.
   void drop_pieces(std::uint32_t count) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/planted.h"
 #include "wire/bth.h"
 #include "wire/crc32.h"
 #include "wire/ip.h"
@@ -36,6 +37,7 @@ std::uint32_t icrc_begin(Octets front) {
   mask_ip(MutableOctets{masked}.first(udp));
   masked[udp + 6] = masked[udp + 7] = kOnes;
   masked[udp + UdpHeader::kSize + 4] = kOnes;
+  if (planted(Bug::kMiscomputeIcrc)) masked[udp + UdpHeader::kSize + 1] = kOnes;
   return crc32(kAfterLrh, Octets{masked}.first(front.size()));
 }
 

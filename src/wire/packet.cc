@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/planted.h"
 #include "wire/crc32.h"
 #include "wire/icrc.h"
 #include "wire/ip.h"
@@ -106,8 +107,8 @@ Result<Packet, WireError> decode_inner(Packet packet, Octets outer, Octets in) {
   std::copy_n(in.begin(), Bth::kSize, front.begin() + static_cast<std::ptrdiff_t>(outer.size()));
   const std::uint32_t state = icrc_begin(Octets{front}.first(outer.size() + Bth::kSize));
   const auto icrc = icrc_end(crc32(state, covered.subspan(Bth::kSize)));
-  packet.icrc = std::equal(icrc.begin(), icrc.end(), in.end() - kIcrcSize) ? IcrcVerdict::kGood
-                                                                           : IcrcVerdict::kBad;
+  const bool good = std::equal(icrc.begin(), icrc.end(), in.end() - kIcrcSize);
+  packet.icrc = good || planted(Bug::kIgnoreIcrc) ? IcrcVerdict::kGood : IcrcVerdict::kBad;
   return packet;
 }
 

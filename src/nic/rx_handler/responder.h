@@ -6,6 +6,8 @@
 // is how acknowledgements coalesce.
 #pragma once
 
+#include <span>
+
 #include "base/time.h"
 #include "nic/config.h"
 #include "nic/counters.h"
@@ -41,6 +43,11 @@ class Responder {
         scheduler_{scheduler} {}
 
   void on_request(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info);
+
+  // `frames` begins with a middle packet of a WRITE that was just accepted. Takes as many of those
+  // behind it as continue it and are like it in everything but PSN and payload; returns how many.
+  // A long WRITE is thus judged once for a run of packets instead of once for each.
+  std::size_t continue_write(Qp& qp, std::span<const wire::Frame> frames);
 
  private:
   struct Packet {

@@ -5,10 +5,20 @@ namespace {
 
 constexpr std::uint32_t kMulticastQpn = 0xff'ffff;
 
+bool is_write_middle(wire::Opcode code) {
+  return code == wire::opcode(wire::Transport::kRc, wire::Operation::kWriteMiddle);
+}
+
 }  // namespace
 
 void RxHandler::receive(std::span<const wire::Frame> frames) {
-  for (const wire::Frame& frame : frames) receive_one(frame);
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    receive_one(frames[i]);
+    const wire::Bth& bth = frames[i].headers.bth;
+    if (is_write_middle(bth.opcode) && i + 1 < frames.size()) {
+      if (Qp* qp = qps_.find(bth.dest_qp)) i += responder_.continue_write(*qp, frames.subspan(i));
+    }
+  }
 }
 
 void RxHandler::receive_one(const wire::Frame& frame) {

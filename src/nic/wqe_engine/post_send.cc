@@ -38,6 +38,7 @@ bool carries_no_list(SendOp op) {
 std::uint32_t packets_for(const SendWqe& wqe, std::uint32_t mtu) {
   if (wqe.is_local()) return 0;
   if (wqe.op == SendOp::kFlush || wqe.length <= mtu) return 1;
+  if (mtu == 0) return 1;  // a QP that went to ERR before it had a path: nothing will be sent
   return (wqe.length - 1) / mtu + 1;
 }
 

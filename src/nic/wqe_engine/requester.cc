@@ -34,6 +34,9 @@ bool Requester::transmit(Qp& qp, TxBurst& burst, std::uint32_t budget) {
   while (last != Step::kBlocked && !qp.sends.all_sent()) {
     if (burst.full() || burst.size() - first >= budget) break;
     last = step(qp, burst, train);
+    if (last == Step::kSent && !qp.sends.all_sent()) {
+      repeat_middle(qp, burst, budget - (burst.size() - first));
+    }
   }
   const bool more = last != Step::kBlocked && !qp.sends.all_sent() &&
                     (qp.state == QpState::kRts || qp.state == QpState::kSqd);
@@ -159,6 +162,7 @@ bool Requester::emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& train) {
   if (qp.type == QpType::kGsi) pkey = port_.pkey(wqe.pkey_index).value_or(qp.pkey);
   fill_request_headers(qp, wqe, segment, pkey, frame.headers);
   frame.headers.bth.psn = state.next;
+  if (planted(Bug::kPsnWrapOff) && state.next == Psn{0xff'ffff}) frame.headers.bth.psn = Psn{0};
 
   const bool answered_by_data = wqe.wants_response() && wqe.op != SendOp::kAtomicWrite;
   if (answered_by_data) {
@@ -194,6 +198,39 @@ bool Requester::emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& train) {
   }
   advance(qp, wqe, consumed);
   return true;
+}
+
+void Requester::repeat_middle(Qp& qp, TxBurst& burst, std::uint32_t room) {
+  RequesterState& state = qp.requester;
+  const SendWqe& wqe = qp.sends.current();
+  const bool plain = wqe.sge_count == 1 && !wqe.wants_response() && qp.reliable() &&
+                     !qp.congestion && qp.attributes.rate_limit == Rate{};
+  if (!plain || !wqe.started) return;
+  const std::uint32_t index = psn_span(wqe.first_psn, state.next);
+  if (index < 2 || index + 1 >= wqe.packets) return;  // the frame before must be a middle one too
+
+  const std::uint32_t outstanding = psn_span(state.unacked, state.next);
+  const std::uint32_t window =
+      config_.max_outstanding_packets - std::min(outstanding, config_.max_outstanding_packets);
+  const bool again = state.next != state.sent_end;
+  std::uint32_t count = std::min({wqe.packets - 1 - index, room, window, burst.room(),
+                                  kAckEvery - std::min(state.since_ack_request, kAckEvery)});
+  if (again) count = std::min(count, psn_span(state.next, state.sent_end));
+  if (count == 0) return;
+
+  const Sge& sge = *qp.sends.sges_at(qp.sends.cursor);
+  const std::uint64_t offset = std::uint64_t{index} * qp.mtu;
+  const auto place =
+      dma_.resolve_local(sge.lkey, qp.pd, sge.address + offset, count * qp.mtu, Access::kNone);
+  if (!place) return;  // the next step finds out which packet is to blame
+  burst.repeat_last(count, {.address = place->address, .length = qp.mtu, .port = place->port});
+
+  counters_.frames_sent += count;
+  counters_.octets_sent += std::uint64_t{count} * qp.mtu;
+  if (again) counters_.retransmitted_frames += count;
+  state.since_ack_request += count;
+  state.next = state.next + count;
+  if (!again) state.sent_end = state.next;
 }
 
 bool Requester::address(Qp& qp, const SendWqe& wqe, wire::Frame& frame) {

@@ -58,6 +58,9 @@ class Requester {
   [[nodiscard]] bool window_open(const Qp& qp) const;
   void begin(Qp& qp, SendWqe& wqe);
   bool emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& train);
+  // The middle packets of a long message differ in PSN and place alone: one check and the headers
+  // of the frame before serve a run of them.
+  void repeat_middle(Qp& qp, TxBurst& burst, std::uint32_t room);
   bool address(Qp& qp, const SendWqe& wqe, wire::Frame& frame);
   void advance(Qp& qp, SendWqe& wqe, std::uint32_t packets);
   void note_sent(Qp& qp, const wire::Frame& frame, Psn last_psn, bool again);

@@ -1,0 +1,307 @@
+#include "tests/dst/connection.h"
+
+namespace nerve::dst {
+
+using nic::QpAttrs;
+using nic::QpState;
+using nic::QpType;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+Connection::Connection(Surroundings surroundings, Host& a, Host& b, const Terms& terms,
+                       std::uint32_t requests, std::uint32_t lives, std::uint64_t seed)
+    : s_{surroundings}, terms_{terms}, prng_{seed}, requests_left_{requests}, lives_left_{lives} {
+  ends_[0].host = &a;
+  ends_[1].host = &b;
+  const bool xrc = terms_.type == QpType::kXrcSend;
+  ends_[0].type = terms_.type;
+  ends_[1].type = xrc ? QpType::kXrcRecv : terms_.type;
+  for (End& end : ends_) create_queues(end);
+}
+
+void Connection::create_queues(End& end) {
+  nic::Nic& nic = end.host->nic();
+  const nic::QpCaps& caps = terms_.caps;
+  // Just large enough: the model never has more requests waiting than this.
+  end.send_cq = end.host->create_cq(caps.max_send_wr);
+  end.recv_cq = end.host->create_cq(caps.max_recv_wr);
+  if (end.type == QpType::kXrcSend || !terms_.shared_receives) return;
+  const bool xrc = end.type == QpType::kXrcRecv;
+  if (xrc) end.xrcd = *nic.alloc_xrcd();
+  end.srq = *nic.create_srq({.pd = end.host->pd(),
+                             .type = xrc ? nic::SrqType::kXrc : nic::SrqType::kBasic,
+                             .max_wr = caps.max_recv_wr,
+                             .max_sge = caps.max_recv_sge,
+                             .limit = 0,
+                             .xrcd = end.xrcd,
+                             .cq = xrc ? end.recv_cq : nic::CqHandle{}});
+  end.srq_number = nic.query_srq(end.srq)->number;
+  end.receives = &s_.registry.add_receives(*end.host, true);
+  end.feeder = std::make_shared<ReceiveFeeder>(*end.host, nic::QpHandle{}, end.srq, *end.receives,
+                                               terms_, s_.events, s_.journal, prng_.next());
+  s_.registry.set_feeder(*end.receives, end.feeder);
+}
+
+void Connection::create_qp(End& end) {
+  const bool srq = end.srq && end.type != QpType::kXrcRecv;
+  const auto qp = end.host->nic().create_qp({.type = end.type,
+                                             .pd = end.host->pd(),
+                                             .send_cq = end.send_cq,
+                                             .recv_cq = end.recv_cq,
+                                             .srq = srq ? end.srq : nic::SrqHandle{},
+                                             .xrcd = end.xrcd,
+                                             .caps = terms_.caps,
+                                             .signal_all = terms_.signal_all});
+  if (!qp) {
+    s_.journal.violation(s_.events.now(), std::string{"create_qp refused: "} + qp.error().reason);
+    finished_ = true;
+    return;
+  }
+  end.qp = *qp;
+  s_.registry.qp_created(*end.host, end.qp);
+}
+
+void Connection::begin_life() {
+  ++life_;
+  --lives_left_;
+  broken_ = false;
+  const Faults& faults = s_.network.faults();
+  // Seven retries against a few losses in a hundred never fail by chance alone.
+  const bool persistent = terms_.retry_count == 7 && faults.loss + faults.corruption <= 30 &&
+                          faults.blackout_until == Time{};
+  const bool may_give_up = faults.any() && !persistent;
+  for (End& end : ends_) {
+    if (!end.qp) create_qp(end);
+    if (finished_) return;
+    const bool has_receives = end.type != QpType::kXrcSend;
+    if (has_receives && !end.srq) end.receives = &s_.registry.add_receives(*end.host, false);
+    end.life = &s_.registry.add_life(*end.host, end.qp, end.type, end.receives,
+                                     {.network_is_bad = faults.any(),
+                                      .retries_may_fail = may_give_up,
+                                      .network_repeats = faults.duplication + faults.reordering > 0,
+                                      .endless_rnr = terms_.rnr_retry == 7},
+                                     prng_.next());
+    end.life->on_failure([this] { broken_ = true; });
+    if (has_receives && !end.srq) {
+      end.feeder =
+          std::make_shared<ReceiveFeeder>(*end.host, end.qp, nic::SrqHandle{}, *end.receives,
+                                          terms_, s_.events, s_.journal, prng_.next());
+      s_.registry.set_feeder(*end.receives, end.feeder);
+    }
+  }
+  const Psn first[2] = {draw_psn(prng_), draw_psn(prng_)};
+  for (std::size_t i = 0; i < 2; ++i) {
+    End& end = ends_[i];
+    End& peer = ends_[1 - i];
+    end.life->set_peer(*peer.life);
+    connect(end, peer, first[i], first[1 - i]);
+    s_.watch.connected(end.host->index(), end.life->qpn(), peer.host->index(), peer.life->qpn(),
+                       first[i], octets(terms_.mtu));
+    end.maker.reset();
+    if (end.type == QpType::kXrcRecv) continue;
+    end.maker =
+        std::make_unique<RequestMaker>(*end.life, *peer.life, peer.feeder.get(), peer.srq_number,
+                                       s_.counter, terms_, s_.events, s_.journal, prng_.next());
+  }
+  if (terms_.type == QpType::kRc) {
+    ends_[0].maker->set_peer(*ends_[1].maker);
+    ends_[1].maker->set_peer(*ends_[0].maker);
+  }
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (ends_[i].maker) tick(i);
+  }
+  if (prng_.chance(terms_.disturbance_per_mille)) {
+    const std::uint32_t life = life_;
+    s_.events.after(microseconds{prng_.between(1, 300)}, [this, life] {
+      if (life == life_ && !broken_) disturb();
+    });
+  }
+  if (terms_.type == QpType::kRc && prng_.chance(150)) pause();
+  patience_ = s_.events.now() + milliseconds{20'000};
+  watch_over();
+}
+
+void Connection::modify(End& end, QpState to, QpAttrs given, const nic::QpAttributes& attributes) {
+  const auto status = end.host->nic().modify_qp(end.qp, to, given, attributes);
+  if (status) return;
+  s_.journal.violation(s_.events.now(), std::string{"modify_qp refused: "} + status.error().reason);
+  finished_ = true;
+}
+
+void Connection::connect(End& end, const End& peer, Psn own, Psn theirs) {
+  using nic::Access;
+  nic::QpAttributes a;
+  a.access = Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead |
+             Access::kRemoteAtomic | Access::kFlushGlobal | Access::kFlushPersistent;
+  a.path.destination = peer.host->gid();
+  a.path_mtu = terms_.mtu;
+  a.dest_qp = peer.life->qpn();
+  a.rq_psn = theirs;
+  a.sq_psn = own;
+  a.max_dest_read = a.max_read = terms_.read_depth;
+  a.min_rnr_timer = terms_.rnr_timer;
+  a.timeout = terms_.timeout;
+  a.retry_count = terms_.retry_count;
+  a.rnr_retry = terms_.rnr_retry;
+  const bool uc = end.type == QpType::kUc;
+  const bool responds = end.type == QpType::kRc || end.type == QpType::kXrcRecv;
+  const bool requests = end.type == QpType::kRc || end.type == QpType::kXrcSend;
+  QpAttrs rtr = QpAttrs::kPath | QpAttrs::kPathMtu | QpAttrs::kDestQp | QpAttrs::kRqPsn;
+  if (responds) rtr |= QpAttrs::kMaxDestRead | QpAttrs::kMinRnrTimer;
+  QpAttrs rts = QpAttrs::kSqPsn;
+  if (!uc) rts |= QpAttrs::kTimeout;
+  if (requests) rts |= QpAttrs::kRetryCount | QpAttrs::kRnrRetry | QpAttrs::kMaxRead;
+  modify(end, QpState::kInit, QpAttrs::kPkeyIndex | QpAttrs::kPort | QpAttrs::kAccess, a);
+  modify(end, QpState::kRtr, rtr, a);
+  modify(end, QpState::kRts, rts, a);
+  end.in_service = true;
+}
+
+void Connection::tick(std::size_t side) {
+  End& end = ends_[side];
+  for (std::uint64_t n = prng_.between(1, 4); n > 0 && requests_left_ > 0; --n) {
+    if (broken_ || !end.in_service || !end.maker->has_room()) break;
+    --requests_left_;
+    end.maker->post_one(requests_left_ == 0);
+  }
+  end.host->pump();
+  if (broken_ || requests_left_ == 0 || finished_) return;
+  const std::uint32_t life = life_;
+  s_.events.after(microseconds{prng_.between(0, 40)}, [this, side, life] {
+    if (life == life_ && ends_[side].in_service) tick(side);
+  });
+}
+
+// Looks now and then whether this life is over.
+void Connection::watch_over() {
+  if (finished_) return;
+  const bool idle = ends_[0].life->settled() && ends_[1].life->settled();
+  const bool late = s_.events.now() > patience_;
+  if ((idle && (requests_left_ == 0 || broken_)) || late) {
+    if (late && !broken_) {
+      s_.journal.violation(s_.events.now(), "no progress: " + describe());
+    }
+    return end_life();
+  }
+  if (broken_ && patience_ > s_.events.now() + milliseconds{3'000}) {
+    // Half of the broken connections are left to die by their own timers, half are cleaned up.
+    patience_ = s_.events.now() +
+                (prng_.chance(500) ? Duration{milliseconds{3'000}} : Duration{microseconds{300}});
+  }
+  s_.events.after(microseconds{200}, [this] { watch_over(); });
+}
+
+// Stops one send queue for a while: what was sent finishes, what is posted waits.
+void Connection::pause() {
+  const std::size_t side = prng_.below(2);
+  const std::uint32_t life = life_;
+  const auto change = [this, side, life](QpState from, QpState to) {
+    End& end = ends_[side];
+    if (life != life_ || !end.in_service) return;
+    // An error may have come first.
+    if (end.host->nic().query_qp(end.qp)->state == from) modify(end, to, QpAttrs::kNone, {});
+    end.host->pump();
+  };
+  s_.events.after(microseconds{prng_.between(0, 100)},
+                  [change] { change(QpState::kRts, QpState::kSqd); });
+  s_.events.after(microseconds{prng_.between(101, 3'000)},
+                  [change] { change(QpState::kSqd, QpState::kRts); });
+}
+
+// Somebody pulls the plug while requests are under way.
+void Connection::disturb() {
+  End& end = ends_[prng_.below(2)];
+  for (End& each : ends_) {
+    each.host->poll_all();
+    each.life->doom();
+  }
+  broken_ = true;
+  switch (prng_.below(3)) {
+    case 0:
+      modify(end, QpState::kErr, QpAttrs::kNone, {});
+      // Work posted now is flushed at once.
+      if (end.maker && end.maker->has_room() && prng_.chance(500)) end.maker->post_one(true);
+      break;
+    case 1:
+      reset(end);
+      break;
+    default:
+      destroy(end);
+  }
+  end.host->pump();
+}
+
+void Connection::reset(End& end) {
+  if (!end.in_service) return;
+  end.host->poll_all();
+  end.life->voided();
+  end.in_service = false;
+  if (end.feeder && !end.srq) end.feeder->stop();
+  modify(end, QpState::kReset, QpAttrs::kNone, {});
+}
+
+void Connection::destroy(End& end) {
+  if (!end.qp) return;
+  end.host->poll_all();
+  if (end.in_service) end.life->voided();
+  end.in_service = false;
+  if (end.feeder && !end.srq) end.feeder->stop();
+  const auto status = end.host->nic().destroy_qp(end.qp);
+  if (!status) {
+    s_.journal.violation(s_.events.now(),
+                         std::string{"destroy_qp refused: "} + status.error().reason);
+  }
+  s_.registry.qp_destroyed(*end.host, end.qp, end.life->qpn());
+  end.qp = {};
+}
+
+// Every request and receive that is still waiting must come back flushed.
+void Connection::end_life() {
+  for (End& end : ends_) {
+    if (!end.in_service) continue;
+    end.host->pump();
+    end.host->poll_all();
+    end.life->check_flush_reason();
+    end.life->doom();
+    if (end.feeder && !end.srq) end.feeder->stop();
+    modify(end, QpState::kErr, QpAttrs::kNone, {});
+    end.host->pump();
+    end.host->poll_all();
+    end.life->settle();
+  }
+  for (End& end : ends_) {
+    if (end.maker) end.maker->drop_windows();
+  }
+  ++life_;
+  // Frames of this life must be gone before the QPs speak again.
+  s_.events.after(s_.network.longest_delay(), [this] { after_life(); });
+}
+
+void Connection::after_life() {
+  const bool again = lives_left_ > 0 && requests_left_ > 0 && !finished_;
+  for (End& end : ends_) {
+    if (again && prng_.chance(600)) {
+      if (end.qp) modify(end, QpState::kReset, QpAttrs::kNone, {});
+      end.in_service = false;
+    } else {
+      end.in_service = false;
+      destroy(end);
+    }
+    end.host->pump();
+  }
+  if (again) return begin_life();
+  finished_ = true;
+}
+
+std::string Connection::describe() const {
+  std::string text = "life " + std::to_string(life_) + ", " + std::to_string(requests_left_) +
+                     " requests not yet posted";
+  for (const End& end : ends_) {
+    if (end.life != nullptr) {
+      text += "; host " + std::to_string(end.host->index()) + " " + end.life->describe();
+    }
+  }
+  return text;
+}
+
+}  // namespace nerve::dst

@@ -1,0 +1,81 @@
+// Two QPs that talk, fail, are reset and talk again.
+//
+// A connection has several lives. In each, both ends post random work; then the end comes, by
+// itself, by an error, or because somebody pulls a QP into ERR or RESET or destroys it in
+// mid-flight. At the end of a life everything posted must be accounted for.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "tests/dst/registry.h"
+#include "tests/dst/request_maker.h"
+#include "tests/dst/terms.h"
+#include "tests/dst/wire_watch.h"
+
+namespace nerve::dst {
+
+class Connection {
+ public:
+  struct Surroundings {
+    EventQueue& events;
+    Journal& journal;
+    Network& network;
+    Registry& registry;
+    WireWatch& watch;
+    SharedCounter* counter;
+  };
+
+  Connection(Surroundings surroundings, Host& a, Host& b, const Terms& terms,
+             std::uint32_t requests, std::uint32_t lives, std::uint64_t seed);
+
+  void start() { begin_life(); }
+  [[nodiscard]] bool finished() const { return finished_; }
+  [[nodiscard]] std::string describe() const;
+
+ private:
+  struct End {
+    Host* host{};
+    nic::CqHandle send_cq{};
+    nic::CqHandle recv_cq{};
+    nic::SrqHandle srq{};
+    std::uint32_t srq_number{};
+    nic::XrcdHandle xrcd{};
+    ReceiveModel* receives{};
+    std::shared_ptr<ReceiveFeeder> feeder{};
+    nic::QpHandle qp{};
+    nic::QpType type{};
+    QpModel* life{};
+    std::unique_ptr<RequestMaker> maker{};
+    bool in_service{};  // connected and not yet reset or destroyed
+  };
+
+  void create_queues(End& end);
+  void create_qp(End& end);
+  void begin_life();
+  void connect(End& end, const End& peer, Psn own, Psn theirs);
+  void modify(End& end, nic::QpState to, nic::QpAttrs given, const nic::QpAttributes& attributes);
+  void tick(std::size_t side);
+  void watch_over();
+  void pause();
+  void disturb();
+  void reset(End& end);
+  void destroy(End& end);
+  void end_life();
+  void after_life();
+
+  Surroundings s_;
+  Terms terms_;
+  Prng prng_;
+  std::array<End, 2> ends_;
+  std::uint32_t requests_left_;
+  std::uint32_t lives_left_;
+  std::uint32_t life_{};
+  Time patience_{};  // when a broken connection is torn down at the latest
+  bool broken_{};
+  bool finished_{};
+};
+
+}  // namespace nerve::dst

@@ -1,0 +1,131 @@
+// The receiving half of QpModel: which message a completed receive holds.
+#include <algorithm>
+#include <cstring>
+
+#include "tests/dst/qp_model.h"
+
+namespace nerve::dst {
+
+using nic::Completion;
+using nic::SendOp;
+using nic::WcFlags;
+using nic::WcOpcode;
+using nic::WcStatus;
+
+namespace {
+
+bool is_write_imm(const Request& request) { return request.op == SendOp::kWriteImm; }
+
+}  // namespace
+
+void QpModel::receive_completed(const Completion& completion) {
+  if (journal_.tracing()) {
+    journal_.line(events_.now(), "host " + std::to_string(host_.index()) + " sees   receive " +
+                                     std::to_string(completion.wr_id & 0xffff'ffff) + " of life " +
+                                     std::to_string(id_) + ": " + name_of(completion.status) +
+                                     ", " + std::to_string(completion.octets) + " octets");
+  }
+  if (ended_) return violation("a receive completed after reset or destroy");
+  const std::optional<Receive> receive = receives_->take(completion.wr_id);
+  if (!receive) return violation("a receive completed out of order, twice, or was never posted");
+  switch (completion.status) {
+    case WcStatus::kSuccess:
+      if (flushed_a_receive_) violation("a receive succeeded after a flush");
+      // A message that UC cut short leaves its octets in the receive, which the next one takes.
+      if (!reliable() && excuses_.network_is_bad) receives_->leave_open(*receive);
+      peer_->delivered(completion, *receive, receives_->memory());
+      return;
+    case WcStatus::kFlushed:
+      // Only the first one can have been under way; the others must be as they were posted.
+      if (!flushed_a_receive_) receives_->leave_open(*receive);
+      flushed_a_receive_ = true;
+      return;
+    case WcStatus::kLocalLength:
+    case WcStatus::kLocalProtection:
+      receives_->leave_open(*receive);
+      if (!doomed_ && !peer_->doomed_) {
+        violation(std::string{"a receive ended with "} + name_of(completion.status));
+      }
+      break;
+    default:
+      violation(std::string{"a receive ended with "} + name_of(completion.status));
+  }
+  fail();
+}
+
+void QpModel::delivered(const Completion& completion, const Receive& receive, MemoryModel& memory) {
+  // UC may lose whole messages, but what arrives is whole. It does not look for duplicates: a
+  // packet that opens a message is taken whatever its PSN (IBTA 9.8.2.2), so that only on a
+  // network that keeps order and copies nothing do messages come once and in order.
+  const bool any_order = !reliable() && excuses_.network_repeats;
+  for (std::size_t i = any_order ? 0 : delivered_; i < requests_.size(); ++i) {
+    Request& request = requests_[i];
+    if (!request.consumes_receive) continue;
+    if (!reliable() && !matches(request, completion, receive, memory)) continue;
+    delivered_ = i + 1;
+    check_delivery(request, completion, receive, memory);
+    return;
+  }
+  violation("the peer received a message that was not sent, or has received it already");
+}
+
+bool QpModel::matches(const Request& request, const Completion& completion, const Receive& receive,
+                      const MemoryModel& memory) const {
+  if (completion.octets != request.message.size()) return false;
+  if (contains(completion.flags, WcFlags::kImmediate) != has_immediate(request.op)) return false;
+  if (has_immediate(request.op) && completion.immediate != request.immediate) return false;
+  const bool is_write = completion.opcode == WcOpcode::kRecvWriteImm;
+  if (is_write != is_write_imm(request)) return false;
+  if (is_write) return true;
+  std::size_t done = 0;
+  for (const Range& range : receive.ranges) {
+    const std::size_t some = std::min(range.length, request.message.size() - done);
+    if (!std::ranges::equal(memory.actual(range.offset, some),
+                            Octets{request.message}.subspan(done, some))) {
+      return false;
+    }
+    done += some;
+  }
+  return done == request.message.size();
+}
+
+void QpModel::check_delivery(const Request& request, const Completion& completion,
+                             const Receive& receive, MemoryModel& memory) {
+  const std::string who = std::string{name_of(request.op)} + " #" +
+                          std::to_string(request.wr_id & 0xffff'ffff) + " arrived ";
+  if (request.must_be != WcStatus::kSuccess) violation(who + "but must fail");
+  if (completion.octets != request.message.size()) {
+    violation(who + "with " + std::to_string(completion.octets) + " octets instead of " +
+              std::to_string(request.message.size()));
+    return;
+  }
+  if (contains(completion.flags, WcFlags::kImmediate) != has_immediate(request.op) ||
+      (has_immediate(request.op) && completion.immediate != request.immediate)) {
+    violation(who + "with the wrong immediate");
+  }
+  const bool invalidates = request.op == SendOp::kSendInvalidate;
+  if (contains(completion.flags, WcFlags::kInvalidate) != invalidates ||
+      (invalidates && completion.immediate != request.invalidate.value())) {
+    violation(who + "with the wrong invalidated key");
+  }
+  if (completion.opcode != (is_write_imm(request) ? WcOpcode::kRecvWriteImm : WcOpcode::kRecv)) {
+    violation(who + "with the wrong opcode");
+  }
+  if (completion.qpn != peer_->qpn()) violation(who + "with the wrong qpn");
+  if (is_write_imm(request)) {
+    if (reliable()) check_target(request);
+    return;
+  }
+  std::size_t done = 0;
+  for (const Range& range : receive.ranges) {
+    const std::size_t some = std::min(range.length, request.message.size() - done);
+    const Octets part = Octets{request.message}.subspan(done, some);
+    if (!std::ranges::equal(memory.actual(range.offset, some), part)) {
+      violation(who + "with wrong octets");
+    }
+    memory.expect(range.offset, part);
+    done += some;
+  }
+}
+
+}  // namespace nerve::dst

@@ -1,0 +1,52 @@
+// Events in time order; equal times run in the order they were scheduled, so that a run is a
+// function of its seed alone.
+#pragma once
+
+#include <functional>
+#include <queue>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/time.h"
+
+namespace nerve::dst {
+
+class EventQueue {
+ public:
+  [[nodiscard]] Time now() const { return now_; }
+  [[nodiscard]] bool empty() const { return heap_.empty(); }
+
+  // A time that has passed means now.
+  void at(Time when, std::function<void()> action) {
+    heap_.push({when < now_ ? now_ : when, next_ticket_++, std::move(action)});
+  }
+  void after(Duration delay, std::function<void()> action) { at(now_ + delay, std::move(action)); }
+
+  // Runs the next event; false when there is none before `limit`.
+  bool step(Time limit) {
+    if (heap_.empty() || heap_.top().when > limit) return false;
+    // The action may schedule more, so it leaves the heap before it runs.
+    Event event = std::move(const_cast<Event&>(heap_.top()));
+    heap_.pop();
+    now_ = event.when;
+    event.action();
+    return true;
+  }
+
+ private:
+  struct Event {
+    Time when;
+    std::uint64_t ticket;
+    std::function<void()> action;
+    bool operator<(const Event& o) const {
+      return when != o.when ? when > o.when : ticket > o.ticket;
+    }
+  };
+
+  std::priority_queue<Event> heap_;
+  Time now_{};
+  std::uint64_t next_ticket_{};
+};
+
+}  // namespace nerve::dst

@@ -1,0 +1,83 @@
+// One simulated host: an engine, its memory, and the loop that a driver would run around it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/prng.h"
+#include "nic/nic.h"
+#include "tests/dst/event_queue.h"
+#include "tests/dst/journal.h"
+#include "tests/dst/memory_model.h"
+#include "tests/dst/network.h"
+
+namespace nerve::dst {
+
+class Host {
+ public:
+  using OnCompletion = std::function<void(Host&, nic::CqHandle, const nic::Completion&)>;
+  using OnEvent = std::function<void(Host&, const nic::Event&)>;
+
+  // How this host's driver behaves.
+  struct Habits {
+    bool waits_for_events{};          // polls a CQ only when its armed event came
+    std::uint32_t burst{64};          // frames per transmit call
+    std::uint32_t receive_burst{16};  // at most so many frames per receive call
+    Duration interrupt_delay{};       // frames wait so long at most for company
+  };
+
+  Host(std::size_t index, const nic::NicConfig& config, const wire::Gid& gid, Habits habits,
+       std::uint64_t seed, std::size_t zone_size, EventQueue& events, Network& network,
+       Journal& journal);
+
+  [[nodiscard]] std::size_t index() const { return index_; }
+  [[nodiscard]] nic::Nic& nic() { return nic_; }
+  [[nodiscard]] MemoryModel& memory() { return memory_; }
+  [[nodiscard]] const wire::Gid& gid() const { return gid_; }
+  [[nodiscard]] nic::PdHandle pd() const { return pd_; }
+  [[nodiscard]] nic::MrHandle region(MemoryModel::Zone zone) const { return regions_[zone]; }
+  [[nodiscard]] nic::MrKeys keys(MemoryModel::Zone zone) const { return keys_[zone]; }
+
+  void on_completion(OnCompletion handler) { on_completion_ = std::move(handler); }
+  void on_event(OnEvent handler) { on_event_ = std::move(handler); }
+  nic::CqHandle create_cq(std::uint32_t depth);
+
+  // What a driver does after any call into the engine: send what is ready, take events, poll, and
+  // set the alarm.
+  void pump();
+  // Empties every CQ, whatever the habits.
+  void poll_all();
+
+ private:
+  void arrive(Parcel parcel);
+  void interrupt();
+  void transmit();
+  void take_events();
+  void poll(nic::CqHandle cq);
+  void set_alarm();
+
+  std::size_t index_;
+  wire::Gid gid_;
+  Habits habits_;
+  Prng prng_;
+  EventQueue& events_;
+  Network& network_;
+  Journal& journal_;
+  nic::Nic nic_;
+  MemoryModel memory_;
+  nic::TxBurst burst_;
+  nic::PdHandle pd_{};
+  nic::MrHandle regions_[MemoryModel::kZones]{};
+  nic::MrKeys keys_[MemoryModel::kZones]{};
+  std::vector<nic::CqHandle> cqs_;
+  std::vector<Parcel> inbox_;
+  bool interrupt_pending_{};
+  std::optional<Time> alarm_;
+  OnCompletion on_completion_;
+  OnEvent on_event_;
+};
+
+}  // namespace nerve::dst

@@ -1,0 +1,68 @@
+#include "tests/dst/memory_model.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace nerve::dst {
+
+MemoryModel::MemoryModel(std::uint64_t seed, std::size_t zone_size)
+    : zone_size_{zone_size}, actual_(kZones * zone_size) {
+  Prng prng{seed};
+  for (std::size_t at = 0; at + 8 <= actual_.size(); at += 8) {
+    const std::uint64_t word = prng.next();
+    std::memcpy(actual_.data() + at, &word, 8);
+  }
+  expected_ = actual_;
+  for (std::size_t zone = 0; zone < kZones; ++zone) next_[zone] = zone * zone_size_;
+}
+
+std::optional<std::size_t> MemoryModel::take(Zone zone, std::size_t length, std::size_t alignment,
+                                             Prng& prng) {
+  std::size_t at = next_[zone] + prng.between(1, 9);
+  at = (at + alignment - 1) / alignment * alignment;
+  if (at + length + 1 > zone_start(zone) + zone_size_) return std::nullopt;
+  next_[zone] = at + length;
+  return at;
+}
+
+void MemoryModel::store(std::size_t offset, Octets octets) {
+  if (octets.empty()) return;
+  std::memcpy(actual_.data() + offset, octets.data(), octets.size());
+  expect(offset, octets);
+}
+
+void MemoryModel::scramble(std::size_t offset, std::size_t length, Prng& prng) {
+  for (std::size_t i = 0; i < length; i += 8) {
+    const std::uint64_t word = prng.next();
+    std::memcpy(actual_.data() + offset + i, &word, std::min<std::size_t>(8, length - i));
+  }
+  expect(offset, actual(offset, length));
+}
+
+void MemoryModel::expect(std::size_t offset, Octets octets) {
+  if (octets.empty()) return;
+  std::memcpy(expected_.data() + offset, octets.data(), octets.size());
+}
+
+bool MemoryModel::explained(std::size_t at) const {
+  return std::ranges::any_of(loose_ends_, [&](const Patch& patch) {
+    if (at < patch.offset || at >= patch.offset + patch.length) return false;
+    const std::size_t i = at - patch.offset;
+    return patch.after.empty() || actual_[at] == patch.after[i] ||
+           (!patch.before.empty() && actual_[at] == patch.before[i]);
+  });
+}
+
+std::string MemoryModel::verify() const {
+  if (std::memcmp(actual_.data(), expected_.data(), actual_.size()) == 0) return {};
+  for (std::size_t at = 0; at < actual_.size(); ++at) {
+    if (actual_[at] == expected_[at] || explained(at)) continue;
+    static constexpr const char* kNames[] = {"static", "open", "local"};
+    return std::string{kNames[at / zone_size_]} + " memory differs at iova offset " +
+           std::to_string(at) + ": is " + std::to_string(std::to_integer<int>(actual_[at])) +
+           ", must be " + std::to_string(std::to_integer<int>(expected_[at]));
+  }
+  return {};
+}
+
+}  // namespace nerve::dst

@@ -1,0 +1,109 @@
+#include "tests/dst/network.h"
+
+#include <algorithm>
+
+#include "tests/dst/icrc_reference.h"
+#include "wire/packet.h"
+
+namespace nerve::dst {
+
+void Network::send(std::size_t from, const wire::Frame& frame) {
+  Parcel parcel = capture(frame);
+  ++counts_.sent;
+  journal_.mix(events_.now().picoseconds());
+  journal_.mix(parcel.headers.bth.opcode);
+  journal_.mix(parcel.headers.bth.psn.value());
+  journal_.mix(parcel.headers.bth.dest_qp.value());
+  journal_.mix(parcel.headers.aeth.syndrome | parcel.headers.aeth.msn << 8U);
+  journal_.mix(parcel.headers.reth.address);
+  journal_.mix(parcel.headers.reth.length);
+  journal_.mix(parcel.headers.immediate);
+  journal_.mix(parcel.headers.atomic_ack);
+  journal_.mix(parcel.payload);
+  if (journal_.tracing()) {
+    journal_.line(events_.now(), "host " + std::to_string(from) + " sends  " + describe(parcel));
+  }
+  for (std::size_t to = 0; to < ports_.size(); ++to) {
+    const bool multicast = parcel.flow.destination.is_multicast() && to != from;
+    if (!multicast && ports_[to].gid != parcel.flow.destination) continue;
+    if (tap_) tap_(from, to, parcel);
+    carry(from, to, parcel);
+  }
+}
+
+void Network::carry(std::size_t from, std::size_t to, Parcel parcel) {
+  const bool dark =
+      events_.now() >= faults_.blackout_from && events_.now() < faults_.blackout_until;
+  const bool lost = prng_.chance(faults_.loss) || dark;
+  const bool corrupt = prng_.chance(faults_.corruption);
+  const bool twice = prng_.chance(faults_.duplication);
+  if (prng_.chance(faults_.marking) && parcel.flow.ecn() != wire::Ecn::kNotCapable) {
+    parcel.flow.set_ecn(wire::Ecn::kCongestion);
+  }
+  if (twice && !dark) {
+    ++counts_.duplicated;
+    launch(from, to, parcel, false);
+  }
+  if (lost) {
+    ++counts_.lost;
+    journal_.line(events_.now(), "         lost  " + describe(parcel));
+    return;
+  }
+  launch(from, to, std::move(parcel), corrupt);
+}
+
+void Network::launch(std::size_t from, std::size_t to, Parcel parcel, bool corrupt) {
+  Duration delay = faults_.delay;
+  if (faults_.jitter.count() > 0) {
+    delay += Duration{
+        static_cast<std::int64_t>(prng_.below(static_cast<std::uint64_t>(faults_.jitter.count())))};
+  }
+  const bool reorder = prng_.chance(faults_.reordering);
+  const auto stretch = static_cast<std::int64_t>(prng_.between(1, 9));
+  Time& last = last_arrival_[{from, to}];
+  Time when = events_.now() + delay;
+  if (reorder) {
+    when += stretch * faults_.delay;
+  } else {
+    last = when = std::max(when, last);
+  }
+  if (carriage_ == Carriage::kValues) {
+    // A damaged packet never reaches the engine; without octets to damage, it is simply gone.
+    if (corrupt) {
+      ++counts_.bad_icrc;
+      return;
+    }
+    events_.at(when, [this, to, parcel = std::move(parcel)]() mutable {
+      ports_[to].deliver(std::move(parcel));
+    });
+    return;
+  }
+  std::vector<std::byte> octets = to_octets(parcel);
+  if (const std::uint32_t reference = icrc_reference(octets); reference != icrc_of(octets)) {
+    journal_.violation(events_.now(), "wrong icrc on " + describe(parcel));
+  }
+  if (corrupt) damage(octets);
+  events_.at(when, [this, to, octets = std::move(octets)] { arrive(to, octets); });
+}
+
+// Flips one to three bits side by side that the ICRC covers: a CRC-32 detects every such error.
+void Network::damage(std::vector<std::byte>& octets) {
+  const std::size_t bth = transport_offset(octets);
+  std::size_t at = bth + damage_.below(octets.size() - bth);
+  if (at == bth + 4) ++at;  // FECN, BECN and reserved bits may change on the way
+  octets[at] ^= static_cast<std::byte>(damage_.between(1, 7) << damage_.below(6));
+}
+
+void Network::arrive(std::size_t to, const std::vector<std::byte>& octets) {
+  const auto packet = wire::decode_packet(octets);
+  if (!packet || packet->icrc == wire::IcrcVerdict::kBad) {
+    ++counts_.bad_icrc;
+    return;
+  }
+  ports_[to].deliver({.flow = packet->flow,
+                      .headers = packet->headers,
+                      .length = static_cast<std::uint32_t>(packet->payload.size()),
+                      .payload = {packet->payload.begin(), packet->payload.end()}});
+}
+
+}  // namespace nerve::dst

@@ -1,0 +1,96 @@
+// The network between the engines: it loses, duplicates, reorders, delays, corrupts and marks
+// frames, all by seed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "base/prng.h"
+#include "base/time.h"
+#include "tests/dst/event_queue.h"
+#include "tests/dst/journal.h"
+#include "tests/dst/parcel.h"
+
+namespace nerve::dst {
+
+// Chances are per mille and per frame.
+struct Faults {
+  std::uint32_t loss{};
+  std::uint32_t duplication{};
+  std::uint32_t reordering{};
+  std::uint32_t corruption{};
+  std::uint32_t marking{};  // ECN congestion marks; harmless to the contents
+  Duration delay{std::chrono::microseconds{2}};
+  Duration jitter{};
+  // Between these two nothing arrives at all.
+  Time blackout_from{};
+  Time blackout_until{};
+  // True when a request may fail for the network's sake.
+  [[nodiscard]] bool any() const {
+    return loss + duplication + reordering + corruption > 0 || blackout_until != Time{};
+  }
+};
+
+class Network {
+ public:
+  using Deliver = std::function<void(Parcel)>;
+  // Sees every frame that an engine hands to the network, before any fault.
+  using Tap = std::function<void(std::size_t from, std::size_t to, const Parcel&)>;
+
+  struct Counts {
+    std::uint64_t sent{};
+    std::uint64_t lost{};
+    std::uint64_t duplicated{};
+    std::uint64_t bad_icrc{};
+  };
+
+  Network(EventQueue& events, Journal& journal, std::uint64_t seed, Faults faults,
+          Carriage carriage)
+      : events_{events},
+        journal_{journal},
+        prng_{seed},
+        damage_{seed ^ 0x5eed},
+        faults_{faults},
+        carriage_{carriage} {}
+
+  void attach(const wire::Gid& gid, Deliver deliver) {
+    ports_.push_back({gid, std::move(deliver)});
+  }
+  void set_tap(Tap tap) { tap_ = std::move(tap); }
+  void set_faults(const Faults& faults) { faults_ = faults; }
+  [[nodiscard]] const Faults& faults() const { return faults_; }
+  [[nodiscard]] const Counts& counts() const { return counts_; }
+  // No frame is under way for longer.
+  [[nodiscard]] Duration longest_delay() const {
+    return 10 * (faults_.delay + faults_.jitter) + std::chrono::microseconds{10};
+  }
+
+  void send(std::size_t from, const wire::Frame& frame);
+
+ private:
+  struct Port {
+    wire::Gid gid;
+    Deliver deliver;
+  };
+
+  void carry(std::size_t from, std::size_t to, Parcel parcel);
+  void launch(std::size_t from, std::size_t to, Parcel parcel, bool corrupt);
+  void damage(std::vector<std::byte>& octets);
+  void arrive(std::size_t to, const std::vector<std::byte>& octets);
+
+  EventQueue& events_;
+  Journal& journal_;
+  Prng prng_;
+  Prng damage_;  // apart, so that both representations draw the same fates
+  Faults faults_;
+  Carriage carriage_;
+  Counts counts_;
+  Tap tap_;
+  std::vector<Port> ports_;
+  std::map<std::pair<std::size_t, std::size_t>, Time> last_arrival_;
+};
+
+}  // namespace nerve::dst

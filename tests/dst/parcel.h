@@ -1,0 +1,50 @@
+// A frame on its way: owned, because the engine's references die with its next call.
+//
+// It travels in one of two representations that must mean the same: headers and payload as values
+// (as a fabric simulator passes them on), or the octets of a real link with their ICRC.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "wire/frame.h"
+
+namespace nerve::dst {
+
+enum class Carriage : std::uint8_t { kValues, kOctets };
+
+struct Parcel {
+  wire::Flow flow{};
+  wire::Headers headers{};
+  std::uint32_t length{};
+  std::vector<std::byte> payload{};  // empty when the memory behind it has no contents
+  bool has_contents{true};
+};
+
+// Copies a transmitted frame while its references hold.
+[[nodiscard]] Parcel capture(const wire::Frame& frame);
+
+// The frame that the receiving engine sees; refers to `parcel` and to `piece`.
+[[nodiscard]] wire::Frame view(const Parcel& parcel, wire::Piece& piece);
+
+// The whole packet, from the IP header to the ICRC.
+[[nodiscard]] std::vector<std::byte> to_octets(const Parcel& parcel);
+
+// One readable line for the trace.
+[[nodiscard]] std::string describe(const Parcel& parcel);
+
+// Address space without contents: what simulated hosts that carry no data use.
+class NoContents final : public MemoryPort {
+ public:
+  void read(std::uint64_t, MutableOctets) override {}
+  void write(std::uint64_t, Octets) override {}
+  std::uint64_t compare_swap(std::uint64_t, std::uint64_t, std::uint64_t) override { return 0; }
+  std::uint64_t fetch_add(std::uint64_t, std::uint64_t) override { return 0; }
+  void store_word(std::uint64_t, std::uint64_t) override {}
+  [[nodiscard]] bool has_contents() const override { return false; }
+};
+NoContents& no_contents();
+
+}  // namespace nerve::dst

@@ -1,0 +1,111 @@
+// The oracle's view of one QP in one life: from the moment it is connected until it is reset or
+// destroyed. It is told what was posted, sees what completes, and objects to everything that the
+// standard does not allow. It knows nothing of packets, and shares no code with the engine.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "nic/attributes.h"
+#include "tests/dst/host.h"
+#include "tests/dst/receive_model.h"
+#include "tests/dst/request.h"
+
+namespace nerve::dst {
+
+class QpModel {
+ public:
+  // What the model may not know by itself.
+  struct Excuses {
+    bool network_is_bad{};    // frames may be lost
+    bool retries_may_fail{};  // ... so often that retry exceeded may happen
+    bool network_repeats{};   // frames may come twice or out of order
+    bool endless_rnr{};       // rnr_retry is 7
+  };
+
+  QpModel(std::uint32_t id, Host& host, nic::QpHandle handle, Qpn qpn, nic::QpType type,
+          ReceiveModel* receives, Excuses excuses, EventQueue& events, Journal& journal,
+          std::uint64_t seed);
+
+  [[nodiscard]] std::uint32_t id() const { return id_; }
+  [[nodiscard]] Host& host() const { return host_; }
+  [[nodiscard]] nic::QpHandle handle() const { return handle_; }
+  [[nodiscard]] Qpn qpn() const { return qpn_; }
+  [[nodiscard]] nic::QpType type() const { return type_; }
+  [[nodiscard]] ReceiveModel* receives() const { return receives_; }
+  void set_peer(QpModel& peer) { peer_ = &peer; }
+  [[nodiscard]] QpModel* peer() const { return peer_; }
+  // Called once when something went wrong on this QP.
+  void on_failure(std::function<void()> tell) { on_failure_ = std::move(tell); }
+  void on_confirmed(std::function<void(const Request&)> tell) { on_confirmed_ = std::move(tell); }
+
+  [[nodiscard]] std::uint64_t next_wr_id() const {
+    return std::uint64_t{id_} << 32U | requests_.size();
+  }
+  [[nodiscard]] std::size_t outstanding() const { return requests_.size() - completed_; }
+  // Outstanding requests that will announce themselves: all when something has failed.
+  [[nodiscard]] bool settled() const;
+  [[nodiscard]] bool failed() const { return failed_; }
+  [[nodiscard]] bool doomed() const { return doomed_; }
+  [[nodiscard]] const std::vector<Request>& requests() const { return requests_; }
+
+  void posted(Request request);
+  void send_completed(const nic::Completion& completion);
+  void receive_completed(const nic::Completion& completion);
+
+  // Somebody did something that may end this QP: errors are no surprise from here on.
+  void doom() { doomed_ = true; }
+  // The QP was reset or destroyed: what was under way has no completion any more.
+  void voided();
+  // Nothing is flushed unless something failed first.
+  void check_flush_reason();
+  // The end of this life after an orderly ERR: everything must be accounted for.
+  void settle();
+  [[nodiscard]] std::string describe() const;
+
+ private:
+  void confirm(Request& request);
+  void leave_open(Request& request);
+  void fail();
+  void check_success(const Request& request, const nic::Completion& completion);
+  void check_status(const Request& request, nic::WcStatus status);
+  void check_target(const Request& request);
+  void check_counter(Request& request);
+  // A receive of the peer completed: it must be the next message that needs one.
+  void delivered(const nic::Completion& completion, const Receive& receive, MemoryModel& memory);
+  void check_delivery(const Request& request, const nic::Completion& completion,
+                      const Receive& receive, MemoryModel& memory);
+  [[nodiscard]] bool matches(const Request& request, const nic::Completion& completion,
+                             const Receive& receive, const MemoryModel& memory) const;
+  void violation(const std::string& what);
+
+  [[nodiscard]] bool reliable() const { return type_ != nic::QpType::kUc; }
+
+  std::uint32_t id_;
+  Host& host_;
+  nic::QpHandle handle_;
+  Qpn qpn_;
+  nic::QpType type_;
+  ReceiveModel* receives_;
+  Excuses excuses_;
+  EventQueue& events_;
+  Journal& journal_;
+  Prng prng_;
+  QpModel* peer_{};
+  std::function<void()> on_failure_;
+  std::function<void(const Request&)> on_confirmed_;
+  std::vector<Request> requests_;
+  std::size_t completed_{};  // requests before it have ended
+  std::size_t delivered_{};  // requests before it have had their receive
+  std::uint64_t last_counter_{};
+  bool failed_{};      // for whatever reason
+  bool send_error_{};  // a request has ended with an error: those after it are flushed
+  bool doomed_{};
+  bool ended_{};
+  bool flushed_a_receive_{};
+  bool flushed_{};
+};
+
+}  // namespace nerve::dst

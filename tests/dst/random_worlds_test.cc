@@ -1,0 +1,43 @@
+// Goal: whatever the network does, every request ends as the standard allows, and memory holds what
+// an independent model predicts. Method: random worlds, each made from one seed.
+#include <gtest/gtest.h>
+
+#include "tests/dst/world.h"
+#include "tests/seeds.h"
+
+namespace nerve::dst {
+namespace {
+
+// The seeds are dealt to several test cases so that ctest runs them side by side.
+constexpr std::uint64_t kSeeds = 20'000;
+constexpr std::uint64_t kShards = 8;
+
+class RandomWorlds : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(RandomWorlds, DoWhatTheModelSays) {
+  test::for_each_seed({.count = kSeeds, .shard = GetParam(), .shards = kShards},
+                      [](std::uint64_t seed) {
+                        const Outcome outcome = run_seed(seed, {.trace = test::tracing()});
+                        for (const std::string& violation : outcome.violations) {
+                          ADD_FAILURE() << violation;
+                        }
+                      });
+}
+INSTANTIATE_TEST_SUITE_P(Shard, RandomWorlds, ::testing::Range<std::uint64_t>(0, kShards));
+
+TEST(Determinism, SameSeedSameHistory) {
+  test::for_each_seed(
+      100, [](std::uint64_t seed) { EXPECT_EQ(run_seed(seed).history, run_seed(seed).history); });
+}
+
+// What a simulator passes on as values must mean the same as the octets of a real link.
+TEST(Determinism, ValuesAndOctetsMeanTheSame) {
+  test::for_each_seed(300, [](std::uint64_t seed) {
+    const bool trace = test::tracing();
+    EXPECT_EQ(run_seed(seed, {.carriage = Carriage::kValues, .trace = trace}).history,
+              run_seed(seed, {.carriage = Carriage::kOctets, .trace = trace}).history);
+  });
+}
+
+}  // namespace
+}  // namespace nerve::dst

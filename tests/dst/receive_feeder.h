@@ -1,0 +1,50 @@
+// Posts receives, in time or late. Every message that needs a receive is promised one when it is
+// posted, so that a request that waits for a receive always gets it in the end.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+
+#include "tests/dst/host.h"
+#include "tests/dst/receive_model.h"
+#include "tests/dst/terms.h"
+
+namespace nerve::dst {
+
+class ReceiveFeeder : public std::enable_shared_from_this<ReceiveFeeder> {
+ public:
+  // Exactly one of `qp` and `srq` names the queue.
+  ReceiveFeeder(Host& host, nic::QpHandle qp, nic::SrqHandle srq, ReceiveModel& model,
+                const Terms& terms, EventQueue& events, Journal& journal, std::uint64_t seed)
+      : host_{host},
+        qp_{qp},
+        srq_{srq},
+        model_{model},
+        terms_{terms},
+        events_{events},
+        journal_{journal},
+        prng_{seed} {}
+
+  // Sets aside a buffer for one more message; false when the host has no memory left.
+  bool promise();
+  // Posts what fits in the queue.
+  void feed();
+  // The QP is gone; so is the wish to feed it.
+  void stop() { stopped_ = true; }
+  [[nodiscard]] ReceiveModel& model() const { return model_; }
+
+ private:
+  Host& host_;
+  nic::QpHandle qp_;
+  nic::SrqHandle srq_;
+  ReceiveModel& model_;
+  Terms terms_;
+  EventQueue& events_;
+  Journal& journal_;
+  Prng prng_;
+  std::deque<Receive> ready_;
+  bool stopped_{};
+};
+
+}  // namespace nerve::dst

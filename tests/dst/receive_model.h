@@ -1,0 +1,69 @@
+// The oracle's view of a receive queue, private to a QP or shared by several.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "tests/dst/request.h"
+
+namespace nerve::dst {
+
+class ReceiveModel {
+ public:
+  // Ids of receives have the top bit set; those of requests have not.
+  static constexpr std::uint64_t kMark = std::uint64_t{1} << 63U;
+
+  ReceiveModel(std::uint32_t id, MemoryModel& memory, bool shared)
+      : id_{id}, memory_{memory}, shared_{shared} {}
+
+  [[nodiscard]] std::uint32_t id() const { return id_; }
+  [[nodiscard]] bool shared() const { return shared_; }
+  [[nodiscard]] MemoryModel& memory() const { return memory_; }
+  [[nodiscard]] std::size_t outstanding() const { return receives_.size(); }
+  [[nodiscard]] std::uint64_t next_wr_id() { return kMark | std::uint64_t{id_} << 32U | next_++; }
+  void posted(Receive receive) { receives_.push_back(std::move(receive)); }
+
+  // Takes the receive that a completion names. A queue of one QP gives its receives out in order;
+  // those of a shared queue are taken in order but may finish in any.
+  std::optional<Receive> take(std::uint64_t wr_id) {
+    for (auto it = receives_.begin(); it != receives_.end(); ++it) {
+      if (it->wr_id == wr_id) {
+        Receive receive = std::move(*it);
+        receives_.erase(it);
+        return receive;
+      }
+      if (!shared_) break;
+    }
+    return std::nullopt;
+  }
+
+  // A message may have been under way into a receive that now will not complete. In a private
+  // queue that can only be the oldest one.
+  void leave_open_in_progress() {
+    for (const Receive& receive : receives_) {
+      leave_open(receive);
+      if (!shared_) break;
+    }
+  }
+  void leave_open(const Receive& receive) const {
+    for (const Range& range : receive.ranges) {
+      memory_.leave_open({.memory = &memory_, .offset = range.offset, .length = range.length});
+    }
+  }
+  void clear() { receives_.clear(); }
+
+  // The application had fewer receives posted than messages were on their way.
+  void fell_behind() { fell_behind_ = true; }
+  [[nodiscard]] bool has_fallen_behind() const { return fell_behind_; }
+
+ private:
+  std::uint32_t id_;
+  MemoryModel& memory_;
+  bool shared_;
+  bool fell_behind_{};
+  std::uint32_t next_{};
+  std::deque<Receive> receives_;
+};
+
+}  // namespace nerve::dst

@@ -1,0 +1,87 @@
+// Who a completion or an event belongs to.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/dst/host.h"
+#include "tests/dst/qp_model.h"
+#include "tests/dst/receive_feeder.h"
+
+namespace nerve::dst {
+
+class Registry {
+ public:
+  Registry(EventQueue& events, Journal& journal) : events_{events}, journal_{journal} {}
+
+  // Lives and queues are kept until the end, so that a ghost is recognised as one.
+  QpModel& add_life(Host& host, nic::QpHandle handle, nic::QpType type, ReceiveModel* receives,
+                    QpModel::Excuses excuses, std::uint64_t seed) {
+    const Qpn qpn = host.nic().query_qp(handle)->qpn;
+    lives_.push_back(std::make_unique<QpModel>(static_cast<std::uint32_t>(lives_.size()), host,
+                                               handle, qpn, type, receives, excuses, events_,
+                                               journal_, seed));
+    by_qpn_[{host.index(), qpn.value()}] = lives_.back().get();
+    return *lives_.back();
+  }
+  ReceiveModel& add_receives(Host& host, bool shared) {
+    receives_.push_back(std::make_unique<ReceiveModel>(static_cast<std::uint32_t>(receives_.size()),
+                                                       host.memory(), shared));
+    feeders_.emplace_back();
+    return *receives_.back();
+  }
+  void set_feeder(ReceiveModel& receives, std::shared_ptr<ReceiveFeeder> feeder) {
+    feeders_[receives.id()] = std::move(feeder);
+  }
+
+  void qp_created(Host& host, nic::QpHandle qp) { alive_.insert(key(host, qp)); }
+  void qp_destroyed(Host& host, nic::QpHandle qp, Qpn qpn) {
+    alive_.erase(key(host, qp));
+    by_qpn_.erase({host.index(), qpn.value()});
+  }
+
+  void completed(Host& host, const nic::Completion& completion) {
+    if ((completion.wr_id & ReceiveModel::kMark) == 0) {
+      const std::size_t id = completion.wr_id >> 32U;
+      if (id >= lives_.size()) return violation(host, "a send completion of nobody");
+      return lives_[id]->send_completed(completion);
+    }
+    const auto life = by_qpn_.find({host.index(), completion.qpn.value()});
+    if (life == by_qpn_.end()) return violation(host, "a receive completion of no living qp");
+    const std::size_t id = (completion.wr_id & ~ReceiveModel::kMark) >> 32U;
+    if (life->second->receives() == nullptr || life->second->receives()->id() != id) {
+      return violation(host, "a receive completed on the wrong qp");
+    }
+    life->second->receive_completed(completion);
+    if (feeders_[id]) feeders_[id]->feed();
+  }
+  void event(Host& host, const nic::Event& event) {
+    if (event.qp && !alive_.contains(key(host, event.qp))) {
+      violation(host, "an event of a destroyed qp");
+    }
+  }
+
+ private:
+  using QpKey = std::pair<std::size_t, std::pair<std::uint32_t, std::uint32_t>>;
+  static QpKey key(const Host& host, nic::QpHandle qp) {
+    return {host.index(), {qp.index, qp.generation}};
+  }
+  void violation(const Host& host, const std::string& what) {
+    journal_.violation(events_.now(), "host " + std::to_string(host.index()) + ": " + what);
+  }
+
+  EventQueue& events_;
+  Journal& journal_;
+  std::vector<std::unique_ptr<QpModel>> lives_;
+  std::vector<std::unique_ptr<ReceiveModel>> receives_;
+  std::vector<std::shared_ptr<ReceiveFeeder>> feeders_;
+  std::map<std::pair<std::size_t, std::uint32_t>, QpModel*> by_qpn_;
+  std::set<QpKey> alive_;
+};
+
+}  // namespace nerve::dst

@@ -1,0 +1,95 @@
+#include "tests/dst/wire_watch.h"
+
+#include <algorithm>
+
+#include "wire/syndrome.h"
+
+namespace nerve::dst {
+
+using wire::Operation;
+using wire::Position;
+using wire::Role;
+
+void WireWatch::connected(std::size_t from, Qpn own, std::size_t to, Qpn peer, Psn first,
+                          std::uint32_t mtu) {
+  by_responder_[{to, peer.value()}] = streams_.size();
+  by_requester_[{from, own.value()}] = streams_.size();
+  streams_.push_back({.next = first, .mtu = mtu});
+}
+
+void WireWatch::violation(const std::string& what, const Parcel& parcel) {
+  journal_.violation(events_.now(), "on the wire: " + what + ": " + describe(parcel));
+}
+
+void WireWatch::see(std::size_t, std::size_t to, const Parcel& parcel) {
+  const wire::Bth& bth = parcel.headers.bth;
+  const wire::OpcodeInfo* info = wire::find_opcode(bth.opcode);
+  if (info == nullptr) return violation("an opcode without a meaning", parcel);
+  if ((parcel.length + bth.pad) % 4 != 0) violation("wrong pad count", parcel);
+  const Key key{to, bth.dest_qp.value()};
+  if (info->role == Role::kRequest) {
+    const auto stream = by_responder_.find(key);
+    if (stream != by_responder_.end()) see_request(streams_[stream->second], parcel, *info);
+  } else if (info->operation == Operation::kAcknowledge && info->role == Role::kResponse) {
+    const auto stream = by_requester_.find(key);
+    if (stream != by_requester_.end()) see_acknowledge(streams_[stream->second], parcel);
+  }
+}
+
+void WireWatch::see_request(Stream& stream, const Parcel& parcel, const wire::OpcodeInfo& info) {
+  const Psn psn = parcel.headers.bth.psn;
+  const Position position = info.position;
+  if (parcel.length > stream.mtu) violation("more payload than the path takes", parcel);
+  if ((position == Position::kFirst || position == Position::kMiddle) &&
+      parcel.length != stream.mtu) {
+    violation("a packet that is not the last is not full", parcel);
+  }
+  if (!network_.faults().any() && events_.now() > stream.quiet_from &&
+      events_.now() < stream.quiet_until) {
+    violation("a request before the rnr timer has run out", parcel);
+  }
+  const std::int32_t ahead = psn.distance_from(stream.next);
+  if (ahead > 0) return violation("a psn was left out", parcel);
+  if (ahead < 0) {
+    if (info.transport == wire::Transport::kUc) violation("uc sends a psn twice", parcel);
+    return;
+  }
+  std::uint32_t psns = 1;
+  if (info.operation == Operation::kReadRequest) {
+    psns = std::max(1U, (parcel.headers.reth.length + stream.mtu - 1) / stream.mtu);
+  }
+  stream.next = psn + psns;
+  if (position == Position::kLast || position == Position::kOnly) {
+    stream.ends.emplace_back(psn + (psns - 1), ++stream.messages);
+  }
+}
+
+void WireWatch::see_acknowledge(Stream& stream, const Parcel& parcel) {
+  const Psn psn = parcel.headers.bth.psn;
+  const std::uint8_t syndrome = parcel.headers.aeth.syndrome;
+  if (wire::kind_of(syndrome) == wire::AckKind::kRnrNak) {
+    const Faults& faults = network_.faults();
+    const Time latest = events_.now() + faults.delay + faults.jitter;
+    stream.quiet_from = latest + std::chrono::microseconds{3};
+    stream.quiet_until = events_.now() + faults.delay + wire::rnr_delay(wire::value_of(syndrome));
+  }
+  if (wire::kind_of(syndrome) != wire::AckKind::kAck) return;
+  if (psn.distance_from(stream.next) >= 0) {
+    return violation("an acknowledgement of what was never sent", parcel);
+  }
+  std::uint32_t complete = 0;
+  for (auto end = stream.ends.rbegin(); end != stream.ends.rend(); ++end) {
+    if (psn.distance_from(end->first) >= 0) {
+      complete = end->second;
+      break;
+    }
+  }
+  const std::uint32_t msn = parcel.headers.aeth.msn;
+  if (msn < complete || msn > stream.messages) {
+    violation("the msn does not count the messages (" + std::to_string(complete) + ".." +
+                  std::to_string(stream.messages) + ")",
+              parcel);
+  }
+}
+
+}  // namespace nerve::dst

@@ -1,0 +1,53 @@
+// What must hold for every frame on the wire, whatever the network does to it afterwards.
+//
+// Two engines that share a mistake agree with each other; this watch sits between them and knows
+// the standard only.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/dst/event_queue.h"
+#include "tests/dst/journal.h"
+#include "tests/dst/network.h"
+#include "tests/dst/parcel.h"
+
+namespace nerve::dst {
+
+class WireWatch {
+ public:
+  WireWatch(EventQueue& events, Journal& journal, const Network& network)
+      : events_{events}, journal_{journal}, network_{network} {}
+
+  // One direction of a connection begins: requests from `own` of host `from` to `to`.
+  void connected(std::size_t from, Qpn own, std::size_t to, Qpn peer, Psn first, std::uint32_t mtu);
+  void see(std::size_t from, std::size_t to, const Parcel& parcel);
+
+ private:
+  struct Stream {
+    Psn next{};  // the first PSN that was never sent
+    std::uint32_t mtu{};
+    std::uint32_t messages{};
+    // Last PSN of each message sent, with the number of messages up to it.
+    std::vector<std::pair<Psn, std::uint32_t>> ends{};
+    Time quiet_from{};  // between these two the receiver asked for silence
+    Time quiet_until{};
+  };
+  using Key = std::pair<std::size_t, std::uint32_t>;  // host, QPN of the receiver of the frame
+
+  void see_request(Stream& stream, const Parcel& parcel, const wire::OpcodeInfo& info);
+  void see_acknowledge(Stream& stream, const Parcel& parcel);
+  void violation(const std::string& what, const Parcel& parcel);
+
+  EventQueue& events_;
+  Journal& journal_;
+  const Network& network_;
+  std::map<Key, std::size_t> by_responder_;  // index of the stream whose requests go there
+  std::map<Key, std::size_t> by_requester_;  // ... whose acknowledgements go there
+  std::vector<Stream> streams_;
+};
+
+}  // namespace nerve::dst

@@ -1,0 +1,209 @@
+#include "tests/dst/world.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "tests/dst/connection.h"
+#include "tests/dst/datagrams.h"
+#include "tests/dst/host.h"
+#include "tests/dst/network.h"
+#include "tests/dst/registry.h"
+#include "tests/dst/wire_watch.h"
+
+namespace nerve::dst {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::seconds;
+
+Faults draw_faults(Prng& prng) {
+  Faults faults;
+  const auto draw = [&](std::uint64_t most) {
+    return static_cast<std::uint32_t>(prng.between(0, most));
+  };
+  faults.delay = microseconds{prng.between(1, 20)};
+  faults.jitter = prng.chance(500) ? Duration{microseconds{prng.between(1, 5)}} : Duration{};
+  faults.marking = prng.chance(300) ? draw(300) : 0;
+  if (prng.chance(300)) return faults;  // a good network: nothing may go wrong by chance
+  faults.loss = prng.chance(700) ? draw(60) : 0;
+  faults.duplication = prng.chance(500) ? draw(60) : 0;
+  faults.reordering = prng.chance(500) ? draw(80) : 0;
+  faults.corruption = prng.chance(400) ? draw(40) : 0;
+  if (prng.chance(100)) {
+    faults.blackout_from = Time{Duration{microseconds{prng.between(0, 500)}}};
+    faults.blackout_until = faults.blackout_from + microseconds{prng.between(50, 5'000)};
+  }
+  return faults;
+}
+
+nic::NicConfig draw_config(Prng& prng) {
+  nic::NicConfig config;
+  config.seed = prng.next();
+  config.key_secret = {prng.next(), prng.next()};
+  config.first_qpn = Qpn{static_cast<std::uint32_t>(prng.between(2, 0xf0'0000))};
+  config.flow_control.algorithm =
+      prng.chance(300) ? nic::CcAlgorithm::kDcqcn : nic::CcAlgorithm::kNone;
+  config.flow_control.announce_credits = prng.chance(700);
+  config.flow_control.heed_credits = prng.chance(700);
+  config.max_outstanding_packets =
+      static_cast<std::uint32_t>(prng.chance(300) ? prng.between(2, 16) : 4096);
+  config.scheduling_quantum = static_cast<std::uint32_t>(prng.between(1, 64));
+  return config;
+}
+
+class World {
+ public:
+  World(std::uint64_t seed, const Options& options)
+      : prng_{seed},
+        journal_{options.trace},
+        network_{events_, journal_, prng_.next(), draw_faults(prng_), options.carriage},
+        watch_{events_, journal_, network_},
+        registry_{events_, journal_} {
+    network_.set_tap([this](std::size_t from, std::size_t to, const Parcel& parcel) {
+      watch_.see(from, to, parcel);
+    });
+    const bool large = prng_.chance(50);
+    make_hosts(large);
+    make_counter();
+    make_connections(large);
+    make_datagrams();
+  }
+
+  Outcome run() {
+    for (const auto& connection : connections_) connection->start();
+    if (datagrams_) datagrams_->start();
+    const Time limit{Duration{seconds{60}}};
+    while (!finished() && journal_.violations().size() < 4) {
+      if (!events_.step(limit)) {
+        report_stuck();
+        break;
+      }
+    }
+    for (const auto& host : hosts_) host->poll_all();
+    if (finished()) check_memory();
+    return {journal_.violations(), journal_.hash(), network_.counts().sent};
+  }
+
+ private:
+  void make_hosts(bool large);
+  void make_counter();
+  void make_connections(bool large);
+  void make_datagrams();
+  [[nodiscard]] bool finished() const {
+    return (!datagrams_ || datagrams_->finished()) &&
+           std::ranges::all_of(connections_, [](const auto& c) { return c->finished(); });
+  }
+  void report_stuck() {
+    for (const auto& connection : connections_) {
+      if (connection->finished()) continue;
+      journal_.violation(events_.now(), "stuck for ever: " + connection->describe());
+    }
+  }
+  void check_memory();
+  void check_counter();
+
+  Prng prng_;
+  EventQueue events_;
+  Journal journal_;
+  Network network_;
+  WireWatch watch_;
+  Registry registry_;
+  std::vector<std::unique_ptr<Host>> hosts_;
+  SharedCounter counter_;
+  std::vector<std::unique_ptr<Connection>> connections_;
+  std::unique_ptr<Datagrams> datagrams_;
+};
+
+void World::make_hosts(bool large) {
+  const std::uint64_t count = prng_.chance(700) ? 2 : prng_.between(2, 4);
+  const bool ipv6 = prng_.chance(300);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto last = static_cast<std::uint8_t>(i + 1);
+    wire::Gid gid = wire::Gid::ipv4(10, 0, 0, last);
+    if (ipv6) {
+      gid = {};
+      gid.octets[0] = std::byte{0xfd};
+      gid.octets[15] = std::byte{last};
+    }
+    const Host::Habits habits{
+        .waits_for_events = prng_.chance(300),
+        .burst = static_cast<std::uint32_t>(prng_.between(1, 64)),
+        .receive_burst = static_cast<std::uint32_t>(prng_.between(1, 32)),
+        .interrupt_delay = prng_.chance(500) ? Duration{} : Duration{microseconds{2}}};
+    const nic::NicConfig config = draw_config(prng_);
+    hosts_.push_back(std::make_unique<Host>(i, config, gid, habits, prng_.next(),
+                                            large ? std::size_t{1} << 20U : std::size_t{1} << 17U,
+                                            events_, network_, journal_));
+    hosts_.back()->on_completion([this](Host& host, nic::CqHandle, const nic::Completion& c) {
+      if (c.wr_id >> 62U == 1) return datagrams_->completed(host, c);
+      registry_.completed(host, c);
+    });
+    hosts_.back()->on_event(
+        [this](Host& host, const nic::Event& event) { registry_.event(host, event); });
+  }
+}
+
+void World::make_counter() {
+  MemoryModel& memory = hosts_[0]->memory();
+  const auto at = memory.take(MemoryModel::kOpen, 8, 8, prng_);
+  CHECK(at.has_value());
+  counter_ = {.memory = &memory, .offset = *at};
+  memory.store(*at, std::vector<std::byte>(8));
+}
+
+void World::make_connections(bool large) {
+  const std::uint64_t count = prng_.between(1, large ? 2 : 4);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::size_t a = prng_.below(hosts_.size());
+    const std::size_t step = prng_.chance(950) ? prng_.between(1, hosts_.size() - 1) : 0;
+    const std::size_t b = (a + step) % hosts_.size();
+    const Terms terms = draw_terms(prng_, network_.faults(), large);
+    const auto requests = static_cast<std::uint32_t>(prng_.between(1, large ? 16 : 60));
+    const auto lives = static_cast<std::uint32_t>(prng_.between(1, 4));
+    connections_.push_back(std::make_unique<Connection>(
+        Connection::Surroundings{events_, journal_, network_, registry_, watch_, &counter_},
+        *hosts_[a], *hosts_[b], terms, requests, lives, prng_.next()));
+  }
+}
+
+void World::make_datagrams() {
+  if (!prng_.chance(250)) return;
+  const auto count = static_cast<std::uint32_t>(prng_.between(1, 40));
+  datagrams_ =
+      std::make_unique<Datagrams>(events_, journal_, network_, hosts_, count, prng_.next());
+}
+
+void World::check_memory() {
+  check_counter();
+  for (const auto& host : hosts_) {
+    if (const std::string wrong = host->memory().verify(); !wrong.empty()) {
+      journal_.violation(events_.now(), "host " + std::to_string(host->index()) + ": " + wrong);
+    }
+  }
+}
+
+// Every addition happened once, or, where its answer never came, at most once; and each found a
+// value that no other found.
+void World::check_counter() {
+  std::uint64_t value = 0;
+  std::memcpy(&value, counter_.memory->actual(counter_.offset, 8).data(), 8);
+  if (value < counter_.certain || value > counter_.certain + counter_.possible) {
+    journal_.violation(events_.now(), "the shared counter is " + std::to_string(value) + " after " +
+                                          std::to_string(counter_.certain) + " additions and " +
+                                          std::to_string(counter_.possible) + " possible ones");
+  }
+  std::vector<std::uint64_t> found = counter_.returned;
+  std::ranges::sort(found);
+  if (std::ranges::adjacent_find(found) != found.end() ||
+      (!found.empty() && found.back() >= value)) {
+    journal_.violation(events_.now(), "additions to the shared counter found the same value");
+  }
+  counter_.memory->expect(counter_.offset, counter_.memory->actual(counter_.offset, 8));
+}
+
+}  // namespace
+
+Outcome run_seed(std::uint64_t seed, const Options& options) { return World{seed, options}.run(); }
+
+}  // namespace nerve::dst

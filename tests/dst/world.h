@@ -1,0 +1,26 @@
+// A world of engines made from one seed, run to its end under the eyes of the model.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/dst/parcel.h"
+
+namespace nerve::dst {
+
+struct Options {
+  Carriage carriage{Carriage::kOctets};
+  bool trace{};
+};
+
+struct Outcome {
+  std::vector<std::string> violations;  // empty: the engine did what the standard says
+  std::uint64_t history{};              // a hash of all frames and completions in their order
+  std::uint64_t frames{};
+};
+
+// Everything in the run follows from the seed; nothing here ends the process.
+[[nodiscard]] Outcome run_seed(std::uint64_t seed, const Options& options = {});
+
+}  // namespace nerve::dst
