@@ -122,6 +122,29 @@ TEST_F(Refusals, MisalignedAtomic) {
   refused(probe.frame_at(kAtomicWrite, psn, 4096, 16, 8), kInvalid);
 }
 
+// The address a peer uses and the memory behind it may be aligned differently; both must be.
+TEST_F(Refusals, AtomicMisalignedOnOneSideOfTheTranslation) {
+  const MrHandle mr = *probe.end.nic.register_mr(
+      {.pd = probe.end.pd,
+       .address = probe.end.at(0),
+       .length = 8192,
+       .iova = 0x10004,
+       .access = Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteAtomic});
+  const RKey rkey = probe.end.nic.keys_of(mr)->rkey;
+  for (const std::uint64_t address : {0x10004U, 0x10008U}) {
+    start();
+    wire::Frame add = probe.fetch_add(psn, 0, 1);
+    add.headers.atomic.address = address;
+    add.headers.atomic.rkey = rkey;
+    // Memory that no aligned address reaches aligned gives no right to atomics at all.
+    refused(add, address % 8 == 0 ? kAccess : kInvalid);
+    start();
+    wire::Frame write = probe.frame(kAtomicWrite, psn, 8);
+    write.headers.reth = {.address = address, .rkey = rkey, .length = 8};
+    refused(write, kInvalid);
+  }
+}
+
 TEST_F(Refusals, AccessThatTheQpDoesNotGive) {
   probe.end.attributes.access = Access::kNone;
   start();
