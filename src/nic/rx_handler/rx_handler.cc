@@ -67,13 +67,14 @@ void RxHandler::to_qp(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& 
     return;
   }
   const wire::Flow& flow = frame.flow;
+  const bool is_multicast = frame.headers.bth.dest_qp.value() == kMulticastQpn;
   if (qp.connected()) {
     // A connected QP listens to its peer alone.
     if (flow.source != qp.flow.destination || flow.destination != qp.flow.source) {
       ++counters_.dropped_wrong_address;
       return;
     }
-  } else if (!flow.destination.is_multicast() && !port_.owns(flow.destination)) {
+  } else if (!is_multicast && !port_.owns(flow.destination)) {
     ++counters_.dropped_wrong_address;
     return;
   }
