@@ -47,8 +47,7 @@ End::End(std::uint8_t number, const EndSetup& given)
   pd = *nic.alloc_pd();
   cq = *nic.create_cq({.depth = setup.cq_depth});
   if (setup.srq) srq = *nic.create_srq({.pd = pd, .max_wr = 16, .max_sge = 4});
-  qp = *nic.create_qp(
-      {.type = setup.type, .pd = pd, .send_cq = cq, .recv_cq = cq, .srq = srq, .caps = setup.caps});
+  qp = make_qp();
   mr =
       *nic.register_mr({.pd = pd,
                         .address = at(0),
@@ -66,6 +65,11 @@ End::End(std::uint8_t number, const EndSetup& given)
                 .timeout = 10,
                 .retry_count = 7,
                 .rnr_retry = 7};
+}
+
+QpHandle End::make_qp() {
+  return *nic.create_qp(
+      {.type = setup.type, .pd = pd, .send_cq = cq, .recv_cq = cq, .srq = srq, .caps = setup.caps});
 }
 
 void End::step(QpState to) {

@@ -36,6 +36,8 @@ struct EndSetup {
 struct End {
   End(std::uint8_t number, const EndSetup& setup);
 
+  // Another QP like the first, in RESET.
+  [[nodiscard]] nic::QpHandle make_qp();
   // One step of the state machine with exactly the attributes that it must carry.
   void step(nic::QpState to);
   // RESET to `to`, through every state between; ERR goes by way of RTS.

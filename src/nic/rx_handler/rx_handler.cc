@@ -75,6 +75,7 @@ void RxHandler::to_qp(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& 
       return;
     }
   } else if (!is_multicast && !port_.owns(flow.destination)) {
+    // Groups are reached by their own QPN alone: else a stranger could send to a QP in none.
     ++counters_.dropped_wrong_address;
     return;
   }
