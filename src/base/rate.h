@@ -29,7 +29,8 @@ class Rate {
     return Duration{static_cast<std::int64_t>(time < kLongest ? time : kLongest)};
   }
 
-  friend constexpr auto operator<=>(Rate, Rate) = default;
+  friend constexpr bool operator==(Rate, Rate) = default;
+  friend constexpr auto operator<=>(Rate a, Rate b) { return a.bps_ <=> b.bps_; }
 
  private:
   constexpr explicit Rate(std::uint64_t bps) : bps_{bps} {}

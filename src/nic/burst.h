@@ -24,6 +24,7 @@ class TxBurst {
   [[nodiscard]] std::span<const wire::Frame> frames() const { return {frames_.data(), count_}; }
   [[nodiscard]] std::uint32_t size() const { return count_; }
   [[nodiscard]] bool empty() const { return count_ == 0; }
+  [[nodiscard]] std::uint32_t max_pieces_per_frame() const { return max_pieces_per_frame_; }
   // True when another frame, of any number of pieces, might not fit.
   [[nodiscard]] bool full() const {
     return count_ == frames_.size() || piece_count_ + max_pieces_per_frame_ > pieces_.size();

@@ -53,6 +53,9 @@ struct FlowControlConfig {
   DcqcnParameters dcqcn{};
   // The receiver's half: at most one CNP per flow in this time; zero turns CNPs off.
   Duration cnp_interval{std::chrono::microseconds{50}};
+  // Octets that may leave back to back when a QP is paced: what a late timer may catch up with, and
+  // the length of a train. A simulator, whose timers are exact, wants none.
+  std::uint32_t pacing_burst{16 * 1024};
   bool announce_credits{true};  // AETH credits as responder
   bool heed_credits{true};      // AETH credits as requester
 };

@@ -17,9 +17,27 @@
 
 namespace nerve::nic {
 
+namespace {
+
+// A configuration may come from a file: what could not work is brought to the nearest that does.
+NicConfig made_sound(NicConfig config) {
+  constexpr std::uint32_t kQpns = 0xff'ffff;  // the last one means multicast
+  config.scheduling_quantum = std::max(config.scheduling_quantum, 1U);
+  config.max_outstanding_packets = std::max(config.max_outstanding_packets, 1U);
+  config.limits.max_sge = std::clamp(config.limits.max_sge, 1U, 255U);
+  config.limits.max_read_depth = std::min(config.limits.max_read_depth, 255U);
+  config.limits.max_message = std::min(config.limits.max_message, 1U << 31);
+  config.first_qpn = Qpn{std::max(config.first_qpn.value(), 2U)};  // 0 and 1 are management's
+  config.limits.max_qp = std::min(config.limits.max_qp, kQpns - config.first_qpn.value());
+  if (config.pkeys.empty()) config.pkeys = {0xffff};
+  return config;
+}
+
+}  // namespace
+
 // The modules, built in the order in which they need each other.
 struct Nic::Modules {
-  explicit Modules(const NicConfig& given) : config{given} {}
+  explicit Modules(const NicConfig& given) : config{made_sound(given)} {}
 
   NicConfig config;
   Counters counters;
@@ -37,7 +55,7 @@ struct Nic::Modules {
   QpManager qp_manager{config,    dma,    cqs, events, completions, port,
                        scheduler, groups, qps, srqs,   addresses,   now};
   Requester requester{config, counters, dma, port, addresses, completions, scheduler, now};
-  Completer completer{counters, dma, completions, requester, scheduler, now};
+  Completer completer{counters, dma, port, completions, requester, scheduler, now};
   Receives receives{srqs, completions};
   Responder responder{counters, dma, receives, completions, scheduler};
   Datagrams datagrams{counters, dma, receives, completions};
@@ -169,14 +187,18 @@ void Nic::receive(std::span<const wire::Frame> frames, Time now) {
 
 std::uint32_t Nic::transmit(TxBurst& burst, Time now) {
   Modules& m = *modules_;
+  CHECK(burst.max_pieces_per_frame() >= m.config.limits.max_sge);
   m.now = now;
   burst.clear();
   if (!m.port.active()) return 0;
   while (Qp* qp = m.scheduler.next()) {
     if (burst.full()) break;
-    // Answers before requests: somebody is waiting for them.
+    // Answers before requests: somebody is waiting for them. But a long READ must leave room, or
+    // the QP's own requests would not leave before it is answered whole.
     const std::uint32_t quantum = m.config.scheduling_quantum;
-    const bool owes = m.answers.transmit(*qp, burst, quantum);
+    const bool both = !qp->sends.all_sent();
+    const std::uint32_t share = std::max(1U, std::min(quantum, burst.room() / 2));
+    const bool owes = m.answers.transmit(*qp, burst, both ? share : quantum);
     const bool more = m.requester.transmit(*qp, burst, quantum);
     // The turn may have ended the QP's business (an error takes it off the list).
     if (owes || more) {

@@ -8,6 +8,9 @@
 //   next_deadline()       when expire() must be called if nothing else happens
 //   expire(now)           timers that are due
 //   next_event()          completion and asynchronous events, oldest first
+//
+// A driver that has called receive() calls transmit() before it lets the application in again:
+// an ACK or NAK that is owed dies with its QP, and the peer would wait in vain.
 #pragma once
 
 #include <memory>

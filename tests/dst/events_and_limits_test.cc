@@ -180,17 +180,19 @@ TEST(Dcqcn, ReactsToMarksAndRecovers) {
     }
     return pair.now() - start;
   };
+  // At line rate only the link spaces the frames, and this network has no rate of its own.
   const Duration fast = time_to_write();
-  EXPECT_GE(fast, Rate::gigabits(10).time_to_send(100'000));
+  const Duration at_line_rate = Rate::gigabits(10).time_to_send(100'000);
+  EXPECT_LT(fast, at_line_rate);
   pair.network().set_faults({.marking = 1000});
   for (int i = 0; i < 10; ++i) time_to_write();
   EXPECT_GT(pair.nic(1).counters().cnps_sent, 2U);
-  EXPECT_GT(time_to_write(), 2 * fast);
+  EXPECT_GT(time_to_write(), 2 * at_line_rate);
   pair.network().set_faults({});
   pair.run_for(seconds{3});
   for (int i = 0; i < 400; ++i) time_to_write();
   pair.run_for(seconds{3});
-  EXPECT_LT(time_to_write(), 2 * fast);
+  EXPECT_EQ(time_to_write(), fast);
 }
 
 // Memory without contents carries lengths only, so the largest message costs no memory.

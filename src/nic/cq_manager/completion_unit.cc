@@ -131,6 +131,13 @@ void CompletionUnit::fail_send(Qp& qp, WcStatus status) {
   flush_sends(qp);
 }
 
+void CompletionUnit::note_drained(Qp& qp) {
+  const bool drained = qp.sends.empty() || !qp.sends.oldest().started;
+  if (qp.state != QpState::kSqd || !drained || qp.requester.drain_noted) return;
+  qp.requester.drain_noted = true;
+  if (qp.attributes.sqd_notify) raise(qp, EventKind::kSqDrained);
+}
+
 void CompletionUnit::raise(const Qp& qp, EventKind kind) {
   events_.push({.kind = kind, .cookie = qp.cookie, .qp = qp.handle});
 }

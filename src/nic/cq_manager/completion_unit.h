@@ -32,6 +32,9 @@ class CompletionUnit {
   void flush_sends(Qp& qp);
   void flush_receives(Qp& qp);
 
+  // In SQD: tells, once, that every request that was begun has ended.
+  void note_drained(Qp& qp);
+
   void raise(const Qp& qp, EventKind kind);
   void raise(const Srq& srq, EventKind kind);
 

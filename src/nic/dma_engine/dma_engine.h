@@ -87,6 +87,8 @@ class DmaEngine {
   // LOCAL_INV and SEND_INV: only a type 2 window that is bound to this very QP can be invalidated.
   [[nodiscard]] bool can_invalidate(RKey rkey, RemoteAccessor by) const;
   bool invalidate(RKey rkey, RemoteAccessor by);
+  // A QP has ended: its type 2 windows must not pass to the next one of that number.
+  void unbind_windows_of(Qpn qpn);
 
   // Where [address, address + length) is, for one who may do `need` there. No octets need no key
   // (IBTA C9-88); a FLUSH does, since with length zero it can mean the whole region.
@@ -126,6 +128,7 @@ class DmaEngine {
   SlotTable<MemoryRegion> regions_;
   SlotTable<MemoryWindow> windows_;
   KeyTable keys_;
+  std::uint32_t bound_to_qps_{};  // type 2 windows that are bound
 };
 
 inline Result<wire::Piece, AccessFault> DmaEngine::resolve_local(LKey lkey, PdHandle pd,

@@ -102,7 +102,11 @@ Result<RKey, WcStatus> DmaEngine::bind(const MwBind& bind, RemoteAccessor by) {
   grant.port = whole.port;
   grant.pd = window->pd;
   grant.allow(bind.access);
-  grant.qpn = window->type == MwType::kType2 ? by.qpn.value() : kAnyQp;
+  grant.qpn = kAnyQp;
+  if (window->type == MwType::kType2) {
+    grant.qpn = by.qpn.value();
+    ++bound_to_qps_;
+  }
   return RKey{window->key};
 }
 
@@ -118,6 +122,13 @@ bool DmaEngine::invalidate(RKey rkey, RemoteAccessor by) {
   return true;
 }
 
+void DmaEngine::unbind_windows_of(Qpn qpn) {
+  if (bound_to_qps_ == 0) return;
+  windows_.for_each([&](MemoryWindow& window) {
+    if (window.region && keys_.owned(window.key).qpn == qpn.value()) unbind(window);
+  });
+}
+
 // The key stays the window's, but gives access to nothing.
 void DmaEngine::unbind(MemoryWindow& window) {
   if (!window.region) return;
@@ -125,6 +136,7 @@ void DmaEngine::unbind(MemoryWindow& window) {
   CHECK(region != nullptr && region->bound_windows > 0);
   --region->bound_windows;
   window.region = {};
+  if (window.type == MwType::kType2) --bound_to_qps_;
   keys_.owned(window.key).key = 0;
 }
 

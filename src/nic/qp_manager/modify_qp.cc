@@ -34,6 +34,10 @@ Status QpManager::modify(QpHandle handle, QpState to, QpAttrs given,
   if (const Status allowed = check_transition(qp->type, from, to, given); !allowed) return allowed;
   if (const Status good = check_values(*qp, given, attributes); !good) return good;
   apply(*qp, given, attributes);
+  if (to == QpState::kSqd && from != to) {
+    qp->requester.drain_noted = false;
+    qp->attributes.sqd_notify = contains(given, QpAttrs::kSqdNotify) && attributes.sqd_notify;
+  }
   enter(*qp, from, to);
   return Done{};
 }
@@ -113,7 +117,8 @@ void QpManager::apply(Qp& qp, QpAttrs given, const QpAttributes& values) {
   take(QpAttrs::kTimeout, &QpAttributes::timeout);
   take(QpAttrs::kRetryCount, &QpAttributes::retry_count);
   take(QpAttrs::kRnrRetry, &QpAttributes::rnr_retry);
-  take(QpAttrs::kSqdNotify, &QpAttributes::sqd_notify);
+  if (contains(given, QpAttrs::kRetryCount)) qp.requester.retries_left = own.retry_count;
+  if (contains(given, QpAttrs::kRnrRetry)) qp.requester.rnr_retries_left = own.rnr_retry;
   take(QpAttrs::kRateLimit, &QpAttributes::rate_limit);
   if (contains(given, QpAttrs::kPath)) {
     qp.flow = *port_.flow_to(own.path);
@@ -127,13 +132,14 @@ void QpManager::apply(Qp& qp, QpAttrs given, const QpAttributes& values) {
 void QpManager::enter(Qp& qp, QpState from, QpState to) {
   if (to == QpState::kReset) return reset(qp);
   if (to == QpState::kErr) {
-    qp.responder.nak_due.reset();
+    // A NAK that led to ERR stays owed; one for a gap has nothing more to ask for.
+    if (from != QpState::kErr) qp.responder.nak_due.reset();
     return completions_.enter_error(qp);
   }
   qp.state = to;
   if (to == QpState::kRtr && from == QpState::kInit) start_responder(qp);
   if (to == QpState::kRts && from == QpState::kRtr) start_requester(qp);
-  if (to == QpState::kSqd) qp.requester.drain_noted = false;
+  if (to == QpState::kSqd) completions_.note_drained(qp);
   if (to == QpState::kRts || to == QpState::kSqd) scheduler_.wake(qp);
 }
 
@@ -146,8 +152,7 @@ void QpManager::start_responder(Qp& qp) {
 void QpManager::start_requester(Qp& qp) {
   RequesterState& state = qp.requester;
   state.unacked = state.next = state.sent_end = state.progress_noted = qp.attributes.sq_psn;
-  state.retries_left = qp.attributes.retry_count;
-  state.rnr_retries_left = qp.attributes.rnr_retry;
+  qp.pacer = Pacer{config_.flow_control.pacing_burst};
   qp.pacer.reset(now_);
   if (qp.connected()) {
     qp.congestion = make_congestion_control(config_.flow_control, config_.line_rate);
@@ -157,6 +162,7 @@ void QpManager::start_requester(Qp& qp) {
 void QpManager::reset(Qp& qp) {
   scheduler_.forget(qp);
   forget_completions(qp);
+  dma_.unbind_windows_of(qp.qpn);
   ResponderState& responder = qp.responder;
   if (responder.receive_from != nullptr) responder.receive_from->give_back(responder.receive_slot);
   qp.responder = {};

@@ -38,10 +38,12 @@ struct RequesterState {
   Psn progress_noted{};  // the `unacked` for which counters and timers were last refreshed
   std::uint32_t next_sequence{1};  // SSN of the next message
   std::uint32_t reads_outstanding{};
+  std::uint32_t read_packets{};  // PSNs between unacked and next that are READs'
   std::uint32_t since_ack_request{};
   std::uint8_t retries_left{};
   std::uint8_t rnr_retries_left{};
   bool recovering{};   // went back for a lost answer; more signs of the same loss say nothing new
+  bool nak_heeded{};   // went back for a sequence NAK; its duplicates say nothing new
   bool probing{};      // out of credits: one packet is out to ask for more
   bool drain_noted{};  // SQD: the drained event has been raised
   std::optional<Time> retry_at{};
@@ -88,6 +90,7 @@ struct ResponderState {
   std::uint32_t write_length{};
   std::uint64_t write_address{};
   RKey write_rkey{};
+  std::uint32_t xrc_srq{};  // the SRQ that the XRC message in progress names
   PdHandle pd{};  // whose keys the message may use: the QP's, or that of the XRC SRQ it names
   // The receive taken for the message in progress.
   ReceiveQueue* receive_from{};
@@ -100,35 +103,35 @@ struct ResponderState {
   std::uint32_t replay_serve{};  // the oldest that may still be pending
 };
 
+// What every packet touches comes first, what only control calls touch last.
 struct Qp {
   Qpn qpn{};
-  QpHandle handle{};
   QpType type{};
   QpState state{QpState::kReset};
   bool signal_all{};
-  PdHandle pd{};
-  Cq* send_cq{};
-  Cq* recv_cq{};
-  Srq* srq{};
-  XrcdHandle xrcd{};
-  QpCaps caps{};
-  std::uint64_t cookie{};
-  QpAttributes attributes{};
-  wire::Flow flow{};  // RC, UC, XRC: to the peer
   PKey pkey{0xffff};  // what attributes.pkey_index names
   std::uint32_t mtu{};
+  PdHandle pd{};
+  wire::Flow flow{};  // RC, UC, XRC: to the peer
 
-  SendQueue sends;
-  RequesterState requester;
-  ReceiveQueue receives;
   ResponderState responder;
-
+  RequesterState requester;
+  SendQueue sends;
+  ListHook<Qp> ready_hook;
+  Timer timer;
   std::unique_ptr<CongestionControl> congestion;  // null: line rate
   Pacer pacer;
   CnpLimiter cnp_limiter;
+  ReceiveQueue receives;
+  Cq* send_cq{};
+  Cq* recv_cq{};
+  Srq* srq{};
 
-  ListHook<Qp> ready_hook;
-  Timer timer;
+  QpAttributes attributes{};
+  QpCaps caps{};
+  XrcdHandle xrcd{};
+  QpHandle handle{};
+  std::uint64_t cookie{};
 
   [[nodiscard]] bool reliable() const {
     return type == QpType::kRc || type == QpType::kXrcSend || type == QpType::kXrcRecv;

@@ -90,8 +90,11 @@ bool Answers::emit_entry(Qp& qp, ReplayEntry& entry, TxBurst& burst, bool contin
     if (!from) {
       burst.drop_last();
       --counters_.frames_sent;
-      // Nothing that comes after this answer can be given any more.
       entry.pending = false;
+      // The peer has had this answer and only some old copy of its request came again. READ and
+      // then take the key back is what storage protocols do.
+      if (entry.answered_once) return false;
+      // Nothing that comes after this answer can be given any more.
       state.replay_serve = state.replay_end;
       state.expected = psn;
       state.nak_due = wire::syndrome(wire::NakCode::kRemoteAccess);

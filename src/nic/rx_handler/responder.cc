@@ -102,6 +102,13 @@ void Responder::on_unreliable(Qp& qp, const Packet& packet) {
   if (in_sequence(qp, packet) && length_fits(qp, packet)) verdict = execute(qp, packet);
   if (verdict == Verdict::kAccepted) return;
   if (verdict == Verdict::kNoReceive) ++counters_.dropped_no_receive;
+  // A receive that cannot take the message is this end's fault, and would swallow the next one too.
+  const bool too_long = verdict == Verdict::kTooLong;
+  if (too_long || verdict == Verdict::kRemoteOperation) {
+    const WcStatus status = too_long ? WcStatus::kLocalLength : WcStatus::kLocalProtection;
+    completions_.finish_receive(qp, {.status = status, .opcode = WcOpcode::kRecv}, true);
+    return completions_.enter_error(qp);
+  }
   state.message = ResponderState::Message::kNone;
   state.skipping = !packet.closes();
 }
@@ -115,6 +122,7 @@ bool Responder::in_sequence(const Qp& qp, const Packet& packet) {
 
 bool Responder::length_fits(const Qp& qp, const Packet& packet) {
   const std::uint32_t length = packet.frame.payload_length;
+  if (packet.frame.headers.bth.pad != wire::pad_for(length)) return false;
   switch (packet.info.length) {
     case wire::LengthRule::kNoPayload:
       return length == 0;
@@ -134,6 +142,9 @@ Verdict Responder::execute(Qp& qp, const Packet& packet) {
   if (qp.type == QpType::kXrcRecv) {
     const Srq* srq = receives_.find_xrc(qp, packet.frame.headers.xrc_srq);
     if (srq == nullptr) return Verdict::kInvalidRequest;
+    // The SRQ is the message's, not the packet's.
+    if (packet.opens()) qp.responder.xrc_srq = srq->number();
+    if (srq->number() != qp.responder.xrc_srq) return Verdict::kInvalidRequest;
     qp.responder.pd = srq->pd;
   }
   if (is_send(packet.info.operation)) return send(qp, packet);

@@ -67,15 +67,15 @@ void RxHandler::to_qp(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& 
     return;
   }
   const wire::Flow& flow = frame.flow;
+  const bool is_multicast = frame.headers.bth.dest_qp.value() == kMulticastQpn;
   if (qp.connected()) {
     // A connected QP listens to its peer alone.
     if (flow.source != qp.flow.destination || flow.destination != qp.flow.source) {
       ++counters_.dropped_wrong_address;
       return;
     }
-  } else if (frame.headers.bth.dest_qp.value() != kMulticastQpn && !port_.owns(flow.destination)) {
-    // Groups are reached by their own QPN alone: else a stranger could send to a QP that is in
-    // none.
+  } else if (!is_multicast && !port_.owns(flow.destination)) {
+    // Groups are reached by their own QPN alone: else a stranger could send to a QP in none.
     ++counters_.dropped_wrong_address;
     return;
   }

@@ -9,7 +9,7 @@ namespace {
 bool repeats(const wire::Frame& model, const wire::Frame& frame) {
   const wire::Bth& a = model.headers.bth;
   const wire::Bth& b = frame.headers.bth;
-  return a.opcode == b.opcode && a.dest_qp == b.dest_qp && a.pkey == b.pkey &&
+  return a.opcode == b.opcode && a.dest_qp == b.dest_qp && a.pkey == b.pkey && a.pad == b.pad &&
          a.version == b.version && model.payload_length == frame.payload_length &&
          model.flow == frame.flow;
 }

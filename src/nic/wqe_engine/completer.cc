@@ -62,6 +62,7 @@ void Completer::on_acknowledge(Qp& qp, const wire::Frame& frame) {
   if (!in_flight(state, psn)) return;
   if (kind == wire::AckKind::kReserved) return;
   const auto code = static_cast<wire::NakCode>(wire::value_of(aeth.syndrome));
+  if (kind == wire::AckKind::kNak && code > wire::NakCode::kInvalidRdRequest) return;  // reserved
   if (planted(Bug::kForgetRetransmit) && kind == wire::AckKind::kNak &&
       code == wire::NakCode::kSequence) {
     acknowledge(qp, state.sent_end);
@@ -98,7 +99,8 @@ void Completer::on_sequence_nak(Qp& qp) {
   RequesterState& state = qp.requester;
   // rxe follows an RNR NAK with a sequence NAK for the packets behind it: the same event.
   if (state.rnr_until) return;
-  if (state.recovering) return;
+  if (state.nak_heeded) return;  // once for each gap; a timeout may make it news again
+  state.nak_heeded = true;
   if (qp.congestion) qp.congestion->on_nak(now_);
   retry(qp);
 }
@@ -153,6 +155,7 @@ void Completer::place_read(Qp& qp, SendWqe& wqe, const wire::Frame& frame) {
   }
   counters_.octets_received += frame.payload_length;
   state.unacked = state.unacked + 1;
+  if (qp.sends.cursor != qp.sends.head && wqe.op == SendOp::kRead) --state.read_packets;
   if (state.unacked == wqe.end_psn()) completions_.finish_send(qp, WcStatus::kSuccess);
 }
 
@@ -197,6 +200,7 @@ void Completer::note_progress(Qp& qp, const wire::Frame& frame) {
   state.retries_left = qp.attributes.retry_count;
   state.rnr_retries_left = qp.attributes.rnr_retry;
   state.recovering = false;
+  state.nak_heeded = false;
   state.probing = false;
   // An answer to an earlier sending may overtake the one going on.
   if (psn_span(before, state.next) < psn_span(before, state.unacked)) state.next = state.unacked;
@@ -229,7 +233,10 @@ void Completer::retry(Qp& qp) {
   --state.retries_left;
   state.recovering = true;
   Requester::rewind(qp);
-  restart_timer(qp);
+  // The first packet sent again starts the timer: one that waits for its turn is not late. Only a
+  // port that is down would let it wait for ever.
+  state.retry_at.reset();
+  if (!port_.active()) restart_timer(qp);
 }
 
 void Completer::restart_timer(Qp& qp) {
@@ -272,6 +279,7 @@ void Completer::on_timer(Qp& qp) {
   }
   if (state.retry_at && *state.retry_at <= now_) {
     ++counters_.timeouts;
+    state.nak_heeded = false;
     if (qp.congestion) qp.congestion->on_timeout(now_);
     retry(qp);
     if (!awaits_answers(qp)) return;

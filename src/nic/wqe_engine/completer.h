@@ -9,6 +9,7 @@
 #include "nic/counters.h"
 #include "nic/cq_manager/completion_unit.h"
 #include "nic/dma_engine/dma_engine.h"
+#include "nic/ethernet/port.h"
 #include "nic/qp_manager/qp.h"
 #include "nic/wqe_engine/requester.h"
 #include "nic/wqe_engine/scheduler.h"
@@ -18,10 +19,11 @@ namespace nerve::nic {
 
 class Completer {
  public:
-  Completer(Counters& counters, DmaEngine& dma, CompletionUnit& completions, Requester& requester,
-            Scheduler& scheduler, const Time& now)
+  Completer(Counters& counters, DmaEngine& dma, const Port& port, CompletionUnit& completions,
+            Requester& requester, Scheduler& scheduler, const Time& now)
       : counters_{counters},
         dma_{dma},
+        port_{port},
         completions_{completions},
         requester_{requester},
         scheduler_{scheduler},
@@ -56,6 +58,7 @@ class Completer {
 
   Counters& counters_;
   DmaEngine& dma_;
+  const Port& port_;
   CompletionUnit& completions_;
   Requester& requester_;
   Scheduler& scheduler_;

@@ -9,7 +9,7 @@ bool supports(QpType type, SendOp op) {
   switch (type) {
     case QpType::kRc:
     case QpType::kXrcSend:
-      return true;
+      return op <= SendOp::kBindMw;
     case QpType::kUc:
       return op == SendOp::kSend || op == SendOp::kSendImm || op == SendOp::kWrite ||
              op == SendOp::kWriteImm || op == SendOp::kBindMw || op == SendOp::kLocalInvalidate;

@@ -48,9 +48,7 @@ bool Requester::transmit(Qp& qp, TxBurst& burst, std::uint32_t budget) {
     bth.ack_request = true;
     qp.requester.since_ack_request = 0;
   }
-  // A queue that was empty, or whose requests end when they are sent, hears of no answer that
-  // could tell that it is drained.
-  if (qp.state == QpState::kSqd) retire_local(qp);
+  completions_.note_drained(qp);  // unreliable requests end when they are sent
   scheduler_.rearm(qp);
   return more;
 }
@@ -67,7 +65,7 @@ Requester::Step Requester::step(Qp& qp, TxBurst& burst, Train& train) {
   const bool at_start = !wqe.started || state.next == wqe.first_psn;
   if (at_start && !may_begin(qp, wqe)) return Step::kBlocked;
   if (!window_open(qp)) return Step::kBlocked;
-  if (qp.congestion || qp.attributes.rate_limit > Rate{}) {
+  if (paced(qp)) {
     if (!qp.pacer.may_send(now_)) {
       state.pace_at = qp.pacer.next_send();
       return Step::kBlocked;
@@ -100,9 +98,17 @@ bool Requester::has_credit(const Qp& qp, const SendWqe& wqe, std::uint32_t seque
   return qp.requester.credits.verdict(sequence) == CreditVerdict::kSend;
 }
 
+Rate Requester::rate_of(const Qp& qp) const {
+  const Rate limit = qp.attributes.rate_limit;
+  const Rate rate = qp.congestion ? qp.congestion->rate() : config_.line_rate;
+  return limit > Rate{} ? std::min(rate, limit) : rate;
+}
+
 bool Requester::window_open(const Qp& qp) const {
   if (!qp.reliable()) return true;
-  const std::uint32_t outstanding = psn_span(qp.requester.unacked, qp.requester.next);
+  // What READs bring was asked for by ourselves and is paced by the peer.
+  const std::uint32_t outstanding =
+      psn_span(qp.requester.unacked, qp.requester.next) - qp.requester.read_packets;
   if (outstanding >= config_.max_outstanding_packets) return false;
   // A window smaller than a packet still lets one out.
   return !qp.congestion || outstanding == 0 ||
@@ -147,45 +153,18 @@ Requester::Step Requester::run_local(Qp& qp, SendWqe& wqe) {
 bool Requester::emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& train) {
   RequesterState& state = qp.requester;
   const std::uint32_t index = psn_span(wqe.first_psn, state.next);
-  Segment segment = segment_of(wqe, index, qp.mtu);
-  if (planted(Bug::kResumeAtMessageStart) && state.next != state.sent_end) {
-    segment.offset = 0;
-  }
-
   wire::Frame& frame = burst.add();
-  if (!address(qp, wqe, frame)) {
+  if (const WcStatus built = build(qp, wqe, index, burst); built != WcStatus::kSuccess) {
     burst.drop_last();
-    fault(qp, wqe, WcStatus::kLocalQpOperation);
+    fault(qp, wqe, built);
     return false;
   }
-  PKey pkey = qp.pkey;
-  if (qp.type == QpType::kGsi) pkey = port_.pkey(wqe.pkey_index).value_or(qp.pkey);
-  fill_request_headers(qp, wqe, segment, pkey, frame.headers);
-  frame.headers.bth.psn = state.next;
-  if (planted(Bug::kPsnWrapOff) && state.next == Psn{0xff'ffff}) frame.headers.bth.psn = Psn{0};
-
-  const bool answered_by_data = wqe.wants_response() && wqe.op != SendOp::kAtomicWrite;
-  if (answered_by_data) {
-    if (qp.attributes.max_read == 0) {
-      burst.drop_last();
-      fault(qp, wqe, WcStatus::kLocalQpOperation);
-      return false;
-    }
-  } else if (contains(wqe.flags, SendFlags::kInline)) {
-    const std::byte* from = qp.sends.inline_at(qp.sends.cursor) + segment.offset;
-    if (segment.length > 0) {
-      burst.add_piece({.address = reinterpret_cast<std::uint64_t>(from), .length = segment.length});
-    }
-  } else if (!dma_.gather({qp.sends.sges_at(qp.sends.cursor), wqe.sge_count}, segment.offset,
-                          segment.length, qp.pd, burst)) {
-    burst.drop_last();
-    fault(qp, wqe, WcStatus::kLocalProtection);
-    return false;
-  }
-
+  // One flow, one size: a connection's frames share the flow, a datagram QP's need not.
   const std::uint32_t size = wire_size(frame);
-  frame.continues_train = train.size != 0 && size <= train.size;
-  train.size = frame.continues_train ? (size < train.size ? 0 : size) : size;
+  const bool same_flow =
+      !qp.datagram() || train.size == 0 || burst[burst.size() - 2].flow == frame.flow;
+  frame.continues_train = train.size != 0 && size <= train.size && same_flow;
+  train.size = frame.continues_train && size < train.size ? 0 : size;
 
   const std::uint32_t consumed = wqe.op == SendOp::kRead ? wqe.packets - index : 1;
   const bool again = state.next != state.sent_end;
@@ -200,16 +179,42 @@ bool Requester::emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& train) {
   return true;
 }
 
+WcStatus Requester::build(Qp& qp, const SendWqe& wqe, std::uint32_t index, TxBurst& burst) {
+  const RequesterState& state = qp.requester;
+  wire::Frame& frame = burst[burst.size() - 1];
+  Segment segment = segment_of(wqe, index, qp.mtu);
+  if (planted(Bug::kResumeAtMessageStart) && state.next != state.sent_end) segment.offset = 0;
+  if (wqe.wants_response() && qp.attributes.max_read == 0) return WcStatus::kLocalQpOperation;
+  if (!address(qp, wqe, frame)) return WcStatus::kLocalQpOperation;
+
+  PKey pkey = qp.pkey;
+  if (qp.type == QpType::kGsi) pkey = port_.pkey(wqe.pkey_index).value_or(qp.pkey);
+  fill_request_headers(qp, wqe, segment, pkey, frame.headers);
+  frame.headers.bth.psn = state.next;
+  if (planted(Bug::kPsnWrapOff) && state.next == Psn{0xff'ffff}) frame.headers.bth.psn = Psn{0};
+
+  const bool headers_say_all = wqe.wants_response() && wqe.op != SendOp::kAtomicWrite;
+  if (headers_say_all || segment.length == 0) return WcStatus::kSuccess;
+  if (contains(wqe.flags, SendFlags::kInline)) {
+    const std::byte* from = qp.sends.inline_at(qp.sends.cursor) + segment.offset;
+    burst.add_piece({.address = reinterpret_cast<std::uint64_t>(from), .length = segment.length});
+    return WcStatus::kSuccess;
+  }
+  const std::span<const Sge> list{qp.sends.sges_at(qp.sends.cursor), wqe.sge_count};
+  const bool readable = dma_.gather(list, segment.offset, segment.length, qp.pd, burst);
+  return readable ? WcStatus::kSuccess : WcStatus::kLocalProtection;
+}
+
 void Requester::repeat_middle(Qp& qp, TxBurst& burst, std::uint32_t room) {
   RequesterState& state = qp.requester;
   const SendWqe& wqe = qp.sends.current();
-  const bool plain = wqe.sge_count == 1 && !wqe.wants_response() && qp.reliable() &&
-                     !qp.congestion && qp.attributes.rate_limit == Rate{};
+  const bool plain =
+      wqe.sge_count == 1 && !wqe.wants_response() && qp.reliable() && !qp.congestion && !paced(qp);
   if (!plain || !wqe.started) return;
   const std::uint32_t index = psn_span(wqe.first_psn, state.next);
   if (index < 2 || index + 1 >= wqe.packets) return;  // the frame before must be a middle one too
 
-  const std::uint32_t outstanding = psn_span(state.unacked, state.next);
+  const std::uint32_t outstanding = psn_span(state.unacked, state.next) - state.read_packets;
   const std::uint32_t window =
       config_.max_outstanding_packets - std::min(outstanding, config_.max_outstanding_packets);
   const bool again = state.next != state.sent_end;
@@ -262,19 +267,16 @@ void Requester::note_sent(Qp& qp, const wire::Frame& frame, Psn last_psn, bool a
       state.rtt_sent = now_;
     }
   }
-  if (qp.congestion || qp.attributes.rate_limit > Rate{}) {
-    const std::uint64_t octets = wire_size(frame) + kWireOverhead;
-    Rate rate = qp.congestion ? qp.congestion->rate() : qp.attributes.rate_limit;
-    if (qp.attributes.rate_limit > Rate{}) rate = std::min(rate, qp.attributes.rate_limit);
-    qp.pacer.on_send(octets, rate, now_);
-    if (qp.congestion) qp.congestion->on_send(octets, now_);
-  }
+  const std::uint64_t octets = wire_size(frame) + kWireOverhead;
+  if (paced(qp)) qp.pacer.on_send(octets, rate_of(qp), now_);
+  if (qp.congestion) qp.congestion->on_send(octets, now_);
 }
 
 void Requester::advance(Qp& qp, SendWqe& wqe, std::uint32_t packets) {
   RequesterState& state = qp.requester;
   if (state.next == wqe.first_psn && !has_credit(qp, wqe, wqe.sequence)) state.probing = true;
   const bool fresh = state.next == state.sent_end;
+  if (wqe.op == SendOp::kRead) state.read_packets += packets;
   state.next = state.next + packets;
   // A READ restarted in its middle may end beyond what was sent before.
   if (fresh || psn_span(state.unacked, state.next) > psn_span(state.unacked, state.sent_end)) {
@@ -284,14 +286,12 @@ void Requester::advance(Qp& qp, SendWqe& wqe, std::uint32_t packets) {
 
   if (wqe.wants_response()) ++state.reads_outstanding;
   ++qp.sends.cursor;
-  if (!qp.reliable()) {
-    state.unacked = state.next;
-    completions_.finish_send(qp, WcStatus::kSuccess);
-  } else if (planted(Bug::kCompleteBeforeAck) && wqe.op == SendOp::kSend &&
-             qp.sends.cursor == qp.sends.head + 1) {
-    state.unacked = state.next;
-    completions_.finish_send(qp, WcStatus::kSuccess);
-  }
+  // Nobody answers an unreliable request: it is done when it is sent.
+  const bool too_soon = planted(Bug::kCompleteBeforeAck) && wqe.op == SendOp::kSend &&
+                        qp.sends.cursor == qp.sends.head + 1;
+  if (qp.reliable() && !too_soon) return;
+  state.unacked = state.next;
+  completions_.finish_send(qp, WcStatus::kSuccess);
 }
 
 void Requester::fault(Qp& qp, SendWqe& wqe, WcStatus status) {
@@ -305,6 +305,7 @@ void Requester::rewind(Qp& qp) {
   qp.sends.cursor = qp.sends.head;
   state.next = state.unacked;
   state.reads_outstanding = 0;
+  state.read_packets = 0;
   state.since_ack_request = 0;
   state.probing = false;
   state.rtt_sent.reset();
@@ -315,11 +316,7 @@ void Requester::retire_local(Qp& qp) {
   while (!sends.empty() && sends.oldest().is_local() && sends.oldest().started) {
     completions_.finish_send(qp, WcStatus::kSuccess);
   }
-  const bool drained = sends.empty() || !sends.oldest().started;
-  if (qp.state == QpState::kSqd && drained && !qp.requester.drain_noted) {
-    qp.requester.drain_noted = true;
-    if (qp.attributes.sqd_notify) completions_.raise(qp, EventKind::kSqDrained);
-  }
+  completions_.note_drained(qp);
 }
 
 }  // namespace nerve::nic

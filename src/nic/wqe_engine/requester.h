@@ -55,9 +55,14 @@ class Requester {
   Step run_local(Qp& qp, SendWqe& wqe);
   [[nodiscard]] bool may_begin(const Qp& qp, const SendWqe& wqe) const;
   [[nodiscard]] bool has_credit(const Qp& qp, const SendWqe& wqe, std::uint32_t sequence) const;
+  [[nodiscard]] Rate rate_of(const Qp& qp) const;
+  // At line rate the link itself spaces the frames.
+  [[nodiscard]] bool paced(const Qp& qp) const { return rate_of(qp) < config_.line_rate; }
   [[nodiscard]] bool window_open(const Qp& qp) const;
   void begin(Qp& qp, SendWqe& wqe);
   bool emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& train);
+  // Fills the frame last added with packet `index` of the request.
+  WcStatus build(Qp& qp, const SendWqe& wqe, std::uint32_t index, TxBurst& burst);
   // The middle packets of a long message differ in PSN and place alone: one check and the headers
   // of the frame before serve a run of them.
   void repeat_middle(Qp& qp, TxBurst& burst, std::uint32_t room);
