@@ -45,6 +45,7 @@ std::vector<SendOp> RequestMaker::possible_operations() const {
 
 void RequestMaker::post_one(bool last) {
   Draft draft;
+  if (peer_maker_ != nullptr && prng_.chance(50)) reregister_region();
   const bool reliable = self_.type() != QpType::kUc;
   const std::vector<SendOp> ops = possible_operations();
   draft.wr.op = ops[prng_.below(ops.size())];
@@ -62,7 +63,10 @@ void RequestMaker::post_one(bool last) {
     draft.wr.flags |= SendFlags::kSignaled;
   }
   if (reliable && prng_.chance(50)) draft.wr.flags |= SendFlags::kFence;
-  if (draft.request.consumes_receive && prng_.chance(300)) draft.wr.flags |= SendFlags::kSolicited;
+  if (draft.request.consumes_receive && prng_.chance(300)) {
+    draft.wr.flags |= SendFlags::kSolicited;
+    draft.request.solicited = true;
+  }
   submit(draft);
 }
 
@@ -116,7 +120,7 @@ bool RequestMaker::fill_send(Draft& draft) {
   if (draft.wr.op == SendOp::kSendInvalidate) {
     const auto index =
         peer_maker_ != nullptr ? peer_maker_->draw_window(Window::State::kBound) : std::nullopt;
-    if (!index || peer_maker_->windows_[*index].region) {
+    if (!index || !peer_maker_->windows_[*index].can_be_invalidated()) {
       draft.wr.op = SendOp::kSend;
     } else {
       Window& window = peer_maker_->windows_[*index];
