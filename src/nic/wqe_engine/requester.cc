@@ -274,7 +274,8 @@ void Requester::note_sent(Qp& qp, const wire::Frame& frame, Psn last_psn, bool a
 
 void Requester::advance(Qp& qp, SendWqe& wqe, std::uint32_t packets) {
   RequesterState& state = qp.requester;
-  if (state.next == wqe.first_psn && !has_credit(qp, wqe, wqe.sequence)) state.probing = true;
+  const bool without_credit = state.next == wqe.first_psn && !has_credit(qp, wqe, wqe.sequence);
+  if (without_credit || (state.rnr_stands && state.next == state.unacked)) state.probing = true;
   const bool fresh = state.next == state.sent_end;
   if (wqe.op == SendOp::kRead) state.read_packets += packets;
   state.next = state.next + packets;
