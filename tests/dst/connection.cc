@@ -232,7 +232,9 @@ void Connection::disturb() {
     each.life->doom();
   }
   broken_ = true;
-  switch (prng_.below(3)) {
+  const std::uint64_t how = prng_.below(4);
+  const bool moved = how == 3 && end.maker && end.maker->reregister_region(/*in_use=*/true);
+  switch (moved ? 3 : how % 3) {
     case 0:
       modify(end, QpState::kErr, QpAttrs::kNone, {});
       // Work posted now is flushed at once.
@@ -241,8 +243,11 @@ void Connection::disturb() {
     case 1:
       reset(end);
       break;
-    default:
+    case 2:
       destroy(end);
+      break;
+    default:
+      break;  // whoever uses the region finds out
   }
   end.host->pump();
 }

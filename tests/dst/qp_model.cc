@@ -124,10 +124,9 @@ void QpModel::check_status(const Request& request, WcStatus status) {
     case WcStatus::kRemoteOperation:
       if (request.consumes_receive && peer_->receives_->has_bad()) return;
       break;
-    case WcStatus::kRemoteInvalidRequest:
     case WcStatus::kRemoteAccess:
-      // The peer's own mistakes (a receive it may not write to) doom it first.
-      if (peer_ != nullptr && peer_->doomed_ && request.consumes_receive) return;
+      // A region that was registered anew under a request; SEND_INV needs its window alive too.
+      if (peer_ != nullptr && peer_->doomed_ && request.window) return;
       break;
     default:
       break;

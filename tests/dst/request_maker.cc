@@ -45,7 +45,7 @@ std::vector<SendOp> RequestMaker::possible_operations() const {
 
 void RequestMaker::post_one(bool last) {
   Draft draft;
-  if (peer_maker_ != nullptr && prng_.chance(50)) reregister_region();
+  if (peer_maker_ != nullptr && prng_.chance(50)) reregister_region(false);
   const bool reliable = self_.type() != QpType::kUc;
   const std::vector<SendOp> ops = possible_operations();
   draft.wr.op = ops[prng_.below(ops.size())];

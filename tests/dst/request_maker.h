@@ -51,6 +51,9 @@ class RequestMaker {
   [[nodiscard]] bool has_room() const { return self_.outstanding() < terms_.caps.max_send_wr; }
   // Makes and posts one request. `last`: it must tell when all is done.
   void post_one(bool last);
+  // Moves a region, gives it to another domain or changes its rights, while traffic goes on. Unless
+  // `in_use`, one that no request is using; false when there is none.
+  bool reregister_region(bool in_use);
   // Windows do not outlive the connection.
   void drop_windows();
 
@@ -77,7 +80,6 @@ class RequestMaker {
   void choose_key(Draft& draft, Window& window, RKey old);
   void bound(Window& window);
   void register_region();
-  void reregister_region();
   bool spoil(Draft& draft);
   bool spoil_window(Draft& draft);
   bool spoil_invalidate(Draft& draft);

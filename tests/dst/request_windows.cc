@@ -121,18 +121,16 @@ void RequestMaker::register_region() {
                       .writable = writable});
 }
 
-// While traffic goes on elsewhere, a region that no request is using moves, changes hands or
-// rights.
-void RequestMaker::reregister_region() {
+bool RequestMaker::reregister_region(bool in_use) {
   for (std::size_t i = 0; i < windows_.size(); ++i) {
     Window& window = windows_[i];
-    if (!window.region || window_in_use(i)) continue;
+    if (!window.region || window_in_use(i) != in_use) continue;
     const Window past{.rkey = window.rkey, .range = window.range, .state = Window::State::kDead};
     const auto change = static_cast<MrChange>(prng_.between(1, 7));
     if (contains(change, MrChange::kTranslation)) {
       const std::size_t length = prng_.between(1, std::size_t{octets(terms_.mtu)} * 2);
       const auto at = own_.take(MemoryModel::kOpen, length, 1, prng_);
-      if (!at) return;
+      if (!at) return false;
       window.range = {*at, length};
     }
     if (contains(change, MrChange::kPd)) window.in_other_pd = !window.in_other_pd;
@@ -151,8 +149,9 @@ void RequestMaker::reregister_region() {
     const bool open = window.writable && !window.in_other_pd;
     window.state = open ? Window::State::kBound : Window::State::kDead;
     if (past.rkey != window.rkey) windows_.push_back(past);
-    return;
+    return true;
   }
+  return false;
 }
 
 bool RequestMaker::fill_local_invalidate(Draft& draft) {
