@@ -32,6 +32,12 @@ enum class Bug : std::uint8_t {
   kUdAcceptsAnyQkey,        // the Q_Key of a datagram is not compared
   kSwapCompletions,         // two completions of one CQ change places
   kPsnWrapOff,              // the PSN wraps one too early
+  kIgnoreRereg,             // a region registered again keeps its old access
+  kUnbindKeepsKey,          // a type 1 window bound to nothing still gives access
+  kSrqOrder,                // an SRQ gives its receives last-in first-out
+  kLoseCqEvent,             // a CQ armed while completions wait is not armed
+  kLoseOnResize,            // the newest completion is lost when a CQ is resized
+  kIgnoreRateLimit,         // a QP sends at line rate whatever its limit
   kCount,
 };
 

@@ -22,9 +22,21 @@ Connection::Connection(Surroundings surroundings, Host& a, Host& b, const Terms&
 void Connection::create_queues(End& end) {
   nic::Nic& nic = end.host->nic();
   const nic::QpCaps& caps = terms_.caps;
-  // Just large enough: the model never has more requests waiting than this.
+  const CommonReceives& common = s_.commons[end.host->index()];
+  const bool joins = terms_.common_receives && common.srq;
+  // Just large enough: the model never has more requests waiting than this. Of a shared queue it
+  // does not know how many receives died with a QP.
+  constexpr std::uint32_t kMayBeLost = 32;
+  std::uint32_t receives = joins ? common.depth : caps.max_recv_wr;
+  if (joins || terms_.shared_receives) receives += kMayBeLost;
   end.send_cq = end.host->create_cq(caps.max_send_wr);
-  end.recv_cq = end.host->create_cq(caps.max_recv_wr);
+  end.recv_cq = end.host->create_cq(receives);
+  if (joins) {
+    end.srq = common.srq;
+    end.receives = common.model;
+    end.feeder = common.feeder;
+    return;
+  }
   if (end.type == QpType::kXrcSend || !terms_.shared_receives) return;
   const bool xrc = end.type == QpType::kXrcRecv;
   if (xrc) end.xrcd = *nic.alloc_xrcd();
@@ -68,7 +80,7 @@ void Connection::begin_life() {
   const Faults& faults = s_.network.faults();
   // Seven retries against a few losses in a hundred never fail by chance alone.
   const bool persistent = terms_.retry_count == 7 && faults.loss + faults.corruption <= 30 &&
-                          faults.blackout_until == Time{};
+                          faults.blackout_until == Time{} && !faults.outage;
   const bool may_give_up = faults.any() && !persistent;
   for (End& end : ends_) {
     if (!end.qp) create_qp(end);
@@ -96,7 +108,7 @@ void Connection::begin_life() {
     end.life->set_peer(*peer.life);
     connect(end, peer, first[i], first[1 - i]);
     s_.watch.connected(end.host->index(), end.life->qpn(), peer.host->index(), peer.life->qpn(),
-                       first[i], octets(terms_.mtu));
+                       first[i], octets(terms_.mtu), terms_.rate_limit);
     end.maker.reset();
     if (end.type == QpType::kXrcRecv) continue;
     end.maker =
@@ -151,6 +163,10 @@ void Connection::connect(End& end, const End& peer, Psn own, Psn theirs) {
   QpAttrs rts = QpAttrs::kSqPsn;
   if (!uc) rts |= QpAttrs::kTimeout;
   if (requests) rts |= QpAttrs::kRetryCount | QpAttrs::kRnrRetry | QpAttrs::kMaxRead;
+  a.rate_limit = terms_.rate_limit;
+  if (end.type == QpType::kRc && a.rate_limit > Rate{}) {
+    (prng_.chance(500) ? rtr : rts) |= QpAttrs::kRateLimit;
+  }
   modify(end, QpState::kInit, QpAttrs::kPkeyIndex | QpAttrs::kPort | QpAttrs::kAccess, a);
   modify(end, QpState::kRtr, rtr, a);
   modify(end, QpState::kRts, rts, a);
@@ -216,7 +232,9 @@ void Connection::disturb() {
     each.life->doom();
   }
   broken_ = true;
-  switch (prng_.below(3)) {
+  const std::uint64_t how = prng_.below(4);
+  const bool moved = how == 3 && end.maker && end.maker->reregister_region(/*in_use=*/true);
+  switch (moved ? 3 : how % 3) {
     case 0:
       modify(end, QpState::kErr, QpAttrs::kNone, {});
       // Work posted now is flushed at once.
@@ -225,8 +243,11 @@ void Connection::disturb() {
     case 1:
       reset(end);
       break;
-    default:
+    case 2:
       destroy(end);
+      break;
+    default:
+      break;  // whoever uses the region finds out
   }
   end.host->pump();
 }
@@ -238,6 +259,7 @@ void Connection::reset(End& end) {
   end.in_service = false;
   if (end.feeder && !end.srq) end.feeder->stop();
   modify(end, QpState::kReset, QpAttrs::kNone, {});
+  if (end.srq) end.feeder->feed();  // the one it held, if any, has left room for another
 }
 
 void Connection::destroy(End& end) {
@@ -253,6 +275,7 @@ void Connection::destroy(End& end) {
   }
   s_.registry.qp_destroyed(*end.host, end.qp, end.life->qpn());
   end.qp = {};
+  if (end.srq) end.feeder->feed();
 }
 
 // Every request and receive that is still waiting must come back flushed.

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tests/dst/registry.h"
 #include "tests/dst/request_maker.h"
@@ -16,6 +17,14 @@
 #include "tests/dst/wire_watch.h"
 
 namespace nerve::dst {
+
+// A receive queue that connections of one host have in common; none when there is no SRQ.
+struct CommonReceives {
+  nic::SrqHandle srq{};
+  std::uint32_t depth{};
+  ReceiveModel* model{};
+  std::shared_ptr<ReceiveFeeder> feeder{};
+};
 
 class Connection {
  public:
@@ -26,6 +35,7 @@ class Connection {
     Registry& registry;
     WireWatch& watch;
     SharedCounter* counter;
+    const std::vector<CommonReceives>& commons;  // by host
   };
 
   Connection(Surroundings surroundings, Host& a, Host& b, const Terms& terms,

@@ -13,24 +13,17 @@ using nic::WcOpcode;
 using nic::WcStatus;
 using std::chrono::microseconds;
 
-namespace {
-
-constexpr std::uint64_t id_of(std::size_t member, bool receive, std::size_t index) {
-  return Datagrams::kMark | std::uint64_t{member} << 40U | std::uint64_t{receive} << 39U | index;
-}
-
-}  // namespace
-
-Datagrams::Datagrams(EventQueue& events, Journal& journal, const Network& network,
+Datagrams::Datagrams(nic::QpType type, EventQueue& events, Journal& journal, const Network& network,
                      std::vector<std::unique_ptr<Host>>& hosts, std::uint32_t count,
                      std::uint64_t seed)
-    : events_{events},
+    : type_{type},
+      events_{events},
       journal_{journal},
       network_{network},
       hosts_{hosts},
       prng_{seed},
       // The top bit would mean "take the QP's own key".
-      qkey_{static_cast<std::uint32_t>(prng_.next()) & 0x7fff'ffffU},
+      qkey_{gsi() ? kGsiQkey : static_cast<std::uint32_t>(prng_.next()) & 0x7fff'ffffU},
       left_{count} {
   if (hosts[0]->gid().is_ipv4()) {
     group_ = wire::Gid::ipv4(239, 1, 2, 3);
@@ -50,7 +43,7 @@ void Datagrams::make_member(Host& host) {
   nic::Nic& nic = host.nic();
   Member member{.host = &host};
   member.cq = host.create_cq(2 * kReceives);
-  const auto qp = nic.create_qp({.type = nic::QpType::kUd,
+  const auto qp = nic.create_qp({.type = type_,
                                  .pd = host.pd(),
                                  .send_cq = member.cq,
                                  .recv_cq = member.cq,
@@ -61,27 +54,28 @@ void Datagrams::make_member(Host& host) {
   if (!qp) return violation(std::string{"create_qp refused: "} + qp.error().reason);
   member.qp = *qp;
   member.qpn = nic.query_qp(*qp)->qpn;
+  if (gsi() && member.qpn != Qpn{1}) violation("the gsi qp is not qp 1");
   nic::QpAttributes a;
   a.qkey = qkey_;
   a.sq_psn = Psn{0xff'fffe};
-  const bool up =
-      nic.modify_qp(*qp, QpState::kInit, QpAttrs::kPkeyIndex | QpAttrs::kPort | QpAttrs::kQkey, a)
-          .has_value() &&
-      nic.modify_qp(*qp, QpState::kRtr, QpAttrs::kNone, a).has_value() &&
-      nic.modify_qp(*qp, QpState::kRts, QpAttrs::kSqPsn, a).has_value();
+  QpAttrs init = QpAttrs::kPkeyIndex | QpAttrs::kQkey;
+  if (!gsi()) init |= QpAttrs::kPort;
+  const bool up = nic.modify_qp(*qp, QpState::kInit, init, a).has_value() &&
+                  nic.modify_qp(*qp, QpState::kRtr, QpAttrs::kNone, a).has_value() &&
+                  nic.modify_qp(*qp, QpState::kRts, QpAttrs::kSqPsn, a).has_value();
   if (!up) return violation("modify_qp refused");
-  member.in_group = prng_.chance(600);
+  member.in_group = !gsi() && prng_.chance(600);
   if (member.in_group && !nic.attach_mcast(*qp, group_)) violation("attach_mcast refused");
-  const std::uint64_t receives = prng_.between(0, kReceives);
+  const std::uint64_t receives = prng_.between(0, gsi() ? kReceives / 3 : kReceives);
   for (std::uint64_t i = 0; i < receives; ++i) {
-    const auto at = host.memory().take(MemoryModel::kLocal, kGrh + kCapacity, 1, prng_);
+    const auto at = host.memory().take(MemoryModel::kLocal, kGrh + capacity(), 1, prng_);
     if (!at) break;
     const nic::Sge sge{.address = MemoryModel::iova(*at),
-                       .length = static_cast<std::uint32_t>(kGrh + kCapacity),
+                       .length = static_cast<std::uint32_t>(kGrh + capacity()),
                        .lkey = host.keys(MemoryModel::kLocal).lkey};
     const std::uint64_t wr_id = id_of(members_.size(), true, member.buffers.size());
     if (!nic.post_recv(*qp, {.wr_id = wr_id, .sges = {&sge, 1}})) violation("post_recv refused");
-    member.buffers.push_back({{*at, kGrh + kCapacity}});
+    member.buffers.push_back({{*at, kGrh + capacity()}});
   }
   members_.push_back(std::move(member));
 }
@@ -97,9 +91,9 @@ void Datagrams::start() {
 void Datagrams::send_one() {
   const std::size_t from = prng_.below(members_.size());
   Member& sender = members_[from];
-  Datagram datagram{.from = from, .has_immediate = prng_.chance(300)};
+  Datagram datagram{.from = from, .has_immediate = !gsi() && prng_.chance(300)};
   datagram.immediate = static_cast<std::uint32_t>(prng_.next());
-  const bool multicast = datagram.multicast = prng_.chance(250);
+  const bool multicast = datagram.multicast = !gsi() && prng_.chance(250);
   const bool wrong_key = prng_.chance(150);
   const std::size_t to = prng_.below(members_.size());
   for (std::size_t i = 0; i < members_.size(); ++i) {
@@ -111,7 +105,8 @@ void Datagrams::send_one() {
   const auto ah = sender.host->nic().create_ah(sender.host->pd(), address);
   if (!ah) return violation("create_ah refused");
 
-  const std::size_t length = prng_.chance(100) ? 0 : prng_.between(1, kCapacity);
+  std::size_t length = prng_.chance(100) ? 0 : prng_.between(1, kCapacity);
+  if (gsi()) length = kMad;
   const std::size_t at = prng_.below(sender.host->memory().zone_size() - length);
   const Octets octets = sender.host->memory().expected(at, length);
   datagram.octets.assign(octets.begin(), octets.end());
@@ -125,7 +120,8 @@ void Datagrams::send_one() {
   wr.immediate = datagram.immediate;
   wr.ah = *ah;
   wr.remote_qpn = multicast ? Qpn{0xff'ffff} : members_[to].qpn;
-  wr.remote_qkey = wrong_key ? qkey_ ^ 0x100U : qkey_;
+  // A key with the top bit would be replaced by the sender's own, which is right.
+  wr.remote_qkey = wrong_key ? (qkey_ ^ 0x100U) & 0x7fff'ffffU : qkey_;
   if (const auto status = sender.host->nic().post_send(sender.qp, wr); !status) {
     violation(std::string{"post_send refused: "} + status.error().reason);
   }
@@ -139,8 +135,8 @@ void Datagrams::send_one() {
   }
 }
 
-void Datagrams::completed(Host&, const nic::Completion& completion) {
-  const std::size_t who = completion.wr_id >> 40U & 0xffff;
+void Datagrams::completed(const nic::Completion& completion) {
+  const std::size_t who = completion.wr_id >> 40U & 0xff;
   const bool receive = (completion.wr_id >> 39U & 1U) != 0;
   const std::size_t index = completion.wr_id & 0x7f'ffff'ffff;
   if (who >= members_.size()) return violation("a completion of nobody");
@@ -182,6 +178,11 @@ void Datagrams::received(Member& member, std::size_t index, const nic::Completio
 }
 
 void Datagrams::finish() {
+  const auto is_up = [](const Member& member) { return member.host->nic().port_active(); };
+  if (!std::ranges::all_of(members_, is_up)) {
+    events_.after(microseconds{500}, [this] { finish(); });  // what waits behind the port may leave
+    return;
+  }
   for (Member& member : members_) member.host->poll_all();
   finished_ = true;
   for (std::size_t i = 0; i < members_.size(); ++i) {

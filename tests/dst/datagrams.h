@@ -1,4 +1,5 @@
-// UD QPs that send datagrams to each other and to a multicast group.
+// UD QPs that send datagrams to each other and to a multicast group; or the GSI QPs of all hosts,
+// which send each other datagrams of the size of a MAD.
 //
 // UD promises little: a datagram arrives whole or not at all, perhaps twice if the network copies
 // it, in any order. The model holds the engine to that: every datagram received is one that was
@@ -20,18 +21,26 @@ class Datagrams {
  public:
   // Ids of its work requests are above those of connections.
   static constexpr std::uint64_t kMark = std::uint64_t{1} << 62U;
+  [[nodiscard]] static bool owns(std::uint64_t wr_id) { return wr_id >> 62U == 1; }
+  [[nodiscard]] static nic::QpType type_of(std::uint64_t wr_id) {
+    return (wr_id >> 61U & 1U) != 0 ? nic::QpType::kGsi : nic::QpType::kUd;
+  }
 
-  Datagrams(EventQueue& events, Journal& journal, const Network& network,
+  Datagrams(nic::QpType type, EventQueue& events, Journal& journal, const Network& network,
             std::vector<std::unique_ptr<Host>>& hosts, std::uint32_t count, std::uint64_t seed);
 
   void start();
   [[nodiscard]] bool finished() const { return finished_; }
-  void completed(Host& host, const nic::Completion& completion);
+  [[nodiscard]] nic::QpType type() const { return type_; }
+  void completed(const nic::Completion& completion);
 
  private:
   static constexpr std::size_t kGrh = 40;
+  static constexpr std::uint32_t kGsiQkey = 0x8001'0000;  // IBTA 10.2.5
+  static constexpr std::size_t kMad = 256;
   static constexpr std::uint32_t kCapacity = 1024;
   static constexpr std::uint32_t kReceives = 48;
+  [[nodiscard]] std::size_t capacity() const { return gsi() ? kMad : kCapacity; }
 
   struct Buffer {
     Range range{};
@@ -57,12 +66,18 @@ class Datagrams {
     std::vector<std::size_t> received_by{};
   };
 
+  [[nodiscard]] bool gsi() const { return type_ == nic::QpType::kGsi; }
+  [[nodiscard]] std::uint64_t id_of(std::size_t member, bool receive, std::size_t index) const {
+    return kMark | std::uint64_t{gsi()} << 61U | std::uint64_t{member} << 40U |
+           std::uint64_t{receive} << 39U | index;
+  }
   void make_member(Host& host);
   void send_one();
   void received(Member& member, std::size_t index, const nic::Completion& completion);
   void finish();
   void violation(const std::string& what);
 
+  nic::QpType type_;
   EventQueue& events_;
   Journal& journal_;
   const Network& network_;

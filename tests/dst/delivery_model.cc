@@ -18,7 +18,7 @@ bool is_write_imm(const Request& request) { return request.op == SendOp::kWriteI
 
 }  // namespace
 
-void QpModel::receive_completed(const Completion& completion) {
+bool QpModel::receive_completed(const Completion& completion) {
   if (journal_.tracing()) {
     journal_.line(events_.now(), "host " + std::to_string(host_.index()) + " sees   receive " +
                                      std::to_string(completion.wr_id & 0xffff'ffff) + " of life " +
@@ -28,20 +28,27 @@ void QpModel::receive_completed(const Completion& completion) {
   if (ended_) return violation("a receive completed after reset or destroy");
   const std::optional<Receive> receive = receives_->take(completion.wr_id);
   if (!receive) return violation("a receive completed out of order, twice, or was never posted");
+  // QPs that share a queue end their messages in any order, but each takes its receives in turn.
+  if (completion.wr_id < last_receive_) violation("a shared receive was taken out of order");
+  last_receive_ = completion.wr_id;
   switch (completion.status) {
     case WcStatus::kSuccess:
       if (flushed_a_receive_) violation("a receive succeeded after a flush");
       // A message that UC cut short leaves its octets in the receive, which the next one takes.
       if (!reliable() && excuses_.network_is_bad) receives_->leave_open(*receive);
-      peer_->delivered(completion, *receive, receives_->memory());
-      return;
+      if (receive->bad && completion.opcode == WcOpcode::kRecv && completion.octets > 0) {
+        violation("a receive succeeded with keys that give no access");
+      }
+      return peer_->delivered(completion, *receive, receives_->memory());
     case WcStatus::kFlushed:
       // Only the first one can have been under way; the others must be as they were posted.
       if (!flushed_a_receive_) receives_->leave_open(*receive);
       flushed_a_receive_ = true;
-      return;
-    case WcStatus::kLocalLength:
+      return false;
     case WcStatus::kLocalProtection:
+      if (!receive->bad) violation("a receive with good keys ended with a protection error");
+      break;
+    case WcStatus::kLocalLength:
       receives_->leave_open(*receive);
       if (!doomed_ && !peer_->doomed_) {
         violation(std::string{"a receive ended with "} + name_of(completion.status));
@@ -51,9 +58,10 @@ void QpModel::receive_completed(const Completion& completion) {
       violation(std::string{"a receive ended with "} + name_of(completion.status));
   }
   fail();
+  return false;
 }
 
-void QpModel::delivered(const Completion& completion, const Receive& receive, MemoryModel& memory) {
+bool QpModel::delivered(const Completion& completion, const Receive& receive, MemoryModel& memory) {
   // UC may lose whole messages, but what arrives is whole. It does not look for duplicates: a
   // packet that opens a message is taken whatever its PSN (IBTA 9.8.2.2), so that only on a
   // network that keeps order and copies nothing do messages come once and in order.
@@ -64,9 +72,9 @@ void QpModel::delivered(const Completion& completion, const Receive& receive, Me
     if (!reliable() && !matches(request, completion, receive, memory)) continue;
     delivered_ = i + 1;
     check_delivery(request, completion, receive, memory);
-    return;
+    return request.solicited && reliable();  // which of two alike UC brought, nobody knows
   }
-  violation("the peer received a message that was not sent, or has received it already");
+  return violation("the peer received a message that was not sent, or has received it already");
 }
 
 bool QpModel::matches(const Request& request, const Completion& completion, const Receive& receive,

@@ -24,6 +24,7 @@ Host::Host(std::size_t index, const nic::NicConfig& config, const wire::Gid& gid
   CHECK(nic_.set_gid(0, gid).has_value());
   nic_.set_port_active(true);
   pd_ = *nic_.alloc_pd();
+  other_pd_ = *nic_.alloc_pd();
   constexpr Access kRights[MemoryModel::kZones] = {
       Access::kRemoteRead,
       Access::kLocalWrite | Access::kRemoteWrite | Access::kRemoteRead | Access::kRemoteAtomic |
@@ -44,17 +45,44 @@ Host::Host(std::size_t index, const nic::NicConfig& config, const wire::Gid& gid
   network_.attach(gid_, [this](Parcel parcel) { arrive(std::move(parcel)); });
 }
 
+void Host::violation(const std::string& what) {
+  journal_.violation(events_.now(), "host " + std::to_string(index_) + ": " + what);
+}
+
 nic::CqHandle Host::create_cq(std::uint32_t depth) {
-  const nic::CqHandle cq = *nic_.create_cq({.depth = depth, .cookie = cqs_.size()});
-  cqs_.push_back(cq);
-  if (habits_.waits_for_events) CHECK(nic_.arm_cq(cq, false).has_value());
-  return cq;
+  if (habits_.one_cq && !queues_.empty()) {
+    Queue& queue = queues_.front();
+    queue.needed += depth;
+    if (!nic_.resize_cq(queue.cq, queue.needed)) violation("resize_cq refused");
+    return queue.cq;
+  }
+  Queue queue{.cq = *nic_.create_cq({.depth = depth, .cookie = queues_.size()}), .needed = depth};
+  if (habits_.listening != Listening::kPolls) {
+    arm(queue);
+    queue.watch.emptied();
+  }
+  queues_.push_back(std::move(queue));
+  return queues_.back().cq;
+}
+
+void Host::arm(Queue& queue) {
+  const bool solicited_only = habits_.listening == Listening::kSolicited;
+  if (!nic_.arm_cq(queue.cq, solicited_only)) violation("arm_cq refused");
+  queue.watch.armed(solicited_only);
+}
+
+void Host::set_port(bool active) {
+  nic_.set_port_active(active);
+  pump();
+  const auto told = active ? nic::EventKind::kPortActive : nic::EventKind::kPortError;
+  if (port_event_ != told) violation("nobody told that the port has changed");
 }
 
 void Host::pump() {
   transmit();
   take_events();
-  if (!habits_.waits_for_events) poll_all();
+  if (habits_.tunes_cqs && prng_.chance(50)) tune();
+  if (habits_.listening != Listening::kWaits || prng_.chance(50)) poll_all();
   // Completions may have been answered with new work.
   transmit();
   take_events();
@@ -74,32 +102,68 @@ void Host::take_events() {
   while (const std::optional<nic::Event> event = nic_.next_event()) {
     journal_.mix(static_cast<std::uint64_t>(event->kind));
     if (event->kind == nic::EventKind::kCompletion) {
+      if (event->cookie >= queues_.size() || queues_[event->cookie].cq != event->cq) {
+        violation("an event of no cq");
+        continue;
+      }
+      Queue& queue = queues_[event->cookie];
+      if (!queue.watch.is_armed()) violation("a cq told what it was not armed for");
+      queue.watch.told();
       // Arm before polling, as programs must, or a completion in between is never announced.
-      CHECK(nic_.arm_cq(event->cq, false).has_value());
-      poll(event->cq);
-    } else if (on_event_) {
-      on_event_(*this, *event);
+      arm(queue);
+      poll(queue);
+      continue;
     }
+    if (event->kind == nic::EventKind::kPortActive || event->kind == nic::EventKind::kPortError) {
+      port_event_ = event->kind;
+    }
+    if (on_event_) on_event_(*this, *event);
   }
 }
 
 void Host::poll_all() {
-  for (std::size_t i = 0; i < cqs_.size(); ++i) poll(cqs_[i]);
+  take_events();
+  for (Queue& queue : queues_) poll(queue);
+  // What was answered with a flush may have been announced meanwhile.
+  take_events();
+  for (Queue& queue : queues_) {
+    if (!queue.watch.overdue(events_.now())) continue;
+    violation("an armed cq did not tell");
+    queue.watch.told();  // once is enough
+  }
+  set_alarm();
 }
 
-void Host::poll(nic::CqHandle cq) {
+void Host::poll(Queue& queue) {
   std::array<nic::Completion, 8> some;
   for (;;) {
-    const auto got = nic_.poll_cq(cq, std::span{some}.first(1 + prng_.below(some.size())));
+    const auto got = nic_.poll_cq(queue.cq, std::span{some}.first(1 + prng_.below(some.size())));
     CHECK(got.has_value());
-    if (*got == 0) return;
+    if (*got == 0) break;
     for (const nic::Completion& completion : std::span{some}.first(*got)) {
       journal_.mix(events_.now().picoseconds());
       journal_.mix(completion.wr_id);
       journal_.mix(static_cast<std::uint64_t>(completion.status));
-      if (on_completion_) on_completion_(*this, cq, completion);
+      const bool solicited = on_completion_ && on_completion_(*this, queue.cq, completion);
+      queue.watch.polled(completion, solicited, events_.now());
     }
   }
+  queue.watch.emptied();
+}
+
+// Changes one CQ while completions wait in it.
+void Host::tune() {
+  if (queues_.empty()) return;
+  Queue& queue = queues_[prng_.below(queues_.size())];
+  if (prng_.chance(500)) {
+    const auto depth = static_cast<std::uint32_t>(prng_.between(queue.needed, 3 * queue.needed));
+    if (!nic_.resize_cq(queue.cq, depth)) violation("resize_cq refused");
+    return;
+  }
+  const auto count = static_cast<std::uint16_t>(prng_.below(6));
+  const Duration period{std::chrono::microseconds{prng_.between(1, 60)}};
+  if (!nic_.moderate_cq(queue.cq, count, period)) violation("moderate_cq refused");
+  queue.watch.moderated(count, period);
 }
 
 void Host::arrive(Parcel parcel) {

@@ -5,10 +5,12 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/prng.h"
 #include "nic/nic.h"
+#include "tests/dst/cq_watch.h"
 #include "tests/dst/event_queue.h"
 #include "tests/dst/journal.h"
 #include "tests/dst/memory_model.h"
@@ -18,12 +20,20 @@ namespace nerve::dst {
 
 class Host {
  public:
-  using OnCompletion = std::function<void(Host&, nic::CqHandle, const nic::Completion&)>;
+  // Returns whether the completion is known to be a solicited one.
+  using OnCompletion = std::function<bool(Host&, nic::CqHandle, const nic::Completion&)>;
   using OnEvent = std::function<void(Host&, const nic::Event&)>;
 
   // How this host's driver behaves.
+  enum class Listening : std::uint8_t {
+    kPolls,      // and arms nothing
+    kWaits,      // polls a CQ when its armed event came, and otherwise now and then
+    kSolicited,  // polls, and wants to be told of solicited completions too
+  };
   struct Habits {
-    bool waits_for_events{};          // polls a CQ only when its armed event came
+    Listening listening{Listening::kPolls};
+    bool one_cq{};                    // for all QPs, instead of two for each
+    bool tunes_cqs{};                 // resizes and moderates them while they are in use
     std::uint32_t burst{64};          // frames per transmit call
     std::uint32_t receive_burst{16};  // at most so many frames per receive call
     Duration interrupt_delay{};       // frames wait so long at most for company
@@ -38,26 +48,39 @@ class Host {
   [[nodiscard]] MemoryModel& memory() { return memory_; }
   [[nodiscard]] const wire::Gid& gid() const { return gid_; }
   [[nodiscard]] nic::PdHandle pd() const { return pd_; }
+  [[nodiscard]] nic::PdHandle other_pd() const { return other_pd_; }  // of no QP
   [[nodiscard]] nic::MrHandle region(MemoryModel::Zone zone) const { return regions_[zone]; }
   [[nodiscard]] nic::MrKeys keys(MemoryModel::Zone zone) const { return keys_[zone]; }
 
   void on_completion(OnCompletion handler) { on_completion_ = std::move(handler); }
   void on_event(OnEvent handler) { on_event_ = std::move(handler); }
+  // A CQ with room for `depth` completions more than were asked for before.
   nic::CqHandle create_cq(std::uint32_t depth);
+  // Pulls the cable, or plugs it in again.
+  void set_port(bool active);
 
   // What a driver does after any call into the engine: send what is ready, take events, poll, and
   // set the alarm.
   void pump();
-  // Empties every CQ, whatever the habits.
+  // Empties every CQ, whatever the habits, and objects to what should have been told.
   void poll_all();
 
  private:
+  struct Queue {
+    nic::CqHandle cq{};
+    std::uint32_t needed{};
+    CqWatch watch{};
+  };
+
   void arrive(Parcel parcel);
   void interrupt();
   void transmit();
   void take_events();
-  void poll(nic::CqHandle cq);
+  void arm(Queue& queue);
+  void poll(Queue& queue);
+  void tune();
   void set_alarm();
+  void violation(const std::string& what);
 
   std::size_t index_;
   wire::Gid gid_;
@@ -70,9 +93,11 @@ class Host {
   MemoryModel memory_;
   nic::TxBurst burst_;
   nic::PdHandle pd_{};
+  nic::PdHandle other_pd_{};
   nic::MrHandle regions_[MemoryModel::kZones]{};
   nic::MrKeys keys_[MemoryModel::kZones]{};
-  std::vector<nic::CqHandle> cqs_;
+  std::vector<Queue> queues_;
+  std::optional<nic::EventKind> port_event_;  // the last one
   std::vector<Parcel> inbox_;
   bool interrupt_pending_{};
   std::optional<Time> alarm_;

@@ -28,9 +28,10 @@ struct Faults {
   // Between these two nothing arrives at all.
   Time blackout_from{};
   Time blackout_until{};
+  bool outage{};  // a port goes down for a while
   // True when a request may fail for the network's sake.
   [[nodiscard]] bool any() const {
-    return loss + duplication + reordering + corruption > 0 || blackout_until != Time{};
+    return loss + duplication + reordering + corruption > 0 || blackout_until != Time{} || outage;
   }
 };
 

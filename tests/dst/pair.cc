@@ -34,6 +34,7 @@ Pair::Pair(const PairSetup& setup)
                                       side + 7, std::size_t{1} << 17U, events_, network_, journal_);
     end.host->on_completion([&end](Host&, nic::CqHandle, const nic::Completion& completion) {
       end.completions.push_back(completion);
+      return false;
     });
     end.host->on_event([&end](Host&, const nic::Event& event) { end.events.push_back(event); });
     end.cq = end.host->create_cq(setup.cq_depth);

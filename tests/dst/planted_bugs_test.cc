@@ -68,6 +68,18 @@ const char* name_of(Bug bug) {
       return "SwapCompletions";
     case Bug::kPsnWrapOff:
       return "PsnWrapOff";
+    case Bug::kIgnoreRereg:
+      return "IgnoreRereg";
+    case Bug::kUnbindKeepsKey:
+      return "UnbindKeepsKey";
+    case Bug::kSrqOrder:
+      return "SrqOrder";
+    case Bug::kLoseCqEvent:
+      return "LoseCqEvent";
+    case Bug::kLoseOnResize:
+      return "LoseOnResize";
+    case Bug::kIgnoreRateLimit:
+      return "IgnoreRateLimit";
     case Bug::kCount:
       break;
   }

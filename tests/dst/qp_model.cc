@@ -24,10 +24,11 @@ QpModel::QpModel(std::uint32_t id, Host& host, nic::QpHandle handle, Qpn qpn, ni
       journal_{journal},
       prng_{seed} {}
 
-void QpModel::violation(const std::string& what) {
+bool QpModel::violation(const std::string& what) {
   journal_.violation(events_.now(), "host " + std::to_string(host_.index()) + " qp " +
                                         std::to_string(qpn_.value()) + " (life " +
                                         std::to_string(id_) + "): " + what);
+  return false;
 }
 
 bool QpModel::settled() const {
@@ -60,10 +61,10 @@ void QpModel::send_completed(const Completion& completion) {
                                      name_of(completion.status) + " of #" + std::to_string(index) +
                                      " of life " + std::to_string(id_));
   }
-  if (ended_) return violation("a completion after reset or destroy");
-  if (index >= requests_.size()) return violation("a completion of a request never posted");
-  if (index < completed_) {
-    return violation("request #" + std::to_string(index) + " completed twice or out of order");
+  if (ended_ || index >= requests_.size() || index < completed_) {
+    violation("request #" + std::to_string(index) +
+              " completed twice, out of order, after reset or destroy, or was never posted");
+    return;
   }
   if (completion.qpn != qpn_) violation("a completion with the wrong qpn");
   for (; completed_ < index; ++completed_) {
@@ -121,10 +122,11 @@ void QpModel::check_status(const Request& request, WcStatus status) {
       if (peer_->receives_->has_fallen_behind() && !excuses_.endless_rnr) return;
       break;
     case WcStatus::kRemoteOperation:
-    case WcStatus::kRemoteInvalidRequest:
+      if (request.consumes_receive && peer_->receives_->has_bad()) return;
+      break;
     case WcStatus::kRemoteAccess:
-      // The peer's own mistakes (a receive it may not write to) doom it first.
-      if (peer_ != nullptr && peer_->doomed_ && request.consumes_receive) return;
+      // A region that was registered anew under a request; SEND_INV needs its window alive too.
+      if (peer_ != nullptr && peer_->doomed_ && request.window) return;
       break;
     default:
       break;
@@ -190,10 +192,10 @@ void QpModel::check_target(const Request& request) {
                         });
                       });
       if (replaced) continue;
-      return violation(std::string{name_of(request.op)} + " #" +
-                       std::to_string(request.wr_id & 0xffff) +
-                       " completed but the target differs at octet " + std::to_string(i) + " of " +
-                       std::to_string(patch.length));
+      violation(std::string{name_of(request.op)} + " #" + std::to_string(request.wr_id & 0xffff) +
+                " completed but the target differs at octet " + std::to_string(i) + " of " +
+                std::to_string(patch.length));
+      return;
     }
   }
 }
@@ -228,7 +230,11 @@ void QpModel::voided() {
   for (; completed_ < requests_.size(); ++completed_) leave_open(requests_[completed_]);
   if (receives_ != nullptr) {
     receives_->leave_open_in_progress();
-    if (!receives_->shared()) receives_->clear();
+    if (receives_->shared()) {
+      receives_->may_have_lost_one();
+    } else {
+      receives_->clear();
+    }
   }
   doomed_ = true;
   ended_ = true;

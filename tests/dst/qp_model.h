@@ -53,7 +53,8 @@ class QpModel {
 
   void posted(Request request);
   void send_completed(const nic::Completion& completion);
-  void receive_completed(const nic::Completion& completion);
+  // Returns whether its sender is known to have asked for an event.
+  bool receive_completed(const nic::Completion& completion);
 
   // Somebody did something that may end this QP: errors are no surprise from here on.
   void doom() { doomed_ = true; }
@@ -74,12 +75,12 @@ class QpModel {
   void check_target(const Request& request);
   void check_counter(Request& request);
   // A receive of the peer completed: it must be the next message that needs one.
-  void delivered(const nic::Completion& completion, const Receive& receive, MemoryModel& memory);
+  bool delivered(const nic::Completion& completion, const Receive& receive, MemoryModel& memory);
   void check_delivery(const Request& request, const nic::Completion& completion,
                       const Receive& receive, MemoryModel& memory);
   [[nodiscard]] bool matches(const Request& request, const nic::Completion& completion,
                              const Receive& receive, const MemoryModel& memory) const;
-  void violation(const std::string& what);
+  bool violation(const std::string& what);  // always false
 
   [[nodiscard]] bool reliable() const { return type_ != nic::QpType::kUc; }
 
@@ -100,6 +101,7 @@ class QpModel {
   std::size_t completed_{};  // requests before it have ended
   std::size_t delivered_{};  // requests before it have had their receive
   std::uint64_t last_counter_{};
+  std::uint64_t last_receive_{};
   bool failed_{};      // for whatever reason
   bool send_error_{};  // a request has ended with an error: those after it are flushed
   bool doomed_{};

@@ -22,7 +22,12 @@ class ReceiveModel {
   [[nodiscard]] MemoryModel& memory() const { return memory_; }
   [[nodiscard]] std::size_t outstanding() const { return receives_.size(); }
   [[nodiscard]] std::uint64_t next_wr_id() { return kMark | std::uint64_t{id_} << 32U | next_++; }
-  void posted(Receive receive) { receives_.push_back(std::move(receive)); }
+  void posted(Receive receive) {
+    has_bad_ |= receive.bad;
+    receives_.push_back(std::move(receive));
+  }
+  // A message that arrives may hit a receive whose keys are wrong.
+  [[nodiscard]] bool has_bad() const { return has_bad_; }
 
   // Takes the receive that a completion names. A queue of one QP gives its receives out in order;
   // those of a shared queue are taken in order but may finish in any.
@@ -53,6 +58,10 @@ class ReceiveModel {
   }
   void clear() { receives_.clear(); }
 
+  // A QP died with a receive of a shared queue in its hands, or with none: nobody tells.
+  void may_have_lost_one() { ++lost_; }
+  [[nodiscard]] std::size_t possibly_lost() const { return lost_; }
+
   // The application had fewer receives posted than messages were on their way.
   void fell_behind() { fell_behind_ = true; }
   [[nodiscard]] bool has_fallen_behind() const { return fell_behind_; }
@@ -62,6 +71,8 @@ class ReceiveModel {
   MemoryModel& memory_;
   bool shared_;
   bool fell_behind_{};
+  bool has_bad_{};
+  std::size_t lost_{};
   std::uint32_t next_{};
   std::deque<Receive> receives_;
 };

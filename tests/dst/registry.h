@@ -45,11 +45,13 @@ class Registry {
     by_qpn_.erase({host.index(), qpn.value()});
   }
 
-  void completed(Host& host, const nic::Completion& completion) {
+  // Returns whether it is known to be a solicited one.
+  bool completed(Host& host, const nic::Completion& completion) {
     if ((completion.wr_id & ReceiveModel::kMark) == 0) {
       const std::size_t id = completion.wr_id >> 32U;
       if (id >= lives_.size()) return violation(host, "a send completion of nobody");
-      return lives_[id]->send_completed(completion);
+      lives_[id]->send_completed(completion);
+      return false;
     }
     const auto life = by_qpn_.find({host.index(), completion.qpn.value()});
     if (life == by_qpn_.end()) return violation(host, "a receive completion of no living qp");
@@ -57,8 +59,9 @@ class Registry {
     if (life->second->receives() == nullptr || life->second->receives()->id() != id) {
       return violation(host, "a receive completed on the wrong qp");
     }
-    life->second->receive_completed(completion);
+    const bool solicited = life->second->receive_completed(completion);
     if (feeders_[id]) feeders_[id]->feed();
+    return solicited;
   }
   void event(Host& host, const nic::Event& event) {
     if (event.qp && !alive_.contains(key(host, event.qp))) {
@@ -71,8 +74,9 @@ class Registry {
   static QpKey key(const Host& host, nic::QpHandle qp) {
     return {host.index(), {qp.index, qp.generation}};
   }
-  void violation(const Host& host, const std::string& what) {
+  bool violation(const Host& host, const std::string& what) {
     journal_.violation(events_.now(), "host " + std::to_string(host.index()) + ": " + what);
+    return false;
   }
 
   EventQueue& events_;

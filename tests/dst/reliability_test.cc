@@ -92,6 +92,41 @@ TEST(Rnr, LateReceiveIsEnough) {
       pair.memory(0).actual(0, 3000)));
 }
 
+// A receiver that has none for long is asked with one packet, not with all that wait behind it.
+TEST(Rnr, AReceiverThatStaysBehindIsNotFlooded) {
+  PairSetup setup;
+  setup.config[0].flow_control.heed_credits = false;
+  Pair pair{setup};
+  pair.connect();
+  for (std::uint64_t i = 0; i < 8; ++i) ASSERT_TRUE(pair.send(0, i, 8));
+  pair.run_for(milliseconds{20});
+  const std::uint64_t refused = pair.nic(0).counters().rnr_naks_received;
+  EXPECT_GE(refused, 20U);
+  EXPECT_EQ(pair.frames_from(0).size(), 8 + 8 + (refused - 2));
+  EXPECT_TRUE(pair.frames().back().parcel.headers.bth.psn == Psn{100});
+  for (std::uint64_t i = 0; i < 8; ++i) ASSERT_TRUE(pair.receive(1, i, 64));
+  pair.run_for(milliseconds{20});
+  EXPECT_EQ(statuses(pair.end(0)), (std::vector<WcStatus>(8, WcStatus::kSuccess)));
+  EXPECT_EQ(pair.end(1).completions.size(), 8U);
+  EXPECT_LE(pair.frames_from(0).size(), 8 + 8 + (refused - 2) + 8);
+}
+
+// One that was only late gets everything at once, as soon as its timer has run out.
+TEST(Rnr, AReceiverThatIsBrieflyLateLosesNoTime) {
+  PairSetup setup;
+  setup.config[0].flow_control.heed_credits = false;
+  Pair pair{setup};
+  pair.connect();
+  for (std::uint64_t i = 0; i < 8; ++i) ASSERT_TRUE(pair.send(0, i, 8));
+  pair.run_for(microseconds{100});
+  for (std::uint64_t i = 0; i < 8; ++i) ASSERT_TRUE(pair.receive(1, i, 64));
+  pair.run_for(milliseconds{20});
+  const auto sent = pair.frames_from(0);
+  ASSERT_EQ(sent.size(), 16U);
+  EXPECT_EQ(sent[8].at, sent[15].at);
+  EXPECT_EQ(statuses(pair.end(0)), (std::vector<WcStatus>(8, WcStatus::kSuccess)));
+}
+
 // A message may span the end of the PSN space.
 TEST(Psn, WrapsInsideAMessage) {
   Pair pair{PairSetup{}};

@@ -37,6 +37,7 @@ struct Request {
   std::vector<Patch> local{};    // own octets that it fills
   std::vector<Range> scratch{};  // sources that the application reuses once it completed
   bool consumes_receive{};
+  bool solicited{};
   std::uint32_t immediate{};
   RKey invalidate{};
   SharedCounter* counter{};
@@ -51,6 +52,7 @@ struct Receive {
   std::uint64_t wr_id{};
   std::vector<Range> ranges{};
   std::size_t capacity{};
+  bool bad{};  // its keys are wrong: no octet can be placed there
 };
 
 [[nodiscard]] constexpr bool carries_payload(nic::SendOp op) {

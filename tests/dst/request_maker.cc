@@ -45,6 +45,7 @@ std::vector<SendOp> RequestMaker::possible_operations() const {
 
 void RequestMaker::post_one(bool last) {
   Draft draft;
+  if (peer_maker_ != nullptr && prng_.chance(50)) reregister_region(false);
   const bool reliable = self_.type() != QpType::kUc;
   const std::vector<SendOp> ops = possible_operations();
   draft.wr.op = ops[prng_.below(ops.size())];
@@ -62,7 +63,10 @@ void RequestMaker::post_one(bool last) {
     draft.wr.flags |= SendFlags::kSignaled;
   }
   if (reliable && prng_.chance(50)) draft.wr.flags |= SendFlags::kFence;
-  if (draft.request.consumes_receive && prng_.chance(300)) draft.wr.flags |= SendFlags::kSolicited;
+  if (draft.request.consumes_receive && prng_.chance(300)) {
+    draft.wr.flags |= SendFlags::kSolicited;
+    draft.request.solicited = true;
+  }
   submit(draft);
 }
 
@@ -113,15 +117,15 @@ void RequestMaker::submit(Draft& draft) {
 }
 
 bool RequestMaker::fill_send(Draft& draft) {
+  Window* invalidated = nullptr;
   if (draft.wr.op == SendOp::kSendInvalidate) {
     const auto index =
         peer_maker_ != nullptr ? peer_maker_->draw_window(Window::State::kBound) : std::nullopt;
-    if (!index || peer_maker_->windows_[*index].region) {
+    if (!index || !peer_maker_->windows_[*index].can_be_invalidated()) {
       draft.wr.op = SendOp::kSend;
     } else {
-      Window& window = peer_maker_->windows_[*index];
-      window.state = Window::State::kDead;
-      draft.wr.rkey = draft.request.invalidate = window.rkey;
+      invalidated = &peer_maker_->windows_[*index];
+      draft.wr.rkey = draft.request.invalidate = invalidated->rkey;
       // READs through the window must have come back before it goes away.
       draft.wr.flags |= SendFlags::kFence;
     }
@@ -129,8 +133,10 @@ bool RequestMaker::fill_send(Draft& draft) {
   if (peer_receives_ == nullptr || !peer_receives_->promise()) return false;
   draft.request.consumes_receive = true;
   draft.wr.immediate = static_cast<std::uint32_t>(prng_.next());
-  if (prng_.chance(150) && gather_result_of_read(draft, terms_.receive_capacity)) return true;
-  return gather(draft, draw_length(terms_.receive_capacity));
+  const bool passes_on = prng_.chance(150) && gather_result_of_read(draft, terms_.receive_capacity);
+  if (!passes_on && !gather(draft, draw_length(terms_.receive_capacity))) return false;
+  if (invalidated != nullptr) invalidated->state = Window::State::kDead;
+  return true;
 }
 
 bool RequestMaker::fill_write(Draft& draft) {

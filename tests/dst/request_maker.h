@@ -17,15 +17,28 @@
 
 namespace nerve::dst {
 
-// A part of its owner's open memory with a key of its own: a memory window, or a region that is
-// registered for a while.
+// A part of its owner's open memory with a key of its own: a memory window, a region that is
+// registered for a while, or (with neither handle) a key that one of them had once.
 struct Window {
-  enum class State : std::uint8_t { kBinding, kBound, kDying, kDead };
+  enum class State : std::uint8_t {
+    kBinding,
+    kBound,
+    kDying,
+    kDead,  // the key gives nobody of this connection the right to write
+  };
   nic::MwHandle handle{};
-  nic::MrHandle region{};  // set: a region, not a window
+  nic::MwType type{nic::MwType::kType2};
+  nic::MrHandle region{};
   RKey rkey{};
   Range range{};
   State state{State::kBinding};
+  // Type 1: what a bind under way replaces; a key of zero is the engine's to choose.
+  RKey old_rkey{};
+  Range old_range{};
+  // Regions.
+  bool writable{};
+  bool in_other_pd{};
+  [[nodiscard]] bool can_be_invalidated() const { return handle && type == nic::MwType::kType2; }
 };
 
 class RequestMaker {
@@ -38,6 +51,9 @@ class RequestMaker {
   [[nodiscard]] bool has_room() const { return self_.outstanding() < terms_.caps.max_send_wr; }
   // Makes and posts one request. `last`: it must tell when all is done.
   void post_one(bool last);
+  // Moves a region, gives it to another domain or changes its rights, while traffic goes on. Unless
+  // `in_use`, one that no request is using; false when there is none.
+  bool reregister_region(bool in_use);
   // Windows do not outlive the connection.
   void drop_windows();
 
@@ -60,8 +76,14 @@ class RequestMaker {
   bool fill_flush(Draft& draft);
   bool fill_bind(Draft& draft);
   bool fill_local_invalidate(Draft& draft);
+  bool bind_again(Draft& draft, std::size_t index);
+  void choose_key(Draft& draft, Window& window, RKey old);
+  void bound(Window& window);
   void register_region();
   bool spoil(Draft& draft);
+  bool spoil_window(Draft& draft);
+  bool spoil_invalidate(Draft& draft);
+  bool spoil_atomic(Draft& draft);
   void submit(Draft& draft);
 
   std::size_t draw_length(std::size_t most);
@@ -70,6 +92,7 @@ class RequestMaker {
   bool gather_result_of_read(Draft& draft, std::size_t most);
   // Places for `draft.request.message` to arrive at.
   bool scatter(Draft& draft);
+  bool scatter_nothing(Draft& draft);
   // Where a WRITE of `length` octets goes.
   bool choose_target(Draft& draft, std::size_t length);
   void patch_remote(Draft& draft, std::size_t offset, Octets after);

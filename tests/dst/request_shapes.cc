@@ -1,11 +1,10 @@
-// The rest of RequestMaker: lengths, lists, windows, and requests that must fail.
+// Lengths and lists of RequestMaker.
 #include <algorithm>
 
 #include "tests/dst/request_maker.h"
 
 namespace nerve::dst {
 
-using nic::Access;
 using nic::SendFlags;
 using nic::SendOp;
 using nic::WcStatus;
@@ -119,158 +118,6 @@ bool RequestMaker::scatter(Draft& draft) {
     done += part;
   }
   return true;
-}
-
-std::optional<std::size_t> RequestMaker::draw_window(Window::State state) {
-  std::vector<std::size_t> found;
-  for (std::size_t i = 0; i < windows_.size(); ++i) {
-    if (windows_[i].state == state) found.push_back(i);
-  }
-  if (found.empty()) return std::nullopt;
-  return found[prng_.below(found.size())];
-}
-
-bool RequestMaker::window_in_use(std::size_t index) const {
-  if (peer_maker_ == nullptr) return false;
-  const auto& all = peer_.requests();
-  const auto first = all.end() - static_cast<std::ptrdiff_t>(peer_.outstanding());
-  return std::any_of(first, all.end(), [&](const Request& r) {
-    return r.window == index && r.op != SendOp::kBindMw && r.op != SendOp::kLocalInvalidate;
-  });
-}
-
-bool RequestMaker::fill_bind(Draft& draft) {
-  if (peer_maker_ == nullptr || windows_.size() >= 4) return false;
-  const std::size_t length = prng_.between(1, std::size_t{octets(terms_.mtu)} * 2);
-  const auto at = own_.take(MemoryModel::kOpen, length, 1, prng_);
-  if (!at) return false;
-  nic::Nic& nic = self_.host().nic();
-  const auto window = nic.alloc_mw(self_.host().pd(), nic::MwType::kType2);
-  if (!window) return false;
-  const RKey old = *nic.rkey_of(*window);
-  const RKey fresh{(old.value() & ~0xffU) | static_cast<std::uint32_t>(prng_.below(256))};
-  draft.wr.bind = {.window = *window,
-                   .region = self_.host().region(MemoryModel::kOpen),
-                   .address = MemoryModel::iova(*at),
-                   .length = length,
-                   .access = Access::kRemoteWrite | Access::kRemoteRead,
-                   .new_rkey = fresh};
-  draft.request.window = windows_.size();
-  windows_.push_back({.handle = *window, .rkey = fresh, .range = {*at, length}});
-  // A bind that nobody hears of helps nobody.
-  draft.request.signaled = true;
-  return true;
-}
-
-void RequestMaker::register_region() {
-  const std::size_t length = prng_.between(1, std::size_t{octets(terms_.mtu)} * 2);
-  const auto at = own_.take(MemoryModel::kOpen, length, 1, prng_);
-  if (!at) return;
-  nic::Nic& nic = self_.host().nic();
-  const auto region =
-      nic.register_mr({.pd = self_.host().pd(),
-                       .address = reinterpret_cast<std::uint64_t>(own_.pointer(*at)),
-                       .length = length,
-                       .iova = MemoryModel::iova(*at),
-                       .access = Access::kLocalWrite | Access::kRemoteWrite});
-  if (!region) return;
-  windows_.push_back({.region = *region,
-                      .rkey = nic.keys_of(*region)->rkey,
-                      .range = {*at, length},
-                      .state = Window::State::kBound});
-}
-
-bool RequestMaker::fill_local_invalidate(Draft& draft) {
-  const auto index = draw_window(Window::State::kBound);
-  if (!index || window_in_use(*index)) return false;
-  if (windows_[*index].region) {
-    // A region goes away by a control call; its key must be dead from here on.
-    if (!self_.host().nic().deregister_mr(windows_[*index].region)) {
-      journal_.violation(events_.now(), "deregister_mr refused");
-    }
-    windows_[*index].state = Window::State::kDead;
-    return false;
-  }
-  windows_[*index].state = Window::State::kDying;
-  draft.wr.rkey = windows_[*index].rkey;
-  draft.request.window = index;
-  return true;
-}
-
-void RequestMaker::on_confirmed(const Request& request) {
-  if (request.op == SendOp::kBindMw) windows_[*request.window].state = Window::State::kBound;
-  if (request.op == SendOp::kLocalInvalidate) {
-    windows_[*request.window].state = Window::State::kDead;
-  }
-}
-
-void RequestMaker::drop_windows() {
-  for (Window& window : windows_) {
-    if (window.region) {
-      (void)self_.host().nic().deregister_mr(window.region);
-    } else {
-      (void)self_.host().nic().dealloc_mw(window.handle);
-    }
-    window.state = Window::State::kDead;
-  }
-}
-
-// Makes the draft one that must fail, and must not change a single octet.
-bool RequestMaker::spoil(Draft& draft) {
-  if (self_.type() == nic::QpType::kUc) return false;
-  const RKey open = peer_.host().keys(MemoryModel::kOpen).rkey;
-  draft.request.signaled = true;
-  draft.request.must_be = WcStatus::kRemoteAccess;
-  const std::size_t length = prng_.between(1, terms_.largest_message);
-  const std::size_t start = theirs_.zone_start(MemoryModel::kOpen);
-  draft.wr.op = prng_.chance(500) ? SendOp::kWrite : SendOp::kRead;
-  draft.wr.rkey = open;
-  draft.wr.remote_address = MemoryModel::iova(start);
-  switch (prng_.below(6)) {
-    case 0:  // a key that differs in its variant octet
-      draft.wr.rkey = RKey{open.value() ^ static_cast<std::uint32_t>(prng_.between(1, 255))};
-      break;
-    case 1:  // one octet past the end, or more
-      draft.wr.remote_address = MemoryModel::iova(start + theirs_.zone_size() - length +
-                                                  (prng_.chance(700) ? 1 : length));
-      break;
-    case 2: {  // rights that the region does not give
-      const bool write = draft.wr.op == SendOp::kWrite;
-      const auto zone = write && prng_.chance(500) ? MemoryModel::kStatic : MemoryModel::kLocal;
-      draft.wr.rkey = peer_.host().keys(zone).rkey;
-      draft.wr.remote_address = MemoryModel::iova(theirs_.zone_start(zone));
-      break;
-    }
-    case 3: {  // a window that is gone
-      if (peer_maker_ == nullptr) return false;
-      const auto index = peer_maker_->draw_window(Window::State::kDead);
-      if (!index) return false;
-      const Window& window = peer_maker_->windows_[*index];
-      draft.wr.op = SendOp::kWrite;
-      draft.wr.rkey = window.rkey;
-      draft.wr.remote_address = MemoryModel::iova(window.range.offset);
-      break;
-    }
-    case 4:  // more than the receive holds
-      if (peer_receives_ == nullptr || !peer_receives_->promise()) return false;
-      draft.wr.op = SendOp::kSend;
-      draft.request.consumes_receive = true;
-      draft.request.must_be = WcStatus::kRemoteInvalidRequest;
-      return gather(draft, terms_.receive_capacity + prng_.between(1, 2000));
-    default:  // a source that we may not read
-      draft.wr.op = SendOp::kWrite;
-      draft.request.must_be = WcStatus::kLocalProtection;
-      draft.sges.push_back({.address = MemoryModel::iova(0),
-                            .length = static_cast<std::uint32_t>(length),
-                            .lkey = LKey{self_.host().keys(MemoryModel::kLocal).lkey.value() ^ 3}});
-      draft.request.message.resize(length);
-      return true;
-  }
-  if (draft.wr.op == SendOp::kWrite) return gather(draft, length);
-  draft.request.message.resize(length);
-  const bool placed = scatter(draft);
-  for (Patch& patch : draft.request.local) patch.after = patch.before;  // nothing may arrive
-  return placed;
 }
 
 }  // namespace nerve::dst

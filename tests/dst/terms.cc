@@ -39,12 +39,20 @@ Terms draw_terms(Prng& prng, const Faults& faults, bool large) {
   t.rnr_timer = draw8(1, 18);
   t.signal_all = prng.chance(200);
   t.shared_receives = t.type == QpType::kXrcSend || (t.type == QpType::kRc && prng.chance(250));
+  // On a network that repeats, UC takes a message twice, and with it a receive meant for another.
+  const bool may_join = t.type == QpType::kRc ||
+                        (t.type == QpType::kUc && faults.duplication + faults.reordering == 0);
+  t.common_receives = may_join && prng.chance(500);
   t.late_receives = t.type != QpType::kUc && prng.chance(400);
   t.receive_capacity = draw32(1, prng.chance(600) ? 600 : 3000);
   t.largest_message = large ? 65536 : octets(t.mtu) * draw32(1, 6) + draw32(0, 3);
   if (large && prng.chance(300)) t.receive_capacity = 20'000;
   t.signaled_per_mille = draw32(200, 1000);
   t.bad_request_per_mille = prng.chance(400) ? draw32(10, 80) : 0;
+  t.bad_receive_per_mille = prng.chance(150) ? draw32(5, 40) : 0;
+  if (t.type == QpType::kRc && prng.chance(150)) {
+    t.rate_limit = Rate::megabits(std::uint64_t{50} << prng.below(10));
+  }
   t.disturbance_per_mille = prng.chance(300) ? 500 : 0;
   return t;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/prng.h"
+#include "base/rate.h"
 #include "nic/attributes.h"
 #include "tests/dst/network.h"
 
@@ -20,12 +21,15 @@ struct Terms {
   std::uint8_t rnr_timer{1};
   bool signal_all{};
   bool shared_receives{};
+  bool common_receives{};  // ... with the other connections of the host, where it has such a queue
   bool late_receives{};
   std::uint32_t receive_capacity{1024};
   std::uint32_t largest_message{4096};
   std::uint32_t signaled_per_mille{700};
+  Rate rate_limit{};  // RC; zero: none
   // Chance that a request is built to fail, and what else may go wrong on purpose.
   std::uint32_t bad_request_per_mille{};
+  std::uint32_t bad_receive_per_mille{};
   std::uint32_t disturbance_per_mille{};  // per life: ERR, RESET or destroy in mid-flight
 };
 

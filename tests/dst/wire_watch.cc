@@ -11,10 +11,10 @@ using wire::Position;
 using wire::Role;
 
 void WireWatch::connected(std::size_t from, Qpn own, std::size_t to, Qpn peer, Psn first,
-                          std::uint32_t mtu) {
+                          std::uint32_t mtu, Rate limit) {
   by_responder_[{to, peer.value()}] = streams_.size();
   by_requester_[{from, own.value()}] = streams_.size();
-  streams_.push_back({.next = first, .mtu = mtu});
+  streams_.push_back({.next = first, .mtu = mtu, .limit = limit});
 }
 
 void WireWatch::violation(const std::string& what, const Parcel& parcel) {
@@ -48,6 +48,7 @@ void WireWatch::see_request(Stream& stream, const Parcel& parcel, const wire::Op
       events_.now() < stream.quiet_until) {
     violation("a request before the rnr timer has run out", parcel);
   }
+  check_rate(stream, parcel);
   const std::int32_t ahead = psn.distance_from(stream.next);
   if (ahead > 0) return violation("a psn was left out", parcel);
   if (ahead < 0) {
@@ -61,6 +62,17 @@ void WireWatch::see_request(Stream& stream, const Parcel& parcel, const wire::Op
   stream.next = psn + psns;
   if (position == Position::kLast || position == Position::kOnly) {
     stream.ends.emplace_back(psn + (psns - 1), ++stream.messages);
+  }
+}
+
+// A limited sender may leave a burst back to back, and one packet more.
+void WireWatch::check_rate(Stream& stream, const Parcel& parcel) {
+  constexpr std::uint64_t kBurst = 16 * 1024;
+  if (stream.limit == Rate{} || parcel.length == 0) return;
+  const Time now = events_.now();
+  stream.busy_until = std::max(stream.busy_until, now) + stream.limit.time_to_send(parcel.length);
+  if (stream.busy_until > now + stream.limit.time_to_send(kBurst + stream.mtu)) {
+    violation("more than the rate limit allows", parcel);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/rate.h"
 #include "tests/dst/event_queue.h"
 #include "tests/dst/journal.h"
 #include "tests/dst/network.h"
@@ -23,13 +24,16 @@ class WireWatch {
       : events_{events}, journal_{journal}, network_{network} {}
 
   // One direction of a connection begins: requests from `own` of host `from` to `to`.
-  void connected(std::size_t from, Qpn own, std::size_t to, Qpn peer, Psn first, std::uint32_t mtu);
+  void connected(std::size_t from, Qpn own, std::size_t to, Qpn peer, Psn first, std::uint32_t mtu,
+                 Rate limit);
   void see(std::size_t from, std::size_t to, const Parcel& parcel);
 
  private:
   struct Stream {
     Psn next{};  // the first PSN that was never sent
     std::uint32_t mtu{};
+    Rate limit{};
+    Time busy_until{};  // when a link of that rate would have sent all of it
     std::uint32_t messages{};
     // Last PSN of each message sent, with the number of messages up to it.
     std::vector<std::pair<Psn, std::uint32_t>> ends{};
@@ -39,6 +43,7 @@ class WireWatch {
   using Key = std::pair<std::size_t, std::uint32_t>;  // host, QPN of the receiver of the frame
 
   void see_request(Stream& stream, const Parcel& parcel, const wire::OpcodeInfo& info);
+  void check_rate(Stream& stream, const Parcel& parcel);
   void see_acknowledge(Stream& stream, const Parcel& parcel);
   void violation(const std::string& what, const Parcel& parcel);
 

@@ -25,6 +25,7 @@ Faults draw_faults(Prng& prng) {
   faults.delay = microseconds{prng.between(1, 20)};
   faults.jitter = prng.chance(500) ? Duration{microseconds{prng.between(1, 5)}} : Duration{};
   faults.marking = prng.chance(300) ? draw(300) : 0;
+  faults.outage = prng.chance(60);
   if (prng.chance(300)) return faults;  // a good network: nothing may go wrong by chance
   faults.loss = prng.chance(700) ? draw(60) : 0;
   faults.duplication = prng.chance(500) ? draw(60) : 0;
@@ -66,13 +67,16 @@ class World {
     const bool large = prng_.chance(50);
     make_hosts(large);
     make_counter();
+    make_common_receives(large);
     make_connections(large);
-    make_datagrams();
+    make_datagrams(nic::QpType::kUd, 250);
+    make_datagrams(nic::QpType::kGsi, 100);
+    if (network_.faults().outage) plan_outage();
   }
 
   Outcome run() {
     for (const auto& connection : connections_) connection->start();
-    if (datagrams_) datagrams_->start();
+    for (const auto& datagrams : datagrams_) datagrams->start();
     const Time limit{Duration{seconds{60}}};
     while (!finished() && journal_.violations().size() < 4) {
       if (!events_.step(limit)) {
@@ -88,10 +92,13 @@ class World {
  private:
   void make_hosts(bool large);
   void make_counter();
+  void make_common_receives(bool large);
   void make_connections(bool large);
-  void make_datagrams();
+  void make_datagrams(nic::QpType type, std::uint32_t per_mille);
+  void plan_outage();
+  bool completed(Host& host, const nic::Completion& completion);
   [[nodiscard]] bool finished() const {
-    return (!datagrams_ || datagrams_->finished()) &&
+    return std::ranges::all_of(datagrams_, [](const auto& d) { return d->finished(); }) &&
            std::ranges::all_of(connections_, [](const auto& c) { return c->finished(); });
   }
   void report_stuck() {
@@ -111,12 +118,16 @@ class World {
   Registry registry_;
   std::vector<std::unique_ptr<Host>> hosts_;
   SharedCounter counter_;
+  std::vector<CommonReceives> commons_;  // by host
+  std::uint32_t common_capacity_{};
   std::vector<std::unique_ptr<Connection>> connections_;
-  std::unique_ptr<Datagrams> datagrams_;
+  std::vector<std::unique_ptr<Datagrams>> datagrams_;
 };
 
 void World::make_hosts(bool large) {
-  const std::uint64_t count = prng_.chance(700) ? 2 : prng_.between(2, 4);
+  const std::uint64_t count = prng_.chance(700) ? 2 : prng_.between(2, prng_.chance(800) ? 4 : 8);
+  std::size_t zone_size = std::size_t{1} << (large ? 20U : 17U);
+  if (count > 4) zone_size /= 4;  // many hosts have little to say each
   const bool ipv6 = prng_.chance(300);
   for (std::size_t i = 0; i < count; ++i) {
     const auto last = static_cast<std::uint8_t>(i + 1);
@@ -127,21 +138,30 @@ void World::make_hosts(bool large) {
       gid.octets[15] = std::byte{last};
     }
     const Host::Habits habits{
-        .waits_for_events = prng_.chance(300),
+        .listening = prng_.chance(400)   ? Host::Listening::kWaits
+                     : prng_.chance(250) ? Host::Listening::kSolicited
+                                         : Host::Listening::kPolls,
+        .one_cq = prng_.chance(250),
+        .tunes_cqs = prng_.chance(300),
         .burst = static_cast<std::uint32_t>(prng_.between(1, 64)),
         .receive_burst = static_cast<std::uint32_t>(prng_.between(1, 32)),
         .interrupt_delay = prng_.chance(500) ? Duration{} : Duration{microseconds{2}}};
     const nic::NicConfig config = draw_config(prng_);
-    hosts_.push_back(std::make_unique<Host>(i, config, gid, habits, prng_.next(),
-                                            large ? std::size_t{1} << 20U : std::size_t{1} << 17U,
+    hosts_.push_back(std::make_unique<Host>(i, config, gid, habits, prng_.next(), zone_size,
                                             events_, network_, journal_));
-    hosts_.back()->on_completion([this](Host& host, nic::CqHandle, const nic::Completion& c) {
-      if (c.wr_id >> 62U == 1) return datagrams_->completed(host, c);
-      registry_.completed(host, c);
-    });
+    hosts_.back()->on_completion(
+        [this](Host& host, nic::CqHandle, const nic::Completion& c) { return completed(host, c); });
     hosts_.back()->on_event(
         [this](Host& host, const nic::Event& event) { registry_.event(host, event); });
   }
+}
+
+bool World::completed(Host& host, const nic::Completion& completion) {
+  if (!Datagrams::owns(completion.wr_id)) return registry_.completed(host, completion);
+  for (const auto& datagrams : datagrams_) {
+    if (datagrams->type() == Datagrams::type_of(completion.wr_id)) datagrams->completed(completion);
+  }
+  return false;
 }
 
 void World::make_counter() {
@@ -152,26 +172,60 @@ void World::make_counter() {
   memory.store(*at, std::vector<std::byte>(8));
 }
 
+// Some hosts have one receive queue for most of what arrives.
+void World::make_common_receives(bool large) {
+  commons_.resize(hosts_.size());
+  common_capacity_ = static_cast<std::uint32_t>(prng_.between(1, large ? 20'000 : 1500));
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    if (!prng_.chance(300)) continue;
+    Host& host = *hosts_[i];
+    Terms terms = draw_terms(prng_, network_.faults(), large);
+    terms.receive_capacity = common_capacity_;
+    terms.caps.max_recv_wr = static_cast<std::uint32_t>(prng_.between(2, 16));
+    CommonReceives& common = commons_[i];
+    common.depth = terms.caps.max_recv_wr;
+    common.srq = *host.nic().create_srq(
+        {.pd = host.pd(), .max_wr = terms.caps.max_recv_wr, .max_sge = terms.caps.max_recv_sge});
+    common.model = &registry_.add_receives(host, true);
+    common.feeder = std::make_shared<ReceiveFeeder>(
+        host, nic::QpHandle{}, common.srq, *common.model, terms, events_, journal_, prng_.next());
+    registry_.set_feeder(*common.model, common.feeder);
+  }
+}
+
 void World::make_connections(bool large) {
   const std::uint64_t count = prng_.between(1, large ? 2 : 4);
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::size_t a = prng_.below(hosts_.size());
     const std::size_t step = prng_.chance(950) ? prng_.between(1, hosts_.size() - 1) : 0;
     const std::size_t b = (a + step) % hosts_.size();
-    const Terms terms = draw_terms(prng_, network_.faults(), large);
+    Terms terms = draw_terms(prng_, network_.faults(), large);
+    if (terms.common_receives && (commons_[a].srq || commons_[b].srq)) {
+      terms.receive_capacity = common_capacity_;
+    }
     const auto requests = static_cast<std::uint32_t>(prng_.between(1, large ? 16 : 60));
     const auto lives = static_cast<std::uint32_t>(prng_.between(1, 4));
     connections_.push_back(std::make_unique<Connection>(
-        Connection::Surroundings{events_, journal_, network_, registry_, watch_, &counter_},
+        Connection::Surroundings{events_, journal_, network_, registry_, watch_, &counter_,
+                                 commons_},
         *hosts_[a], *hosts_[b], terms, requests, lives, prng_.next()));
   }
 }
 
-void World::make_datagrams() {
-  if (!prng_.chance(250)) return;
+void World::make_datagrams(nic::QpType type, std::uint32_t per_mille) {
+  if (!prng_.chance(per_mille)) return;
   const auto count = static_cast<std::uint32_t>(prng_.between(1, 40));
-  datagrams_ =
-      std::make_unique<Datagrams>(events_, journal_, network_, hosts_, count, prng_.next());
+  datagrams_.push_back(
+      std::make_unique<Datagrams>(type, events_, journal_, network_, hosts_, count, prng_.next()));
+}
+
+// One port goes down for a while: what arrives is lost, what should leave waits.
+void World::plan_outage() {
+  Host& host = *hosts_[prng_.below(hosts_.size())];
+  const Time from{Duration{microseconds{prng_.between(0, 500)}}};
+  const Time until = from + microseconds{prng_.between(10, 10'000)};
+  events_.at(from, [&host] { host.set_port(false); });
+  events_.at(until, [&host] { host.set_port(true); });
 }
 
 void World::check_memory() {

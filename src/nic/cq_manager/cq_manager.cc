@@ -48,7 +48,7 @@ Status CqManager::resize(CqHandle handle, std::uint32_t depth) {
     for (std::uint32_t i = 0; i < waiting; ++i) ring[i] = slot(*cq, cq->head + i);
     cq->ring = std::move(ring);
     cq->head = 0;
-    cq->tail = waiting;
+    cq->tail = waiting - (planted(Bug::kLoseOnResize) && waiting > 0 ? 1U : 0U);
   }
   cq->depth = depth;
   return Done{};
@@ -68,6 +68,7 @@ Status CqManager::moderate(CqHandle handle, std::uint16_t count, Duration period
 Status CqManager::arm(CqHandle handle, bool solicited_only) {
   Cq* cq = find(handle);
   if (cq == nullptr) return no_such_cq();
+  if (planted(Bug::kLoseCqEvent) && cq->waiting() > 0) return Done{};
   // The wider request wins until it is answered (IBTA 11.4.2.2).
   cq->arm = std::max(cq->arm, solicited_only ? Cq::Arm::kSolicited : Cq::Arm::kNext);
   return Done{};

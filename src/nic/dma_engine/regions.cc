@@ -1,4 +1,5 @@
 // Registration of memory (IBTA 10.6; ibv_reg_mr, ibv_rereg_mr).
+#include "base/planted.h"
 #include "nic/dma_engine/dma_engine.h"
 
 namespace nerve::nic {
@@ -104,7 +105,8 @@ Status DmaEngine::reregister(MrHandle mr, MrChange change, const MrInit& init) {
     wanted.port = init.port;
   }
   if (contains(change, MrChange::kPd)) wanted.pd = init.pd;
-  if (contains(change, MrChange::kAccess)) wanted.access = init.access;
+  const bool forgets = planted(Bug::kIgnoreRereg);
+  if (contains(change, MrChange::kAccess) && !forgets) wanted.access = init.access;
   if (const Status valid = check(wanted); !valid) return valid;
   if (!retain_pd(wanted.pd)) return refuse(ErrorCode::kNoSuchObject, "rereg mr: no such domain");
   release_pd(region->init.pd);

@@ -3,6 +3,7 @@
 //
 // Type 1 belongs to a domain and may be bound again at any time. Type 2 is of the kind that the
 // standard calls 2B: it belongs to the QP that bound it, and must be invalidated in between.
+#include "base/planted.h"
 #include "nic/dma_engine/dma_engine.h"
 
 namespace nerve::nic {
@@ -137,6 +138,7 @@ void DmaEngine::unbind(MemoryWindow& window) {
   --region->bound_windows;
   window.region = {};
   if (window.type == MwType::kType2) --bound_to_qps_;
+  if (planted(Bug::kUnbindKeepsKey) && window.type == MwType::kType1) return;
   keys_.owned(window.key).key = 0;
 }
 

@@ -42,9 +42,11 @@ struct RequesterState {
   std::uint32_t since_ack_request{};
   std::uint8_t retries_left{};
   std::uint8_t rnr_retries_left{};
+  bool rnr_heard{};    // the oldest packet was refused for lack of a receive ...
+  bool rnr_stands{};   // ... and again after the wait: it goes alone until it is taken
   bool recovering{};   // went back for a lost answer; more signs of the same loss say nothing new
   bool nak_heeded{};   // went back for a sequence NAK; its duplicates say nothing new
-  bool probing{};      // out of credits: one packet is out to ask for more
+  bool probing{};      // one packet is out to ask whether the peer has receives
   bool drain_noted{};  // SQD: the drained event has been raised
   std::optional<Time> retry_at{};
   std::optional<Time> rnr_until{};

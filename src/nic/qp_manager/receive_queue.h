@@ -61,8 +61,9 @@ class ReceiveQueue {
     }
     waiting_[tail_++ & (waiting_.size() - 1)] = slot;
   }
-  std::uint32_t take() {
+  std::uint32_t take(bool newest = false) {
     CHECK(!empty());
+    if (newest) return waiting_[--tail_ & (waiting_.size() - 1)];
     return waiting_[head_++ & (waiting_.size() - 1)];
   }
   void give_back(std::uint32_t slot) { free_[free_count_++] = slot; }

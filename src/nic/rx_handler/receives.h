@@ -2,6 +2,7 @@
 // XRC request names.
 #pragma once
 
+#include "base/planted.h"
 #include "base/slot_table.h"
 #include "nic/cq_manager/completion_unit.h"
 #include "nic/qp_manager/qp.h"
@@ -26,7 +27,7 @@ class Receives {
     Srq* srq = qp.type == QpType::kXrcRecv ? find_xrc(qp, xrc_srq) : qp.srq;
     ReceiveQueue& queue = srq != nullptr ? srq->queue : qp.receives;
     if (queue.empty()) return false;
-    responder.receive_slot = queue.take();
+    responder.receive_slot = queue.take(/*newest=*/srq != nullptr && planted(Bug::kSrqOrder));
     responder.receive_from = &queue;
     responder.receive_srq = srq;
     // One-shot: the limit disarms itself (IBTA 10.2.9.2).

@@ -85,6 +85,9 @@ void Completer::on_rnr(Qp& qp, std::uint8_t code) {
     return completions_.fail_send(qp, WcStatus::kRnrRetryExceeded);
   }
   if (qp.attributes.rnr_retry != kRnrForever) --state.rnr_retries_left;
+  // A receiver that is a little late gets the whole flight again, and loses no time. One that stays
+  // behind is asked with one packet: it would throw away all that follows.
+  state.rnr_stands = std::exchange(state.rnr_heard, true);
   Requester::rewind(qp);
   state.retry_at.reset();
   if (planted(Bug::kRnrIgnoresTimer)) {
@@ -201,7 +204,7 @@ void Completer::note_progress(Qp& qp, const wire::Frame& frame) {
   state.rnr_retries_left = qp.attributes.rnr_retry;
   state.recovering = false;
   state.nak_heeded = false;
-  state.probing = false;
+  state.probing = state.rnr_heard = state.rnr_stands = false;
   // An answer to an earlier sending may overtake the one going on.
   if (psn_span(before, state.next) < psn_span(before, state.unacked)) state.next = state.unacked;
   restart_timer(qp);

@@ -99,7 +99,7 @@ bool Requester::has_credit(const Qp& qp, const SendWqe& wqe, std::uint32_t seque
 }
 
 Rate Requester::rate_of(const Qp& qp) const {
-  const Rate limit = qp.attributes.rate_limit;
+  const Rate limit = planted(Bug::kIgnoreRateLimit) ? Rate{} : qp.attributes.rate_limit;
   const Rate rate = qp.congestion ? qp.congestion->rate() : config_.line_rate;
   return limit > Rate{} ? std::min(rate, limit) : rate;
 }
@@ -274,7 +274,8 @@ void Requester::note_sent(Qp& qp, const wire::Frame& frame, Psn last_psn, bool a
 
 void Requester::advance(Qp& qp, SendWqe& wqe, std::uint32_t packets) {
   RequesterState& state = qp.requester;
-  if (state.next == wqe.first_psn && !has_credit(qp, wqe, wqe.sequence)) state.probing = true;
+  const bool without_credit = state.next == wqe.first_psn && !has_credit(qp, wqe, wqe.sequence);
+  if (without_credit || (state.rnr_stands && state.next == state.unacked)) state.probing = true;
   const bool fresh = state.next == state.sent_end;
   if (wqe.op == SendOp::kRead) state.read_packets += packets;
   state.next = state.next + packets;

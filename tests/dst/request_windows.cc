@@ -1,0 +1,194 @@
+// Keys to a part of a host's memory that come and go: windows of both types, and regions that are
+// registered again with another place, owner or rights.
+#include <algorithm>
+
+#include "tests/dst/request_maker.h"
+
+namespace nerve::dst {
+
+using nic::Access;
+using nic::MrChange;
+using nic::MwType;
+using nic::SendOp;
+
+std::optional<std::size_t> RequestMaker::draw_window(Window::State state) {
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < windows_.size(); ++i) {
+    if (windows_[i].state == state) found.push_back(i);
+  }
+  if (found.empty()) return std::nullopt;
+  // What changed last is forgotten most easily.
+  if (prng_.chance(300)) return found.back();
+  return found[prng_.below(found.size())];
+}
+
+bool RequestMaker::window_in_use(std::size_t index) const {
+  if (peer_maker_ == nullptr) return false;
+  const auto& all = peer_.requests();
+  const auto first = all.end() - static_cast<std::ptrdiff_t>(peer_.outstanding());
+  return std::any_of(first, all.end(), [&](const Request& r) {
+    return r.window == index && r.op != SendOp::kBindMw && r.op != SendOp::kLocalInvalidate;
+  });
+}
+
+bool RequestMaker::fill_bind(Draft& draft) {
+  if (peer_maker_ == nullptr) return false;
+  const auto again = draw_window(Window::State::kBound);
+  if (again && windows_[*again].type == MwType::kType1 && !window_in_use(*again)) {
+    return bind_again(draft, *again);
+  }
+  const auto handles =
+      std::ranges::count_if(windows_, [](const Window& w) { return static_cast<bool>(w.handle); });
+  if (handles >= 4) return false;
+  const std::size_t length = prng_.between(1, std::size_t{octets(terms_.mtu)} * 2);
+  const auto at = own_.take(MemoryModel::kOpen, length, 1, prng_);
+  if (!at) return false;
+  nic::Nic& nic = self_.host().nic();
+  const MwType type = prng_.chance(500) ? MwType::kType1 : MwType::kType2;
+  const auto handle = nic.alloc_mw(self_.host().pd(), type);
+  if (!handle) return false;
+  Window window{.handle = *handle, .type = type, .range = {*at, length}};
+  draft.request.window = windows_.size();
+  choose_key(draft, window, *nic.rkey_of(*handle));
+  windows_.push_back(window);
+  return true;
+}
+
+// A window of type 1 needs no invalidation: it is moved, or bound to nothing.
+bool RequestMaker::bind_again(Draft& draft, std::size_t index) {
+  Window& window = windows_[index];
+  Range range{};
+  if (prng_.chance(500)) {
+    range.length = prng_.between(1, std::size_t{octets(terms_.mtu)} * 2);
+    const auto at = own_.take(MemoryModel::kOpen, range.length, 1, prng_);
+    if (!at) return false;
+    range.offset = *at;
+  }
+  window.old_rkey = window.rkey;
+  window.old_range = window.range;
+  window.range = range;
+  window.state = range.length > 0 ? Window::State::kBinding : Window::State::kDying;
+  draft.request.window = index;
+  choose_key(draft, window, window.rkey);
+  return true;
+}
+
+void RequestMaker::choose_key(Draft& draft, Window& window, RKey old) {
+  const bool engine_chooses = window.type == MwType::kType1 && prng_.chance(500);
+  const std::uint32_t variant = (old.value() + static_cast<std::uint32_t>(prng_.between(1, 255)));
+  window.rkey = engine_chooses ? RKey{} : RKey{(old.value() & ~0xffU) | (variant & 0xffU)};
+  draft.wr.bind = {.window = window.handle,
+                   .region = self_.host().region(MemoryModel::kOpen),
+                   .address = MemoryModel::iova(window.range.offset),
+                   .length = window.range.length,
+                   .access = Access::kRemoteWrite | Access::kRemoteRead,
+                   .new_rkey = window.rkey};
+  // A bind that nobody hears of helps nobody.
+  draft.request.signaled = true;
+}
+
+void RequestMaker::bound(Window& window) {
+  const RKey now = *self_.host().nic().rkey_of(window.handle);
+  const bool wrong = window.rkey != RKey{} && now != window.rkey;
+  if (wrong || now == window.old_rkey) journal_.violation(events_.now(), "a wrong key was bound");
+  window.rkey = now;
+  window.state = window.state == Window::State::kDying ? Window::State::kDead  //
+                                                       : Window::State::kBound;
+  if (window.old_rkey == RKey{}) return;
+  const Window past{
+      .rkey = window.old_rkey, .range = window.old_range, .state = Window::State::kDead};
+  if (window.state == Window::State::kDead) window.range = past.range;
+  windows_.push_back(past);
+}
+
+void RequestMaker::register_region() {
+  const std::size_t length = prng_.between(1, std::size_t{octets(terms_.mtu)} * 2);
+  const auto at = own_.take(MemoryModel::kOpen, length, 1, prng_);
+  if (!at) return;
+  nic::Nic& nic = self_.host().nic();
+  const bool writable = prng_.chance(600);
+  const auto region = nic.register_mr(
+      {.pd = self_.host().pd(),
+       .address = reinterpret_cast<std::uint64_t>(own_.pointer(*at)),
+       .length = length,
+       .iova = MemoryModel::iova(*at),
+       .access = writable ? Access::kLocalWrite | Access::kRemoteWrite : Access::kRemoteRead});
+  if (!region) return;
+  windows_.push_back({.region = *region,
+                      .rkey = nic.keys_of(*region)->rkey,
+                      .range = {*at, length},
+                      .state = writable ? Window::State::kBound : Window::State::kDead,
+                      .writable = writable});
+}
+
+bool RequestMaker::reregister_region(bool in_use) {
+  for (std::size_t i = 0; i < windows_.size(); ++i) {
+    Window& window = windows_[i];
+    if (!window.region || window_in_use(i) != in_use) continue;
+    const Window past{.rkey = window.rkey, .range = window.range, .state = Window::State::kDead};
+    const auto change = static_cast<MrChange>(prng_.between(1, 7));
+    if (contains(change, MrChange::kTranslation)) {
+      const std::size_t length = prng_.between(1, std::size_t{octets(terms_.mtu)} * 2);
+      const auto at = own_.take(MemoryModel::kOpen, length, 1, prng_);
+      if (!at) return false;
+      window.range = {*at, length};
+    }
+    if (contains(change, MrChange::kPd)) window.in_other_pd = !window.in_other_pd;
+    if (contains(change, MrChange::kAccess)) window.writable = !window.writable;
+    Host& host = self_.host();
+    const auto status = host.nic().reregister_mr(
+        window.region, change,
+        {.pd = window.in_other_pd ? host.other_pd() : host.pd(),
+         .address = reinterpret_cast<std::uint64_t>(own_.pointer(window.range.offset)),
+         .length = window.range.length,
+         .iova = MemoryModel::iova(window.range.offset),
+         .access =
+             window.writable ? Access::kLocalWrite | Access::kRemoteWrite : Access::kRemoteRead});
+    if (!status) journal_.violation(events_.now(), "reregister_mr refused");
+    window.rkey = host.nic().keys_of(window.region)->rkey;
+    const bool open = window.writable && !window.in_other_pd;
+    window.state = open ? Window::State::kBound : Window::State::kDead;
+    if (past.rkey != window.rkey) windows_.push_back(past);
+    return true;
+  }
+  return false;
+}
+
+bool RequestMaker::fill_local_invalidate(Draft& draft) {
+  const auto index = draw_window(Window::State::kBound);
+  if (!index || window_in_use(*index)) return false;
+  Window& window = windows_[*index];
+  if (window.region) {
+    // A region goes away by a control call; its key must be dead from here on.
+    if (!self_.host().nic().deregister_mr(window.region)) {
+      journal_.violation(events_.now(), "deregister_mr refused");
+    }
+    window.region = {};
+    window.state = Window::State::kDead;
+    return false;
+  }
+  if (!window.can_be_invalidated()) return false;
+  window.state = Window::State::kDying;
+  draft.wr.rkey = window.rkey;
+  draft.request.window = index;
+  return true;
+}
+
+void RequestMaker::on_confirmed(const Request& request) {
+  if (request.op == SendOp::kBindMw) bound(windows_[*request.window]);
+  if (request.op == SendOp::kLocalInvalidate) {
+    windows_[*request.window].state = Window::State::kDead;
+  }
+}
+
+void RequestMaker::drop_windows() {
+  for (Window& window : windows_) {
+    if (window.region) (void)self_.host().nic().deregister_mr(window.region);
+    if (window.handle) (void)self_.host().nic().dealloc_mw(window.handle);
+    window.region = {};
+    window.handle = {};
+    window.state = Window::State::kDead;
+  }
+}
+
+}  // namespace nerve::dst
