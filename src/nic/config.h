@@ -62,8 +62,9 @@ struct FlowControlConfig {
 
 struct NicConfig {
   Limits limits{};
-  std::uint64_t seed{1};  // of the engine's one generator
-  SipKey key_secret{};    // memory keys are drawn with it; the host takes it from real entropy
+  // All the chance there is in an engine: memory keys are drawn with it. A host takes it from real
+  // entropy, a test from its seed.
+  SipKey key_secret{};
   // QPNs given out are first_qpn .. first_qpn + limits.max_qp - 1; the GSI QP is always 1.
   Qpn first_qpn{0x11};
   Rate line_rate{Rate::gigabits(100)};

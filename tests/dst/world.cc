@@ -40,7 +40,6 @@ Faults draw_faults(Prng& prng) {
 
 nic::NicConfig draw_config(Prng& prng) {
   nic::NicConfig config;
-  config.seed = prng.next();
   config.key_secret = {prng.next(), prng.next()};
   config.first_qpn = Qpn{static_cast<std::uint32_t>(prng.between(2, 0xf0'0000))};
   config.flow_control.algorithm =
