@@ -6,16 +6,10 @@ const char* to_string(WireError error) {
   switch (error) {
     case WireError::kTruncated:
       return "truncated";
-    case WireError::kTransportVersion:
-      return "unsupported transport version";
-    case WireError::kUnknownOpcode:
-      return "unknown opcode";
     case WireError::kBadLength:
       return "inconsistent length";
     case WireError::kNotRoce:
       return "not RoCEv2";
-    case WireError::kBadIcrc:
-      return "bad icrc";
     case WireError::kBadField:
       return "invalid field";
     case WireError::kUnsupported:

@@ -6,14 +6,11 @@
 namespace nerve::wire {
 
 enum class WireError : std::uint8_t {
-  kTruncated,         // fewer octets than the headers or the lengths in them need
-  kTransportVersion,  // a BTH version other than zero
-  kUnknownOpcode,     // not in the opcode table
-  kBadLength,         // a length field that contradicts another
-  kNotRoce,           // a well-formed packet that is not RoCEv2
-  kBadIcrc,           // the invariant CRC does not match
-  kBadField,          // a value the format does not allow
-  kUnsupported,       // well formed, and something we do not do
+  kTruncated,    // fewer octets than the headers or the lengths in them need
+  kBadLength,    // a length field that contradicts another
+  kNotRoce,      // a well-formed packet that is not RoCEv2
+  kBadField,     // a value the format does not allow
+  kUnsupported,  // well formed, and something we do not do
 };
 
 [[nodiscard]] const char* to_string(WireError error);

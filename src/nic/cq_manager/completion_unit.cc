@@ -126,7 +126,7 @@ void CompletionUnit::fail_send(Qp& qp, WcStatus status) {
     return;
   }
   finish_send(qp, status);
-  if (qp.state != QpState::kRts && qp.state != QpState::kSqd) return;
+  if (!qp.can_send()) return;
   qp.state = QpState::kSqe;
   flush_sends(qp);
 }

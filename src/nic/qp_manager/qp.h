@@ -140,6 +140,8 @@ struct Qp {
   }
   [[nodiscard]] bool connected() const { return reliable() || type == QpType::kUc; }
   [[nodiscard]] bool datagram() const { return type == QpType::kUd || type == QpType::kGsi; }
+  // Requests are sent and answers to them are awaited.
+  [[nodiscard]] bool can_send() const { return state == QpState::kRts || state == QpState::kSqd; }
   [[nodiscard]] bool can_receive() const {
     return state == QpState::kRtr || state == QpState::kRts || state == QpState::kSqd ||
            state == QpState::kSqe;

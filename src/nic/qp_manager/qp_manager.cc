@@ -116,7 +116,7 @@ Expected<QpQuery> QpManager::query(QpHandle handle) {
   result.attributes.cur_state = qp->state;
   // Where the counters stand now, not where they began.
   if (qp->can_receive()) result.attributes.rq_psn = qp->responder.expected;
-  if (qp->state == QpState::kRts || qp->state == QpState::kSqd) {
+  if (qp->can_send()) {
     result.attributes.sq_psn = qp->requester.next;
   }
   return result;

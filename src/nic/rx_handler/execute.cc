@@ -133,8 +133,6 @@ Verdict Responder::atomic(Qp& qp, const Packet& packet) {
   const auto place = dma_.resolve_remote(header.rkey, {qp.responder.pd, qp.qpn}, header.address, 8,
                                          Access::kRemoteAtomic);
   if (!place) return Verdict::kRemoteAccess;
-  // An iova may be aligned where the memory behind it is not.
-  if (place->address % 8 != 0) return Verdict::kInvalidRequest;
   ReplayEntry* entry = remember(qp);
   if (entry == nullptr) return Verdict::kInvalidRequest;
   entry->kind = ReplayEntry::Kind::kAtomic;

@@ -11,8 +11,6 @@ namespace {
 
 constexpr std::uint8_t kRnrForever = 7;
 
-bool awaits_answers(const Qp& qp) { return qp.state == QpState::kRts || qp.state == QpState::kSqd; }
-
 // Within [unacked, sent_end): an answer to something that is really in flight.
 bool in_flight(const RequesterState& state, Psn psn) {
   return psn_span(state.unacked, psn) < psn_span(state.unacked, state.sent_end);
@@ -32,7 +30,7 @@ WcStatus status_of(wire::NakCode code) {
 }  // namespace
 
 void Completer::on_response(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info) {
-  if (!awaits_answers(qp)) {
+  if (!qp.can_send()) {
     ++counters_.dropped_bad_state;
     return;
   }
@@ -41,7 +39,7 @@ void Completer::on_response(Qp& qp, const wire::Frame& frame, const wire::Opcode
   } else {
     on_data(qp, frame, info);
   }
-  if (!awaits_answers(qp)) return;
+  if (!qp.can_send()) return;
   note_progress(qp, frame);
   settle(qp);
 }
@@ -69,7 +67,7 @@ void Completer::on_acknowledge(Qp& qp, const wire::Frame& frame) {
     return;
   }
   if (!acknowledge(qp, psn)) return implied_nak(qp, frame);
-  if (!awaits_answers(qp)) return;
+  if (!qp.can_send()) return;
   note_progress(qp, frame);
   if (kind == wire::AckKind::kRnrNak) return on_rnr(qp, wire::value_of(aeth.syndrome));
   if (code == wire::NakCode::kSequence) return on_sequence_nak(qp);
@@ -118,7 +116,7 @@ void Completer::on_data(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo
     const bool beyond = psn_span(state.unacked, psn) >= psn_span(state.unacked, oldest.end_psn());
     if (!beyond) break;
     if (!acknowledge(qp, oldest.end_psn())) return implied_nak(qp, frame);
-    if (!awaits_answers(qp)) return;
+    if (!qp.can_send()) return;
   }
   if (qp.sends.empty()) return;
   SendWqe& wqe = qp.sends.oldest();
@@ -175,7 +173,7 @@ void Completer::place_atomic(Qp& qp, SendWqe& wqe, const wire::Frame& frame) {
 
 bool Completer::acknowledge(Qp& qp, Psn end) {
   RequesterState& state = qp.requester;
-  while (awaits_answers(qp) && state.unacked != end) {
+  while (qp.can_send() && state.unacked != end) {
     CHECK(!qp.sends.empty());
     const SendWqe& wqe = qp.sends.oldest();
     if (wqe.wants_response()) return false;
@@ -253,7 +251,7 @@ void Completer::restart_timer(Qp& qp) {
 
 void Completer::settle(Qp& qp) {
   requester_.retire_local(qp);
-  if (!awaits_answers(qp)) return;
+  if (!qp.can_send()) return;
   if (!qp.sends.all_sent()) scheduler_.wake(qp);
   scheduler_.rearm(qp);
 }
@@ -285,7 +283,7 @@ void Completer::on_timer(Qp& qp) {
     state.nak_heeded = false;
     if (qp.congestion) qp.congestion->on_timeout(now_);
     retry(qp);
-    if (!awaits_answers(qp)) return;
+    if (!qp.can_send()) return;
     scheduler_.wake(qp);
   }
   scheduler_.rearm(qp);

@@ -26,8 +26,7 @@ std::uint32_t wire_size(const wire::Frame& frame) {
 }  // namespace
 
 bool Requester::transmit(Qp& qp, TxBurst& burst, std::uint32_t budget) {
-  const bool sends = qp.state == QpState::kRts || qp.state == QpState::kSqd;
-  if (!sends) return false;
+  if (!qp.can_send()) return false;
   const std::uint32_t first = burst.size();
   Train train;
   Step last = Step::kSkipped;
@@ -38,8 +37,7 @@ bool Requester::transmit(Qp& qp, TxBurst& burst, std::uint32_t budget) {
       repeat_middle(qp, burst, budget - (burst.size() - first));
     }
   }
-  const bool more = last != Step::kBlocked && !qp.sends.all_sent() &&
-                    (qp.state == QpState::kRts || qp.state == QpState::kSqd);
+  const bool more = last != Step::kBlocked && !qp.sends.all_sent() && qp.can_send();
 
   // The turn's last packet asks for an acknowledgement, whatever comes next: if the QP is blocked
   // now, only an answer can set it going again.
