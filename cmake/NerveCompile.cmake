@@ -29,7 +29,3 @@ if(NERVE_FUZZ)
   target_compile_options(nerve_compile INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-if(NERVE_FUZZ)
-  # Coverage for libFuzzer; the targets themselves link its driver (fuzz/CMakeLists.txt).
-  target_compile_options(nerve_compile INTERFACE -fsanitize=fuzzer-no-link)
-endif()

@@ -1,0 +1,78 @@
+// One device of this process: its engine, and the lock behind which the engine lives.
+//
+// All contexts that a program opens on a device share one adapter. A Session holds the lock; while
+// it lives the engine may be called. What it leaves behind, frames to send and events to tell, is
+// seen to before it ends.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/time.h"
+#include "host/device.h"
+#include "nic/nic.h"
+
+namespace nerve::host {
+
+class Host;
+
+// Who is told of events. The cookie of every object made in an adapter's engine is the address of
+// one of these, or zero for none. Events of the port go to all that listen.
+//
+// Called with the lock held, by whichever thread drives: be quick, and open no session.
+class EventTarget {
+ public:
+  virtual ~EventTarget() = default;
+  virtual void on_event(const nic::Event& event) = 0;
+  [[nodiscard]] std::uint64_t cookie() { return reinterpret_cast<std::uint64_t>(this); }
+};
+
+class Adapter {
+ public:
+  Adapter(Host& host, const Device& device);
+  ~Adapter();
+  Adapter(const Adapter&) = delete;
+  Adapter& operator=(const Adapter&) = delete;
+
+  // As it was when the adapter was opened; what can change since (GIDs, the port) the engine knows.
+  [[nodiscard]] const Device& device() const;
+
+  void listen(EventTarget& target);
+  void unlisten(EventTarget& target);
+
+  // Makes sure that there is a way to this peer, which may take a moment the first time. Called
+  // without a session, before a QP is told of the peer or a datagram is posted to it. What cannot
+  // be reached now may be later, so nothing is refused here.
+  void reach(const wire::Gid& peer, Qpn qpn);
+
+  class Session;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+class Adapter::Session {
+ public:
+  explicit Session(Adapter& adapter);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  [[nodiscard]] nic::Nic& nic() const;
+  nic::Nic* operator->() const { return &nic(); }
+
+  // Work was posted. It leaves now if the wire is quiet, else together with what comes next.
+  void posted();
+
+  // A program polls: frames and time are moved by its thread, so that nobody else has to.
+  void drive();
+
+ private:
+  State& state_;
+};
+
+// The monotonic clock of the machine, in the engine's terms.
+[[nodiscard]] Time now();
+
+}  // namespace nerve::host

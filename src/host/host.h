@@ -1,0 +1,36 @@
+// This process as a host of RDMA devices: the devices there are, the engines in use, and the
+// threads, sockets and shared memory they have in common.
+//
+// There is one for each process. It is made when a program first asks for devices, and made anew in
+// the child of a fork(), where nothing of the parent's is usable.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "host/adapter.h"
+#include "host/device.h"
+
+namespace nerve::host {
+
+class Host {
+ public:
+  // The host of the calling process.
+  static Host& current();
+
+  // As the machine's interfaces are now.
+  [[nodiscard]] std::vector<Device> devices();
+
+  // The adapter of a device: made on first use, shared from then on, gone with its last user.
+  [[nodiscard]] std::shared_ptr<Adapter> open(const Device& device);
+
+  struct Shared;  // what adapters have in common: host/shared.h
+
+ private:
+  friend class Adapter;
+  Host();
+  ~Host();
+  std::unique_ptr<Shared> shared_;
+};
+
+}  // namespace nerve::host
