@@ -29,9 +29,10 @@ class RingWriter final : public Egress {
 
   // How many frames of the largest size surely fit now.
   [[nodiscard]] std::uint32_t room();
-  // Promises room for up to `wanted` frames and tells for how many. Promises add up, and lapse
-  // with the next send.
+  // Promises room for up to `wanted` frames and tells for how many. Promises add up until they
+  // are taken back: with the next send, or because nothing came of them.
   [[nodiscard]] std::uint32_t grant(std::uint32_t wanted);
+  void take_back_grants() { granted_ = 0; }
 
   // True once the reader has claimed something impossible. Nothing more is written then.
   [[nodiscard]] bool broken() const { return broken_; }
