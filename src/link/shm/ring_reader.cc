@@ -87,13 +87,11 @@ RingReader::Step RingReader::read_frame(const Commit& commit, std::byte* slot, w
   if (commit.length > kMaxPayload || !told_[commit.flow]) return Step::kBad;
   std::array<std::byte, kSlotRoom> octets;  // a copy: it cannot change between check and use
   std::memcpy(octets.data(), slot + kCommitSize, kSlotRoom);
-  const auto headers = wire::Headers::decode(octets);
-  if (!headers) return Step::kBad;
+  const std::size_t headers = wire::Headers::decode_into(octets, frame.headers);
+  if (headers == 0) return Step::kBad;
   frame.flow = flows_[commit.flow];
-  frame.headers = *headers;
-  piece = {
-      .address = reinterpret_cast<std::uint64_t>(locate(slot, frame.headers.size(), commit.length)),
-      .length = commit.length};
+  piece = {.address = reinterpret_cast<std::uint64_t>(locate(slot, headers, commit.length)),
+           .length = commit.length};
   frame.payload = {&piece, commit.length > 0 ? 1U : 0U};
   frame.payload_length = commit.length;
   return Step::kFrame;
