@@ -11,8 +11,8 @@
 namespace nerve::wire {
 namespace {
 
-constexpr std::size_t kMaxFront = Ipv6Header::kSize + UdpHeader::kSize + Bth::kSize;
-constexpr std::size_t kMaxLength = 0xffff;  // of an IP packet
+static_assert(kMaxOuterHeaders == Ipv6Header::kSize + UdpHeader::kSize);
+constexpr std::size_t kMaxFront = kMaxOuterHeaders + Bth::kSize;
 
 std::size_t ip_size(const Flow& flow) {
   return flow.destination.is_ipv4() ? Ipv4Header::kSize : Ipv6Header::kSize;
@@ -23,7 +23,7 @@ std::size_t ip_size(const Flow& flow) {
 std::size_t encode_outer(const Flow& flow, const Envelope& envelope, std::size_t udp_payload,
                          MutableOctets out) {
   const std::size_t ip = ip_size(flow);
-  CHECK(ip + UdpHeader::kSize + udp_payload <= kMaxLength);
+  CHECK(ip + UdpHeader::kSize + udp_payload <= kMaxPacket);
   const auto udp_length = static_cast<std::uint16_t>(UdpHeader::kSize + udp_payload);
   if (ip == Ipv4Header::kSize) {
     Ipv4Header{.traffic_class = flow.traffic_class,
@@ -212,6 +212,15 @@ std::size_t encode_udp_payload(const Frame& frame, const Envelope& envelope, Mut
   return size;
 }
 
+std::size_t encode_packet(const Flow& flow, const Envelope& envelope, Octets udp_payload,
+                          MutableOctets out) {
+  const std::size_t outer = encode_outer(flow, envelope, udp_payload.size(), out);
+  CHECK(out.size() >= outer + udp_payload.size());
+  std::copy(udp_payload.begin(), udp_payload.end(),
+            out.begin() + static_cast<std::ptrdiff_t>(outer));
+  return outer + udp_payload.size();
+}
+
 Result<Packet, WireError> decode_packet(Octets in) {
   const auto datagram = decode_ip(in);
   if (!datagram) return Unexpected{datagram.error()};
@@ -232,7 +241,7 @@ Result<Packet, WireError> decode_packet(Octets in) {
 
 Result<Packet, WireError> decode_udp_payload(const Flow& flow, const Envelope& envelope,
                                              Octets in) {
-  if (in.size() > kMaxLength - Ipv6Header::kSize - UdpHeader::kSize) {
+  if (in.size() > kMaxPacket - Ipv6Header::kSize - UdpHeader::kSize) {
     return Unexpected{WireError::kBadLength};
   }
   std::array<std::byte, kMaxFront> outer;

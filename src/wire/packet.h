@@ -51,6 +51,13 @@ struct Packet {
 std::size_t encode_packet(const Frame& frame, const Envelope& envelope, MutableOctets out);
 std::size_t encode_udp_payload(const Frame& frame, const Envelope& envelope, MutableOctets out);
 
+// The whole packet around a UDP payload, BTH to ICRC, that is made already. Room for the longest
+// headers and the payload is enough; the payload may be no longer than an IP packet can hold.
+inline constexpr std::size_t kMaxOuterHeaders = 48;  // IPv6 and UDP
+inline constexpr std::size_t kMaxPacket = 0xffff;
+std::size_t encode_packet(const Flow& flow, const Envelope& envelope, Octets udp_payload,
+                          MutableOctets out);
+
 // From the first octet of the IP header; octets after the packet's own length (Ethernet's padding)
 // are ignored. kNotRoce for what is some other protocol's.
 [[nodiscard]] Result<Packet, WireError> decode_packet(Octets in);
