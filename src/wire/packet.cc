@@ -11,8 +11,8 @@
 namespace nerve::wire {
 namespace {
 
-static_assert(kMaxOuterHeaders == Ipv6Header::kSize + UdpHeader::kSize);
-constexpr std::size_t kMaxFront = kMaxOuterHeaders + Bth::kSize;
+constexpr std::size_t kMaxFront = Ipv6Header::kSize + UdpHeader::kSize + Bth::kSize;
+constexpr std::size_t kMaxLength = 0xffff;  // of an IP packet
 
 std::size_t ip_size(const Flow& flow) {
   return flow.destination.is_ipv4() ? Ipv4Header::kSize : Ipv6Header::kSize;
@@ -23,7 +23,7 @@ std::size_t ip_size(const Flow& flow) {
 std::size_t encode_outer(const Flow& flow, const Envelope& envelope, std::size_t udp_payload,
                          MutableOctets out) {
   const std::size_t ip = ip_size(flow);
-  CHECK(ip + UdpHeader::kSize + udp_payload <= kMaxPacket);
+  CHECK(ip + UdpHeader::kSize + udp_payload <= kMaxLength);
   const auto udp_length = static_cast<std::uint16_t>(UdpHeader::kSize + udp_payload);
   if (ip == Ipv4Header::kSize) {
     Ipv4Header{.traffic_class = flow.traffic_class,
@@ -216,8 +216,7 @@ std::size_t encode_packet(const Flow& flow, const Envelope& envelope, Octets udp
                           MutableOctets out) {
   const std::size_t outer = encode_outer(flow, envelope, udp_payload.size(), out);
   CHECK(out.size() >= outer + udp_payload.size());
-  std::copy(udp_payload.begin(), udp_payload.end(),
-            out.begin() + static_cast<std::ptrdiff_t>(outer));
+  std::ranges::copy(udp_payload, out.begin() + static_cast<std::ptrdiff_t>(outer));
   return outer + udp_payload.size();
 }
 
@@ -241,7 +240,7 @@ Result<Packet, WireError> decode_packet(Octets in) {
 
 Result<Packet, WireError> decode_udp_payload(const Flow& flow, const Envelope& envelope,
                                              Octets in) {
-  if (in.size() > kMaxPacket - Ipv6Header::kSize - UdpHeader::kSize) {
+  if (in.size() > kMaxLength - Ipv6Header::kSize - UdpHeader::kSize) {
     return Unexpected{WireError::kBadLength};
   }
   std::array<std::byte, kMaxFront> outer;

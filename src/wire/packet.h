@@ -46,17 +46,15 @@ struct Packet {
 [[nodiscard]] std::size_t packet_size(const Frame& frame);
 [[nodiscard]] std::size_t udp_payload_size(const Frame& frame);
 
+// The whole packet around a UDP payload, BTH to ICRC, that is made already: one that was held back
+// or damaged. Returns the octets written; IPv6 and UDP headers take 48.
+std::size_t encode_packet(const Flow& flow, const Envelope& envelope, Octets udp_payload,
+                          MutableOctets out);
+
 // Both return the number of octets written; `out` must have room for the size above. The frame is
 // IPv4 when its destination is.
 std::size_t encode_packet(const Frame& frame, const Envelope& envelope, MutableOctets out);
 std::size_t encode_udp_payload(const Frame& frame, const Envelope& envelope, MutableOctets out);
-
-// The whole packet around a UDP payload, BTH to ICRC, that is made already. Room for the longest
-// headers and the payload is enough; the payload may be no longer than an IP packet can hold.
-inline constexpr std::size_t kMaxOuterHeaders = 48;  // IPv6 and UDP
-inline constexpr std::size_t kMaxPacket = 0xffff;
-std::size_t encode_packet(const Flow& flow, const Envelope& envelope, Octets udp_payload,
-                          MutableOctets out);
 
 // From the first octet of the IP header; octets after the packet's own length (Ethernet's padding)
 // are ignored. kNotRoce for what is some other protocol's.

@@ -11,7 +11,6 @@
 #include <cstring>
 #include <utility>
 
-#include "wire/packet.h"
 #include "wire/pcap.h"
 
 namespace nerve::link {
@@ -20,7 +19,7 @@ namespace {
 using wire::PcapReader;
 using FileHeader = std::array<std::byte, PcapReader::kFileHeader>;
 
-constexpr std::size_t kRecordRoom = PcapReader::kRecordHeader + wire::kMaxPacket;
+constexpr std::size_t kRecordRoom = PcapReader::kRecordHeader + kMaxPcapPacket;
 // While the lock is taken by somebody else the buffer may grow to this; then records are dropped.
 constexpr std::size_t kMaxBuffer = std::size_t{16} << 20;
 

@@ -21,6 +21,9 @@
 
 namespace nerve::link {
 
+// The longest packet there is: what an IP header can say.
+inline constexpr std::size_t kMaxPcapPacket = 0xffff;
+
 struct PcapOptions {
   std::string file;  // %p becomes the process's id
   // One instant on both clocks: frames are stamped in monotonic time, captures in wall time.

@@ -1,13 +1,16 @@
 #include "link/tap/pcap_tap.h"
 
+#include "wire/ip.h"
 #include "wire/packet.h"
 
 namespace nerve::link {
 namespace {
 
+constexpr std::size_t kMaxOuter = wire::Ipv6Header::kSize + wire::UdpHeader::kSize;
+
 void capture(PcapFile& file, const wire::Frame& frame, Time now) {
   // Shared memory could carry what IP cannot; such a frame has no place in a capture.
-  if (wire::packet_size(frame) > wire::kMaxPacket || !file.wants_packet()) return;
+  if (wire::packet_size(frame) > kMaxPcapPacket || !file.wants_packet()) return;
   file.record(wire::encode_packet(frame, {}, file.packet_room()), now);
 }
 
@@ -19,7 +22,7 @@ void PcapEgress::send(std::span<const wire::Frame> frames, Time now) {
 }
 
 void PcapEgress::send_octets(const wire::Flow& flow, Octets udp_payload, Time now) {
-  if (udp_payload.size() <= wire::kMaxPacket - wire::kMaxOuterHeaders && file_.wants_packet()) {
+  if (udp_payload.size() <= kMaxPcapPacket - kMaxOuter && file_.wants_packet()) {
     file_.record(wire::encode_packet(flow, {}, udp_payload, file_.packet_room()), now);
   }
   next_.send_octets(flow, udp_payload, now);
