@@ -8,11 +8,11 @@
 namespace nerve::host {
 namespace {
 
-nic::NicConfig config_for(const Device& device) {
+nic::NicConfig config_for(const Config& chosen) {
   nic::NicConfig config;
   config.gid_table_size = kGidTableSize;
   config.max_mtu = nic::Mtu::k4096;
-  (void)device;
+  config.flow_control.algorithm = chosen.congestion;
   (void)::getrandom(&config.key_secret, sizeof config.key_secret, 0);
   return config;
 }
@@ -26,7 +26,7 @@ Time now() {
 }
 
 Adapter::State::State(Host::Shared& host, const Device& given)
-    : shared{host}, device{given}, nic{config_for(given)} {
+    : shared{host}, device{given}, nic{config_for(host.config)} {
   for (std::uint32_t i = 0; i < device.gids.size(); ++i) (void)nic.set_gid(i, device.gids[i]);
   nic.set_port_active(device.up);
   while (nic.next_event()) {

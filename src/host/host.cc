@@ -35,7 +35,14 @@ Host& Host::current() {
 Host::Host() : shared_{std::make_unique<Shared>()} {}
 Host::~Host() = default;
 
-std::vector<Device> Host::devices() { return choose_devices(list_interfaces(), {}); }
+std::vector<Device> Host::devices() {
+  const Config& config = shared_->config;
+  std::vector<Device> devices = choose_devices(list_interfaces(), config.devices);
+  if (config.mtu) {
+    for (Device& device : devices) device.active_mtu = *config.mtu;
+  }
+  return devices;
+}
 
 std::shared_ptr<Adapter> Host::open(const Device& device) {
   const std::scoped_lock guard{making};

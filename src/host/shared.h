@@ -5,12 +5,14 @@
 #include <mutex>
 #include <vector>
 
+#include "host/config.h"
 #include "host/host.h"
 #include "link/loopback.h"
 
 namespace nerve::host {
 
 struct Host::Shared {
+  const Config config{load_process_config()};
   std::mutex lock;
   std::vector<std::weak_ptr<Adapter>> adapters;
   link::Loopback loopback;
