@@ -18,6 +18,7 @@ nic::NicConfig config_for(Host::Shared& host) {
   config.first_qpn = Qpn{host.slot << kSlotShift};
   config.limits.max_qp = kQpnsPerSlot;
   config.gate = &host.exchange;
+  config.flow_control.algorithm = host.config.congestion;
   (void)::getrandom(&config.key_secret, sizeof config.key_secret, 0);
   return config;
 }

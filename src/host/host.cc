@@ -40,11 +40,18 @@ Host::Host() {
   auto joined = join_host();
   auto mailbox = Mailbox::make();
   if (!joined || !mailbox) return;
-  shared_ = std::make_unique<Shared>(Config{}, std::move(*joined), std::move(*mailbox));
+  shared_ = std::make_unique<Shared>(load_process_config(), std::move(*joined), std::move(*mailbox));
 }
 Host::~Host() = default;
 
-std::vector<Device> Host::devices() { return choose_devices(list_interfaces(), {}); }
+std::vector<Device> Host::devices() {
+  const Config& config = shared_->config;
+  std::vector<Device> devices = choose_devices(list_interfaces(), config.devices);
+  if (config.mtu) {
+    for (Device& device : devices) device.active_mtu = *config.mtu;
+  }
+  return devices;
+}
 
 std::shared_ptr<Adapter> Host::open(const Device& device) {
   if (!shared_) return nullptr;

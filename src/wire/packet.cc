@@ -207,6 +207,14 @@ std::size_t encode_udp_payload(const Frame& frame, std::uint32_t outer, MutableO
   return size;
 }
 
+std::size_t encode_packet(const Flow& flow, const Envelope& envelope, Octets udp_payload,
+                          MutableOctets out) {
+  const std::size_t outer = encode_outer(flow, envelope, udp_payload.size(), out);
+  CHECK(out.size() >= outer + udp_payload.size());
+  std::ranges::copy(udp_payload, out.begin() + static_cast<std::ptrdiff_t>(outer));
+  return outer + udp_payload.size();
+}
+
 Result<Packet, WireError> decode_packet(Octets in) {
   const auto datagram = decode_ip(in);
   if (!datagram) return Unexpected{datagram.error()};

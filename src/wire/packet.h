@@ -34,6 +34,11 @@ struct Packet {
 [[nodiscard]] std::size_t packet_size(const Frame& frame);
 [[nodiscard]] std::size_t udp_payload_size(const Frame& frame);
 
+// The whole packet around a UDP payload, BTH to ICRC, that is made already: one that was held back
+// or damaged. Returns the octets written; IPv6 and UDP headers take 48.
+std::size_t encode_packet(const Flow& flow, const Envelope& envelope, Octets udp_payload,
+                          MutableOctets out);
+
 // Both return the number of octets written; `out` must have room for the size above. The frame is
 // IPv4 when its destination is.
 std::size_t encode_packet(const Frame& frame, const Envelope& envelope, MutableOctets out);
