@@ -39,6 +39,12 @@ void Descriptor::close() {
   ::close(fd_);
 }
 
+int Descriptor::release() {
+  if (fd_ < 0) return -1;
+  if (auto* word = word_of(fd_)) word->fetch_and(~bit_of(fd_));
+  return std::exchange(fd_, -1);
+}
+
 void Descriptor::close_inherited() {
   for (std::size_t i = 0; i < ours.size(); ++i) {
     for (std::uint64_t bits = ours[i].exchange(0); bits != 0; bits &= bits - 1) {

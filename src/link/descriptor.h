@@ -21,6 +21,8 @@ class Descriptor {
 
   [[nodiscard]] int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
+  // For somebody else to close.
+  [[nodiscard]] int release();
 
   // In the child of a fork(), where nobody uses any of them any more.
   static void close_inherited();

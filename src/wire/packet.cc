@@ -200,7 +200,7 @@ std::size_t encode_udp_payload(const Frame& frame, const Envelope& envelope, Mut
   return size;
 }
 
-std::size_t encode_udp_payload(const Frame& frame, std::uint32_t outer, MutableOctets out) {
+std::size_t encode_after_sum(const Frame& frame, std::uint32_t outer, MutableOctets out) {
   const std::size_t size = udp_payload_size(frame);
   CHECK(out.size() >= size);
   encode_inner(frame, {}, outer, out.first(size));

@@ -44,8 +44,8 @@ std::size_t encode_packet(const Flow& flow, const Envelope& envelope, Octets udp
 std::size_t encode_packet(const Frame& frame, const Envelope& envelope, MutableOctets out);
 std::size_t encode_udp_payload(const Frame& frame, const Envelope& envelope, MutableOctets out);
 
-// One of many: `outer` is the OuterSum of the frame's flow and size with its identification.
-std::size_t encode_udp_payload(const Frame& frame, std::uint32_t outer, MutableOctets out);
+// encode_udp_payload for one of many: `outer` is the OuterSum of the frame's flow and size with its identification.
+std::size_t encode_after_sum(const Frame& frame, std::uint32_t outer, MutableOctets out);
 
 // From the first octet of the IP header; octets after the packet's own length (Ethernet's padding)
 // are ignored. kNotRoce for what is some other protocol's.
