@@ -139,9 +139,19 @@ Status Nic::detach_mcast(QpHandle handle, const wire::Gid& group) {
 }
 
 Status Nic::post_send(QpHandle handle, const SendWr& wr) {
+  return post_sends(handle, std::span{&wr, 1});
+}
+
+Status Nic::post_sends(QpHandle handle, std::span<const SendWr> wrs) {
   Qp* qp = modules_->qps.find(handle);
   if (qp == nullptr) return refuse(ErrorCode::kNoSuchObject, "post send: no such QP");
-  if (const Status taken = enqueue_send(*qp, wr, modules_->config.limits); !taken) return taken;
+  const std::uint32_t before = qp->sends.tail;
+  for (const SendWr& wr : wrs) {
+    if (const Status taken = enqueue_send(*qp, wr, modules_->config.limits); !taken) {
+      qp->sends.tail = before;
+      return taken;
+    }
+  }
   if (qp->state == QpState::kErr || qp->state == QpState::kSqe) {
     modules_->completions.flush_sends(*qp);
   } else {

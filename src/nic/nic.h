@@ -83,6 +83,8 @@ class Nic {
   Status detach_mcast(QpHandle qp, const wire::Gid& group);
 
   Status post_send(QpHandle qp, const SendWr& wr);
+  // All of them or, if one is refused, none.
+  Status post_sends(QpHandle qp, std::span<const SendWr> wrs);
   Status post_recv(QpHandle qp, const RecvWr& wr);
   Status post_srq_recv(SrqHandle srq, const RecvWr& wr);
   // Fills `out` from the front; returns how many.
