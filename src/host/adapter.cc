@@ -41,6 +41,25 @@ Adapter::State::~State() {
   std::erase(shared.adapters, this);
 }
 
+void Adapter::State::update(const Device& changed) {
+  // An address keeps its place in the table as long as it is there; new ones take free places.
+  std::vector<wire::Gid> table(kGidTableSize);
+  for (std::uint32_t i = 0; i < kGidTableSize; ++i) table[i] = *nic.query_gid(i);
+  for (wire::Gid& gid : table) {
+    if (std::ranges::find(changed.gids, gid) == changed.gids.end()) gid = {};
+  }
+  for (const wire::Gid& gid : changed.gids) {
+    if (std::ranges::find(table, gid) != table.end()) continue;
+    const auto place = std::ranges::find_if(table, &wire::Gid::is_zero);
+    if (place != table.end()) *place = gid;
+  }
+  for (std::uint32_t i = 0; i < kGidTableSize; ++i) {
+    if (*nic.query_gid(i) != table[i]) (void)nic.set_gid(i, table[i]);
+  }
+  if (nic.port_active() != changed.up) nic.set_port_active(changed.up);
+  device = changed;
+}
+
 bool Adapter::State::owns(const wire::Gid& gid) const {
   return std::ranges::find(device.gids, gid) != device.gids.end();
 }
@@ -50,7 +69,7 @@ void Adapter::State::transmit(Time at) {
   for (;;) {
     shared.exchange.begin_burst();
     if (nic.transmit(burst, at) == 0) break;
-    shared.exchange.send(burst.frames(), at);
+    shared.taps->egress().send(burst.frames(), at);
   }
 }
 

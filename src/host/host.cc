@@ -45,7 +45,7 @@ Host::Host() {
 Host::~Host() = default;
 
 std::vector<Device> Host::devices() {
-  const Config& config = shared_->config;
+  const Config config = shared_ ? shared_->config : Config{};
   std::vector<Device> devices = choose_devices(list_interfaces(), config.devices);
   if (config.mtu) {
     for (Device& device : devices) device.active_mtu = *config.mtu;
@@ -61,6 +61,7 @@ std::shared_ptr<Adapter> Host::open(const Device& device) {
     const auto adapter = known.lock();
     if (adapter && adapter->device().name == device.name) return adapter;
   }
+  shared_->open_udp();
   auto adapter = std::make_shared<Adapter>(*this, device);
   shared_->opened.push_back(adapter);
   return adapter;

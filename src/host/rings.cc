@@ -2,7 +2,9 @@
 
 #include <sys/eventfd.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 
 #include "host/membership.h"
 
@@ -18,6 +20,13 @@ std::atomic<std::uint32_t>* asleep_in(MutableOctets mailbox) {
 }
 
 }  // namespace
+
+link::shm::RingSize ring_size(std::uint64_t octets) {
+  link::shm::RingSize size;
+  size.data_octets = static_cast<std::uint32_t>(
+      std::bit_ceil(std::clamp(octets, std::uint64_t{1} << 16, std::uint64_t{1} << 28)));
+  return size.valid() ? size : link::shm::RingSize{};
+}
 
 std::optional<Mailbox> Mailbox::make() {
   auto memory = make_shared_memory(kMailboxSize);

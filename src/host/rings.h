@@ -20,6 +20,9 @@
 
 namespace nerve::host {
 
+// What the configuration asks for, brought to the nearest that works.
+[[nodiscard]] link::shm::RingSize ring_size(std::uint64_t octets);
+
 // Where others leave word that they wrote to us: a flag that says whether we sleep, and what wakes
 // us. One for the process, whatever the number of its rings.
 class Mailbox {

@@ -2,19 +2,21 @@
 
 #include <algorithm>
 
+#include "host/log.h"
+
 namespace nerve::host {
 namespace {
 
-// Frames taken in before the engines may answer: enough to be worth it, few enough that an
-// answer does not wait long.
+// Frames taken in before the engines may answer: enough to be worth it, few enough that an answer
+// does not wait long.
 constexpr std::size_t kBudget = 256;
 
 // When QPs wait for room in a ring, somebody looks at least this often.
 constexpr Duration kLookForRoom = std::chrono::milliseconds{1};
 
-std::vector<wire::Gid> addresses_of_this_machine() {
+std::vector<wire::Gid> addresses_of(const std::vector<Interface>& interfaces) {
   std::vector<wire::Gid> gids;
-  for (const Interface& interface : list_interfaces()) {
+  for (const Interface& interface : interfaces) {
     gids.insert(gids.end(), interface.addresses.begin(), interface.addresses.end());
   }
   return gids;
@@ -27,8 +29,12 @@ Host::Shared::Shared(Config settings, Membership joined, Mailbox mailbox)
       slot{joined.slot},
       exchange{config.transport, joined.slot},
       watcher{*this, lock, std::move(mailbox), std::move(joined.listener)} {
-  exchange.set_local(addresses_of_this_machine());
-  exchange.set_own(OwnRing::make({}));
+  set_log_level(config.log);
+  exchange.set_local(addresses_of(list_interfaces()));
+  exchange.set_own(OwnRing::make(ring_size(config.ring_size)));
+  std::vector<std::string> problems;
+  taps.emplace(config, exchange, *this, problems);
+  for (const std::string& problem : problems) log(LogLevel::kError, "%s", problem.c_str());
 }
 
 void Host::Shared::deliver(std::span<const wire::Frame> frames, Time at) {
@@ -58,11 +64,12 @@ void Host::Shared::deliver(std::span<const wire::Frame> frames, Time at) {
 }
 
 bool Host::Shared::drive(Time at) {
-  const bool arrived = exchange.receive(*this, kBudget, at) > 0;
+  const bool arrived = exchange.receive(taps->sink(), kBudget, at) > 0;
   for (Adapter::State* adapter : adapters) {
     const std::optional<Time> deadline = adapter->nic.next_deadline();
     if (deadline && *deadline <= at) adapter->nic.expire(at);
   }
+  taps->expire(at);
   transmit(at);
   return arrived;
 }
@@ -78,7 +85,7 @@ void Host::Shared::transmit(Time at) {
 }
 
 std::optional<Time> Host::Shared::next_wake() {
-  std::optional<Time> earliest;
+  std::optional<Time> earliest = taps->next_deadline();
   const auto consider = [&](std::optional<Time> t) {
     if (t && (!earliest || *t < *earliest)) earliest = t;
   };
@@ -90,52 +97,26 @@ std::optional<Time> Host::Shared::next_wake() {
 }
 
 void Host::Shared::hang_up(int connection) {
-  while (exchange.receive(*this, kBudget, now()) > 0) {
+  while (exchange.receive(taps->sink(), kBudget, now()) > 0) {
   }
   exchange.hang_up(connection);
   transmit(now());
 }
 
-void Host::Shared::take_call(int listener) {
-  constexpr std::chrono::milliseconds kPatience{100};
-  Descriptor connection = accept_from(listener);
-  const std::optional<pid_t> pid = connection ? own_peer(connection.get()) : std::nullopt;
-  if (!pid) return;
-  const auto message = receive_message(connection.get(), kPatience);
-  const auto request = message ? Request::decode(message->octets) : std::nullopt;
-  if (!request) return;
-  const int fd = connection.get();
-  const auto answer = encode_answer();
-  switch (request->kind) {
-    case RequestKind::kRing: {
-      auto ring = IncomingRing::accept(std::move(connection), *pid, *request, *message);
-      if (!ring) return;
-      const std::array shared{watcher.mailbox().memory(), watcher.mailbox().event()};
-      const std::scoped_lock guard{lock};
-      exchange.add(std::move(ring));
-      watcher.watch_connection(fd);
-      (void)send_message(fd, answer, shared);
-      return;
-    }
-    case RequestKind::kPort:
-    case RequestKind::kReport:
-      return;
-  }
-}
-
-void Host::Shared::reach(const wire::Gid& peer, Qpn qpn) {
-  const std::uint32_t to = slot_of(qpn);
-  if (config.transport == Transport::kUdp || to == slot || to == 0) return;
-  const std::scoped_lock one_at_a_time{making};
-  {
-    const std::scoped_lock guard{lock};
-    if (exchange.has_ring_to(to) || !exchange.is_local(peer)) return;
-  }
-  auto ring = OutgoingRing::open(to, slot, {});
-  if (!ring) return;
+void Host::Shared::addresses_changed() {
+  const std::vector<Interface> interfaces = list_interfaces();
+  const std::vector<Device> devices = choose_devices(interfaces, config.devices);
   const std::scoped_lock guard{lock};
-  watcher.watch_connection(ring->connection());
-  exchange.add(std::move(ring));
+  exchange.set_local(addresses_of(interfaces));
+  for (Adapter::State* adapter : adapters) {
+    const auto same = std::ranges::find(devices, adapter->device.interface, &Device::interface);
+    if (same != devices.end()) {
+      adapter->update(*same);
+    } else {
+      adapter->nic.set_port_active(false);
+    }
+    adapter->tell_events();
+  }
 }
 
 }  // namespace nerve::host

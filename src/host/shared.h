@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "host/config.h"
@@ -11,6 +12,8 @@
 #include "host/host.h"
 #include "host/lock.h"
 #include "host/membership.h"
+#include "host/taps.h"
+#include "host/udp_port.h"
 #include "host/watcher.h"
 
 namespace nerve::host {
@@ -25,19 +28,25 @@ struct Host::Shared final : link::FrameSink, Watched {
   void transmit(Time at);
   [[nodiscard]] std::optional<Time> next_wake() override;
   [[nodiscard]] bool anything_pending() override { return exchange.pending(); }
+  void falls_asleep() override { taps->flush(); }
   void hang_up(int connection) override;
   void take_call(int listener) override;
+  void addresses_changed() override;
 
-  // Both without the lock: they may wait for another process.
+  // All of these without the lock: they may wait for another process.
   void reach(const wire::Gid& peer, Qpn qpn);
-  void open_port();
+  void open_udp();
+  void open_ring(std::uint32_t to);
 
   const Config config;
   const std::uint32_t slot;
   Lock lock;
   Exchange exchange;
+  std::optional<Taps> taps;
   std::vector<Adapter::State*> adapters;
   Watcher watcher;
+  std::unique_ptr<UdpPort> udp;
+  std::string udp_refused;  // why there is no UDP, when there is none
 
   std::mutex making;  // adapters, rings and sockets; taken before `lock`, never after
   std::vector<std::weak_ptr<Adapter>> opened;
@@ -48,11 +57,13 @@ struct Adapter::State {
   ~State();
 
   [[nodiscard]] bool owns(const wire::Gid& gid) const;
+  // Takes over what has changed of the interface.
+  void update(const Device& changed);
   void transmit(Time at);
   void tell_events();
 
   Host::Shared& shared;
-  const Device device;
+  Device device;
   nic::Nic nic;
   nic::TxBurst burst{256};
   std::vector<EventTarget*> listeners;

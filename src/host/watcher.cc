@@ -8,6 +8,7 @@
 #include <array>
 #include <utility>
 
+#include "host/address_watch.h"
 #include "host/clock.h"
 
 namespace nerve::host {
@@ -54,10 +55,12 @@ Watcher::Watcher(Watched& watched, Lock& lock, Mailbox mailbox, Descriptor liste
       lock_{lock},
       mailbox_{std::move(mailbox)},
       listener_{std::move(listener)},
+      addresses_{watch_addresses()},
       epoll_{::epoll_create1(EPOLL_CLOEXEC)},
       believe_after_{kBelieveAfter} {
   add_to(epoll_, mailbox_.event(), EPOLLIN);
   add_to(epoll_, listener_.get(), EPOLLIN);
+  if (addresses_) add_to(epoll_, addresses_.get(), EPOLLIN);
 }
 
 Watcher::~Watcher() {
@@ -141,6 +144,7 @@ void Watcher::watch(Guard& guard) {
   }
   if (mode_ != Mode::kWatching || stopping_) return;
 
+  watched_.falls_asleep();
   mailbox_.asleep().store(1, std::memory_order_seq_cst);
   if (!watched_.anything_pending()) {
     const std::optional<Time> wake = watched_.next_wake();
@@ -172,6 +176,11 @@ void Watcher::handle(Guard& guard, int fd) {
   } else if (fd == listener_.get()) {
     guard.unlock();
     watched_.take_call(fd);
+    guard.lock();
+  } else if (fd == addresses_.get()) {
+    take_news(fd);
+    guard.unlock();
+    watched_.addresses_changed();
     guard.lock();
   } else if (fd != socket_) {
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);

@@ -26,15 +26,18 @@
 
 namespace nerve::host {
 
-// What the thread needs of the host. All but the last are called with the lock held.
+// What the thread needs of the host. Called with the lock held unless it says otherwise.
 class Watched {
  public:
   virtual ~Watched() = default;
   virtual bool drive(Time at) = 0;  // true when something arrived
   [[nodiscard]] virtual std::optional<Time> next_wake() = 0;
   [[nodiscard]] virtual bool anything_pending() = 0;
+  virtual void falls_asleep() = 0;
   virtual void hang_up(int connection) = 0;
-  virtual void take_call(int listener) = 0;  // somebody calls at our slot's name; without the lock
+  // Without the lock:
+  virtual void take_call(int listener) = 0;  // somebody calls at our slot's name
+  virtual void addresses_changed() = 0;
 };
 
 class Watcher {
@@ -71,6 +74,7 @@ class Watcher {
   Lock& lock_;
   Mailbox mailbox_;
   Descriptor listener_;
+  Descriptor addresses_;
   Descriptor epoll_;
   int socket_{-1};
   Mode mode_{Mode::kWatching};
