@@ -120,9 +120,6 @@ void Adapter::Session::posted() {
   state_.waiting_posts = 1;
 }
 
-void Adapter::Session::drive() {
-  state_.shared.drive(now());
-  state_.shared.watcher.polled();
-}
+void Adapter::Session::drive() { state_.shared.poll(); }
 
 }  // namespace nerve::host

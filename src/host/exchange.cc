@@ -7,10 +7,7 @@
 namespace nerve::host {
 namespace {
 
-// A socket that has been silent for a while is asked less often: asking costs a system call, and a
-// program that talks through rings would pay it at every poll.
-constexpr std::uint32_t kQuietAfter = 256;
-constexpr std::uint32_t kAskQuietEvery = 64;
+constexpr std::uint32_t kAskQuietEvery = 16;
 
 // A ring that was full is worth trying again once this many frames fit.
 constexpr std::uint32_t kWorthResuming = 16;
@@ -117,7 +114,8 @@ std::size_t Exchange::receive(link::FrameSink& sink, std::size_t budget, Time no
     received += incoming_[at]->reader().receive(sink, budget - received, now);
   }
   ++next_incoming_;
-  if (udp_in_ != nullptr && (++udp_quiet_ < kQuietAfter || udp_quiet_ % kAskQuietEvery == 0)) {
+  if (udp_in_ == nullptr) return received;
+  if (++udp_quiet_ < kQuietAfter || udp_quiet_ % kAskQuietEvery == 0) {
     if (const std::size_t came = udp_in_->receive(sink, budget, now)) {
       received += came;
       udp_quiet_ = 0;

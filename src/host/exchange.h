@@ -43,6 +43,8 @@ class Exchange final : public link::Egress, public link::Ingress, public nic::Eg
   [[nodiscard]] bool room_again();
   // Whether anything waits in a ring: the last look before sleeping.
   [[nodiscard]] bool pending() const;
+  // Whether receive() is worth the call: also when only a system call would tell.
+  [[nodiscard]] bool worth_receiving() const { return pending() || udp_quiet_ < kQuietAfter; }
 
   void set_local(std::vector<wire::Gid> gids) { local_ = std::move(gids); }
   [[nodiscard]] bool is_local(const wire::Gid& gid) const;
@@ -60,6 +62,10 @@ class Exchange final : public link::Egress, public link::Ingress, public nic::Eg
   [[nodiscard]] const ExchangeCounters& counters() const { return counters_; }
 
  private:
+  // A socket that has been silent for a while is asked less often: asking costs a system call, and
+  // a program that talks through rings would pay it at every poll.
+  static constexpr std::uint32_t kQuietAfter = 256;
+
   enum class Way : std::uint8_t { kNone, kRing, kUdp };
   struct Route {
     Way way{};
@@ -77,7 +83,7 @@ class Exchange final : public link::Egress, public link::Ingress, public nic::Eg
   std::vector<std::unique_ptr<IncomingRing>> incoming_;
   link::Egress* udp_out_{};
   link::Ingress* udp_in_{};
-  std::uint32_t udp_quiet_{};  // receives since UDP last brought something or was sent to
+  std::uint32_t udp_quiet_{kQuietAfter};  // receives since UDP last brought something or was sent to
   std::uint32_t next_incoming_{};
   std::vector<link::shm::RingWriter*> granted_;  // for this burst
   bool refused_{};                               // somebody waits for room

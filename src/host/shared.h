@@ -25,6 +25,8 @@ struct Host::Shared final : link::FrameSink, Watched {
   void deliver(std::span<const wire::Frame> frames, Time at) override;
 
   bool drive(Time at) override;
+  // For a thread of the program's that polls: drives when there is a reason to.
+  void poll();
   void transmit(Time at);
   [[nodiscard]] std::optional<Time> next_wake() override;
   [[nodiscard]] bool anything_pending() override { return exchange.pending(); }
@@ -47,6 +49,8 @@ struct Host::Shared final : link::FrameSink, Watched {
   Watcher watcher;
   std::unique_ptr<UdpPort> udp;
   std::string udp_refused;  // why there is no UDP, when there is none
+
+  std::uint32_t idle_polls{};
 
   std::mutex making;  // adapters, rings and sockets; taken before `lock`, never after
   std::vector<std::weak_ptr<Adapter>> opened;

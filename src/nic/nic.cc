@@ -230,6 +230,7 @@ std::uint32_t Nic::transmit(TxBurst& burst, Time now) {
   return burst.size();
 }
 
+bool Nic::wants_to_send() const { return modules_->scheduler.next() != nullptr; }
 bool Nic::any_parked() const { return modules_->scheduler.any_parked(); }
 void Nic::resume() { modules_->scheduler.resume(); }
 
