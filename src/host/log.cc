@@ -4,23 +4,24 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdarg>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 
 namespace nerve::host {
 
-bool logs_debug() {
-  static const bool wanted = [] {
-    const char* level = std::getenv("NERVE_LOG");
-    return level != nullptr && std::strcmp(level, "debug") == 0;
-  }();
-  return wanted;
-}
+namespace {
 
-void log_debug(const char* format, ...) {
-  if (!logs_debug()) return;
+std::atomic<LogLevel> chosen{LogLevel::kWarn};
+
+}  // namespace
+
+void set_log_level(LogLevel level) { chosen = level; }
+
+bool logs(LogLevel level) { return level <= chosen; }
+
+void log(LogLevel level, const char* format, ...) {
+  if (!logs(level)) return;
   constexpr std::size_t kLongest = 400;
   std::array<char, kLongest + 1> line{};
   std::size_t length = static_cast<std::size_t>(std::snprintf(line.data(), kLongest, "nerve: "));

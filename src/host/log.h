@@ -1,15 +1,18 @@
-// Lines for people who ask why: NERVE_LOG=debug prints to stderr what was refused, and why.
+// Lines on stderr for the person who runs a program, as many as NERVE_LOG asks for.
 //
 //   nerve: nerve0: qp 0x12: modify to rtr: missing rq_psn
 //
-// Silent otherwise: a library has no business on a program's terminal.
+// Warnings and errors unless told otherwise: a library has little business on a program's terminal.
 #pragma once
+
+#include "host/config.h"
 
 namespace nerve::host {
 
-[[nodiscard]] bool logs_debug();
+void set_log_level(LogLevel level);
+[[nodiscard]] bool logs(LogLevel level);
 
 // One line; a newline is added.
-[[gnu::format(printf, 1, 2)]] void log_debug(const char* format, ...);
+[[gnu::format(printf, 2, 3)]] void log(LogLevel level, const char* format, ...);
 
 }  // namespace nerve::host

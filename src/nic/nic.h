@@ -92,6 +92,12 @@ class Nic {
 
   void receive(std::span<const wire::Frame> frames, Time now);
   std::uint32_t transmit(TxBurst& burst, Time now);
+  // Whether transmit() has a QP to ask.
+  [[nodiscard]] bool wants_to_send() const;
+  // QPs that the gate refused (NicConfig::gate) wait for resume(): the driver calls it when a link
+  // that was full has room again.
+  [[nodiscard]] bool any_parked() const;
+  void resume();
   [[nodiscard]] std::optional<Time> next_deadline();
   void expire(Time now);
   std::optional<Event> next_event();

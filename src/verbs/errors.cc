@@ -30,16 +30,16 @@ int errno_of(nic::ErrorCode code) {
 }  // namespace
 
 int refused(ibv_context* context, const nic::Error& error) {
-  if (host::logs_debug()) {
-    host::log_debug("%s: %s: %" PRIu64 ", limit %" PRIu64, context->device->name, error.reason,
+  if (host::logs(host::LogLevel::kDebug)) {
+    host::log(host::LogLevel::kDebug, "%s: %s: %" PRIu64 ", limit %" PRIu64, context->device->name, error.reason,
                     error.value, error.limit);
   }
   return errno_of(error.code);
 }
 
 int refused(const ibv_qp& qp, const nic::Error& error) {
-  if (host::logs_debug()) {
-    host::log_debug("%s: qp 0x%x: %s: %" PRIu64 ", limit %" PRIu64, qp.context->device->name,
+  if (host::logs(host::LogLevel::kDebug)) {
+    host::log(host::LogLevel::kDebug, "%s: qp 0x%x: %s: %" PRIu64 ", limit %" PRIu64, qp.context->device->name,
                     qp.qp_num, error.reason, error.value, error.limit);
   }
   return errno_of(error.code);
