@@ -30,8 +30,11 @@ int ibv_destroy_comp_channel(ibv_comp_channel* channel) VERBS_NOEXCEPT {
 
 int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) VERBS_NOEXCEPT {
   VerbsChannel& mine = ours(channel);
-  // A thread about to sleep sees first whether the news is on its doorstep.
-  if (mine.events.empty()) Session{*ours(channel->context).adapter}.drive();
+  // A thread about to sleep sees first whether the news is on its doorstep: a request and its
+  // answer, on a link within the machine, are two turns each way.
+  constexpr int kTurns = 4;
+  host::Adapter& adapter = *ours(channel->context).adapter;
+  for (int i = 0; i < kTurns && mine.events.empty(); ++i) Session{adapter}.drive();
   const bool got = mine.events.next([&](VerbsCq* with_news) {
     ++with_news->channel_reported;
     *cq = with_news->base();

@@ -17,16 +17,22 @@ bool within(const DeviceMemory& memory, std::uint64_t offset, std::size_t length
   return offset <= memory.size && length <= memory.size - offset;
 }
 
+// Device memory is read and written in words of four octets, here as on hardware that has it.
+bool may_copy(const DeviceMemory& memory, std::uint64_t offset, std::size_t length) {
+  constexpr std::uint64_t kWord = 4;
+  return offset % kWord == 0 && length % kWord == 0 && within(memory, offset, length);
+}
+
 int copy_in(ibv_dm* dm, std::uint64_t offset, const void* from, std::size_t length) noexcept {
   const DeviceMemory& memory = *ours(dm).memory;
-  if (!within(memory, offset, length)) return EINVAL;
+  if (!may_copy(memory, offset, length)) return EINVAL;
   std::memcpy(memory.octets + offset, from, length);
   return 0;
 }
 
 int copy_out(void* to, ibv_dm* dm, std::uint64_t offset, std::size_t length) noexcept {
   const DeviceMemory& memory = *ours(dm).memory;
-  if (!within(memory, offset, length)) return EINVAL;
+  if (!may_copy(memory, offset, length)) return EINVAL;
   std::memcpy(to, memory.octets + offset, length);
   return 0;
 }
@@ -101,12 +107,17 @@ ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t leng
   // Device memory has no addresses but offsets.
   if ((access & IBV_ACCESS_ZERO_BASED) == 0) return none(EINVAL);
   if (!within(*mine.memory, offset, length)) return none(EINVAL);
-  const nic::MrInit init{.pd = {},
-                         .address = reinterpret_cast<std::uint64_t>(mine.memory->octets) + offset,
-                         .length = length,
-                         .iova = 0,
-                         .access = static_cast<nic::Access>(access),
-                         .port = nullptr};
+  nic::MrInit init{.pd = {},
+                   .address = reinterpret_cast<std::uint64_t>(mine.memory->octets) + offset,
+                   .length = length,
+                   .iova = 0,
+                   .access = static_cast<nic::Access>(access),
+                   .port = nullptr};
+  // A region of nothing is allowed here and the engine has none, so it gets an octet of nowhere.
+  if (length == 0) {
+    init.length = 1;
+    init.port = &nowhere();
+  }
   return register_region(pd, init, MrKind::kDevice, nullptr, mine.memory);
 }
 

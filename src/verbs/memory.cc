@@ -8,13 +8,11 @@
 #include <new>
 #include <utility>
 
-#include "base/memory_port.h"
 #include "verbs/registration.h"
 
 namespace nerve::verbs {
 namespace {
 
-// Memory that reads as zero and forgets what is written.
 class NullPort final : public MemoryPort {
  public:
   void read(std::uint64_t /*address*/, MutableOctets into) override {
@@ -30,8 +28,6 @@ class NullPort final : public MemoryPort {
   }
   void store_word(std::uint64_t /*address*/, std::uint64_t /*value*/) override {}
 };
-
-NullPort null_port;
 
 // Which errno a dma-buf that we cannot take gives. Programs probe with a descriptor of -1: UCX
 // reads EBADF as "the call exists", NCCL anything but EOPNOTSUPP and EPROTONOSUPPORT.
@@ -52,6 +48,11 @@ void take_keys(VerbsMr& mr, const nic::MrKeys& keys) {
 }
 
 }  // namespace
+
+MemoryPort& nowhere() {
+  static NullPort port;
+  return port;
+}
 
 ibv_mr* register_region(ibv_pd* pd, nic::MrInit init, MrKind kind, void* address,
                         std::shared_ptr<DeviceMemory> device_memory) {
@@ -85,7 +86,7 @@ ibv_mr* alloc_null_mr(ibv_pd* pd) noexcept {
                                .length = ~std::uint64_t{0},
                                .iova = 0,
                                .access = nic::Access::kLocalWrite,
-                               .port = &null_port};
+                               .port = &nowhere()};
   return register_region(pd, everything, MrKind::kNull, nullptr, nullptr);
 }
 

@@ -49,9 +49,11 @@ int dealloc_td(ibv_td* td) noexcept {
 
 ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attr) noexcept {
   if (attr->pd == nullptr) return none(EINVAL);
-  // Queues are not in memory that a program could provide: promising to use its allocator would
-  // be untrue.
-  if (attr->comp_mask != 0) return none(EOPNOTSUPP);
+  // An allocator is an offer of memory for queues. Ours are not in memory that a program could
+  // provide, so it is never called.
+  constexpr std::uint32_t kKnown =
+      IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
+  if ((attr->comp_mask & ~kKnown) != 0) return none(EOPNOTSUPP);
   auto* domain = new (std::nothrow) VerbsPd;
   if (domain == nullptr) return none(ENOMEM);
   VerbsPd& parent = ours(attr->pd);
