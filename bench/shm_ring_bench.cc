@@ -167,13 +167,15 @@ class OneWay {
  private:
   void fill(std::uint32_t count) {
     burst_.clear();
+    const std::size_t octets = std::size_t{count} * length_;
+    if (at_ + octets > source_.size()) at_ = 0;
     wire::Piece piece{.address = reinterpret_cast<std::uint64_t>(source_.data()) + at_,
                       .length = length_};
     burst_.add() = write_frame({});
     burst_.add_piece(piece);
     piece.address += length_;
     burst_.repeat_last(count - 1, piece);
-    at_ = at_ + 2 * std::size_t{count} * length_ > source_.size() ? 0 : at_ + count * length_;
+    at_ += octets;
   }
   void receive() {
     RingReader reader{ring_.memory.octets, ring_.size};
