@@ -113,14 +113,20 @@ void encode_extended(const OpcodeInfo& info, const Headers& from, Writer out) {
 }  // namespace
 
 Result<Headers, WireError> Headers::decode(Octets in) {
-  const auto bth = Bth::decode(in);
-  if (!bth) return Unexpected{bth.error()};
-  Headers headers{.bth = *bth};
-  const OpcodeInfo* info = find_opcode(bth->opcode);
-  if (info == nullptr) return headers;
-  if (in.size() < Bth::kSize + info->extended_octets) return Unexpected{WireError::kTruncated};
-  decode_extended(*info, Reader{in.subspan(Bth::kSize)}, headers);
+  Headers headers;
+  if (const auto error = headers.read(in)) return Unexpected{*error};
   return headers;
+}
+
+std::optional<WireError> Headers::read(Octets in) {
+  const auto read_bth = Bth::decode(in);
+  if (!read_bth) return read_bth.error();
+  *this = {.bth = *read_bth};
+  const OpcodeInfo* info = find_opcode(bth.opcode);
+  if (info == nullptr) return std::nullopt;
+  if (in.size() < Bth::kSize + info->extended_octets) return WireError::kTruncated;
+  decode_extended(*info, Reader{in.subspan(Bth::kSize)}, *this);
+  return std::nullopt;
 }
 
 void Headers::encode(MutableOctets out) const {

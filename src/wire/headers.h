@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/ids.h"
 #include "base/octets.h"
@@ -89,6 +90,9 @@ struct Headers {
   // it is acceptable is for the receive handler to say. Reserved octets of extended headers are
   // not kept.
   static Result<Headers, WireError> decode(Octets in);
+  // The same into this object, whatever it held, for who reads millions of them a second; tells
+  // what was wrong.
+  [[nodiscard]] std::optional<WireError> read(Octets in);
   // Writes size() octets, reserved ones as zero.
   void encode(MutableOctets out) const;
   [[nodiscard]] std::size_t size() const;

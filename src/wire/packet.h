@@ -51,9 +51,16 @@ std::size_t encode_udp_payload(const Frame& frame, std::uint32_t outer, MutableO
 [[nodiscard]] Result<Packet, WireError> decode_udp_payload(const Flow& flow,
                                                            const Envelope& envelope, Octets in);
 
-// One of many, from a socket that shows no IPv4 identification: `guess` is tried, then the one that
-// makes the ICRC good is looked for and told in the envelope. `outer` is that of the flow and size.
-[[nodiscard]] Result<Packet, WireError> decode_udp_payload(const Flow& flow, OuterSum& outer,
-                                                           std::uint16_t guess, Octets in);
+// What a socket that shows no IPv4 identification lets one say about a packet's ICRC.
+struct UnseenVerdict {
+  IcrcVerdict icrc{};
+  std::uint16_t identification{};  // `guess`, or else the one that makes the ICRC good
+};
+
+// One of many, from such a socket, into a frame whose flow the caller knows, and whose payload then
+// is `piece`. `outer` is that of the flow and of the size of `in`.
+[[nodiscard]] Result<UnseenVerdict, WireError> decode_udp_payload(OuterSum& outer,
+                                                                  std::uint16_t guess, Octets in,
+                                                                  Frame& frame, Piece& piece);
 
 }  // namespace nerve::wire

@@ -93,16 +93,14 @@ std::size_t UdpReceiver::receive(FrameSink& sink, std::size_t budget, Time now) 
 
 std::size_t UdpReceiver::take_message(std::size_t index, FrameSink& sink, Time now) {
   mmsghdr& header = headers_[index];
-  MutableOctets rest{buffer_.get() + index * kMessageSize, header.msg_len};
+  Octets rest{buffer_.get() + index * kMessageSize, header.msg_len};
   const ReceivedFrom from = read_origin(header.msg_hdr);
   const std::size_t segment = from.segment != 0 ? from.segment : rest.size();
   if (segment < kMinPacket || (header.msg_hdr.msg_flags & MSG_TRUNC) != 0) {
     ++counters_.malformed;
     return 1;
   }
-  // Linux numbers the packets of a train from zero, and single ones are all zero; others count up.
-  identification_ = 0;
-  step_ = 1;
+  expected_ = {};
   std::size_t packets = 0;
   wire::OuterSum outer{from.flow, segment};
   for (; !rest.empty(); ++packets) {
@@ -119,8 +117,10 @@ std::size_t UdpReceiver::take_message(std::size_t index, FrameSink& sink, Time n
   return packets;
 }
 
-void UdpReceiver::take_packet(const wire::Flow& flow, wire::OuterSum& outer, MutableOctets octets) {
-  const auto packet = wire::decode_udp_payload(flow, outer, identification_, octets);
+void UdpReceiver::take_packet(const wire::Flow& flow, wire::OuterSum& outer, Octets octets) {
+  wire::Frame& frame = frames_[batched_];
+  const auto packet =
+      wire::decode_udp_payload(outer, expected_.next(), octets, frame, pieces_[batched_]);
   if (!packet) {
     ++counters_.malformed;
     return;
@@ -129,16 +129,11 @@ void UdpReceiver::take_packet(const wire::Flow& flow, wire::OuterSum& outer, Mut
     ++counters_.bad_icrc;
     return;
   }
-  if (const std::uint16_t found = packet->envelope.identification; found != identification_) {
-    ++counters_.solved;
-    // Whoever repeats itself or skips may be expected to do so again.
-    step_ = static_cast<std::uint16_t>(found - (identification_ - step_));
-    identification_ = found;
-  }
-  identification_ = static_cast<std::uint16_t>(identification_ + step_);
+  if (packet->identification != expected_.next()) ++counters_.solved;
+  expected_.learn(packet->identification);
   ++counters_.packets;
   counters_.octets += octets.size();
-  frames_[batched_] = packet->frame(pieces_[batched_]);
+  frame.flow = flow;
   ++batched_;
 }
 

@@ -26,6 +26,23 @@ struct UdpReceiverCounters {
   std::uint64_t malformed{};
 };
 
+// Guesses the IPv4 identification of the next packet of a train. Linux numbers the packets that it
+// cuts from zero, and single ones are all zero; hardware counts up, and some repeat themselves.
+class ExpectedIdentification {
+ public:
+  [[nodiscard]] std::uint16_t next() const { return next_; }
+  void learn(std::uint16_t found) {
+    if (in_train_ && found != next_) step_ = static_cast<std::uint16_t>(found - next_ + step_);
+    next_ = static_cast<std::uint16_t>(found + step_);
+    in_train_ = true;
+  }
+
+ private:
+  std::uint16_t next_{0};
+  std::uint16_t step_{1};
+  bool in_train_{};
+};
+
 class UdpReceiver final : public Ingress {
  public:
   // Reads socket `index` of the group, which must outlive the receiver. What an earlier process of
@@ -63,7 +80,7 @@ class UdpReceiver final : public Ingress {
   [[nodiscard]] int read(std::size_t messages);
   [[nodiscard]] std::size_t messages_for(std::size_t budget) const;
   std::size_t take_message(std::size_t index, FrameSink& sink, Time now);
-  void take_packet(const wire::Flow& flow, wire::OuterSum& outer, MutableOctets octets);
+  void take_packet(const wire::Flow& flow, wire::OuterSum& outer, Octets octets);
   void deliver(FrameSink& sink, Time now);
   void discard_stale();
 
@@ -78,8 +95,7 @@ class UdpReceiver final : public Ingress {
   // Of the last read, by which the next one is sized.
   std::size_t packets_per_message_{1};
   std::size_t octets_per_message_{};
-  std::uint16_t identification_{};  // expected of the next packet
-  std::uint16_t step_{};
+  ExpectedIdentification expected_;
   UdpReceiverCounters counters_;
 };
 

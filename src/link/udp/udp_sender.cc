@@ -24,6 +24,12 @@ bool may_refuse_trains(int error) {
          error == EMSGSIZE;
 }
 
+// How many of the messages the kernel took; negative, with errno, when it took none.
+int send_some(int fd, mmsghdr* messages, std::size_t count) {
+  if (count > 1) return ::sendmmsg(fd, messages, static_cast<unsigned>(count), MSG_DONTWAIT);
+  return ::sendmsg(fd, &messages->msg_hdr, MSG_DONTWAIT) < 0 ? -1 : 1;  // cheaper for one
+}
+
 Offload segmentation_of(const UdpSocket& socket, bool wanted) {
   if (!wanted) return {.works = false, .reason = "switched off by configuration"};
   const int error = socket.set(IPPROTO_UDP, UDP_SEGMENT, 0);
@@ -130,8 +136,7 @@ void UdpSender::flush() {
   bool waited = false;
   for (std::size_t done = 0; done < outbox_.size();) {
     ++counters_.calls;
-    const int sent = ::sendmmsg(outbox_fd_, outbox_.headers() + done,
-                                static_cast<unsigned>(outbox_.size() - done), MSG_DONTWAIT);
+    const int sent = send_some(outbox_fd_, outbox_.headers() + done, outbox_.size() - done);
     if (sent > 0) {
       for (const std::size_t end = done + static_cast<std::size_t>(sent); done < end; ++done) {
         const Outbox::Message& message = outbox_[done];
