@@ -234,7 +234,7 @@ Result<Packet, WireError> decode_packet(Octets in) {
 
 Result<Packet, WireError> decode_udp_payload(const Flow& flow, const Envelope& envelope,
                                              Octets in) {
-  if (in.size() > kMaxIpLength - kMaxOuterSize) return Unexpected{WireError::kBadLength};
+  if (in.size() > kMaxUdpPayload) return Unexpected{WireError::kBadLength};
   std::array<std::byte, kMaxOuterSize> outer;
   const std::size_t outer_size = encode_outer(flow, envelope, in.size(), outer);
   return decode_inner(Packet{.flow = flow, .envelope = envelope},

@@ -56,7 +56,7 @@ class UdpReceiver final : public Ingress {
   [[nodiscard]] int fd() const { return socket_.fd(); }
 
   // Packets to a multicast group that arrive by this interface. Each socket that joins gets its own
-  // copy, whatever QP the packet names.
+  // copy, whatever QP the packet names. Zero or errno.
   [[nodiscard]] int join(const wire::Gid& group, std::uint32_t interface);
   [[nodiscard]] int leave(const wire::Gid& group, std::uint32_t interface);
 
@@ -81,11 +81,14 @@ class UdpReceiver final : public Ingress {
   [[nodiscard]] std::size_t messages_for(std::size_t budget) const;
   std::size_t take_message(std::size_t index, FrameSink& sink, Time now);
   void take_packet(const wire::Flow& flow, wire::OuterSum& outer, Octets octets);
+  // The sum of the outer headers of such packets; that of the last one is kept.
+  wire::OuterSum& outer_of(const wire::Flow& flow, std::size_t size);
   void deliver(FrameSink& sink, Time now);
+  int set_membership(const wire::Gid& group, std::uint32_t interface, int ipv4_option,
+                     int ipv6_option);
   void discard_stale();
 
   const UdpSocket& socket_;
-  IpFamily family_;
   std::unique_ptr<std::byte[]> buffer_;
   std::vector<Slot> slots_;
   std::vector<mmsghdr> headers_;
@@ -96,6 +99,9 @@ class UdpReceiver final : public Ingress {
   std::size_t packets_per_message_{1};
   std::size_t octets_per_message_{};
   ExpectedIdentification expected_;
+  wire::OuterSum outer_;
+  wire::Flow outer_flow_;
+  std::size_t outer_size_{};
   UdpReceiverCounters counters_;
 };
 

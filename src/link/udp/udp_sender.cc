@@ -74,7 +74,7 @@ bool UdpSender::can_reach(const wire::Flow& flow) const {
 void UdpSender::send(std::span<const wire::Frame> frames, Time /*now*/) {
   while (!frames.empty()) {
     const Train train = next_train(frames, segmentation_.works ? kMaxTrainPackets : 1);
-    if (train.octets > Outbox::kMaxOctets) {
+    if (train.segment > wire::kMaxUdpPayload) {
       ++counters_.dropped_too_big;
     } else if (!can_reach(frames.front().flow)) {
       counters_.dropped_unreachable += train.packets;
@@ -104,7 +104,7 @@ void UdpSender::send_train(std::span<const wire::Frame> frames, std::size_t segm
 }
 
 void UdpSender::send_octets(const wire::Flow& flow, Octets udp_payload, Time /*now*/) {
-  if (udp_payload.size() > Outbox::kMaxOctets) {
+  if (udp_payload.size() > wire::kMaxUdpPayload) {
     ++counters_.dropped_too_big;
     return;
   }

@@ -13,15 +13,12 @@ namespace {
 // A stranger's socket: it sends any octets, in whatever way the kernel then writes the headers.
 class Stranger {
  public:
-  explicit Stranger(std::uint16_t to) : socket_{*UdpSocket::make(IpFamily::kIpv4)}, to_{to} {
-    EXPECT_EQ(socket_.bind(IpFamily::kIpv4, 0), 0);
+  explicit Stranger(std::uint16_t to)
+      : family_{machine_family()}, socket_{*UdpSocket::make(family_)}, to_{to} {
+    EXPECT_EQ(socket_.bind(family_, 0), 0);
   }
-  void connect() {
-    const SocketName name = SocketName::of(IpFamily::kIpv4, kHere4, to_);
-    EXPECT_EQ(::connect(socket_.fd(), reinterpret_cast<const sockaddr*>(&name), name.size), 0);
-  }
-  void send(Octets octets) const {
-    const SocketName name = SocketName::of(IpFamily::kIpv4, kHere4, to_);
+  void send(Octets octets, const wire::Gid& to = kHere4) const {
+    const SocketName name = SocketName::of(family_, to, to_);
     EXPECT_EQ(::sendto(socket_.fd(), octets.data(), octets.size(), 0,
                        reinterpret_cast<const sockaddr*>(&name), name.size),
               static_cast<ssize_t>(octets.size()));
@@ -32,6 +29,7 @@ class Stranger {
   [[nodiscard]] const UdpSocket& socket() const { return socket_; }
 
  private:
+  IpFamily family_;
   UdpSocket socket_;
   std::uint16_t to_;
 };
@@ -72,6 +70,22 @@ TEST(UdpReceiver, DropsEveryTruncationAndFlip) {
   EXPECT_EQ(pair.receive(bad + 1).size(), 1U);
   const UdpReceiverCounters& counters = pair.receivers[0]->counters();
   EXPECT_EQ(counters.malformed + counters.bad_icrc, bad);
+}
+
+// Over IPv6 a datagram can be longer than anything with both headers in 65 535 octets.
+TEST(UdpReceiver, DropsWhatIsTooLong) {
+  UdpPair pair;
+  const Stranger stranger{pair.group->port()};
+  std::size_t sent = 0;
+  const std::vector<std::byte> octets(65'488);
+  stranger.send(octets);
+  ++sent;
+  if (machine_has_ipv6_loopback()) {
+    stranger.send(octets, kHere6);
+    ++sent;
+  }
+  EXPECT_TRUE(pair.receive(sent).empty());
+  EXPECT_EQ(pair.receivers[0]->counters().malformed, sent);
 }
 
 TEST(UdpReceiver, SolvesIdentificationsThatItCannotSee) {
