@@ -114,19 +114,20 @@ void encode_extended(const OpcodeInfo& info, const Headers& from, Writer out) {
 
 Result<Headers, WireError> Headers::decode(Octets in) {
   Headers headers;
-  if (const auto error = headers.read(in)) return Unexpected{*error};
+  if (decode_into(in, headers) == 0) return Unexpected{WireError::kTruncated};
   return headers;
 }
 
-std::optional<WireError> Headers::read(Octets in) {
-  const auto read_bth = Bth::decode(in);
-  if (!read_bth) return read_bth.error();
-  *this = {.bth = *read_bth};
-  const OpcodeInfo* info = find_opcode(bth.opcode);
-  if (info == nullptr) return std::nullopt;
-  if (in.size() < Bth::kSize + info->extended_octets) return WireError::kTruncated;
-  decode_extended(*info, Reader{in.subspan(Bth::kSize)}, *this);
-  return std::nullopt;
+std::size_t Headers::decode_into(Octets in, Headers& to) {
+  if (in.size() < Bth::kSize) return 0;
+  to = {};
+  Bth::decode_into(in.first<Bth::kSize>(), to.bth);
+  const OpcodeInfo* info = find_opcode(to.bth.opcode);
+  if (info == nullptr) return Bth::kSize;
+  const std::size_t size = Bth::kSize + info->extended_octets;
+  if (in.size() < size) return 0;
+  decode_extended(*info, Reader{in.subspan(Bth::kSize)}, to);
+  return size;
 }
 
 void Headers::encode(MutableOctets out) const {

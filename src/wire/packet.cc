@@ -73,8 +73,9 @@ struct Body {
 Result<Body, WireError> decode_body(Octets in, Headers& headers) {
   if (in.size() < Bth::kSize + kIcrcSize) return Unexpected{WireError::kTruncated};
   const Octets covered = in.first(in.size() - kIcrcSize);
-  if (const auto error = headers.read(covered)) return Unexpected{*error};
-  const Octets body = covered.subspan(headers.size());
+  const std::size_t size = Headers::decode_into(covered, headers);
+  if (size == 0) return Unexpected{WireError::kTruncated};
+  const Octets body = covered.subspan(size);
   const std::size_t pad = headers.bth.pad;
   if (body.size() < pad) return Unexpected{WireError::kBadLength};
   return Body{.payload = body.first(body.size() - pad), .pad = body.last(pad)};
@@ -207,11 +208,19 @@ std::size_t encode_udp_payload(const Frame& frame, const Envelope& envelope, Mut
   return size;
 }
 
-std::size_t encode_udp_payload(const Frame& frame, std::uint32_t outer, MutableOctets out) {
+std::size_t encode_after_sum(const Frame& frame, std::uint32_t outer, MutableOctets out) {
   const std::size_t size = udp_payload_size(frame);
   CHECK(out.size() >= size);
   encode_inner(frame, {}, outer, out.first(size));
   return size;
+}
+
+std::size_t encode_packet(const Flow& flow, const Envelope& envelope, Octets udp_payload,
+                          MutableOctets out) {
+  const std::size_t outer = encode_outer(flow, envelope, udp_payload.size(), out);
+  CHECK(out.size() >= outer + udp_payload.size());
+  std::ranges::copy(udp_payload, out.begin() + static_cast<std::ptrdiff_t>(outer));
+  return outer + udp_payload.size();
 }
 
 Result<Packet, WireError> decode_packet(Octets in) {
@@ -241,8 +250,8 @@ Result<Packet, WireError> decode_udp_payload(const Flow& flow, const Envelope& e
                       icrc_outer(Octets{outer}.first(outer_size)), in);
 }
 
-Result<UnseenVerdict, WireError> decode_udp_payload(OuterSum& outer, std::uint16_t guess, Octets in,
-                                                    Frame& frame, Piece& piece) {
+Result<UnseenVerdict, WireError> decode_after_sum(OuterSum& outer, std::uint16_t guess, Octets in,
+                                                  Frame& frame, Piece& piece) {
   const auto body = decode_body(in, frame.headers);
   if (!body) return Unexpected{body.error()};
   refer_to(body->payload, frame, piece);

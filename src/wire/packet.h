@@ -34,13 +34,19 @@ struct Packet {
 [[nodiscard]] std::size_t packet_size(const Frame& frame);
 [[nodiscard]] std::size_t udp_payload_size(const Frame& frame);
 
+// The whole packet around a UDP payload, BTH to ICRC, that is made already: one that was held back
+// or damaged. Returns the octets written; IPv6 and UDP headers take 48.
+std::size_t encode_packet(const Flow& flow, const Envelope& envelope, Octets udp_payload,
+                          MutableOctets out);
+
 // Both return the number of octets written; `out` must have room for the size above. The frame is
 // IPv4 when its destination is.
 std::size_t encode_packet(const Frame& frame, const Envelope& envelope, MutableOctets out);
 std::size_t encode_udp_payload(const Frame& frame, const Envelope& envelope, MutableOctets out);
 
-// One of many: `outer` is the OuterSum of the frame's flow and size with its identification.
-std::size_t encode_udp_payload(const Frame& frame, std::uint32_t outer, MutableOctets out);
+// encode_udp_payload for one of many: `outer` is the OuterSum of the frame's flow and size with its
+// identification.
+std::size_t encode_after_sum(const Frame& frame, std::uint32_t outer, MutableOctets out);
 
 // From the first octet of the IP header; octets after the packet's own length (Ethernet's padding)
 // are ignored. kNotRoce for what is some other protocol's.
@@ -59,8 +65,8 @@ struct UnseenVerdict {
 
 // One of many, from such a socket, into a frame whose flow the caller knows, and whose payload then
 // is `piece`. `outer` is that of the flow and of the size of `in`.
-[[nodiscard]] Result<UnseenVerdict, WireError> decode_udp_payload(OuterSum& outer,
-                                                                  std::uint16_t guess, Octets in,
-                                                                  Frame& frame, Piece& piece);
+[[nodiscard]] Result<UnseenVerdict, WireError> decode_after_sum(OuterSum& outer,
+                                                                std::uint16_t guess, Octets in,
+                                                                Frame& frame, Piece& piece);
 
 }  // namespace nerve::wire

@@ -46,7 +46,7 @@ void expect_identification_found(const Packet& packet, Octets udp_payload) {
   OuterSum outer{packet.flow, udp_payload.size()};
   Frame frame;
   Piece piece;
-  const auto unseen = decode_udp_payload(outer, 0, udp_payload, frame, piece);
+  const auto unseen = decode_after_sum(outer, 0, udp_payload, frame, piece);
   ASSERT_TRUE(unseen);
   EXPECT_EQ(unseen->icrc, packet.icrc);
   if (packet.icrc == IcrcVerdict::kGood) {

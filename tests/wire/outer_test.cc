@@ -56,7 +56,7 @@ TEST(OuterSum, IsWhatEachPacketOfATrainBeginsWith) {
     for (int i = 0; i < 4; ++i) {
       const auto id = static_cast<std::uint16_t>(prng.next());
       std::vector<std::byte> octets(udp_payload_size(train.frame));
-      EXPECT_EQ(encode_udp_payload(train.frame, outer(id), octets), octets.size());
+      EXPECT_EQ(encode_after_sum(train.frame, outer(id), octets), octets.size());
       EXPECT_EQ(octets, train.encoded({.identification = id}));
     }
   });
@@ -74,7 +74,7 @@ TEST(OuterSum, FindsTheIdentificationOfAGoodPacket) {
       Frame got{.flow = train.flow};
       Piece piece;
       const auto octets = train.encoded({.identification = id, .fragment = fragment});
-      const auto verdict = decode_udp_payload(outer, guess, octets, got, piece);
+      const auto verdict = decode_after_sum(outer, guess, octets, got, piece);
       ASSERT_TRUE(verdict);
       EXPECT_EQ(verdict->icrc, IcrcVerdict::kGood);
       EXPECT_EQ(verdict->identification, ipv4 ? id : guess);
@@ -102,7 +102,7 @@ TEST(OuterSum, DamageIsNotExplainedAway) {
     }
     Frame got;
     Piece piece;
-    const auto verdict = decode_udp_payload(outer, 0, octets, got, piece);
+    const auto verdict = decode_after_sum(outer, 0, octets, got, piece);
     if (!verdict || octets == train.encoded({.identification = 7})) continue;
     ++damaged;
     if (verdict->icrc == IcrcVerdict::kGood) ++explained;

@@ -108,6 +108,9 @@ TEST(Packet, RoundTripsInBothForms) {
 
     std::vector<std::byte> inner(udp_payload_size(sent.frame));
     ASSERT_EQ(encode_udp_payload(sent.frame, sent.envelope, inner), inner.size());
+    std::vector<std::byte> around(inner.size() + 48);
+    around.resize(encode_packet(sent.frame.flow, sent.envelope, inner, around));
+    EXPECT_EQ(around, octets);
     EXPECT_TRUE(std::ranges::equal(inner, Octets{octets}.last(inner.size())));
     const auto from_inner = decode_udp_payload(sent.frame.flow, sent.envelope, inner);
     ASSERT_TRUE(from_inner);

@@ -129,7 +129,7 @@ wire::OuterSum& UdpReceiver::outer_of(const wire::Flow& flow, std::size_t size) 
 void UdpReceiver::take_packet(const wire::Flow& flow, wire::OuterSum& outer, Octets octets) {
   wire::Frame& frame = frames_[batched_];
   const auto packet =
-      wire::decode_udp_payload(outer, expected_.next(), octets, frame, pieces_[batched_]);
+      wire::decode_after_sum(outer, expected_.next(), octets, frame, pieces_[batched_]);
   if (!packet) {
     ++counters_.malformed;
     return;

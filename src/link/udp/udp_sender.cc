@@ -97,8 +97,7 @@ void UdpSender::send_train(std::span<const wire::Frame> frames, std::size_t segm
     const std::size_t size = std::min(segment, octets - at);
     if (size != segment) outer = {flow, size};  // the last one may be shorter
     // The kernel numbers the packets that it cuts.
-    wire::encode_udp_payload(frames[i], outer(static_cast<std::uint16_t>(i)),
-                             room.subspan(at, size));
+    wire::encode_after_sum(frames[i], outer(static_cast<std::uint16_t>(i)), room.subspan(at, size));
     at += size;
   }
 }

@@ -2,16 +2,11 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 
 namespace nerve::link {
-
-UdpSocket::~UdpSocket() {
-  if (fd_ >= 0) ::close(fd_);
-}
 
 Result<UdpSocket, SocketError> UdpSocket::make(IpFamily family) {
   const int domain = family == IpFamily::kDual ? AF_INET6 : AF_INET;
@@ -34,12 +29,12 @@ int UdpSocket::bind(IpFamily family, std::uint16_t port) const {
     sockaddr_in6 any{};
     any.sin6_family = AF_INET6;
     any.sin6_port = htons(port);
-    result = ::bind(fd_, reinterpret_cast<const sockaddr*>(&any), sizeof any);
+    result = ::bind(fd_.get(), reinterpret_cast<const sockaddr*>(&any), sizeof any);
   } else {
     sockaddr_in any{};
     any.sin_family = AF_INET;
     any.sin_port = htons(port);
-    result = ::bind(fd_, reinterpret_cast<const sockaddr*>(&any), sizeof any);
+    result = ::bind(fd_.get(), reinterpret_cast<const sockaddr*>(&any), sizeof any);
   }
   return result == 0 ? 0 : errno;
 }
@@ -47,7 +42,7 @@ int UdpSocket::bind(IpFamily family, std::uint16_t port) const {
 std::uint16_t UdpSocket::bound_port() const {
   sockaddr_storage name{};
   socklen_t size = sizeof name;
-  if (::getsockname(fd_, reinterpret_cast<sockaddr*>(&name), &size) != 0) return 0;
+  if (::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&name), &size) != 0) return 0;
   sockaddr_in6 six{};
   sockaddr_in four{};
   if (name.ss_family == AF_INET6) {
@@ -60,13 +55,13 @@ std::uint16_t UdpSocket::bound_port() const {
 }
 
 int UdpSocket::set(int level, int name, int value) const {
-  return ::setsockopt(fd_, level, name, &value, sizeof value) == 0 ? 0 : errno;
+  return ::setsockopt(fd_.get(), level, name, &value, sizeof value) == 0 ? 0 : errno;
 }
 
 int UdpSocket::get(int level, int name, int otherwise) const {
   int value = 0;
   socklen_t size = sizeof value;
-  return ::getsockopt(fd_, level, name, &value, &size) == 0 ? value : otherwise;
+  return ::getsockopt(fd_.get(), level, name, &value, &size) == 0 ? value : otherwise;
 }
 
 int UdpSocket::grow_buffer(int name, int forced_name, int octets) const {

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 
 #include "base/result.h"
+#include "link/descriptor.h"
 #include "link/udp/socket_error.h"
 
 namespace nerve::link {
@@ -18,19 +18,11 @@ class UdpSocket {
  public:
   UdpSocket() = default;
   explicit UdpSocket(int fd) : fd_{fd} {}
-  UdpSocket(UdpSocket&& other) noexcept : fd_{std::exchange(other.fd_, -1)} {}
-  UdpSocket& operator=(UdpSocket&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  UdpSocket(const UdpSocket&) = delete;
-  UdpSocket& operator=(const UdpSocket&) = delete;
-  ~UdpSocket();
 
   // Non-blocking and closed by exec.
   static Result<UdpSocket, SocketError> make(IpFamily family);
 
-  [[nodiscard]] int fd() const { return fd_; }
+  [[nodiscard]] int fd() const { return fd_.get(); }
   // To the wildcard address; port 0 lets the kernel choose. Zero or errno.
   [[nodiscard]] int bind(IpFamily family, std::uint16_t port) const;
   // Zero when it is not bound.
@@ -42,7 +34,7 @@ class UdpSocket {
   [[nodiscard]] int grow_buffer(int name, int forced_name, int octets) const;
 
  private:
-  int fd_{-1};
+  Descriptor fd_;
 };
 
 // kDual unless sockets of that family cannot be made here.

@@ -1,0 +1,197 @@
+#include "link/tap/pcap_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "wire/pcap.h"
+
+namespace nerve::link {
+namespace {
+
+using wire::PcapReader;
+using FileHeader = std::array<std::byte, PcapReader::kFileHeader>;
+
+constexpr std::size_t kRecordRoom = PcapReader::kRecordHeader + kMaxPcapPacket;
+// While the lock is taken by somebody else the buffer may grow to this; then records are dropped.
+constexpr std::size_t kMaxBuffer = std::size_t{16} << 20;
+
+// Octets of the file that are locked, where no capture ends.
+constexpr off_t kWriting = off_t{1} << 61;  // exclusive, while records are appended
+constexpr off_t kInUse = kWriting + 1;      // shared, as long as the file is open
+
+// Raw IP, not Ethernet: every reader knows it, and there are no MAC addresses to invent.
+FileHeader file_header() {
+  FileHeader header;
+  wire::encode_pcap_header(header, wire::LinkType::kRaw);
+  return header;
+}
+
+struct flock lock_of(short type, off_t octet) {
+  struct flock lock {};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = octet;
+  lock.l_len = 1;
+  return lock;
+}
+
+// A file system without locks (ENOLCK, EINVAL) is no reason not to capture: appending alone keeps
+// the records of one write together.
+bool try_lock(int fd, short type, off_t octet) {
+  struct flock lock = lock_of(type, octet);
+  return ::fcntl(fd, F_OFD_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES);
+}
+
+bool is_locked(int fd, off_t octet) {
+  struct flock lock = lock_of(F_WRLCK, octet);
+  return ::fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+std::string with_pid(std::string name) {
+  const std::string pid = std::to_string(::getpid());
+  for (std::size_t at = 0; (at = name.find("%p", at)) != std::string::npos; at += pid.size()) {
+    name.replace(at, 2, pid);
+  }
+  return name;
+}
+
+std::string refusal(const std::string& file, const char* why, const char* mend) {
+  return "capture " + file + ": " + why + "; " + mend;
+}
+
+// Why records may not be appended to this file; empty when they may.
+std::string unfit(int fd, const std::string& file) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return refusal(file, std::strerror(errno), "name another file");
+  if (!S_ISREG(status.st_mode)) return refusal(file, "not a regular file", "name another file");
+  if (status.st_size == 0) return {};
+  FileHeader found{};
+  const bool whole = ::pread(fd, found.data(), found.size(), 0) == ssize_t{found.size()};
+  if (whole && found == file_header()) return {};
+  return refusal(file, "exists and is no capture of nerve's", "remove it or name another file");
+}
+
+int open_file(const std::string& file) {
+  return ::open(file.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<PcapFile>, std::string> PcapFile::open(PcapOptions options) {
+  options.file = with_pid(std::move(options.file));
+  const int fd = open_file(options.file);
+  if (fd < 0) {
+    return Unexpected{refusal(options.file, std::strerror(errno),
+                              "check that its folder exists and may be written to")};
+  }
+  if (std::string why = unfit(fd, options.file); !why.empty()) {
+    ::close(fd);
+    return Unexpected{std::move(why)};
+  }
+  (void)try_lock(fd, F_RDLCK, kInUse);
+  return std::shared_ptr<PcapFile>{new PcapFile{std::move(options), fd}};
+}
+
+std::string PcapFile::start_anew(const std::string& file) {
+  if (file.find("%p") != std::string::npos) return {};
+  const int fd = open_file(file);
+  if (fd < 0) {
+    return refusal(file, std::strerror(errno),
+                   "check that its folder exists and may be written to");
+  }
+  std::string why = unfit(fd, file);
+  if (why.empty() && !is_locked(fd, kInUse) && ::ftruncate(fd, 0) != 0) {
+    why = refusal(file, std::strerror(errno), "name another file");
+  }
+  ::close(fd);
+  return why;
+}
+
+PcapFile::PcapFile(PcapOptions options, int fd) : options_{std::move(options)}, fd_{fd} {
+  options_.buffer = std::clamp(options_.buffer, kRecordRoom, kMaxBuffer);
+  buffer_.resize(options_.buffer + kRecordRoom);
+}
+
+PcapFile::~PcapFile() {
+  // The last words are worth a short wait for a writer that is at it.
+  for (int tries = 0; used_ > 0 && tries < 20; ++tries) {
+    flush();
+    if (used_ == 0) break;
+    const timespec moment{.tv_sec = 0, .tv_nsec = 5'000'000};
+    ::nanosleep(&moment, nullptr);
+  }
+}
+
+bool PcapFile::wants_packet() {
+  if (options_.packet_limit != 0 && counters_.written >= options_.packet_limit) {
+    ++counters_.limited;
+    return false;
+  }
+  if (used_ >= kMaxBuffer) flush();
+  if (!failed_ && used_ < kMaxBuffer) return true;
+  ++counters_.dropped;
+  return false;
+}
+
+MutableOctets PcapFile::packet_room() {
+  if (buffer_.size() - used_ < kRecordRoom) buffer_.resize(buffer_.size() * 2);
+  return MutableOctets{buffer_}.subspan(used_ + PcapReader::kRecordHeader);
+}
+
+void PcapFile::record(std::size_t packet_octets, Time now) {
+  const auto original = static_cast<std::uint32_t>(packet_octets);
+  const std::uint32_t kept = std::min(original, options_.snap_length);
+  const auto since =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(now - options_.start).count();
+  const std::uint64_t wall = options_.start_wall_ns + static_cast<std::uint64_t>(since);
+  const auto header = MutableOctets{buffer_}.subspan(used_).first<PcapReader::kRecordHeader>();
+  wire::encode_pcap_record(header, wall, kept, original);
+  used_ += PcapReader::kRecordHeader + kept;
+  ++buffered_records_;
+  ++counters_.written;
+  if (used_ >= options_.buffer) flush();
+}
+
+void PcapFile::flush() {
+  if (used_ == 0 || !try_lock(fd_.get(), F_WRLCK, kWriting)) return;
+  if (!append(Octets{buffer_}.first(used_))) {
+    failed_ = true;  // from here on records are counted, not kept
+    counters_.written -= buffered_records_;
+    counters_.dropped += buffered_records_;
+  }
+  (void)try_lock(fd_.get(), F_UNLCK, kWriting);
+  used_ = 0;
+  buffered_records_ = 0;
+}
+
+// All or nothing: what a full disk cut short is taken back, for a reader can make nothing of half a
+// record, nor of any that follow it.
+bool PcapFile::append(Octets octets) {
+  struct stat before {};
+  if (::fstat(fd_.get(), &before) != 0) return false;
+  const FileHeader header = file_header();
+  const auto write_all = [this](Octets left) {
+    while (!left.empty()) {
+      const ssize_t n = ::write(fd_.get(), left.data(), left.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return false;
+      left = left.subspan(static_cast<std::size_t>(n));
+    }
+    return true;
+  };
+  if ((before.st_size > 0 || write_all(header)) && write_all(octets)) return true;
+  (void)::ftruncate(fd_.get(), before.st_size);
+  return false;
+}
+
+bool PcapFile::is_shared() const { return is_locked(fd_.get(), kInUse); }
+
+}  // namespace nerve::link

@@ -1,0 +1,59 @@
+// Capture taps: what passes them is also written to a file that Wireshark, tshark and `nerve
+// decode` open.
+//
+// Frames are written as the whole packets that they are on a wire, IP and UDP headers and ICRC
+// included, whatever the link makes of them: traffic in shared memory looks like RoCEv2 too. A tap
+// next to the link sees what leaves; one above a fault tap would see what was meant to.
+//
+// Everything that is sent is captured. What is received is captured unless its sender captures it
+// into the same file, for otherwise a run whose two ends share a file would show every packet
+// twice.
+#pragma once
+
+#include <functional>
+
+#include "link/link.h"
+#include "link/tap/pcap_file.h"
+
+namespace nerve::link {
+
+// Captures what is sent. Given a packet that was damaged on purpose it records the damage.
+class PcapEgress final : public Egress {
+ public:
+  PcapEgress(Egress& next, PcapFile& file) : next_{next}, file_{file} {}
+
+  void send(std::span<const wire::Frame> frames, Time now) override;
+  void send_octets(const wire::Flow& flow, Octets udp_payload, Time now) override;
+
+ private:
+  Egress& next_;
+  PcapFile& file_;
+};
+
+// Which received frames are captured.
+enum class PcapDirection : std::uint8_t {
+  kSent,  // those whose sender is not known to capture
+  kBoth,  // all
+};
+
+// Captures what is received, before it is delivered.
+class PcapSink final : public FrameSink {
+ public:
+  // Whether an address belongs to this machine, where a sender may share the file. Without, none.
+  using IsLocal = std::function<bool(const wire::Gid&)>;
+
+  PcapSink(FrameSink& next, PcapFile& file, PcapDirection direction, IsLocal is_local)
+      : next_{next}, file_{file}, direction_{direction}, is_local_{std::move(is_local)} {}
+
+  void deliver(std::span<const wire::Frame> frames, Time now) override;
+
+ private:
+  [[nodiscard]] bool captured_by_sender(const wire::Frame& frame) const;
+
+  FrameSink& next_;
+  PcapFile& file_;
+  PcapDirection direction_;
+  IsLocal is_local_;
+};
+
+}  // namespace nerve::link

@@ -1,0 +1,98 @@
+// Frames to send through a tap, and an Egress and a FrameSink that remember what came out.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "link/link.h"
+#include "wire/packet.h"
+
+namespace nerve::link {
+
+inline constexpr wire::Gid kHere = wire::Gid::ipv4(192, 0, 2, 1);
+inline constexpr wire::Gid kThere = wire::Gid::ipv4(192, 0, 2, 2);
+
+// A frame that owns its payload.
+class TestFrame {
+ public:
+  TestFrame(const char* opcode, std::uint32_t qpn, std::uint32_t psn, std::size_t payload = 16)
+      : payload_(payload, static_cast<std::byte>(psn & 0xffU)) {
+    for (unsigned code = 0; code < 256; ++code) {
+      const wire::OpcodeInfo* info = wire::find_opcode(static_cast<wire::Opcode>(code));
+      if (info != nullptr && std::string{info->name} == opcode) {
+        headers_.bth.opcode = static_cast<std::uint8_t>(code);
+      }
+    }
+    headers_.bth.dest_qp = Qpn{qpn};
+    headers_.bth.psn = Psn{psn};
+    headers_.bth.pad = wire::pad_for(static_cast<std::uint32_t>(payload));
+  }
+
+  // Refers to this object, which must stay where it is.
+  [[nodiscard]] wire::Frame frame() {
+    piece_ = {.address = reinterpret_cast<std::uint64_t>(payload_.data()),
+              .length = static_cast<std::uint32_t>(payload_.size())};
+    return {.flow = {.source = kHere, .destination = kThere},
+            .headers = headers_,
+            .payload = {&piece_, payload_.empty() ? 0U : 1U},
+            .payload_length = piece_.length};
+  }
+
+ private:
+  std::vector<std::byte> payload_;
+  wire::Headers headers_{};
+  wire::Piece piece_{};
+};
+
+// What reached the far side of the taps.
+struct Sent {
+  wire::Flow flow{};
+  std::uint8_t opcode{};
+  std::uint32_t qpn{};
+  std::uint32_t psn{};
+  bool good{};       // the ICRC
+  bool as_octets{};  // it came by send_octets
+  bool continues_train{};
+  friend bool operator==(const Sent&, const Sent&) = default;
+};
+
+class Recorder final : public Egress, public FrameSink {
+ public:
+  void send(std::span<const wire::Frame> frames, Time) override {
+    ++bursts;
+    for (const wire::Frame& frame : frames) {
+      std::vector<std::byte> octets(wire::udp_payload_size(frame));
+      wire::encode_udp_payload(frame, {}, octets);
+      add(frame.flow, octets, false, frame.continues_train);
+    }
+  }
+  void send_octets(const wire::Flow& flow, Octets udp_payload, Time) override {
+    add(flow, udp_payload, true, false);
+  }
+  void deliver(std::span<const wire::Frame> frames, Time at) override { send(frames, at); }
+
+  [[nodiscard]] std::vector<std::uint32_t> psns() const {
+    std::vector<std::uint32_t> all;
+    for (const Sent& one : sent) all.push_back(one.psn);
+    return all;
+  }
+
+  std::vector<Sent> sent;
+  std::size_t bursts{};
+
+ private:
+  void add(const wire::Flow& flow, Octets octets, bool as_octets, bool continues_train) {
+    const auto packet = wire::decode_udp_payload(flow, {}, octets);
+    Sent one{.flow = flow, .as_octets = as_octets, .continues_train = continues_train};
+    if (packet) {
+      one.opcode = packet->headers.bth.opcode;
+      one.qpn = packet->headers.bth.dest_qp.value();
+      one.psn = packet->headers.bth.psn.value();
+      one.good = packet->icrc == wire::IcrcVerdict::kGood;
+    }
+    sent.push_back(one);
+  }
+};
+
+}  // namespace nerve::link
