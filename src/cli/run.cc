@@ -76,6 +76,7 @@ std::string this_program() {
 // Returns only when it failed: with what a shell would exit with.
 int become(const std::string& file, const std::vector<std::string>& command) {
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   (void)std::fflush(nullptr);

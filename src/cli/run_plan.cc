@@ -49,7 +49,7 @@ std::string find_command(const std::string& word, const std::string& path) {
   if (word.find('/') != std::string::npos) return word;
   std::istringstream folders{path};
   for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::string file = (folder.empty() ? "." : folder) + "/" + word;
+    std::string file = (folder.empty() ? "." : folder) + "/" + word;
     struct stat status {};
     if (::stat(file.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
         ::access(file.c_str(), X_OK) == 0) {
