@@ -10,7 +10,7 @@
 #include "cli/commands.h"
 #include "cli/run_plan.h"
 #include "host/settings.h"
-#include "host/taps.h"
+#include "host/start_capture.h"
 
 namespace nerve::cli {
 namespace {

@@ -1,51 +1,76 @@
 #include "host/adapter.h"
 
 #include <sys/random.h>
-#include <time.h>
+
+#include <algorithm>
 
 #include "host/shared.h"
 
 namespace nerve::host {
 namespace {
 
-nic::NicConfig config_for(const Config& chosen) {
+// While somebody polls, posts wait for each other up to this many: many leave as one train.
+constexpr std::uint32_t kPostsTogether = 32;
+
+nic::NicConfig config_for(Host::Shared& host) {
   nic::NicConfig config;
   config.gid_table_size = kGidTableSize;
-  config.max_mtu = nic::Mtu::k4096;
-  config.flow_control.algorithm = chosen.congestion;
+  config.first_qpn = Qpn{host.slot << kSlotShift};
+  config.limits.max_qp = kQpnsPerSlot;
+  config.gate = &host.exchange;
+  config.flow_control.algorithm = host.config.congestion;
   (void)::getrandom(&config.key_secret, sizeof config.key_secret, 0);
   return config;
 }
 
 }  // namespace
 
-Time now() {
-  timespec at{};
-  ::clock_gettime(CLOCK_MONOTONIC, &at);
-  return Time{std::chrono::seconds{at.tv_sec} + std::chrono::nanoseconds{at.tv_nsec}};
-}
-
 Adapter::State::State(Host::Shared& host, const Device& given)
-    : shared{host}, device{given}, nic{config_for(host.config)} {
+    : shared{host}, device{given}, nic{config_for(host)} {
   for (std::uint32_t i = 0; i < device.gids.size(); ++i) (void)nic.set_gid(i, device.gids[i]);
   nic.set_port_active(device.up);
-  while (nic.next_event()) {
+  while (nic.next_event()) {  // how it came to be is nobody's news
   }
+  const std::scoped_lock guard{shared.lock};
+  shared.adapters.push_back(this);
+  shared.watcher.start();
 }
 
-void Adapter::State::deliver(std::span<const wire::Frame> frames, Time at) {
-  nic.receive(frames, at);
+Adapter::State::~State() {
+  const std::scoped_lock guard{shared.lock};
+  std::erase(shared.adapters, this);
 }
 
-void Adapter::State::drive() {
-  const Time at = now();
-  shared.loopback.receive(*this, 256, at);
-  if (const auto deadline = nic.next_deadline(); deadline && *deadline <= at) nic.expire(at);
-  transmit(at);
+void Adapter::State::update(const Device& changed) {
+  // An address keeps its place in the table as long as it is there; new ones take free places.
+  std::vector<wire::Gid> table(kGidTableSize);
+  for (std::uint32_t i = 0; i < kGidTableSize; ++i) table[i] = *nic.query_gid(i);
+  for (wire::Gid& gid : table) {
+    if (std::ranges::find(changed.gids, gid) == changed.gids.end()) gid = {};
+  }
+  for (const wire::Gid& gid : changed.gids) {
+    if (std::ranges::find(table, gid) != table.end()) continue;
+    const auto place = std::ranges::find_if(table, &wire::Gid::is_zero);
+    if (place != table.end()) *place = gid;
+  }
+  for (std::uint32_t i = 0; i < kGidTableSize; ++i) {
+    if (*nic.query_gid(i) != table[i]) (void)nic.set_gid(i, table[i]);
+  }
+  if (nic.port_active() != changed.up) nic.set_port_active(changed.up);
+  device = changed;
+}
+
+bool Adapter::State::owns(const wire::Gid& gid) const {
+  return std::ranges::find(device.gids, gid) != device.gids.end();
 }
 
 void Adapter::State::transmit(Time at) {
-  while (nic.transmit(burst, at) > 0) shared.loopback.send(burst.frames(), at);
+  waiting_posts = 0;
+  for (;;) {
+    shared.exchange.begin_burst();
+    if (nic.transmit(burst, at) == 0) break;
+    shared.taps->egress().send(burst.frames(), at);
+  }
 }
 
 void Adapter::State::tell_events() {
@@ -74,7 +99,7 @@ void Adapter::unlisten(EventTarget& target) {
   std::erase(state_->listeners, &target);
 }
 
-void Adapter::reach(const wire::Gid& /*peer*/, Qpn /*qpn*/) {}
+void Adapter::reach(const wire::Gid& peer, Qpn qpn) { state_->shared.reach(peer, qpn); }
 
 Adapter::Session::Session(Adapter& adapter) : state_{*adapter.state_} { state_.shared.lock.lock(); }
 
@@ -84,7 +109,17 @@ Adapter::Session::~Session() {
 }
 
 nic::Nic& Adapter::Session::nic() const { return state_.nic; }
-void Adapter::Session::posted() { state_.transmit(now()); }
-void Adapter::Session::drive() { state_.drive(); }
+
+void Adapter::Session::posted() {
+  const bool wait = state_.waiting_posts > 0 && state_.shared.watcher.somebody_polls();
+  if (wait && state_.waiting_posts < kPostsTogether) {
+    ++state_.waiting_posts;
+    return;
+  }
+  state_.transmit(now());
+  state_.waiting_posts = 1;
+}
+
+void Adapter::Session::drive() { state_.shared.poll(); }
 
 }  // namespace nerve::host

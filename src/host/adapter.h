@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "base/time.h"
+#include "host/clock.h"
 #include "host/device.h"
 #include "nic/nic.h"
 
@@ -47,8 +47,9 @@ class Adapter {
 
   class Session;
 
+  struct State;  // host/shared.h
+
  private:
-  struct State;
   std::unique_ptr<State> state_;
 };
 
@@ -71,8 +72,5 @@ class Adapter::Session {
  private:
   State& state_;
 };
-
-// The monotonic clock of the machine, in the engine's terms.
-[[nodiscard]] Time now();
 
 }  // namespace nerve::host

@@ -4,39 +4,48 @@
 
 #include <atomic>
 #include <mutex>
+#include <new>
 
 #include "host/shared.h"
+#include "link/descriptor.h"
 
 namespace nerve::host {
 namespace {
 
 std::atomic<Host*> current_host{};
-std::mutex making;
+std::mutex making_host;
 
-// The parent's host is useless in the child: its thread is gone and its peers know another pid. It
-// is left where it is, for objects of the program's may still point to it.
-void forget_host() {
+// In the child of a fork() the parent's host is of no use: its thread is gone, and its peers talk
+// to the parent. It is left where it is, for the program's objects still point to it; but its
+// descriptors are closed, or peers would not notice the parent's end.
+void leave_host_to_parent() {
   current_host = nullptr;
-  new (&making) std::mutex;
+  new (&making_host) std::mutex;
+  link::Descriptor::close_inherited();
 }
 
 }  // namespace
 
 Host& Host::current() {
   if (Host* host = current_host) return *host;
-  const std::scoped_lock guard{making};
+  const std::scoped_lock guard{making_host};
   if (Host* host = current_host) return *host;
-  static const int registered = ::pthread_atfork(nullptr, nullptr, forget_host);
+  static const int registered = ::pthread_atfork(nullptr, nullptr, leave_host_to_parent);
   (void)registered;
-  current_host = new Host;
+  current_host = new Host;  // for as long as the process lives: its thread may be running at exit
   return *current_host;
 }
 
-Host::Host() : shared_{std::make_unique<Shared>()} {}
+Host::Host() {
+  auto joined = join_host();
+  auto mailbox = Mailbox::make();
+  if (!joined || !mailbox) return;
+  shared_ = std::make_unique<Shared>(load_process_config(), std::move(*joined), std::move(*mailbox));
+}
 Host::~Host() = default;
 
 std::vector<Device> Host::devices() {
-  const Config& config = shared_->config;
+  const Config config = shared_ ? shared_->config : Config{};
   std::vector<Device> devices = choose_devices(list_interfaces(), config.devices);
   if (config.mtu) {
     for (Device& device : devices) device.active_mtu = *config.mtu;
@@ -45,14 +54,16 @@ std::vector<Device> Host::devices() {
 }
 
 std::shared_ptr<Adapter> Host::open(const Device& device) {
-  const std::scoped_lock guard{making};
-  std::erase_if(shared_->adapters, [](const auto& adapter) { return adapter.expired(); });
-  for (const auto& known : shared_->adapters) {
+  if (!shared_) return nullptr;
+  const std::scoped_lock guard{shared_->making};
+  std::erase_if(shared_->opened, [](const auto& adapter) { return adapter.expired(); });
+  for (const auto& known : shared_->opened) {
     const auto adapter = known.lock();
     if (adapter && adapter->device().name == device.name) return adapter;
   }
+  shared_->open_udp();
   auto adapter = std::make_shared<Adapter>(*this, device);
-  shared_->adapters.push_back(adapter);
+  shared_->opened.push_back(adapter);
   return adapter;
 }
 

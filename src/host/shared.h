@@ -1,28 +1,68 @@
-// What the adapters of a process have in common. Everything here is behind the one lock.
+// What the adapters of a process have in common, behind the one lock.
 #pragma once
 
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "host/config.h"
+#include "host/exchange.h"
 #include "host/host.h"
-#include "link/loopback.h"
+#include "host/lock.h"
+#include "host/membership.h"
+#include "host/taps.h"
+#include "host/udp_port.h"
+#include "host/watcher.h"
 
 namespace nerve::host {
 
-struct Host::Shared {
-  const Config config{load_process_config()};
-  std::mutex lock;
-  std::vector<std::weak_ptr<Adapter>> adapters;
-  link::Loopback loopback;
+struct Host::Shared final : link::FrameSink, Watched {
+  Shared(Config settings, Membership joined, Mailbox mailbox);
+
+  // Frames to the engines whose addresses they bear; those of other processes go on to them.
+  void deliver(std::span<const wire::Frame> frames, Time at) override;
+
+  bool drive(Time at) override;
+  // For a thread of the program's that polls: drives when there is a reason to.
+  void poll();
+  void transmit(Time at);
+  [[nodiscard]] std::optional<Time> next_wake() override;
+  [[nodiscard]] bool anything_pending() override { return exchange.pending(); }
+  void falls_asleep() override { taps->flush(); }
+  void hang_up(int connection) override;
+  void take_call(int listener) override;
+  void addresses_changed() override;
+
+  // All of these without the lock: they may wait for another process.
+  void reach(const wire::Gid& peer, Qpn qpn);
+  void open_udp();
+  void open_ring(std::uint32_t to);
+
+  const Config config;
+  const std::uint32_t slot;
+  Lock lock;
+  Exchange exchange;
+  std::optional<Taps> taps;
+  std::vector<Adapter::State*> adapters;
+  Watcher watcher;
+  std::unique_ptr<UdpPort> udp;
+  std::string udp_refused;  // why there is no UDP, when there is none
+
+  std::uint32_t idle_polls{};
+
+  std::mutex making;  // adapters, rings and sockets; taken before `lock`, never after
+  std::vector<std::weak_ptr<Adapter>> opened;
 };
 
-struct Adapter::State final : link::FrameSink {
+struct Adapter::State {
   State(Host::Shared& host, const Device& given);
+  ~State();
 
-  void deliver(std::span<const wire::Frame> frames, Time at) override;
-  void drive();
+  [[nodiscard]] bool owns(const wire::Gid& gid) const;
+  // Takes over what has changed of the interface.
+  void update(const Device& changed);
   void transmit(Time at);
   void tell_events();
 
@@ -31,6 +71,7 @@ struct Adapter::State final : link::FrameSink {
   nic::Nic nic;
   nic::TxBurst burst{256};
   std::vector<EventTarget*> listeners;
+  std::uint32_t waiting_posts{};  // since something was last sent
 };
 
 }  // namespace nerve::host

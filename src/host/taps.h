@@ -1,16 +1,17 @@
-// The taps that a configuration asks for, between the engines of this process and its links.
+// The taps that a user asked for, between the engines and the exchange.
 //
-//    engines -> fault -> capture -> link        link -> capture -> engine
+//   engines -> fault -> capture -> exchange        exchange -> capture -> engines
 //
-// The capture stands next to the link and shows what really left, damage included. Without taps
-// egress() is the link itself, and nothing is in the way.
+// The capture stands next to the wire: it shows what faults left.
 #pragma once
 
 #include <memory>
 #include <optional>
+#include <vector>
 #include <string>
 
 #include "host/config.h"
+#include "host/exchange.h"
 #include "link/tap/fault_tap.h"
 #include "link/tap/pcap_tap.h"
 
@@ -18,37 +19,26 @@ namespace nerve::host {
 
 class Taps {
  public:
-  // `link` must outlive the taps. What cannot be had (a file that cannot be opened) is told in
-  // problem() and left out.
-  Taps(const Config& config, link::Egress& link, link::PcapSink::IsLocal is_local);
+  // What cannot be had is told in `problems` and left out.
+  Taps(const Config& config, Exchange& exchange, link::FrameSink& engines,
+       std::vector<std::string>& problems);
 
-  [[nodiscard]] const std::string& problem() const { return problem_; }
-  [[nodiscard]] link::Egress& egress() const { return *egress_; }
-  // A sink that captures what it delivers to `engine`; null when nothing is captured.
-  [[nodiscard]] std::unique_ptr<link::FrameSink> capture(link::FrameSink& engine) const;
+  [[nodiscard]] link::Egress& egress() { return *egress_; }
+  [[nodiscard]] link::FrameSink& sink() { return *sink_; }
 
-  // Held-back packets have deadlines as engines do.
   [[nodiscard]] std::optional<Time> next_deadline() const;
   void expire(Time now);
-
-  // When idle, and at the end: what was captured reaches the file.
+  // Puts what was captured into the file; cheap when there is nothing.
   void flush();
-
   [[nodiscard]] const link::FaultCounters* faults() const;
-  [[nodiscard]] const link::PcapFile* file() const { return file_.get(); }
 
  private:
-  std::string problem_;
   link::Egress* egress_;
-  link::PcapSink::IsLocal is_local_;
-  link::PcapDirection direction_;
+  link::FrameSink* sink_;
   std::shared_ptr<link::PcapFile> file_;
-  std::optional<link::PcapEgress> captured_;
-  std::optional<link::FaultTap> faulty_;
+  std::optional<link::PcapEgress> pcap_egress_;
+  std::optional<link::PcapSink> pcap_sink_;
+  std::optional<link::FaultTap> fault_;
 };
-
-// For `nerve run`, before the program starts: empties the capture of an earlier run, unless a
-// living process writes to it. Empty when all is well, else what is wrong.
-[[nodiscard]] std::string start_capture(const std::string& file);
 
 }  // namespace nerve::host

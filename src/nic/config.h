@@ -9,6 +9,7 @@
 #include "base/siphash.h"
 #include "base/time.h"
 #include "nic/attributes.h"
+#include "nic/flow_control/egress_gate.h"
 #include "wire/gid.h"
 
 namespace nerve::nic {
@@ -72,6 +73,7 @@ struct NicConfig {
   std::vector<std::uint16_t> pkeys{0xffff};
   std::uint32_t gid_table_size{16};
   FlowControlConfig flow_control{};
+  EgressGate* gate{};  // null: there is always room; otherwise it outlives the engine
   // A QP may have this many packets unacknowledged (SEND and WRITE), whatever congestion control
   // allows: it bounds what a lossy link must absorb.
   std::uint32_t max_outstanding_packets{4096};

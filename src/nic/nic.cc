@@ -139,9 +139,19 @@ Status Nic::detach_mcast(QpHandle handle, const wire::Gid& group) {
 }
 
 Status Nic::post_send(QpHandle handle, const SendWr& wr) {
+  return post_sends(handle, std::span{&wr, 1});
+}
+
+Status Nic::post_sends(QpHandle handle, std::span<const SendWr> wrs) {
   Qp* qp = modules_->qps.find(handle);
   if (qp == nullptr) return refuse(ErrorCode::kNoSuchObject, "post send: no such QP");
-  if (const Status taken = enqueue_send(*qp, wr, modules_->config.limits); !taken) return taken;
+  const std::uint32_t before = qp->sends.tail;
+  for (const SendWr& wr : wrs) {
+    if (const Status taken = enqueue_send(*qp, wr, modules_->config.limits); !taken) {
+      qp->sends.tail = before;
+      return taken;
+    }
+  }
   if (qp->state == QpState::kErr || qp->state == QpState::kSqe) {
     modules_->completions.flush_sends(*qp);
   } else {
@@ -196,10 +206,20 @@ std::uint32_t Nic::transmit(TxBurst& burst, Time now) {
     // Answers before requests: somebody is waiting for them. But a long READ must leave room, or
     // the QP's own requests would not leave before it is answered whole.
     const std::uint32_t quantum = m.config.scheduling_quantum;
+    std::uint32_t granted = 2 * quantum;  // a quantum of answers and one of requests
+    if (m.config.gate != nullptr && qp->connected()) {
+      granted = m.config.gate->grant(qp->flow, qp->attributes.dest_qp, granted);
+      if (granted == 0) {
+        m.scheduler.park(*qp);
+        continue;
+      }
+    }
+    const std::uint32_t first = burst.size();
     const bool both = !qp->sends.all_sent();
-    const std::uint32_t share = std::max(1U, std::min(quantum, burst.room() / 2));
-    const bool owes = m.answers.transmit(*qp, burst, both ? share : quantum);
-    const bool more = m.requester.transmit(*qp, burst, quantum);
+    const std::uint32_t share = std::max(1U, std::min({quantum, burst.room() / 2, granted / 2}));
+    const bool owes = m.answers.transmit(*qp, burst, both ? share : std::min(quantum, granted));
+    const std::uint32_t left = granted - (burst.size() - first);
+    const bool more = m.requester.transmit(*qp, burst, std::min(quantum, left));
     // The turn may have ended the QP's business (an error takes it off the list).
     if (owes || more) {
       m.scheduler.rotate(*qp);
@@ -209,6 +229,10 @@ std::uint32_t Nic::transmit(TxBurst& burst, Time now) {
   }
   return burst.size();
 }
+
+bool Nic::wants_to_send() const { return modules_->scheduler.next() != nullptr; }
+bool Nic::any_parked() const { return modules_->scheduler.any_parked(); }
+void Nic::resume() { modules_->scheduler.resume(); }
 
 std::optional<Time> Nic::next_deadline() {
   const std::optional<Time> qps = modules_->scheduler.next_deadline();

@@ -83,6 +83,8 @@ class Nic {
   Status detach_mcast(QpHandle qp, const wire::Gid& group);
 
   Status post_send(QpHandle qp, const SendWr& wr);
+  // All of them or, if one is refused, none.
+  Status post_sends(QpHandle qp, std::span<const SendWr> wrs);
   Status post_recv(QpHandle qp, const RecvWr& wr);
   Status post_srq_recv(SrqHandle srq, const RecvWr& wr);
   // Fills `out` from the front; returns how many.
@@ -90,6 +92,12 @@ class Nic {
 
   void receive(std::span<const wire::Frame> frames, Time now);
   std::uint32_t transmit(TxBurst& burst, Time now);
+  // Whether transmit() has a QP to ask.
+  [[nodiscard]] bool wants_to_send() const;
+  // QPs that the gate refused (NicConfig::gate) wait for resume(): the driver calls it when a link
+  // that was full has room again.
+  [[nodiscard]] bool any_parked() const;
+  void resume();
   [[nodiscard]] std::optional<Time> next_deadline();
   void expire(Time now);
   std::optional<Event> next_event();

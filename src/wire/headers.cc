@@ -113,14 +113,21 @@ void encode_extended(const OpcodeInfo& info, const Headers& from, Writer out) {
 }  // namespace
 
 Result<Headers, WireError> Headers::decode(Octets in) {
-  const auto bth = Bth::decode(in);
-  if (!bth) return Unexpected{bth.error()};
-  Headers headers{.bth = *bth};
-  const OpcodeInfo* info = find_opcode(bth->opcode);
-  if (info == nullptr) return headers;
-  if (in.size() < Bth::kSize + info->extended_octets) return Unexpected{WireError::kTruncated};
-  decode_extended(*info, Reader{in.subspan(Bth::kSize)}, headers);
+  Headers headers;
+  if (decode_into(in, headers) == 0) return Unexpected{WireError::kTruncated};
   return headers;
+}
+
+std::size_t Headers::decode_into(Octets in, Headers& to) {
+  if (in.size() < Bth::kSize) return 0;
+  to = {};
+  Bth::decode_into(in.first<Bth::kSize>(), to.bth);
+  const OpcodeInfo* info = find_opcode(to.bth.opcode);
+  if (info == nullptr) return Bth::kSize;
+  const std::size_t size = Bth::kSize + info->extended_octets;
+  if (in.size() < size) return 0;
+  decode_extended(*info, Reader{in.subspan(Bth::kSize)}, to);
+  return size;
 }
 
 void Headers::encode(MutableOctets out) const {

@@ -89,6 +89,10 @@ struct Headers {
   // it is acceptable is for the receive handler to say. Reserved octets of extended headers are
   // not kept.
   static Result<Headers, WireError> decode(Octets in);
+  // The same into headers that lie where they will be used, which spares the data path the copies:
+  // fields stored one by one and loaded as words at once make a processor wait. Returns size(),
+  // or zero when `in` is too short for the headers it begins.
+  [[nodiscard]] static std::size_t decode_into(Octets in, Headers& to);
   // Writes size() octets, reserved ones as zero.
   void encode(MutableOctets out) const;
   [[nodiscard]] std::size_t size() const;

@@ -4,8 +4,8 @@
 
 #include "base/check.h"
 #include "base/planted.h"
-#include "wire/bth.h"
 #include "wire/crc32.h"
+#include "wire/crc32_shift.h"
 #include "wire/ip.h"
 
 namespace nerve::wire {
@@ -14,8 +14,8 @@ namespace {
 // The register after the eight octets of ones that stand for the LRH, which never change.
 constexpr std::uint32_t kAfterLrh = 0xdebb20e3;
 
-constexpr std::size_t kIpv4Front = Ipv4Header::kSize + UdpHeader::kSize + Bth::kSize;
-constexpr std::size_t kIpv6Front = Ipv6Header::kSize + UdpHeader::kSize + Bth::kSize;
+constexpr std::size_t kIpv4Outer = Ipv4Header::kSize + UdpHeader::kSize;
+constexpr std::size_t kIpv6Outer = Ipv6Header::kSize + UdpHeader::kSize;
 constexpr std::byte kOnes{0xff};
 
 void mask_ip(MutableOctets ip) {
@@ -29,16 +29,32 @@ void mask_ip(MutableOctets ip) {
 
 }  // namespace
 
-std::uint32_t icrc_begin(Octets front) {
-  CHECK(front.size() == kIpv4Front || front.size() == kIpv6Front);
-  std::array<std::byte, kIpv6Front> masked;
-  std::copy(front.begin(), front.end(), masked.begin());
-  const std::size_t udp = front.size() - Bth::kSize - UdpHeader::kSize;
+std::uint32_t icrc_outer(Octets outer) {
+  CHECK(outer.size() == kIpv4Outer || outer.size() == kIpv6Outer);
+  std::array<std::byte, kIpv6Outer> masked;
+  std::copy(outer.begin(), outer.end(), masked.begin());
+  const std::size_t udp = outer.size() - UdpHeader::kSize;
   mask_ip(MutableOctets{masked}.first(udp));
   masked[udp + 6] = masked[udp + 7] = kOnes;
-  masked[udp + UdpHeader::kSize + 4] = kOnes;
-  if (planted(Bug::kMiscomputeIcrc)) masked[udp + UdpHeader::kSize + 1] = kOnes;
-  return crc32(kAfterLrh, Octets{masked}.first(front.size()));
+  return crc32(kAfterLrh, Octets{masked}.first(outer.size()));
+}
+
+std::uint32_t icrc_bth(std::uint32_t state, std::span<const std::byte, Bth::kSize> bth) {
+  std::array<std::byte, Bth::kSize> masked;
+  std::copy(bth.begin(), bth.end(), masked.begin());
+  masked[4] = kOnes;
+  if (planted(Bug::kMiscomputeIcrc)) masked[1] = kOnes;
+  return crc32(state, masked);
+}
+
+void icrc_follow(MutableOctets udp_payload, std::size_t octets_after, std::uint16_t changed_bits) {
+  if (udp_payload.size() < kIcrcSize || changed_bits == 0) return;
+  const Crc32Field16 field{octets_after + udp_payload.size() - kIcrcSize};
+  std::uint32_t change = field(changed_bits);
+  for (std::byte& octet : udp_payload.last<kIcrcSize>()) {
+    octet ^= static_cast<std::byte>(change & 0xffU);
+    change >>= 8U;
+  }
 }
 
 }  // namespace nerve::wire

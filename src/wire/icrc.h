@@ -15,16 +15,21 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "base/octets.h"
+#include "wire/bth.h"
 
 namespace nerve::wire {
 
 inline constexpr std::size_t kIcrcSize = 4;
 
-// The CRC register after the headers from the first octet of the IP header to the last of the BTH,
-// which is all of `front`. Feed it what follows (crc32.h), then close it.
-[[nodiscard]] std::uint32_t icrc_begin(Octets front);
+// The CRC register after the IP and UDP headers, which are all of `outer`.
+[[nodiscard]] std::uint32_t icrc_outer(Octets outer);
+
+// The register after the BTH too. Feed it what follows (crc32.h), then close it.
+[[nodiscard]] std::uint32_t icrc_bth(std::uint32_t state,
+                                     std::span<const std::byte, Bth::kSize> bth);
 
 // The ICRC as it stands in the packet, from the register after the last octet before it.
 [[nodiscard]] constexpr std::array<std::byte, kIcrcSize> icrc_end(std::uint32_t state) {
@@ -32,5 +37,25 @@ inline constexpr std::size_t kIcrcSize = 4;
   return {static_cast<std::byte>(crc & 0xffU), static_cast<std::byte>(crc >> 8U & 0xffU),
           static_cast<std::byte>(crc >> 16U & 0xffU), static_cast<std::byte>(crc >> 24U)};
 }
+
+// The bits in which that register differs from the one that the ICRC of a packet tells; zero when
+// the packet is good.
+[[nodiscard]] constexpr std::uint32_t icrc_difference(
+    std::uint32_t state, std::span<const std::byte, kIcrcSize> received) {
+  std::uint32_t crc = 0;
+  for (std::size_t i = kIcrcSize; i-- > 0;) {
+    crc = crc << 8U | std::to_integer<std::uint32_t>(received[i]);
+  }
+  return ~state ^ crc;
+}
+
+// Makes the ICRC that closes `udp_payload` follow a change of some bits in a 16-bit field of the
+// outer headers, which ends `octets_after` octets before the BTH. A bad ICRC stays as bad as it
+// was.
+void icrc_follow(MutableOctets udp_payload, std::size_t octets_after, std::uint16_t changed_bits);
+
+// For that call: where the fields lie that a sender learns late.
+inline constexpr std::size_t kAfterIpv4Identification = 22;
+inline constexpr std::size_t kAfterUdpSourcePort = 6;
 
 }  // namespace nerve::wire

@@ -11,21 +11,9 @@
 // Nothing here allocates, and each octet of payload is touched once on the way out.
 #pragma once
 
-#include <array>
-
-#include "wire/frame.h"
+#include "wire/outer.h"
 
 namespace nerve::wire {
-
-// What a packet's octets hold that a frame does not say. The defaults are what a sender wants, and
-// what Linux writes for an unconnected UDP socket with path MTU discovery on.
-struct Envelope {
-  std::uint16_t identification{};  // IPv4
-  std::uint16_t fragment{0x4000};  // IPv4: "do not fragment", and nothing else
-  std::uint16_t udp_checksum{};    // none
-  std::array<std::byte, 3> pad{};  // zero, but the ICRC covers them whatever they are
-  friend bool operator==(const Envelope&, const Envelope&) = default;
-};
 
 enum class IcrcVerdict : std::uint8_t { kGood, kBad };
 
@@ -56,6 +44,9 @@ std::size_t encode_packet(const Flow& flow, const Envelope& envelope, Octets udp
 std::size_t encode_packet(const Frame& frame, const Envelope& envelope, MutableOctets out);
 std::size_t encode_udp_payload(const Frame& frame, const Envelope& envelope, MutableOctets out);
 
+// encode_udp_payload for one of many: `outer` is the OuterSum of the frame's flow and size with its identification.
+std::size_t encode_after_sum(const Frame& frame, std::uint32_t outer, MutableOctets out);
+
 // From the first octet of the IP header; octets after the packet's own length (Ethernet's padding)
 // are ignored. kNotRoce for what is some other protocol's.
 [[nodiscard]] Result<Packet, WireError> decode_packet(Octets in);
@@ -64,5 +55,10 @@ std::size_t encode_udp_payload(const Frame& frame, const Envelope& envelope, Mut
 // `envelope` is replaced by what is found.
 [[nodiscard]] Result<Packet, WireError> decode_udp_payload(const Flow& flow,
                                                            const Envelope& envelope, Octets in);
+
+// One of many, from a socket that shows no IPv4 identification: `guess` is tried, then the one that
+// makes the ICRC good is looked for and told in the envelope. `outer` is that of the flow and size.
+[[nodiscard]] Result<Packet, WireError> decode_udp_payload(const Flow& flow, OuterSum& outer,
+                                                           std::uint16_t guess, Octets in);
 
 }  // namespace nerve::wire

@@ -126,7 +126,9 @@ bool RequestMaker::reregister_region(bool in_use) {
     Window& window = windows_[i];
     if (!window.region || window_in_use(i) != in_use) continue;
     const Window past{.rkey = window.rkey, .range = window.range, .state = Window::State::kDead};
-    const auto change = static_cast<MrChange>(prng_.between(1, 7));
+    auto change = static_cast<MrChange>(prng_.between(1, 7));
+    // A key that gains rights would serve a request that was sent to be refused, so it moves too.
+    if (contains(change, MrChange::kAccess) && !window.writable) change |= MrChange::kTranslation;
     if (contains(change, MrChange::kTranslation)) {
       const std::size_t length = prng_.between(1, std::size_t{octets(terms_.mtu)} * 2);
       const auto at = own_.take(MemoryModel::kOpen, length, 1, prng_);

@@ -128,7 +128,6 @@ PcapFile::~PcapFile() {
     const timespec moment{.tv_sec = 0, .tv_nsec = 5'000'000};
     ::nanosleep(&moment, nullptr);
   }
-  ::close(fd_);
 }
 
 bool PcapFile::wants_packet() {
@@ -162,13 +161,13 @@ void PcapFile::record(std::size_t packet_octets, Time now) {
 }
 
 void PcapFile::flush() {
-  if (used_ == 0 || !try_lock(fd_, F_WRLCK, kWriting)) return;
+  if (used_ == 0 || !try_lock(fd_.get(), F_WRLCK, kWriting)) return;
   if (!append(Octets{buffer_}.first(used_))) {
     failed_ = true;  // from here on records are counted, not kept
     counters_.written -= buffered_records_;
     counters_.dropped += buffered_records_;
   }
-  (void)try_lock(fd_, F_UNLCK, kWriting);
+  (void)try_lock(fd_.get(), F_UNLCK, kWriting);
   used_ = 0;
   buffered_records_ = 0;
 }
@@ -177,11 +176,11 @@ void PcapFile::flush() {
 // record, nor of any that follow it.
 bool PcapFile::append(Octets octets) {
   struct stat before {};
-  if (::fstat(fd_, &before) != 0) return false;
+  if (::fstat(fd_.get(), &before) != 0) return false;
   const FileHeader header = file_header();
   const auto write_all = [this](Octets left) {
     while (!left.empty()) {
-      const ssize_t n = ::write(fd_, left.data(), left.size());
+      const ssize_t n = ::write(fd_.get(), left.data(), left.size());
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0) return false;
       left = left.subspan(static_cast<std::size_t>(n));
@@ -189,10 +188,10 @@ bool PcapFile::append(Octets octets) {
     return true;
   };
   if ((before.st_size > 0 || write_all(header)) && write_all(octets)) return true;
-  (void)::ftruncate(fd_, before.st_size);
+  (void)::ftruncate(fd_.get(), before.st_size);
   return false;
 }
 
-bool PcapFile::is_shared() const { return is_locked(fd_, kInUse); }
+bool PcapFile::is_shared() const { return is_locked(fd_.get(), kInUse); }
 
 }  // namespace nerve::link

@@ -18,6 +18,7 @@
 #include "base/octets.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "link/descriptor.h"
 
 namespace nerve::link {
 
@@ -73,7 +74,7 @@ class PcapFile {
   [[nodiscard]] bool append(Octets octets);
 
   PcapOptions options_;
-  int fd_;
+  Descriptor fd_;
   std::vector<std::byte> buffer_;
   std::size_t used_{};
   std::uint64_t buffered_records_{};

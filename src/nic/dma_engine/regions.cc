@@ -111,9 +111,12 @@ Status DmaEngine::reregister(MrHandle mr, MrChange change, const MrInit& init) {
   if (!retain_pd(wanted.pd)) return refuse(ErrorCode::kNoSuchObject, "rereg mr: no such domain");
   release_pd(region->init.pd);
 
-  // A new key whatever the change: who was given the old one was given other memory or rights.
-  keys_.release(region->key);
-  region->key = keys_.claim(GrantKind::kRegion);
+  // Who holds a key to other memory or of another domain must not find this there. Other rights to
+  // the same memory are what the call is for, and programs go on with the key they gave away.
+  if (intersects(change, MrChange::kTranslation | MrChange::kPd)) {
+    keys_.release(region->key);
+    region->key = keys_.claim(GrantKind::kRegion);
+  }
   region->init = wanted;
   set_grant(*region);
   return Done{};

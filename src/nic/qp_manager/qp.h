@@ -120,6 +120,7 @@ struct Qp {
   RequesterState requester;
   SendQueue sends;
   ListHook<Qp> ready_hook;
+  ListHook<Qp> parked_hook;
   Timer timer;
   std::unique_ptr<CongestionControl> congestion;  // null: line rate
   Pacer pacer;

@@ -70,8 +70,17 @@ Requester::Step Requester::step(Qp& qp, TxBurst& burst, Train& train) {
     }
     state.pace_at.reset();
   }
+  if (qp.datagram() && !room_for(qp, wqe)) return Step::kBlocked;
   if (!wqe.started) begin(qp, wqe);
   return emit(qp, wqe, burst, train) ? Step::kSent : Step::kBlocked;
+}
+
+bool Requester::room_for(Qp& qp, const SendWqe& wqe) {
+  if (config_.gate == nullptr) return true;
+  const AddressHandle* to = addresses_.find(wqe.ah);
+  if (to == nullptr || config_.gate->grant(to->flow, wqe.remote_qpn, 1) > 0) return true;
+  scheduler_.park(qp);
+  return false;
 }
 
 bool Requester::may_begin(const Qp& qp, const SendWqe& wqe) const {

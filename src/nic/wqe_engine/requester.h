@@ -53,6 +53,8 @@ class Requester {
 
   Step step(Qp& qp, TxBurst& burst, Train& train);
   Step run_local(Qp& qp, SendWqe& wqe);
+  // Datagrams ask the gate one by one, for each may go elsewhere; connected QPs ask once a turn.
+  [[nodiscard]] bool room_for(Qp& qp, const SendWqe& wqe);
   [[nodiscard]] bool may_begin(const Qp& qp, const SendWqe& wqe) const;
   [[nodiscard]] bool has_credit(const Qp& qp, const SendWqe& wqe, std::uint32_t sequence) const;
   [[nodiscard]] Rate rate_of(const Qp& qp) const;

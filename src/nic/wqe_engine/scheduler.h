@@ -11,7 +11,19 @@ class Scheduler {
  public:
   // Something may be sendable: the QP gets a turn. Waking a QP in vain is harmless.
   void wake(Qp& qp) {
-    if (!ready_.contains(qp)) ready_.push_back(qp);
+    if (!ready_.contains(qp) && !parked_.contains(qp)) ready_.push_back(qp);
+  }
+  // There is no room for what the QP would send: no turn before resume().
+  void park(Qp& qp) {
+    sleep(qp);
+    if (!parked_.contains(qp)) parked_.push_back(qp);
+  }
+  [[nodiscard]] bool any_parked() const { return !parked_.empty(); }
+  void resume() {
+    while (Qp* qp = parked_.front()) {
+      parked_.remove(*qp);
+      wake(*qp);
+    }
   }
   [[nodiscard]] Qp* next() const { return ready_.front(); }
   void sleep(Qp& qp) {
@@ -44,11 +56,13 @@ class Scheduler {
   // Before a QP dies, or when it may send nothing more.
   void forget(Qp& qp) {
     sleep(qp);
+    if (parked_.contains(qp)) parked_.remove(qp);
     timers_.remove(qp);
   }
 
  private:
   IntrusiveList<Qp, &Qp::ready_hook> ready_;
+  IntrusiveList<Qp, &Qp::parked_hook> parked_;
   TimerHeap<Qp, &Qp::timer> timers_;
 };
 

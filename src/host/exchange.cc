@@ -1,0 +1,163 @@
+#include "host/exchange.h"
+
+#include <algorithm>
+
+#include "host/membership.h"
+
+namespace nerve::host {
+namespace {
+
+constexpr std::uint32_t kAskQuietEvery = 16;
+
+// A ring that was full is worth trying again once this many frames fit.
+constexpr std::uint32_t kWorthResuming = 16;
+
+std::uint64_t octets_of(std::span<const wire::Frame> frames) {
+  std::uint64_t octets = 0;
+  for (const wire::Frame& frame : frames) octets += frame.payload_length;
+  return octets;
+}
+
+}  // namespace
+
+Exchange::Exchange(Transport transport, std::uint32_t own_slot)
+    : transport_{transport}, own_slot_{own_slot}, by_slot_(kSlots) {}
+
+bool Exchange::is_local(const wire::Gid& gid) const {
+  return std::ranges::find(local_, gid) != local_.end();
+}
+
+Exchange::Route Exchange::route_to(const wire::Gid& gid, Qpn qpn) const {
+  const Route by_udp{.way = udp_out_ != nullptr ? Way::kUdp : Way::kNone, .ring = nullptr};
+  if (transport_ == Transport::kUdp || !is_local(gid)) return by_udp;
+  const std::uint32_t slot = slot_of(qpn);
+  if (slot == own_slot_ && own_) return {.way = Way::kRing, .ring = &own_->writer()};
+  if (by_slot_[slot] != nullptr) return {.way = Way::kRing, .ring = &by_slot_[slot]->writer()};
+  return by_udp;
+}
+
+void Exchange::send(std::span<const wire::Frame> frames, Time now) {
+  const auto same_way = [](const wire::Frame& a, const wire::Frame& b) {
+    return b.continues_train || (slot_of(a.headers.bth.dest_qp) == slot_of(b.headers.bth.dest_qp) &&
+                                 a.flow.destination == b.flow.destination);
+  };
+  while (!frames.empty()) {
+    std::size_t run = 1;
+    while (run < frames.size() && same_way(frames[run - 1], frames[run])) ++run;
+    const wire::Frame& first = frames.front();
+    send_run(route_to(first.flow.destination, first.headers.bth.dest_qp), frames.first(run), now);
+    frames = frames.subspan(run);
+  }
+}
+
+void Exchange::send_run(const Route& route, std::span<const wire::Frame> frames, Time now) {
+  switch (route.way) {
+    case Way::kRing:
+      route.ring->send(frames, now);
+      counters_.shm_frames += frames.size();
+      counters_.shm_octets += octets_of(frames);
+      break;
+    case Way::kUdp:
+      udp_out_->send(frames, now);
+      udp_quiet_ = 0;
+      counters_.udp_frames += frames.size();
+      counters_.udp_octets += octets_of(frames);
+      break;
+    case Way::kNone:
+      counters_.unreachable += frames.size();
+      break;
+  }
+}
+
+void Exchange::send_octets(const wire::Flow& flow, Octets udp_payload, Time now) {
+  const auto bth = wire::Bth::decode(udp_payload);
+  const Route route = bth ? route_to(flow.destination, bth->dest_qp) : Route{};
+  switch (route.way) {
+    case Way::kRing:
+      return route.ring->send_octets(flow, udp_payload, now);
+    case Way::kUdp:
+      udp_quiet_ = 0;
+      return udp_out_->send_octets(flow, udp_payload, now);
+    case Way::kNone:
+      ++counters_.unreachable;
+  }
+}
+
+std::uint32_t Exchange::grant(const wire::Flow& flow, Qpn destination, std::uint32_t wanted) {
+  const Route route = route_to(flow.destination, destination);
+  if (route.way != Way::kRing) return wanted;
+  const std::uint32_t granted = route.ring->grant(wanted);
+  if (granted_.empty() || granted_.back() != route.ring) granted_.push_back(route.ring);
+  if (granted == 0) refused_ = true;
+  return granted;
+}
+
+void Exchange::begin_burst() {
+  for (link::shm::RingWriter* ring : granted_) ring->take_back_grants();
+  granted_.clear();
+}
+
+bool Exchange::room_again() {
+  if (!refused_) return false;
+  const auto roomy = [](auto& ring) { return ring->writer().room() >= kWorthResuming; };
+  const bool room = ring_gone_ || (own_ && roomy(own_)) || std::ranges::any_of(outgoing_, roomy);
+  if (room) refused_ = ring_gone_ = false;
+  return room;
+}
+
+std::size_t Exchange::receive(link::FrameSink& sink, std::size_t budget, Time now) {
+  std::size_t received = 0;
+  if (own_) received += own_->reader().receive(sink, budget, now);
+  // Each call begins with another ring, so that a busy one cannot use up the budget for all.
+  for (std::size_t i = 0; i < incoming_.size() && received < budget; ++i) {
+    const std::size_t at = (next_incoming_ + i) % incoming_.size();
+    received += incoming_[at]->reader().receive(sink, budget - received, now);
+  }
+  ++next_incoming_;
+  if (udp_in_ == nullptr) return received;
+  if (++udp_quiet_ < kQuietAfter || udp_quiet_ % kAskQuietEvery == 0) {
+    if (const std::size_t came = udp_in_->receive(sink, budget, now)) {
+      received += came;
+      udp_quiet_ = 0;
+    }
+  }
+  return received;
+}
+
+void Exchange::forward(std::span<const wire::Frame> frames, Time now) {
+  for (const wire::Frame& frame : frames) {
+    OutgoingRing* ring = by_slot_[slot_of(frame.headers.bth.dest_qp)];
+    if (ring == nullptr) {
+      ++counters_.unreachable;
+      continue;
+    }
+    ring->writer().send({&frame, 1}, now);
+    ++counters_.forwarded;
+  }
+}
+
+bool Exchange::pending() const {
+  const auto waits = [](const auto& ring) { return ring->reader().pending(); };
+  return (own_ && waits(own_)) || std::ranges::any_of(incoming_, waits);
+}
+
+void Exchange::add(std::unique_ptr<OutgoingRing> ring) {
+  by_slot_[ring->slot()] = ring.get();
+  outgoing_.push_back(std::move(ring));
+}
+
+void Exchange::add(std::unique_ptr<IncomingRing> ring) { incoming_.push_back(std::move(ring)); }
+
+void Exchange::hang_up(int connection) {
+  const auto over = [&](const auto& ring) { return ring->connection() == connection; };
+  for (const auto& ring : outgoing_) {
+    if (!over(ring)) continue;
+    if (by_slot_[ring->slot()] == ring.get()) by_slot_[ring->slot()] = nullptr;
+    ring_gone_ = true;
+  }
+  begin_burst();
+  std::erase_if(outgoing_, over);
+  std::erase_if(incoming_, over);
+}
+
+}  // namespace nerve::host

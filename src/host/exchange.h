@@ -1,0 +1,94 @@
+// Every way in and out of this process: its own ring, the rings of other processes, UDP.
+//
+// As an Egress it sorts frames by where they go; as a gate it says for which of them there is room;
+// as an Ingress it collects from everywhere. Behind the host's lock.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "host/config.h"
+#include "host/rings.h"
+#include "link/link.h"
+#include "nic/flow_control/egress_gate.h"
+
+namespace nerve::host {
+
+struct ExchangeCounters {
+  std::uint64_t unreachable{};  // frames that had no way to go
+  std::uint64_t forwarded{};    // arrived here by UDP for another process
+  std::uint64_t shm_frames{};
+  std::uint64_t shm_octets{};
+  std::uint64_t udp_frames{};
+  std::uint64_t udp_octets{};
+};
+
+class Exchange final : public link::Egress, public link::Ingress, public nic::EgressGate {
+ public:
+  Exchange(Transport transport, std::uint32_t own_slot);
+
+  void send(std::span<const wire::Frame> frames, Time now) override;
+  void send_octets(const wire::Flow& flow, Octets udp_payload, Time now) override;
+  std::uint32_t grant(const wire::Flow& flow, Qpn destination, std::uint32_t wanted) override;
+  std::size_t receive(link::FrameSink& sink, std::size_t budget, Time now) override;
+
+  // What was granted before and not used is free again: a new burst begins.
+  void begin_burst();
+
+  // Passes frames that came by UDP on to the process they are for.
+  void forward(std::span<const wire::Frame> frames, Time now);
+
+  // True once when a ring that refused a grant may have room again.
+  [[nodiscard]] bool room_again();
+  // Whether anything waits in a ring: the last look before sleeping.
+  [[nodiscard]] bool pending() const;
+  // Whether receive() is worth the call: also when only a system call would tell.
+  [[nodiscard]] bool worth_receiving() const { return pending() || udp_quiet_ < kQuietAfter; }
+
+  void set_local(std::vector<wire::Gid> gids) { local_ = std::move(gids); }
+  [[nodiscard]] bool is_local(const wire::Gid& gid) const;
+  [[nodiscard]] bool has_ring_to(std::uint32_t slot) const { return by_slot_[slot] != nullptr; }
+  void set_own(std::unique_ptr<OwnRing> ring) { own_ = std::move(ring); }
+  void set_udp(link::Egress& out, link::Ingress& in) {
+    udp_out_ = &out;
+    udp_in_ = &in;
+  }
+  void add(std::unique_ptr<OutgoingRing> ring);
+  void add(std::unique_ptr<IncomingRing> ring);
+  // The other end of a connection is gone. What it had written before is still read.
+  void hang_up(int connection);
+
+  [[nodiscard]] const ExchangeCounters& counters() const { return counters_; }
+
+ private:
+  // A socket that has been silent for a while is asked less often: asking costs a system call, and
+  // a program that talks through rings would pay it at every poll.
+  static constexpr std::uint32_t kQuietAfter = 256;
+
+  enum class Way : std::uint8_t { kNone, kRing, kUdp };
+  struct Route {
+    Way way{};
+    link::shm::RingWriter* ring{};
+  };
+  [[nodiscard]] Route route_to(const wire::Gid& gid, Qpn qpn) const;
+  void send_run(const Route& route, std::span<const wire::Frame> frames, Time now);
+
+  Transport transport_;
+  std::uint32_t own_slot_;
+  std::vector<wire::Gid> local_;
+  std::unique_ptr<OwnRing> own_;
+  std::vector<std::unique_ptr<OutgoingRing>> outgoing_;
+  std::vector<OutgoingRing*> by_slot_;
+  std::vector<std::unique_ptr<IncomingRing>> incoming_;
+  link::Egress* udp_out_{};
+  link::Ingress* udp_in_{};
+  std::uint32_t udp_quiet_{kQuietAfter};  // receives since UDP last brought something or was sent to
+  std::uint32_t next_incoming_{};
+  std::vector<link::shm::RingWriter*> granted_;  // for this burst
+  bool refused_{};                               // somebody waits for room
+  bool ring_gone_{};                             // ... perhaps in a ring that is no more
+  ExchangeCounters counters_;
+};
+
+}  // namespace nerve::host

@@ -1,0 +1,40 @@
+// What processes of one host say to each other when they meet, at the name of a slot
+// (membership.h): one request and one answer. A ring's connection then stays open, so that each
+// side hears of the other's end.
+//
+//   request  0..3 magic  4..7 version  8..11 kind  12..15 slot of the asker
+//   answer   0..3 magic  4..7 version  8..      text, for a report
+//
+//   kind    sent along with the request       sent along with the answer
+//   ring    the ring, in shared memory        the mailbox, in shared memory; its event descriptor
+//   port                                      the sockets of the UDP port
+//   report                                    nothing: the answer is the report
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/octets.h"
+
+namespace nerve::host {
+
+enum class RequestKind : std::uint32_t { kRing = 1, kPort = 2, kReport = 3 };
+
+struct Request {
+  static constexpr std::size_t kSize = 16;
+  RequestKind kind{};
+  std::uint32_t slot{};
+
+  [[nodiscard]] std::array<std::byte, kSize> encode() const;
+  // Nothing for what is no request, or one of another version.
+  [[nodiscard]] static std::optional<Request> decode(Octets in);
+};
+
+[[nodiscard]] std::vector<std::byte> encode_answer(std::string_view text = {});
+[[nodiscard]] std::optional<std::string> decode_answer(Octets in);
+
+}  // namespace nerve::host

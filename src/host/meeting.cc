@@ -1,0 +1,88 @@
+// How this process meets others: by calling them and by being called.
+#include <array>
+
+#include "host/log.h"
+#include "host/report.h"
+#include "host/shared.h"
+
+namespace nerve::host {
+
+void Host::Shared::take_call(int listener) {
+  constexpr std::chrono::milliseconds kPatience{100};
+  Descriptor connection = accept_from(listener);
+  const std::optional<pid_t> pid = connection ? own_peer(connection.get()) : std::nullopt;
+  if (!pid) return;
+  const auto message = receive_message(connection.get(), kPatience);
+  const auto request = message ? Request::decode(message->octets) : std::nullopt;
+  if (!request) return;
+  const int fd = connection.get();
+  switch (request->kind) {
+    case RequestKind::kRing: {
+      auto ring = IncomingRing::accept(std::move(connection), *pid, *request, *message);
+      if (!ring) return;
+      const std::array box{watcher.mailbox().memory(), watcher.mailbox().event()};
+      const std::scoped_lock guard{lock};
+      exchange.add(std::move(ring));
+      watcher.watch_connection(fd);
+      (void)send_message(fd, encode_answer(), box);
+      return;
+    }
+    case RequestKind::kPort: {
+      const std::scoped_lock guard{lock};
+      (void)send_message(fd, encode_answer(), udp ? udp->group().fds() : std::vector<int>{});
+      return;
+    }
+    case RequestKind::kReport: {
+      const std::scoped_lock guard{lock};
+      (void)send_message(fd, encode_answer(report(*this)), {});
+      return;
+    }
+  }
+}
+
+void Host::Shared::reach(const wire::Gid& peer, Qpn qpn) {
+  const std::uint32_t to = slot_of(qpn);
+  bool local = false;
+  {
+    const std::scoped_lock guard{lock};
+    local = exchange.is_local(peer);
+    if (local && (to == slot || exchange.has_ring_to(to))) return;
+  }
+  const std::scoped_lock one_at_a_time{making};
+  if (local && config.transport != Transport::kUdp) open_ring(to);
+  if (!local && !udp) {
+    log(LogLevel::kWarn, "no way to a peer on another host: %s",
+        config.transport == Transport::kShm ? "the transport is shm" : udp_refused.c_str());
+  }
+}
+
+void Host::Shared::open_ring(std::uint32_t to) {
+  if (to == 0) return;
+  auto ring = OutgoingRing::open(to, slot, ring_size(config.ring_size));
+  if (!ring) return;
+  const std::scoped_lock guard{lock};
+  watcher.watch_connection(ring->connection());
+  exchange.add(std::move(ring));
+}
+
+void Host::Shared::open_udp() {
+  if (udp || !udp_refused.empty() || config.transport == Transport::kShm) return;
+  auto port = UdpPort::open(config, slot);
+  if (!port) {
+    udp_refused = port.error();
+    const bool asked_for = config.transport == Transport::kUdp;
+    log(asked_for ? LogLevel::kError : LogLevel::kInfo, "%s", udp_refused.c_str());
+    return;
+  }
+  const std::scoped_lock guard{lock};
+  udp = *std::move(port);
+  for (const Interface& interface : list_interfaces()) {
+    for (const wire::Gid& gid : interface.addresses) {
+      udp->sender().set_interface(gid, interface.index);
+    }
+  }
+  exchange.set_udp(udp->sender(), udp->receiver());
+  watcher.watch_socket(udp->receiver().fd());
+}
+
+}  // namespace nerve::host

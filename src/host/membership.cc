@@ -1,0 +1,91 @@
+#include "host/membership.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <numeric>
+
+#include "host/unix_socket.h"
+
+namespace nerve::host {
+namespace {
+
+std::string prefix() { return "nerve/" + std::to_string(::geteuid()) + "/"; }
+
+constexpr std::uint32_t kRows = kSlots / kSocketGroup;
+constexpr int kAttempts = 4;
+
+// How many processes, but for one, use each socket of the group.
+struct Sharers {
+  std::array<std::uint32_t, kSocketGroup> count{};
+  std::array<std::uint32_t, kSocketGroup> lowest{};  // slot
+};
+
+Sharers count_sharers(std::uint32_t but_for) {
+  Sharers sharers;
+  sharers.lowest.fill(kSlots);
+  for (const std::uint32_t slot : live_slots()) {
+    if (slot == but_for) continue;
+    ++sharers.count[slot % kSocketGroup];
+    sharers.lowest[slot % kSocketGroup] = std::min(sharers.lowest[slot % kSocketGroup], slot);
+  }
+  return sharers;
+}
+
+// A socket with few sharers; in its column, a row that depends on the pid, so that the QPNs of a
+// process that died are not given out again at once.
+std::optional<Membership> claim_slot(const Sharers& sharers) {
+  const auto row = static_cast<std::uint32_t>(::getpid()) % kRows;
+  std::array<std::uint32_t, kSocketGroup> columns{};
+  std::iota(columns.begin(), columns.end(), 0U);
+  std::ranges::stable_sort(columns, {}, [&](std::uint32_t c) { return sharers.count[c]; });
+  for (const std::uint32_t column : columns) {
+    for (std::uint32_t i = 0; i < kRows; ++i) {
+      const std::uint32_t slot = (row + i) % kRows * kSocketGroup + column;
+      if (slot == 0) continue;
+      if (Descriptor listener = listen_at(name_of_slot(slot))) {
+        return Membership{.slot = slot, .listener = std::move(listener)};
+      }
+      if (errno != EADDRINUSE) return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string name_of_slot(std::uint32_t slot) { return prefix() + std::to_string(slot); }
+
+std::vector<std::uint32_t> live_slots() {
+  std::vector<std::uint32_t> slots;
+  for (const std::string& name : abstract_names(prefix())) {
+    std::uint32_t slot = 0;
+    const char* end = name.data() + name.size();
+    const auto [stop, error] = std::from_chars(name.data(), end, slot);
+    if (error == std::errc{} && stop == end && slot > 0 && slot < kSlots) slots.push_back(slot);
+  }
+  return slots;
+}
+
+std::optional<Membership> join_host() {
+  std::optional<Membership> joined;
+  // Two that join at the same moment may choose the same column: the one with the higher slot
+  // moves.
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const Sharers sharers = count_sharers(joined ? joined->slot : 0);
+    if (joined) {
+      const std::uint32_t column = joined->slot % kSocketGroup;
+      const bool crowded = sharers.count[column] > 0 && sharers.lowest[column] < joined->slot;
+      const bool choice = std::ranges::find(sharers.count, 0U) != sharers.count.end();
+      if (!crowded || !choice) break;
+    }
+    joined = claim_slot(sharers);
+    if (!joined) break;
+  }
+  return joined;
+}
+
+}  // namespace nerve::host

@@ -1,0 +1,100 @@
+#include "host/rings.h"
+
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "host/membership.h"
+
+namespace nerve::host {
+namespace {
+
+constexpr std::size_t kMailboxSize = 4096;
+constexpr std::size_t kLargestRing = std::size_t{1} << 30;
+constexpr std::chrono::milliseconds kPatience{1000};
+
+std::atomic<std::uint32_t>* asleep_in(MutableOctets mailbox) {
+  return reinterpret_cast<std::atomic<std::uint32_t>*>(mailbox.data());
+}
+
+}  // namespace
+
+link::shm::RingSize ring_size(std::uint64_t octets) {
+  link::shm::RingSize size;
+  size.data_octets = static_cast<std::uint32_t>(
+      std::bit_ceil(std::clamp(octets, std::uint64_t{1} << 16, std::uint64_t{1} << 28)));
+  return size.valid() ? size : link::shm::RingSize{};
+}
+
+std::optional<Mailbox> Mailbox::make() {
+  auto memory = make_shared_memory(kMailboxSize);
+  Descriptor event{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  if (!memory || !event) return std::nullopt;
+  Mailbox mailbox;
+  mailbox.memory_ = std::move(*memory);
+  mailbox.event_ = std::move(event);
+  return mailbox;
+}
+
+std::atomic<std::uint32_t>& Mailbox::asleep() const { return *asleep_in(memory_.mapping.octets()); }
+
+std::unique_ptr<OutgoingRing> OutgoingRing::open(std::uint32_t slot, std::uint32_t own_slot,
+                                                 const link::shm::RingSize& size) {
+  Descriptor connection = call(name_of_slot(slot));
+  if (!connection) return nullptr;
+  const std::optional<pid_t> pid = own_peer(connection.get());
+  auto memory = make_shared_memory(size.octets());
+  if (!pid || !memory || !link::shm::format_ring(memory->mapping.octets(), size)) return nullptr;
+
+  const auto request = Request{.kind = RequestKind::kRing, .slot = own_slot}.encode();
+  const std::array sent{memory->descriptor.get()};
+  if (!send_message(connection.get(), request, sent)) return nullptr;
+  auto answer = receive_message(connection.get(), kPatience);
+  if (!answer || !decode_answer(answer->octets) || answer->descriptors.size() != 2) return nullptr;
+  auto mailbox = map_shared_memory(answer->descriptors[0].get(), kMailboxSize, kMailboxSize);
+  if (!mailbox) return nullptr;
+
+  std::unique_ptr<OutgoingRing> ring{new OutgoingRing};
+  ring->slot_ = slot;
+  ring->pid_ = *pid;
+  ring->connection_ = std::move(connection);
+  ring->event_ = std::move(answer->descriptors[1]);
+  ring->memory_ = std::move(memory->mapping);
+  ring->mailbox_ = std::move(*mailbox);
+  const link::shm::Doorbell doorbell{.asleep = asleep_in(ring->mailbox_.octets()),
+                                     .event_fd = ring->event_.get()};
+  ring->writer_.emplace(ring->memory_.octets(), size, doorbell);
+  return ring;
+}
+
+std::unique_ptr<IncomingRing> IncomingRing::accept(Descriptor connection, pid_t pid,
+                                                   const Request& request, const Message& message) {
+  if (message.descriptors.size() != 1) return nullptr;
+  auto memory =
+      map_shared_memory(message.descriptors[0].get(), link::shm::kHeaderPage, kLargestRing);
+  if (!memory) return nullptr;
+  const auto size = link::shm::inspect_ring(memory->octets());
+  if (!size) return nullptr;
+
+  std::unique_ptr<IncomingRing> ring{new IncomingRing};
+  ring->slot_ = request.slot;
+  ring->pid_ = pid;
+  ring->connection_ = std::move(connection);
+  ring->memory_ = std::move(*memory);
+  ring->reader_.emplace(ring->memory_.octets(), *size);
+  return ring;
+}
+
+std::unique_ptr<OwnRing> OwnRing::make(const link::shm::RingSize& size) {
+  auto memory = make_shared_memory(size.octets());
+  if (!memory || !link::shm::format_ring(memory->mapping.octets(), size)) return nullptr;
+  std::unique_ptr<OwnRing> ring{new OwnRing};
+  ring->memory_ = std::move(*memory);
+  ring->writer_.emplace(ring->memory_.mapping.octets(), size);
+  ring->reader_.emplace(ring->memory_.mapping.octets(), size);
+  return ring;
+}
+
+}  // namespace nerve::host

@@ -1,0 +1,100 @@
+// The rings between this process and the others of its user: to them, from them, and to itself.
+//
+// A ring is one-way and made by its writer. Both ends keep the connection over which it was agreed;
+// when the other side dies, however it dies, the kernel closes it and the ring goes.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "host/greeting.h"
+#include "host/mapping.h"
+#include "host/shared_memory.h"
+#include "host/unix_socket.h"
+#include "link/shm/ring_reader.h"
+#include "link/shm/ring_writer.h"
+
+namespace nerve::host {
+
+// What the configuration asks for, brought to the nearest that works.
+[[nodiscard]] link::shm::RingSize ring_size(std::uint64_t octets);
+
+// Where others leave word that they wrote to us: a flag that says whether we sleep, and what wakes
+// us. One for the process, whatever the number of its rings.
+class Mailbox {
+ public:
+  [[nodiscard]] static std::optional<Mailbox> make();
+
+  [[nodiscard]] int memory() const { return memory_.descriptor.get(); }
+  [[nodiscard]] int event() const { return event_.get(); }
+  // Set before the last look at the rings, seq_cst (link/shm/doorbell.h).
+  [[nodiscard]] std::atomic<std::uint32_t>& asleep() const;
+
+ private:
+  SharedMemory memory_;
+  Descriptor event_;
+};
+
+class OutgoingRing {
+ public:
+  // Calls the process in that slot and agrees on a ring. Nothing when nobody of our own user is
+  // there, does not answer within a second, or no memory is left.
+  [[nodiscard]] static std::unique_ptr<OutgoingRing> open(std::uint32_t slot,
+                                                          std::uint32_t own_slot,
+                                                          const link::shm::RingSize& size);
+
+  [[nodiscard]] std::uint32_t slot() const { return slot_; }
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] int connection() const { return connection_.get(); }
+  [[nodiscard]] link::shm::RingWriter& writer() { return *writer_; }
+
+ private:
+  OutgoingRing() = default;
+  std::uint32_t slot_{};
+  pid_t pid_{};
+  Descriptor connection_;
+  Descriptor event_;
+  Mapping memory_;
+  Mapping mailbox_;
+  std::optional<link::shm::RingWriter> writer_;
+};
+
+class IncomingRing {
+ public:
+  // Takes the ring that came with a request, once the caller is known to be our own user's.
+  [[nodiscard]] static std::unique_ptr<IncomingRing> accept(Descriptor connection, pid_t pid,
+                                                            const Request& request,
+                                                            const Message& message);
+
+  [[nodiscard]] std::uint32_t slot() const { return slot_; }
+  [[nodiscard]] int connection() const { return connection_.get(); }
+  [[nodiscard]] link::shm::RingReader& reader() { return *reader_; }
+
+ private:
+  IncomingRing() = default;
+  std::uint32_t slot_{};
+  pid_t pid_{};
+  Descriptor connection_;
+  Mapping memory_;
+  std::optional<link::shm::RingReader> reader_;
+};
+
+// From this process to itself: nobody else sees the memory.
+class OwnRing {
+ public:
+  [[nodiscard]] static std::unique_ptr<OwnRing> make(const link::shm::RingSize& size);
+  [[nodiscard]] link::shm::RingWriter& writer() { return *writer_; }
+  [[nodiscard]] link::shm::RingReader& reader() { return *reader_; }
+
+ private:
+  OwnRing() = default;
+  SharedMemory memory_;
+  std::optional<link::shm::RingWriter> writer_;
+  std::optional<link::shm::RingReader> reader_;
+};
+
+}  // namespace nerve::host

@@ -1,0 +1,134 @@
+#include "host/shared.h"
+
+#include <algorithm>
+
+#include "host/log.h"
+
+namespace nerve::host {
+namespace {
+
+// Frames taken in before the engines may answer: enough to be worth it, few enough that an answer
+// does not wait long.
+constexpr std::size_t kBudget = 256;
+
+// When QPs wait for room in a ring, somebody looks at least this often.
+constexpr Duration kLookForRoom = std::chrono::milliseconds{1};
+
+constexpr std::uint32_t kPollsPerLook = 16;
+
+std::vector<wire::Gid> addresses_of(const std::vector<Interface>& interfaces) {
+  std::vector<wire::Gid> gids;
+  for (const Interface& interface : interfaces) {
+    gids.insert(gids.end(), interface.addresses.begin(), interface.addresses.end());
+  }
+  return gids;
+}
+
+}  // namespace
+
+Host::Shared::Shared(Config settings, Membership joined, Mailbox mailbox)
+    : config{std::move(settings)},
+      slot{joined.slot},
+      exchange{config.transport, joined.slot},
+      watcher{*this, lock, std::move(mailbox), std::move(joined.listener)} {
+  set_log_level(config.log);
+  exchange.set_local(addresses_of(list_interfaces()));
+  exchange.set_own(OwnRing::make(ring_size(config.ring_size)));
+  std::vector<std::string> problems;
+  taps.emplace(config, exchange, *this, problems);
+  for (const std::string& problem : problems) log(LogLevel::kError, "%s", problem.c_str());
+}
+
+void Host::Shared::deliver(std::span<const wire::Frame> frames, Time at) {
+  const auto ours = [&](const wire::Frame& frame) {
+    const std::uint32_t qpn = frame.headers.bth.dest_qp.value();
+    return slot_of(frame.headers.bth.dest_qp) == slot || qpn <= 1 || qpn == Qpn::kMask;
+  };
+  const auto belong = [&](const wire::Frame& a, const wire::Frame& b) {
+    return a.flow.destination == b.flow.destination && ours(a) == ours(b);
+  };
+  while (!frames.empty()) {
+    std::size_t run = 1;
+    while (run < frames.size() && belong(frames[0], frames[run])) ++run;
+    const auto some = frames.first(run);
+    frames = frames.subspan(run);
+    if (!ours(some[0])) {
+      exchange.forward(some, at);
+      continue;
+    }
+    const wire::Gid& to = some[0].flow.destination;
+    for (Adapter::State* adapter : adapters) {
+      if (adapters.size() == 1 || to.is_multicast() || adapter->owns(to)) {
+        adapter->nic.receive(some, at);
+      }
+    }
+  }
+}
+
+bool Host::Shared::drive(Time at) {
+  const bool arrived = exchange.receive(taps->sink(), kBudget, at) > 0;
+  for (Adapter::State* adapter : adapters) {
+    const std::optional<Time> deadline = adapter->nic.next_deadline();
+    if (deadline && *deadline <= at) adapter->nic.expire(at);
+  }
+  taps->expire(at);
+  transmit(at);
+  return arrived;
+}
+
+void Host::Shared::poll() {
+  watcher.polled();
+  const auto wants = [](const Adapter::State* adapter) { return adapter->nic.wants_to_send(); };
+  const bool reason = exchange.worth_receiving() || std::ranges::any_of(adapters, wants);
+  // Without one, deadlines are looked at now and then: the clock takes longer to read than the
+  // rings.
+  if (!reason && ++idle_polls % kPollsPerLook != 0) return;
+  drive(now());
+}
+
+void Host::Shared::transmit(Time at) {
+  if (exchange.room_again()) {
+    for (Adapter::State* adapter : adapters) adapter->nic.resume();
+  }
+  for (Adapter::State* adapter : adapters) {
+    adapter->transmit(at);
+    adapter->tell_events();
+  }
+}
+
+std::optional<Time> Host::Shared::next_wake() {
+  std::optional<Time> earliest = taps->next_deadline();
+  const auto consider = [&](std::optional<Time> t) {
+    if (t && (!earliest || *t < *earliest)) earliest = t;
+  };
+  for (Adapter::State* adapter : adapters) {
+    consider(adapter->nic.next_deadline());
+    if (adapter->nic.any_parked()) consider(now() + kLookForRoom);
+  }
+  return earliest;
+}
+
+void Host::Shared::hang_up(int connection) {
+  while (exchange.receive(taps->sink(), kBudget, now()) > 0) {
+  }
+  exchange.hang_up(connection);
+  transmit(now());
+}
+
+void Host::Shared::addresses_changed() {
+  const std::vector<Interface> interfaces = list_interfaces();
+  const std::vector<Device> devices = choose_devices(interfaces, config.devices);
+  const std::scoped_lock guard{lock};
+  exchange.set_local(addresses_of(interfaces));
+  for (Adapter::State* adapter : adapters) {
+    const auto same = std::ranges::find(devices, adapter->device.interface, &Device::interface);
+    if (same != devices.end()) {
+      adapter->update(*same);
+    } else {
+      adapter->nic.set_port_active(false);
+    }
+    adapter->tell_events();
+  }
+}
+
+}  // namespace nerve::host

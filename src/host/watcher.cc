@@ -1,0 +1,203 @@
+#include "host/watcher.h"
+
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "host/address_watch.h"
+#include "host/clock.h"
+
+namespace nerve::host {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+// How often the thread looks after a program that polls.
+constexpr Duration kTick = milliseconds{1};
+// How long it stays awake after frames came, for more of them mostly follow.
+constexpr Duration kLinger = microseconds{20};
+// Polls after which a program is believed to go on polling: at first, and at most.
+constexpr std::uint32_t kBelieveAfter = 64;
+constexpr std::uint32_t kBelieveAtMost = 1U << 20;
+
+void add_to(const Descriptor& epoll, int fd, std::uint32_t events) {
+  epoll_event event{};
+  event.events = events;
+  event.data.fd = fd;
+  ::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd, &event);
+}
+
+// Long enough for a thread that spins at the lock to get it. To yield would be to ask for a place
+// at the end of the queue for the processor, which may be milliseconds long.
+void pause_briefly() {
+  for (int i = 0; i < 16; ++i) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb");
+#endif
+  }
+}
+
+// A thread of ours takes no signals: they are the program's.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace
+
+Watcher::Watcher(Watched& watched, Lock& lock, Mailbox mailbox, Descriptor listener)
+    : watched_{watched},
+      lock_{lock},
+      mailbox_{std::move(mailbox)},
+      listener_{std::move(listener)},
+      addresses_{watch_addresses()},
+      epoll_{::epoll_create1(EPOLL_CLOEXEC)},
+      believe_after_{kBelieveAfter} {
+  add_to(epoll_, mailbox_.event(), EPOLLIN);
+  add_to(epoll_, listener_.get(), EPOLLIN);
+  if (addresses_) add_to(epoll_, addresses_.get(), EPOLLIN);
+}
+
+Watcher::~Watcher() {
+  if (!thread_.joinable()) return;
+  {
+    const std::scoped_lock guard{lock_};
+    stopping_ = true;
+    kick();
+  }
+  thread_.join();
+}
+
+void Watcher::start() {
+  if (thread_.joinable()) return;
+  const SignalsBlocked blocked;
+  thread_ = std::thread{[this] { run(); }};
+}
+
+void Watcher::watch_connection(int fd) { add_to(epoll_, fd, EPOLLIN | EPOLLRDHUP); }
+
+void Watcher::watch_socket(int fd) {
+  socket_ = fd;
+  add_to(epoll_, fd, mode_ == Mode::kWatching ? EPOLLIN : 0U);
+}
+
+void Watcher::listen_to_socket(bool listen) {
+  if (socket_ < 0) return;
+  epoll_event event{};
+  event.events = listen ? EPOLLIN : 0U;
+  event.data.fd = socket_;
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, socket_, &event);
+}
+
+void Watcher::kick() { ::eventfd_write(mailbox_.event(), 1); }
+
+void Watcher::polled() {
+  ++polls_;
+  if (mode_ == Mode::kPolled || ++polls_in_a_row_ < believe_after_) return;
+  mode_ = Mode::kPolled;
+  polls_seen_ = polls_;
+  mailbox_.asleep().store(0, std::memory_order_seq_cst);
+  listen_to_socket(false);
+  kick();  // it may be asleep for good, and is to come once a tick
+}
+
+void Watcher::run() {
+  Guard guard{lock_};
+  while (!stopping_) {
+    if (mode_ == Mode::kPolled) {
+      look_after_polling(guard);
+    } else {
+      watch(guard);
+    }
+  }
+}
+
+void Watcher::look_after_polling(Guard& guard) {
+  if (polls_ != polls_seen_) {
+    polls_seen_ = polls_;
+    return wait(guard, kTick);
+  }
+  mode_ = Mode::kWatching;
+  polls_in_a_row_ = 0;
+  listen_to_socket(true);
+  // Frames that waited for nobody to come: the program polls, but not all the time.
+  if (watched_.drive(now())) believe_after_ = std::min(believe_after_ * 4, kBelieveAtMost);
+}
+
+void Watcher::watch(Guard& guard) {
+  Time at = now();
+  Time until = at;
+  while (at <= until && mode_ == Mode::kWatching && !stopping_) {
+    if (watched_.drive(at)) {
+      until = at + kLinger;
+      polls_in_a_row_ = 0;
+    }
+    guard.unlock();  // whoever waits for the lock comes first
+    pause_briefly();
+    guard.lock();
+    at = now();
+  }
+  if (mode_ != Mode::kWatching || stopping_) return;
+
+  watched_.falls_asleep();
+  mailbox_.asleep().store(1, std::memory_order_seq_cst);
+  if (!watched_.anything_pending()) {
+    const std::optional<Time> wake = watched_.next_wake();
+    wait(guard, wake ? std::optional{std::max(*wake - now(), Duration{0})} : std::nullopt);
+  }
+  mailbox_.asleep().store(0, std::memory_order_relaxed);
+}
+
+void Watcher::wait(Guard& guard, std::optional<Duration> at_most) {
+  timespec limit{};
+  if (at_most) {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(*at_most);
+    const auto rest = std::chrono::ceil<std::chrono::nanoseconds>(*at_most - seconds);
+    limit = {.tv_sec = seconds.count(), .tv_nsec = rest.count()};
+    if (limit.tv_nsec == 1'000'000'000) limit = {.tv_sec = seconds.count() + 1, .tv_nsec = 0};
+  }
+  std::array<epoll_event, 16> events;
+  guard.unlock();
+  const int count = ::epoll_pwait2(epoll_.get(), events.data(), events.size(),
+                                   at_most ? &limit : nullptr, nullptr);
+  guard.lock();
+  for (int i = 0; i < count; ++i) handle(guard, events[static_cast<std::size_t>(i)].data.fd);
+}
+
+void Watcher::handle(Guard& guard, int fd) {
+  if (fd == mailbox_.event()) {
+    eventfd_t rings = 0;
+    (void)::eventfd_read(fd, &rings);
+  } else if (fd == listener_.get()) {
+    guard.unlock();
+    watched_.take_call(fd);
+    guard.lock();
+  } else if (fd == addresses_.get()) {
+    take_news(fd);
+    guard.unlock();
+    watched_.addresses_changed();
+    guard.lock();
+  } else if (fd != socket_) {
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+    watched_.hang_up(fd);
+  }
+}
+
+}  // namespace nerve::host

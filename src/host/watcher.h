@@ -1,0 +1,89 @@
+// The background thread: it moves frames when no thread of the program's polls, and never spins for
+// long.
+//
+// Two modes, switched behind the host's lock:
+//
+//   watching  nobody polls. The thread sleeps until the bell, the UDP socket or a deadline wakes
+//   it,
+//             drives the engines, and sleeps again.
+//   polled    a thread of the program's polls and drives the engines itself; nobody makes a system
+//             call to wake anybody. Bell and socket are not listened to, and the thread looks once
+//             a tick whether the polling still goes on.
+//
+// A program that polls for a while and then waits in another way, such as spinning on memory that a
+// peer writes, is noticed at the next tick, and from then on has to poll longer to be believed.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "base/time.h"
+#include "host/lock.h"
+#include "host/mapping.h"
+#include "host/rings.h"
+
+namespace nerve::host {
+
+// What the thread needs of the host. Called with the lock held unless it says otherwise.
+class Watched {
+ public:
+  virtual ~Watched() = default;
+  virtual bool drive(Time at) = 0;  // true when something arrived
+  [[nodiscard]] virtual std::optional<Time> next_wake() = 0;
+  [[nodiscard]] virtual bool anything_pending() = 0;
+  virtual void falls_asleep() = 0;
+  virtual void hang_up(int connection) = 0;
+  // Without the lock:
+  virtual void take_call(int listener) = 0;  // somebody calls at our slot's name
+  virtual void addresses_changed() = 0;
+};
+
+class Watcher {
+ public:
+  Watcher(Watched& watched, Lock& lock, Mailbox mailbox, Descriptor listener);
+  ~Watcher();
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+
+  [[nodiscard]] const Mailbox& mailbox() const { return mailbox_; }
+
+  // All of these with the lock held.
+  void start();                   // when there is first something to watch
+  void watch_connection(int fd);  // hang_up() is told when its other end closes
+  void watch_socket(int fd);      // frames wait there when it is readable
+  void polled();                  // a thread of the program's has driven the engines
+  // Whether what is posted may wait for company: somebody polls, and sends it when he does.
+  [[nodiscard]] bool somebody_polls() const { return mode_ == Mode::kPolled; }
+
+ private:
+  enum class Mode : std::uint8_t { kWatching, kPolled };
+  using Guard = std::unique_lock<Lock>;
+
+  void run();
+  void look_after_polling(Guard& guard);
+  void watch(Guard& guard);
+  // Lets go of the lock meanwhile.
+  void wait(Guard& guard, std::optional<Duration> at_most);
+  void handle(Guard& guard, int fd);
+  void listen_to_socket(bool listen);
+  void kick();
+
+  Watched& watched_;
+  Lock& lock_;
+  Mailbox mailbox_;
+  Descriptor listener_;
+  Descriptor addresses_;
+  Descriptor epoll_;
+  int socket_{-1};
+  Mode mode_{Mode::kWatching};
+  std::uint64_t polls_{};
+  std::uint64_t polls_seen_{};
+  std::uint32_t polls_in_a_row_{};
+  std::uint32_t believe_after_;
+  bool stopping_{};
+  std::thread thread_;
+};
+
+}  // namespace nerve::host

@@ -1,0 +1,16 @@
+#include "link/shm/doorbell.h"
+
+#include <unistd.h>
+
+namespace nerve::link::shm {
+
+bool Doorbell::wake() const {
+  // Of several producers, one makes the system call.
+  if (asleep->exchange(0, std::memory_order_seq_cst) == 0) return false;
+  const std::uint64_t one = 1;
+  // A full counter wakes as well, and a closed one means that nobody is left to be woken.
+  [[maybe_unused]] const ssize_t written = ::write(event_fd, &one, sizeof one);
+  return true;
+}
+
+}  // namespace nerve::link::shm

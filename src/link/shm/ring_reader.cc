@@ -1,0 +1,160 @@
+#include "link/shm/ring_reader.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "wire/packet.h"
+
+namespace nerve::link::shm {
+namespace {
+
+// The processor's own prefetching starts anew in each page, and frames of 4096 octets are about a
+// page each. Their first lines are asked for while the rest of the batch is still being looked at.
+void prefetch(const std::byte* at, std::uint32_t length) {
+  constexpr std::uint32_t kAhead = 16 * kLine;
+  for (std::uint32_t i = 0; i < std::min(length, kAhead); i += kLine) __builtin_prefetch(at + i);
+}
+
+}  // namespace
+
+RingReader::RingReader(MutableOctets memory, const RingSize& size)
+    : header_{memory.data()},
+      slots_{memory.data() + kHeaderPage},
+      data_{slots_ + std::size_t{size.slots} * kLine},
+      slot_count_{size.slots},
+      data_octets_{size.data_octets},
+      cursor_{size.data_octets} {
+  CHECK(size.valid() && memory.size() >= size.octets());
+}
+
+std::size_t RingReader::receive(FrameSink& sink, std::size_t budget, Time now) {
+  std::size_t delivered = 0;
+  while (delivered < budget && state_ == State::kGood) {
+    ran_empty_ = false;
+    const std::size_t count = gather_batch(std::min(kBatch, budget - delivered));
+    if (count > 0) {
+      counters_.frames += count;
+      sink.deliver({frames_.data(), count}, now);
+      delivered += count;
+    }
+    release();
+    if (ran_empty_) break;
+  }
+  return delivered;
+}
+
+std::size_t RingReader::gather_batch(std::size_t limit) {
+  std::size_t count = 0;
+  // Slots that yield no frame are counted as well, else a writer could keep us here for ever.
+  for (std::size_t looked_at = 0; count < limit && looked_at < 2 * kBatch; ++looked_at) {
+    switch (read_slot(frames_[count], pieces_[count])) {
+      case Step::kFrame:
+        counters_.octets += frames_[count].payload_length;
+        ++count;
+        break;
+      case Step::kNoFrame:
+        break;
+      case Step::kEmpty:
+        ran_empty_ = true;
+        return count;
+      case Step::kBad:
+        state_ = State::kBroken;
+        ++counters_.broken;
+        return count;
+    }
+    ++tail_;
+  }
+  return count;
+}
+
+bool RingReader::pending() const {
+  if (state_ == State::kBroken) return false;
+  const std::uint64_t word = shared_word(slot_at(tail_)).load(std::memory_order_seq_cst);
+  return Commit::unpack(word).turn != stale_turn();
+}
+
+RingReader::Step RingReader::read_slot(wire::Frame& frame, wire::Piece& piece) {
+  std::byte* const slot = slot_at(tail_);
+  // Pairs with the release in RingWriter::publish.
+  const Commit commit = Commit::unpack(shared_word(slot).load(std::memory_order_acquire));
+  if (commit.turn != static_cast<std::uint32_t>(tail_ + 1)) {
+    return commit.turn == stale_turn() ? Step::kEmpty : Step::kBad;
+  }
+  if (commit.flow >= kFlows) return Step::kBad;
+  switch (static_cast<SlotKind>(commit.kind)) {
+    case SlotKind::kFrame:
+      return read_frame(commit, slot, frame, piece);
+    case SlotKind::kOctets:
+      return read_octets(commit, slot, frame, piece);
+    case SlotKind::kFlow:
+      return read_flow(commit, slot);
+  }
+  return Step::kBad;
+}
+
+RingReader::Step RingReader::read_frame(const Commit& commit, std::byte* slot, wire::Frame& frame,
+                                        wire::Piece& piece) {
+  if (commit.length > kMaxPayload || !told_[commit.flow]) return Step::kBad;
+  std::array<std::byte, kSlotRoom> octets;  // a copy: it cannot change between check and use
+  std::memcpy(octets.data(), slot + kCommitSize, kSlotRoom);
+  const std::size_t headers = wire::Headers::decode_into(octets, frame.headers);
+  if (headers == 0) return Step::kBad;
+  frame.flow = flows_[commit.flow];
+  piece = {.address = reinterpret_cast<std::uint64_t>(locate(slot, headers, commit.length)),
+           .length = commit.length};
+  frame.payload = {&piece, commit.length > 0 ? 1U : 0U};
+  frame.payload_length = commit.length;
+  return Step::kFrame;
+}
+
+RingReader::Step RingReader::read_octets(const Commit& commit, std::byte* slot, wire::Frame& frame,
+                                         wire::Piece& piece) {
+  if (commit.length > kMaxOctets || !told_[commit.flow]) return Step::kBad;
+  const Octets octets{locate(slot, 0, commit.length), commit.length};
+  const auto packet = wire::decode_udp_payload(flows_[commit.flow], {}, octets);
+  if (!packet || packet->icrc != wire::IcrcVerdict::kGood) {
+    ++counters_.damaged;
+    return Step::kNoFrame;
+  }
+  frame = packet->frame(piece);
+  return Step::kFrame;
+}
+
+RingReader::Step RingReader::read_flow(const Commit& commit, const std::byte* slot) {
+  std::array<std::byte, kFlowSize> octets;
+  std::memcpy(octets.data(), slot + kCommitSize, kFlowSize);
+  flows_[commit.flow] = decode_flow(octets);
+  told_.set(commit.flow);
+  return Step::kNoFrame;
+}
+
+const std::byte* RingReader::locate(std::byte* slot, std::size_t used, std::uint32_t length) {
+  if (used + length <= kSlotRoom) return slot + kCommitSize + used;
+  const std::byte* const at = data_ + cursor_.take(length);
+  prefetch(at, length);
+  return at;
+}
+
+std::byte* RingReader::slot_at(std::uint64_t index) const {
+  return slots_ + (index & (slot_count_ - 1)) * kLine;
+}
+
+// What the slot at tail_ holds until it is written: the turn of the lap before, or zero.
+std::uint32_t RingReader::stale_turn() const {
+  return tail_ < slot_count_ ? 0 : static_cast<std::uint32_t>(tail_ + 1 - slot_count_);
+}
+
+// Pairs with the acquires in RingWriter::look_at_reader: our reads come before the space goes back.
+// The line stays in this core's cache until the writer runs short of room and asks for it.
+void RingReader::release() {
+  const std::uint64_t slots = tail_ - released_slots_;
+  const std::uint64_t data = cursor_.position() - released_data_;
+  const bool due = ran_empty_ || slots >= slot_count_ / 8 || data >= data_octets_ / 8;
+  if (!due || slots == 0) return;
+  released_slots_ = tail_;
+  released_data_ = cursor_.position();
+  shared_word(header_ + kSlotsDoneAt).store(released_slots_, std::memory_order_release);
+  shared_word(header_ + kDataDoneAt).store(released_data_, std::memory_order_release);
+}
+
+}  // namespace nerve::link::shm

@@ -1,0 +1,76 @@
+// The receiving end of a ring (ring_layout.h). The other side may be broken or hostile: each
+// number is copied out of the ring once and checked before it is used. The first impossible one
+// ends the ring for good, for nothing after it can be trusted to be where it should.
+//
+// Payload is not copied here: delivered frames refer to the ring, whose space goes back to the
+// writer when deliver() returns. The writer could change payload in the meantime; it could as well
+// have sent something else.
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <cstdint>
+
+#include "link/link.h"
+#include "link/shm/ring_layout.h"
+
+namespace nerve::link::shm {
+
+struct RingReaderCounters {
+  std::uint64_t frames{};
+  std::uint64_t octets{};   // of payload
+  std::uint64_t damaged{};  // packets whose ICRC or form was wrong, dropped
+  std::uint64_t broken{};   // one, when the ring has ended
+};
+
+class RingReader final : public Ingress {
+ public:
+  // `memory` is a ring of that size from which nothing was read yet, and outlives the reader.
+  RingReader(MutableOctets memory, const RingSize& size);
+
+  std::size_t receive(FrameSink& sink, std::size_t budget, Time now) override;
+
+  // Whether there is something to receive: the second look before falling asleep (doorbell.h).
+  [[nodiscard]] bool pending() const;
+
+  enum class State : std::uint8_t { kGood, kBroken };
+  [[nodiscard]] State state() const { return state_; }
+  [[nodiscard]] const RingReaderCounters& counters() const { return counters_; }
+
+ private:
+  static constexpr std::size_t kBatch = 64;
+
+  enum class Step : std::uint8_t { kFrame, kNoFrame, kEmpty, kBad };
+  [[nodiscard]] Step read_slot(wire::Frame& frame, wire::Piece& piece);
+  [[nodiscard]] Step read_frame(const Commit& commit, std::byte* slot, wire::Frame& frame,
+                                wire::Piece& piece);
+  [[nodiscard]] Step read_octets(const Commit& commit, std::byte* slot, wire::Frame& frame,
+                                 wire::Piece& piece);
+  [[nodiscard]] Step read_flow(const Commit& commit, const std::byte* slot);
+  [[nodiscard]] std::byte* slot_at(std::uint64_t index) const;
+  [[nodiscard]] std::uint32_t stale_turn() const;
+  // Where `length` octets lie: in the slot after `used` octets, or in the data.
+  [[nodiscard]] const std::byte* locate(std::byte* slot, std::size_t used, std::uint32_t length);
+  std::size_t gather_batch(std::size_t limit);
+  void release();
+
+  std::byte* header_;
+  std::byte* slots_;
+  std::byte* data_;
+  std::uint32_t slot_count_;
+  std::uint32_t data_octets_;
+
+  std::uint64_t tail_{};  // slots ever read
+  DataCursor cursor_;
+  std::uint64_t released_slots_{};
+  std::uint64_t released_data_{};
+  bool ran_empty_{};
+  State state_{State::kGood};
+  std::bitset<kFlows> told_;
+  std::array<wire::Flow, kFlows> flows_{};
+  std::array<wire::Frame, kBatch> frames_{};
+  std::array<wire::Piece, kBatch> pieces_{};
+  RingReaderCounters counters_;
+};
+
+}  // namespace nerve::link::shm

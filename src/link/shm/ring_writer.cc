@@ -1,0 +1,191 @@
+#include "link/shm/ring_writer.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace nerve::link::shm {
+namespace {
+
+// Slots that a frame may take: its own, and one that tells its flow.
+constexpr std::uint32_t kSlotsPerFrame = 2;
+
+std::uint8_t flow_hash(const wire::Flow& flow) {
+  const auto destination = std::bit_cast<std::array<std::uint64_t, 2>>(flow.destination.octets);
+  std::uint64_t mixed = destination[1] ^ (std::uint64_t{flow.source_port} << 16U) ^
+                        flow.traffic_class ^ std::uint64_t{flow.flow_label};
+  mixed *= 0x9e37'79b9'7f4a'7c15;
+  return static_cast<std::uint8_t>(mixed >> 58U);
+}
+static_assert(kFlows == 1U << (64 - 58));
+
+void copy_piece(const wire::Piece& piece, std::byte* to) {
+  if (piece.length == 0) return;  // its address may be null
+  if (piece.port == nullptr) {
+    std::memcpy(to, reinterpret_cast<const std::byte*>(piece.address), piece.length);
+  } else if (piece.port->has_contents()) {
+    piece.port->read(piece.address, {to, piece.length});
+  } else {
+    std::memset(to, 0, piece.length);
+  }
+}
+
+}  // namespace
+
+RingWriter::RingWriter(MutableOctets memory, const RingSize& size, const Doorbell& doorbell)
+    : header_{memory.data()},
+      slots_{memory.data() + kHeaderPage},
+      data_{slots_ + std::size_t{size.slots} * kLine},
+      slot_count_{size.slots},
+      data_octets_{size.data_octets},
+      doorbell_{doorbell},
+      cursor_{size.data_octets} {
+  CHECK(size.valid() && memory.size() >= size.octets());
+}
+
+void RingWriter::send(std::span<const wire::Frame> frames, Time /*now*/) {
+  for (const wire::Frame& frame : frames) put(frame);
+  finish();
+}
+
+void RingWriter::put(const wire::Frame& frame) {
+  const std::uint32_t length = frame.payload_length;
+  const std::size_t headers = frame.headers.size();
+  const FlowSlot flow = find_flow(frame.flow);
+  const bool in_slot = headers + length <= kSlotRoom;
+  if (length > kMaxPayload || !fits(flow.told ? 1 : kSlotsPerFrame, in_slot ? 0 : length)) {
+    ++counters_.dropped;
+    return;
+  }
+  if (!flow.told) tell_flow(flow.index, frame.flow);
+  last_flow_ = flow.index;
+  std::byte* const slot = begin_slot();
+  frame.headers.encode({slot + kCommitSize, kSlotRoom});
+  std::byte* to = payload_place(slot, headers, length);
+  const std::byte* const end = to + length;
+  for (const wire::Piece& piece : frame.payload) {
+    CHECK(piece.length <= static_cast<std::size_t>(end - to));
+    copy_piece(piece, to);
+    to += piece.length;
+  }
+  CHECK(to == end);
+  seal_slot(SlotKind::kFrame, flow.index, length);
+  counters_.octets += length;
+}
+
+void RingWriter::send_octets(const wire::Flow& flow, Octets udp_payload, Time /*now*/) {
+  const FlowSlot known = find_flow(flow);
+  const auto length = static_cast<std::uint32_t>(std::min<std::size_t>(udp_payload.size(), ~0U));
+  const bool in_slot = length <= kSlotRoom;
+  if (length > kMaxOctets || !fits(kSlotsPerFrame, in_slot ? 0 : length)) {
+    ++counters_.dropped;
+    return;
+  }
+  if (!known.told) tell_flow(known.index, flow);
+  std::byte* const slot = begin_slot();
+  if (length > 0) std::memcpy(payload_place(slot, 0, length), udp_payload.data(), length);
+  seal_slot(SlotKind::kOctets, known.index, length);
+  finish();
+}
+
+RingWriter::FlowSlot RingWriter::find_flow(const wire::Flow& flow) const {
+  const KnownFlow& last = flows_[last_flow_];
+  if (last.told && last.flow == flow) return {.index = last_flow_, .told = true};
+  const std::uint8_t index = flow_hash(flow);
+  const KnownFlow& known = flows_[index];
+  return {.index = index, .told = known.told && known.flow == flow};
+}
+
+void RingWriter::tell_flow(std::uint8_t index, const wire::Flow& flow) {
+  std::byte* const slot = begin_slot();
+  encode_flow(flow, std::span<std::byte, kFlowSize>{slot + kCommitSize, kFlowSize});
+  flows_[index] = {.flow = flow, .told = true};
+  seal_slot(SlotKind::kFlow, index, 0);
+}
+
+std::byte* RingWriter::begin_slot() {
+  publish(std::memory_order_release);
+  return slots_ + (head_ & (slot_count_ - 1)) * kLine;
+}
+
+std::byte* RingWriter::payload_place(std::byte* slot, std::size_t used, std::uint32_t length) {
+  if (used + length <= kSlotRoom) return slot + kCommitSize + used;
+  return data_ + cursor_.take(length);
+}
+
+void RingWriter::seal_slot(SlotKind kind, std::uint8_t flow, std::uint32_t length) {
+  ++head_;
+  sealed_ = Commit{.turn = static_cast<std::uint32_t>(head_),
+                   .length = static_cast<std::uint16_t>(length),
+                   .flow = flow,
+                   .kind = static_cast<std::uint8_t>(kind)}
+                .pack();
+  if (kind != SlotKind::kFlow) ++counters_.frames;
+}
+
+// Pairs with the acquire in RingReader::read_slot: who sees the commit word sees the slot and its
+// data.
+void RingWriter::publish(std::memory_order order) {
+  if (sealed_ == 0) return;
+  std::byte* const slot = slots_ + ((head_ - 1) & (slot_count_ - 1)) * kLine;
+  shared_word(slot).store(sealed_, order);
+  sealed_ = 0;
+}
+
+void RingWriter::finish() {
+  granted_ = 0;
+  publish(std::memory_order_seq_cst);  // before the look at `asleep`: doorbell.h
+  if (doorbell_.ring()) ++counters_.wakes;
+}
+
+bool RingWriter::fits(std::uint32_t slots, std::uint32_t data_length) {
+  const auto enough = [&] {
+    const std::uint64_t data = data_length == 0 ? 0 : cursor_.step(data_length);
+    return head_ + slots - slots_done_ <= slot_count_ &&
+           cursor_.position() + data - data_done_ <= data_octets_;
+  };
+  if (broken_) return false;
+  if (enough()) return true;
+  look_at_reader();
+  return !broken_ && enough();
+}
+
+// Pairs with the releases in RingReader::release: what the reader has done with it reads no more.
+void RingWriter::look_at_reader() {
+  const std::uint64_t slots = shared_word(header_ + kSlotsDoneAt).load(std::memory_order_acquire);
+  const std::uint64_t data = shared_word(header_ + kDataDoneAt).load(std::memory_order_acquire);
+  // It can be done with more than before, and with no more than was sent.
+  if (slots - slots_done_ > head_ - slots_done_ ||
+      data - data_done_ > cursor_.position() - data_done_) {
+    broken_ = true;
+    return;
+  }
+  slots_done_ = slots;
+  data_done_ = data;
+}
+
+std::uint32_t RingWriter::room_as_known() const {
+  const std::uint64_t slots = (slot_count_ - (head_ - slots_done_)) / kSlotsPerFrame;
+  const std::uint64_t free = data_octets_ - (cursor_.position() - data_done_);
+  // Frames up to the end of the data, then frames from its start: none is split.
+  const std::uint64_t to_the_end = cursor_.to_the_end();
+  const std::uint64_t before = std::min(free, to_the_end) / kMaxSpan;
+  const std::uint64_t after = free > to_the_end ? (free - to_the_end) / kMaxSpan : 0;
+  return static_cast<std::uint32_t>(std::min(slots, before + after));
+}
+
+std::uint32_t RingWriter::room() {
+  if (!broken_) look_at_reader();
+  return broken_ ? 0 : room_as_known();
+}
+
+std::uint32_t RingWriter::grant(std::uint32_t wanted) {
+  if (broken_) return 0;
+  std::uint32_t known = room_as_known();
+  if (known < std::uint64_t{granted_} + wanted) known = room();
+  const std::uint32_t given = known > granted_ ? std::min(wanted, known - granted_) : 0;
+  granted_ += given;
+  return given;
+}
+
+}  // namespace nerve::link::shm

@@ -1,0 +1,65 @@
+// Messages for one socket that wait to leave together in one sendmmsg.
+//
+// A message is one packet or a train of them, laid out one after the other in a buffer that stays
+// in the cache; the kernel cuts a train into segments.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "base/octets.h"
+#include "link/udp/address.h"
+#include "link/udp/send_control.h"
+
+namespace nerve::link {
+
+class Outbox {
+ public:
+  static constexpr std::size_t kMaxMessages = 64;
+  static constexpr std::size_t kMaxOctets = 65'507;  // of one UDP datagram over IPv4
+
+  struct Message {
+    wire::Flow flow{};  // with the port from which it leaves
+    MutableOctets octets{};
+    std::uint16_t segment{};  // zero: one packet
+
+    [[nodiscard]] std::size_t packets() const {
+      return segment == 0 ? 1 : (octets.size() + segment - 1) / segment;
+    }
+    [[nodiscard]] MutableOctets packet(std::size_t i) const {
+      const std::size_t at = i * segment;
+      return octets.subspan(at, std::min<std::size_t>(segment, octets.size() - at));
+    }
+  };
+
+  Outbox() : buffer_{new std::byte[kMaxOctets]} {}
+
+  [[nodiscard]] bool empty() const { return count_ == 0; }
+  [[nodiscard]] std::size_t size() const { return count_; }
+  [[nodiscard]] bool fits(std::size_t octets) const {
+    return count_ < kMaxMessages && octets <= kMaxOctets - used_;
+  }
+  // Adds a message of that many octets, which the caller then writes.
+  MutableOctets add(const Message& message, const SocketName& to, std::uint32_t interface,
+                    std::size_t octets);
+  void clear() { count_ = used_ = 0; }
+
+  [[nodiscard]] const Message& operator[](std::size_t i) const { return messages_[i]; }
+  [[nodiscard]] mmsghdr* headers() { return headers_.data(); }
+
+ private:
+  std::unique_ptr<std::byte[]> buffer_;
+  std::size_t used_{};
+  std::size_t count_{};
+  std::array<Message, kMaxMessages> messages_{};
+  std::array<SocketName, kMaxMessages> names_{};
+  std::array<SendControl, kMaxMessages> controls_{};
+  std::array<iovec, kMaxMessages> octets_{};
+  std::array<mmsghdr, kMaxMessages> headers_{};
+};
+
+}  // namespace nerve::link

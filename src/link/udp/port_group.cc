@@ -1,0 +1,123 @@
+#include "link/udp/port_group.h"
+
+#include <linux/filter.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <string>
+
+#include "base/check.h"
+#include "link/udp/receive_options.h"
+
+namespace nerve::link {
+namespace {
+
+constexpr std::uint32_t kMulticastQpn = 0xff'ffff;
+
+std::string name_of(std::uint16_t port) { return "udp port " + std::to_string(port); }
+
+// The program sees the UDP payload, whatever the IP version: its second word ends in the BTH's
+// destination QP. A packet too short for that goes to socket 0, where it is counted.
+int steer_by_qpn(const UdpSocket& socket, std::uint32_t sockets) {
+  std::array<sock_filter, 7> code{{
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 4),
+      BPF_STMT(BPF_ALU | BPF_AND | BPF_K, Qpn::kMask),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kMulticastQpn, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, 0),
+      BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, PortGroup::kQpnShift),
+      BPF_STMT(BPF_ALU | BPF_AND | BPF_K, sockets - 1),
+      BPF_STMT(BPF_RET | BPF_A, 0),
+  }};
+  const sock_fprog program{.len = static_cast<unsigned short>(code.size()), .filter = code.data()};
+  const int result =
+      ::setsockopt(socket.fd(), SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program, sizeof program);
+  return result == 0 ? 0 : errno;
+}
+
+SocketError bind_error(std::uint16_t port, int code) {
+  std::string mend;
+  if (code == EADDRINUSE) mend = "another program has it; `ss -ulnp` names it";
+  if (code == EACCES) mend = "ports below 1024 need privilege";
+  return socket_error(name_of(port), "bind", code, mend);
+}
+
+}  // namespace
+
+Result<PortGroup, SocketError> PortGroup::create(const PortGroupConfig& config) {
+  if (!std::has_single_bit(config.sockets) || config.sockets > kMaxSockets) {
+    return Unexpected{
+        SocketError{EINVAL, name_of(config.port) + ": " + std::to_string(config.sockets) +
+                                " sockets; their number must be a power of two up to " +
+                                std::to_string(kMaxSockets)}};
+  }
+  PortGroup group;
+  group.port_ = config.port;
+  group.family_ = config.ipv6 ? machine_family() : IpFamily::kIpv4;
+  for (std::uint32_t i = 0; i < config.sockets; ++i) {
+    auto made = UdpSocket::make(group.family_);
+    if (!made) return Unexpected{made.error()};
+    // The first binds without SO_REUSEPORT, so that the kernel lets only one process create the
+    // group; set afterwards, it lets in the others, which take the indexes in this order.
+    const bool first = i == 0;
+    if (!first) (void)made->set(SOL_SOCKET, SO_REUSEPORT, 1);
+    if (const int error = made->bind(group.family_, group.port_); error != 0) {
+      return Unexpected{bind_error(group.port_, error)};
+    }
+    if (first) {
+      (void)made->set(SOL_SOCKET, SO_REUSEPORT, 1);
+      group.port_ = made->bound_port();  // the kernel's choice, when asked for port 0
+    }
+    set_receive_options(*made, group.family_);
+    group.sockets_.push_back(*std::move(made));
+  }
+  if (config.sockets == 1) return group;  // to the kernel a single socket is no group
+  if (const int error = steer_by_qpn(group.sockets_.front(), config.sockets); error != 0) {
+    return Unexpected{socket_error(name_of(group.port_), "SO_ATTACH_REUSEPORT_CBPF", error,
+                                   "the kernel must be 4.5 or newer")};
+  }
+  return group;
+}
+
+Result<PortGroup, SocketError> PortGroup::adopt(const std::vector<int>& fds, std::uint16_t port) {
+  PortGroup group;
+  group.port_ = port;
+  for (const int fd : fds) group.sockets_.emplace_back(fd);
+  const auto refuse = [&](const std::string& why) {
+    return Unexpected{SocketError{EINVAL, name_of(port) + ": adopted sockets: " + why}};
+  };
+  if (!std::has_single_bit(fds.size()) || fds.size() > kMaxSockets) {
+    return refuse(std::to_string(fds.size()) + " of them, which is no power of two");
+  }
+  const int domain = group.sockets_.front().get(SOL_SOCKET, SO_DOMAIN, -1);
+  group.family_ = domain == AF_INET6 ? IpFamily::kDual : IpFamily::kIpv4;
+  for (std::uint32_t i = 0; i < group.size(); ++i) {
+    const UdpSocket& socket = group.sockets_[i];
+    if (socket.get(SOL_SOCKET, SO_PROTOCOL, -1) != IPPROTO_UDP ||
+        socket.get(SOL_SOCKET, SO_DOMAIN, -1) != domain || socket.bound_port() != port) {
+      return refuse("number " + std::to_string(i) + " is not a udp socket on that port");
+    }
+  }
+  return group;
+}
+
+std::vector<int> PortGroup::fds() const {
+  std::vector<int> fds;
+  for (const UdpSocket& socket : sockets_) fds.push_back(socket.fd());
+  return fds;
+}
+
+const UdpSocket& PortGroup::socket(std::uint32_t index) const {
+  CHECK(index < sockets_.size());
+  return sockets_[index];
+}
+
+std::uint32_t PortGroup::index_of(Qpn qpn) const {
+  if (qpn.value() == kMulticastQpn) return 0;
+  return qpn.value() >> kQpnShift & (size() - 1);
+}
+
+}  // namespace nerve::link

@@ -1,0 +1,53 @@
+// RoCEv2's UDP port, shared by the processes of one user on a host.
+//
+// A group is K sockets bound to one port; the kernel hands each packet to one of them by the
+// destination QP in its BTH, whose bits 14 and up name the process (see docs/link-udp.md). The
+// first process creates the group, later ones adopt its descriptors, which somebody passes them
+// over a unix socket. Every process holds all K, so that none of them closes and the indexes stay
+// when a process dies; each reads only its own.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "link/udp/udp_socket.h"
+#include "wire/frame.h"
+
+namespace nerve::link {
+
+struct PortGroupConfig {
+  std::uint16_t port{wire::kRocePort};
+  std::uint32_t sockets{16};  // a power of two
+  bool ipv6{true};            // false: IPv4 alone, even where there is IPv6
+};
+
+class PortGroup {
+ public:
+  // How far to shift a QPN right for the number of its process.
+  static constexpr unsigned kQpnShift = 14;
+  static constexpr std::uint32_t kMaxSockets = 1024;  // all that 24 - 14 bits can tell apart
+
+  // EADDRINUSE when another process has the port: ours (adopt its sockets) or a stranger.
+  static Result<PortGroup, SocketError> create(const PortGroupConfig& config);
+
+  // Takes over descriptors that another process made with create(), in its order. They are closed
+  // here if it fails.
+  static Result<PortGroup, SocketError> adopt(const std::vector<int>& fds, std::uint16_t port);
+
+  [[nodiscard]] std::vector<int> fds() const;
+  [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(sockets_.size()); }
+  [[nodiscard]] const UdpSocket& socket(std::uint32_t index) const;
+  [[nodiscard]] std::uint16_t port() const { return port_; }
+  [[nodiscard]] IpFamily family() const { return family_; }
+  // Which socket gets what is sent to this QP.
+  [[nodiscard]] std::uint32_t index_of(Qpn qpn) const;
+
+ private:
+  PortGroup() = default;
+
+  std::vector<UdpSocket> sockets_;
+  std::uint16_t port_{};
+  IpFamily family_{};
+};
+
+}  // namespace nerve::link

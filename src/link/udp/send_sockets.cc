@@ -1,0 +1,81 @@
+#include "link/udp/send_sockets.h"
+
+#include <linux/filter.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+
+#include "link/udp/receive_options.h"
+
+namespace nerve::link {
+namespace {
+
+constexpr int kHopLimit = 64;
+
+void set_send_options(const UdpSocket& socket, IpFamily family) {
+  // Unconnected and with "do": then the kernel writes identification 0, which the ICRC covers.
+  (void)socket.set(IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+  (void)socket.set(IPPROTO_IP, IP_TTL, kHopLimit);
+  (void)socket.set(IPPROTO_IP, IP_MULTICAST_TTL, kHopLimit);
+  (void)socket.set(IPPROTO_IP, IP_MULTICAST_LOOP, 1);
+  if (family == IpFamily::kDual) {
+    (void)socket.set(IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
+    (void)socket.set(IPPROTO_IPV6, IPV6_UNICAST_HOPS, kHopLimit);
+    (void)socket.set(IPPROTO_IPV6, IPV6_MULTICAST_HOPS, kHopLimit);
+    (void)socket.set(IPPROTO_IPV6, IPV6_MULTICAST_LOOP, 1);
+  }
+  (void)socket.grow_buffer(SO_SNDBUF, SO_SNDBUFFORCE, kWantedBuffer);
+  sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
+  const sock_fprog program{.len = 1, .filter = &nothing};
+  (void)::setsockopt(socket.fd(), SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+}
+
+}  // namespace
+
+Result<SendSockets::Entry, SocketError> SendSockets::make(IpFamily family, std::uint16_t wanted) {
+  auto socket = UdpSocket::make(family);
+  if (!socket) return Unexpected{socket.error()};
+  int error = wanted != 0 ? socket->bind(family, wanted) : -1;
+  if (error != 0) error = socket->bind(family, 0);
+  if (error != 0) return Unexpected{socket_error("udp", "bind to any port", error)};
+  set_send_options(*socket, family);
+  const std::uint16_t bound = socket->bound_port();
+  return Entry{.socket = *std::move(socket), .wanted = wanted, .bound = bound};
+}
+
+Result<SendSockets, SocketError> SendSockets::open(IpFamily family, std::size_t limit) {
+  SendSockets sockets;
+  sockets.family_ = family;
+  sockets.limit_ = std::clamp<std::size_t>(limit, 1, kMaxSockets);
+  auto first = make(family, 0);
+  if (!first) return Unexpected{first.error()};
+  sockets.entries_.push_back(*std::move(first));
+  return sockets;
+}
+
+SendSocket SendSockets::for_port(std::uint16_t wanted) {
+  const Entry& entry = entries_[index_for(wanted)];
+  return {.fd = entry.socket.fd(), .port = entry.bound};
+}
+
+std::size_t SendSockets::index_for(std::uint16_t wanted) {
+  const auto known =
+      std::ranges::find(entries_, wanted, [](const Entry& entry) { return entry.wanted; });
+  if (known != entries_.end()) return static_cast<std::size_t>(known - entries_.begin());
+  if (first_is_free_ || entries_.size() < limit_) {
+    if (auto made = make(family_, wanted)) {
+      if (first_is_free_) {
+        entries_.front() = *std::move(made);
+      } else {
+        entries_.push_back(*std::move(made));
+      }
+      first_is_free_ = false;
+      return entries_.size() - 1;
+    }
+    limit_ = entries_.size();  // out of descriptors: what there is must do
+  }
+  return wanted % entries_.size();
+}
+
+}  // namespace nerve::link

@@ -1,0 +1,50 @@
+// The sockets from which a process sends: one for each UDP source port, as far as they reach.
+//
+// The source port of a flow is the entropy by which switches and receiving NICs spread QPs, and a
+// UDP socket sends from the port it is bound to. So each wanted port gets a socket of its own,
+// bound to it where it is free; past the limit the ports share sockets. The ICRC covers the port,
+// so whoever sends asks for the real one.
+//
+// None of these sockets receives anything: a filter drops whatever is sent to them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "link/udp/udp_socket.h"
+
+namespace nerve::link {
+
+struct SendSocket {
+  int fd{-1};
+  std::uint16_t port{};  // as it stands in the packets
+};
+
+class SendSockets {
+ public:
+  static constexpr std::size_t kMaxSockets = 256;
+
+  // Makes one socket at once, so that a machine that cannot send says so here.
+  static Result<SendSockets, SocketError> open(IpFamily family, std::size_t limit);
+
+  [[nodiscard]] SendSocket for_port(std::uint16_t wanted);
+  [[nodiscard]] const UdpSocket& first() const { return entries_.front().socket; }
+  [[nodiscard]] std::size_t size() const { return entries_.size(); }
+
+ private:
+  struct Entry {
+    UdpSocket socket;
+    std::uint16_t wanted{};
+    std::uint16_t bound{};
+  };
+  [[nodiscard]] static Result<Entry, SocketError> make(IpFamily family, std::uint16_t wanted);
+  [[nodiscard]] std::size_t index_for(std::uint16_t wanted);
+
+  std::vector<Entry> entries_;
+  std::size_t limit_{};
+  IpFamily family_{};
+  bool first_is_free_{true};  // nobody has asked for a port yet
+};
+
+}  // namespace nerve::link

@@ -1,0 +1,194 @@
+#include "link/udp/udp_receiver.h"
+
+#include <linux/sock_diag.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "base/check.h"
+#include "link/udp/address.h"
+#include "wire/icrc.h"
+
+namespace nerve::link {
+namespace {
+
+constexpr std::size_t kMinPacket = wire::Bth::kSize + wire::kIcrcSize;
+// What one read may bring in, unless it is small messages: the processor's cache should still hold
+// the first of it when the last has been read.
+constexpr std::size_t kReadOctets = 256U << 10U;
+
+}  // namespace
+
+UdpReceiver::UdpReceiver(const PortGroup& group, std::uint32_t index)
+    : socket_{group.socket(index)},
+      family_{group.family()},
+      buffer_{new std::byte[kMaxMessages * kMessageSize]},
+      slots_(kMaxMessages),
+      headers_(kMaxMessages),
+      frames_(kBatch),
+      pieces_(kBatch) {
+  for (std::size_t i = 0; i < kMaxMessages; ++i) {
+    Slot& slot = slots_[i];
+    slot.octets = {.iov_base = buffer_.get() + i * kMessageSize, .iov_len = kMessageSize};
+    msghdr& header = headers_[i].msg_hdr;
+    header.msg_name = &slot.name;
+    header.msg_iov = &slot.octets;
+    header.msg_iovlen = 1;
+    header.msg_control = slot.control;
+  }
+  discard_stale();
+}
+
+void UdpReceiver::discard_stale() {
+  // Bounded, for a flood must not keep a process from starting.
+  for (int reads = 0; reads < 1000 && read(kMaxMessages) > 0; ++reads) {
+  }
+}
+
+int UdpReceiver::read(std::size_t messages) {
+  for (std::size_t i = 0; i < messages; ++i) {
+    msghdr& header = headers_[i].msg_hdr;
+    header.msg_namelen = sizeof slots_[i].name;
+    header.msg_controllen = sizeof slots_[i].control;
+  }
+  int got = 0;
+  do {
+    ++counters_.calls;
+    got = ::recvmmsg(socket_.fd(), headers_.data(), static_cast<unsigned>(messages), MSG_DONTWAIT,
+                     nullptr);
+  } while (got < 0 && errno == EINTR);
+  return got;
+}
+
+std::size_t UdpReceiver::messages_for(std::size_t budget) const {
+  const std::size_t by_packets = budget / packets_per_message_ + 1;
+  const std::size_t by_octets = kReadOctets / std::max<std::size_t>(octets_per_message_, 1);
+  return std::clamp<std::size_t>(std::min(by_packets, by_octets), 1, kMaxMessages);
+}
+
+std::size_t UdpReceiver::receive(FrameSink& sink, std::size_t budget, Time now) {
+  const std::uint64_t before = counters_.packets;
+  for (std::size_t seen = 0; seen < budget;) {
+    const std::size_t asked = messages_for(budget - seen);
+    const int got = read(asked);
+    if (got <= 0) break;
+    std::size_t packets = 0;
+    std::size_t octets = 0;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(got); ++i) {
+      packets += take_message(i, sink, now);
+      octets += headers_[i].msg_len;
+    }
+    deliver(sink, now);
+    counters_.messages += static_cast<std::uint64_t>(got);
+    packets_per_message_ = std::max<std::size_t>(packets / static_cast<std::size_t>(got), 1);
+    octets_per_message_ = octets / static_cast<std::size_t>(got);
+    seen += std::max<std::size_t>(packets, 1);
+    if (static_cast<std::size_t>(got) < asked) break;  // the queue was empty
+  }
+  return static_cast<std::size_t>(counters_.packets - before);
+}
+
+std::size_t UdpReceiver::take_message(std::size_t index, FrameSink& sink, Time now) {
+  mmsghdr& header = headers_[index];
+  MutableOctets rest{buffer_.get() + index * kMessageSize, header.msg_len};
+  const ReceivedFrom from = read_origin(header.msg_hdr);
+  const std::size_t segment = from.segment != 0 ? from.segment : rest.size();
+  if (segment < kMinPacket || (header.msg_hdr.msg_flags & MSG_TRUNC) != 0) {
+    ++counters_.malformed;
+    return 1;
+  }
+  // Linux numbers the packets of a train from zero, and single ones are all zero; others count up.
+  identification_ = 0;
+  step_ = 1;
+  std::size_t packets = 0;
+  wire::OuterSum outer{from.flow, segment};
+  for (; !rest.empty(); ++packets) {
+    const std::size_t size = std::min(segment, rest.size());
+    if (size < kMinPacket) {
+      ++counters_.malformed;
+      return packets + 1;
+    }
+    if (size != segment) outer = {from.flow, size};
+    if (batched_ == kBatch) deliver(sink, now);
+    take_packet(from.flow, outer, rest.first(size));
+    rest = rest.subspan(size);
+  }
+  return packets;
+}
+
+void UdpReceiver::take_packet(const wire::Flow& flow, wire::OuterSum& outer, MutableOctets octets) {
+  const auto packet = wire::decode_udp_payload(flow, outer, identification_, octets);
+  if (!packet) {
+    ++counters_.malformed;
+    return;
+  }
+  if (packet->icrc != wire::IcrcVerdict::kGood) {
+    ++counters_.bad_icrc;
+    return;
+  }
+  if (const std::uint16_t found = packet->envelope.identification; found != identification_) {
+    ++counters_.solved;
+    // Whoever repeats itself or skips may be expected to do so again.
+    step_ = static_cast<std::uint16_t>(found - (identification_ - step_));
+    identification_ = found;
+  }
+  identification_ = static_cast<std::uint16_t>(identification_ + step_);
+  ++counters_.packets;
+  counters_.octets += octets.size();
+  frames_[batched_] = packet->frame(pieces_[batched_]);
+  ++batched_;
+}
+
+void UdpReceiver::deliver(FrameSink& sink, Time now) {
+  if (batched_ == 0) return;
+  sink.deliver({frames_.data(), batched_}, now);
+  batched_ = 0;
+}
+
+int UdpReceiver::join(const wire::Gid& group, std::uint32_t interface) {
+  if (!group.is_multicast()) return EINVAL;
+  int result = 0;
+  if (group.is_ipv4()) {
+    ip_mreqn request{};
+    request.imr_multiaddr = ipv4_of(group);
+    request.imr_ifindex = static_cast<int>(interface);
+    result = ::setsockopt(fd(), IPPROTO_IP, IP_ADD_MEMBERSHIP, &request, sizeof request);
+  } else {
+    const ipv6_mreq request{.ipv6mr_multiaddr = ipv6_of(group), .ipv6mr_interface = interface};
+    result = ::setsockopt(fd(), IPPROTO_IPV6, IPV6_JOIN_GROUP, &request, sizeof request);
+  }
+  return result == 0 ? 0 : errno;
+}
+
+int UdpReceiver::leave(const wire::Gid& group, std::uint32_t interface) {
+  int result = 0;
+  if (group.is_ipv4()) {
+    ip_mreqn request{};
+    request.imr_multiaddr = ipv4_of(group);
+    request.imr_ifindex = static_cast<int>(interface);
+    result = ::setsockopt(fd(), IPPROTO_IP, IP_DROP_MEMBERSHIP, &request, sizeof request);
+  } else {
+    const ipv6_mreq request{.ipv6mr_multiaddr = ipv6_of(group), .ipv6mr_interface = interface};
+    result = ::setsockopt(fd(), IPPROTO_IPV6, IPV6_LEAVE_GROUP, &request, sizeof request);
+  }
+  return result == 0 ? 0 : errno;
+}
+
+std::uint64_t UdpReceiver::overflowed() const {
+  std::array<std::uint32_t, SK_MEMINFO_VARS> values{};
+  socklen_t size = sizeof values;
+  if (::getsockopt(fd(), SOL_SOCKET, SO_MEMINFO, values.data(), &size) != 0) return 0;
+  return values[SK_MEMINFO_DROPS];
+}
+
+Offload UdpReceiver::coalescing() const {
+  if (socket_.get(IPPROTO_UDP, UDP_GRO, 0) != 0) return {.works = true, .reason{}};
+  return {.works = false, .reason = "UDP_GRO: the kernel does not offer it; linux 5.0 has it"};
+}
+
+int UdpReceiver::buffer() const { return socket_.get(SOL_SOCKET, SO_RCVBUF, 0); }
+
+}  // namespace nerve::link

@@ -1,0 +1,213 @@
+#include "link/udp/udp_sender.h"
+
+#include <netinet/udp.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "link/udp/train.h"
+#include "wire/icrc.h"
+#include "wire/packet.h"
+
+namespace nerve::link {
+namespace {
+
+constexpr int kFullWaitMs = 1;
+
+// Whether a message may yet be taken if we wait for the socket to drain.
+bool is_full(int error) { return error == EAGAIN || error == ENOBUFS || error == ENOMEM; }
+
+// What kernels and drivers say of a train that they would take packet by packet.
+bool may_refuse_trains(int error) {
+  return error == EINVAL || error == EIO || error == EOPNOTSUPP || error == ENOPROTOOPT ||
+         error == EMSGSIZE;
+}
+
+Offload segmentation_of(const UdpSocket& socket, bool wanted) {
+  if (!wanted) return {.works = false, .reason = "switched off by configuration"};
+  const int error = socket.set(IPPROTO_UDP, UDP_SEGMENT, 0);
+  if (error == 0) return {.works = true, .reason{}};
+  return {.works = false,
+          .reason = socket_error("UDP_SEGMENT", "setsockopt", error, "linux 4.18 has it").text};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<UdpSender>, SocketError> UdpSender::open(const UdpSenderConfig& config) {
+  auto sockets = SendSockets::open(config.family, config.max_sockets);
+  if (!sockets) return Unexpected{sockets.error()};
+  return std::unique_ptr<UdpSender>{new UdpSender{config, *std::move(sockets)}};
+}
+
+UdpSender::UdpSender(const UdpSenderConfig& config, SendSockets sockets)
+    : config_{config},
+      sockets_{std::move(sockets)},
+      segmentation_{segmentation_of(sockets_.first(), config.segmentation)} {}
+
+int UdpSender::buffer() const { return sockets_.first().get(SOL_SOCKET, SO_SNDBUF, 0); }
+
+void UdpSender::set_interface(const wire::Gid& source, std::uint32_t index) {
+  std::erase_if(interfaces_, [&](const auto& known) { return known.first == source; });
+  if (index != 0) interfaces_.emplace_back(source, index);
+}
+
+std::uint32_t UdpSender::interface_of(const wire::Flow& flow) const {
+  if (!needs_interface(flow.destination)) return 0;
+  for (const auto& [source, index] : interfaces_) {
+    if (source == flow.source) return index;
+  }
+  return 0;
+}
+
+bool UdpSender::can_reach(const wire::Flow& flow) const {
+  const bool ipv4 = flow.destination.is_ipv4();
+  return ipv4 == flow.source.is_ipv4() && (ipv4 || config_.family == IpFamily::kDual);
+}
+
+void UdpSender::send(std::span<const wire::Frame> frames, Time /*now*/) {
+  while (!frames.empty()) {
+    const Train train = next_train(frames, segmentation_.works ? kMaxTrainPackets : 1);
+    if (train.octets > Outbox::kMaxOctets) {
+      ++counters_.dropped_too_big;
+    } else if (!can_reach(frames.front().flow)) {
+      counters_.dropped_unreachable += train.packets;
+    } else {
+      send_train(frames.first(train.packets), train.segment, train.octets);
+    }
+    frames = frames.subspan(train.packets);
+  }
+  flush();
+}
+
+void UdpSender::send_train(std::span<const wire::Frame> frames, std::size_t segment,
+                           std::size_t octets) {
+  const bool cut = frames.size() > 1;
+  const auto [flow, room] =
+      open_message(frames.front().flow, octets, cut ? static_cast<std::uint16_t>(segment) : 0);
+  wire::OuterSum outer{flow, segment};
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    const std::size_t size = std::min(segment, octets - at);
+    if (size != segment) outer = {flow, size};  // the last one may be shorter
+    // The kernel numbers the packets that it cuts.
+    wire::encode_after_sum(frames[i], outer(static_cast<std::uint16_t>(i)),
+                             room.subspan(at, size));
+    at += size;
+  }
+}
+
+void UdpSender::send_octets(const wire::Flow& flow, Octets udp_payload, Time /*now*/) {
+  if (udp_payload.size() > Outbox::kMaxOctets) {
+    ++counters_.dropped_too_big;
+    return;
+  }
+  if (!can_reach(flow)) {
+    ++counters_.dropped_unreachable;
+    return;
+  }
+  const Opened message = open_message(flow, udp_payload.size(), 0);
+  std::copy(udp_payload.begin(), udp_payload.end(), message.room.begin());
+  wire::icrc_follow(message.room, wire::kAfterUdpSourcePort,
+                    static_cast<std::uint16_t>(flow.source_port ^ message.flow.source_port));
+  flush();
+}
+
+UdpSender::Opened UdpSender::open_message(const wire::Flow& wanted, std::size_t octets,
+                                          std::uint16_t segment) {
+  const SendSocket socket = sockets_.for_port(wanted.source_port);
+  if (socket.fd != outbox_fd_ || !outbox_.fits(octets)) flush();
+  outbox_fd_ = socket.fd;
+  Opened opened{.flow = wanted, .room{}};
+  opened.flow.source_port = socket.port;
+  opened.room = outbox_.add({.flow = opened.flow, .octets{}, .segment = segment},
+                            SocketName::of(config_.family, wanted.destination, config_.port),
+                            interface_of(wanted), octets);
+  return opened;
+}
+
+void UdpSender::flush() {
+  bool waited = false;
+  for (std::size_t done = 0; done < outbox_.size();) {
+    ++counters_.calls;
+    const int sent = ::sendmmsg(outbox_fd_, outbox_.headers() + done,
+                                static_cast<unsigned>(outbox_.size() - done), MSG_DONTWAIT);
+    if (sent > 0) {
+      for (const std::size_t end = done + static_cast<std::size_t>(sent); done < end; ++done) {
+        const Outbox::Message& message = outbox_[done];
+        counters_.packets += message.packets();
+        counters_.octets += message.octets.size();
+        counters_.messages += 1;
+        counters_.trains += message.segment != 0 ? 1 : 0;
+      }
+      waited = false;
+      continue;
+    }
+    const int error = errno;
+    if (error == EINTR) continue;
+    if (is_full(error) && !waited) {
+      // Once for each message: a link that stays full loses packets, it does not stop the engine.
+      ++counters_.waits;
+      pollfd until{.fd = outbox_fd_, .events = POLLOUT, .revents = 0};
+      (void)::poll(&until, 1, kFullWaitMs);
+      waited = true;
+      continue;
+    }
+    take_refusal(done++, error);
+    waited = false;
+  }
+  outbox_.clear();
+}
+
+void UdpSender::take_refusal(std::size_t index, int error) {
+  const Outbox::Message& message = outbox_[index];
+  if (message.segment == 0 || !may_refuse_trains(error)) {
+    count_loss(error, message.packets());
+  } else if (send_segments(index) == 0) {
+    // Packets that leave one by one show that it was the train that was refused.
+    segmentation_ = {.works = false,
+                     .reason = socket_error("UDP_SEGMENT", "sendmsg", error,
+                                            "the route's interface may lack checksum offload")
+                                   .text};
+  }
+}
+
+int UdpSender::send_segments(std::size_t index) {
+  const Outbox::Message& train = outbox_[index];
+  SendControl control;
+  control.write(train.flow, interface_of(train.flow), 0);
+  msghdr header = outbox_.headers()[index].msg_hdr;
+  header.msg_control = control.octets;
+  header.msg_controllen = control.size;
+  int first_error = 0;
+  for (std::size_t i = 0; i < train.packets(); ++i) {
+    const MutableOctets packet = train.packet(i);
+    if (train.flow.destination.is_ipv4()) {  // alone it will have identification zero
+      wire::icrc_follow(packet, wire::kAfterIpv4Identification, static_cast<std::uint16_t>(i));
+    }
+    iovec octets{.iov_base = packet.data(), .iov_len = packet.size()};
+    header.msg_iov = &octets;
+    ++counters_.calls;
+    if (::sendmsg(outbox_fd_, &header, MSG_DONTWAIT) >= 0) {
+      counters_.packets += 1;
+      counters_.messages += 1;
+      counters_.octets += packet.size();
+      continue;
+    }
+    if (i == 0) first_error = errno;
+    count_loss(errno, 1);
+  }
+  return first_error;
+}
+
+void UdpSender::count_loss(int error, std::uint64_t packets) {
+  if (is_full(error)) {
+    counters_.dropped_full += packets;
+  } else if (error == EMSGSIZE) {
+    counters_.dropped_too_big += packets;
+  } else {
+    counters_.dropped_unreachable += packets;
+  }
+}
+
+}  // namespace nerve::link

@@ -1,0 +1,82 @@
+// Frames out of UDP sockets, as RoCEv2 packets whose ICRC matches what the kernel will write.
+//
+// Frames of one flow and size that follow each other leave as one train: one message that the
+// kernel cuts (UDP_SEGMENT). Where it refuses, and for all other frames, sendmmsg. What cannot be
+// sent is counted and dropped.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "link/link.h"
+#include "link/udp/offloads.h"
+#include "link/udp/outbox.h"
+#include "link/udp/send_sockets.h"
+
+namespace nerve::link {
+
+struct UdpSenderConfig {
+  std::uint16_t port{wire::kRocePort};  // to which it sends
+  IpFamily family{IpFamily::kDual};
+  std::size_t max_sockets{32};
+  bool segmentation{true};
+};
+
+struct UdpSenderCounters {
+  std::uint64_t packets{};   // handed to the kernel
+  std::uint64_t octets{};    // of UDP payload
+  std::uint64_t messages{};  // a train counts once
+  std::uint64_t calls{};     // of sendmmsg
+  std::uint64_t trains{};
+  std::uint64_t waits{};  // the socket was full, and emptied in time
+  std::uint64_t dropped_full{};
+  std::uint64_t dropped_too_big{};      // for the path's MTU
+  std::uint64_t dropped_unreachable{};  // no route, no such source address, refused by a filter
+};
+
+class UdpSender final : public Egress {
+ public:
+  static Result<std::unique_ptr<UdpSender>, SocketError> open(const UdpSenderConfig& config);
+
+  void send(std::span<const wire::Frame> frames, Time now) override;
+  void send_octets(const wire::Flow& flow, Octets udp_payload, Time now) override;
+
+  // The interface by which a source address reaches link-local and multicast destinations.
+  void set_interface(const wire::Gid& source, std::uint32_t index);
+
+  [[nodiscard]] const UdpSenderCounters& counters() const { return counters_; }
+  [[nodiscard]] const Offload& segmentation() const { return segmentation_; }
+  [[nodiscard]] int buffer() const;
+  [[nodiscard]] std::size_t sockets() const { return sockets_.size(); }
+
+ private:
+  UdpSender(const UdpSenderConfig& config, SendSockets sockets);
+
+  // A message under way to its socket: the flow with the port from which it leaves, and room.
+  struct Opened {
+    wire::Flow flow;
+    MutableOctets room;
+  };
+
+  void send_train(std::span<const wire::Frame> frames, std::size_t segment, std::size_t octets);
+  [[nodiscard]] Opened open_message(const wire::Flow& wanted, std::size_t octets,
+                                    std::uint16_t segment);
+  [[nodiscard]] bool can_reach(const wire::Flow& flow) const;
+  void flush();
+  void take_refusal(std::size_t index, int error);
+  // Sends a refused train packet by packet; tells what the kernel said to the first.
+  int send_segments(std::size_t index);
+  void count_loss(int error, std::uint64_t packets);
+  [[nodiscard]] std::uint32_t interface_of(const wire::Flow& flow) const;
+
+  UdpSenderConfig config_;
+  SendSockets sockets_;
+  Offload segmentation_;
+  std::vector<std::pair<wire::Gid, std::uint32_t>> interfaces_;
+  Outbox outbox_;
+  int outbox_fd_{-1};
+  UdpSenderCounters counters_;
+};
+
+}  // namespace nerve::link

@@ -1,0 +1,43 @@
+// A UDP socket that we own: made, bound, given options, closed.
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.h"
+#include "link/descriptor.h"
+#include "link/udp/socket_error.h"
+
+namespace nerve::link {
+
+enum class IpFamily : std::uint8_t {
+  kDual,  // an IPv6 socket that speaks IPv4 too, under ::ffff:a.b.c.d
+  kIpv4,  // where the machine has no IPv6
+};
+
+class UdpSocket {
+ public:
+  UdpSocket() = default;
+  explicit UdpSocket(int fd) : fd_{fd} {}
+
+  // Non-blocking and closed by exec.
+  static Result<UdpSocket, SocketError> make(IpFamily family);
+
+  [[nodiscard]] int fd() const { return fd_.get(); }
+  // To the wildcard address; port 0 lets the kernel choose. Zero or errno.
+  [[nodiscard]] int bind(IpFamily family, std::uint16_t port) const;
+  // Zero when it is not bound.
+  [[nodiscard]] std::uint16_t bound_port() const;
+  // Zero or errno.
+  [[nodiscard]] int set(int level, int name, int value) const;
+  [[nodiscard]] int get(int level, int name, int otherwise) const;
+  // As much of `octets` as this machine allows; tells what the kernel then says it has.
+  [[nodiscard]] int grow_buffer(int name, int forced_name, int octets) const;
+
+ private:
+  Descriptor fd_;
+};
+
+// kDual unless sockets of that family cannot be made here.
+[[nodiscard]] IpFamily machine_family();
+
+}  // namespace nerve::link

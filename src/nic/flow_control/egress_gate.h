@@ -1,0 +1,24 @@
+// Room on the way out, asked for before frames are built.
+//
+// A link that can fill up (a ring to another process) must not make the engine drop what it has
+// built, nor hold up the frames for everybody else. So each turn of a QP asks first; a QP that gets
+// nothing is parked until Nic::resume(). It is to a link what priority flow control is to a cable.
+#pragma once
+
+#include <cstdint>
+
+#include "base/ids.h"
+#include "wire/frame.h"
+
+namespace nerve::nic {
+
+class EgressGate {
+ public:
+  virtual ~EgressGate() = default;
+
+  // How many of `wanted` frames, of any size, may be built for this destination now. A grant holds
+  // until the burst it was given for has been sent, used or not.
+  virtual std::uint32_t grant(const wire::Flow& flow, Qpn destination, std::uint32_t wanted) = 0;
+};
+
+}  // namespace nerve::nic

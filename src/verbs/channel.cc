@@ -1,0 +1,53 @@
+// Completion channels: a descriptor that becomes readable when an armed CQ has something to poll.
+#include <cerrno>
+#include <memory>
+#include <new>
+
+#include "verbs/cq.h"
+
+using namespace nerve;
+using namespace nerve::verbs;
+
+extern "C" {
+
+ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) VERBS_NOEXCEPT {
+  auto made = std::unique_ptr<VerbsChannel>{new (std::nothrow) VerbsChannel};
+  if (!made) return none(ENOMEM);
+  if (made->events.fd() < 0) return none(EMFILE);
+  made->channel = {.context = context, .fd = made->events.fd(), .refcnt = 0};
+  return &made.release()->channel;
+}
+
+int ibv_destroy_comp_channel(ibv_comp_channel* channel) VERBS_NOEXCEPT {
+  ibv_context* context = channel->context;
+  ::pthread_mutex_lock(&context->mutex);
+  const bool used = channel->refcnt > 0;
+  ::pthread_mutex_unlock(&context->mutex);
+  if (used) return EBUSY;
+  delete &ours(channel);
+  return 0;
+}
+
+int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) VERBS_NOEXCEPT {
+  VerbsChannel& mine = ours(channel);
+  // A thread about to sleep sees first whether the news is on its doorstep: a request and its
+  // answer, on a link within the machine, are two turns each way.
+  constexpr int kTurns = 4;
+  host::Adapter& adapter = *ours(channel->context).adapter;
+  for (int i = 0; i < kTurns && mine.events.empty(); ++i) Session{adapter}.drive();
+  const bool got = mine.events.next([&](VerbsCq* with_news) {
+    ++with_news->channel_reported;
+    *cq = with_news->base();
+    *cq_context = with_news->ex.cq_context;
+  });
+  return got ? 0 : -1;
+}
+
+void ibv_ack_cq_events(ibv_cq* cq, unsigned int count) VERBS_NOEXCEPT {
+  ::pthread_mutex_lock(&cq->mutex);
+  cq->comp_events_completed += count;
+  ::pthread_cond_signal(&cq->cond);
+  ::pthread_mutex_unlock(&cq->mutex);
+}
+
+}  // extern "C"

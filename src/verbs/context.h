@@ -1,0 +1,65 @@
+// An open device: the table of calls that programs make through it, its adapter, and the events
+// that nobody asked for.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "host/adapter.h"
+#include "nic/error.h"
+#include "verbs/api.h"
+#include "verbs/device.h"
+#include "verbs/event_queue.h"
+#include "verbs/exports.h"
+
+namespace nerve::verbs {
+
+struct AsyncEvent {
+  ibv_event_type type{};
+  void* element{};           // the CQ, QP or SRQ; null for the port
+  std::uint32_t* reported{};  // how many of its events the program has fetched
+};
+
+struct VerbsContext;
+
+// Events of the port and of the device.
+struct PortEvents final : host::EventTarget {
+  explicit PortEvents(VerbsContext& context) : owner{context} {}
+  void on_event(const nic::Event& event) override;
+  VerbsContext& owner;
+};
+
+struct VerbsContext {
+  verbs_context face{};
+  VerbsDevice* device{};
+  std::shared_ptr<host::Adapter> adapter;
+  std::shared_ptr<Exports> exports;  // with contexts imported from this one
+  EventQueue<AsyncEvent> async;
+  PortEvents port_events{*this};
+};
+
+inline VerbsContext& ours(ibv_context* context) {
+  return *reinterpret_cast<VerbsContext*>(reinterpret_cast<std::byte*>(context) -
+                                          offsetof(verbs_context, context));
+}
+
+using Session = host::Adapter::Session;
+
+inline constexpr std::uint8_t kPort = 1;
+
+[[nodiscard]] ibv_event_type event_type(nic::EventKind kind);
+
+// Fills the table of `face` (calls.cc).
+void set_calls(verbs_context& face);
+
+// The errno of a refusal, told in a line to whoever debugs.
+[[nodiscard]] int refused(ibv_context* context, const nic::Error& error);
+[[nodiscard]] int refused(const ibv_qp& qp, const nic::Error& error);
+
+// For calls that return a pointer: null, and the errno set.
+inline std::nullptr_t none(int error) {
+  errno = error;
+  return nullptr;
+}
+
+}  // namespace nerve::verbs

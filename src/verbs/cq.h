@@ -1,0 +1,63 @@
+// Completion queues and the channels that tell of them.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+
+#include "host/adapter.h"
+#include "nic/handles.h"
+#include "nic/work.h"
+#include "verbs/api.h"
+#include "verbs/context.h"
+#include "verbs/event_queue.h"
+
+namespace nerve::verbs {
+
+struct VerbsCq;
+
+struct VerbsChannel {
+  ibv_comp_channel channel{};
+  EventQueue<VerbsCq*> events;
+};
+
+struct CqEvents final : host::EventTarget {
+  explicit CqEvents(VerbsCq& cq) : owner{cq} {}
+  void on_event(const nic::Event& event) override;
+  VerbsCq& owner;
+};
+
+struct VerbsCq {
+  ibv_cq_ex ex{};  // an ibv_cq begins like this
+  host::Adapter* adapter{};
+  nic::CqHandle handle{};
+  CqEvents events{*this};
+  std::uint32_t channel_reported{};  // events that the program fetched; guarded by its channel
+  std::uint32_t async_reported{};
+  // Between start_poll and end_poll: the completion that the readers read.
+  nic::Completion current{};
+  bool single_threaded{};
+  std::mutex polling;
+
+  [[nodiscard]] ibv_cq* base() { return reinterpret_cast<ibv_cq*>(&ex); }
+};
+
+inline VerbsChannel& ours(ibv_comp_channel* channel) {
+  return *reinterpret_cast<VerbsChannel*>(channel);
+}
+inline VerbsCq& ours(ibv_cq* cq) { return *reinterpret_cast<VerbsCq*>(cq); }
+inline VerbsCq& ours(ibv_cq_ex* cq) { return *reinterpret_cast<VerbsCq*>(cq); }
+
+// The readers and the polling calls of an extended CQ (cq_ex.cc).
+void set_readers(ibv_cq_ex& cq, std::uint64_t wc_flags);
+
+[[nodiscard]] ibv_wc_opcode opcode_of(nic::WcOpcode opcode);
+[[nodiscard]] unsigned flags_of(nic::WcFlags flags);
+// The immediate as the wire has it, or the rkey that was invalidated.
+[[nodiscard]] std::uint32_t immediate_of(const nic::Completion& completion);
+
+int poll_cq(ibv_cq* cq, int count, ibv_wc* out) noexcept;
+int req_notify_cq(ibv_cq* cq, int solicited_only) noexcept;
+int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attr) noexcept;
+ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) noexcept;
+
+}  // namespace nerve::verbs

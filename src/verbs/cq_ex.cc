@@ -1,0 +1,105 @@
+// Extended polling: one completion at a time, and a reader for each of its members.
+#include <time.h>
+
+#include <cerrno>
+#include <chrono>
+#include <span>
+
+#include "verbs/cq.h"
+
+namespace nerve::verbs {
+namespace {
+
+// 0 and a completion to read, or ENOENT.
+int take_next(VerbsCq& cq) {
+  Session session{*cq.adapter};
+  const std::span<nic::Completion> one{&cq.current, 1};
+  auto got = session->poll_cq(cq.handle, one);
+  if (got && *got == 0) {
+    session.drive();
+    got = session->poll_cq(cq.handle, one);
+  }
+  if (!got) return EINVAL;
+  if (*got == 0) return ENOENT;
+  cq.ex.wr_id = cq.current.wr_id;
+  cq.ex.status = static_cast<ibv_wc_status>(cq.current.status);
+  return 0;
+}
+
+int start_poll(ibv_cq_ex* cq, ibv_poll_cq_attr* attr) noexcept {
+  VerbsCq& mine = ours(cq);
+  if (attr->comp_mask != 0) return EINVAL;
+  if (!mine.single_threaded) mine.polling.lock();
+  const int result = take_next(mine);
+  // A poll that finds nothing is over; there will be no end_poll.
+  if (result != 0 && !mine.single_threaded) mine.polling.unlock();
+  return result;
+}
+
+int next_poll(ibv_cq_ex* cq) noexcept { return take_next(ours(cq)); }
+
+void end_poll(ibv_cq_ex* cq) noexcept {
+  if (!ours(cq).single_threaded) ours(cq).polling.unlock();
+}
+
+const nic::Completion& current(ibv_cq_ex* cq) { return ours(cq).current; }
+
+ibv_wc_opcode read_opcode(ibv_cq_ex* cq) noexcept { return opcode_of(current(cq).opcode); }
+std::uint32_t read_vendor_err(ibv_cq_ex* /*cq*/) noexcept { return 0; }
+std::uint32_t read_byte_len(ibv_cq_ex* cq) noexcept { return current(cq).octets; }
+__be32 read_imm_data(ibv_cq_ex* cq) noexcept { return immediate_of(current(cq)); }
+std::uint32_t read_qp_num(ibv_cq_ex* cq) noexcept { return current(cq).qpn.value(); }
+std::uint32_t read_src_qp(ibv_cq_ex* cq) noexcept { return current(cq).source_qpn.value(); }
+unsigned read_wc_flags(ibv_cq_ex* cq) noexcept { return flags_of(current(cq).flags); }
+std::uint32_t read_slid(ibv_cq_ex* /*cq*/) noexcept { return 0; }
+std::uint8_t read_sl(ibv_cq_ex* cq) noexcept { return current(cq).service_level; }
+std::uint8_t read_dlid_path_bits(ibv_cq_ex* /*cq*/) noexcept { return 0; }
+
+std::chrono::nanoseconds time_by(clockid_t clock) {
+  timespec at{};
+  ::clock_gettime(clock, &at);
+  return std::chrono::seconds{at.tv_sec} + std::chrono::nanoseconds{at.tv_nsec};
+}
+
+// When the completion was made. The engine's time wraps after 213 days, but not how long ago that
+// was by the same clock.
+std::chrono::nanoseconds monotonic_time(const nic::Completion& completion) {
+  const std::chrono::nanoseconds now = time_by(CLOCK_MONOTONIC);
+  const Duration age = Time{Duration{now.count() * std::int64_t{1000}}} - completion.at;
+  return now - std::chrono::floor<std::chrono::nanoseconds>(age);
+}
+
+std::uint64_t read_completion_ts(ibv_cq_ex* cq) noexcept {
+  return static_cast<std::uint64_t>(monotonic_time(current(cq)).count());
+}
+
+std::uint64_t read_completion_wallclock_ns(ibv_cq_ex* cq) noexcept {
+  const auto ago = time_by(CLOCK_MONOTONIC) - monotonic_time(current(cq));
+  return static_cast<std::uint64_t>((time_by(CLOCK_REALTIME) - ago).count());
+}
+
+}  // namespace
+
+void set_readers(ibv_cq_ex& cq, std::uint64_t wc_flags) {
+  cq.start_poll = start_poll;
+  cq.next_poll = next_poll;
+  cq.end_poll = end_poll;
+  cq.read_opcode = read_opcode;
+  cq.read_vendor_err = read_vendor_err;
+  cq.read_wc_flags = read_wc_flags;
+  if ((wc_flags & IBV_WC_EX_WITH_BYTE_LEN) != 0) cq.read_byte_len = read_byte_len;
+  if ((wc_flags & IBV_WC_EX_WITH_IMM) != 0) cq.read_imm_data = read_imm_data;
+  if ((wc_flags & IBV_WC_EX_WITH_QP_NUM) != 0) cq.read_qp_num = read_qp_num;
+  if ((wc_flags & IBV_WC_EX_WITH_SRC_QP) != 0) cq.read_src_qp = read_src_qp;
+  if ((wc_flags & IBV_WC_EX_WITH_SLID) != 0) cq.read_slid = read_slid;
+  if ((wc_flags & IBV_WC_EX_WITH_SL) != 0) cq.read_sl = read_sl;
+  if ((wc_flags & IBV_WC_EX_WITH_DLID_PATH_BITS) != 0) cq.read_dlid_path_bits = read_dlid_path_bits;
+  if ((wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP) != 0) {
+    cq.read_completion_ts = read_completion_ts;
+  }
+  if ((wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK) != 0) {
+    cq.read_completion_wallclock_ns = read_completion_wallclock_ns;
+  }
+}
+
+}  // namespace nerve::verbs

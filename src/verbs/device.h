@@ -1,0 +1,27 @@
+// A device as programs see it before they open it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "host/device.h"
+#include "verbs/api.h"
+
+namespace nerve::verbs {
+
+struct VerbsDevice {
+  ibv_device device{};
+  // Vendors' libraries that a program links look just past ibv_device for a provider of theirs, and
+  // must find none.
+  std::array<std::byte, 512> no_provider{};
+  host::Device info;
+  int references{};  // lists and contexts; guarded by the registry's lock
+};
+static_assert(offsetof(VerbsDevice, no_provider) == 664);
+
+inline VerbsDevice& ours(ibv_device* device) { return *reinterpret_cast<VerbsDevice*>(device); }
+
+void retain(VerbsDevice& device);
+void release(VerbsDevice& device);
+
+}  // namespace nerve::verbs

@@ -1,0 +1,82 @@
+// Events that wait for a program to fetch them, behind a descriptor that it can poll.
+//
+// The descriptor behaves as the kernel's do: reading waits or fails with EAGAIN as O_NONBLOCK says,
+// poll and epoll see it readable while an event waits, a signal interrupts. It is an eventfd that
+// holds no count, only the news that the queue is not empty: whoever takes the news and leaves
+// events behind gives it back.
+#pragma once
+
+#include <sys/eventfd.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <utility>
+
+namespace nerve::verbs {
+
+template <class Event>
+class EventQueue {
+ public:
+  EventQueue() : fd_{::eventfd(0, EFD_CLOEXEC)} {}
+  ~EventQueue() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  EventQueue(const EventQueue&) = delete;
+  EventQueue& operator=(const EventQueue&) = delete;
+
+  // Negative when the process has no descriptor left.
+  [[nodiscard]] int fd() const { return fd_; }
+
+  [[nodiscard]] bool empty() const {
+    const std::scoped_lock guard{lock_};
+    return events_.empty();
+  }
+
+  void push(const Event& event) {
+    const std::scoped_lock guard{lock_};
+    events_.push_back(event);
+    give_news();
+  }
+
+  // The oldest event; waits for one unless the descriptor says not to. `take` sees it before anyone
+  // can forget it. False: errno says why.
+  template <class Take>
+  bool next(Take take) {
+    for (;;) {
+      std::uint64_t news{};
+      if (::read(fd_, &news, sizeof news) != sizeof news) return false;
+      const std::scoped_lock guard{lock_};
+      if (events_.empty()) continue;  // another thread took it
+      take(std::as_const(events_.front()));
+      events_.pop_front();
+      if (!events_.empty()) give_news();
+      return true;
+    }
+  }
+
+  // Drops events that nobody fetched, of an object that is going.
+  template <class Predicate>
+  void forget(Predicate unwanted) {
+    const std::scoped_lock guard{lock_};
+    if (std::erase_if(events_, unwanted) == 0 || !events_.empty()) return;
+    // A thread in next() may be ahead of us, so this must not wait.
+    std::uint64_t news{};
+    const iovec into{&news, sizeof news};
+    [[maybe_unused]] const auto taken = ::preadv2(fd_, &into, 1, -1, RWF_NOWAIT);
+  }
+
+ private:
+  void give_news() {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(fd_, &one, sizeof one);
+  }
+
+  int fd_;
+  mutable std::mutex lock_;
+  std::deque<Event> events_;
+};
+
+}  // namespace nerve::verbs

@@ -1,1 +1,0 @@
-#include <infiniband/verbs.h>

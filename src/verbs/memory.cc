@@ -1,0 +1,225 @@
+// Memory regions (ibv_reg_mr and its kin).
+#include "verbs/memory.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "verbs/registration.h"
+
+namespace nerve::verbs {
+namespace {
+
+class NullPort final : public MemoryPort {
+ public:
+  void read(std::uint64_t /*address*/, MutableOctets into) override {
+    std::memset(into.data(), 0, into.size());
+  }
+  void write(std::uint64_t /*address*/, Octets /*from*/) override {}
+  std::uint64_t compare_swap(std::uint64_t /*address*/, std::uint64_t /*expected*/,
+                             std::uint64_t /*desired*/) override {
+    return 0;
+  }
+  std::uint64_t fetch_add(std::uint64_t /*address*/, std::uint64_t /*addend*/) override {
+    return 0;
+  }
+  void store_word(std::uint64_t /*address*/, std::uint64_t /*value*/) override {}
+};
+
+// Which errno a dma-buf that we cannot take gives. Programs probe with a descriptor of -1: UCX
+// reads EBADF as "the call exists", NCCL anything but EOPNOTSUPP and EPROTONOSUPPORT.
+ibv_mr* refuse_dmabuf(int fd) { return none(fd < 0 ? EBADF : EOPNOTSUPP); }
+
+nic::MrInit host_region(void* address, std::size_t length, std::uint64_t iova, unsigned access) {
+  return {.pd = {},
+          .address = reinterpret_cast<std::uint64_t>(address),
+          .length = length,
+          .iova = iova,
+          .access = static_cast<nic::Access>(access),
+          .port = nullptr};
+}
+
+void take_keys(VerbsMr& mr, const nic::MrKeys& keys) {
+  mr.mr.lkey = keys.lkey.value();
+  mr.mr.rkey = keys.rkey.value();
+}
+
+}  // namespace
+
+MemoryPort& nowhere() {
+  static NullPort port;
+  return port;
+}
+
+ibv_mr* register_region(ibv_pd* pd, nic::MrInit init, MrKind kind, void* address,
+                        std::shared_ptr<DeviceMemory> device_memory) {
+  VerbsContext& owner = ours(pd->context);
+  auto made = std::unique_ptr<VerbsMr>{new (std::nothrow) VerbsMr};
+  if (!made) return none(ENOMEM);
+  init.pd = ours(pd).handle;
+  {
+    const Session session{*owner.adapter};
+    const auto handle = session->register_mr(init);
+    if (!handle) return none(refused(pd->context, handle.error()));
+    made->handle = *handle;
+    take_keys(*made, *session->keys_of(*handle));
+  }
+  made->pd = init.pd;
+  made->kind = kind;
+  made->device_memory = std::move(device_memory);
+  made->mr.context = pd->context;
+  made->mr.pd = pd;
+  made->mr.addr = address;
+  made->mr.length = kind == MrKind::kNull ? 0 : init.length;
+  made->mr.handle = made->handle.index;
+  const std::scoped_lock guard{owner.exports->lock};
+  owner.exports->mrs[made->mr.handle] = made.get();
+  return &made.release()->mr;
+}
+
+ibv_mr* alloc_null_mr(ibv_pd* pd) noexcept {
+  const nic::MrInit everything{.pd = {},
+                               .address = 0,
+                               .length = ~std::uint64_t{0},
+                               .iova = 0,
+                               .access = nic::Access::kLocalWrite,
+                               .port = &nowhere()};
+  return register_region(pd, everything, MrKind::kNull, nullptr, nullptr);
+}
+
+// Advice to fault pages in: the engine reaches any mapped page as it is, so it is good advice
+// already taken, provided that the ranges are the program's to advise.
+int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_sge* list,
+              std::uint32_t count) noexcept {
+  switch (advice) {
+    case IBV_ADVISE_MR_ADVICE_PREFETCH:
+    case IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE:
+    case IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT:
+      break;
+    default:
+      return EOPNOTSUPP;
+  }
+  if ((flags & ~std::uint32_t{IBV_ADVISE_MR_FLAG_FLUSH}) != 0) return EOPNOTSUPP;
+  if (count == 0 || list == nullptr) return EINVAL;
+  Exports& exports = *ours(pd->context).exports;
+  const std::scoped_lock guard{exports.lock};
+  for (std::uint32_t i = 0; i < count; ++i) {
+    bool known = false;
+    for (const auto& [handle, mr] : exports.mrs) {
+      known = known || (mr->mr.lkey == list[i].lkey && mr->pd == ours(pd).handle);
+    }
+    if (!known) return ENOENT;
+  }
+  return 0;
+}
+
+}  // namespace nerve::verbs
+
+using namespace nerve;
+using namespace nerve::verbs;
+
+extern "C" {
+
+ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, size_t length, uint64_t iova,
+                         unsigned int access) VERBS_NOEXCEPT {
+  return register_region(pd, host_region(address, length, iova, access), MrKind::kHost, address,
+                         nullptr);
+}
+
+ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, size_t length, int access) VERBS_NOEXCEPT {
+  return ibv_reg_mr_iova2(pd, address, length, reinterpret_cast<uint64_t>(address),
+                          static_cast<unsigned>(access));
+}
+
+ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* address, size_t length, uint64_t iova,
+                        int access) VERBS_NOEXCEPT {
+  return ibv_reg_mr_iova2(pd, address, length, iova, static_cast<unsigned>(access));
+}
+
+ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* /*pd*/, uint64_t /*offset*/, size_t /*length*/,
+                          uint64_t /*iova*/, int fd, int /*access*/) VERBS_NOEXCEPT {
+  return refuse_dmabuf(fd);
+}
+
+ibv_mr* ibv_reg_mr_ex(ibv_pd* pd, ibv_mr_init_attr* attr) VERBS_NOEXCEPT {
+  const uint64_t mask = attr->comp_mask;
+  if ((mask & ~uint64_t{IBV_REG_MR_MASK_IOVA | IBV_REG_MR_MASK_ADDR | IBV_REG_MR_MASK_FD |
+                        IBV_REG_MR_MASK_FD_OFFSET}) != 0) {
+    return none(EOPNOTSUPP);
+  }
+  if ((mask & IBV_REG_MR_MASK_FD) != 0) return refuse_dmabuf(attr->fd);
+  if ((mask & IBV_REG_MR_MASK_ADDR) == 0) return none(EINVAL);
+  const bool has_iova = (mask & IBV_REG_MR_MASK_IOVA) != 0;
+  return ibv_reg_mr_iova2(pd, attr->addr, attr->length,
+                          has_iova ? attr->iova : reinterpret_cast<uint64_t>(attr->addr),
+                          static_cast<unsigned>(attr->access));
+}
+
+int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length,
+                 int access) VERBS_NOEXCEPT {
+  VerbsMr& region = ours(mr);
+  const auto bad_input = [] {
+    errno = EINVAL;
+    return static_cast<int>(IBV_REREG_MR_ERR_INPUT);
+  };
+  const bool translation = (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0;
+  if (region.kind != MrKind::kHost) return bad_input();
+  if ((flags & ~static_cast<int>(IBV_REREG_MR_FLAGS_SUPPORTED)) != 0) return bad_input();
+  if (translation && (address == nullptr || length == 0)) return bad_input();
+  if (access != 0 && (flags & IBV_REREG_MR_CHANGE_ACCESS) == 0) return bad_input();
+  const bool moves = (flags & IBV_REREG_MR_CHANGE_PD) != 0;
+  if (moves && pd == nullptr) return bad_input();
+
+  nic::MrInit wanted = host_region(address, length, reinterpret_cast<std::uint64_t>(address),
+                                   static_cast<unsigned>(access));
+  if (moves) wanted.pd = ours(pd).handle;
+  const Session session{*ours(mr->context).adapter};
+  const auto changed =
+      session->reregister_mr(region.handle, static_cast<nic::MrChange>(flags), wanted);
+  if (!changed) {
+    errno = refused(mr->context, changed.error());
+    // The engine judges before it changes anything: the region is as it was.
+    return IBV_REREG_MR_ERR_INPUT;
+  }
+  take_keys(region, *session->keys_of(region.handle));
+  if (moves) {
+    mr->pd = pd;
+    region.pd = wanted.pd;
+  }
+  if (translation) {
+    mr->addr = address;
+    mr->length = length;
+  }
+  return 0;
+}
+
+int ibv_dereg_mr(ibv_mr* mr) VERBS_NOEXCEPT {
+  VerbsMr& region = ours(mr);
+  VerbsContext& owner = ours(mr->context);
+  const std::scoped_lock guard{owner.exports->lock};
+  const auto gone = Session{*owner.adapter}->deregister_mr(region.handle);
+  if (!gone) return refused(mr->context, gone.error());
+  owner.exports->mrs.erase(mr->handle);
+  delete &region;
+  return 0;
+}
+
+ibv_mr* ibv_import_mr(ibv_pd* pd, uint32_t handle) VERBS_NOEXCEPT {
+  Exports& exports = *ours(pd->context).exports;
+  const std::scoped_lock guard{exports.lock};
+  const auto found = exports.mrs.find(handle);
+  if (found == exports.mrs.end()) return none(ENOENT);
+  auto* imported = new (std::nothrow) VerbsMr;
+  if (imported == nullptr) return none(ENOMEM);
+  *imported = *found->second;
+  imported->mr.context = pd->context;
+  imported->mr.pd = pd;
+  return &imported->mr;
+}
+
+void ibv_unimport_mr(ibv_mr* mr) VERBS_NOEXCEPT { delete &ours(mr); }
+
+}  // extern "C"

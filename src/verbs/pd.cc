@@ -1,0 +1,120 @@
+#include "verbs/pd.h"
+
+#include <cerrno>
+#include <new>
+
+namespace nerve::verbs {
+namespace {
+
+// What a domain counts is guarded by its context's own mutex, as in a provider.
+class Counts {
+ public:
+  explicit Counts(ibv_context* context) : mutex_{context->mutex} { ::pthread_mutex_lock(&mutex_); }
+  ~Counts() { ::pthread_mutex_unlock(&mutex_); }
+  Counts(const Counts&) = delete;
+  Counts& operator=(const Counts&) = delete;
+
+ private:
+  pthread_mutex_t& mutex_;
+};
+
+int dealloc_parent_domain(VerbsPd& domain) {
+  const Counts guard{domain.pd.context};
+  if (domain.children > 0) return EBUSY;
+  --domain.parent->children;
+  if (domain.td != nullptr) --domain.td->users;
+  delete &domain;
+  return 0;
+}
+
+}  // namespace
+
+// Thread domains promise that one thread alone uses what belongs to them. The engine has one lock
+// whoever calls, so the promise is noted and nothing more.
+ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attr) noexcept {
+  if (attr->comp_mask != 0) return none(EOPNOTSUPP);
+  auto* td = new (std::nothrow) VerbsTd;
+  if (td == nullptr) return none(ENOMEM);
+  td->td.context = context;
+  return &td->td;
+}
+
+int dealloc_td(ibv_td* td) noexcept {
+  auto* mine = reinterpret_cast<VerbsTd*>(td);
+  const Counts guard{td->context};
+  if (mine->users > 0) return EBUSY;
+  delete mine;
+  return 0;
+}
+
+ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attr) noexcept {
+  if (attr->pd == nullptr) return none(EINVAL);
+  // An allocator is an offer of memory for queues. Ours are not in memory that a program could
+  // provide, so it is never called.
+  constexpr std::uint32_t kKnown =
+      IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
+  if ((attr->comp_mask & ~kKnown) != 0) return none(EOPNOTSUPP);
+  auto* domain = new (std::nothrow) VerbsPd;
+  if (domain == nullptr) return none(ENOMEM);
+  VerbsPd& parent = ours(attr->pd);
+  domain->pd = {.context = context, .handle = attr->pd->handle};
+  domain->handle = parent.handle;
+  domain->parent = &parent;
+  domain->td = reinterpret_cast<VerbsTd*>(attr->td);
+  const Counts guard{context};
+  ++parent.children;
+  if (domain->td != nullptr) ++domain->td->users;
+  return &domain->pd;
+}
+
+}  // namespace nerve::verbs
+
+using namespace nerve;
+using namespace nerve::verbs;
+
+extern "C" {
+
+ibv_pd* ibv_alloc_pd(ibv_context* context) VERBS_NOEXCEPT {
+  VerbsContext& owner = ours(context);
+  auto made = std::unique_ptr<VerbsPd>{new (std::nothrow) VerbsPd};
+  if (!made) return none(ENOMEM);
+  const auto handle = Session{*owner.adapter}->alloc_pd();
+  if (!handle) return none(refused(context, handle.error()));
+  made->handle = *handle;
+  made->pd = {.context = context, .handle = handle->index};
+  const std::scoped_lock guard{owner.exports->lock};
+  owner.exports->pds[handle->index] = made.get();
+  return &made.release()->pd;
+}
+
+int ibv_dealloc_pd(ibv_pd* pd) VERBS_NOEXCEPT {
+  VerbsPd& domain = ours(pd);
+  if (domain.parent != nullptr) return dealloc_parent_domain(domain);
+  VerbsContext& owner = ours(pd->context);
+  {
+    const Counts guard{pd->context};
+    if (domain.children > 0) return EBUSY;
+  }
+  const std::scoped_lock guard{owner.exports->lock};
+  const auto gone = Session{*owner.adapter}->dealloc_pd(domain.handle);
+  if (!gone) return refused(pd->context, gone.error());
+  owner.exports->pds.erase(pd->handle);
+  delete &domain;
+  return 0;
+}
+
+ibv_pd* ibv_import_pd(ibv_context* context, uint32_t handle) VERBS_NOEXCEPT {
+  Exports& exports = *ours(context).exports;
+  const std::scoped_lock guard{exports.lock};
+  const auto found = exports.pds.find(handle);
+  if (found == exports.pds.end()) return none(ENOENT);
+  auto* imported = new (std::nothrow) VerbsPd;
+  if (imported == nullptr) return none(ENOMEM);
+  imported->pd = {.context = context, .handle = handle};
+  imported->handle = found->second->handle;
+  return &imported->pd;
+}
+
+void ibv_unimport_pd(ibv_pd* pd) VERBS_NOEXCEPT { delete &ours(pd); }
+
+}  // extern "C"

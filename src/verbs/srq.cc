@@ -1,0 +1,123 @@
+// Shared receive queues, basic and XRC.
+#include "verbs/srq.h"
+
+#include <cerrno>
+#include <new>
+
+#include "verbs/cq.h"
+#include "verbs/pd.h"
+
+namespace nerve::verbs {
+namespace {
+
+ibv_srq* make_srq(ibv_pd* pd, void* srq_context, ibv_srq_attr& attr, nic::SrqInit init) {
+  auto made = std::unique_ptr<VerbsSrq>{new (std::nothrow) VerbsSrq};
+  if (!made) return none(ENOMEM);
+  made->adapter = ours(pd->context).adapter.get();
+  init.pd = ours(pd).handle;
+  init.max_wr = attr.max_wr;
+  init.max_sge = attr.max_sge;
+  // A limit given here is not armed: programs arm it with ibv_modify_srq.
+  init.limit = 0;
+  init.cookie = made->events.cookie();
+  const auto handle = Session{*made->adapter}->create_srq(init);
+  if (!handle) return none(refused(pd->context, handle.error()));
+  made->handle = *handle;
+  ibv_srq& srq = made->srq;
+  srq.context = pd->context;
+  srq.srq_context = srq_context;
+  srq.pd = pd;
+  srq.handle = handle->index;
+  ::pthread_mutex_init(&srq.mutex, nullptr);
+  ::pthread_cond_init(&srq.cond, nullptr);
+  return &made.release()->srq;
+}
+
+}  // namespace
+
+void SrqEvents::on_event(const nic::Event& event) {
+  ours(owner.srq.context)
+      .async.push({.type = event_type(event.kind),
+                   .element = &owner.srq,
+                   .reported = &owner.async_reported});
+}
+
+ibv_srq* create_srq_ex(ibv_context* /*context*/, ibv_srq_init_attr_ex* attr) noexcept {
+  constexpr std::uint32_t kKnown = IBV_SRQ_INIT_ATTR_RESERVED - 1;
+  const auto has = [&](std::uint32_t bit) { return (attr->comp_mask & bit) != 0; };
+  if ((attr->comp_mask & ~kKnown) != 0) return none(EINVAL);
+  const ibv_srq_type type = has(IBV_SRQ_INIT_ATTR_TYPE) ? attr->srq_type : IBV_SRQT_BASIC;
+  if (!has(IBV_SRQ_INIT_ATTR_PD) || attr->pd == nullptr) return none(EINVAL);
+  nic::SrqInit init{};
+  switch (type) {
+    case IBV_SRQT_BASIC:
+      break;
+    case IBV_SRQT_XRC:
+      if (!has(IBV_SRQ_INIT_ATTR_XRCD) || !has(IBV_SRQ_INIT_ATTR_CQ)) return none(EINVAL);
+      if (attr->xrcd == nullptr || attr->cq == nullptr) return none(EINVAL);
+      init.type = nic::SrqType::kXrc;
+      init.xrcd = ours(attr->xrcd).handle;
+      init.cq = ours(attr->cq).handle;
+      break;
+    default:  // tag matching
+      return none(EOPNOTSUPP);
+  }
+  return make_srq(attr->pd, attr->srq_context, attr->attr, init);
+}
+
+int get_srq_num(ibv_srq* srq, std::uint32_t* number) noexcept {
+  VerbsSrq& mine = ours(srq);
+  const auto query = Session{*mine.adapter}->query_srq(mine.handle);
+  if (!query) return refused(srq->context, query.error());
+  *number = query->number;
+  return 0;
+}
+
+int post_srq_ops(ibv_srq* /*srq*/, ibv_ops_wr* op, ibv_ops_wr** bad) noexcept {
+  *bad = op;
+  return EOPNOTSUPP;
+}
+
+}  // namespace nerve::verbs
+
+using namespace nerve;
+using namespace nerve::verbs;
+
+extern "C" {
+
+ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) VERBS_NOEXCEPT {
+  return make_srq(pd, attr->srq_context, attr->attr, {});
+}
+
+int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) VERBS_NOEXCEPT {
+  VerbsSrq& mine = ours(srq);
+  if ((mask & IBV_SRQ_MAX_WR) != 0) return EOPNOTSUPP;  // IBV_DEVICE_SRQ_RESIZE is not claimed
+  if ((mask & ~static_cast<int>(IBV_SRQ_LIMIT)) != 0) return EINVAL;
+  if (mask == 0) return 0;
+  const auto set = Session{*mine.adapter}->set_srq_limit(mine.handle, attr->srq_limit);
+  return set ? 0 : refused(srq->context, set.error());
+}
+
+int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attr) VERBS_NOEXCEPT {
+  VerbsSrq& mine = ours(srq);
+  const auto query = Session{*mine.adapter}->query_srq(mine.handle);
+  if (!query) return refused(srq->context, query.error());
+  *attr = {.max_wr = query->max_wr, .max_sge = query->max_sge, .srq_limit = query->limit};
+  return 0;
+}
+
+int ibv_destroy_srq(ibv_srq* srq) VERBS_NOEXCEPT {
+  VerbsSrq& mine = ours(srq);
+  const auto gone = Session{*mine.adapter}->destroy_srq(mine.handle);
+  if (!gone) return refused(srq->context, gone.error());
+  ours(srq->context).async.forget([&](const AsyncEvent& event) { return event.element == srq; });
+  ::pthread_mutex_lock(&srq->mutex);
+  while (srq->events_completed != mine.async_reported) ::pthread_cond_wait(&srq->cond, &srq->mutex);
+  ::pthread_mutex_unlock(&srq->mutex);
+  ::pthread_mutex_destroy(&srq->mutex);
+  ::pthread_cond_destroy(&srq->cond);
+  delete &mine;
+  return 0;
+}
+
+}  // extern "C"

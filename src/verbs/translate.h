@@ -1,0 +1,75 @@
+// From the work requests of a program to those of the engine. On the way of every post: short, and
+// nothing is allocated.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "nic/work.h"
+#include "verbs/address.h"
+#include "verbs/api.h"
+#include "verbs/memory.h"
+#include "verbs/qp.h"
+
+namespace nerve::verbs {
+
+// The most entries of a list that a call looks at; a device offers fewer.
+inline constexpr std::size_t kMaxList = 256;
+
+// The two have the same members in the same places.
+static_assert(sizeof(nic::Sge) == sizeof(ibv_sge));
+static_assert(offsetof(nic::Sge, address) == offsetof(ibv_sge, addr));
+static_assert(offsetof(nic::Sge, length) == offsetof(ibv_sge, length));
+static_assert(offsetof(nic::Sge, lkey) == offsetof(ibv_sge, lkey));
+
+// A list of the program's as one of ours, in room that is not cleared first.
+class ListCopy {
+ public:
+  // False when the program gave more than there can be.
+  [[nodiscard]] bool take(const ibv_sge* list, int count) {
+    if (static_cast<unsigned>(count) > kMaxList) return false;  // negative ones too
+    count_ = static_cast<std::size_t>(count);
+    if (count_ > 0) std::memcpy(room_, list, count_ * sizeof(ibv_sge));
+    return true;
+  }
+  [[nodiscard]] std::span<const nic::Sge> list() const {
+    return {reinterpret_cast<const nic::Sge*>(room_), count_};
+  }
+
+ private:
+  std::size_t count_{};
+  alignas(nic::Sge) std::byte room_[kMaxList * sizeof(nic::Sge)];
+};
+
+// The flags have the same bits, as far as there are any.
+inline constexpr unsigned kSendFlags =
+    IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
+static_assert(static_cast<unsigned>(nic::SendFlags::kFence) == IBV_SEND_FENCE);
+static_assert(static_cast<unsigned>(nic::SendFlags::kSignaled) == IBV_SEND_SIGNALED);
+static_assert(static_cast<unsigned>(nic::SendFlags::kSolicited) == IBV_SEND_SOLICITED);
+static_assert(static_cast<unsigned>(nic::SendFlags::kInline) == IBV_SEND_INLINE);
+
+// A window is for peers: that the program itself may write says nothing here, but is often said.
+inline nic::MwBind bind_of(ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind_info& info) {
+  nic::MwBind bind{.window = ours(mw).handle,
+                   .region = {},
+                   .address = info.addr,
+                   .length = info.length,
+                   .access = without(static_cast<nic::Access>(info.mw_access_flags),
+                                     nic::Access::kLocalWrite),
+                   .new_rkey = RKey{rkey}};
+  if (info.mr != nullptr) bind.region = ours(info.mr).handle;
+  return bind;
+}
+
+// A datagram's peer must be within reach before it is posted; asked once for each that is new.
+inline void reach(host::Adapter& adapter, VerbsAh& ah, std::uint32_t qpn) {
+  if (ah.reached.load(std::memory_order_relaxed) == qpn) [[likely]]
+    return;
+  adapter.reach(ah.destination, Qpn{qpn & Qpn::kMask});
+  ah.reached.store(qpn, std::memory_order_relaxed);
+}
+
+}  // namespace nerve::verbs

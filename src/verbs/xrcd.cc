@@ -1,0 +1,106 @@
+// XRC domains. One opened with a file is shared by all of this process that open it with that file.
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "verbs/srq.h"
+
+namespace nerve::verbs {
+
+struct SharedXrcd {
+  const host::Adapter* adapter{};
+  dev_t device{};
+  ino_t file{};
+  nic::XrcdHandle handle{};
+};
+
+namespace {
+
+struct Registry {
+  std::mutex lock;
+  std::vector<std::weak_ptr<SharedXrcd>> open;
+};
+
+Registry& registry() {
+  static Registry* const only = new Registry;
+  return *only;
+}
+
+// The registry's lock is held.
+std::shared_ptr<SharedXrcd> find(const host::Adapter* adapter, const struct stat& file) {
+  std::erase_if(registry().open, [](const auto& known) { return known.expired(); });
+  for (const auto& known : registry().open) {
+    auto shared = known.lock();
+    if (shared && shared->adapter == adapter && shared->device == file.st_dev &&
+        shared->file == file.st_ino) {
+      return shared;
+    }
+  }
+  return nullptr;
+}
+
+ibv_xrcd* open_private(ibv_context* context, VerbsXrcd& xrcd) {
+  const auto handle = Session{*ours(context).adapter}->alloc_xrcd();
+  if (!handle) return none(refused(context, handle.error()));
+  xrcd.handle = *handle;
+  return &xrcd.xrcd;
+}
+
+ibv_xrcd* open_shared(ibv_context* context, VerbsXrcd& xrcd, int fd, int flags) {
+  struct stat file {};
+  if (::fstat(fd, &file) != 0) return none(EBADF);
+  host::Adapter* adapter = ours(context).adapter.get();
+  const std::scoped_lock guard{registry().lock};
+  if (auto known = find(adapter, file)) {
+    if ((flags & O_EXCL) != 0) return none(EINVAL);
+    xrcd.handle = known->handle;
+    xrcd.shared = std::move(known);
+    return &xrcd.xrcd;
+  }
+  if ((flags & O_CREAT) == 0) return none(EAGAIN);  // as the kernel says it
+  if (open_private(context, xrcd) == nullptr) return nullptr;
+  xrcd.shared = std::make_shared<SharedXrcd>(
+      SharedXrcd{adapter, file.st_dev, file.st_ino, xrcd.handle});
+  registry().open.push_back(xrcd.shared);
+  return &xrcd.xrcd;
+}
+
+}  // namespace
+
+ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attr) noexcept {
+  constexpr std::uint32_t kBoth = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
+  if ((attr->comp_mask & ~kBoth) != 0) return none(EOPNOTSUPP);
+  if ((attr->comp_mask & kBoth) != kBoth) return none(EINVAL);
+  auto made = std::unique_ptr<VerbsXrcd>{new (std::nothrow) VerbsXrcd};
+  if (!made) return none(ENOMEM);
+  made->xrcd.context = context;
+  ibv_xrcd* opened = nullptr;
+  if (attr->fd != -1) {
+    opened = open_shared(context, *made, attr->fd, attr->oflags);
+  } else if ((attr->oflags & O_CREAT) != 0) {
+    opened = open_private(context, *made);
+  } else {
+    return none(EINVAL);  // neither named nor new
+  }
+  if (opened != nullptr) (void)made.release();
+  return opened;
+}
+
+int close_xrcd(ibv_xrcd* xrcd) noexcept {
+  VerbsXrcd& mine = ours(xrcd);
+  const std::scoped_lock guard{registry().lock};
+  // Others that opened it by its file keep it.
+  if (mine.shared == nullptr || mine.shared.use_count() == 1) {
+    const auto gone = Session{*ours(xrcd->context).adapter}->dealloc_xrcd(mine.handle);
+    if (!gone) return refused(xrcd->context, gone.error());
+  }
+  delete &mine;
+  return 0;
+}
+
+}  // namespace nerve::verbs

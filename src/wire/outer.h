@@ -1,0 +1,66 @@
+// The IP and UDP headers around a packet: their octets, and their part in the ICRC.
+//
+// A socket's kernel writes these headers, but the ICRC covers them all the same, so both ends must
+// know what they say. All packets of one flow and size have the same, but for the IPv4
+// identification; OuterSum is the sum of them, made once for a whole train.
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "base/octets.h"
+#include "wire/crc32_shift.h"
+#include "wire/frame.h"
+#include "wire/icrc.h"
+#include "wire/ip.h"
+
+namespace nerve::wire {
+
+// What a packet's octets hold that a frame does not say. The defaults are what a sender wants, and
+// what Linux writes for an unconnected UDP socket with path MTU discovery on.
+struct Envelope {
+  std::uint16_t identification{};                     // IPv4
+  std::uint16_t fragment{Ipv4Header::kDontFragment};  // IPv4: that flag, and nothing else
+  std::uint16_t udp_checksum{};                       // none
+  std::array<std::byte, 3> pad{};  // zero, but the ICRC covers them whatever they are
+  friend bool operator==(const Envelope&, const Envelope&) = default;
+};
+
+inline constexpr std::size_t kMaxOuterSize = Ipv6Header::kSize + UdpHeader::kSize;
+inline constexpr std::size_t kMaxIpLength = 0xffff;
+
+[[nodiscard]] constexpr std::size_t ip_size(const Flow& flow) {
+  return flow.destination.is_ipv4() ? Ipv4Header::kSize : Ipv6Header::kSize;
+}
+
+// Writes the IP and UDP headers of a packet with `udp_payload` octets after them; returns their
+// size.
+std::size_t encode_outer(const Flow& flow, const Envelope& envelope, std::size_t udp_payload,
+                         MutableOctets out);
+
+// The ICRC's register after the outer headers of the packets of one flow and size.
+class OuterSum {
+ public:
+  OuterSum() = default;
+  OuterSum(const Flow& flow, std::size_t udp_payload);
+
+  [[nodiscard]] std::uint32_t operator()(std::uint16_t identification) const {
+    return ipv4_ ? zero_ ^ kIdentification(identification) : zero_;
+  }
+  // For a socket that does not show the identification: which one, in the place of `guess`, makes
+  // good an ICRC whose sum differs by `difference` from what was received. "May be fragmented" is
+  // as hidden, and tried too. Of 32 768 wrong sums one is explained by chance.
+  [[nodiscard]] std::optional<std::uint16_t> solve(std::uint16_t guess, std::uint32_t difference);
+
+ private:
+  // The places of both fields, counted from the end of the UDP header.
+  static constexpr Crc32Field16 kIdentification{kAfterIpv4Identification};
+  static constexpr Crc32Field16 kFragment{kAfterIpv4Identification - 2};
+
+  std::uint32_t zero_{};     // with identification zero
+  std::uint32_t covered_{};  // octets that the ICRC covers after the outer headers
+  bool ipv4_{};
+  std::optional<Crc32Shift> back_;  // over those octets; made when first needed
+};
+
+}  // namespace nerve::wire

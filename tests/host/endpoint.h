@@ -1,0 +1,47 @@
+// One RC connection end on this process's host, for tests of what lies below verbs.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "host/host.h"
+
+namespace nerve::test {
+
+// What two ends tell each other before they connect.
+struct Card {
+  wire::Gid gid{};
+  std::uint32_t qpn{};
+  std::uint32_t rkey{};
+  std::uint64_t address{};
+};
+
+class Endpoint {
+ public:
+  explicit Endpoint(std::size_t octets);
+
+  [[nodiscard]] Card card();
+  void connect(const Card& peer);
+
+  bool post_send(nic::SendOp op, std::uint64_t wr_id, std::size_t offset, std::uint32_t length,
+                 std::uint64_t remote_offset = 0);
+  bool post_receive(std::uint64_t wr_id, std::size_t offset, std::uint32_t length);
+  // Polls until a completion comes or patience ends.
+  [[nodiscard]] std::optional<nic::Completion> next(
+      std::chrono::milliseconds patience = std::chrono::seconds{10});
+
+  std::vector<std::byte> memory;
+  std::shared_ptr<host::Adapter> adapter;
+  Card peer;
+
+ private:
+  nic::PdHandle pd_;
+  nic::CqHandle cq_;
+  nic::QpHandle qp_;
+  nic::MrHandle mr_;
+  nic::MrKeys keys_;
+};
+
+}  // namespace nerve::test

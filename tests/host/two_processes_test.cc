@@ -1,0 +1,162 @@
+// Goal: two processes of one host, started by fork, reach each other's memory; also when the
+// target never calls into the library, and with the right answer when one is killed.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+#include <thread>
+
+#include "tests/host/endpoint.h"
+
+namespace nerve {
+namespace {
+
+using test::Card;
+using test::Endpoint;
+
+constexpr std::uint32_t kOctets = 1U << 20;
+constexpr std::uint64_t kMessages = 5000;
+constexpr std::uint32_t kSize = 5000;
+
+// Runs `child` in a process of its own; both sides have an end of a pipe to swap cards through.
+class Fork {
+ public:
+  explicit Fork(const std::function<void(int)>& child) {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::close(ends[0]);
+      child(ends[1]);
+      ::_exit(testing::Test::HasFailure() ? 1 : 0);
+    }
+    ::close(ends[1]);
+    pipe = ends[0];
+  }
+  ~Fork() {
+    ::close(pipe);
+    if (pid_ > 0) {
+      EXPECT_EQ(wait(), 0);
+    }
+  }
+  int wait() {
+    int status = -1;
+    ::waitpid(pid_, &status, 0);
+    pid_ = 0;
+    return status;
+  }
+  void kill() {
+    ::kill(pid_, SIGKILL);
+    wait();
+  }
+  int pipe{-1};
+
+ private:
+  pid_t pid_{};
+};
+
+void meet(Endpoint& endpoint, int pipe) {
+  const Card own = endpoint.card();
+  Card other;
+  ASSERT_EQ(::write(pipe, &own, sizeof own), static_cast<ssize_t>(sizeof own));
+  ASSERT_EQ(::read(pipe, &other, sizeof other), static_cast<ssize_t>(sizeof other));
+  endpoint.connect(other);
+  // Neither begins before both are ready.
+  char word = 'r';
+  ASSERT_EQ(::write(pipe, &word, 1), 1);
+  ASSERT_EQ(::read(pipe, &word, 1), 1);
+}
+
+void fill(Endpoint& endpoint, unsigned seed) {
+  for (std::size_t i = 0; i < endpoint.memory.size(); ++i) {
+    endpoint.memory[i] = static_cast<std::byte>(i * 7 + seed + (i >> 9U));
+  }
+}
+
+TEST(TwoProcesses, WriteAndReadWhileTheTargetSleeps) {
+  Fork target{[](int pipe) {
+    Endpoint endpoint{kOctets};
+    fill(endpoint, 1);
+    meet(endpoint, pipe);
+    char word{};
+    ASSERT_EQ(::read(pipe, &word, 1), 1);  // asleep until the other side is done
+  }};
+  Endpoint endpoint{kOctets};
+  meet(endpoint, target.pipe);
+  ASSERT_TRUE(endpoint.post_send(nic::SendOp::kRead, 1, 0, kOctets));
+  const auto read = endpoint.next();
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->status, nic::WcStatus::kSuccess);
+  Endpoint expected{kOctets};
+  fill(expected, 1);
+  EXPECT_EQ(endpoint.memory, expected.memory);
+
+  fill(endpoint, 2);
+  const auto sent = endpoint.memory;
+  ASSERT_TRUE(endpoint.post_send(nic::SendOp::kWrite, 2, 0, kOctets));
+  ASSERT_EQ(endpoint.next().value_or(nic::Completion{}).wr_id, 2U);
+  fill(endpoint, 3);
+  ASSERT_TRUE(endpoint.post_send(nic::SendOp::kRead, 3, 0, kOctets));
+  ASSERT_EQ(endpoint.next().value_or(nic::Completion{}).wr_id, 3U);
+  EXPECT_EQ(endpoint.memory, sent);
+  ASSERT_EQ(::write(target.pipe, "x", 1), 1);
+}
+
+TEST(TwoProcesses, SendsArriveInOrder) {
+  Fork receiver{[](int pipe) {
+    Endpoint endpoint{kOctets};
+    for (std::uint64_t i = 0; i < 64; ++i) {
+      ASSERT_TRUE(endpoint.post_receive(i, i * kSize, kSize));
+    }
+    meet(endpoint, pipe);
+    for (std::uint64_t i = 0; i < kMessages; ++i) {
+      const auto got = endpoint.next();
+      ASSERT_TRUE(got);
+      ASSERT_EQ(got->status, nic::WcStatus::kSuccess);
+      ASSERT_EQ(got->wr_id, i % 64);
+      ASSERT_EQ(got->octets, kSize);
+      ASSERT_EQ(endpoint.memory[got->wr_id * kSize + kSize - 1], static_cast<std::byte>(i));
+      ASSERT_TRUE(endpoint.post_receive(got->wr_id, got->wr_id * kSize, kSize));
+    }
+  }};
+  Endpoint endpoint{kOctets};
+  meet(endpoint, receiver.pipe);
+  std::uint64_t done = 0;
+  for (std::uint64_t i = 0; i < kMessages; ++i) {
+    if (i - done == 64) {
+      const auto sent = endpoint.next();
+      ASSERT_TRUE(sent);
+      ASSERT_EQ(sent->status, nic::WcStatus::kSuccess);
+      ++done;
+    }
+    endpoint.memory[i % 64 * kSize + kSize - 1] = static_cast<std::byte>(i);
+    ASSERT_TRUE(endpoint.post_send(nic::SendOp::kSend, i, i % 64 * kSize, kSize));
+  }
+  while (done < kMessages) {
+    ASSERT_TRUE(endpoint.next());
+    ++done;
+  }
+}
+
+TEST(TwoProcesses, AKilledPeerIsARetryExceeded) {
+  Fork target{[](int pipe) {
+    Endpoint endpoint{kOctets};
+    meet(endpoint, pipe);
+    for (;;) ::pause();
+  }};
+  Endpoint endpoint{kOctets};
+  meet(endpoint, target.pipe);
+  ASSERT_TRUE(endpoint.post_send(nic::SendOp::kWrite, 1, 0, 64));
+  ASSERT_EQ(endpoint.next().value_or(nic::Completion{}).status, nic::WcStatus::kSuccess);
+  target.kill();
+  ASSERT_TRUE(endpoint.post_send(nic::SendOp::kWrite, 2, 0, 64));
+  const auto failed = endpoint.next();
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->status, nic::WcStatus::kRetryExceeded);
+}
+
+}  // namespace
+}  // namespace nerve

@@ -1,0 +1,144 @@
+// Goal: no octet that the other process writes into a ring can do more than end the ring. Method:
+// each field wrong in turn, then chance; the sink reads all payload it is handed, so that
+// AddressSanitizer sees what lies outside.
+#include <gtest/gtest.h>
+
+#include "link/shm/ring_reader.h"
+#include "link/shm/ring_writer.h"
+#include "tests/link/shm/ring_world.h"
+#include "tests/seeds.h"
+
+namespace nerve::link::shm {
+namespace {
+
+constexpr RingSize kSmall{.slots = 64, .data_octets = 32 * 1024};
+
+// A ring whose memory is exactly its size on the heap, where a step outside is noticed.
+struct HeapRing {
+  HeapRing() { CHECK(format_ring(memory(), kSmall).has_value()); }
+  MutableOctets memory() { return {octets.get(), kSmall.octets()}; }
+  std::byte* slot(std::size_t index) { return octets.get() + kHeaderPage + index * kLine; }
+  void store(std::size_t at, std::uint64_t value) { std::memcpy(octets.get() + at, &value, 8); }
+  void commit(std::size_t index, const Commit& commit) {
+    const std::uint64_t word = commit.pack();
+    std::memcpy(slot(index), &word, sizeof word);
+  }
+
+  struct Free {
+    void operator()(std::byte* at) const { std::free(at); }
+  };
+  std::unique_ptr<std::byte, Free> octets{[] {
+    auto* at = static_cast<std::byte*>(std::aligned_alloc(kLine, kSmall.octets()));
+    std::memset(at, 0, kSmall.octets());
+    return at;
+  }()};
+};
+
+constexpr auto kFrameKind = static_cast<std::uint8_t>(SlotKind::kFrame);
+constexpr auto kOctetsKind = static_cast<std::uint8_t>(SlotKind::kOctets);
+
+struct Bad {
+  const char* what;
+  Commit commit;
+};
+constexpr Bad kBad[] = {
+    {"a turn that is not due", {.turn = 3, .length = 0, .flow = 0, .kind = kFrameKind}},
+    {"no kind", {.turn = 2, .length = 0, .flow = 0, .kind = 0}},
+    {"an unknown kind", {.turn = 2, .length = 0, .flow = 0, .kind = 4}},
+    {"too long", {.turn = 2, .length = kMaxPayload + 1, .flow = 0, .kind = kFrameKind}},
+    {"too long a packet", {.turn = 2, .length = kMaxOctets + 1, .flow = 0, .kind = kOctetsKind}},
+    {"no such flow", {.turn = 2, .length = 0, .flow = kFlows, .kind = kFrameKind}},
+    {"a flow that was not told", {.turn = 2, .length = 0, .flow = 7, .kind = kFrameKind}},
+    {"a packet of no flow", {.turn = 2, .length = 0, .flow = 7, .kind = kOctetsKind}},
+};
+
+TEST(HostileRing, ABadSlotEndsTheRing) {
+  for (const Bad& bad : kBad) {
+    SCOPED_TRACE(bad.what);
+    HeapRing ring;
+    ring.commit(0, {.turn = 1, .kind = static_cast<std::uint8_t>(SlotKind::kFlow)});
+    ring.commit(1, bad.commit);
+    RingReader reader{ring.memory(), kSmall};
+    KeepingSink sink;
+    EXPECT_EQ(reader.receive(sink, 10, {}), 0U);
+    EXPECT_EQ(reader.state(), RingReader::State::kBroken);
+    EXPECT_EQ(reader.counters().broken, 1U);
+    ring.commit(1, {.turn = 2, .length = 0, .flow = 0, .kind = kFrameKind});
+    EXPECT_EQ(reader.receive(sink, 10, {}), 0U);
+    EXPECT_FALSE(reader.pending());
+    EXPECT_EQ(reader.counters().broken, 1U);
+  }
+}
+
+TEST(HostileRing, WhatIsNotCommittedIsNotSeen) {
+  HeapRing ring;
+  RingReader reader{ring.memory(), kSmall};
+  std::memset(ring.slot(0) + kCommitSize, 0xff, kSlotRoom);  // the writer died here
+  KeepingSink sink;
+  EXPECT_FALSE(reader.pending());
+  EXPECT_EQ(reader.receive(sink, 10, {}), 0U);
+  EXPECT_EQ(reader.state(), RingReader::State::kGood);
+}
+
+TEST(HostileRing, AReaderThatClaimsTheImpossibleStopsTheWriter) {
+  for (const std::size_t word : {kSlotsDoneAt, kDataDoneAt}) {
+    for (const std::uint64_t claim : {std::uint64_t{1} << 20, ~std::uint64_t{0}}) {
+      HeapRing ring;
+      RingWriter writer{ring.memory(), kSmall};
+      ring.store(word, claim);
+      EXPECT_EQ(writer.room(), 0U);
+      EXPECT_TRUE(writer.broken());
+      const wire::Frame frame = write_only({});
+      writer.send({&frame, 1}, {});
+      EXPECT_EQ(writer.counters().dropped, 1U);
+    }
+  }
+}
+
+TEST(HostileRing, ChanceFindsNoWayOut) {
+  test::for_each_seed(500, [](std::uint64_t seed) {
+    HeapRing ring;
+    RingWriter writer{ring.memory(), kSmall};
+    RingReader reader{ring.memory(), kSmall};
+    FrameMaker maker{seed};
+    Prng& prng = maker.prng();
+    KeepingSink sink;
+    for (int step = 0; step < 200; ++step) {
+      const wire::Frame frame =
+          maker.make(static_cast<std::uint32_t>(prng.between(0, kMaxPayload)));
+      writer.send({&frame, 1}, {});
+      if (prng.chance(100)) {  // a plausible commit word, now and then in place
+        ring.commit(prng.below(kSmall.slots), {.turn = static_cast<std::uint32_t>(prng.below(200)),
+                                               .length = static_cast<std::uint16_t>(prng.next()),
+                                               .flow = static_cast<std::uint8_t>(prng.below(70)),
+                                               .kind = static_cast<std::uint8_t>(prng.below(5))});
+      }
+      if (prng.chance(50)) ring.store(8 * prng.below(kSmall.octets() / 8), prng.next());
+      if (prng.chance(300)) reader.receive(sink, 10, {});
+      sink.kept.clear();
+    }
+  });
+}
+
+TEST(HostileRing, NoHeaderButARingsOwnIsTaken) {
+  HeapRing ring;
+  EXPECT_EQ(*inspect_ring(ring.memory()), kSmall);
+  EXPECT_EQ(inspect_ring(ring.memory().first(100)).error(), RingError::kTooSmall);
+  EXPECT_EQ(inspect_ring(ring.memory().first(kSmall.octets() - 1)).error(), RingError::kTooSmall);
+  EXPECT_EQ(inspect_ring(ring.memory().subspan(8)).error(), RingError::kMisaligned);
+  const auto with = [&](std::uint32_t slots, std::uint32_t data) {
+    ring.store(kSlotsAt, std::uint64_t{data} << 32U | slots);
+    return inspect_ring(ring.memory()).error();
+  };
+  EXPECT_EQ(with(128, 32 * 1024), RingError::kTooSmall);
+  EXPECT_EQ(with(63, 32 * 1024), RingError::kBadSize);
+  EXPECT_EQ(with(0, 32 * 1024), RingError::kBadSize);
+  EXPECT_EQ(with(64, 0), RingError::kBadSize);
+  EXPECT_EQ(with(64, ~0U), RingError::kBadSize);
+  EXPECT_EQ(with(1U << 31U, 32 * 1024), RingError::kBadSize);
+  ring.store(kMagicAt, 1);
+  EXPECT_EQ(inspect_ring(ring.memory()).error(), RingError::kForeign);
+}
+
+}  // namespace
+}  // namespace nerve::link::shm

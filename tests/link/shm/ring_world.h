@@ -1,0 +1,122 @@
+// A ring in memory of its own, frames made by chance, and a sink that keeps what it is given.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstring>
+#include <vector>
+
+#include "base/prng.h"
+#include "link/link.h"
+#include "link/shm/ring_layout.h"
+#include "wire/frame.h"
+#include "wire/opcode.h"
+#include "wire/packet.h"
+
+namespace nerve::link::shm {
+
+// Shared, so that it also serves a forked child.
+class RingMemory {
+ public:
+  explicit RingMemory(const RingSize& wanted = {}) : size{wanted} {
+    void* const at =
+        ::mmap(nullptr, size.octets(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(at != MAP_FAILED);
+    memory = {static_cast<std::byte*>(at), size.octets()};
+    CHECK(format_ring(memory, size).has_value());
+  }
+  ~RingMemory() { ::munmap(memory.data(), memory.size()); }
+  RingMemory(const RingMemory&) = delete;
+  RingMemory& operator=(const RingMemory&) = delete;
+
+  RingSize size;
+  MutableOctets memory;
+};
+
+struct Kept {
+  wire::Flow flow;
+  wire::Headers headers;
+  std::vector<std::byte> payload;
+  friend bool operator==(const Kept&, const Kept&) = default;
+};
+
+struct KeepingSink final : FrameSink {
+  void deliver(std::span<const wire::Frame> frames, Time /*now*/) override {
+    ++batches;
+    for (const wire::Frame& frame : frames) {
+      Kept one{.flow = frame.flow, .headers = frame.headers, .payload{}};
+      for (const wire::Piece& piece : frame.payload) {
+        const auto* from = reinterpret_cast<const std::byte*>(piece.address);
+        one.payload.insert(one.payload.end(), from, from + piece.length);
+      }
+      CHECK(one.payload.size() == frame.payload_length);
+      kept.push_back(std::move(one));
+    }
+  }
+  std::size_t batches{};
+  std::vector<Kept> kept;
+};
+
+// Frames whose payload lies in this object.
+class FrameMaker {
+ public:
+  explicit FrameMaker(std::uint64_t seed) : prng_{seed}, memory_(2 * kMaxPayload) {
+    for (std::byte& octet : memory_) octet = static_cast<std::byte>(prng_.next());
+  }
+
+  Prng& prng() { return prng_; }
+
+  // With any headers the table knows, a payload of `length` octets in one to three pieces.
+  wire::Frame make(std::uint32_t length) {
+    wire::Frame frame;
+    frame.flow = flow();
+    frame.headers = headers();
+    frame.payload_length = length;
+    pieces_.clear();
+    const auto start = reinterpret_cast<std::uint64_t>(memory_.data()) + prng_.below(kMaxPayload);
+    const auto cut = static_cast<std::uint32_t>(prng_.between(0, length));
+    pieces_.push_back({.address = start, .length = cut});
+    pieces_.push_back({.address = start + cut, .length = length - cut});
+    frame.payload = pieces_;
+    return frame;
+  }
+
+  static Kept kept(const wire::Frame& frame) {
+    KeepingSink sink;
+    sink.deliver({&frame, 1}, {});
+    return sink.kept.front();
+  }
+
+ private:
+  wire::Flow flow() {
+    wire::Flow flow;
+    flow.source = wire::Gid::ipv4(10, 0, 0, 1);
+    flow.destination = wire::Gid::ipv4(10, 0, 0, static_cast<std::uint8_t>(prng_.below(4)));
+    flow.source_port = static_cast<std::uint16_t>(0xc000 + prng_.below(16));
+    flow.traffic_class = static_cast<std::uint8_t>(prng_.below(4));
+    flow.flow_label = static_cast<std::uint32_t>(prng_.below(2));
+    return flow;
+  }
+  // By way of octets, so that only what the opcode carries is set.
+  wire::Headers headers() {
+    std::array<std::byte, wire::kMaxHeadersSize> octets;
+    for (std::byte& octet : octets) octet = static_cast<std::byte>(prng_.next());
+    return *wire::Headers::decode(octets);
+  }
+
+  Prng prng_;
+  std::vector<std::byte> memory_;
+  std::vector<wire::Piece> pieces_;
+};
+
+inline wire::Frame write_only(const std::vector<wire::Piece>& payload) {
+  wire::Frame frame;
+  frame.flow.destination = wire::Gid::ipv4(10, 0, 0, 2);
+  frame.headers.bth.opcode = wire::opcode(wire::Transport::kRc, wire::Operation::kWriteOnly);
+  frame.payload = payload;
+  for (const wire::Piece& piece : payload) frame.payload_length += piece.length;
+  frame.headers.bth.pad = wire::pad_for(frame.payload_length);
+  return frame;
+}
+
+}  // namespace nerve::link::shm

@@ -1,0 +1,92 @@
+// Goal: a QP builds no more frames than the gate grants, waits while it grants none, and goes on
+// where it stopped when it is told that there is room again.
+#include "nic/flow_control/egress_gate.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "nic/nic.h"
+#include "tests/nic/pair.h"
+
+namespace nerve::nic {
+namespace {
+
+struct Allowance final : EgressGate {
+  std::uint32_t left{};
+  std::uint32_t grant(const wire::Flow& /*flow*/, Qpn /*destination*/,
+                      std::uint32_t wanted) override {
+    const std::uint32_t granted = std::min(wanted, left);
+    left -= granted;
+    return granted;
+  }
+};
+
+constexpr std::uint32_t kMessage = 10 * 1024;  // ten packets
+
+TEST(EgressGate, ParksAQpUntilThereIsRoom) {
+  Allowance gate;
+  test::EndSetup setup;
+  setup.config.gate = &gate;
+  test::Pair pair{setup};
+  gate.left = 100;
+  pair.connect();
+  pair.exchange();
+  pair.a.fill(0, kMessage, 7);
+  ASSERT_TRUE(pair.b.post_receive(9, 0, kMessage));
+
+  gate.left = 4;
+  ASSERT_TRUE(
+      pair.a.post({.wr_id = 1, .op = SendOp::kSend, .flags = SendFlags::kSignaled}, 0, kMessage));
+  TxBurst burst{64};
+  EXPECT_EQ(pair.a.nic.transmit(burst, pair.now), 4U);
+  EXPECT_TRUE(pair.a.nic.any_parked());
+  EXPECT_EQ(pair.a.nic.transmit(burst, pair.now), 0U);
+
+  gate.left = 1000;
+  EXPECT_EQ(pair.a.nic.transmit(burst, pair.now), 0U) << "nobody has said that there is room";
+  pair.a.nic.resume();
+  EXPECT_FALSE(pair.a.nic.any_parked());
+  EXPECT_EQ(pair.a.nic.transmit(burst, pair.now), 6U);
+}
+
+TEST(EgressGate, AParkedQpMayBeDestroyed) {
+  Allowance gate;
+  test::EndSetup setup;
+  setup.config.gate = &gate;
+  test::Pair pair{setup};
+  pair.connect();
+  ASSERT_TRUE(pair.a.post({.wr_id = 1, .op = SendOp::kSend}, 0, 8));
+  TxBurst burst{64};
+  EXPECT_EQ(pair.a.nic.transmit(burst, pair.now), 0U);
+  ASSERT_TRUE(pair.a.nic.any_parked());
+  ASSERT_TRUE(pair.a.nic.destroy_qp(pair.a.qp));
+  EXPECT_FALSE(pair.a.nic.any_parked());
+  pair.a.nic.resume();
+}
+
+TEST(EgressGate, DatagramsAskOneByOne) {
+  Allowance gate;
+  test::EndSetup setup;
+  setup.type = QpType::kUd;
+  setup.config.gate = &gate;
+  test::Pair pair{setup};
+  pair.connect();
+  const auto ah = pair.a.nic.create_ah(pair.a.pd, {.destination = pair.b.gid});
+  ASSERT_TRUE(ah);
+  gate.left = 2;
+  for (std::uint64_t id = 0; id < 3; ++id) {
+    ASSERT_TRUE(pair.a.post(
+        {.wr_id = id, .op = SendOp::kSend, .ah = *ah, .remote_qpn = pair.b.qpn()}, 0, 8));
+  }
+  TxBurst burst{64};
+  EXPECT_EQ(pair.a.nic.transmit(burst, pair.now), 2U);
+  ASSERT_TRUE(pair.a.nic.any_parked());
+  gate.left = 5;
+  pair.a.nic.resume();
+  EXPECT_EQ(pair.a.nic.transmit(burst, pair.now), 1U);
+  EXPECT_EQ(gate.left, 4U);
+}
+
+}  // namespace
+}  // namespace nerve::nic
