@@ -88,7 +88,8 @@ class Exchange final : public link::Egress, public link::Ingress, public nic::Eg
   std::vector<std::unique_ptr<IncomingRing>> incoming_;
   link::Egress* udp_out_{};
   link::Ingress* udp_in_{};
-  std::uint32_t udp_quiet_{kQuietAfter};  // receives since UDP last brought something or was sent to
+  std::uint32_t udp_quiet_{
+      kQuietAfter};  // receives since UDP last brought something or was sent to
   std::uint32_t next_incoming_{};
   std::vector<link::shm::RingWriter*> granted_;  // for this burst
   bool refused_{};                               // somebody waits for room

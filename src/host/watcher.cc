@@ -113,7 +113,7 @@ void Watcher::polled() {
   if (mode_ == Mode::kPolled || ++polls_in_a_row_ < believe_after_) return;
   mode_ = Mode::kPolled;
   polls_seen_ = polls_;
-  mailbox_.asleep().store(0, std::memory_order_seq_cst);
+  mailbox_.wake_up();
   listen_to_socket(false);
   kick();  // it may be asleep for good, and is to come once a tick
 }
@@ -157,12 +157,12 @@ void Watcher::watch(Guard& guard) {
   if (mode_ != Mode::kWatching || stopping_) return;
 
   watched_.falls_asleep();
-  mailbox_.asleep().store(1, std::memory_order_seq_cst);
+  mailbox_.fall_asleep();
   if (!watched_.anything_pending()) {
     const std::optional<Time> wake = watched_.next_wake();
     wait(guard, wake ? std::optional{std::max(*wake - now(), Duration{0})} : std::nullopt);
   }
-  mailbox_.asleep().store(0, std::memory_order_relaxed);
+  mailbox_.wake_up();
 }
 
 void Watcher::wait(Guard& guard, std::optional<Duration> at_most) {
