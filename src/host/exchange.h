@@ -46,6 +46,11 @@ class Exchange final : public link::Egress, public link::Ingress, public nic::Eg
   // Whether receive() is worth the call: also when only a system call would tell.
   [[nodiscard]] bool worth_receiving() const { return pending() || udp_quiet_ < kQuietAfter; }
 
+  // The ring that leads to a QP of another process, if one does.
+  [[nodiscard]] OutgoingRing* ring_to(const wire::Gid& gid, Qpn qpn) const;
+  // Those that may be placing octets in our memory.
+  [[nodiscard]] std::vector<link::shm::Placer> placers() const;
+
   void set_local(std::vector<wire::Gid> gids) { local_ = std::move(gids); }
   [[nodiscard]] bool is_local(const wire::Gid& gid) const;
   [[nodiscard]] bool has_ring_to(std::uint32_t slot) const { return by_slot_[slot] != nullptr; }

@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "host/membership.h"
+#include "link/shm/placement.h"
 
 namespace nerve::host {
 namespace {
@@ -19,7 +20,15 @@ std::atomic<std::uint32_t>* asleep_in(MutableOctets mailbox) {
   return reinterpret_cast<std::atomic<std::uint32_t>*>(mailbox.data());
 }
 
+// In the header page of a ring, where neither end of the ring looks.
+std::atomic<std::uint64_t>* in_use_in(MutableOctets ring) {
+  constexpr std::size_t kInUseAt = 512;
+  return reinterpret_cast<std::atomic<std::uint64_t>*>(ring.data() + kInUseAt);
+}
+
 }  // namespace
+
+std::atomic<std::uint64_t>& OutgoingRing::in_use() const { return *in_use_in(memory_.octets()); }
 
 link::shm::RingSize ring_size(std::uint64_t octets) {
   link::shm::RingSize size;
@@ -29,12 +38,15 @@ link::shm::RingSize ring_size(std::uint64_t octets) {
 }
 
 std::optional<Mailbox> Mailbox::make() {
-  auto memory = make_shared_memory(kMailboxSize);
+  auto memory = make_shared_memory(kMailboxSize, Others::kWrite);
+  auto rights = make_shared_memory(link::shm::kRightsTableSize, Others::kRead);
   Descriptor event{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-  if (!memory || !event) return std::nullopt;
+  if (!memory || !rights || !event) return std::nullopt;
   Mailbox mailbox;
   mailbox.memory_ = std::move(*memory);
   mailbox.event_ = std::move(event);
+  mailbox.rights_ = std::move(*rights);
+  mailbox.publisher_.emplace(mailbox.rights_.mapping.octets());
   return mailbox;
 }
 
@@ -45,16 +57,19 @@ std::unique_ptr<OutgoingRing> OutgoingRing::open(std::uint32_t slot, std::uint32
   Descriptor connection = call(name_of_slot(slot));
   if (!connection) return nullptr;
   const std::optional<pid_t> pid = own_peer(connection.get());
-  auto memory = make_shared_memory(size.octets());
+  auto memory = make_shared_memory(size.octets(), Others::kWrite);
   if (!pid || !memory || !link::shm::format_ring(memory->mapping.octets(), size)) return nullptr;
 
   const auto request = Request{.kind = RequestKind::kRing, .slot = own_slot}.encode();
   const std::array sent{memory->descriptor.get()};
   if (!send_message(connection.get(), request, sent)) return nullptr;
   auto answer = receive_message(connection.get(), kPatience);
-  if (!answer || !decode_answer(answer->octets) || answer->descriptors.size() != 2) return nullptr;
-  auto mailbox = map_shared_memory(answer->descriptors[0].get(), kMailboxSize, kMailboxSize);
-  if (!mailbox) return nullptr;
+  if (!answer || !decode_answer(answer->octets) || answer->descriptors.size() != 3) return nullptr;
+  auto mailbox =
+      map_shared_memory(answer->descriptors[0].get(), kMailboxSize, kMailboxSize, Others::kWrite);
+  auto rights = map_shared_memory(answer->descriptors[2].get(), link::shm::kRightsTableSize,
+                                  link::shm::kRightsTableSize, Others::kRead);
+  if (!mailbox || !rights) return nullptr;
 
   std::unique_ptr<OutgoingRing> ring{new OutgoingRing};
   ring->slot_ = slot;
@@ -63,6 +78,10 @@ std::unique_ptr<OutgoingRing> OutgoingRing::open(std::uint32_t slot, std::uint32
   ring->event_ = std::move(answer->descriptors[1]);
   ring->memory_ = std::move(memory->mapping);
   ring->mailbox_ = std::move(*mailbox);
+  ring->rights_ = std::move(*rights);
+  if (link::shm::can_place(*pid)) {
+    ring->view_ = link::shm::RightsView::open(ring->rights_.octets());
+  }
   const link::shm::Doorbell doorbell{.asleep = asleep_in(ring->mailbox_.octets()),
                                      .event_fd = ring->event_.get()};
   ring->writer_.emplace(ring->memory_.octets(), size, doorbell);
@@ -73,7 +92,8 @@ std::unique_ptr<IncomingRing> IncomingRing::accept(Descriptor connection, pid_t 
                                                    const Request& request, const Message& message) {
   if (message.descriptors.size() != 1) return nullptr;
   auto memory =
-      map_shared_memory(message.descriptors[0].get(), link::shm::kHeaderPage, kLargestRing);
+      map_shared_memory(message.descriptors[0].get(), link::shm::kHeaderPage, kLargestRing,
+                        Others::kWrite);
   if (!memory) return nullptr;
   const auto size = link::shm::inspect_ring(memory->octets());
   if (!size) return nullptr;
@@ -87,8 +107,12 @@ std::unique_ptr<IncomingRing> IncomingRing::accept(Descriptor connection, pid_t 
   return ring;
 }
 
+link::shm::Placer IncomingRing::placer() const {
+  return {.pid = pid_, .in_use = in_use_in(memory_.octets())};
+}
+
 std::unique_ptr<OwnRing> OwnRing::make(const link::shm::RingSize& size) {
-  auto memory = make_shared_memory(size.octets());
+  auto memory = make_shared_memory(size.octets(), Others::kRead);
   if (!memory || !link::shm::format_ring(memory->mapping.octets(), size)) return nullptr;
   std::unique_ptr<OwnRing> ring{new OwnRing};
   ring->memory_ = std::move(*memory);

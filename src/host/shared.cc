@@ -78,6 +78,7 @@ bool Host::Shared::drive(Time at) {
 
 void Host::Shared::poll() {
   watcher.polled();
+  for (Adapter::State* adapter : adapters) adapter->waiting_posts = 0;
   const auto wants = [](const Adapter::State* adapter) { return adapter->nic.wants_to_send(); };
   const bool reason = exchange.worth_receiving() || std::ranges::any_of(adapters, wants);
   // Without one, deadlines are looked at now and then: the clock takes longer to read than the

@@ -12,6 +12,7 @@
 #include "host/host.h"
 #include "host/lock.h"
 #include "host/membership.h"
+#include "host/neighbour_memory.h"
 #include "host/taps.h"
 #include "host/udp_port.h"
 #include "host/watcher.h"
@@ -47,6 +48,7 @@ struct Host::Shared final : link::FrameSink, Watched {
   std::optional<Taps> taps;
   std::vector<Adapter::State*> adapters;
   Watcher watcher;
+  NeighbourMemory neighbours{exchange, watcher.mailbox().rights()};
   std::unique_ptr<UdpPort> udp;
   std::string udp_refused;  // why there is no UDP, when there is none
 

@@ -47,7 +47,7 @@ class Watcher {
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
 
-  [[nodiscard]] const Mailbox& mailbox() const { return mailbox_; }
+  [[nodiscard]] Mailbox& mailbox() { return mailbox_; }
 
   // All of these with the lock held.
   void start();                   // when there is first something to watch

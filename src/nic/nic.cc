@@ -44,14 +44,14 @@ struct Nic::Modules {
   Time now;  // as of the last call that told it
   EventQueue events;
   Port port{config, events};
-  DmaEngine dma{config.limits, config.key_secret};
+  DmaEngine dma{config.limits, config.key_secret, config.short_cut};
   CqManager cqs{config.limits, events};
   QpTable qps{config};
   SlotTable<Srq> srqs{config.limits.max_srq};
   SlotTable<AddressHandle> addresses{config.limits.max_ah};
   MulticastGroups groups{config.limits};
   Scheduler scheduler;
-  CompletionUnit completions{cqs, events, scheduler, now};
+  CompletionUnit completions{cqs, events, scheduler, config.short_cut, now};
   QpManager qp_manager{config,    dma,    cqs, events, completions, port,
                        scheduler, groups, qps, srqs,   addresses,   now};
   Requester requester{config, counters, dma, port, addresses, completions, scheduler, now};
