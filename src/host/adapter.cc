@@ -105,7 +105,10 @@ void Adapter::unlisten(EventTarget& target) {
 
 void Adapter::reach(const wire::Gid& peer, Qpn qpn) { state_->shared.reach(peer, qpn); }
 
-Adapter::Session::Session(Adapter& adapter) : state_{*adapter.state_} { state_.shared.lock.lock(); }
+Adapter::Session::Session(Adapter& adapter, For purpose) : state_{*adapter.state_} {
+  state_.shared.lock.lock();
+  if (purpose == For::kControl && state_.nic.wants_to_send()) state_.shared.transmit(now());
+}
 
 Adapter::Session::~Session() {
   state_.tell_events();

@@ -22,6 +22,7 @@ struct ExchangeCounters {
   std::uint64_t shm_octets{};
   std::uint64_t udp_frames{};
   std::uint64_t udp_octets{};
+  [[nodiscard]] std::uint64_t frames() const { return shm_frames + udp_frames; }
 };
 
 class Exchange final : public link::Egress, public link::Ingress, public nic::EgressGate {
