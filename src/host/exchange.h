@@ -22,6 +22,7 @@ struct ExchangeCounters {
   std::uint64_t shm_octets{};
   std::uint64_t udp_frames{};
   std::uint64_t udp_octets{};
+  [[nodiscard]] std::uint64_t frames() const { return shm_frames + udp_frames; }
 };
 
 class Exchange final : public link::Egress, public link::Ingress, public nic::EgressGate {
@@ -89,7 +90,8 @@ class Exchange final : public link::Egress, public link::Ingress, public nic::Eg
   std::vector<std::unique_ptr<IncomingRing>> incoming_;
   link::Egress* udp_out_{};
   link::Ingress* udp_in_{};
-  std::uint32_t udp_quiet_{kQuietAfter};  // receives since UDP last brought something or was sent to
+  std::uint32_t udp_quiet_{
+      kQuietAfter};  // receives since UDP last brought something or was sent to
   std::uint32_t next_incoming_{};
   std::vector<link::shm::RingWriter*> granted_;  // for this burst
   link::shm::RingWriter* last_granted_{};        // by the last grant; none when it was not a ring

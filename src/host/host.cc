@@ -40,7 +40,8 @@ Host::Host() {
   auto joined = join_host();
   auto mailbox = Mailbox::make();
   if (!joined || !mailbox) return;
-  shared_ = std::make_unique<Shared>(load_process_config(), std::move(*joined), std::move(*mailbox));
+  shared_ =
+      std::make_unique<Shared>(load_process_config(), std::move(*joined), std::move(*mailbox));
 }
 Host::~Host() = default;
 

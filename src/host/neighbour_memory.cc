@@ -22,8 +22,8 @@ Rights rights_of(nic::Access access) {
   return rights;
 }
 
-// Where the place lies in the other process, if it may be touched. To be asked while the ring's word
-// says that a placement is under way.
+// Where the place lies in the other process, if it may be touched. To be asked while the ring's
+// word says that a placement is under way.
 std::optional<std::uint64_t> resolve(const OutgoingRing& ring, const nic::ShortCut::Place& place,
                                      std::uint64_t length, Rights need) {
   return ring.rights()->resolve({.target = place.to,
@@ -76,9 +76,9 @@ void NeighbourMemory::withdraw(RKey key) {
 void NeighbourMemory::offer(Qpn qpn, const Connection& connection) {
   // The peer's QPN says who it is only among the processes of this host.
   if (!exchange_.is_local(connection.flow.destination)) return own_.withdraw(qpn);
-  own_.publish(qpn, {.peer = connection.peer,
-                     .rights = rights_of(connection.access),
-                     .pd = connection.pd.index});
+  own_.publish(
+      qpn,
+      {.peer = connection.peer, .rights = rights_of(connection.access), .pd = connection.pd.index});
 }
 
 void NeighbourMemory::withdraw(Qpn qpn) {
@@ -88,8 +88,8 @@ void NeighbourMemory::withdraw(Qpn qpn) {
 
 void NeighbourMemory::wait_for_placements() const {
   const Time give_up = now() + kPatience;
-  link::shm::wait_for_placements(
-      exchange_.placers(), [&](pid_t pid) { return ::kill(pid, 0) == 0 && now() < give_up; });
+  link::shm::wait_for_placements(exchange_.placers(),
+                                 [&](pid_t pid) { return ::kill(pid, 0) == 0 && now() < give_up; });
 }
 
 }  // namespace nerve::host

@@ -1,5 +1,5 @@
-// The short cut between processes of one host: small WRITEs and READs that the requester carries out
-// itself, in the memory of the other process, within the rights that process has published.
+// The short cut between processes of one host: small WRITEs and READs that the requester carries
+// out itself, in the memory of the other process, within the rights that process has published.
 #pragma once
 
 #include "host/exchange.h"

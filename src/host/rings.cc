@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 
+#include "base/check.h"
 #include "host/membership.h"
 #include "link/shm/placement.h"
 
@@ -16,8 +17,13 @@ constexpr std::size_t kMailboxSize = 4096;
 constexpr std::size_t kLargestRing = std::size_t{1} << 30;
 constexpr std::chrono::milliseconds kPatience{1000};
 
+//    0   4   whether the owner sleeps
+//   64   4   whether it fences before it does
 std::atomic<std::uint32_t>* asleep_in(MutableOctets mailbox) {
   return reinterpret_cast<std::atomic<std::uint32_t>*>(mailbox.data());
+}
+std::atomic<std::uint32_t>* fences_in(MutableOctets mailbox) {
+  return reinterpret_cast<std::atomic<std::uint32_t>*>(mailbox.data() + 64);
 }
 
 // In the header page of a ring, where neither end of the ring looks.
@@ -47,15 +53,25 @@ std::optional<Mailbox> Mailbox::make() {
   mailbox.event_ = std::move(event);
   mailbox.rights_ = std::move(*rights);
   mailbox.publisher_.emplace(mailbox.rights_.mapping.octets());
+  mailbox.fences_ = link::shm::join_fences() && link::shm::fence_all();
+  fences_in(mailbox.memory_.mapping.octets())->store(mailbox.fences_ ? 1 : 0);
   return mailbox;
 }
 
-std::atomic<std::uint32_t>& Mailbox::asleep() const { return *asleep_in(memory_.mapping.octets()); }
+void Mailbox::fall_asleep() {
+  asleep_in(memory_.mapping.octets())->store(1, std::memory_order_seq_cst);
+  if (fences_) CHECK(link::shm::fence_all());
+}
+
+void Mailbox::wake_up() {
+  asleep_in(memory_.mapping.octets())->store(0, std::memory_order_seq_cst);
+}
 
 std::unique_ptr<OutgoingRing> OutgoingRing::open(std::uint32_t slot, std::uint32_t own_slot,
                                                  const link::shm::RingSize& size) {
   Descriptor connection = call(name_of_slot(slot));
   if (!connection) return nullptr;
+  const bool own_fences = link::shm::join_fences();
   const std::optional<pid_t> pid = own_peer(connection.get());
   auto memory = make_shared_memory(size.octets(), Others::kWrite);
   if (!pid || !memory || !link::shm::format_ring(memory->mapping.octets(), size)) return nullptr;
@@ -82,8 +98,10 @@ std::unique_ptr<OutgoingRing> OutgoingRing::open(std::uint32_t slot, std::uint32
   if (link::shm::can_place(*pid)) {
     ring->view_ = link::shm::RightsView::open(ring->rights_.octets());
   }
-  const link::shm::Doorbell doorbell{.asleep = asleep_in(ring->mailbox_.octets()),
-                                     .event_fd = ring->event_.get()};
+  const link::shm::Doorbell doorbell{
+      .asleep = asleep_in(ring->mailbox_.octets()),
+      .event_fd = ring->event_.get(),
+      .light = own_fences && fences_in(ring->mailbox_.octets())->load() != 0};
   ring->writer_.emplace(ring->memory_.octets(), size, doorbell);
   return ring;
 }
@@ -91,9 +109,8 @@ std::unique_ptr<OutgoingRing> OutgoingRing::open(std::uint32_t slot, std::uint32
 std::unique_ptr<IncomingRing> IncomingRing::accept(Descriptor connection, pid_t pid,
                                                    const Request& request, const Message& message) {
   if (message.descriptors.size() != 1) return nullptr;
-  auto memory =
-      map_shared_memory(message.descriptors[0].get(), link::shm::kHeaderPage, kLargestRing,
-                        Others::kWrite);
+  auto memory = map_shared_memory(message.descriptors[0].get(), link::shm::kHeaderPage,
+                                  kLargestRing, Others::kWrite);
   if (!memory) return nullptr;
   const auto size = link::shm::inspect_ring(memory->octets());
   if (!size) return nullptr;

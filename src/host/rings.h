@@ -39,12 +39,14 @@ class Mailbox {
   [[nodiscard]] int event() const { return event_.get(); }
   // What others may do to our memory, told in memory that only we write.
   [[nodiscard]] link::shm::RightsPublisher& rights() { return *publisher_; }
-  // Set before the last look at the rings, seq_cst (link/shm/doorbell.h).
-  [[nodiscard]] std::atomic<std::uint32_t>& asleep() const;
+  // To be called before the last look at the rings, and after waking (link/shm/doorbell.h).
+  void fall_asleep();
+  void wake_up();
 
  private:
   SharedMemory memory_;
   Descriptor event_;
+  bool fences_{};
   SharedMemory rights_;
   std::optional<link::shm::RightsPublisher> publisher_;
 };

@@ -30,7 +30,9 @@ namespace nerve::host {
 class Watched {
  public:
   virtual ~Watched() = default;
-  virtual bool drive(Time at) = 0;  // true when something arrived
+  virtual bool drive(Time at) = 0;  // true when a frame moved
+  [[nodiscard]] virtual bool anything_unsent() = 0;
+  [[nodiscard]] virtual bool anything_parked() = 0;
   [[nodiscard]] virtual std::optional<Time> next_wake() = 0;
   [[nodiscard]] virtual bool anything_pending() = 0;
   virtual void falls_asleep() = 0;

@@ -75,7 +75,7 @@ struct NicConfig {
   std::uint32_t gid_table_size{16};
   FlowControlConfig flow_control{};
   ShortCut* short_cut{};  // null: none; otherwise it outlives the engine
-  EgressGate* gate{};  // null: there is always room; otherwise it outlives the engine
+  EgressGate* gate{};     // null: there is always room; otherwise it outlives the engine
   // A QP may have this many packets unacknowledged (SEND and WRITE), whatever congestion control
   // allows: it bounds what a lossy link must absorb.
   std::uint32_t max_outstanding_packets{4096};

@@ -62,7 +62,8 @@ void ibv_copy_qp_attr_from_kern(ibv_qp_attr* to, ib_uverbs_qp_attr* from) VERBS_
 void ibv_copy_path_rec_from_kern(ibv_sa_path_rec* to, ib_user_path_rec* from) VERBS_NOEXCEPT;
 void ibv_copy_path_rec_to_kern(ib_user_path_rec* to, ibv_sa_path_rec* from) VERBS_NOEXCEPT;
 const char* ibv_get_sysfs_path(void) VERBS_NOEXCEPT;
-int ibv_read_sysfs_file(const char* directory, const char* file, char* buffer, size_t size) VERBS_NOEXCEPT;
+int ibv_read_sysfs_file(const char* directory, const char* file, char* buffer,
+                        size_t size) VERBS_NOEXCEPT;
 int ibv_dontfork_range(void* base, size_t size) VERBS_NOEXCEPT;
 int ibv_dofork_range(void* base, size_t size) VERBS_NOEXCEPT;
 int ibv_query_gid_type(ibv_context* context, uint8_t port, unsigned int index,
@@ -75,10 +76,13 @@ int ibv_dm_export_dmabuf_fd(ibv_dm* dm) VERBS_NOEXCEPT;
 int ibv_query_port_speed(ibv_context* context, uint32_t port, uint64_t* speed) VERBS_NOEXCEPT;
 void* ibv_alloc_buf(ibv_pd* pd, size_t size, ibv_buf** buffer) VERBS_NOEXCEPT;
 void ibv_free_buf(ibv_buf* buffer) VERBS_NOEXCEPT;
-ibv_mr* ibv_reg_buf_mr(ibv_pd* pd, ibv_buf* buffer, void* address, size_t length, int access) VERBS_NOEXCEPT;
+ibv_mr* ibv_reg_buf_mr(ibv_pd* pd, ibv_buf* buffer, void* address, size_t length,
+                       int access) VERBS_NOEXCEPT;
 int ibv_export_buf_dmabuf_fd(ibv_buf* buffer) VERBS_NOEXCEPT;
-int _ibv_query_comp_cntr_caps(ibv_context* context, ibv_comp_cntr_caps* caps, size_t size) VERBS_NOEXCEPT;
-ibv_comp_cntr* ibv_create_comp_cntr(ibv_context* context, ibv_comp_cntr_init_attr* attr) VERBS_NOEXCEPT;
+int _ibv_query_comp_cntr_caps(ibv_context* context, ibv_comp_cntr_caps* caps,
+                              size_t size) VERBS_NOEXCEPT;
+ibv_comp_cntr* ibv_create_comp_cntr(ibv_context* context,
+                                    ibv_comp_cntr_init_attr* attr) VERBS_NOEXCEPT;
 int ibv_destroy_comp_cntr(ibv_comp_cntr* counter) VERBS_NOEXCEPT;
 int ibv_set_comp_cntr(ibv_comp_cntr* counter, uint64_t value) VERBS_NOEXCEPT;
 int ibv_set_err_comp_cntr(ibv_comp_cntr* counter, uint64_t value) VERBS_NOEXCEPT;

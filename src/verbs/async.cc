@@ -64,7 +64,7 @@ extern "C" {
 
 int ibv_get_async_event(ibv_context* context, ibv_async_event* event) VERBS_NOEXCEPT {
   VerbsContext& mine = ours(context);
-  if (mine.async.empty()) Session{*mine.adapter}.drive();
+  if (mine.async.empty()) Session(*mine.adapter).drive();
   const bool got = mine.async.next([&](const AsyncEvent& oldest) {
     event->event_type = oldest.type;
     if (oldest.element == nullptr) {

@@ -76,6 +76,7 @@ ibv_context* ibv_import_device(int cmd_fd) VERBS_NOEXCEPT {
 int ibv_close_device(ibv_context* context) VERBS_NOEXCEPT {
   VerbsContext& closing = ours(context);
   closing.adapter->unlisten(closing.port_events);
+  destroy_leftovers(closing);
   ::close(context->cmd_fd);
   ::pthread_mutex_destroy(&context->mutex);
   VerbsDevice& device = *closing.device;

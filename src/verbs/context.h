@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <set>
 
 #include "host/adapter.h"
 #include "nic/error.h"
@@ -16,17 +18,28 @@ namespace nerve::verbs {
 
 struct AsyncEvent {
   ibv_event_type type{};
-  void* element{};           // the CQ, QP or SRQ; null for the port
+  void* element{};            // the CQ, QP or SRQ; null for the port
   std::uint32_t* reported{};  // how many of its events the program has fetched
 };
 
 struct VerbsContext;
+struct VerbsCq;
+struct VerbsQp;
+struct VerbsSrq;
 
 // Events of the port and of the device.
 struct PortEvents final : host::EventTarget {
   explicit PortEvents(VerbsContext& context) : owner{context} {}
   void on_event(const nic::Event& event) override;
   VerbsContext& owner;
+};
+
+// What a program has made and not destroyed, and the engine would go on telling of.
+struct LiveObjects {
+  std::mutex lock;
+  std::set<VerbsQp*> qps;
+  std::set<VerbsSrq*> srqs;
+  std::set<VerbsCq*> cqs;
 };
 
 struct VerbsContext {
@@ -36,7 +49,11 @@ struct VerbsContext {
   std::shared_ptr<Exports> exports;  // with contexts imported from this one
   EventQueue<AsyncEvent> async;
   PortEvents port_events{*this};
+  LiveObjects live;
 };
+
+// Takes out of the engine what the program left there, as a kernel does when a device is closed.
+void destroy_leftovers(VerbsContext& context);
 
 inline VerbsContext& ours(ibv_context* context) {
   return *reinterpret_cast<VerbsContext*>(reinterpret_cast<std::byte*>(context) -

@@ -35,9 +35,10 @@ VerbsCq* make_cq(ibv_context* context, std::uint32_t depth, void* cq_context,
   auto made = std::unique_ptr<VerbsCq>{new (std::nothrow) VerbsCq};
   if (!made) return none(ENOMEM);
   made->adapter = ours(context).adapter.get();
-  const auto handle = Session{*made->adapter}->create_cq({.depth = depth,
-                                                          .cookie = made->events.cookie(),
-                                                          .ignore_overrun = ignore_overrun});
+  const auto handle =
+      Session(*made->adapter)
+          ->create_cq(
+              {.depth = depth, .cookie = made->events.cookie(), .ignore_overrun = ignore_overrun});
   if (!handle) return none(refused(context, handle.error()));
   made->handle = *handle;
   ibv_cq_ex& cq = made->ex;
@@ -53,6 +54,9 @@ VerbsCq* make_cq(ibv_context* context, std::uint32_t depth, void* cq_context,
     ++channel->refcnt;
     ::pthread_mutex_unlock(&channel->context->mutex);
   }
+  LiveObjects& live = ours(context).live;
+  const std::scoped_lock guard{live.lock};
+  live.cqs.insert(made.get());
   return made.release();
 }
 
@@ -75,9 +79,8 @@ bool is_vector(ibv_context* context, std::uint64_t vector) {
 void CqEvents::on_event(const nic::Event& event) {
   if (event.kind != nic::EventKind::kCompletion) {
     ours(owner.ex.context)
-        .async.push({.type = event_type(event.kind),
-                     .element = &owner,
-                     .reported = &owner.async_reported});
+        .async.push(
+            {.type = event_type(event.kind), .element = &owner, .reported = &owner.async_reported});
   } else if (owner.ex.channel != nullptr) {
     ours(owner.ex.channel).events.push(&owner);
   }
@@ -86,10 +89,10 @@ void CqEvents::on_event(const nic::Event& event) {
 ibv_wc_opcode opcode_of(nic::WcOpcode opcode) {
   // IBV_WC_FLUSH, which the headers of rdma-core 44 do not name yet.
   constexpr auto kFlush = static_cast<ibv_wc_opcode>(8);
-  constexpr std::array kOpcodes{IBV_WC_SEND,       IBV_WC_RDMA_WRITE,  IBV_WC_RDMA_READ,
-                                IBV_WC_COMP_SWAP,  IBV_WC_FETCH_ADD,   IBV_WC_BIND_MW,
-                                IBV_WC_LOCAL_INV,  IBV_WC_ATOMIC_WRITE, kFlush,
-                                IBV_WC_RECV,       IBV_WC_RECV_RDMA_WITH_IMM};
+  constexpr std::array kOpcodes{IBV_WC_SEND,      IBV_WC_RDMA_WRITE,        IBV_WC_RDMA_READ,
+                                IBV_WC_COMP_SWAP, IBV_WC_FETCH_ADD,         IBV_WC_BIND_MW,
+                                IBV_WC_LOCAL_INV, IBV_WC_ATOMIC_WRITE,      kFlush,
+                                IBV_WC_RECV,      IBV_WC_RECV_RDMA_WITH_IMM};
   static_assert(kOpcodes.size() == static_cast<std::size_t>(nic::WcOpcode::kRecvWriteImm) + 1);
   return kOpcodes[static_cast<std::size_t>(opcode)];
 }
@@ -111,7 +114,7 @@ int poll_cq(ibv_cq* cq, int count, ibv_wc* out) noexcept {
   VerbsCq& mine = ours(cq);
   std::array<nic::Completion, 16> taken;
   int filled = 0;
-  Session session{*mine.adapter};
+  Session session{*mine.adapter, Session::For::kWork};
   bool driven = false;
   while (filled < count) {
     const auto room = std::min<std::size_t>(taken.size(), static_cast<std::size_t>(count - filled));
@@ -128,7 +131,7 @@ int poll_cq(ibv_cq* cq, int count, ibv_wc* out) noexcept {
 
 int req_notify_cq(ibv_cq* cq, int solicited_only) noexcept {
   VerbsCq& mine = ours(cq);
-  const auto armed = Session{*mine.adapter}->arm_cq(mine.handle, solicited_only != 0);
+  const auto armed = Session(*mine.adapter)->arm_cq(mine.handle, solicited_only != 0);
   return armed ? 0 : refused(cq->context, armed.error());
 }
 
@@ -136,8 +139,9 @@ int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attr) noexcept {
   VerbsCq& mine = ours(cq);
   if ((attr->attr_mask & ~std::uint32_t{IBV_CQ_ATTR_MODERATE}) != 0) return EOPNOTSUPP;
   if (attr->attr_mask == 0) return 0;
-  const auto changed = Session{*mine.adapter}->moderate_cq(
-      mine.handle, attr->moderate.cq_count, std::chrono::microseconds{attr->moderate.cq_period});
+  const auto changed = Session(*mine.adapter)
+                           ->moderate_cq(mine.handle, attr->moderate.cq_count,
+                                         std::chrono::microseconds{attr->moderate.cq_period});
   return changed ? 0 : refused(cq->context, changed.error());
 }
 
@@ -184,7 +188,7 @@ int ibv_resize_cq(ibv_cq* cq, int depth) VERBS_NOEXCEPT {
   VerbsCq& mine = ours(cq);
   if (depth < 1) return EINVAL;
   const auto resized =
-      Session{*mine.adapter}->resize_cq(mine.handle, static_cast<std::uint32_t>(depth));
+      Session(*mine.adapter)->resize_cq(mine.handle, static_cast<std::uint32_t>(depth));
   if (!resized) return refused(cq->context, resized.error());
   cq->cqe = depth;
   return 0;
@@ -192,8 +196,13 @@ int ibv_resize_cq(ibv_cq* cq, int depth) VERBS_NOEXCEPT {
 
 int ibv_destroy_cq(ibv_cq* cq) VERBS_NOEXCEPT {
   VerbsCq& mine = ours(cq);
-  const auto gone = Session{*mine.adapter}->destroy_cq(mine.handle);
+  const auto gone = Session(*mine.adapter)->destroy_cq(mine.handle);
   if (!gone) return refused(cq->context, gone.error());
+  {
+    LiveObjects& live = ours(cq->context).live;
+    const std::scoped_lock guard{live.lock};
+    live.cqs.erase(&mine);
+  }
   if (ibv_comp_channel* channel = cq->channel; channel != nullptr) {
     ours(channel).events.forget([&](const VerbsCq* with_news) { return with_news == &mine; });
     ::pthread_mutex_lock(&channel->context->mutex);

@@ -21,11 +21,11 @@ constexpr std::uint32_t kHardware = 1;
 // 4.096 us * 2^15, what Soft-RoCE says: software may be scheduled away before it answers.
 constexpr std::uint8_t kAckDelay = 15;
 
-constexpr unsigned kCapabilities =
-    IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR | IBV_DEVICE_CURR_QP_STATE_MOD |
-    IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
-    IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS |
-    IBV_DEVICE_XRC;
+constexpr unsigned kCapabilities = IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR |
+                                   IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
+                                   IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
+                                   IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
+                                   IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_XRC;
 
 int as_int(std::uint32_t value) { return static_cast<int>(value); }
 
@@ -72,8 +72,8 @@ ibv_device_attr describe(VerbsContext& context) {
 ibv_device_attr_ex describe_more(VerbsContext& context) {
   constexpr std::uint32_t kPaging = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV;
   constexpr std::uint32_t kPagingWrite = kPaging | IBV_ODP_SUPPORT_WRITE;
-  constexpr std::uint32_t kPagingAll = kPagingWrite | IBV_ODP_SUPPORT_READ |
-                                       IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV;
+  constexpr std::uint32_t kPagingAll =
+      kPagingWrite | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV;
   ibv_device_attr_ex attr{};
   attr.orig_attr = describe(context);
   // Pages are reached through the process's own mapping, so paging is nothing to support.
@@ -87,11 +87,10 @@ ibv_device_attr_ex describe_more(VerbsContext& context) {
   const Session session{*context.adapter};
   constexpr std::uint64_t kKilobit = 1000;
   const std::uint64_t line_rate = session->config().line_rate.bits_per_second() / kKilobit;
-  attr.packet_pacing_caps = {
-      .qp_rate_limit_min = 1,
-      .qp_rate_limit_max =
-          static_cast<std::uint32_t>(std::min<std::uint64_t>(line_rate, ~std::uint32_t{0})),
-      .supported_qpts = 1U << IBV_QPT_RC};
+  attr.packet_pacing_caps = {.qp_rate_limit_min = 1,
+                             .qp_rate_limit_max = static_cast<std::uint32_t>(
+                                 std::min<std::uint64_t>(line_rate, ~std::uint32_t{0})),
+                             .supported_qpts = 1U << IBV_QPT_RC};
   attr.cq_mod_caps = {.max_cq_count = 0xffff, .max_cq_period = 0xffff};
   attr.max_dm_size = kMaxDeviceMemory;
   attr.phys_port_cnt_ex = 1;

@@ -31,16 +31,16 @@ int errno_of(nic::ErrorCode code) {
 
 int refused(ibv_context* context, const nic::Error& error) {
   if (host::logs(host::LogLevel::kDebug)) {
-    host::log(host::LogLevel::kDebug, "%s: %s: %" PRIu64 ", limit %" PRIu64, context->device->name, error.reason,
-                    error.value, error.limit);
+    host::log(host::LogLevel::kDebug, "%s: %s: %" PRIu64 ", limit %" PRIu64, context->device->name,
+              error.reason, error.value, error.limit);
   }
   return errno_of(error.code);
 }
 
 int refused(const ibv_qp& qp, const nic::Error& error) {
   if (host::logs(host::LogLevel::kDebug)) {
-    host::log(host::LogLevel::kDebug, "%s: qp 0x%x: %s: %" PRIu64 ", limit %" PRIu64, qp.context->device->name,
-                    qp.qp_num, error.reason, error.value, error.limit);
+    host::log(host::LogLevel::kDebug, "%s: qp 0x%x: %s: %" PRIu64 ", limit %" PRIu64,
+              qp.context->device->name, qp.qp_num, error.reason, error.value, error.limit);
   }
   return errno_of(error.code);
 }

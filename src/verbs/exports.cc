@@ -31,8 +31,7 @@ bool same_file(int a, int b) {
 
 }  // namespace
 
-Exports::Exports(int fd, std::string device_name)
-    : fd_{fd}, device_name_{std::move(device_name)} {}
+Exports::Exports(int fd, std::string device_name) : fd_{fd}, device_name_{std::move(device_name)} {}
 
 Exports::~Exports() { ::close(fd_); }
 

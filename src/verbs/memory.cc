@@ -139,8 +139,8 @@ ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* address, size_t length, uint64_t iova,
   return ibv_reg_mr_iova2(pd, address, length, iova, static_cast<unsigned>(access));
 }
 
-ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* /*pd*/, uint64_t /*offset*/, size_t /*length*/,
-                          uint64_t /*iova*/, int fd, int /*access*/) VERBS_NOEXCEPT {
+ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* /*pd*/, uint64_t /*offset*/, size_t /*length*/, uint64_t /*iova*/,
+                          int fd, int /*access*/) VERBS_NOEXCEPT {
   return refuse_dmabuf(fd);
 }
 
@@ -200,7 +200,7 @@ int ibv_dereg_mr(ibv_mr* mr) VERBS_NOEXCEPT {
   VerbsMr& region = ours(mr);
   VerbsContext& owner = ours(mr->context);
   const std::scoped_lock guard{owner.exports->lock};
-  const auto gone = Session{*owner.adapter}->deregister_mr(region.handle);
+  const auto gone = Session(*owner.adapter)->deregister_mr(region.handle);
   if (!gone) return refused(mr->context, gone.error());
   owner.exports->mrs.erase(mr->handle);
   delete &region;

@@ -96,7 +96,7 @@ void reach_peer(VerbsQp& qp, const nic::QpAttributes& to, QpAttrs given) {
   if (!contains(given, QpAttrs::kPath) || !to.path.is_global) return;
   Qpn peer = to.dest_qp;
   if (!contains(given, QpAttrs::kDestQp)) {
-    const auto query = Session{*qp.adapter}->query_qp(qp.handle);
+    const auto query = Session(*qp.adapter)->query_qp(qp.handle);
     if (!query) return;
     peer = query->attributes.dest_qp;
   }
@@ -174,10 +174,9 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) VERBS_NOEXCEPT {
   return result;
 }
 
-int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask,
-                 ibv_qp_init_attr* init) VERBS_NOEXCEPT {
+int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init) VERBS_NOEXCEPT {
   VerbsQp& mine = ours(qp);
-  const auto query = Session{*mine.adapter}->query_qp(mine.handle);
+  const auto query = Session(*mine.adapter)->query_qp(mine.handle);
   if (!query) return refused(*qp, query.error());
   fill(*attr, *query);
   if (init != nullptr) *init = mine.init;

@@ -57,7 +57,7 @@ ibv_port_attr describe_port(VerbsContext& context) {
 // 0 and a GID, ENODATA for an empty entry, EINVAL for none at all.
 int find_gid(ibv_context* context, std::uint32_t port, std::uint32_t index, wire::Gid& gid) {
   if (port != kPort) return EINVAL;
-  const auto found = Session{*ours(context).adapter}->query_gid(index);
+  const auto found = Session(*ours(context).adapter)->query_gid(index);
   if (!found) return EINVAL;
   if (found->is_zero()) return ENODATA;
   gid = *found;
@@ -102,15 +102,14 @@ using namespace nerve::verbs;
 
 extern "C" {
 
-int ibv_query_port(ibv_context* context, uint8_t port,
-                   _compat_ibv_port_attr* attr) VERBS_NOEXCEPT {
+int ibv_query_port(ibv_context* context, uint8_t port, _compat_ibv_port_attr* attr) VERBS_NOEXCEPT {
   return compat_query_port(context, port, attr);
 }
 
 // In units of 100 Mb/s.
 int ibv_query_port_speed(ibv_context* context, uint32_t port, uint64_t* speed) VERBS_NOEXCEPT {
   if (port != kPort) return EINVAL;
-  *speed = Session{*ours(context).adapter}->config().line_rate.bits_per_second() / 100'000'000;
+  *speed = Session(*ours(context).adapter)->config().line_rate.bits_per_second() / 100'000'000;
   return 0;
 }
 
@@ -153,7 +152,7 @@ ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, size_
                              uint32_t flags, size_t entry_size) VERBS_NOEXCEPT {
   if (flags != 0) return -EOPNOTSUPP;
   if (entry_size == 0) return -EINVAL;
-  const uint32_t table = Session{*ours(context).adapter}->config().gid_table_size;
+  const uint32_t table = Session(*ours(context).adapter)->config().gid_table_size;
   size_t filled = 0;
   for (uint32_t index = 0; index < table; ++index) {
     wire::Gid gid;

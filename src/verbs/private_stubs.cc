@@ -79,7 +79,8 @@ REFUSED(ibv_cmd_resize_cq)
 REFUSED(execute_ioctl)
 
 unsigned int __ioctl_final_num_attrs(unsigned int count, void* /*link*/) noexcept { return count; }
-void __verbs_log(void* /*context*/, std::uint32_t /*level*/, const char* /*format*/, ...) noexcept {}
+void __verbs_log(void* /*context*/, std::uint32_t /*level*/, const char* /*format*/, ...) noexcept {
+}
 void* _verbs_init_and_alloc_context() noexcept {
   errno = EOPNOTSUPP;
   return nullptr;

@@ -113,6 +113,9 @@ ibv_qp* make_qp(ibv_context* context, ibv_qp_init_attr_ex& attr) {
   }
   attr.cap = cap_of(query->caps);
   fill_face(*made, context, attr, query->qpn);
+  LiveObjects& live = ours(context).live;
+  const std::scoped_lock guard{live.lock};
+  live.qps.insert(made.get());
   return &made.release()->base();
 }
 
@@ -161,8 +164,13 @@ ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) VERBS_NOEXCEPT {
 
 int ibv_destroy_qp(ibv_qp* qp) VERBS_NOEXCEPT {
   VerbsQp& mine = ours(qp);
-  const auto gone = Session{*mine.adapter}->destroy_qp(mine.handle);
+  const auto gone = Session(*mine.adapter)->destroy_qp(mine.handle);
   if (!gone) return refused(*qp, gone.error());
+  {
+    LiveObjects& live = ours(qp->context).live;
+    const std::scoped_lock guard{live.lock};
+    live.qps.erase(&mine);
+  }
   ours(qp->context).async.forget([&](const AsyncEvent& event) { return event.element == qp; });
   ::pthread_mutex_lock(&qp->mutex);
   while (qp->events_completed != mine.async_reported) ::pthread_cond_wait(&qp->cond, &qp->mutex);

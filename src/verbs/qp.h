@@ -38,7 +38,7 @@ struct VerbsQp {
   nic::QpHandle handle{};
   QpEvents events{*this};
   std::uint32_t async_reported{};
-  bool extended{};                   // made with send_ops_flags: ibv_wr_* may be called
+  bool extended{};  // made with send_ops_flags: ibv_wr_* may be called
   bool datagram{};
   ibv_qp_init_attr init{};           // as created, for ibv_query_qp
   std::unique_ptr<Staging> staging;  // of an extended QP

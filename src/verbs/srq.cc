@@ -20,7 +20,7 @@ ibv_srq* make_srq(ibv_pd* pd, void* srq_context, ibv_srq_attr& attr, nic::SrqIni
   // A limit given here is not armed: programs arm it with ibv_modify_srq.
   init.limit = 0;
   init.cookie = made->events.cookie();
-  const auto handle = Session{*made->adapter}->create_srq(init);
+  const auto handle = Session(*made->adapter)->create_srq(init);
   if (!handle) return none(refused(pd->context, handle.error()));
   made->handle = *handle;
   ibv_srq& srq = made->srq;
@@ -30,6 +30,9 @@ ibv_srq* make_srq(ibv_pd* pd, void* srq_context, ibv_srq_attr& attr, nic::SrqIni
   srq.handle = handle->index;
   ::pthread_mutex_init(&srq.mutex, nullptr);
   ::pthread_cond_init(&srq.cond, nullptr);
+  LiveObjects& live = ours(pd->context).live;
+  const std::scoped_lock guard{live.lock};
+  live.srqs.insert(made.get());
   return &made.release()->srq;
 }
 
@@ -67,7 +70,7 @@ ibv_srq* create_srq_ex(ibv_context* /*context*/, ibv_srq_init_attr_ex* attr) noe
 
 int get_srq_num(ibv_srq* srq, std::uint32_t* number) noexcept {
   VerbsSrq& mine = ours(srq);
-  const auto query = Session{*mine.adapter}->query_srq(mine.handle);
+  const auto query = Session(*mine.adapter)->query_srq(mine.handle);
   if (!query) return refused(srq->context, query.error());
   *number = query->number;
   return 0;
@@ -94,13 +97,13 @@ int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) VERBS_NOEXCEPT {
   if ((mask & IBV_SRQ_MAX_WR) != 0) return EOPNOTSUPP;  // IBV_DEVICE_SRQ_RESIZE is not claimed
   if ((mask & ~static_cast<int>(IBV_SRQ_LIMIT)) != 0) return EINVAL;
   if (mask == 0) return 0;
-  const auto set = Session{*mine.adapter}->set_srq_limit(mine.handle, attr->srq_limit);
+  const auto set = Session(*mine.adapter)->set_srq_limit(mine.handle, attr->srq_limit);
   return set ? 0 : refused(srq->context, set.error());
 }
 
 int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attr) VERBS_NOEXCEPT {
   VerbsSrq& mine = ours(srq);
-  const auto query = Session{*mine.adapter}->query_srq(mine.handle);
+  const auto query = Session(*mine.adapter)->query_srq(mine.handle);
   if (!query) return refused(srq->context, query.error());
   *attr = {.max_wr = query->max_wr, .max_sge = query->max_sge, .srq_limit = query->limit};
   return 0;
@@ -108,8 +111,13 @@ int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attr) VERBS_NOEXCEPT {
 
 int ibv_destroy_srq(ibv_srq* srq) VERBS_NOEXCEPT {
   VerbsSrq& mine = ours(srq);
-  const auto gone = Session{*mine.adapter}->destroy_srq(mine.handle);
+  const auto gone = Session(*mine.adapter)->destroy_srq(mine.handle);
   if (!gone) return refused(srq->context, gone.error());
+  {
+    LiveObjects& live = ours(srq->context).live;
+    const std::scoped_lock guard{live.lock};
+    live.srqs.erase(&mine);
+  }
   ours(srq->context).async.forget([&](const AsyncEvent& event) { return event.element == srq; });
   ::pthread_mutex_lock(&srq->mutex);
   while (srq->events_completed != mine.async_reported) ::pthread_cond_wait(&srq->cond, &srq->mutex);

@@ -9,12 +9,16 @@ namespace {
 constexpr const char* kUnknown = "unknown";
 
 // Written in the order of their enums.
-constexpr const char* kNodeTypes[] = {kUnknown,    "InfiniBand channel adapter",
-                                      "InfiniBand switch", "InfiniBand router",
-                                      "iWARP NIC", "usNIC",
-                                      "usNIC UDP", "unspecified"};
-constexpr const char* kPortStates[] = {"no state change (NOP)", "down",   "init",
-                                       "armed",                 "active", "active defer"};
+constexpr const char* kNodeTypes[] = {kUnknown,
+                                      "InfiniBand channel adapter",
+                                      "InfiniBand switch",
+                                      "InfiniBand router",
+                                      "iWARP NIC",
+                                      "usNIC",
+                                      "usNIC UDP",
+                                      "unspecified"};
+constexpr const char* kPortStates[] = {"no state change (NOP)", "down", "init", "armed", "active",
+                                       "active defer"};
 constexpr const char* kEvents[] = {"CQ error",
                                    "local work queue catastrophic error",
                                    "invalid request local work queue error",

@@ -53,13 +53,13 @@ static_assert(static_cast<unsigned>(nic::SendFlags::kInline) == IBV_SEND_INLINE)
 
 // A window is for peers: that the program itself may write says nothing here, but is often said.
 inline nic::MwBind bind_of(ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind_info& info) {
-  nic::MwBind bind{.window = ours(mw).handle,
-                   .region = {},
-                   .address = info.addr,
-                   .length = info.length,
-                   .access = without(static_cast<nic::Access>(info.mw_access_flags),
-                                     nic::Access::kLocalWrite),
-                   .new_rkey = RKey{rkey}};
+  nic::MwBind bind{
+      .window = ours(mw).handle,
+      .region = {},
+      .address = info.addr,
+      .length = info.length,
+      .access = without(static_cast<nic::Access>(info.mw_access_flags), nic::Access::kLocalWrite),
+      .new_rkey = RKey{rkey}};
   if (info.mr != nullptr) bind.region = ours(info.mr).handle;
   return bind;
 }

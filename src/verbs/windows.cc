@@ -25,7 +25,7 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) noexcept {
 }
 
 int dealloc_mw(ibv_mw* mw) noexcept {
-  const auto gone = Session{*ours(mw->context).adapter}->dealloc_mw(ours(mw).handle);
+  const auto gone = Session(*ours(mw->context).adapter)->dealloc_mw(ours(mw).handle);
   if (!gone) return refused(mw->context, gone.error());
   delete &ours(mw);
   return 0;

@@ -45,7 +45,7 @@ std::shared_ptr<SharedXrcd> find(const host::Adapter* adapter, const struct stat
 }
 
 ibv_xrcd* open_private(ibv_context* context, VerbsXrcd& xrcd) {
-  const auto handle = Session{*ours(context).adapter}->alloc_xrcd();
+  const auto handle = Session(*ours(context).adapter)->alloc_xrcd();
   if (!handle) return none(refused(context, handle.error()));
   xrcd.handle = *handle;
   return &xrcd.xrcd;
@@ -64,8 +64,8 @@ ibv_xrcd* open_shared(ibv_context* context, VerbsXrcd& xrcd, int fd, int flags) 
   }
   if ((flags & O_CREAT) == 0) return none(EAGAIN);  // as the kernel says it
   if (open_private(context, xrcd) == nullptr) return nullptr;
-  xrcd.shared = std::make_shared<SharedXrcd>(
-      SharedXrcd{adapter, file.st_dev, file.st_ino, xrcd.handle});
+  xrcd.shared =
+      std::make_shared<SharedXrcd>(SharedXrcd{adapter, file.st_dev, file.st_ino, xrcd.handle});
   registry().open.push_back(xrcd.shared);
   return &xrcd.xrcd;
 }
@@ -96,7 +96,7 @@ int close_xrcd(ibv_xrcd* xrcd) noexcept {
   const std::scoped_lock guard{registry().lock};
   // Others that opened it by its file keep it.
   if (mine.shared == nullptr || mine.shared.use_count() == 1) {
-    const auto gone = Session{*ours(xrcd->context).adapter}->dealloc_xrcd(mine.handle);
+    const auto gone = Session(*ours(xrcd->context).adapter)->dealloc_xrcd(mine.handle);
     if (!gone) return refused(xrcd->context, gone.error());
   }
   delete &mine;

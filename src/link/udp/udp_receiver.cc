@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kMinPacket = wire::Bth::kSize + wire::kIcrcSize;
 // What one read may bring in, unless it is small messages: the processor's cache should still hold
 // the first of it when the last has been read.
-constexpr std::size_t kReadOctets = 256U << 10U;
+constexpr std::size_t kReadOctets = 64U << 10U;
 
 }  // namespace
 

@@ -14,8 +14,8 @@ constexpr std::uint32_t kLongest = 4096;
 }  // namespace
 
 // Only when nothing of the QP's is under way, for what is under way must come first; and only
-// when the program polled since the last time: one that posts and posts is better served by packets,
-// of which many leave together.
+// when the program polled since the last time: one that posts and posts is better served by
+// packets, of which many leave together.
 bool Requester::may_take_short_cut(const Qp& qp, const SendWqe& wqe) const {
   if (config_.short_cut == nullptr || qp.type != QpType::kRc) return false;
   if (wqe.op != SendOp::kWrite && wqe.op != SendOp::kRead) return false;

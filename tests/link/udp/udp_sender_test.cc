@@ -10,7 +10,6 @@
 #include <set>
 
 #include "link/udp/train.h"
-#include "link/udp/udp_link.h"
 #include "tests/link/udp/udp_pair.h"
 #include "tests/seeds.h"
 
@@ -184,36 +183,6 @@ TEST(UdpSender, TrainsEndWhereFlowOrSizeChange) {
   EXPECT_EQ(packets(frames_of({{kFlow, 8}, {kFlow, 8}, {kFlow, 8}}), 2), 2U);
   EXPECT_EQ(packets({100, random_sample(prng, kFlow, kSendOnly, 8)}), 64U);
   EXPECT_EQ(packets({100, random_sample(prng, kFlow, kSendMiddle, 4096)}), 15U);
-}
-
-TEST(UdpLink, JoinsBothEndsAndTellsItsOffloads) {
-  auto group = PortGroup::create({.port = 0, .sockets = 2});
-  ASSERT_TRUE(group);
-  auto opened = UdpLink::open(*std::move(group), {.index = 1});
-  ASSERT_TRUE(opened) << opened.error().text;
-  UdpLink& link = **opened;
-  Prng prng{7};
-  Sample sent = random_sample(prng, kFlow, kSendOnly, 8);
-  sent.headers.bth.dest_qp = Qpn{1U << 14U};
-  link.send(Frames{{sent}}.span(), Time{});
-  pollfd until{.fd = link.fd(), .events = POLLIN, .revents = 0};
-  ASSERT_EQ(::poll(&until, 1, 2000), 1);
-  Collector collector;
-  EXPECT_EQ(link.receive(collector, 10, Time{}), 1U);
-  expect_equal(collector.got, {sent});
-  const Offloads offloads = link.offloads();
-  const Offloads probed = probe_offloads();
-  EXPECT_EQ(offloads.segmentation.works, probed.segmentation.works);
-  EXPECT_EQ(offloads.receive_coalescing.works, probed.receive_coalescing.works);
-  EXPECT_EQ(offloads.ipv6.works, probed.ipv6.works);
-  EXPECT_GT(offloads.send_buffer, 0);
-  EXPECT_GT(offloads.receive_buffer, 0);
-}
-
-TEST(UdpLink, RefusesAnIndexThatTheGroupLacks) {
-  auto group = PortGroup::create({.port = 0, .sockets = 2});
-  ASSERT_TRUE(group);
-  EXPECT_EQ(UdpLink::open(*std::move(group), {.index = 2}).error().code, EINVAL);
 }
 
 }  // namespace nerve::link

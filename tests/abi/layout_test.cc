@@ -1,0 +1,52 @@
+// Sizes and places that programs compiled long ago have written into them. If a header of the
+// distribution disagrees, libibverbs.so.1 must be looked at before it is built with it.
+#include <gtest/gtest.h>
+#include <infiniband/verbs.h>
+
+#include <cstddef>
+
+namespace {
+
+static_assert(sizeof(ibv_device) == 664);
+static_assert(sizeof(verbs_context) == 656);
+static_assert(offsetof(verbs_context, context) == 320);
+static_assert(offsetof(verbs_context, sz) == 312);
+static_assert(sizeof(ibv_context_ops) == 256);
+static_assert(sizeof(ibv_cq_ex) == 296);
+static_assert(offsetof(ibv_cq_ex, comp_mask) == sizeof(ibv_cq));
+static_assert(sizeof(ibv_qp) == 168);
+static_assert(sizeof(ibv_qp_ex) == 360);
+static_assert(sizeof(ibv_srq) == 136);
+static_assert(sizeof(ibv_port_attr) == 52);
+static_assert(sizeof(ibv_device_attr_ex) == 400);
+static_assert(sizeof(ibv_wc) == 48);
+static_assert(sizeof(ibv_send_wr) == 128);
+static_assert(sizeof(ibv_mr) == 48);
+
+// Vendors' libraries decide by what follows ibv_device whether a device is theirs.
+TEST(Layout, NothingFollowsADevice) {
+  int count = 0;
+  ibv_device** list = ibv_get_device_list(&count);
+  ASSERT_GT(count, 0);
+  const auto* octets = reinterpret_cast<const unsigned char*>(list[0]);
+  for (std::size_t i = sizeof(ibv_device); i < sizeof(ibv_device) + 256; ++i) {
+    EXPECT_EQ(octets[i], 0) << i;
+  }
+  ibv_free_device_list(list);
+}
+
+TEST(Layout, AContextSaysHowLargeItIs) {
+  int count = 0;
+  ibv_device** list = ibv_get_device_list(&count);
+  ASSERT_GT(count, 0);
+  ibv_context* context = ibv_open_device(list[0]);
+  ibv_free_device_list(list);
+  ASSERT_NE(context, nullptr);
+  const verbs_context* face = verbs_get_ctx(context);
+  ASSERT_NE(face, nullptr);
+  EXPECT_EQ(face->sz, sizeof(verbs_context));
+  EXPECT_GE(context->num_comp_vectors, 1);
+  EXPECT_EQ(ibv_close_device(context), 0);
+}
+
+}  // namespace
