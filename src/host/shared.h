@@ -32,6 +32,8 @@ struct Host::Shared final : link::FrameSink, Watched {
   [[nodiscard]] std::optional<Time> next_wake() override;
   [[nodiscard]] bool anything_pending() override { return exchange.pending(); }
   void falls_asleep() override { taps->flush(); }
+  // The process ends: what was captured reaches the file.
+  void finish();
   void hang_up(int connection) override;
   void take_call(int listener) override;
   void addresses_changed() override;
