@@ -1,5 +1,7 @@
 #include "host/shared.h"
 
+#include <time.h>
+
 #include <algorithm>
 
 #include "host/log.h"
@@ -130,6 +132,20 @@ std::optional<Time> Host::Shared::next_wake() {
     if (adapter->nic.any_parked()) consider(now() + kLookForRoom);
   }
   return earliest;
+}
+
+void Host::Shared::finish() {
+  // A thread that ended in the middle of something never gives the lock back; then it is too late.
+  constexpr int kTries = 100;
+  for (int tries = 0; tries < kTries; ++tries) {
+    if (lock.try_lock()) {
+      taps->finish();
+      lock.unlock();
+      return;
+    }
+    const timespec moment{.tv_sec = 0, .tv_nsec = 1'000'000};
+    ::nanosleep(&moment, nullptr);
+  }
 }
 
 void Host::Shared::hang_up(int connection) {

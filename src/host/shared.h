@@ -35,6 +35,8 @@ struct Host::Shared final : link::FrameSink, Watched {
   [[nodiscard]] bool anything_unsent() override;
   [[nodiscard]] bool anything_parked() override;
   void falls_asleep() override { taps->flush(); }
+  // The process ends: what was captured reaches the file.
+  void finish();
   void hang_up(int connection) override;
   void take_call(int listener) override;
   void addresses_changed() override;
