@@ -70,10 +70,19 @@ bool Adapter::State::owns(const wire::Gid& gid) const {
 
 void Adapter::State::transmit(Time at) {
   waiting_posts = 0;
-  for (;;) {
+  for (bool left = false;;) {
     shared.exchange.begin_burst();
-    if (nic.transmit(burst, at) == 0) break;
-    shared.taps->egress().send(burst.frames(), at);
+    if (nic.transmit(burst, at) > 0) {
+      shared.taps->egress().send(burst.frames(), at);
+      left = true;
+    } else if (left && nic.any_parked() && shared.exchange.room_again()) {
+      // They had to wait for what has left now, and nobody may come back for them: a program that
+      // has what it wanted destroys its QPs, and the ACKs that they owe.
+      nic.resume();
+      left = false;
+    } else {
+      break;
+    }
   }
 }
 

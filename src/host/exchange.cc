@@ -96,11 +96,16 @@ void Exchange::send_octets(const wire::Flow& flow, Octets udp_payload, Time now)
 
 std::uint32_t Exchange::grant(const wire::Flow& flow, Qpn destination, std::uint32_t wanted) {
   const Route route = route_to(flow.destination, destination);
+  last_granted_ = route.ring;
   if (route.way != Way::kRing) return wanted;
   const std::uint32_t granted = route.ring->grant(wanted);
   if (granted_.empty() || granted_.back() != route.ring) granted_.push_back(route.ring);
   if (granted == 0) refused_ = true;
   return granted;
+}
+
+void Exchange::give_back(std::uint32_t unused) {
+  if (last_granted_ != nullptr) last_granted_->give_back(unused);
 }
 
 void Exchange::begin_burst() {
@@ -167,6 +172,7 @@ void Exchange::hang_up(int connection) {
     ring_gone_ = true;
   }
   begin_burst();
+  last_granted_ = nullptr;
   std::erase_if(outgoing_, over);
   std::erase_if(incoming_, over);
 }

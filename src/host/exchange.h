@@ -32,6 +32,7 @@ class Exchange final : public link::Egress, public link::Ingress, public nic::Eg
   void send(std::span<const wire::Frame> frames, Time now) override;
   void send_octets(const wire::Flow& flow, Octets udp_payload, Time now) override;
   std::uint32_t grant(const wire::Flow& flow, Qpn destination, std::uint32_t wanted) override;
+  void give_back(std::uint32_t unused) override;
   std::size_t receive(link::FrameSink& sink, std::size_t budget, Time now) override;
 
   // What was granted before and not used is free again: a new burst begins.
@@ -93,6 +94,7 @@ class Exchange final : public link::Egress, public link::Ingress, public nic::Eg
       kQuietAfter};  // receives since UDP last brought something or was sent to
   std::uint32_t next_incoming_{};
   std::vector<link::shm::RingWriter*> granted_;  // for this burst
+  link::shm::RingWriter* last_granted_{};        // by the last grant; none when it was not a ring
   bool refused_{};                               // somebody waits for room
   bool ring_gone_{};                             // ... perhaps in a ring that is no more
   ExchangeCounters counters_;

@@ -209,7 +209,8 @@ std::uint32_t Nic::transmit(TxBurst& burst, Time now) {
     // something.
     const std::uint32_t quantum = m.config.scheduling_quantum;
     std::uint32_t granted = 2 * quantum;  // a quantum of answers and one of requests
-    if (m.config.gate != nullptr && qp->connected()) {
+    const bool gated = m.config.gate != nullptr && qp->connected();
+    if (gated) {
       granted = m.config.gate->grant(qp->flow, qp->attributes.dest_qp, granted);
       if (granted == 0) {
         m.scheduler.park(*qp);
@@ -224,6 +225,7 @@ std::uint32_t Nic::transmit(TxBurst& burst, Time now) {
     const std::uint32_t left = granted - std::min(granted, used);
     const bool more = m.requester.transmit(*qp, burst, std::min(quantum, left));
     if (!owes) owes = m.answers.acknowledge(*qp, burst);
+    if (gated) m.config.gate->give_back(granted - std::min(granted, burst.size() - first));
     // The turn may have ended the QP's business (an error takes it off the list).
     if (owes || more) {
       m.scheduler.rotate(*qp);

@@ -36,7 +36,8 @@ def cases(second: bool, long: bool) -> Iterator[Case]:
     if second:
         for kind in ('rc', 'uc', 'ud', 'srq', 'xsrq'):
             yield pingpong(kind, device='nerve1', gid=0)
-        yield pingpong('rc', '-s', '100000', device='nerve1', gid=1)
+        for gid in (1, 2):  # besides the first, which is of the link alone
+            yield pingpong('rc', '-s', '100000', '-n', '100', device='nerve1', gid=gid)
 
 
 def iterations(size: int, long: bool) -> str:

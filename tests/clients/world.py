@@ -75,14 +75,19 @@ def _own_network() -> bool:
 
 
 def _second_interface() -> Optional[str]:
-    """Its addresses are this machine's own, so packets to them stay here, as with any interface."""
-    name = 'second0'
-    made = any(_ip('link', 'add', name, 'type', kind) for kind in ('dummy', 'veth', 'bridge'))
-    if made and _ip('link', 'set', name, 'up', 'mtu', '1500') and \
-            _ip('address', 'add', '198.51.100.7/24', 'dev', name):
-        _ip('address', 'add', '2001:db8::7/64', 'dev', name, 'nodad')
-        return name
-    return None
+    """Its addresses are this machine's own, so packets to them stay here, as with any interface.
+
+    One end of a cable: it is up only when the other end is, too.
+    """
+    name, far = 'second0', 'second1'
+    if not _ip('link', 'add', name, 'type', 'veth', 'peer', 'name', far):
+        return None
+    for end in (far, name):
+        # An address is of use at once, without asking around whether somebody else has it.
+        pathlib.Path(f'/proc/sys/net/ipv6/conf/{end}/accept_dad').write_text('0')
+        _ip('link', 'set', end, 'up', 'mtu', '1500')
+    _ip('address', 'add', '2001:db8::7/64', 'dev', name, 'nodad')
+    return name if _ip('address', 'add', '198.51.100.7/24', 'dev', name) else None
 
 
 def _ip(*arguments: str) -> bool:

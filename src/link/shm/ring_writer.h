@@ -3,6 +3,7 @@
 // grant() frames first.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -33,6 +34,7 @@ class RingWriter final : public Egress {
   // are taken back: with the next send, or because nothing came of them.
   [[nodiscard]] std::uint32_t grant(std::uint32_t wanted);
   void take_back_grants() { granted_ = 0; }
+  void give_back(std::uint32_t unused) { granted_ -= std::min(unused, granted_); }
 
   // True once the reader has claimed something impossible. Nothing more is written then.
   [[nodiscard]] bool broken() const { return broken_; }

@@ -19,6 +19,10 @@ class EgressGate {
   // How many of `wanted` frames, of any size, may be built for this destination now. A grant holds
   // until the burst it was given for has been sent, used or not.
   virtual std::uint32_t grant(const wire::Flow& flow, Qpn destination, std::uint32_t wanted) = 0;
+
+  // So much of the last grant was not used, and is free for the next. A QP asks for a whole turn
+  // and mostly owes an ACK: without this, three of them would fill a ring with nothing.
+  virtual void give_back(std::uint32_t unused) = 0;
 };
 
 }  // namespace nerve::nic

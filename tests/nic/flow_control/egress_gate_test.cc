@@ -20,6 +20,7 @@ struct Allowance final : EgressGate {
     left -= granted;
     return granted;
   }
+  void give_back(std::uint32_t unused) override { left += unused; }
 };
 
 constexpr std::uint32_t kMessage = 10 * 1024;  // ten packets
@@ -48,6 +49,19 @@ TEST(EgressGate, ParksAQpUntilThereIsRoom) {
   pair.a.nic.resume();
   EXPECT_FALSE(pair.a.nic.any_parked());
   EXPECT_EQ(pair.a.nic.transmit(burst, pair.now), 6U);
+}
+
+TEST(EgressGate, ATurnGivesBackWhatItDidNotUse) {
+  Allowance gate;
+  test::EndSetup setup;
+  setup.config.gate = &gate;
+  test::Pair pair{setup};
+  pair.connect();
+  gate.left = 100;
+  ASSERT_TRUE(pair.a.post({.wr_id = 1, .op = SendOp::kSend}, 0, 8));
+  TxBurst burst{64};
+  EXPECT_EQ(pair.a.nic.transmit(burst, pair.now), 1U);
+  EXPECT_EQ(gate.left, 99U);
 }
 
 TEST(EgressGate, AParkedQpMayBeDestroyed) {
