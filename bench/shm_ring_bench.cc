@@ -2,6 +2,7 @@
 // can do at best: a cache line bounced, a memcpy.
 //
 //   nerve_shm_ring_bench [WORD]    only the lines whose name holds WORD
+#include <array>
 #include <cstring>
 #include <string_view>
 
@@ -100,30 +101,39 @@ void line_bounce() {
                }));
 }
 
-void ring_latency(std::uint32_t length, bool with_doorbell) {
-  const std::string what = "ring latency, WRITE of " + std::to_string(length) + " octets" +
-                           (with_doorbell ? ", doorbell" : "");
+enum class Bell : std::uint8_t { kNone, kPlain, kLight };
+
+constexpr std::string_view name_of(Bell bell) {
+  constexpr std::array<std::string_view, 3> kNames{"", ", plain doorbell", ", light doorbell"};
+  return kNames[static_cast<std::size_t>(bell)];
+}
+
+// Nobody ever sleeps here.
+Doorbell doorbell(Bell bell, SharedMemory& memory, std::size_t at) {
+  if (bell == Bell::kNone) return {};
+  return {.asleep = &memory.as<std::atomic<std::uint32_t>>(at), .light = bell == Bell::kLight};
+}
+
+void ring_latency(std::uint32_t length, Bell bell) {
+  const std::string what =
+      "ring latency, WRITE of " + std::to_string(length) + " octets" + std::string{name_of(bell)};
   if (!selected(what)) return;
   Ring there;
   Ring back;
   SharedMemory common{4096};
-  const auto bell = [&](std::size_t at) {
-    return with_doorbell ? Doorbell{.asleep = &common.as<std::atomic<std::uint32_t>>(at)}
-                         : Doorbell{};
-  };
   std::vector<std::byte> payload(length, std::byte{1});
   const std::vector<wire::Piece> pieces{
       {.address = reinterpret_cast<std::uint64_t>(payload.data()), .length = length}};
   const wire::Frame frame = write_frame(pieces);
   const Peer peer{[&] {
     RingReader reader{there.memory.octets, there.size};
-    RingWriter writer{back.memory.octets, back.size, bell(0)};
+    RingWriter writer{back.memory.octets, back.size, doorbell(bell, common, 0)};
     PlacingSink sink{kMessage};
     for (;;) {
       if (reader.receive(sink, 64, {}) > 0) writer.send({&frame, 1}, {});
     }
   }};
-  RingWriter writer{there.memory.octets, there.size, bell(256)};
+  RingWriter writer{there.memory.octets, there.size, doorbell(bell, common, 256)};
   RingReader reader{back.memory.octets, back.size};
   PlacingSink sink{kMessage};
   latency_line(what, seconds_each(30, 5000, [&] {
@@ -138,16 +148,14 @@ void ring_latency(std::uint32_t length, bool with_doorbell) {
 // Sends `total` frames of `burst` in bursts as the engine makes them; returns when all arrived.
 class OneWay {
  public:
-  OneWay(const RingSize& size, std::uint32_t length, bool with_doorbell)
+  OneWay(const RingSize& size, std::uint32_t length, Bell bell)
       : ring_{size},
         common_{4096},
         arrived_{common_.as<Line>(0).value},
         source_(kMessage, std::byte{3}),
         length_{length},
         peer_{[this] { receive(); }},
-        writer_{ring_.memory.octets, ring_.size,
-                with_doorbell ? Doorbell{.asleep = &common_.as<std::atomic<std::uint32_t>>(256)}
-                              : Doorbell{}} {}
+        writer_{ring_.memory.octets, ring_.size, doorbell(bell, common_, 256)} {}
 
   void send(std::uint64_t total, std::uint32_t burst_size) {
     for (std::uint64_t left = total; left > 0;) {
@@ -167,13 +175,15 @@ class OneWay {
  private:
   void fill(std::uint32_t count) {
     burst_.clear();
+    const std::size_t octets = std::size_t{count} * length_;
+    if (at_ + octets > source_.size()) at_ = 0;
     wire::Piece piece{.address = reinterpret_cast<std::uint64_t>(source_.data()) + at_,
                       .length = length_};
     burst_.add() = write_frame({});
     burst_.add_piece(piece);
     piece.address += length_;
     burst_.repeat_last(count - 1, piece);
-    at_ = at_ + 2 * std::size_t{count} * length_ > source_.size() ? 0 : at_ + count * length_;
+    at_ += octets;
   }
   void receive() {
     RingReader reader{ring_.memory.octets, ring_.size};
@@ -195,13 +205,13 @@ class OneWay {
   RingWriter writer_;
 };
 
-void ring_rate(std::uint32_t burst, bool with_doorbell) {
-  const std::string what = "ring rate, 8-octet WRITEs, bursts of " + std::to_string(burst) +
-                           (with_doorbell ? ", doorbell" : "");
+void ring_rate(std::uint32_t burst, Bell bell) {
+  const std::string what =
+      "ring rate, 8-octet WRITEs, bursts of " + std::to_string(burst) + std::string{name_of(bell)};
   if (!selected(what)) return;
-  OneWay way{{}, 8, with_doorbell};
-  constexpr std::uint64_t kCount = 100'000;
-  rate_line(what, seconds_each(30, kCount, [&] { way.send(kCount, burst); }), 1e-6, "M/s");
+  OneWay way{{}, 8, bell};
+  constexpr std::uint64_t kCount = 20'000;
+  rate_line(what, seconds_each(100, kCount, [&] { way.send(kCount, burst); }), 1e-6, "M/s");
 }
 
 void ring_bandwidth(const RingSize& size, std::uint32_t burst) {
@@ -209,7 +219,7 @@ void ring_bandwidth(const RingSize& size, std::uint32_t burst) {
                            std::to_string(size.data_octets >> 10U) + " KB of data, bursts of " +
                            std::to_string(burst);
   if (!selected(what)) return;
-  OneWay way{size, kMtu, false};
+  OneWay way{size, kMtu, Bell::kNone};
   constexpr std::uint64_t kCount = 16 * kMessage / kMtu;
   rate_line(what, seconds_each(30, kCount, [&] { way.send(kCount, burst); }), kMtu * 1e-9, "GB/s");
 }
@@ -218,10 +228,12 @@ void run_all() {
   std::printf("%-58s %9s %9s\n", "", "best", "median");
   memory_copy();
   line_bounce();
-  for (const std::uint32_t length : {8U, 28U, 64U, 1024U, 4096U}) ring_latency(length, false);
-  ring_latency(8, true);
-  for (const std::uint32_t burst : {1U, 4U, 16U, 64U}) ring_rate(burst, false);
-  for (const std::uint32_t burst : {1U, 16U}) ring_rate(burst, true);
+  using enum Bell;
+  for (const std::uint32_t length : {8U, 28U, 64U, 1024U, 4096U}) ring_latency(length, kNone);
+  for (const Bell bell : {kPlain, kLight}) ring_latency(8, bell);
+  for (const Bell bell : {kNone, kPlain, kLight}) {
+    for (const std::uint32_t burst : {1U, 4U, 16U, 64U}) ring_rate(burst, bell);
+  }
   for (const std::uint32_t data : {128U, 256U, 512U, 1024U, 2048U}) {
     ring_bandwidth({.slots = 4096, .data_octets = data << 10U}, 16);
   }

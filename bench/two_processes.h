@@ -4,6 +4,7 @@
 
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -57,6 +58,7 @@ class Peer {
   template <class Body>
   explicit Peer(Body body) : pid_{::fork()} {
     if (pid_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // it spins; nobody shall outlive its parent
       pin(1);
       body();
       ::_exit(0);

@@ -1,7 +1,10 @@
 // `nerve`: the one command. Sub-commands live in files of their own.
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+
 #include "cli/commands.h"
+#include "cli/run_plan.h"
 
 int main(int argc, char** argv) {
   using namespace nerve::cli;
@@ -9,9 +12,13 @@ int main(int argc, char** argv) {
   program.require_subcommand(1);
   program.footer("`nerve COMMAND --help` explains a command.");
   int exit_code = kExitOk;
+  add_run(program, exit_code);
+  add_devices(program, exit_code);
   add_decode(program, exit_code);
   try {
-    program.parse(argc, argv);
+    std::vector<std::string> arguments = mark_command({argv + 1, argv + argc});
+    std::ranges::reverse(arguments);  // CLI11 takes them from the back
+    program.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
     return program.exit(error) == 0 ? kExitOk : kExitUsage;
   }

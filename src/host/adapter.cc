@@ -18,6 +18,10 @@ nic::NicConfig config_for(Host::Shared& host) {
   config.first_qpn = Qpn{host.slot << kSlotShift};
   config.limits.max_qp = kQpnsPerSlot;
   config.gate = &host.exchange;
+  // Keys of two engines could be equal, and the table of rights is one; and what is to be captured
+  // or disturbed must be sent.
+  const bool tapped = !host.config.pcap.empty() || !host.config.fault.empty();
+  if (host.adapters.empty() && !tapped) config.short_cut = &host.neighbours;
   config.flow_control.algorithm = host.config.congestion;
   (void)::getrandom(&config.key_secret, sizeof config.key_secret, 0);
   return config;
@@ -101,7 +105,10 @@ void Adapter::unlisten(EventTarget& target) {
 
 void Adapter::reach(const wire::Gid& peer, Qpn qpn) { state_->shared.reach(peer, qpn); }
 
-Adapter::Session::Session(Adapter& adapter) : state_{*adapter.state_} { state_.shared.lock.lock(); }
+Adapter::Session::Session(Adapter& adapter, For purpose) : state_{*adapter.state_} {
+  state_.shared.lock.lock();
+  if (purpose == For::kControl && state_.nic.wants_to_send()) state_.shared.transmit(now());
+}
 
 Adapter::Session::~Session() {
   state_.tell_events();

@@ -55,7 +55,11 @@ class Adapter {
 
 class Adapter::Session {
  public:
-  explicit Session(Adapter& adapter);
+  // What the session is for. A program that posts and polls is soon back, so answers to its peers
+  // may wait for what it posts next; before anything else happens they are sent.
+  enum class For : std::uint8_t { kWork, kControl };
+
+  explicit Session(Adapter& adapter, For purpose = For::kControl);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <string_view>
+#include <utility>
 
 #include "host/config_file.h"
 #include "host/settings.h"
@@ -18,6 +19,12 @@ std::string all_names(std::string_view Setting::*member) {
     names += (names.empty() ? "" : ", ") + std::string{setting.*member};
   }
   return names;
+}
+
+// Where, and what is wrong there.
+void complain(LoadedConfig& loaded, std::string place, std::string_view what) {
+  place += what;
+  loaded.problems.push_back(std::move(place));
 }
 
 std::string value_of(const Environment& environment, const char* name) {
@@ -50,7 +57,7 @@ void load_file(const Environment& environment, LoadedConfig& loaded) {
       loaded.problems.push_back(place + ": no setting is called '" + entry.key + "'; there are " +
                                 all_names(&Setting::key));
     } else if (const auto why = apply(*setting, entry.value, loaded.config); !why.empty()) {
-      loaded.problems.push_back(place + ": " + entry.key + " = " + why);
+      complain(loaded, place + ": " + entry.key + " = ", why);
     }
   }
 }
@@ -62,12 +69,11 @@ void load_variables(const Environment& environment, LoadedConfig& loaded) {
     const Setting* setting = find_variable(name);
     if (setting == nullptr) {
       if (is_other_variable(name)) continue;
-      loaded.problems.push_back(name + ": no such variable; there are " +
-                                all_names(&Setting::variable));
+      complain(loaded, name + ": no such variable; there are ", all_names(&Setting::variable));
     } else if (value.empty()) {
       continue;  // as if it were not there
     } else if (const auto why = apply(*setting, value, loaded.config); !why.empty()) {
-      loaded.problems.push_back(name + "=" + why);
+      complain(loaded, name + "=", why);
     }
   }
 }

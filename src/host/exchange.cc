@@ -36,6 +36,17 @@ Exchange::Route Exchange::route_to(const wire::Gid& gid, Qpn qpn) const {
   return by_udp;
 }
 
+OutgoingRing* Exchange::ring_to(const wire::Gid& gid, Qpn qpn) const {
+  if (transport_ == Transport::kUdp || !is_local(gid)) return nullptr;
+  return by_slot_[slot_of(qpn)];
+}
+
+std::vector<link::shm::Placer> Exchange::placers() const {
+  std::vector<link::shm::Placer> placers;
+  for (const auto& ring : incoming_) placers.push_back(ring->placer());
+  return placers;
+}
+
 void Exchange::send(std::span<const wire::Frame> frames, Time now) {
   const auto same_way = [](const wire::Frame& a, const wire::Frame& b) {
     return b.continues_train || (slot_of(a.headers.bth.dest_qp) == slot_of(b.headers.bth.dest_qp) &&

@@ -22,6 +22,7 @@ struct ExchangeCounters {
   std::uint64_t shm_octets{};
   std::uint64_t udp_frames{};
   std::uint64_t udp_octets{};
+  [[nodiscard]] std::uint64_t frames() const { return shm_frames + udp_frames; }
 };
 
 class Exchange final : public link::Egress, public link::Ingress, public nic::EgressGate {
@@ -45,6 +46,11 @@ class Exchange final : public link::Egress, public link::Ingress, public nic::Eg
   [[nodiscard]] bool pending() const;
   // Whether receive() is worth the call: also when only a system call would tell.
   [[nodiscard]] bool worth_receiving() const { return pending() || udp_quiet_ < kQuietAfter; }
+
+  // The ring that leads to a QP of another process, if one does.
+  [[nodiscard]] OutgoingRing* ring_to(const wire::Gid& gid, Qpn qpn) const;
+  // Those that may be placing octets in our memory.
+  [[nodiscard]] std::vector<link::shm::Placer> placers() const;
 
   void set_local(std::vector<wire::Gid> gids) { local_ = std::move(gids); }
   [[nodiscard]] bool is_local(const wire::Gid& gid) const;
@@ -83,7 +89,8 @@ class Exchange final : public link::Egress, public link::Ingress, public nic::Eg
   std::vector<std::unique_ptr<IncomingRing>> incoming_;
   link::Egress* udp_out_{};
   link::Ingress* udp_in_{};
-  std::uint32_t udp_quiet_{kQuietAfter};  // receives since UDP last brought something or was sent to
+  std::uint32_t udp_quiet_{
+      kQuietAfter};  // receives since UDP last brought something or was sent to
   std::uint32_t next_incoming_{};
   std::vector<link::shm::RingWriter*> granted_;  // for this burst
   bool refused_{};                               // somebody waits for room

@@ -6,7 +6,7 @@
 //   answer   0..3 magic  4..7 version  8..      text, for a report
 //
 //   kind    sent along with the request       sent along with the answer
-//   ring    the ring, in shared memory        the mailbox, in shared memory; its event descriptor
+//   ring    the ring, in shared memory        the mailbox and its event; the table of rights
 //   port                                      the sockets of the UDP port
 //   report                                    nothing: the answer is the report
 #pragma once

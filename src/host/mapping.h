@@ -17,8 +17,8 @@ class Mapping {
  public:
   Mapping() = default;
   // Empty when the kernel refuses.
-  Mapping(int fd, std::size_t size) {
-    void* at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  Mapping(int fd, std::size_t size, int protection) {
+    void* at = ::mmap(nullptr, size, protection, MAP_SHARED, fd, 0);
     if (at != MAP_FAILED) octets_ = {static_cast<std::byte*>(at), size};
   }
   Mapping(Mapping&& other) noexcept : octets_{std::exchange(other.octets_, {})} {}

@@ -1,6 +1,4 @@
 // How this process meets others: by calling them and by being called.
-#include <array>
-
 #include "host/log.h"
 #include "host/report.h"
 #include "host/shared.h"
@@ -20,11 +18,10 @@ void Host::Shared::take_call(int listener) {
     case RequestKind::kRing: {
       auto ring = IncomingRing::accept(std::move(connection), *pid, *request, *message);
       if (!ring) return;
-      const std::array box{watcher.mailbox().memory(), watcher.mailbox().event()};
       const std::scoped_lock guard{lock};
       exchange.add(std::move(ring));
       watcher.watch_connection(fd);
-      (void)send_message(fd, encode_answer(), box);
+      (void)send_message(fd, encode_answer(), watcher.mailbox().descriptors());
       return;
     }
     case RequestKind::kPort: {

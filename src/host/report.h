@@ -10,5 +10,4 @@ namespace nerve::host {
 // Lines of "name value", in an order that does not change. With the lock held.
 [[nodiscard]] std::string report(Host::Shared& shared);
 
-
 }  // namespace nerve::host

@@ -6,7 +6,9 @@
 #include <array>
 #include <bit>
 
+#include "base/check.h"
 #include "host/membership.h"
+#include "link/shm/placement.h"
 
 namespace nerve::host {
 namespace {
@@ -15,11 +17,24 @@ constexpr std::size_t kMailboxSize = 4096;
 constexpr std::size_t kLargestRing = std::size_t{1} << 30;
 constexpr std::chrono::milliseconds kPatience{1000};
 
+//    0   4   whether the owner sleeps
+//   64   4   whether it fences before it does
 std::atomic<std::uint32_t>* asleep_in(MutableOctets mailbox) {
   return reinterpret_cast<std::atomic<std::uint32_t>*>(mailbox.data());
 }
+std::atomic<std::uint32_t>* fences_in(MutableOctets mailbox) {
+  return reinterpret_cast<std::atomic<std::uint32_t>*>(mailbox.data() + 64);
+}
+
+// In the header page of a ring, where neither end of the ring looks.
+std::atomic<std::uint64_t>* in_use_in(MutableOctets ring) {
+  constexpr std::size_t kInUseAt = 512;
+  return reinterpret_cast<std::atomic<std::uint64_t>*>(ring.data() + kInUseAt);
+}
 
 }  // namespace
+
+std::atomic<std::uint64_t>& OutgoingRing::in_use() const { return *in_use_in(memory_.octets()); }
 
 link::shm::RingSize ring_size(std::uint64_t octets) {
   link::shm::RingSize size;
@@ -29,32 +44,48 @@ link::shm::RingSize ring_size(std::uint64_t octets) {
 }
 
 std::optional<Mailbox> Mailbox::make() {
-  auto memory = make_shared_memory(kMailboxSize);
+  auto memory = make_shared_memory(kMailboxSize, Others::kWrite);
+  auto rights = make_shared_memory(link::shm::kRightsTableSize, Others::kRead);
   Descriptor event{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-  if (!memory || !event) return std::nullopt;
+  if (!memory || !rights || !event) return std::nullopt;
   Mailbox mailbox;
   mailbox.memory_ = std::move(*memory);
   mailbox.event_ = std::move(event);
+  mailbox.rights_ = std::move(*rights);
+  mailbox.publisher_.emplace(mailbox.rights_.mapping.octets());
+  mailbox.fences_ = link::shm::join_fences() && link::shm::fence_all();
+  fences_in(mailbox.memory_.mapping.octets())->store(mailbox.fences_ ? 1 : 0);
   return mailbox;
 }
 
-std::atomic<std::uint32_t>& Mailbox::asleep() const { return *asleep_in(memory_.mapping.octets()); }
+void Mailbox::fall_asleep() {
+  asleep_in(memory_.mapping.octets())->store(1, std::memory_order_seq_cst);
+  if (fences_) CHECK(link::shm::fence_all());
+}
+
+void Mailbox::wake_up() {
+  asleep_in(memory_.mapping.octets())->store(0, std::memory_order_seq_cst);
+}
 
 std::unique_ptr<OutgoingRing> OutgoingRing::open(std::uint32_t slot, std::uint32_t own_slot,
                                                  const link::shm::RingSize& size) {
   Descriptor connection = call(name_of_slot(slot));
   if (!connection) return nullptr;
+  const bool own_fences = link::shm::join_fences();
   const std::optional<pid_t> pid = own_peer(connection.get());
-  auto memory = make_shared_memory(size.octets());
+  auto memory = make_shared_memory(size.octets(), Others::kWrite);
   if (!pid || !memory || !link::shm::format_ring(memory->mapping.octets(), size)) return nullptr;
 
   const auto request = Request{.kind = RequestKind::kRing, .slot = own_slot}.encode();
   const std::array sent{memory->descriptor.get()};
   if (!send_message(connection.get(), request, sent)) return nullptr;
   auto answer = receive_message(connection.get(), kPatience);
-  if (!answer || !decode_answer(answer->octets) || answer->descriptors.size() != 2) return nullptr;
-  auto mailbox = map_shared_memory(answer->descriptors[0].get(), kMailboxSize, kMailboxSize);
-  if (!mailbox) return nullptr;
+  if (!answer || !decode_answer(answer->octets) || answer->descriptors.size() != 3) return nullptr;
+  auto mailbox =
+      map_shared_memory(answer->descriptors[0].get(), kMailboxSize, kMailboxSize, Others::kWrite);
+  auto rights = map_shared_memory(answer->descriptors[2].get(), link::shm::kRightsTableSize,
+                                  link::shm::kRightsTableSize, Others::kRead);
+  if (!mailbox || !rights) return nullptr;
 
   std::unique_ptr<OutgoingRing> ring{new OutgoingRing};
   ring->slot_ = slot;
@@ -63,8 +94,14 @@ std::unique_ptr<OutgoingRing> OutgoingRing::open(std::uint32_t slot, std::uint32
   ring->event_ = std::move(answer->descriptors[1]);
   ring->memory_ = std::move(memory->mapping);
   ring->mailbox_ = std::move(*mailbox);
-  const link::shm::Doorbell doorbell{.asleep = asleep_in(ring->mailbox_.octets()),
-                                     .event_fd = ring->event_.get()};
+  ring->rights_ = std::move(*rights);
+  if (link::shm::can_place(*pid)) {
+    ring->view_ = link::shm::RightsView::open(ring->rights_.octets());
+  }
+  const link::shm::Doorbell doorbell{
+      .asleep = asleep_in(ring->mailbox_.octets()),
+      .event_fd = ring->event_.get(),
+      .light = own_fences && fences_in(ring->mailbox_.octets())->load() != 0};
   ring->writer_.emplace(ring->memory_.octets(), size, doorbell);
   return ring;
 }
@@ -72,8 +109,8 @@ std::unique_ptr<OutgoingRing> OutgoingRing::open(std::uint32_t slot, std::uint32
 std::unique_ptr<IncomingRing> IncomingRing::accept(Descriptor connection, pid_t pid,
                                                    const Request& request, const Message& message) {
   if (message.descriptors.size() != 1) return nullptr;
-  auto memory =
-      map_shared_memory(message.descriptors[0].get(), link::shm::kHeaderPage, kLargestRing);
+  auto memory = map_shared_memory(message.descriptors[0].get(), link::shm::kHeaderPage,
+                                  kLargestRing, Others::kWrite);
   if (!memory) return nullptr;
   const auto size = link::shm::inspect_ring(memory->octets());
   if (!size) return nullptr;
@@ -87,8 +124,12 @@ std::unique_ptr<IncomingRing> IncomingRing::accept(Descriptor connection, pid_t 
   return ring;
 }
 
+link::shm::Placer IncomingRing::placer() const {
+  return {.pid = pid_, .in_use = in_use_in(memory_.octets())};
+}
+
 std::unique_ptr<OwnRing> OwnRing::make(const link::shm::RingSize& size) {
-  auto memory = make_shared_memory(size.octets());
+  auto memory = make_shared_memory(size.octets(), Others::kRead);
   if (!memory || !link::shm::format_ring(memory->mapping.octets(), size)) return nullptr;
   std::unique_ptr<OwnRing> ring{new OwnRing};
   ring->memory_ = std::move(*memory);

@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -15,6 +16,8 @@
 #include "host/mapping.h"
 #include "host/shared_memory.h"
 #include "host/unix_socket.h"
+#include "link/shm/in_use.h"
+#include "link/shm/rights_table.h"
 #include "link/shm/ring_reader.h"
 #include "link/shm/ring_writer.h"
 
@@ -29,14 +32,23 @@ class Mailbox {
  public:
   [[nodiscard]] static std::optional<Mailbox> make();
 
-  [[nodiscard]] int memory() const { return memory_.descriptor.get(); }
+  // What another process gets, in the order in which it expects them.
+  [[nodiscard]] std::array<int, 3> descriptors() const {
+    return {memory_.descriptor.get(), event_.get(), rights_.descriptor.get()};
+  }
   [[nodiscard]] int event() const { return event_.get(); }
-  // Set before the last look at the rings, seq_cst (link/shm/doorbell.h).
-  [[nodiscard]] std::atomic<std::uint32_t>& asleep() const;
+  // What others may do to our memory, told in memory that only we write.
+  [[nodiscard]] link::shm::RightsPublisher& rights() { return *publisher_; }
+  // To be called before the last look at the rings, and after waking (link/shm/doorbell.h).
+  void fall_asleep();
+  void wake_up();
 
  private:
   SharedMemory memory_;
   Descriptor event_;
+  bool fences_{};
+  SharedMemory rights_;
+  std::optional<link::shm::RightsPublisher> publisher_;
 };
 
 class OutgoingRing {
@@ -51,6 +63,10 @@ class OutgoingRing {
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] int connection() const { return connection_.get(); }
   [[nodiscard]] link::shm::RingWriter& writer() { return *writer_; }
+  // The other's rights table; null when the kernel does not let us act on it.
+  [[nodiscard]] const link::shm::RightsView* rights() const { return view_ ? &*view_ : nullptr; }
+  // Our word that a placement is under way, which the other side sees (link/shm/in_use.h).
+  [[nodiscard]] std::atomic<std::uint64_t>& in_use() const;
 
  private:
   OutgoingRing() = default;
@@ -60,6 +76,8 @@ class OutgoingRing {
   Descriptor event_;
   Mapping memory_;
   Mapping mailbox_;
+  Mapping rights_;
+  std::optional<link::shm::RightsView> view_;
   std::optional<link::shm::RingWriter> writer_;
 };
 
@@ -73,6 +91,7 @@ class IncomingRing {
   [[nodiscard]] std::uint32_t slot() const { return slot_; }
   [[nodiscard]] int connection() const { return connection_.get(); }
   [[nodiscard]] link::shm::RingReader& reader() { return *reader_; }
+  [[nodiscard]] link::shm::Placer placer() const;
 
  private:
   IncomingRing() = default;

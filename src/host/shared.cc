@@ -1,5 +1,7 @@
 #include "host/shared.h"
 
+#include <time.h>
+
 #include <algorithm>
 
 #include "host/log.h"
@@ -15,6 +17,9 @@ constexpr std::size_t kBudget = 256;
 constexpr Duration kLookForRoom = std::chrono::milliseconds{1};
 
 constexpr std::uint32_t kPollsPerLook = 16;
+
+// So many frames are answered at once, whatever the program is about to do.
+constexpr std::size_t kAnswerAfter = 32;
 
 std::vector<wire::Gid> addresses_of(const std::vector<Interface>& interfaces) {
   std::vector<wire::Gid> gids;
@@ -65,28 +70,49 @@ void Host::Shared::deliver(std::span<const wire::Frame> frames, Time at) {
   }
 }
 
-bool Host::Shared::drive(Time at) {
-  const bool arrived = exchange.receive(taps->sink(), kBudget, at) > 0;
+std::size_t Host::Shared::take_in(Time at) {
+  const std::size_t arrived = exchange.receive(taps->sink(), kBudget, at);
+  unanswered += arrived;
   for (Adapter::State* adapter : adapters) {
     const std::optional<Time> deadline = adapter->nic.next_deadline();
     if (deadline && *deadline <= at) adapter->nic.expire(at);
   }
   taps->expire(at);
-  transmit(at);
   return arrived;
+}
+
+bool Host::Shared::drive(Time at) {
+  const std::size_t arrived = take_in(at);
+  const std::uint64_t sent = exchange.counters().frames();
+  transmit(at);
+  return arrived > 0 || exchange.counters().frames() != sent;
+}
+
+bool Host::Shared::anything_unsent() {
+  return std::ranges::any_of(adapters, [](const auto* a) { return a->nic.wants_to_send(); });
+}
+
+bool Host::Shared::anything_parked() {
+  return std::ranges::any_of(adapters, [](const auto* a) { return a->nic.any_parked(); });
 }
 
 void Host::Shared::poll() {
   watcher.polled();
-  const auto wants = [](const Adapter::State* adapter) { return adapter->nic.wants_to_send(); };
-  const bool reason = exchange.worth_receiving() || std::ranges::any_of(adapters, wants);
-  // Without one, deadlines are looked at now and then: the clock takes longer to read than the
+  for (Adapter::State* adapter : adapters) adapter->waiting_posts = 0;
+  // Without a reason deadlines are looked at now and then: the clock takes longer to read than the
   // rings.
-  if (!reason && ++idle_polls % kPollsPerLook != 0) return;
-  drive(now());
+  if (!anything_unsent() && !exchange.worth_receiving() && ++idle_polls % kPollsPerLook != 0)
+    return;
+  const Time at = now();
+  // What has just arrived may make the program post. If so, that goes first and the
+  // acknowledgement with it; if not, it will poll again and find nothing new.
+  const bool arrived = take_in(at) > 0;
+  if (!arrived || unanswered >= kAnswerAfter || !watcher.somebody_polls()) transmit(at);
+  for (Adapter::State* adapter : adapters) adapter->tell_events();
 }
 
 void Host::Shared::transmit(Time at) {
+  unanswered = 0;
   if (exchange.room_again()) {
     for (Adapter::State* adapter : adapters) adapter->nic.resume();
   }
@@ -106,6 +132,20 @@ std::optional<Time> Host::Shared::next_wake() {
     if (adapter->nic.any_parked()) consider(now() + kLookForRoom);
   }
   return earliest;
+}
+
+void Host::Shared::finish() {
+  // A thread that ended in the middle of something never gives the lock back; then it is too late.
+  constexpr int kTries = 100;
+  for (int tries = 0; tries < kTries; ++tries) {
+    if (lock.try_lock()) {
+      taps->finish();
+      lock.unlock();
+      return;
+    }
+    const timespec moment{.tv_sec = 0, .tv_nsec = 1'000'000};
+    ::nanosleep(&moment, nullptr);
+  }
 }
 
 void Host::Shared::hang_up(int connection) {

@@ -12,6 +12,7 @@
 #include "host/host.h"
 #include "host/lock.h"
 #include "host/membership.h"
+#include "host/neighbour_memory.h"
 #include "host/taps.h"
 #include "host/udp_port.h"
 #include "host/watcher.h"
@@ -25,12 +26,17 @@ struct Host::Shared final : link::FrameSink, Watched {
   void deliver(std::span<const wire::Frame> frames, Time at) override;
 
   bool drive(Time at) override;
+  std::size_t take_in(Time at);
   // For a thread of the program's that polls: drives when there is a reason to.
   void poll();
   void transmit(Time at);
   [[nodiscard]] std::optional<Time> next_wake() override;
   [[nodiscard]] bool anything_pending() override { return exchange.pending(); }
+  [[nodiscard]] bool anything_unsent() override;
+  [[nodiscard]] bool anything_parked() override;
   void falls_asleep() override { taps->flush(); }
+  // The process ends: what was captured reaches the file.
+  void finish();
   void hang_up(int connection) override;
   void take_call(int listener) override;
   void addresses_changed() override;
@@ -47,10 +53,12 @@ struct Host::Shared final : link::FrameSink, Watched {
   std::optional<Taps> taps;
   std::vector<Adapter::State*> adapters;
   Watcher watcher;
+  NeighbourMemory neighbours{exchange, watcher.mailbox().rights()};
   std::unique_ptr<UdpPort> udp;
   std::string udp_refused;  // why there is no UDP, when there is none
 
   std::uint32_t idle_polls{};
+  std::size_t unanswered{};  // frames taken in since something could last be sent
 
   std::mutex making;  // adapters, rings and sockets; taken before `lock`, never after
   std::vector<std::weak_ptr<Adapter>> opened;

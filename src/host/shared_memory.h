@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
 #include "host/mapping.h"
@@ -16,11 +17,14 @@ struct SharedMemory {
   Mapping mapping;
 };
 
+// What others than the maker may do with it.
+enum class Others : std::uint8_t { kRead, kWrite };
+
 // Zeroed. Nothing, and errno, when the kernel refuses.
-[[nodiscard]] std::optional<SharedMemory> make_shared_memory(std::size_t size);
+[[nodiscard]] std::optional<SharedMemory> make_shared_memory(std::size_t size, Others others);
 
 // Maps what another process sent, if it is sealed and between `least` and `most` octets long.
 [[nodiscard]] std::optional<Mapping> map_shared_memory(int descriptor, std::size_t least,
-                                                       std::size_t most);
+                                                       std::size_t most, Others others);
 
 }  // namespace nerve::host

@@ -19,7 +19,8 @@ constexpr std::chrono::milliseconds kPatience{300};  // with one process
 constexpr int kRounds = 25;
 constexpr std::chrono::milliseconds kPause{20};
 
-// Asks the process in a slot for the sockets of the port. Nothing if it has none or does not answer.
+// Asks the process in a slot for the sockets of the port. Nothing if it has none or does not
+// answer.
 std::optional<PortGroup> ask(std::uint32_t slot, std::uint32_t own_slot, std::uint16_t port) {
   const link::Descriptor connection = call(name_of_slot(slot));
   if (!connection || !own_peer(connection.get())) return std::nullopt;
@@ -66,8 +67,7 @@ Result<std::unique_ptr<UdpPort>, std::string> UdpPort::open(const Config& config
                                        .family = group->family(),
                                        .segmentation = config.offloads == Offloads::kOn});
   if (!sender) return Unexpected{sender.error().text};
-  return std::unique_ptr<UdpPort>{
-      new UdpPort{*std::move(group), slot, *std::move(sender)}};
+  return std::unique_ptr<UdpPort>{new UdpPort{*std::move(group), slot, *std::move(sender)}};
 }
 
 }  // namespace nerve::host

@@ -1,5 +1,5 @@
-// This process's share of the host's UDP port: made by the first process that needs it, handed on by
-// whichever process has it.
+// This process's share of the host's UDP port: made by the first process that needs it, handed on
+// by whichever process has it.
 #pragma once
 
 #include <memory>

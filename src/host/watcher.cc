@@ -19,8 +19,10 @@ using std::chrono::milliseconds;
 
 // How often the thread looks after a program that polls.
 constexpr Duration kTick = milliseconds{1};
-// How long it stays awake after frames came, for more of them mostly follow.
+// How long it stays awake after frames came or went, for more of them mostly follow.
 constexpr Duration kLinger = microseconds{20};
+// ... and while a ring is full, whose reader empties it but has no reason to tell.
+constexpr Duration kLingerForRoom = microseconds{200};
 // Polls after which a program is believed to go on polling: at first, and at most.
 constexpr std::uint32_t kBelieveAfter = 64;
 constexpr std::uint32_t kBelieveAtMost = 1U << 20;
@@ -30,6 +32,18 @@ void add_to(const Descriptor& epoll, int fd, std::uint32_t events) {
   event.events = events;
   event.data.fd = fd;
   ::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd, &event);
+}
+
+// Long enough for a thread that spins at the lock to get it. To yield would be to ask for a place
+// at the end of the queue for the processor, which may be milliseconds long.
+void pause_briefly() {
+  for (int i = 0; i < 16; ++i) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb");
+#endif
+  }
 }
 
 // A thread of ours takes no signals: they are the program's.
@@ -101,7 +115,7 @@ void Watcher::polled() {
   if (mode_ == Mode::kPolled || ++polls_in_a_row_ < believe_after_) return;
   mode_ = Mode::kPolled;
   polls_seen_ = polls_;
-  mailbox_.asleep().store(0, std::memory_order_seq_cst);
+  mailbox_.wake_up();
   listen_to_socket(false);
   kick();  // it may be asleep for good, and is to come once a tick
 }
@@ -120,6 +134,7 @@ void Watcher::run() {
 void Watcher::look_after_polling(Guard& guard) {
   if (polls_ != polls_seen_) {
     polls_seen_ = polls_;
+    if (watched_.anything_unsent()) watched_.drive(now());
     return wait(guard, kTick);
   }
   mode_ = Mode::kWatching;
@@ -134,23 +149,23 @@ void Watcher::watch(Guard& guard) {
   Time until = at;
   while (at <= until && mode_ == Mode::kWatching && !stopping_) {
     if (watched_.drive(at)) {
-      until = at + kLinger;
+      until = at + (watched_.anything_parked() ? kLingerForRoom : kLinger);
       polls_in_a_row_ = 0;
     }
     guard.unlock();  // whoever waits for the lock comes first
-    std::this_thread::yield();
+    pause_briefly();
     guard.lock();
     at = now();
   }
   if (mode_ != Mode::kWatching || stopping_) return;
 
   watched_.falls_asleep();
-  mailbox_.asleep().store(1, std::memory_order_seq_cst);
+  mailbox_.fall_asleep();
   if (!watched_.anything_pending()) {
     const std::optional<Time> wake = watched_.next_wake();
     wait(guard, wake ? std::optional{std::max(*wake - now(), Duration{0})} : std::nullopt);
   }
-  mailbox_.asleep().store(0, std::memory_order_relaxed);
+  mailbox_.wake_up();
 }
 
 void Watcher::wait(Guard& guard, std::optional<Duration> at_most) {

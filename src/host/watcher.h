@@ -30,7 +30,9 @@ namespace nerve::host {
 class Watched {
  public:
   virtual ~Watched() = default;
-  virtual bool drive(Time at) = 0;  // true when something arrived
+  virtual bool drive(Time at) = 0;  // true when a frame moved
+  [[nodiscard]] virtual bool anything_unsent() = 0;
+  [[nodiscard]] virtual bool anything_parked() = 0;
   [[nodiscard]] virtual std::optional<Time> next_wake() = 0;
   [[nodiscard]] virtual bool anything_pending() = 0;
   virtual void falls_asleep() = 0;
@@ -47,7 +49,7 @@ class Watcher {
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
 
-  [[nodiscard]] const Mailbox& mailbox() const { return mailbox_; }
+  [[nodiscard]] Mailbox& mailbox() { return mailbox_; }
 
   // All of these with the lock held.
   void start();                   // when there is first something to watch

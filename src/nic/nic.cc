@@ -44,14 +44,14 @@ struct Nic::Modules {
   Time now;  // as of the last call that told it
   EventQueue events;
   Port port{config, events};
-  DmaEngine dma{config.limits, config.key_secret};
+  DmaEngine dma{config.limits, config.key_secret, config.short_cut};
   CqManager cqs{config.limits, events};
   QpTable qps{config};
   SlotTable<Srq> srqs{config.limits.max_srq};
   SlotTable<AddressHandle> addresses{config.limits.max_ah};
   MulticastGroups groups{config.limits};
   Scheduler scheduler;
-  CompletionUnit completions{cqs, events, scheduler, now};
+  CompletionUnit completions{cqs, events, scheduler, config.short_cut, now};
   QpManager qp_manager{config,    dma,    cqs, events, completions, port,
                        scheduler, groups, qps, srqs,   addresses,   now};
   Requester requester{config, counters, dma, port, addresses, completions, scheduler, now};
@@ -204,7 +204,9 @@ std::uint32_t Nic::transmit(TxBurst& burst, Time now) {
   while (Qp* qp = m.scheduler.next()) {
     if (burst.full()) break;
     // Answers before requests: somebody is waiting for them. But a long READ must leave room, or
-    // the QP's own requests would not leave before it is answered whole.
+    // the QP's own requests would not leave before it is answered whole. An ACK comes last: it only
+    // ends what is done, while a request, often the answer to what the ACK is for, begins
+    // something.
     const std::uint32_t quantum = m.config.scheduling_quantum;
     std::uint32_t granted = 2 * quantum;  // a quantum of answers and one of requests
     if (m.config.gate != nullptr && qp->connected()) {
@@ -217,9 +219,11 @@ std::uint32_t Nic::transmit(TxBurst& burst, Time now) {
     const std::uint32_t first = burst.size();
     const bool both = !qp->sends.all_sent();
     const std::uint32_t share = std::max(1U, std::min({quantum, burst.room() / 2, granted / 2}));
-    const bool owes = m.answers.transmit(*qp, burst, both ? share : std::min(quantum, granted));
-    const std::uint32_t left = granted - (burst.size() - first);
+    bool owes = m.answers.transmit(*qp, burst, both ? share : std::min(quantum, granted));
+    const std::uint32_t used = burst.size() - first + (Answers::owes_acknowledge(*qp) ? 1 : 0);
+    const std::uint32_t left = granted - std::min(granted, used);
     const bool more = m.requester.transmit(*qp, burst, std::min(quantum, left));
+    if (!owes) owes = m.answers.acknowledge(*qp, burst);
     // The turn may have ended the QP's business (an error takes it off the list).
     if (owes || more) {
       m.scheduler.rotate(*qp);

@@ -114,7 +114,7 @@ int poll_cq(ibv_cq* cq, int count, ibv_wc* out) noexcept {
   VerbsCq& mine = ours(cq);
   std::array<nic::Completion, 16> taken;
   int filled = 0;
-  Session session{*mine.adapter};
+  Session session{*mine.adapter, Session::For::kWork};
   bool driven = false;
   while (filled < count) {
     const auto room = std::min<std::size_t>(taken.size(), static_cast<std::size_t>(count - filled));

@@ -12,7 +12,7 @@ namespace {
 
 // 0 and a completion to read, or ENOENT.
 int take_next(VerbsCq& cq) {
-  Session session{*cq.adapter};
+  Session session{*cq.adapter, Session::For::kWork};
   const std::span<nic::Completion> one{&cq.current, 1};
   auto got = session->poll_cq(cq.handle, one);
   if (got && *got == 0) {

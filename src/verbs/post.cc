@@ -123,7 +123,7 @@ int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) noexcept {
   if (mine.datagram) reach_all(mine, wr);
   ListCopy list;
   int error = 0;
-  Session session{*mine.adapter};
+  Session session{*mine.adapter, Session::For::kWork};
   const ibv_send_wr* const first = wr;
   for (; wr != nullptr; wr = wr->next) {
     nic::SendWr request;
@@ -142,7 +142,7 @@ int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) noexcept {
 
 int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad) noexcept {
   VerbsQp& mine = ours(qp);
-  Session session{*mine.adapter};
+  Session session{*mine.adapter, Session::For::kWork};
   const int error = post_receives(qp->context, wr, bad, [&](const nic::RecvWr& receive) {
     return session->post_recv(mine.handle, receive);
   });
@@ -153,7 +153,7 @@ int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad) noexcept {
 
 int post_srq_recv(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad) noexcept {
   VerbsSrq& mine = ours(srq);
-  const Session session{*mine.adapter};
+  const Session session{*mine.adapter, Session::For::kWork};
   return post_receives(srq->context, wr, bad, [&](const nic::RecvWr& receive) {
     return session->post_srq_recv(mine.handle, receive);
   });
@@ -168,7 +168,7 @@ int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) noexcept {
                       .op = nic::SendOp::kBindMw,
                       .flags = static_cast<nic::SendFlags>(bind->send_flags)};
   request.bind = bind_of(mw, rkey, bind->bind_info);
-  Session session{*mine.adapter};
+  Session session{*mine.adapter, Session::For::kWork};
   const nic::Status taken = session->post_send(mine.handle, request);
   if (!taken) return refused(*qp, taken.error());
   session.posted();

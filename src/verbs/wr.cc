@@ -140,7 +140,7 @@ int wr_complete(ibv_qp_ex* qp) noexcept {
   Staging& staging = *mine.staging;
   int error = staging.error();
   if (error == 0 && !staging.requests().empty()) {
-    Session session{*mine.adapter};
+    Session session{*mine.adapter, Session::For::kWork};
     const nic::Status taken = session->post_sends(mine.handle, staging.requests());
     if (taken) {
       session.posted();

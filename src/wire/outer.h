@@ -28,6 +28,8 @@ struct Envelope {
 
 inline constexpr std::size_t kMaxOuterSize = Ipv6Header::kSize + UdpHeader::kSize;
 inline constexpr std::size_t kMaxIpLength = 0xffff;
+// What fits behind the outer headers of either kind. Sockets can bring more over IPv6.
+inline constexpr std::size_t kMaxUdpPayload = kMaxIpLength - kMaxOuterSize;
 
 [[nodiscard]] constexpr std::size_t ip_size(const Flow& flow) {
   return flow.destination.is_ipv4() ? Ipv4Header::kSize : Ipv6Header::kSize;
@@ -42,7 +44,7 @@ std::size_t encode_outer(const Flow& flow, const Envelope& envelope, std::size_t
 class OuterSum {
  public:
   OuterSum() = default;
-  OuterSum(const Flow& flow, std::size_t udp_payload);
+  OuterSum(const Flow& flow, std::size_t udp_payload);  // of kIcrcSize to kMaxUdpPayload octets
 
   [[nodiscard]] std::uint32_t operator()(std::uint16_t identification) const {
     return ipv4_ ? zero_ ^ kIdentification(identification) : zero_;

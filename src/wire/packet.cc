@@ -65,20 +65,27 @@ void encode_inner(const Frame& frame, const std::array<std::byte, 3>& pad_octets
   std::copy(icrc.begin(), icrc.end(), out.begin() + static_cast<std::ptrdiff_t>(at + pad));
 }
 
-// Reads headers, payload and pad into `packet`.
-std::optional<WireError> decode_body(Octets in, Packet& packet) {
-  if (in.size() < Bth::kSize + kIcrcSize) return WireError::kTruncated;
+// Reads the headers of `in`, which ends in an ICRC, and finds payload and pad.
+struct Body {
+  Octets payload{};
+  Octets pad{};
+};
+Result<Body, WireError> decode_body(Octets in, Headers& headers) {
+  if (in.size() < Bth::kSize + kIcrcSize) return Unexpected{WireError::kTruncated};
   const Octets covered = in.first(in.size() - kIcrcSize);
-  const auto headers = Headers::decode(covered);
-  if (!headers) return headers.error();
-  const std::size_t body = covered.size() - headers->size();
-  const std::size_t pad = headers->bth.pad;
-  if (body < pad) return WireError::kBadLength;
-  packet.headers = *headers;
-  packet.payload = covered.subspan(headers->size(), body - pad);
-  packet.envelope.pad = {};
-  std::copy_n(covered.end() - static_cast<std::ptrdiff_t>(pad), pad, packet.envelope.pad.begin());
-  return std::nullopt;
+  const std::size_t size = Headers::decode_into(covered, headers);
+  if (size == 0) return Unexpected{WireError::kTruncated};
+  const Octets body = covered.subspan(size);
+  const std::size_t pad = headers.bth.pad;
+  if (body.size() < pad) return Unexpected{WireError::kBadLength};
+  return Body{.payload = body.first(body.size() - pad), .pad = body.last(pad)};
+}
+
+void refer_to(Octets payload, Frame& frame, Piece& piece) {
+  piece = {.address = reinterpret_cast<std::uint64_t>(payload.data()),
+           .length = static_cast<std::uint32_t>(payload.size())};
+  frame.payload = {&piece, payload.empty() ? 0U : 1U};
+  frame.payload_length = piece.length;
 }
 
 // By how much the sum of a packet differs from the ICRC that closes it; zero when it is good.
@@ -95,7 +102,11 @@ IcrcVerdict verdict(bool good) {
 
 // Reads everything from the BTH on into `packet`, whose flow and envelope are already known.
 Result<Packet, WireError> decode_inner(Packet packet, std::uint32_t outer, Octets in) {
-  if (const auto error = decode_body(in, packet)) return Unexpected{*error};
+  const auto body = decode_body(in, packet.headers);
+  if (!body) return Unexpected{body.error()};
+  packet.payload = body->payload;
+  packet.envelope.pad = {};
+  std::ranges::copy(body->pad, packet.envelope.pad.begin());
   packet.icrc = verdict(sum_difference(outer, in) == 0);
   return packet;
 }
@@ -167,12 +178,9 @@ Result<Datagram, WireError> decode_ip(Octets in) {
 }  // namespace
 
 Frame Packet::frame(Piece& piece) const {
-  piece = {.address = reinterpret_cast<std::uint64_t>(payload.data()),
-           .length = static_cast<std::uint32_t>(payload.size())};
-  return {.flow = flow,
-          .headers = headers,
-          .payload = payload.empty() ? std::span<const Piece>{} : std::span<const Piece>{&piece, 1},
-          .payload_length = piece.length};
+  Frame frame{.flow = flow, .headers = headers};
+  refer_to(payload, frame, piece);
+  return frame;
 }
 
 std::size_t udp_payload_size(const Frame& frame) {
@@ -235,26 +243,22 @@ Result<Packet, WireError> decode_packet(Octets in) {
 
 Result<Packet, WireError> decode_udp_payload(const Flow& flow, const Envelope& envelope,
                                              Octets in) {
-  if (in.size() > kMaxIpLength - kMaxOuterSize) return Unexpected{WireError::kBadLength};
+  if (in.size() > kMaxUdpPayload) return Unexpected{WireError::kBadLength};
   std::array<std::byte, kMaxOuterSize> outer;
   const std::size_t outer_size = encode_outer(flow, envelope, in.size(), outer);
   return decode_inner(Packet{.flow = flow, .envelope = envelope},
                       icrc_outer(Octets{outer}.first(outer_size)), in);
 }
 
-Result<Packet, WireError> decode_udp_payload(const Flow& flow, OuterSum& outer, std::uint16_t guess,
-                                             Octets in) {
-  Packet packet{.flow = flow, .envelope = {.identification = guess}};
-  if (const auto error = decode_body(in, packet)) return Unexpected{*error};
+Result<UnseenVerdict, WireError> decode_after_sum(OuterSum& outer, std::uint16_t guess, Octets in,
+                                                  Frame& frame, Piece& piece) {
+  const auto body = decode_body(in, frame.headers);
+  if (!body) return Unexpected{body.error()};
+  refer_to(body->payload, frame, piece);
   const std::uint32_t difference = sum_difference(outer(guess), in);
-  packet.icrc = verdict(difference == 0);
-  if (difference != 0) {
-    if (const auto found = outer.solve(guess, difference)) {
-      packet.envelope.identification = *found;
-      packet.icrc = IcrcVerdict::kGood;
-    }
-  }
-  return packet;
+  if (difference == 0) return UnseenVerdict{IcrcVerdict::kGood, guess};
+  const auto found = outer.solve(guess, difference);
+  return UnseenVerdict{verdict(found.has_value()), found.value_or(guess)};
 }
 
 }  // namespace nerve::wire

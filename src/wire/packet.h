@@ -44,7 +44,8 @@ std::size_t encode_packet(const Flow& flow, const Envelope& envelope, Octets udp
 std::size_t encode_packet(const Frame& frame, const Envelope& envelope, MutableOctets out);
 std::size_t encode_udp_payload(const Frame& frame, const Envelope& envelope, MutableOctets out);
 
-// encode_udp_payload for one of many: `outer` is the OuterSum of the frame's flow and size with its identification.
+// encode_udp_payload for one of many: `outer` is the OuterSum of the frame's flow and size with its
+// identification.
 std::size_t encode_after_sum(const Frame& frame, std::uint32_t outer, MutableOctets out);
 
 // From the first octet of the IP header; octets after the packet's own length (Ethernet's padding)
@@ -56,9 +57,16 @@ std::size_t encode_after_sum(const Frame& frame, std::uint32_t outer, MutableOct
 [[nodiscard]] Result<Packet, WireError> decode_udp_payload(const Flow& flow,
                                                            const Envelope& envelope, Octets in);
 
-// One of many, from a socket that shows no IPv4 identification: `guess` is tried, then the one that
-// makes the ICRC good is looked for and told in the envelope. `outer` is that of the flow and size.
-[[nodiscard]] Result<Packet, WireError> decode_udp_payload(const Flow& flow, OuterSum& outer,
-                                                           std::uint16_t guess, Octets in);
+// What a socket that shows no IPv4 identification lets one say about a packet's ICRC.
+struct UnseenVerdict {
+  IcrcVerdict icrc{};
+  std::uint16_t identification{};  // `guess`, or else the one that makes the ICRC good
+};
+
+// One of many, from such a socket, into a frame whose flow the caller knows, and whose payload then
+// is `piece`. `outer` is that of the flow and of the size of `in`.
+[[nodiscard]] Result<UnseenVerdict, WireError> decode_after_sum(OuterSum& outer,
+                                                                std::uint16_t guess, Octets in,
+                                                                Frame& frame, Piece& piece);
 
 }  // namespace nerve::wire

@@ -41,6 +41,19 @@ void expect_ethernet_round_trip(Octets frame) {
   expect_same(again, frame.first(again.size()));
 }
 
+// A UDP socket shows the packet without its identification, which real peers choose freely.
+void expect_identification_found(const Packet& packet, Octets udp_payload) {
+  OuterSum outer{packet.flow, udp_payload.size()};
+  Frame frame;
+  Piece piece;
+  const auto unseen = decode_after_sum(outer, 0, udp_payload, frame, piece);
+  ASSERT_TRUE(unseen);
+  EXPECT_EQ(unseen->icrc, packet.icrc);
+  if (packet.icrc == IcrcVerdict::kGood) {
+    EXPECT_EQ(unseen->identification, packet.envelope.identification);
+  }
+}
+
 void expect_round_trip(const Packet& packet, Octets ip) {
   Piece piece;
   const Frame frame = packet.frame(piece);
@@ -54,6 +67,7 @@ void expect_round_trip(const Packet& packet, Octets ip) {
   const Octets want_inner = want.last(inner.size());
   expect_same(comparable(packet, inner), comparable(packet, want_inner));
 
+  expect_identification_found(packet, want_inner);
   const auto from_inner = decode_udp_payload(packet.flow, packet.envelope, want_inner);
   ASSERT_TRUE(from_inner);
   EXPECT_EQ(from_inner->headers, packet.headers);

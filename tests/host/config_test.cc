@@ -189,8 +189,10 @@ TEST_F(ConfigTest, MistakesInVariablesAreTold) {
 }
 
 // What the table says of itself: its defaults are the configuration's, and its names follow one
-// rule, so that whoever knows one knows the others.
+// rule, so that whoever knows one knows the others. The page has them all.
 TEST_F(ConfigTest, TheTableIsConsistent) {
+  std::ifstream in{NERVE_SOURCE_DIR "/docs/configuration.md"};
+  const std::string page{std::istreambuf_iterator<char>{in}, {}};
   for (const Setting& setting : settings()) {
     std::string upper{setting.key};
     std::ranges::transform(upper, upper.begin(), [](char c) {
@@ -202,6 +204,10 @@ TEST_F(ConfigTest, TheTableIsConsistent) {
     EXPECT_EQ(setting.flag, setting.key == "devices" ? "--device" : "--" + dashed);
     EXPECT_FALSE(setting.help.empty());
     EXPECT_FALSE(setting.allowed.empty());
+    EXPECT_NE(page.find("| `" + std::string{setting.key} + "` | `" + std::string{setting.variable} +
+                        "` |"),
+              std::string::npos)
+        << "docs/configuration.md lacks " << setting.key;
     if (setting.fallback == "none" || setting.key == "devices") continue;
     Config config;
     EXPECT_EQ(apply(setting, setting.fallback, config), "");

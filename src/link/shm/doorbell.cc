@@ -1,8 +1,15 @@
 #include "link/shm/doorbell.h"
 
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace nerve::link::shm {
+namespace {
+
+bool membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0) == 0; }
+
+}  // namespace
 
 bool Doorbell::wake() const {
   // Of several producers, one makes the system call.
@@ -12,5 +19,8 @@ bool Doorbell::wake() const {
   [[maybe_unused]] const ssize_t written = ::write(event_fd, &one, sizeof one);
   return true;
 }
+
+bool join_fences() { return membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED); }
+bool fence_all() { return membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED); }
 
 }  // namespace nerve::link::shm

@@ -67,7 +67,7 @@ static_assert(kFlowSize <= kSlotRoom);
 
 struct RingSize {
   std::uint32_t slots{4096};
-  std::uint32_t data_octets{1U << 20};
+  std::uint32_t data_octets{1U << 19};
   friend bool operator==(const RingSize&, const RingSize&) = default;
 
   // Powers of two, and room for a few of the largest frames.

@@ -103,11 +103,6 @@ void RingWriter::tell_flow(std::uint8_t index, const wire::Flow& flow) {
   seal_slot(SlotKind::kFlow, index, 0);
 }
 
-std::byte* RingWriter::begin_slot() {
-  publish(std::memory_order_release);
-  return slots_ + (head_ & (slot_count_ - 1)) * kLine;
-}
-
 std::byte* RingWriter::payload_place(std::byte* slot, std::size_t used, std::uint32_t length) {
   if (used + length <= kSlotRoom) return slot + kCommitSize + used;
   return data_ + cursor_.take(length);
@@ -125,16 +120,26 @@ void RingWriter::seal_slot(SlotKind kind, std::uint8_t flow, std::uint32_t lengt
 
 // Pairs with the acquire in RingReader::read_slot: who sees the commit word sees the slot and its
 // data.
-void RingWriter::publish(std::memory_order order) {
+template <std::memory_order order>
+void RingWriter::publish() {
   if (sealed_ == 0) return;
   std::byte* const slot = slots_ + ((head_ - 1) & (slot_count_ - 1)) * kLine;
   shared_word(slot).store(sealed_, order);
   sealed_ = 0;
 }
 
+std::byte* RingWriter::begin_slot() {
+  publish<std::memory_order_release>();
+  return slots_ + (head_ & (slot_count_ - 1)) * kLine;
+}
+
 void RingWriter::finish() {
   granted_ = 0;
-  publish(std::memory_order_seq_cst);  // before the look at `asleep`: doorbell.h
+  if (doorbell_.wants_seq_cst()) {
+    publish<std::memory_order_seq_cst>();
+  } else {
+    publish<std::memory_order_release>();
+  }
   if (doorbell_.ring()) ++counters_.wakes;
 }
 

@@ -56,7 +56,8 @@ class RingWriter final : public Egress {
   [[nodiscard]] std::byte* begin_slot();
   [[nodiscard]] std::byte* payload_place(std::byte* slot, std::size_t used, std::uint32_t length);
   void seal_slot(SlotKind kind, std::uint8_t flow, std::uint32_t length);
-  void publish(std::memory_order order);
+  template <std::memory_order order>
+  void publish();
   void finish();
 
   std::byte* header_;

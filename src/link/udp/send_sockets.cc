@@ -74,6 +74,7 @@ std::size_t SendSockets::index_for(std::uint16_t wanted) {
       return entries_.size() - 1;
     }
     limit_ = entries_.size();  // out of descriptors: what there is must do
+    first_is_free_ = false;
   }
   return wanted % entries_.size();
 }

@@ -18,13 +18,12 @@ namespace {
 constexpr std::size_t kMinPacket = wire::Bth::kSize + wire::kIcrcSize;
 // What one read may bring in, unless it is small messages: the processor's cache should still hold
 // the first of it when the last has been read.
-constexpr std::size_t kReadOctets = 256U << 10U;
+constexpr std::size_t kReadOctets = 64U << 10U;
 
 }  // namespace
 
 UdpReceiver::UdpReceiver(const PortGroup& group, std::uint32_t index)
     : socket_{group.socket(index)},
-      family_{group.family()},
       buffer_{new std::byte[kMaxMessages * kMessageSize]},
       slots_(kMaxMessages),
       headers_(kMaxMessages),
@@ -93,34 +92,44 @@ std::size_t UdpReceiver::receive(FrameSink& sink, std::size_t budget, Time now) 
 
 std::size_t UdpReceiver::take_message(std::size_t index, FrameSink& sink, Time now) {
   mmsghdr& header = headers_[index];
-  MutableOctets rest{buffer_.get() + index * kMessageSize, header.msg_len};
+  Octets rest{buffer_.get() + index * kMessageSize, header.msg_len};
   const ReceivedFrom from = read_origin(header.msg_hdr);
   const std::size_t segment = from.segment != 0 ? from.segment : rest.size();
-  if (segment < kMinPacket || (header.msg_hdr.msg_flags & MSG_TRUNC) != 0) {
+  if (segment < kMinPacket || segment > wire::kMaxUdpPayload ||
+      (header.msg_hdr.msg_flags & MSG_TRUNC) != 0) {
     ++counters_.malformed;
     return 1;
   }
-  // Linux numbers the packets of a train from zero, and single ones are all zero; others count up.
-  identification_ = 0;
-  step_ = 1;
+  expected_ = {};
   std::size_t packets = 0;
-  wire::OuterSum outer{from.flow, segment};
+  wire::OuterSum* outer = &outer_of(from.flow, segment);
   for (; !rest.empty(); ++packets) {
     const std::size_t size = std::min(segment, rest.size());
     if (size < kMinPacket) {
       ++counters_.malformed;
       return packets + 1;
     }
-    if (size != segment) outer = {from.flow, size};
+    if (size != segment) outer = &outer_of(from.flow, size);
     if (batched_ == kBatch) deliver(sink, now);
-    take_packet(from.flow, outer, rest.first(size));
+    take_packet(from.flow, *outer, rest.first(size));
     rest = rest.subspan(size);
   }
   return packets;
 }
 
-void UdpReceiver::take_packet(const wire::Flow& flow, wire::OuterSum& outer, MutableOctets octets) {
-  const auto packet = wire::decode_udp_payload(flow, outer, identification_, octets);
+wire::OuterSum& UdpReceiver::outer_of(const wire::Flow& flow, std::size_t size) {
+  if (size != outer_size_ || !(flow == outer_flow_)) {
+    outer_ = {flow, size};
+    outer_flow_ = flow;
+    outer_size_ = size;
+  }
+  return outer_;
+}
+
+void UdpReceiver::take_packet(const wire::Flow& flow, wire::OuterSum& outer, Octets octets) {
+  wire::Frame& frame = frames_[batched_];
+  const auto packet =
+      wire::decode_after_sum(outer, expected_.next(), octets, frame, pieces_[batched_]);
   if (!packet) {
     ++counters_.malformed;
     return;
@@ -129,16 +138,11 @@ void UdpReceiver::take_packet(const wire::Flow& flow, wire::OuterSum& outer, Mut
     ++counters_.bad_icrc;
     return;
   }
-  if (const std::uint16_t found = packet->envelope.identification; found != identification_) {
-    ++counters_.solved;
-    // Whoever repeats itself or skips may be expected to do so again.
-    step_ = static_cast<std::uint16_t>(found - (identification_ - step_));
-    identification_ = found;
-  }
-  identification_ = static_cast<std::uint16_t>(identification_ + step_);
+  if (packet->identification != expected_.next()) ++counters_.solved;
+  expected_.learn(packet->identification);
   ++counters_.packets;
   counters_.octets += octets.size();
-  frames_[batched_] = packet->frame(pieces_[batched_]);
+  frame.flow = flow;
   ++batched_;
 }
 
@@ -150,29 +154,24 @@ void UdpReceiver::deliver(FrameSink& sink, Time now) {
 
 int UdpReceiver::join(const wire::Gid& group, std::uint32_t interface) {
   if (!group.is_multicast()) return EINVAL;
-  int result = 0;
-  if (group.is_ipv4()) {
-    ip_mreqn request{};
-    request.imr_multiaddr = ipv4_of(group);
-    request.imr_ifindex = static_cast<int>(interface);
-    result = ::setsockopt(fd(), IPPROTO_IP, IP_ADD_MEMBERSHIP, &request, sizeof request);
-  } else {
-    const ipv6_mreq request{.ipv6mr_multiaddr = ipv6_of(group), .ipv6mr_interface = interface};
-    result = ::setsockopt(fd(), IPPROTO_IPV6, IPV6_JOIN_GROUP, &request, sizeof request);
-  }
-  return result == 0 ? 0 : errno;
+  return set_membership(group, interface, IP_ADD_MEMBERSHIP, IPV6_JOIN_GROUP);
 }
 
 int UdpReceiver::leave(const wire::Gid& group, std::uint32_t interface) {
+  return set_membership(group, interface, IP_DROP_MEMBERSHIP, IPV6_LEAVE_GROUP);
+}
+
+int UdpReceiver::set_membership(const wire::Gid& group, std::uint32_t interface, int ipv4_option,
+                                int ipv6_option) {
   int result = 0;
   if (group.is_ipv4()) {
     ip_mreqn request{};
     request.imr_multiaddr = ipv4_of(group);
     request.imr_ifindex = static_cast<int>(interface);
-    result = ::setsockopt(fd(), IPPROTO_IP, IP_DROP_MEMBERSHIP, &request, sizeof request);
+    result = ::setsockopt(fd(), IPPROTO_IP, ipv4_option, &request, sizeof request);
   } else {
     const ipv6_mreq request{.ipv6mr_multiaddr = ipv6_of(group), .ipv6mr_interface = interface};
-    result = ::setsockopt(fd(), IPPROTO_IPV6, IPV6_LEAVE_GROUP, &request, sizeof request);
+    result = ::setsockopt(fd(), IPPROTO_IPV6, ipv6_option, &request, sizeof request);
   }
   return result == 0 ? 0 : errno;
 }

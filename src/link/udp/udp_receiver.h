@@ -26,6 +26,23 @@ struct UdpReceiverCounters {
   std::uint64_t malformed{};
 };
 
+// Guesses the IPv4 identification of the next packet of a train. Linux numbers the packets that it
+// cuts from zero, and single ones are all zero; hardware counts up, and some repeat themselves.
+class ExpectedIdentification {
+ public:
+  [[nodiscard]] std::uint16_t next() const { return next_; }
+  void learn(std::uint16_t found) {
+    if (in_train_ && found != next_) step_ = static_cast<std::uint16_t>(found - next_ + step_);
+    next_ = static_cast<std::uint16_t>(found + step_);
+    in_train_ = true;
+  }
+
+ private:
+  std::uint16_t next_{0};
+  std::uint16_t step_{1};
+  bool in_train_{};
+};
+
 class UdpReceiver final : public Ingress {
  public:
   // Reads socket `index` of the group, which must outlive the receiver. What an earlier process of
@@ -39,7 +56,7 @@ class UdpReceiver final : public Ingress {
   [[nodiscard]] int fd() const { return socket_.fd(); }
 
   // Packets to a multicast group that arrive by this interface. Each socket that joins gets its own
-  // copy, whatever QP the packet names.
+  // copy, whatever QP the packet names. Zero or errno.
   [[nodiscard]] int join(const wire::Gid& group, std::uint32_t interface);
   [[nodiscard]] int leave(const wire::Gid& group, std::uint32_t interface);
 
@@ -63,12 +80,15 @@ class UdpReceiver final : public Ingress {
   [[nodiscard]] int read(std::size_t messages);
   [[nodiscard]] std::size_t messages_for(std::size_t budget) const;
   std::size_t take_message(std::size_t index, FrameSink& sink, Time now);
-  void take_packet(const wire::Flow& flow, wire::OuterSum& outer, MutableOctets octets);
+  void take_packet(const wire::Flow& flow, wire::OuterSum& outer, Octets octets);
+  // The sum of the outer headers of such packets; that of the last one is kept.
+  wire::OuterSum& outer_of(const wire::Flow& flow, std::size_t size);
   void deliver(FrameSink& sink, Time now);
+  int set_membership(const wire::Gid& group, std::uint32_t interface, int ipv4_option,
+                     int ipv6_option);
   void discard_stale();
 
   const UdpSocket& socket_;
-  IpFamily family_;
   std::unique_ptr<std::byte[]> buffer_;
   std::vector<Slot> slots_;
   std::vector<mmsghdr> headers_;
@@ -78,8 +98,10 @@ class UdpReceiver final : public Ingress {
   // Of the last read, by which the next one is sized.
   std::size_t packets_per_message_{1};
   std::size_t octets_per_message_{};
-  std::uint16_t identification_{};  // expected of the next packet
-  std::uint16_t step_{};
+  ExpectedIdentification expected_;
+  wire::OuterSum outer_;
+  wire::Flow outer_flow_;
+  std::size_t outer_size_{};
   UdpReceiverCounters counters_;
 };
 

@@ -24,6 +24,12 @@ bool may_refuse_trains(int error) {
          error == EMSGSIZE;
 }
 
+// How many of the messages the kernel took; negative, with errno, when it took none.
+int send_some(int fd, mmsghdr* messages, std::size_t count) {
+  if (count > 1) return ::sendmmsg(fd, messages, static_cast<unsigned>(count), MSG_DONTWAIT);
+  return ::sendmsg(fd, &messages->msg_hdr, MSG_DONTWAIT) < 0 ? -1 : 1;  // cheaper for one
+}
+
 Offload segmentation_of(const UdpSocket& socket, bool wanted) {
   if (!wanted) return {.works = false, .reason = "switched off by configuration"};
   const int error = socket.set(IPPROTO_UDP, UDP_SEGMENT, 0);
@@ -68,7 +74,7 @@ bool UdpSender::can_reach(const wire::Flow& flow) const {
 void UdpSender::send(std::span<const wire::Frame> frames, Time /*now*/) {
   while (!frames.empty()) {
     const Train train = next_train(frames, segmentation_.works ? kMaxTrainPackets : 1);
-    if (train.octets > Outbox::kMaxOctets) {
+    if (train.segment > wire::kMaxUdpPayload) {
       ++counters_.dropped_too_big;
     } else if (!can_reach(frames.front().flow)) {
       counters_.dropped_unreachable += train.packets;
@@ -91,14 +97,13 @@ void UdpSender::send_train(std::span<const wire::Frame> frames, std::size_t segm
     const std::size_t size = std::min(segment, octets - at);
     if (size != segment) outer = {flow, size};  // the last one may be shorter
     // The kernel numbers the packets that it cuts.
-    wire::encode_after_sum(frames[i], outer(static_cast<std::uint16_t>(i)),
-                             room.subspan(at, size));
+    wire::encode_after_sum(frames[i], outer(static_cast<std::uint16_t>(i)), room.subspan(at, size));
     at += size;
   }
 }
 
 void UdpSender::send_octets(const wire::Flow& flow, Octets udp_payload, Time /*now*/) {
-  if (udp_payload.size() > Outbox::kMaxOctets) {
+  if (udp_payload.size() > wire::kMaxUdpPayload) {
     ++counters_.dropped_too_big;
     return;
   }
@@ -130,8 +135,7 @@ void UdpSender::flush() {
   bool waited = false;
   for (std::size_t done = 0; done < outbox_.size();) {
     ++counters_.calls;
-    const int sent = ::sendmmsg(outbox_fd_, outbox_.headers() + done,
-                                static_cast<unsigned>(outbox_.size() - done), MSG_DONTWAIT);
+    const int sent = send_some(outbox_fd_, outbox_.headers() + done, outbox_.size() - done);
     if (sent > 0) {
       for (const std::size_t end = done + static_cast<std::size_t>(sent); done < end; ++done) {
         const Outbox::Message& message = outbox_[done];

@@ -101,9 +101,19 @@ void CompletionUnit::flush_receives(Qp& qp) {
   }
 }
 
+void CompletionUnit::offer(Qp& qp) const {
+  if (short_cut_ == nullptr || qp.type != QpType::kRc) return;
+  if (!qp.can_receive()) return short_cut_->withdraw(qp.qpn);
+  short_cut_->offer(qp.qpn, {.flow = qp.flow,
+                             .peer = qp.attributes.dest_qp,
+                             .access = qp.attributes.access,
+                             .pd = qp.pd});
+}
+
 void CompletionUnit::enter_error(Qp& qp) {
   if (qp.state == QpState::kErr) return;
   qp.state = QpState::kErr;
+  offer(qp);
   scheduler_.forget(qp);
   qp.requester.retry_at.reset();
   qp.requester.rnr_until.reset();

@@ -13,8 +13,12 @@ namespace nerve::nic {
 
 class CompletionUnit {
  public:
-  CompletionUnit(CqManager& cqs, EventQueue& events, Scheduler& scheduler, const Time& now)
-      : cqs_{cqs}, events_{events}, scheduler_{scheduler}, now_{now} {}
+  CompletionUnit(CqManager& cqs, EventQueue& events, Scheduler& scheduler, ShortCut* short_cut,
+                 const Time& now)
+      : cqs_{cqs}, events_{events}, scheduler_{scheduler}, short_cut_{short_cut}, now_{now} {}
+
+  // Tells the short cut, where there is one, whether the QP takes requests.
+  void offer(Qp& qp) const;
 
   // Ends the oldest send request. On success a completion appears only when it was asked for.
   void finish_send(Qp& qp, WcStatus status);
@@ -44,6 +48,7 @@ class CompletionUnit {
   CqManager& cqs_;
   EventQueue& events_;
   Scheduler& scheduler_;
+  ShortCut* short_cut_;
   const Time& now_;
 };
 

@@ -87,6 +87,7 @@ Status CqManager::destroy(CqHandle handle) {
 Expected<std::size_t> CqManager::poll(CqHandle handle, std::span<Completion> out) {
   Cq* cq = find(handle);
   if (cq == nullptr) return no_such_cq();
+  ++cq->polls;
   const std::size_t count = std::min<std::size_t>(out.size(), cq->waiting());
   // One at a time: most polls find one or none, and a call to memcpy costs more than the copy.
   for (std::size_t i = 0; i < count; ++i) out[i] = slot(*cq, cq->head++);

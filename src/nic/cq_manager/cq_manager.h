@@ -26,6 +26,7 @@ struct Cq {
   std::uint32_t head{};   // free-running; next to poll
   std::uint32_t tail{};   // free-running; next to fill
   std::uint32_t depth{};  // how many may wait; the ring is the next power of two
+  std::uint32_t polls{};  // how often the program looked; free-running
   std::uint32_t users{};  // QPs and SRQs that complete here
   Arm arm{Arm::kNone};
   bool overrun{};  // for good: nothing is pushed behind a gap

@@ -61,7 +61,7 @@ struct MemoryWindow {
 
 class DmaEngine {
  public:
-  DmaEngine(const Limits& limits, const SipKey& key_secret);
+  DmaEngine(const Limits& limits, const SipKey& key_secret, ShortCut* short_cut = nullptr);
   DmaEngine(const DmaEngine&) = delete;
   DmaEngine& operator=(const DmaEngine&) = delete;
 
@@ -120,6 +120,7 @@ class DmaEngine {
 
  private:
   void set_grant(MemoryRegion& region);
+  void offer(const MemoryRegion& region, const Grant& grant) const;
   [[nodiscard]] bool may_bind(const MemoryWindow& window, const MwBind& bind,
                               RemoteAccessor by) const;
   void unbind(MemoryWindow& window);
@@ -128,6 +129,7 @@ class DmaEngine {
   SlotTable<MemoryRegion> regions_;
   SlotTable<MemoryWindow> windows_;
   KeyTable keys_;
+  ShortCut* short_cut_;
   std::uint32_t bound_to_qps_{};  // type 2 windows that are bound
 };
 

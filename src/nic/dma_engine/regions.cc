@@ -70,6 +70,18 @@ void DmaEngine::set_grant(MemoryRegion& region) {
   grant.port = init.port;
   grant.pd = init.pd;
   grant.allow(init.access);
+  offer(region, grant);
+}
+
+void DmaEngine::offer(const MemoryRegion& region, const Grant& grant) const {
+  if (short_cut_ == nullptr) return;
+  const bool remote = intersects(region.init.access, kRemoteWrite | kRemoteRead);
+  if (!remote || region.init.port != nullptr) return short_cut_->withdraw(RKey{region.key});
+  short_cut_->offer(RKey{region.key}, {.start = grant.start,
+                                       .length = grant.length,
+                                       .address = region.init.address,
+                                       .access = region.init.access,
+                                       .pd = grant.pd});
 }
 
 Expected<MrHandle> DmaEngine::register_region(const MrInit& init) {
@@ -113,6 +125,7 @@ Status DmaEngine::reregister(MrHandle mr, MrChange change, const MrInit& init) {
 
   // Who holds a key to other memory or of another domain must not find this there. Other rights to
   // the same memory are what the call is for, and programs go on with the key they gave away.
+  if (short_cut_ != nullptr) short_cut_->withdraw(RKey{region->key});
   if (intersects(change, MrChange::kTranslation | MrChange::kPd)) {
     keys_.release(region->key);
     region->key = keys_.claim(GrantKind::kRegion);
@@ -128,6 +141,7 @@ Status DmaEngine::deregister(MrHandle mr) {
   if (region->bound_windows > 0) {
     return refuse(ErrorCode::kBusy, "dereg mr: windows are bound to it", region->bound_windows);
   }
+  if (short_cut_ != nullptr) short_cut_->withdraw(RKey{region->key});
   keys_.release(region->key);
   release_pd(region->init.pd);
   regions_.erase(mr);

@@ -39,6 +39,7 @@ Status QpManager::modify(QpHandle handle, QpState to, QpAttrs given,
     qp->attributes.sqd_notify = contains(given, QpAttrs::kSqdNotify) && attributes.sqd_notify;
   }
   enter(*qp, from, to);
+  completions_.offer(*qp);
   return Done{};
 }
 
@@ -174,6 +175,7 @@ void QpManager::reset(Qp& qp) {
   qp.attributes = {};
   qp.flow = {};
   qp.state = QpState::kReset;
+  completions_.offer(qp);
 }
 
 }  // namespace nerve::nic

@@ -24,10 +24,13 @@ bool Answers::transmit(Qp& qp, TxBurst& burst, std::uint32_t budget) {
     if (exhausted()) return true;
     continues = emit_entry(qp, *entry, burst, continues);
   }
-  if (state.nak_due || state.ack_due) {
-    if (exhausted()) return true;
-    emit_acknowledge(qp, burst);
-  }
+  return false;
+}
+
+bool Answers::acknowledge(Qp& qp, TxBurst& burst) {
+  if (!owes_acknowledge(qp)) return false;
+  if (burst.full()) return true;
+  emit_acknowledge(qp, burst);
   return false;
 }
 

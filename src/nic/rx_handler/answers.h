@@ -17,8 +17,15 @@ class Answers {
   Answers(const NicConfig& config, Counters& counters, DmaEngine& dma, CompletionUnit& completions)
       : config_{config}, counters_{counters}, dma_{dma}, completions_{completions} {}
 
-  // Adds up to `budget` frames. True when more is owed.
+  // Adds up to `budget` frames of READ responses and the like. True when more is owed.
   bool transmit(Qp& qp, TxBurst& burst, std::uint32_t budget);
+
+  // Once transmit() owes nothing: adds the ACK or NAK that covers it all. True when it did not fit.
+  bool acknowledge(Qp& qp, TxBurst& burst);
+
+  [[nodiscard]] static bool owes_acknowledge(const Qp& qp) {
+    return qp.responder.nak_due || qp.responder.ack_due;
+  }
 
   // A receive was posted: a peer that was told "no credits" hears of it.
   [[nodiscard]] static bool owes_credit_update(const Qp& qp);

@@ -71,6 +71,7 @@ Requester::Step Requester::step(Qp& qp, TxBurst& burst, Train& train) {
     state.pace_at.reset();
   }
   if (qp.datagram() && !room_for(qp, wqe)) return Step::kBlocked;
+  if (may_take_short_cut(qp, wqe) && take_short_cut(qp, wqe, burst)) return Step::kSkipped;
   if (!wqe.started) begin(qp, wqe);
   return emit(qp, wqe, burst, train) ? Step::kSent : Step::kBlocked;
 }

@@ -55,6 +55,9 @@ class Requester {
   Step run_local(Qp& qp, SendWqe& wqe);
   // Datagrams ask the gate one by one, for each may go elsewhere; connected QPs ask once a turn.
   [[nodiscard]] bool room_for(Qp& qp, const SendWqe& wqe);
+  [[nodiscard]] bool may_take_short_cut(const Qp& qp, const SendWqe& wqe) const;
+  // True when the request is done and gone.
+  bool take_short_cut(Qp& qp, SendWqe& wqe, TxBurst& burst);
   [[nodiscard]] bool may_begin(const Qp& qp, const SendWqe& wqe) const;
   [[nodiscard]] bool has_credit(const Qp& qp, const SendWqe& wqe, std::uint32_t sequence) const;
   [[nodiscard]] Rate rate_of(const Qp& qp) const;

@@ -119,20 +119,23 @@ TEST(ShmRingConcurrent, WhatADeadWriterCommittedIsRead) {
 }
 
 // Without the wake-up this hangs, and a lost one is a hang sooner or later.
-TEST(ShmRingConcurrent, ASleeperIsAlwaysWoken) {
+void sleep_and_wake(bool light) {
   RingMemory ring{kSmall};
   std::atomic<std::uint32_t> asleep{};
   const int fd = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   ASSERT_GE(fd, 0);
   RingReader reader{ring.memory, ring.size};
   std::thread sender{[&] {
-    RingWriter writer{ring.memory, ring.size, {.asleep = &asleep, .event_fd = fd}};
+    RingWriter writer{ring.memory, ring.size, {.asleep = &asleep, .event_fd = fd, .light = light}};
     send_all(writer);
   }};
   CheckingSink sink;
   while (sink.count < kFrames && sink.wrong == 0) {
     if (reader.receive(sink, 16, {}) > 0) continue;
     asleep.store(1, std::memory_order_seq_cst);
+    if (light) {
+      EXPECT_TRUE(fence_all());
+    }
     if (!reader.pending()) {
       pollfd wait{.fd = fd, .events = POLLIN, .revents = 0};
       ::poll(&wait, 1, -1);
@@ -144,6 +147,13 @@ TEST(ShmRingConcurrent, ASleeperIsAlwaysWoken) {
   sender.join();
   EXPECT_EQ(sink.wrong, 0U);
   ::close(fd);
+}
+
+TEST(ShmRingConcurrent, ASleeperIsAlwaysWoken) { sleep_and_wake(false); }
+
+TEST(ShmRingConcurrent, ASleeperThatFencesIsAlwaysWoken) {
+  if (!join_fences()) GTEST_SKIP() << "this kernel has no membarrier";
+  sleep_and_wake(true);
 }
 
 }  // namespace

@@ -86,20 +86,24 @@ TEST(UdpLink, CarriesMixedBursts) {
   test::for_each_seed(30, [&](std::uint64_t seed) {
     Prng prng{seed};
     UdpPair pair{configs()[prng.below(configs().size())]};
-    std::vector<Sample> sent;
-    for (int runs = 0; runs < 12; ++runs) {
-      wire::Flow flow = flows()[prng.below(flows().size())];
-      flow.source_port = 0xc123;  // one socket, so that the order holds
-      flow.traffic_class = static_cast<std::uint8_t>(prng.next());
-      flow.hop_limit = static_cast<std::uint8_t>(1 + prng.below(255));
-      const wire::Opcode opcode = opcodes[prng.below(opcodes.size())];
-      const std::size_t length = prng.below(prng.chance(300) ? 4097 : 70);
-      for (std::size_t i = 1 + prng.below(20); i-- > 0;) {
-        sent.push_back(random_sample(prng, flow, opcode, length));
+    for (int bursts = 0; bursts < 3; ++bursts) {
+      std::vector<Sample> sent;
+      for (int runs = 0; runs < 4; ++runs) {
+        wire::Flow flow = flows()[prng.below(flows().size())];
+        flow.source_port = 0xc123;  // one socket, so that the order holds
+        flow.traffic_class = static_cast<std::uint8_t>(prng.next());
+        flow.hop_limit = static_cast<std::uint8_t>(1 + prng.below(255));
+        const wire::Opcode opcode = opcodes[prng.below(opcodes.size())];
+        const bool large = prng.chance(300);
+        const std::size_t length = prng.below(large ? 4097 : 70);
+        // No more than the smallest usual receive buffer holds.
+        for (std::size_t i = 1 + prng.below(large ? 8 : 30); i-- > 0;) {
+          sent.push_back(random_sample(prng, flow, opcode, length));
+        }
       }
+      pair.send(sent);
+      expect_equal(pair.receive(sent.size()), sent);
     }
-    pair.send(sent);
-    expect_equal(pair.receive(sent.size()), sent);
     EXPECT_EQ(pair.receivers[0]->counters().bad_icrc, 0U);
   });
 }
@@ -171,6 +175,22 @@ TEST(UdpLink, TheBudgetHolds) {
   EXPECT_LE(got, 42U);  // one more read, which brings no more than it asked for
   EXPECT_EQ(collector.got.size(), got);
   EXPECT_EQ(pair.receivers[0]->receive(collector, 0, Time{}), 0U);
+}
+
+// Tried on sockets of its own, the machine does what it does for a link.
+TEST(Offloads, AreProbedAsLinksFindThem) {
+  UdpPair pair;
+  Prng prng{6};
+  pair.send(train(prng, flows()[0], 3, 8, 8));
+  const Offloads probed = probe_offloads();
+  EXPECT_EQ(probed.segmentation.works, pair.sender->segmentation().works);
+  EXPECT_EQ(probed.receive_coalescing.works, pair.receivers[0]->coalescing().works);
+  EXPECT_EQ(probed.ipv6.works, pair.group->family() == IpFamily::kDual);
+  EXPECT_EQ(probed.send_buffer, pair.sender->buffer());
+  EXPECT_EQ(probed.receive_buffer, pair.receivers[0]->buffer());
+  for (const Offload* offload : {&probed.segmentation, &probed.receive_coalescing, &probed.ipv6}) {
+    EXPECT_EQ(offload->works, offload->reason.empty());
+  }
 }
 
 }  // namespace nerve::link

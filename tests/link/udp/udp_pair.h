@@ -45,12 +45,13 @@ struct Sample {
   std::vector<std::byte> payload;
 };
 
-// Frames made from samples; the pieces live here.
+// Frames made from samples, and all that they refer to.
 class Frames {
  public:
-  explicit Frames(const std::vector<Sample>& samples) : pieces_(samples.size()) {
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      const Sample& sample = samples[i];
+  explicit Frames(std::vector<Sample> samples)
+      : samples_{std::move(samples)}, pieces_(samples_.size()) {
+    for (std::size_t i = 0; i < samples_.size(); ++i) {
+      const Sample& sample = samples_[i];
       pieces_[i] = {.address = reinterpret_cast<std::uint64_t>(sample.payload.data()),
                     .length = static_cast<std::uint32_t>(sample.payload.size())};
       frames_.push_back({.flow = sample.flow,
@@ -60,9 +61,9 @@ class Frames {
     }
   }
   [[nodiscard]] std::span<const wire::Frame> span() const { return frames_; }
-  wire::Frame& operator[](std::size_t i) { return frames_[i]; }
 
  private:
+  std::vector<Sample> samples_;
   std::vector<wire::Piece> pieces_;
   std::vector<wire::Frame> frames_;
 };

@@ -1,0 +1,82 @@
+#include "cli/run_plan.h"
+
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+#include <string_view>
+
+#include "host/settings.h"
+
+namespace nerve::cli {
+namespace {
+
+// Whether the word after this one is its value.
+bool takes_next(std::string_view word) {
+  const auto all = host::settings();
+  const auto found = std::ranges::find(all, word, &host::Setting::flag);
+  return found != all.end() && !found->value.empty();
+}
+
+}  // namespace
+
+std::vector<std::string> mark_command(std::vector<std::string> arguments) {
+  if (arguments.empty() || arguments[0] != "run") return arguments;
+  std::size_t at = 1;
+  while (at < arguments.size() && arguments[at].starts_with('-') && arguments[at] != "--") {
+    at += takes_next(arguments[at]) ? 2 : 1;
+  }
+  if (at < arguments.size() && arguments[at] != "--") {
+    arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(at), "--");
+  }
+  return arguments;
+}
+
+std::optional<std::string> find_library_folder(const std::string& program) {
+  const std::filesystem::path folder = std::filesystem::path{program}.parent_path();
+  for (const char* relative : {"../../lib", "../lib/nerve"}) {
+    const std::filesystem::path place = (folder / relative).lexically_normal();
+    std::error_code ignored;
+    if (std::filesystem::exists(place / "libibverbs.so.1", ignored)) return place.string();
+  }
+  return std::nullopt;
+}
+
+std::string find_command(const std::string& word, const std::string& path) {
+  if (word.find('/') != std::string::npos) return word;
+  std::istringstream folders{path};
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    std::string file = (folder.empty() ? "." : folder) + "/" + word;
+    struct stat status {};
+    if (::stat(file.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+        ::access(file.c_str(), X_OK) == 0) {
+      return file;
+    }
+  }
+  return {};
+}
+
+host::Environment run_environment(const std::map<std::string, std::string>& settings,
+                                  const std::string& library_folder, const host::Environment& now) {
+  host::Environment changes{settings.begin(), settings.end()};
+  const auto before = now.find("LD_LIBRARY_PATH");
+  const bool any = before != now.end() && !before->second.empty();
+  changes["LD_LIBRARY_PATH"] = library_folder + (any ? ":" + before->second : "");
+  return changes;
+}
+
+std::optional<std::string> ignores_library_path(const std::string& file) {
+  struct stat status {};
+  if (::stat(file.c_str(), &status) != 0) return std::nullopt;
+  if ((status.st_mode & S_ISUID) != 0 && status.st_uid != ::geteuid()) return "it is setuid";
+  if ((status.st_mode & S_ISGID) != 0 && status.st_gid != ::getegid()) return "it is setgid";
+  if (::geteuid() != 0 && ::getxattr(file.c_str(), "security.capability", nullptr, 0) > 0) {
+    return "it has file capabilities";
+  }
+  return std::nullopt;
+}
+
+}  // namespace nerve::cli

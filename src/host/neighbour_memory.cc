@@ -1,0 +1,95 @@
+#include "host/neighbour_memory.h"
+
+#include <signal.h>
+
+#include "host/clock.h"
+#include "link/shm/in_use.h"
+#include "link/shm/placement.h"
+
+namespace nerve::host {
+namespace {
+
+using link::shm::Placed;
+using link::shm::Rights;
+
+// A requester that was stopped in the middle of a placement is waited for this long.
+constexpr Duration kPatience = std::chrono::seconds{1};
+
+Rights rights_of(nic::Access access) {
+  Rights rights = Rights::kNone;
+  if (contains(access, nic::Access::kRemoteWrite)) rights = rights | Rights::kWrite;
+  if (contains(access, nic::Access::kRemoteRead)) rights = rights | Rights::kRead;
+  return rights;
+}
+
+// Where the place lies in the other process, if it may be touched. To be asked while the ring's
+// word says that a placement is under way.
+std::optional<std::uint64_t> resolve(const OutgoingRing& ring, const nic::ShortCut::Place& place,
+                                     std::uint64_t length, Rights need) {
+  return ring.rights()->resolve({.target = place.to,
+                                 .requester = place.from,
+                                 .key = place.key,
+                                 .iova = place.address,
+                                 .length = length,
+                                 .need = need});
+}
+
+}  // namespace
+
+bool NeighbourMemory::write(const Place& place, std::span<const wire::Piece> payload) {
+  OutgoingRing* ring = exchange_.ring_to(place.flow.destination, place.to);
+  if (ring == nullptr || ring->rights() == nullptr) return false;
+  if (payload.size() != 1 || payload[0].port != nullptr) return false;
+  const wire::Piece& piece = payload[0];
+  const link::shm::Placing placing{ring->in_use()};
+  const auto at = resolve(*ring, place, piece.length, Rights::kWrite);
+  if (!at) return false;
+  const Octets from{reinterpret_cast<const std::byte*>(piece.address), piece.length};
+  if (link::shm::place(ring->pid(), *at, from) != Placed::kDone) return false;
+  octets_ += piece.length;
+  return true;
+}
+
+bool NeighbourMemory::read(const Place& place, MutableOctets into) {
+  OutgoingRing* ring = exchange_.ring_to(place.flow.destination, place.to);
+  if (ring == nullptr || ring->rights() == nullptr) return false;
+  const link::shm::Placing placing{ring->in_use()};
+  const auto at = resolve(*ring, place, into.size(), Rights::kRead);
+  if (!at || link::shm::fetch(ring->pid(), *at, into) != Placed::kDone) return false;
+  octets_ += into.size();
+  return true;
+}
+
+void NeighbourMemory::offer(RKey key, const Region& region) {
+  own_.publish(key, {.iova = region.start,
+                     .length = region.length,
+                     .address = region.address,
+                     .rights = rights_of(region.access),
+                     .pd = region.pd.index});
+}
+
+void NeighbourMemory::withdraw(RKey key) {
+  own_.withdraw(key);
+  wait_for_placements();
+}
+
+void NeighbourMemory::offer(Qpn qpn, const Connection& connection) {
+  // The peer's QPN says who it is only among the processes of this host.
+  if (!exchange_.is_local(connection.flow.destination)) return own_.withdraw(qpn);
+  own_.publish(
+      qpn,
+      {.peer = connection.peer, .rights = rights_of(connection.access), .pd = connection.pd.index});
+}
+
+void NeighbourMemory::withdraw(Qpn qpn) {
+  own_.withdraw(qpn);
+  wait_for_placements();
+}
+
+void NeighbourMemory::wait_for_placements() const {
+  const Time give_up = now() + kPatience;
+  link::shm::wait_for_placements(exchange_.placers(),
+                                 [&](pid_t pid) { return ::kill(pid, 0) == 0 && now() < give_up; });
+}
+
+}  // namespace nerve::host

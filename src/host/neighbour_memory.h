@@ -1,0 +1,34 @@
+// The short cut between processes of one host: small WRITEs and READs that the requester carries
+// out itself, in the memory of the other process, within the rights that process has published.
+#pragma once
+
+#include "host/exchange.h"
+#include "link/shm/rights_table.h"
+#include "nic/short_cut.h"
+
+namespace nerve::host {
+
+class NeighbourMemory final : public nic::ShortCut {
+ public:
+  NeighbourMemory(Exchange& exchange, link::shm::RightsPublisher& own)
+      : exchange_{exchange}, own_{own} {}
+
+  bool write(const Place& place, std::span<const wire::Piece> payload) override;
+  bool read(const Place& place, MutableOctets into) override;
+
+  void offer(RKey key, const Region& region) override;
+  void withdraw(RKey key) override;
+  void offer(Qpn qpn, const Connection& connection) override;
+  void withdraw(Qpn qpn) override;
+
+  [[nodiscard]] std::uint64_t octets() const { return octets_; }
+
+ private:
+  void wait_for_placements() const;
+
+  Exchange& exchange_;
+  link::shm::RightsPublisher& own_;
+  std::uint64_t octets_{};
+};
+
+}  // namespace nerve::host

@@ -1,0 +1,50 @@
+// How a target waits for placements that are under way, before the memory they act on goes away.
+//
+// Each requester has one word in memory that it writes and its targets read: odd while it places.
+//
+//    requester: word becomes odd (seq_cst)      target: entry is withdrawn (seq_cst)
+//               looks the entry up (seq_cst)            looks at the word (seq_cst)
+//               places                                  odd: waits until it is another number
+//               word becomes even (release)             (acquire)
+//
+// In the one order of the four either the requester does not find the entry, or the target finds
+// the word odd and waits. A word that has changed, even to another odd number, belongs to a
+// placement that began after the withdrawal and cannot have seen the entry.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+namespace nerve::link::shm {
+
+// Lives while a requester looks up rights and places. One at a time for each word.
+class Placing {
+ public:
+  explicit Placing(std::atomic<std::uint64_t>& in_use) : in_use_{in_use} {
+    in_use_.store(in_use_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
+  }
+  ~Placing() {
+    in_use_.store(in_use_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
+  Placing(const Placing&) = delete;
+  Placing& operator=(const Placing&) = delete;
+
+ private:
+  std::atomic<std::uint64_t>& in_use_;
+};
+
+struct Placer {
+  pid_t pid{};
+  const std::atomic<std::uint64_t>* in_use{};
+};
+
+// Returns when no placement that began before the call is under way. A requester for which `alive`
+// says no is not waited for: what is dead places no more. It is asked now and then, so the caller
+// may also use it to give up on one that was stopped in the middle.
+void wait_for_placements(std::span<const Placer> placers, const std::function<bool(pid_t)>& alive);
+
+}  // namespace nerve::link::shm

@@ -1,0 +1,164 @@
+// Goal: `nerve run` starts the program that was meant, with its settings, and its exit code is the
+// program's. Method: the parts as functions, and the built program as a person calls it.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "cli/commands.h"
+#include "cli/run_plan.h"
+
+namespace nerve::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+struct Outcome {
+  int exit_code{};
+  std::string text;  // both streams
+};
+
+// Through a shell, for it is shells that people call from; without this machine's own settings.
+Outcome nerve(const std::string& arguments) {
+  const std::string line = "env -i PATH=\"$PATH\" ASAN_OPTIONS=\"$ASAN_OPTIONS\" " NERVE_PROGRAM
+                           " " +
+                           arguments + " 2>&1";
+  Outcome outcome;
+  std::FILE* out = ::popen(line.c_str(), "r");
+  if (out == nullptr) return {.exit_code = -1, .text = "no shell"};
+  std::array<char, 512> buffer;
+  while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), out)) {
+    outcome.text.append(buffer.data(), n);
+  }
+  const int status = ::pclose(out);
+  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return outcome;
+}
+
+class RunTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = testing::TempDir() + "nerve_run_" + std::to_string(::getpid()) + "_" +
+              testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string make(const std::string& name, const std::string& text = "") {
+    const std::filesystem::path file = folder_ + "/" + name;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream{file} << text;
+    return file;
+  }
+
+  std::string folder_;
+};
+
+}  // namespace
+
+TEST_F(RunTest, FindsWhereTheProgramBegins) {
+  EXPECT_EQ(mark_command({"run", "ls", "-l"}), (Words{"run", "--", "ls", "-l"}));
+  EXPECT_EQ(mark_command({"run", "--", "ls", "--"}), (Words{"run", "--", "ls", "--"}));
+  EXPECT_EQ(mark_command({"run", "--pcap", "f", "--summary", "ls", "--pcap", "g"}),
+            (Words{"run", "--pcap", "f", "--summary", "--", "ls", "--pcap", "g"}));
+  EXPECT_EQ(mark_command({"run", "--pcap=f", "ls"}), (Words{"run", "--pcap=f", "--", "ls"}));
+  EXPECT_EQ(mark_command({"run", "--help"}), (Words{"run", "--help"}));
+  EXPECT_EQ(mark_command({"run", "--pcap"}), (Words{"run", "--pcap"}));
+  EXPECT_EQ(mark_command({"run"}), Words{"run"});
+  EXPECT_EQ(mark_command({"decode", "run", "ls"}), (Words{"decode", "run", "ls"}));
+  EXPECT_EQ(mark_command({}), Words{});
+}
+
+TEST_F(RunTest, FindsTheLibraryInABuildAndWhereItIsInstalled) {
+  make("build/lib/libibverbs.so.1");
+  make("usr/lib/nerve/libibverbs.so.1");
+  EXPECT_EQ(find_library_folder(folder_ + "/build/src/cli/nerve"), folder_ + "/build/lib");
+  EXPECT_EQ(find_library_folder(folder_ + "/usr/bin/nerve"), folder_ + "/usr/lib/nerve");
+  EXPECT_EQ(find_library_folder(folder_ + "/elsewhere/bin/nerve"), std::nullopt);
+}
+
+TEST_F(RunTest, FindsCommandsAsAShellDoes) {
+  const std::string plain = make("one/tool");
+  const std::string tool = make("two/tool");
+  std::filesystem::permissions(tool, std::filesystem::perms::owner_all);
+  const std::string path = folder_ + "/none:" + folder_ + "/one:" + folder_ + "/two";
+  EXPECT_EQ(find_command("tool", path), tool);
+  EXPECT_EQ(find_command(plain, path), plain);
+  EXPECT_EQ(find_command("two", folder_), "");  // a folder is no program
+  EXPECT_EQ(find_command("none", path), "");
+  EXPECT_EQ(find_command("tool", ""), "");
+}
+
+TEST_F(RunTest, PutsOurLibraryFirst) {
+  EXPECT_EQ(run_environment({{"NERVE_LOG", "info"}}, "/n", {{"LD_LIBRARY_PATH", "/a:/b"}}),
+            (host::Environment{{"LD_LIBRARY_PATH", "/n:/a:/b"}, {"NERVE_LOG", "info"}}));
+  EXPECT_EQ(run_environment({}, "/n", {{"LD_LIBRARY_PATH", ""}}),
+            (host::Environment{{"LD_LIBRARY_PATH", "/n"}}));
+}
+
+TEST_F(RunTest, NoticesProgramsThatTheLoaderProtects) {
+  const std::string file = make("tool");
+  EXPECT_EQ(ignores_library_path(file), std::nullopt);
+  EXPECT_EQ(ignores_library_path(folder_ + "/none"), std::nullopt);
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file to somebody else";
+  ASSERT_EQ(::chown(file.c_str(), 1, 1), 0);
+  std::filesystem::permissions(file,
+                               std::filesystem::perms::set_uid | std::filesystem::perms::owner_all);
+  EXPECT_EQ(ignores_library_path(file), "it is setuid");
+}
+
+TEST_F(RunTest, TheProgramGetsItsSettings) {
+  const Outcome run = nerve("run --transport shm --device a=lo --device b=eth0 --summary --pcap " +
+                            folder_ + "/x.pcap -- env");
+  EXPECT_EQ(run.exit_code, 0) << run.text;
+  for (const std::string line : {"NERVE_TRANSPORT=shm\n", "NERVE_DEVICES=a=lo,b=eth0\n",
+                                 "NERVE_SUMMARY=on\n", "LD_LIBRARY_PATH="}) {
+    EXPECT_NE(run.text.find(line), std::string::npos) << line << "not in:\n" << run.text;
+  }
+  EXPECT_NE(run.text.find("NERVE_PCAP=" + folder_ + "/x.pcap\n"), std::string::npos);
+}
+
+TEST_F(RunTest, TheExitCodeIsThePrograms) {
+  EXPECT_EQ(nerve("run -- sh -c 'exit 7'").exit_code, 7);
+  EXPECT_EQ(nerve("run sh -c 'exit 8'").exit_code, 8);
+  EXPECT_EQ(nerve("run sh -c 'echo \"$@\"' x -a -- --pcap f").text, "-a -- --pcap f\n");
+  const Outcome missing = nerve("run -- no-such-program");
+  EXPECT_EQ(missing.exit_code, 127);
+  EXPECT_EQ(missing.text,
+            "nerve run: no-such-program: not found in PATH; check the name, or install the "
+            "package\n");
+  const std::string plain = make("plain");
+  EXPECT_EQ(nerve("run -- " + plain).exit_code, 126);
+  EXPECT_EQ(nerve("run -- " + folder_ + "/none").exit_code, 127);
+}
+
+TEST_F(RunTest, SaysWhatIsWrongWithItsOptions) {
+  const Outcome bad = nerve("run --transport tcp -- true");
+  EXPECT_EQ(bad.exit_code, kExitUsage);
+  EXPECT_EQ(bad.text, "nerve run: --transport 'tcp': transport takes auto, shm or udp\n");
+  EXPECT_EQ(nerve("run").exit_code, kExitUsage);
+  EXPECT_EQ(nerve("run --bogus -- true").exit_code, kExitUsage);
+  EXPECT_EQ(nerve("run --fault loss=2 -- true").exit_code, kExitUsage);
+  const std::string notes = make("notes.txt", "mine");
+  EXPECT_EQ(nerve("run --pcap " + notes + " -- true").exit_code, kExitUsage);
+  EXPECT_EQ(std::filesystem::file_size(notes), 4U);
+}
+
+TEST_F(RunTest, DevicesListsWhatWasAskedFor) {
+  const Outcome text = nerve("devices");
+  EXPECT_EQ(nerve("devices --bogus").exit_code, kExitUsage);
+  if (text.exit_code != kExitOk) GTEST_SKIP() << "a machine without any interface";
+  EXPECT_EQ(text.text.rfind("nerve0  interface ", 0), 0U) << text.text;
+  const Outcome json = nerve("devices --json");
+  EXPECT_EQ(json.text.rfind("{\"name\":\"nerve0\",\"interface\":\"", 0), 0U) << json.text;
+  // Through `run`, for the library and the command line are told in the same words.
+  const Outcome none = nerve("run --device x=none0 -- " NERVE_PROGRAM " devices");
+  EXPECT_EQ(none.exit_code, kExitFailed);
+  EXPECT_EQ(none.text, "nerve devices: x=none0: no such interface; `ip link` lists them\n");
+}
+
+}  // namespace nerve::cli

@@ -1,0 +1,45 @@
+"""What a case is: the command lines of two programs, and how to tell from their output that all went well."""
+import dataclasses
+import re
+from typing import Callable, Optional, Sequence
+
+from process import Ended
+
+# Looks at a program that ended with status 0; None when content, else what is wrong.
+Check = Callable[[Ended], Optional[str]]
+
+
+def content(_: Ended) -> Optional[str]:
+    return None
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """`server` and `client` hold PORT where a TCP port of the case's own belongs.
+
+    Without a server the client is the whole case. A server that serves for ever is ended once its
+    client is done (`lasting`); any other must end by itself, with status 0.
+    """
+    name: str
+    client: Sequence[str]
+    server: Sequence[str] = ()
+    check_client: Check = content
+    check_server: Check = content
+    lasting: bool = False
+    seconds: float = 30
+    env: dict = dataclasses.field(default_factory=dict)
+
+
+def says(pattern: str) -> Check:
+    """The output has to have a line like this."""
+    def check(ended: Ended) -> Optional[str]:
+        if re.search(pattern, ended.output, re.MULTILINE):
+            return None
+        return f'nothing like "{pattern}" in the output'
+    return check
+
+
+def all_of(*checks: Check) -> Check:
+    def check(ended: Ended) -> Optional[str]:
+        return next((why for why in (one(ended) for one in checks) if why), None)
+    return check

@@ -1,0 +1,188 @@
+// Goal: what cannot be sent as it is asked for is sent as it can be, or counted. Method: more
+// source ports than sockets, taken ports, addresses that are not ours, octets made for another
+// port.
+#include "link/udp/udp_sender.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <set>
+
+#include "link/udp/train.h"
+#include "tests/link/udp/udp_pair.h"
+#include "tests/seeds.h"
+
+namespace nerve::link {
+namespace {
+
+constexpr wire::Flow kFlow{.source = kHere4, .destination = kThere4};
+
+wire::Flow from_port(std::uint16_t port) {
+  wire::Flow flow = kFlow;
+  flow.source_port = port;
+  return flow;
+}
+
+std::vector<std::byte> encoded(const Sample& sample) {
+  const Frames frames{{sample}};
+  std::vector<std::byte> octets(wire::udp_payload_size(frames.span()[0]));
+  wire::encode_udp_payload(frames.span()[0], wire::Envelope{}, octets);
+  return octets;
+}
+
+// The descriptor of this process whose socket is bound to the port.
+int socket_on(std::uint16_t port) {
+  for (int fd = 3; fd < 200; ++fd) {
+    const int copy = ::dup(fd);
+    if (copy >= 0 && UdpSocket{copy}.bound_port() == port) return fd;
+  }
+  return -1;
+}
+
+}  // namespace
+
+TEST(UdpSender, EachFlowLeavesFromThePortItWants) {
+  UdpPair pair;
+  Prng prng{1};
+  // A port that is free now; whoever takes it meanwhile makes the packet leave from another.
+  const std::uint16_t port = [] {
+    const auto socket = UdpSocket::make(IpFamily::kDual);
+    EXPECT_EQ(socket->bind(IpFamily::kDual, 0), 0);
+    return socket->bound_port();
+  }();
+  pair.send({random_sample(prng, from_port(port), kSendOnly, 3)});
+  const auto got = pair.receive(1);
+  ASSERT_EQ(got.size(), 1U);
+  EXPECT_EQ(got[0].flow.source_port, port);
+}
+
+TEST(UdpSender, ATakenPortIsReplacedAndTheIcrcFollows) {
+  UdpPair pair;
+  Prng prng{2};
+  const auto taken = UdpSocket::make(IpFamily::kDual);
+  ASSERT_EQ(taken->bind(IpFamily::kDual, 0), 0);
+  const Sample sent = random_sample(prng, from_port(taken->bound_port()), kSendOnly, 3);
+  pair.send({sent});
+  const auto got = pair.receive(1);
+  ASSERT_EQ(got.size(), 1U);
+  EXPECT_NE(got[0].flow.source_port, taken->bound_port());
+  expect_equal(got, {sent});
+}
+
+TEST(UdpSender, PortsShareSocketsWhenThereAreTooMany) {
+  UdpPair pair{{.max_senders = 4}};
+  Prng prng{3};
+  std::vector<Sample> sent;
+  for (std::uint16_t i = 0; i < 40; ++i) {
+    const auto port = static_cast<std::uint16_t>(50'000 + i);
+    sent.push_back(random_sample(prng, from_port(port), kSendOnly, 3));
+    sent.push_back(random_sample(prng, from_port(port), kSendMiddle, 64));
+  }
+  pair.send(sent);
+  const auto got = pair.receive(sent.size());
+  expect_equal(got, sent);
+  EXPECT_EQ(pair.sender->sockets(), 4U);
+  std::set<std::uint16_t> ports;
+  for (const Sample& sample : got) ports.insert(sample.flow.source_port);
+  EXPECT_EQ(ports.size(), 4U);
+  EXPECT_EQ(pair.receivers[0]->counters().bad_icrc, 0U);
+}
+
+TEST(UdpSender, OctetsMadeForAnotherPortAreMended) {
+  const auto taken = UdpSocket::make(IpFamily::kDual);
+  ASSERT_EQ(taken->bind(IpFamily::kDual, 0), 0);
+  test::for_each_seed(50, [&](std::uint64_t seed) {
+    UdpPair pair;
+    Prng prng{seed};
+    const Sample sent =
+        random_sample(prng, from_port(taken->bound_port()), kSendOnly, prng.below(3000));
+    pair.sender->send_octets(sent.flow, encoded(sent), Time{});
+    expect_equal(pair.receive(1), {sent});
+    EXPECT_EQ(pair.receivers[0]->counters().solved, 0U);
+  });
+}
+
+TEST(UdpSender, OctetsDamagedOnPurposeStayDamaged) {
+  UdpPair pair;
+  Prng prng{4};
+  for (int i = 0; i < 100; ++i) {
+    const Sample sent = random_sample(prng, kFlow, kSendOnly, prng.below(200));
+    auto octets = encoded(sent);
+    octets[wire::Bth::kSize + prng.below(octets.size() - wire::Bth::kSize)] ^=
+        static_cast<std::byte>(1 + prng.below(255));
+    pair.sender->send_octets(sent.flow, octets, Time{});
+  }
+  EXPECT_TRUE(pair.receive(100).empty());
+  EXPECT_EQ(pair.receivers[0]->counters().bad_icrc, 100U);
+}
+
+TEST(UdpSender, CountsWhatItCannotSend) {
+  UdpPair pair;
+  Prng prng{5};
+  const wire::Flow stranger{.source = wire::Gid::ipv4(192, 0, 2, 1), .destination = kThere4};
+  const wire::Flow mixed{.source = kHere4, .destination = kHere6};
+  pair.send(
+      {random_sample(prng, stranger, kSendOnly, 8), random_sample(prng, mixed, kSendOnly, 8)});
+  EXPECT_EQ(pair.sender->counters().dropped_unreachable, 2U);
+  std::vector<Sample> train(5, random_sample(prng, stranger, kSendOnly, 8));
+  pair.send(train);
+  EXPECT_EQ(pair.sender->counters().dropped_unreachable, 7U);
+  EXPECT_TRUE(pair.sender->segmentation().works);  // it was not the train that was refused
+  pair.sender->send_octets(kFlow, std::vector<std::byte>(66'000), Time{});
+  EXPECT_EQ(pair.sender->counters().dropped_too_big, 1U);
+
+  const Sample good = random_sample(prng, kFlow, kSendOnly, 8);
+  pair.send({random_sample(prng, stranger, kSendOnly, 8), good});  // one bad does not stop the rest
+  expect_equal(pair.receive(1), {good});
+}
+
+// A kernel does not cut trains for a socket that may leave out checksums.
+TEST(UdpSender, ARefusedTrainLeavesPacketByPacket) {
+  UdpPair pair;
+  Prng prng{8};
+  pair.send({random_sample(prng, kFlow, kSendOnly, 8)});
+  const auto first = pair.receive(1);
+  ASSERT_EQ(first.size(), 1U);
+  constexpr int kOn = 1;
+  ASSERT_EQ(
+      ::setsockopt(socket_on(first[0].flow.source_port), SOL_SOCKET, SO_NO_CHECK, &kOn, sizeof kOn),
+      0);
+  for (int i = 0; i < 2; ++i) {
+    std::vector<Sample> sent;
+    for (int n = 0; n < 30; ++n) sent.push_back(random_sample(prng, kFlow, kSendOnly, 100));
+    sent.push_back(random_sample(prng, kFlow, kSendOnly, 3));
+    pair.send(sent);
+    expect_equal(pair.receive(sent.size()), sent);
+    EXPECT_FALSE(pair.sender->segmentation().works);
+    EXPECT_NE(pair.sender->segmentation().reason.find("UDP_SEGMENT"), std::string::npos);
+  }
+  EXPECT_EQ(pair.receivers[0]->counters().solved, 0U);
+  EXPECT_EQ(pair.sender->counters().trains, 0U);
+}
+
+TEST(UdpSender, TrainsEndWhereFlowOrSizeChange) {
+  Prng prng{6};
+  const auto frames_of = [&](std::vector<std::pair<wire::Flow, std::size_t>> shapes) {
+    std::vector<Sample> samples;
+    for (const auto& [flow, length] : shapes) {
+      samples.push_back(random_sample(prng, flow, kSendOnly, length));
+    }
+    return samples;
+  };
+  const auto packets = [&](const std::vector<Sample>& samples, std::size_t limit = 64) {
+    const Frames frames{samples};
+    return next_train(frames.span(), limit).packets;
+  };
+  const wire::Flow other = from_port(7);
+  EXPECT_EQ(packets(frames_of({{kFlow, 8}})), 1U);
+  EXPECT_EQ(packets(frames_of({{kFlow, 8}, {kFlow, 8}, {kFlow, 8}})), 3U);
+  EXPECT_EQ(packets(frames_of({{kFlow, 8}, {kFlow, 4}, {kFlow, 4}})), 2U);
+  EXPECT_EQ(packets(frames_of({{kFlow, 4}, {kFlow, 8}})), 1U);
+  EXPECT_EQ(packets(frames_of({{kFlow, 8}, {other, 8}})), 1U);
+  EXPECT_EQ(packets(frames_of({{kFlow, 8}, {kFlow, 8}, {kFlow, 8}}), 2), 2U);
+  EXPECT_EQ(packets({100, random_sample(prng, kFlow, kSendOnly, 8)}), 64U);
+  EXPECT_EQ(packets({100, random_sample(prng, kFlow, kSendMiddle, 4096)}), 15U);
+}
+
+}  // namespace nerve::link
