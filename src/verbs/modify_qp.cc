@@ -56,6 +56,16 @@ std::optional<QpAttrs> attributes_in(int mask) {
   return given;
 }
 
+// Half of an XRC pair only asks and half only answers. What concerns the other half is ignored, as
+// Linux does: programs set up both alike.
+int meant_for(ibv_qp_type type, int mask) {
+  constexpr int kAnswering = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+  constexpr int kAsking = IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY;
+  if (type == IBV_QPT_XRC_SEND) return mask & ~kAnswering;
+  if (type == IBV_QPT_XRC_RECV) return mask & ~kAsking;
+  return mask;
+}
+
 constexpr std::array kMtus{nic::Mtu::k256, nic::Mtu::k512, nic::Mtu::k1024, nic::Mtu::k2048,
                            nic::Mtu::k4096};
 
@@ -163,7 +173,7 @@ using namespace nerve::verbs;
 extern "C" {
 
 int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) VERBS_NOEXCEPT {
-  const auto given = attributes_in(mask);
+  const auto given = attributes_in(meant_for(qp->qp_type, mask));
   const bool steps = (mask & IBV_QP_STATE) != 0;
   if (!given || (steps && !is_state(attr->qp_state))) return EINVAL;
   if ((mask & IBV_QP_CUR_STATE) != 0 && !is_state(attr->cur_qp_state)) return EINVAL;
