@@ -132,7 +132,7 @@ void Adapter::Session::posted() {
     ++state_.waiting_posts;
     return;
   }
-  state_.transmit(now());
+  state_.transmit(state_.shared.watcher.somebody_polls() ? state_.shared.lately() : now());
   state_.waiting_posts = 1;
 }
 

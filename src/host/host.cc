@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <mutex>
 #include <new>
 
@@ -31,9 +32,16 @@ Host& Host::current() {
   const std::scoped_lock guard{making_host};
   if (Host* host = current_host) return *host;
   static const int registered = ::pthread_atfork(nullptr, nullptr, leave_host_to_parent);
+  static const int at_end = std::atexit(finish_current);
   (void)registered;
+  (void)at_end;
   current_host = new Host;  // for as long as the process lives: its thread may be running at exit
   return *current_host;
+}
+
+void Host::finish_current() {
+  const Host* host = current_host;
+  if (host != nullptr && host->shared_) host->shared_->finish();
 }
 
 Host::Host() {

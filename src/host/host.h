@@ -29,6 +29,7 @@ class Host {
 
  private:
   friend class Adapter;
+  static void finish_current();
   Host();
   ~Host();
   std::unique_ptr<Shared> shared_;

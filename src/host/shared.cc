@@ -1,5 +1,7 @@
 #include "host/shared.h"
 
+#include <time.h>
+
 #include <algorithm>
 
 #include "host/log.h"
@@ -71,16 +73,21 @@ void Host::Shared::deliver(std::span<const wire::Frame> frames, Time at) {
 std::size_t Host::Shared::take_in(Time at) {
   const std::size_t arrived = exchange.receive(taps->sink(), kBudget, at);
   unanswered += arrived;
+  return arrived;
+}
+
+void Host::Shared::expire(Time at) {
   for (Adapter::State* adapter : adapters) {
     const std::optional<Time> deadline = adapter->nic.next_deadline();
     if (deadline && *deadline <= at) adapter->nic.expire(at);
   }
   taps->expire(at);
-  return arrived;
 }
 
 bool Host::Shared::drive(Time at) {
+  looked_at = at;
   const std::size_t arrived = take_in(at);
+  expire(at);
   const std::uint64_t sent = exchange.counters().frames();
   transmit(at);
   return arrived > 0 || exchange.counters().frames() != sent;
@@ -97,11 +104,12 @@ bool Host::Shared::anything_parked() {
 void Host::Shared::poll() {
   watcher.polled();
   for (Adapter::State* adapter : adapters) adapter->waiting_posts = 0;
-  // Without a reason deadlines are looked at now and then: the clock takes longer to read than the
-  // rings.
-  if (!anything_unsent() && !exchange.worth_receiving() && ++idle_polls % kPollsPerLook != 0)
-    return;
+  // Deadlines are looked at now and then: the clock takes longer to read than the rings.
+  const bool look = ++idle_polls % kPollsPerLook == 0;
+  if (!look && !anything_unsent() && !exchange.worth_receiving()) return;
   const Time at = now();
+  looked_at = at;
+  if (look) expire(at);
   // What has just arrived may make the program post. If so, that goes first and the
   // acknowledgement with it; if not, it will poll again and find nothing new.
   const bool arrived = take_in(at) > 0;
@@ -130,6 +138,20 @@ std::optional<Time> Host::Shared::next_wake() {
     if (adapter->nic.any_parked()) consider(now() + kLookForRoom);
   }
   return earliest;
+}
+
+void Host::Shared::finish() {
+  // A thread that ended in the middle of something never gives the lock back; then it is too late.
+  constexpr int kTries = 100;
+  for (int tries = 0; tries < kTries; ++tries) {
+    if (lock.try_lock()) {
+      taps->finish();
+      lock.unlock();
+      return;
+    }
+    const timespec moment{.tv_sec = 0, .tv_nsec = 1'000'000};
+    ::nanosleep(&moment, nullptr);
+  }
 }
 
 void Host::Shared::hang_up(int connection) {

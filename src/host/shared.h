@@ -26,15 +26,21 @@ struct Host::Shared final : link::FrameSink, Watched {
   void deliver(std::span<const wire::Frame> frames, Time at) override;
 
   bool drive(Time at) override;
+  // The parts of it: frames in, deadlines met, frames out.
   std::size_t take_in(Time at);
+  void expire(Time at);
   // For a thread of the program's that polls: drives when there is a reason to.
   void poll();
   void transmit(Time at);
+  // The time of the last look at the clock, for those who can do with a little less than now.
+  [[nodiscard]] Time lately() const { return looked_at; }
   [[nodiscard]] std::optional<Time> next_wake() override;
   [[nodiscard]] bool anything_pending() override { return exchange.pending(); }
   [[nodiscard]] bool anything_unsent() override;
   [[nodiscard]] bool anything_parked() override;
   void falls_asleep() override { taps->flush(); }
+  // The process ends: what was captured reaches the file.
+  void finish();
   void hang_up(int connection) override;
   void take_call(int listener) override;
   void addresses_changed() override;
@@ -56,6 +62,7 @@ struct Host::Shared final : link::FrameSink, Watched {
   std::string udp_refused;  // why there is no UDP, when there is none
 
   std::uint32_t idle_polls{};
+  Time looked_at{};
   std::size_t unanswered{};  // frames taken in since something could last be sent
 
   std::mutex making;  // adapters, rings and sockets; taken before `lock`, never after

@@ -47,6 +47,10 @@ void Taps::flush() {
   if (file_) file_->flush();
 }
 
+void Taps::finish() {
+  if (file_) file_->finish();
+}
+
 const link::FaultCounters* Taps::faults() const { return fault_ ? &fault_->counters() : nullptr; }
 
 }  // namespace nerve::host

@@ -30,6 +30,7 @@ class Taps {
   void expire(Time now);
   // Puts what was captured into the file; cheap when there is nothing.
   void flush();
+  void finish();
   [[nodiscard]] const link::FaultCounters* faults() const;
 
  private:

@@ -34,18 +34,6 @@ void add_to(const Descriptor& epoll, int fd, std::uint32_t events) {
   ::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd, &event);
 }
 
-// Long enough for a thread that spins at the lock to get it. To yield would be to ask for a place
-// at the end of the queue for the processor, which may be milliseconds long.
-void pause_briefly() {
-  for (int i = 0; i < 16; ++i) {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("isb");
-#endif
-  }
-}
-
 // A thread of ours takes no signals: they are the program's.
 class SignalsBlocked {
  public:

@@ -57,17 +57,14 @@ std::optional<QpAttrs> attributes_in(int mask) {
   return given;
 }
 
-// Programs set up both ends of an XRC connection with the attributes of an RC one. Linux lets go of
-// those that the end at hand has no use for, before it looks whether all are allowed; so do we.
-int without_ignored(ibv_qp_type type, int mask) {
-  switch (type) {
-    case IBV_QPT_XRC_SEND:
-      return mask & ~(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
-    case IBV_QPT_XRC_RECV:
-      return mask & ~(IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY);
-    default:
-      return mask;
-  }
+// Half of an XRC pair only asks and half only answers. What concerns the other half is ignored, as
+// Linux does: programs set up both alike.
+int meant_for(ibv_qp_type type, int mask) {
+  constexpr int kAnswering = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+  constexpr int kAsking = IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY;
+  if (type == IBV_QPT_XRC_SEND) return mask & ~kAnswering;
+  if (type == IBV_QPT_XRC_RECV) return mask & ~kAsking;
+  return mask;
 }
 
 constexpr std::array kMtus{nic::Mtu::k256, nic::Mtu::k512, nic::Mtu::k1024, nic::Mtu::k2048,
@@ -177,7 +174,7 @@ using namespace nerve::verbs;
 extern "C" {
 
 int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) VERBS_NOEXCEPT {
-  const auto given = attributes_in(without_ignored(qp->qp_type, mask));
+  const auto given = attributes_in(meant_for(qp->qp_type, mask));
   const bool steps = (mask & IBV_QP_STATE) != 0;
   if (!given || (steps && !is_state(attr->qp_state))) return EINVAL;
   if ((mask & IBV_QP_CUR_STATE) != 0 && !is_state(attr->cur_qp_state)) return EINVAL;

@@ -111,6 +111,35 @@ TEST_F(Device, AnXrcDomainIsSharedByItsFile) {
   ::unlink(path.data());
 }
 
+// perftest sets up both halves of an XRC pair with all that an RC QP needs.
+TEST_F(Device, AnXrcHalfIgnoresWhatConcernsTheOther) {
+  ibv_cq* cq = ibv_create_cq(context, 4, nullptr, nullptr, 0);
+  ibv_qp_init_attr init{};
+  init.send_cq = cq;
+  init.cap = {1, 0, 1, 0, 0};
+  init.qp_type = IBV_QPT_XRC_SEND;
+  ibv_qp* qp = ibv_create_qp(pd, &init);
+  ASSERT_NE(qp, nullptr);
+  ibv_qp_attr attr{};
+  attr.qp_state = IBV_QPS_INIT;
+  attr.port_num = 1;
+  ASSERT_EQ(ibv_modify_qp(qp, &attr,
+                          IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+            0);
+  attr.qp_state = IBV_QPS_RTR;
+  attr.path_mtu = IBV_MTU_1024;
+  attr.dest_qp_num = qp->qp_num;
+  attr.ah_attr.is_global = 1;
+  attr.ah_attr.port_num = 1;
+  ASSERT_EQ(ibv_query_gid(context, 1, 0, &attr.ah_attr.grh.dgid), 0);
+  EXPECT_EQ(ibv_modify_qp(qp, &attr,
+                          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                              IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
+            0);
+  EXPECT_EQ(ibv_destroy_qp(qp), 0);
+  EXPECT_EQ(ibv_destroy_cq(cq), 0);
+}
+
 TEST_F(Device, WhatIsNotSupportedSaysSo) {
   ibv_cq* cq = ibv_create_cq(context, 4, nullptr, nullptr, 0);
   ibv_qp_init_attr init{};

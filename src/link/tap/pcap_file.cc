@@ -120,8 +120,9 @@ PcapFile::PcapFile(PcapOptions options, int fd) : options_{std::move(options)}, 
   buffer_.resize(options_.buffer + kRecordRoom);
 }
 
-PcapFile::~PcapFile() {
-  // The last words are worth a short wait for a writer that is at it.
+PcapFile::~PcapFile() { finish(); }
+
+void PcapFile::finish() {
   for (int tries = 0; used_ > 0 && tries < 20; ++tries) {
     flush();
     if (used_ == 0) break;

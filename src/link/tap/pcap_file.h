@@ -62,6 +62,8 @@ class PcapFile {
 
   // Writes what has collected, if the lock is free. Cheap when there is nothing.
   void flush();
+  // The same at the end, when nobody will come again: worth a short wait for the lock.
+  void finish();
 
   // Whether another process captures into this file at this moment.
   [[nodiscard]] bool is_shared() const;

@@ -61,6 +61,34 @@ TEST_F(PostSend, WaitsInSqdAndIsFlushedInErr) {
   EXPECT_EQ(got[0].status, WcStatus::kFlushed);
 }
 
+TEST_F(PostSend, SeveralAreTakenTogetherOrNotAtAll) {
+  const Sge word = a.sge(0, 8);
+  const SendWr good{.wr_id = 1,
+                    .op = kWrite,
+                    .flags = SendFlags::kSignaled,
+                    .sges = {&word, 1},
+                    .remote_address = b.at(0),
+                    .rkey = b.keys.rkey};
+  SendWr bad = good;
+  bad.op = kFetchAdd;
+  const Sge half = a.sge(0, 4);
+  bad.sges = {&half, 1};
+  EXPECT_EQ(said(a.nic.post_sends(a.qp, std::array{good, bad})),
+            "invalid: post send: an atomic takes eight octets");
+  pair.exchange();
+  EXPECT_TRUE(pair.seen.empty());
+  EXPECT_TRUE(a.completions().empty());
+  EXPECT_EQ(said(a.nic.post_sends(a.qp, std::vector<SendWr>(17, good))).substr(0, 5), "queue");
+
+  SendWr second = good;
+  second.wr_id = 2;
+  ASSERT_TRUE(a.nic.post_sends(a.qp, std::array{good, second}));
+  pair.exchange();
+  const auto got = a.completions();
+  ASSERT_EQ(got.size(), 2U);
+  EXPECT_EQ(got[1].wr_id, 2U);
+}
+
 TEST(PostSendTypes, UnreliableOnesAreFlushedInSqe) {
   test::Pair unreliable{EndSetup{.type = QpType::kUc}};
   unreliable.connect();
