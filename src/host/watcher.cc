@@ -108,6 +108,12 @@ void Watcher::polled() {
   kick();  // it may be asleep for good, and is to come once a tick
 }
 
+void Watcher::expect(Time wake) {
+  if (!asleep_ || (sleeps_until_ && *sleeps_until_ <= wake)) return;
+  sleeps_until_ = wake;
+  kick();
+}
+
 void Watcher::run() {
   Guard guard{lock_};
   while (!stopping_) {
@@ -150,8 +156,10 @@ void Watcher::watch(Guard& guard) {
   watched_.falls_asleep();
   mailbox_.fall_asleep();
   if (!watched_.anything_pending()) {
-    const std::optional<Time> wake = watched_.next_wake();
-    wait(guard, wake ? std::optional{std::max(*wake - now(), Duration{0})} : std::nullopt);
+    sleeps_until_ = watched_.next_wake();
+    asleep_ = true;
+    wait(guard, sleeps_until_ ? std::optional{std::max(*sleeps_until_ - now(), Duration{0})}
+                              : std::nullopt);
   }
   mailbox_.wake_up();
 }
@@ -169,6 +177,7 @@ void Watcher::wait(Guard& guard, std::optional<Duration> at_most) {
   const int count = ::epoll_pwait2(epoll_.get(), events.data(), events.size(),
                                    at_most ? &limit : nullptr, nullptr);
   guard.lock();
+  asleep_ = false;
   for (int i = 0; i < count; ++i) handle(guard, events[static_cast<std::size_t>(i)].data.fd);
 }
 
