@@ -136,6 +136,10 @@ void Adapter::Session::posted() {
   state_.waiting_posts = 1;
 }
 
+void Adapter::Session::posted_receives() {
+  if (!state_.shared.watcher.somebody_polls() && state_.nic.wants_to_send()) state_.transmit(now());
+}
+
 void Adapter::Session::drive() { state_.shared.poll(); }
 
 }  // namespace nerve::host
