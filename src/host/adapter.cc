@@ -121,7 +121,12 @@ Adapter::Session::Session(Adapter& adapter, For purpose) : state_{*adapter.state
 
 Adapter::Session::~Session() {
   state_.tell_events();
-  state_.shared.lock.unlock();
+  Host::Shared& shared = state_.shared;
+  if (shared.watcher.asleep()) {
+    // What was posted may have to be sent again, and its program may never call again.
+    if (const std::optional<Time> wake = shared.next_wake()) shared.watcher.expect(*wake);
+  }
+  shared.lock.unlock();
 }
 
 nic::Nic& Adapter::Session::nic() const { return state_.nic; }

@@ -107,6 +107,12 @@ void Watcher::polled() {
   kick();  // it may be asleep for good, and is to come once a tick
 }
 
+void Watcher::expect(Time wake) {
+  if (!asleep_ || (sleeps_until_ && *sleeps_until_ <= wake)) return;
+  sleeps_until_ = wake;
+  kick();
+}
+
 void Watcher::run() {
   while (!stopping_) {
     if (mode_ == Mode::kPolled) {
@@ -153,8 +159,10 @@ void Watcher::watch(Guard& guard) {
   watched_.falls_asleep();
   mailbox_.fall_asleep();
   if (!watched_.anything_pending()) {
-    const std::optional<Time> wake = watched_.next_wake();
-    wait(guard, wake ? std::optional{std::max(*wake - now(), Duration{0})} : std::nullopt);
+    sleeps_until_ = watched_.next_wake();
+    asleep_ = true;
+    wait(guard, sleeps_until_ ? std::optional{std::max(*sleeps_until_ - now(), Duration{0})}
+                              : std::nullopt);
   }
   mailbox_.wake_up();
 }
@@ -164,6 +172,7 @@ void Watcher::wait(Guard& guard, std::optional<Duration> at_most) {
   guard.unlock();
   const auto news = wait_for_events(events, at_most);
   guard.lock();
+  asleep_ = false;
   for (const epoll_event& event : news) handle(guard, event.data.fd);
 }
 

@@ -60,6 +60,12 @@ class Watcher {
   void watch_connection(int fd);  // hang_up() is told when its other end closes
   void watch_socket(int fd);      // frames wait there when it is readable
   void polled();                  // a thread of the program's has driven the engines
+  // Whether the thread sleeps, perhaps for longer than it may since a program called.
+  [[nodiscard]] bool asleep() const { return asleep_; }
+  // There is something to do at this time, if nothing comes before: it must not sleep longer. It is
+  // woken for that at most once for each time that it sleeps too long, and not for each request:
+  // the deadlines of requests that follow are later.
+  void expect(Time wake);
   // Whether what is posted may wait for company: somebody polls, and sends it when he does.
   [[nodiscard]] bool somebody_polls() const { return mode_ == Mode::kPolled; }
 
@@ -94,6 +100,8 @@ class Watcher {
   std::uint32_t polls_in_a_row_{};
   std::uint32_t believe_after_;
   std::atomic<bool> stopping_{};
+  bool asleep_{};
+  std::optional<Time> sleeps_until_;  // when asleep; none: until somebody calls
   std::thread thread_;
 };
 
