@@ -72,6 +72,13 @@ std::string report(Host::Shared& shared) {
   lines.add("dropped_no_qp", sum.dropped_no_qp);
   lines.add("dropped_malformed", sum.dropped_malformed);
   lines.add("dropped_no_receive", sum.dropped_no_receive);
+  lines.add("dropped_wrong_transport", sum.dropped_wrong_transport);
+  lines.add("dropped_wrong_address", sum.dropped_wrong_address);
+  lines.add("dropped_bad_state", sum.dropped_bad_state);
+  lines.add("dropped_bad_pkey", sum.dropped_bad_pkey);
+  lines.add("dropped_bad_qkey", sum.dropped_bad_qkey);
+  lines.add("cnps_sent", sum.cnps_sent);
+  lines.add("cnps_received", sum.cnps_received);
   if (shared.udp) {
     lines.add("udp_bad_icrc", shared.udp->receiver().counters().bad_icrc);
     lines.add("udp_malformed", shared.udp->receiver().counters().malformed);
