@@ -39,7 +39,7 @@ struct Host::Shared final : link::FrameSink, Watched {
   [[nodiscard]] bool anything_unsent();
   [[nodiscard]] bool anything_parked() override;
   void falls_asleep() override { taps->flush(); }
-  // The process ends: what was captured reaches the file.
+  // The process ends: what was captured reaches the file, and the summary the person.
   void finish();
   void hang_up(int connection) override;
   void take_call(int listener) override;
@@ -56,6 +56,8 @@ struct Host::Shared final : link::FrameSink, Watched {
   Exchange exchange;
   std::optional<Taps> taps;
   std::vector<Adapter::State*> adapters;
+  nic::Counters closed;  // what the engines counted that are gone
+  bool used{};           // some device was opened
   Watcher watcher;
   NeighbourMemory neighbours{exchange, watcher.mailbox().rights()};
   std::unique_ptr<UdpPort> udp;
