@@ -42,7 +42,7 @@ check_clang_tidy() {
     return 1
   }
 }
-check_shell() { shellcheck nerve .ci/run tools/*.sh; }
+check_shell() { shellcheck nerve .ci/run tools/*.sh tests/*/*.sh; }
 check_tree() { python3 tools/tidy.py; }
 
 check format check_format

@@ -14,5 +14,6 @@ inline constexpr int kExitUsage = 2;   // it did not understand its arguments
 void add_decode(CLI::App& program, int& exit_code);
 void add_devices(CLI::App& program, int& exit_code);
 void add_run(CLI::App& program, int& exit_code);
+void add_stat(CLI::App& program, int& exit_code);
 
 }  // namespace nerve::cli

@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
   int exit_code = kExitOk;
   add_run(program, exit_code);
   add_devices(program, exit_code);
+  add_stat(program, exit_code);
   add_decode(program, exit_code);
   try {
     std::vector<std::string> arguments = mark_command({argv + 1, argv + argc});

@@ -37,12 +37,14 @@ Adapter::State::State(Host::Shared& host, const Device& given)
   }
   const std::scoped_lock guard{shared.lock};
   shared.adapters.push_back(this);
+  shared.used = true;
   shared.watcher.start();
 }
 
 Adapter::State::~State() {
   const std::scoped_lock guard{shared.lock};
   std::erase(shared.adapters, this);
+  shared.closed += nic.counters();
 }
 
 void Adapter::State::update(const Device& changed) {
@@ -139,6 +141,10 @@ void Adapter::Session::posted() {
   }
   state_.transmit(state_.shared.watcher.somebody_polls() ? state_.shared.lately() : now());
   state_.waiting_posts = 1;
+}
+
+void Adapter::Session::posted_receives() {
+  if (!state_.shared.watcher.somebody_polls() && state_.nic.wants_to_send()) state_.transmit(now());
 }
 
 void Adapter::Session::drive() { state_.shared.poll(); }

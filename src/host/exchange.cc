@@ -85,8 +85,10 @@ void Exchange::send_octets(const wire::Flow& flow, Octets udp_payload, Time now)
   const Route route = bth ? route_to(flow.destination, bth->dest_qp) : Route{};
   switch (route.way) {
     case Way::kRing:
+      ++counters_.shm_frames;
       return route.ring->send_octets(flow, udp_payload, now);
     case Way::kUdp:
+      ++counters_.udp_frames;
       udp_quiet_ = 0;
       return udp_out_->send_octets(flow, udp_payload, now);
     case Way::kNone:

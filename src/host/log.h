@@ -14,5 +14,7 @@ void set_log_level(LogLevel level);
 
 // One line; a newline is added.
 [[gnu::format(printf, 2, 3)]] void log(LogLevel level, const char* format, ...);
+// The same for what the person asked for, whatever the level.
+[[gnu::format(printf, 1, 2)]] void say(const char* format, ...);
 
 }  // namespace nerve::host

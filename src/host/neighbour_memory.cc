@@ -47,6 +47,7 @@ bool NeighbourMemory::write(const Place& place, std::span<const wire::Piece> pay
   const Octets from{reinterpret_cast<const std::byte*>(piece.address), piece.length};
   if (link::shm::place(ring->pid(), *at, from) != Placed::kDone) return false;
   octets_ += piece.length;
+  ++times_;
   return true;
 }
 
@@ -57,6 +58,7 @@ bool NeighbourMemory::read(const Place& place, MutableOctets into) {
   const auto at = resolve(*ring, place, into.size(), Rights::kRead);
   if (!at || link::shm::fetch(ring->pid(), *at, into) != Placed::kDone) return false;
   octets_ += into.size();
+  ++times_;
   return true;
 }
 

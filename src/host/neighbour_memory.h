@@ -21,7 +21,9 @@ class NeighbourMemory final : public nic::ShortCut {
   void offer(Qpn qpn, const Connection& connection) override;
   void withdraw(Qpn qpn) override;
 
+  // What was written and read in this way, and how often.
   [[nodiscard]] std::uint64_t octets() const { return octets_; }
+  [[nodiscard]] std::uint64_t times() const { return times_; }
 
  private:
   void wait_for_placements() const;
@@ -29,6 +31,7 @@ class NeighbourMemory final : public nic::ShortCut {
   Exchange& exchange_;
   link::shm::RightsPublisher& own_;
   std::uint64_t octets_{};
+  std::uint64_t times_{};
 };
 
 }  // namespace nerve::host

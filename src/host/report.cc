@@ -10,40 +10,6 @@
 namespace nerve::host {
 namespace {
 
-std::string own_name() {
-  std::string name;
-  std::ifstream file{"/proc/self/comm"};
-  std::getline(file, name);
-  return name.empty() ? "?" : name;
-}
-
-nic::Counters add_up(const std::vector<Adapter::State*>& adapters) {
-  nic::Counters sum;
-  for (const Adapter::State* adapter : adapters) {
-    const nic::Counters& c = adapter->nic.counters();
-    sum.frames_received += c.frames_received;
-    sum.frames_sent += c.frames_sent;
-    sum.octets_received += c.octets_received;
-    sum.octets_sent += c.octets_sent;
-    sum.retransmitted_frames += c.retransmitted_frames;
-    sum.timeouts += c.timeouts;
-    sum.rnr_naks_sent += c.rnr_naks_sent;
-    sum.rnr_naks_received += c.rnr_naks_received;
-    sum.sequence_naks_sent += c.sequence_naks_sent;
-    sum.sequence_naks_received += c.sequence_naks_received;
-    sum.error_naks_sent += c.error_naks_sent;
-    sum.error_naks_received += c.error_naks_received;
-    sum.duplicates_received += c.duplicates_received;
-    sum.out_of_order_received += c.out_of_order_received;
-    sum.cnps_sent += c.cnps_sent;
-    sum.cnps_received += c.cnps_received;
-    sum.dropped_no_qp += c.dropped_no_qp;
-    sum.dropped_malformed += c.dropped_malformed;
-    sum.dropped_no_receive += c.dropped_no_receive;
-  }
-  return sum;
-}
-
 class Lines {
  public:
   void add(std::string_view name, std::uint64_t value) { add(name, std::to_string(value)); }
@@ -58,11 +24,26 @@ class Lines {
 
 }  // namespace
 
+std::uint64_t own_pid() { return static_cast<std::uint64_t>(::getpid()); }
+
+std::string own_name() {
+  std::string name;
+  std::ifstream file{"/proc/self/comm"};
+  std::getline(file, name);
+  return name.empty() ? "?" : name;
+}
+
+nic::Counters total_counters(const Host::Shared& shared) {
+  nic::Counters sum = shared.closed;
+  for (const Adapter::State* adapter : shared.adapters) sum += adapter->nic.counters();
+  return sum;
+}
+
 std::string report(Host::Shared& shared) {
-  const nic::Counters sum = add_up(shared.adapters);
+  const nic::Counters sum = total_counters(shared);
   const ExchangeCounters& ways = shared.exchange.counters();
   Lines lines;
-  lines.add("pid", static_cast<std::uint64_t>(::getpid()));
+  lines.add("pid", own_pid());
   lines.add("program", own_name());
   lines.add("slot", shared.slot);
   lines.add("devices", shared.adapters.size());
@@ -74,6 +55,8 @@ std::string report(Host::Shared& shared) {
   lines.add("shm_octets_sent", ways.shm_octets);
   lines.add("udp_packets_sent", ways.udp_frames);
   lines.add("udp_octets_sent", ways.udp_octets);
+  lines.add("direct_times", shared.neighbours.times());
+  lines.add("direct_octets", shared.neighbours.octets());
   lines.add("packets_forwarded", ways.forwarded);
   lines.add("packets_unreachable", ways.unreachable);
   lines.add("retransmitted", sum.retransmitted_frames);
@@ -89,6 +72,13 @@ std::string report(Host::Shared& shared) {
   lines.add("dropped_no_qp", sum.dropped_no_qp);
   lines.add("dropped_malformed", sum.dropped_malformed);
   lines.add("dropped_no_receive", sum.dropped_no_receive);
+  lines.add("dropped_wrong_transport", sum.dropped_wrong_transport);
+  lines.add("dropped_wrong_address", sum.dropped_wrong_address);
+  lines.add("dropped_bad_state", sum.dropped_bad_state);
+  lines.add("dropped_bad_pkey", sum.dropped_bad_pkey);
+  lines.add("dropped_bad_qkey", sum.dropped_bad_qkey);
+  lines.add("cnps_sent", sum.cnps_sent);
+  lines.add("cnps_received", sum.cnps_received);
   if (shared.udp) {
     lines.add("udp_bad_icrc", shared.udp->receiver().counters().bad_icrc);
     lines.add("udp_malformed", shared.udp->receiver().counters().malformed);

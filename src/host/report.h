@@ -1,4 +1,4 @@
-// What a process has done so far, in words: for `nerve stat` and for the summary at its end.
+// What a process has done so far, in words: for `nerve stat`.
 #pragma once
 
 #include <string>
@@ -9,5 +9,11 @@ namespace nerve::host {
 
 // Lines of "name value", in an order that does not change. With the lock held.
 [[nodiscard]] std::string report(Host::Shared& shared);
+
+// Of all engines that this process has had. With the lock held.
+[[nodiscard]] nic::Counters total_counters(const Host::Shared& shared);
+
+[[nodiscard]] std::uint64_t own_pid();
+[[nodiscard]] std::string own_name();  // as the kernel lists this process
 
 }  // namespace nerve::host

@@ -3,8 +3,10 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "host/log.h"
+#include "host/summary.h"
 
 namespace nerve::host {
 namespace {
@@ -141,11 +143,14 @@ std::optional<Time> Host::Shared::next_wake() {
 }
 
 void Host::Shared::finish() {
+  // The program's last words come first, as they do on a terminal. exit() would do it next.
+  if (config.summary) (void)std::fflush(stdout);
   // A thread that ended in the middle of something never gives the lock back; then it is too late.
   constexpr int kTries = 100;
   for (int tries = 0; tries < kTries; ++tries) {
     if (lock.try_lock()) {
       taps->finish();
+      if (config.summary && used) say("%s", summary_line(summarise(*this)).c_str());
       lock.unlock();
       return;
     }

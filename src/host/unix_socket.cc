@@ -31,7 +31,9 @@ struct Address {
   [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&raw); }
 };
 
-Descriptor make_socket() { return Descriptor{::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)}; }
+Descriptor make_socket(int options = 0) {
+  return Descriptor{::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | options, 0)};
+}
 
 }  // namespace
 
@@ -46,7 +48,8 @@ Descriptor listen_at(const std::string& name) {
 }
 
 Descriptor call(const std::string& name) {
-  Descriptor socket = make_socket();
+  // A process that is stopped takes no calls; when too many wait for it, ours must not.
+  Descriptor socket = make_socket(SOCK_NONBLOCK);
   const Address address{name};
   if (!socket || ::connect(socket.get(), address.get(), address.size) != 0) return {};
   return socket;

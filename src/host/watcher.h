@@ -14,9 +14,14 @@
 // peer writes, is noticed at the next tick, and from then on has to poll longer to be believed.
 #pragma once
 
+#include <sys/epoll.h>
+
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <thread>
 
 #include "base/time.h"
@@ -31,7 +36,6 @@ class Watched {
  public:
   virtual ~Watched() = default;
   virtual bool drive(Time at) = 0;  // true when a frame moved
-  [[nodiscard]] virtual bool anything_unsent() = 0;
   [[nodiscard]] virtual bool anything_parked() = 0;
   [[nodiscard]] virtual std::optional<Time> next_wake() = 0;
   [[nodiscard]] virtual bool anything_pending() = 0;
@@ -70,10 +74,13 @@ class Watcher {
   using Guard = std::unique_lock<Lock>;
 
   void run();
-  void look_after_polling(Guard& guard);
+  void look_after_polling();
   void watch(Guard& guard);
   // Lets go of the lock meanwhile.
   void wait(Guard& guard, std::optional<Duration> at_most);
+  using Events = std::array<epoll_event, 16>;
+  [[nodiscard]] std::span<const epoll_event> wait_for_events(Events& events,
+                                                             std::optional<Duration> at_most);
   void handle(Guard& guard, int fd);
   void listen_to_socket(bool listen);
   void kick();
@@ -85,12 +92,14 @@ class Watcher {
   Descriptor addresses_;
   Descriptor epoll_;
   int socket_{-1};
-  Mode mode_{Mode::kWatching};
-  std::uint64_t polls_{};
+  // Written with the lock held. The thread looks at them without: it must not stand at the lock of
+  // a program that polls, for then each unlock would be a system call to wake it.
+  std::atomic<Mode> mode_{Mode::kWatching};
+  std::atomic<std::uint64_t> polls_{};
   std::uint64_t polls_seen_{};
   std::uint32_t polls_in_a_row_{};
   std::uint32_t believe_after_;
-  bool stopping_{};
+  std::atomic<bool> stopping_{};
   bool asleep_{};
   std::optional<Time> sleeps_until_;  // when asleep; none: until somebody calls
   std::thread thread_;

@@ -33,6 +33,9 @@ struct Counters {
   std::uint64_t dropped_bad_qkey{};
   std::uint64_t dropped_wrong_address{};
   std::uint64_t dropped_no_receive{};  // UD and UC: nothing posted
+
+  // Of several engines together.
+  Counters& operator+=(const Counters& other);
 };
 
 }  // namespace nerve::nic

@@ -1,0 +1,12 @@
+// Large numbers as people read them: two digits that matter, and a unit in steps of 1000.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace nerve::host {
+
+[[nodiscard]] std::string octets_text(std::uint64_t octets);  // 1.2 GB; 0 for none
+[[nodiscard]] std::string count_text(std::uint64_t count);    // 312 k
+
+}  // namespace nerve::host

@@ -1,0 +1,46 @@
+#include "host/summary.h"
+
+#include <string_view>
+
+#include "host/amounts.h"
+#include "host/report.h"
+#include "host/shared.h"
+
+namespace nerve::host {
+namespace {
+
+std::string way_text(std::string_view name, const Carried& carried, std::string_view unit,
+                     std::uint32_t copies) {
+  std::string text = std::string{name} + " " + octets_text(carried.octets);
+  if (carried.packets == 0) return text;
+  text += " (" + count_text(carried.packets) + " " + std::string{unit};
+  if (carried.octets > 0) {
+    text += ", " + std::to_string(copies) + (copies == 1 ? " copy" : " copies") + " per byte";
+  }
+  return text + ")";
+}
+
+}  // namespace
+
+Summary summarise(const Host::Shared& shared) {
+  const nic::Counters sum = total_counters(shared);
+  const ExchangeCounters& ways = shared.exchange.counters();
+  return {.pid = own_pid(),
+          .program = own_name(),
+          .shm = {.octets = ways.shm_octets, .packets = ways.shm_frames},
+          .udp = {.octets = ways.udp_octets, .packets = ways.udp_frames},
+          .direct = {.octets = shared.neighbours.octets(), .packets = shared.neighbours.times()},
+          .octets_received = sum.octets_received,
+          .retransmitted = sum.retransmitted_frames};
+}
+
+std::string summary_line(const Summary& summary) {
+  return "pid " + std::to_string(summary.pid) + " " + summary.program + ": " +
+         way_text("shm", summary.shm, "packets", kCopiesByRing) + ", " +
+         way_text("udp", summary.udp, "packets", kCopiesByUdp) + ", " +
+         way_text("direct", summary.direct, "placed", kCopiesByPlacing) + ", received " +
+         octets_text(summary.octets_received) + ", " + count_text(summary.retransmitted) +
+         " retransmitted";
+}
+
+}  // namespace nerve::host

@@ -1,0 +1,36 @@
+#include "nic/counters.h"
+
+namespace nerve::nic {
+
+Counters& Counters::operator+=(const Counters& other) {
+  frames_received += other.frames_received;
+  frames_sent += other.frames_sent;
+  octets_received += other.octets_received;
+  octets_sent += other.octets_sent;
+  retransmitted_frames += other.retransmitted_frames;
+  timeouts += other.timeouts;
+  rnr_naks_sent += other.rnr_naks_sent;
+  rnr_naks_received += other.rnr_naks_received;
+  sequence_naks_sent += other.sequence_naks_sent;
+  sequence_naks_received += other.sequence_naks_received;
+  error_naks_sent += other.error_naks_sent;
+  error_naks_received += other.error_naks_received;
+  duplicates_received += other.duplicates_received;
+  out_of_order_received += other.out_of_order_received;
+  implied_naks += other.implied_naks;
+  cnps_sent += other.cnps_sent;
+  cnps_received += other.cnps_received;
+  ecn_marked_received += other.ecn_marked_received;
+  dropped_malformed += other.dropped_malformed;
+  dropped_no_qp += other.dropped_no_qp;
+  dropped_wrong_transport += other.dropped_wrong_transport;
+  dropped_bad_state += other.dropped_bad_state;
+  dropped_bad_pkey += other.dropped_bad_pkey;
+  dropped_bad_qkey += other.dropped_bad_qkey;
+  dropped_wrong_address += other.dropped_wrong_address;
+  dropped_no_receive += other.dropped_no_receive;
+  static_assert(sizeof(Counters) == 26 * sizeof(std::uint64_t), "a counter is missing above");
+  return *this;
+}
+
+}  // namespace nerve::nic
