@@ -27,7 +27,7 @@ class Case:
     check_server: Check = content
     lasting: bool = False
     note: Optional[Callable[[Ended], str]] = None  # for the line of a client that passed
-    seconds: float = 30
+    seconds: float = 60  # only a hang takes so long; the machine may be busy
     env: dict = dataclasses.field(default_factory=dict)
 
 

@@ -72,7 +72,7 @@ def perftest(line: str, long: bool, lines: int = 1) -> Case:
     if not long and '-n' not in options and '-D' not in options:
         command += ['-n', '10' if '-a' in options else '200']
     return Case(line, (*command, 'localhost'), command, prints(lines),
-                seconds=300 if long else 60 if lines > 1 else 30)
+                seconds=600 if long else 240 if lines > 1 else 60)
 
 
 def prints(lines: int) -> Check:
