@@ -31,7 +31,11 @@ struct Address {
   [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&raw); }
 };
 
-Descriptor make_socket() { return Descriptor{::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)}; }
+// Never waits in the kernel: one who does not accept calls, and whose queue of them is full, would
+// hold up the caller for ever.
+Descriptor make_socket() {
+  return Descriptor{::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+}
 
 }  // namespace
 
