@@ -123,6 +123,7 @@ void Watcher::look_after_polling(Guard& guard) {
   if (polls_ != polls_seen_) {
     polls_seen_ = polls_;
     if (watched_.anything_unsent()) watched_.drive(now());
+    watched_.offer_wanted();
     return wait(guard, kTick);
   }
   mode_ = Mode::kWatching;
@@ -140,6 +141,7 @@ void Watcher::watch(Guard& guard) {
       until = at + (watched_.anything_parked() ? kLingerForRoom : kLinger);
       polls_in_a_row_ = 0;
     }
+    watched_.offer_wanted();
     guard.unlock();  // whoever waits for the lock comes first
     pause_briefly();
     guard.lock();
