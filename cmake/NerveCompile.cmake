@@ -1,5 +1,6 @@
 # How every target of the project is compiled. Options are set by the presets.
 option(NERVE_FUZZ "build the libFuzzer targets (needs clang)" OFF)
+option(NERVE_FAT "keep what is needed to optimise the verbs library across files" OFF)
 option(NERVE_BENCH "build the benchmarks" OFF)
 set(NERVE_SANITIZE "" CACHE STRING "value for -fsanitize=, for example address,undefined")
 

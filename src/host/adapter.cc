@@ -121,7 +121,12 @@ Adapter::Session::Session(Adapter& adapter, For purpose) : state_{*adapter.state
 
 Adapter::Session::~Session() {
   state_.tell_events();
-  state_.shared.lock.unlock();
+  Host::Shared& shared = state_.shared;
+  if (shared.watcher.asleep()) {
+    // What was posted may have to be sent again, and its program may never call again.
+    if (const std::optional<Time> wake = shared.next_wake()) shared.watcher.expect(*wake);
+  }
+  shared.lock.unlock();
 }
 
 nic::Nic& Adapter::Session::nic() const { return state_.nic; }
@@ -134,6 +139,10 @@ void Adapter::Session::posted() {
   }
   state_.transmit(state_.shared.watcher.somebody_polls() ? state_.shared.lately() : now());
   state_.waiting_posts = 1;
+}
+
+void Adapter::Session::posted_receives() {
+  if (!state_.shared.watcher.somebody_polls() && state_.nic.wants_to_send()) state_.transmit(now());
 }
 
 void Adapter::Session::drive() { state_.shared.poll(); }

@@ -70,6 +70,9 @@ class Adapter::Session {
   // Work was posted. It leaves now if the wire is quiet, else together with what comes next.
   void posted();
 
+  // Receives were posted, which a peer may be waiting to hear. If somebody polls it can wait.
+  void posted_receives();
+
   // A program polls: frames and time are moved by its thread, so that nobody else has to.
   void drive();
 

@@ -65,10 +65,8 @@ std::vector<Device> Host::devices() {
 std::shared_ptr<Adapter> Host::open(const Device& device) {
   if (!shared_) return nullptr;
   const std::scoped_lock guard{shared_->making};
-  std::erase_if(shared_->opened, [](const auto& adapter) { return adapter.expired(); });
-  for (const auto& known : shared_->opened) {
-    const auto adapter = known.lock();
-    if (adapter && adapter->device().name == device.name) return adapter;
+  for (const auto& adapter : shared_->opened) {
+    if (adapter->device().name == device.name) return adapter;
   }
   shared_->open_udp();
   auto adapter = std::make_shared<Adapter>(*this, device);

@@ -21,7 +21,7 @@ class Host {
   // As the machine's interfaces are now.
   [[nodiscard]] std::vector<Device> devices();
 
-  // The adapter of a device: made on first use, shared from then on, gone with its last user. Null
+  // The adapter of a device: made on first use, shared from then on. Null
   // when this process could not become a host (no descriptors or memory left).
   [[nodiscard]] std::shared_ptr<Adapter> open(const Device& device);
 

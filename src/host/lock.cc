@@ -7,7 +7,8 @@
 namespace nerve::host {
 namespace {
 
-constexpr int kSpins = 100;
+// Longer than anybody holds it, unless he lost his processor.
+constexpr int kSpins = 1000;
 
 void relax() {
 #if defined(__x86_64__)

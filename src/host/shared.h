@@ -36,7 +36,7 @@ struct Host::Shared final : link::FrameSink, Watched {
   [[nodiscard]] Time lately() const { return looked_at; }
   [[nodiscard]] std::optional<Time> next_wake() override;
   [[nodiscard]] bool anything_pending() override { return exchange.pending(); }
-  [[nodiscard]] bool anything_unsent() override;
+  [[nodiscard]] bool anything_unsent();
   [[nodiscard]] bool anything_parked() override;
   void falls_asleep() override { taps->flush(); }
   // The process ends: what was captured reaches the file.
@@ -66,7 +66,9 @@ struct Host::Shared final : link::FrameSink, Watched {
   std::size_t unanswered{};  // frames taken in since something could last be sent
 
   std::mutex making;  // adapters, rings and sockets; taken before `lock`, never after
-  std::vector<std::weak_ptr<Adapter>> opened;
+  // Kept for good: numbers of QPs go on where they were when a program closes a device and opens it
+  // again, or a late packet for the old QP could find the new one.
+  std::vector<std::shared_ptr<Adapter>> opened;
 };
 
 struct Adapter::State {

@@ -1,7 +1,6 @@
 #include "host/watcher.h"
 
 #include <signal.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 
 #include <algorithm>
@@ -99,7 +98,7 @@ void Watcher::listen_to_socket(bool listen) {
 void Watcher::kick() { ::eventfd_write(mailbox_.event(), 1); }
 
 void Watcher::polled() {
-  ++polls_;
+  polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (mode_ == Mode::kPolled || ++polls_in_a_row_ < believe_after_) return;
   mode_ = Mode::kPolled;
   polls_seen_ = polls_;
@@ -108,23 +107,33 @@ void Watcher::polled() {
   kick();  // it may be asleep for good, and is to come once a tick
 }
 
+void Watcher::expect(Time wake) {
+  if (!asleep_ || (sleeps_until_ && *sleeps_until_ <= wake)) return;
+  sleeps_until_ = wake;
+  kick();
+}
+
 void Watcher::run() {
-  Guard guard{lock_};
   while (!stopping_) {
     if (mode_ == Mode::kPolled) {
-      look_after_polling(guard);
+      look_after_polling();
     } else {
+      Guard guard{lock_};
       watch(guard);
     }
   }
 }
 
-void Watcher::look_after_polling(Guard& guard) {
-  if (polls_ != polls_seen_) {
-    polls_seen_ = polls_;
-    if (watched_.anything_unsent()) watched_.drive(now());
-    return wait(guard, kTick);
+void Watcher::look_after_polling() {
+  Events events;
+  const auto news = wait_for_events(events, kTick);
+  if (const std::uint64_t polls = polls_; news.empty() && polls != polls_seen_) {
+    polls_seen_ = polls;
+    return;
   }
+  Guard guard{lock_};
+  for (const epoll_event& event : news) handle(guard, event.data.fd);
+  if (polls_ != polls_seen_ || mode_ != Mode::kPolled) return;
   mode_ = Mode::kWatching;
   polls_in_a_row_ = 0;
   listen_to_socket(true);
@@ -150,26 +159,33 @@ void Watcher::watch(Guard& guard) {
   watched_.falls_asleep();
   mailbox_.fall_asleep();
   if (!watched_.anything_pending()) {
-    const std::optional<Time> wake = watched_.next_wake();
-    wait(guard, wake ? std::optional{std::max(*wake - now(), Duration{0})} : std::nullopt);
+    sleeps_until_ = watched_.next_wake();
+    asleep_ = true;
+    wait(guard, sleeps_until_ ? std::optional{std::max(*sleeps_until_ - now(), Duration{0})}
+                              : std::nullopt);
   }
   mailbox_.wake_up();
 }
 
 void Watcher::wait(Guard& guard, std::optional<Duration> at_most) {
+  Events events;
+  guard.unlock();
+  const auto news = wait_for_events(events, at_most);
+  guard.lock();
+  asleep_ = false;
+  for (const epoll_event& event : news) handle(guard, event.data.fd);
+}
+
+std::span<const epoll_event> Watcher::wait_for_events(Events& events,
+                                                      std::optional<Duration> at_most) {
   timespec limit{};
   if (at_most) {
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(*at_most);
-    const auto rest = std::chrono::ceil<std::chrono::nanoseconds>(*at_most - seconds);
-    limit = {.tv_sec = seconds.count(), .tv_nsec = rest.count()};
-    if (limit.tv_nsec == 1'000'000'000) limit = {.tv_sec = seconds.count() + 1, .tv_nsec = 0};
+    const auto ns = std::chrono::ceil<std::chrono::nanoseconds>(*at_most).count();
+    limit = {.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
   }
-  std::array<epoll_event, 16> events;
-  guard.unlock();
-  const int count = ::epoll_pwait2(epoll_.get(), events.data(), events.size(),
+  const int count = ::epoll_pwait2(epoll_.get(), events.data(), static_cast<int>(events.size()),
                                    at_most ? &limit : nullptr, nullptr);
-  guard.lock();
-  for (int i = 0; i < count; ++i) handle(guard, events[static_cast<std::size_t>(i)].data.fd);
+  return std::span{events}.first(static_cast<std::size_t>(std::max(count, 0)));
 }
 
 void Watcher::handle(Guard& guard, int fd) {

@@ -14,9 +14,14 @@
 // peer writes, is noticed at the next tick, and from then on has to poll longer to be believed.
 #pragma once
 
+#include <sys/epoll.h>
+
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <thread>
 
 #include "base/time.h"
@@ -31,7 +36,6 @@ class Watched {
  public:
   virtual ~Watched() = default;
   virtual bool drive(Time at) = 0;  // true when a frame moved
-  [[nodiscard]] virtual bool anything_unsent() = 0;
   [[nodiscard]] virtual bool anything_parked() = 0;
   [[nodiscard]] virtual std::optional<Time> next_wake() = 0;
   [[nodiscard]] virtual bool anything_pending() = 0;
@@ -56,6 +60,12 @@ class Watcher {
   void watch_connection(int fd);  // hang_up() is told when its other end closes
   void watch_socket(int fd);      // frames wait there when it is readable
   void polled();                  // a thread of the program's has driven the engines
+  // Whether the thread sleeps, perhaps for longer than it may since a program called.
+  [[nodiscard]] bool asleep() const { return asleep_; }
+  // There is something to do at this time, if nothing comes before: it must not sleep longer. It is
+  // woken for that at most once for each time that it sleeps too long, and not for each request:
+  // the deadlines of requests that follow are later.
+  void expect(Time wake);
   // Whether what is posted may wait for company: somebody polls, and sends it when he does.
   [[nodiscard]] bool somebody_polls() const { return mode_ == Mode::kPolled; }
 
@@ -64,10 +74,13 @@ class Watcher {
   using Guard = std::unique_lock<Lock>;
 
   void run();
-  void look_after_polling(Guard& guard);
+  void look_after_polling();
   void watch(Guard& guard);
   // Lets go of the lock meanwhile.
   void wait(Guard& guard, std::optional<Duration> at_most);
+  using Events = std::array<epoll_event, 16>;
+  [[nodiscard]] std::span<const epoll_event> wait_for_events(Events& events,
+                                                             std::optional<Duration> at_most);
   void handle(Guard& guard, int fd);
   void listen_to_socket(bool listen);
   void kick();
@@ -79,12 +92,16 @@ class Watcher {
   Descriptor addresses_;
   Descriptor epoll_;
   int socket_{-1};
-  Mode mode_{Mode::kWatching};
-  std::uint64_t polls_{};
+  // Written with the lock held. The thread looks at them without: it must not stand at the lock of
+  // a program that polls, for then each unlock would be a system call to wake it.
+  std::atomic<Mode> mode_{Mode::kWatching};
+  std::atomic<std::uint64_t> polls_{};
   std::uint64_t polls_seen_{};
   std::uint32_t polls_in_a_row_{};
   std::uint32_t believe_after_;
-  bool stopping_{};
+  std::atomic<bool> stopping_{};
+  bool asleep_{};
+  std::optional<Time> sleeps_until_;  // when asleep; none: until somebody calls
   std::thread thread_;
 };
 

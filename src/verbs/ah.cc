@@ -9,6 +9,7 @@
 #include <span>
 
 #include "verbs/address.h"
+#include "verbs/lid.h"
 #include "verbs/pd.h"
 #include "wire/ip.h"
 
@@ -95,7 +96,7 @@ extern "C" {
 ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) VERBS_NOEXCEPT {
   auto made = std::unique_ptr<VerbsAh>{new (std::nothrow) VerbsAh};
   if (!made) return none(ENOMEM);
-  const nic::AddressVector address = address_of(*attr);
+  const auto address = with_gid(Session(*ours(pd->context).adapter).nic(), address_of(*attr));
   const auto handle = Session(*ours(pd->context).adapter)->create_ah(ours(pd).handle, address);
   if (!handle) return none(refused(pd->context, handle.error()));
   made->ah = {.context = pd->context, .pd = pd, .handle = handle->index};

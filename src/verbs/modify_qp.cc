@@ -6,6 +6,7 @@
 
 #include "host/log.h"
 #include "verbs/address.h"
+#include "verbs/lid.h"
 #include "verbs/qp.h"
 
 namespace nerve::verbs {
@@ -113,8 +114,8 @@ void reach_peer(VerbsQp& qp, const nic::QpAttributes& to, QpAttrs given) {
   qp.adapter->reach(to.path.destination, peer);
 }
 
-int modify(VerbsQp& qp, std::optional<nic::QpState> to, QpAttrs given,
-           const nic::QpAttributes& values) {
+int modify(VerbsQp& qp, std::optional<nic::QpState> to, QpAttrs given, nic::QpAttributes values) {
+  values.path = with_gid(Session(*qp.adapter).nic(), values.path);
   reach_peer(qp, values, given);
   const Session session{*qp.adapter};
   const auto query = session->query_qp(qp.handle);

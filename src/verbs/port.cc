@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "verbs/address.h"
+#include "verbs/lid.h"
 
 namespace nerve::verbs {
 namespace {
@@ -44,6 +45,7 @@ ibv_port_attr describe_port(VerbsContext& context) {
   attr.max_msg_sz = config.limits.max_message;
   attr.bad_pkey_cntr = static_cast<std::uint32_t>(session->counters().dropped_bad_pkey);
   attr.qkey_viol_cntr = static_cast<std::uint32_t>(session->counters().dropped_bad_qkey);
+  attr.lid = lid_of(session.nic());
   attr.pkey_tbl_len = static_cast<std::uint16_t>(config.pkeys.size());
   attr.max_vl_num = 1;
   attr.active_width = kWidth4x;

@@ -146,8 +146,7 @@ int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad) noexcept {
   const int error = post_receives(qp->context, wr, bad, [&](const nic::RecvWr& receive) {
     return session->post_recv(mine.handle, receive);
   });
-  // Receives may be news to a peer that waits for credits.
-  session.posted();
+  session.posted_receives();
   return error;
 }
 

@@ -17,7 +17,7 @@ Endpoint::Endpoint(std::size_t octets) : memory(octets) {
   CHECK(adapter != nullptr);
   Adapter::Session session{*adapter};
   pd_ = *session->alloc_pd();
-  cq_ = *session->create_cq({.depth = 256});
+  cq_ = *session->create_cq({.depth = 256, .cookie = bell_.cookie()});
   const auto access = nic::Access::kLocalWrite | nic::Access::kRemoteWrite |
                       nic::Access::kRemoteRead | nic::Access::kRemoteAtomic;
   const auto address = reinterpret_cast<std::uint64_t>(memory.data());
@@ -93,6 +93,19 @@ std::optional<nic::Completion> Endpoint::next(std::chrono::milliseconds patience
     session.drive();
   }
   return std::nullopt;
+}
+
+void Endpoint::arm() { CHECK(Adapter::Session(*adapter)->arm_cq(cq_, false)); }
+
+void Endpoint::Bell::on_event(const nic::Event& /*event*/) {
+  const std::scoped_lock guard{lock};
+  rung = true;
+  rings.notify_all();
+}
+
+bool Endpoint::sleep(std::chrono::milliseconds patience) {
+  std::unique_lock guard{bell_.lock};
+  return bell_.rings.wait_for(guard, patience, [&] { return bell_.rung; });
 }
 
 }  // namespace nerve::test

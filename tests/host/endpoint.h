@@ -2,7 +2,9 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -32,11 +34,22 @@ class Endpoint {
   [[nodiscard]] std::optional<nic::Completion> next(
       std::chrono::milliseconds patience = std::chrono::seconds{10});
 
+  // To sleep until the next completion after arm(), without a call that would move anything.
+  void arm();
+  [[nodiscard]] bool sleep(std::chrono::milliseconds patience = std::chrono::seconds{10});
+
   std::vector<std::byte> memory;
   std::shared_ptr<host::Adapter> adapter;
   Card peer;
 
  private:
+  struct Bell final : host::EventTarget {
+    void on_event(const nic::Event& event) override;
+    std::mutex lock;
+    std::condition_variable rings;
+    bool rung{};
+  };
+  Bell bell_;
   nic::PdHandle pd_;
   nic::CqHandle cq_;
   nic::QpHandle qp_;

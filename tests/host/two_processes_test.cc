@@ -38,6 +38,7 @@ class Fork {
   }
   ~Fork() {
     ::close(pipe);
+    if (stopped_) kill();
     if (pid_ > 0) {
       EXPECT_EQ(wait(), 0);
     }
@@ -48,6 +49,11 @@ class Fork {
     pid_ = 0;
     return status;
   }
+  // For good: it can only be killed.
+  void stop() {
+    ::kill(pid_, SIGSTOP);
+    stopped_ = true;
+  }
   void kill() {
     ::kill(pid_, SIGKILL);
     wait();
@@ -56,6 +62,7 @@ class Fork {
 
  private:
   pid_t pid_{};
+  bool stopped_{};
 };
 
 void meet(Endpoint& endpoint, int pipe) {
@@ -156,6 +163,23 @@ TEST(TwoProcesses, AKilledPeerIsARetryExceeded) {
   const auto failed = endpoint.next();
   ASSERT_TRUE(failed);
   EXPECT_EQ(failed->status, nic::WcStatus::kRetryExceeded);
+}
+
+TEST(TwoProcesses, APeerThatDoesNotAnswerIsToldToASleeper) {
+  Fork target{[](int pipe) {
+    Endpoint endpoint{kOctets};
+    meet(endpoint, pipe);
+    for (;;) ::pause();
+  }};
+  Endpoint endpoint{kOctets};
+  meet(endpoint, target.pipe);
+  target.stop();
+  endpoint.arm();
+  // The background thread falls asleep as well, and has nothing to wake for.
+  std::this_thread::sleep_for(std::chrono::milliseconds{100});
+  ASSERT_TRUE(endpoint.post_send(nic::SendOp::kSend, 1, 0, 64));
+  ASSERT_TRUE(endpoint.sleep()) << "nobody has sent it again";
+  EXPECT_EQ(endpoint.next().value_or(nic::Completion{}).status, nic::WcStatus::kRetryExceeded);
 }
 
 }  // namespace

@@ -52,7 +52,6 @@ TEST_F(Device, PortAttributesFitTheCallersStructure) {
   EXPECT_EQ(attr.link_layer, IBV_LINK_LAYER_ETHERNET);
   EXPECT_EQ(attr.state, IBV_PORT_ACTIVE);
   EXPECT_EQ(attr.max_msg_sz, 1U << 31U);
-  EXPECT_EQ(attr.lid, 0);
   EXPECT_EQ(ibv_query_port(context, 2, &attr), EINVAL);
 }
 
@@ -79,10 +78,9 @@ TEST_F(Device, GidsAreRoceVersion2) {
   EXPECT_EQ(ibv_query_pkey(context, 1, 1, &pkey), -1);
 }
 
-TEST_F(Device, AnAddressWithoutAGidIsRefused) {
+TEST_F(Device, AnAddressWithoutAnyDestinationIsRefused) {
   ibv_ah_attr attr{};
   attr.port_num = 1;
-  attr.dlid = 3;
   EXPECT_EQ(ibv_create_ah(pd, &attr), nullptr);
   EXPECT_EQ(errno, EINVAL);
 }

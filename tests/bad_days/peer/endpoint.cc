@@ -1,0 +1,187 @@
+#include "tests/bad_days/peer/endpoint.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+
+#include "tests/bad_days/peer/pattern.h"
+
+namespace bad_days {
+namespace {
+
+constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+constexpr char kReady = 'r';
+constexpr char kDone = 'd';
+
+bool failed(const char* what) {
+  std::fprintf(stderr, "verbs_peer: %s: %s\n", what, std::strerror(errno));
+  return false;
+}
+
+bool send_all(int fd, const void* from, std::size_t size) {
+  return ::send(fd, from, size, MSG_NOSIGNAL) == static_cast<ssize_t>(size);
+}
+bool receive_all(int fd, void* to, std::size_t size) {
+  return ::recv(fd, to, size, MSG_WAITALL) == static_cast<ssize_t>(size);
+}
+
+}  // namespace
+
+std::uint64_t now_ms() {
+  const auto since = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(since).count());
+}
+
+std::optional<Endpoint> Endpoint::open(const Options& options, std::size_t octets) {
+  Endpoint endpoint{options};
+  if (!endpoint.make(octets)) return std::nullopt;
+  return endpoint;
+}
+
+bool Endpoint::make(std::size_t octets) {
+  int count = 0;
+  ibv_device** list = ibv_get_device_list(&count);
+  if (list == nullptr || count == 0) return failed("ibv_get_device_list");
+  context_ = ibv_open_device(list[0]);
+  ibv_free_device_list(list);
+  if (context_ == nullptr) return failed("ibv_open_device");
+  ibv_pd* pd = ibv_alloc_pd(context_);
+  if (pd == nullptr) return failed("ibv_alloc_pd");
+  if (options_.wait == Wait::kEvent) {
+    events_ = ibv_create_comp_channel(context_);
+    if (events_ == nullptr) return failed("ibv_create_comp_channel");
+  }
+  cq_ = ibv_create_cq(context_, 1024, nullptr, events_, 0);
+  if (cq_ == nullptr) return failed("ibv_create_cq");
+  memory_.resize(octets);
+  mr_ = ibv_reg_mr(pd, memory_.data(), memory_.size(), kAccess);
+  if (mr_ == nullptr) return failed("ibv_reg_mr");
+
+  ibv_qp_init_attr init{};
+  init.send_cq = init.recv_cq = cq_;
+  init.cap = {.max_send_wr = 256,
+              .max_recv_wr = 256,
+              .max_send_sge = 1,
+              .max_recv_sge = 1,
+              .max_inline_data = 0};
+  init.qp_type = IBV_QPT_RC;
+  init.sq_sig_all = 1;
+  qp_ = ibv_create_qp(pd, &init);
+  if (qp_ == nullptr) return failed("ibv_create_qp");
+  ibv_qp_attr attr{};
+  attr.qp_state = IBV_QPS_INIT;
+  attr.port_num = 1;
+  attr.qp_access_flags = kAccess;
+  const int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+  if (ibv_modify_qp(qp_, &attr, mask) != 0) return failed("modify to init");
+  if (ibv_query_gid(context_, 1, 0, &own_.gid) != 0) return failed("ibv_query_gid");
+  own_.qpn = qp_->qp_num;
+  own_.psn = static_cast<std::uint32_t>(mix(options_.seed ^ own_.qpn)) & 0xff'ffffU;
+  own_.rkey = mr_->rkey;
+  own_.address = reinterpret_cast<std::uint64_t>(memory_.data());
+  return true;
+}
+
+bool Endpoint::meet() {
+  const int fd = options_.channel;
+  if (!send_all(fd, &own_, sizeof own_) || !receive_all(fd, &card_, sizeof card_)) return false;
+  if (!connect(card_)) return false;
+  // Neither begins before both are ready.
+  char word = kReady;
+  return send_all(fd, &word, 1) && receive_all(fd, &word, 1) && word == kReady;
+}
+
+bool Endpoint::connect(const Card& card) {
+  ibv_qp_attr attr{};
+  attr.qp_state = IBV_QPS_RTR;
+  attr.path_mtu = IBV_MTU_1024;
+  attr.dest_qp_num = card.qpn;
+  attr.rq_psn = card.psn;
+  attr.max_dest_rd_atomic = 8;
+  attr.min_rnr_timer = 12;
+  attr.ah_attr.is_global = 1;
+  attr.ah_attr.port_num = 1;
+  attr.ah_attr.grh.dgid = card.gid;
+  attr.ah_attr.grh.hop_limit = 1;
+  const int rtr = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+  if (ibv_modify_qp(qp_, &attr, rtr) != 0) return failed("modify to rtr");
+  attr.qp_state = IBV_QPS_RTS;
+  attr.sq_psn = own_.psn;
+  attr.timeout = options_.timeout;
+  attr.retry_cnt = options_.retry_count;
+  attr.rnr_retry = 7;
+  attr.max_rd_atomic = 8;
+  const int rts = IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+                  IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+  if (ibv_modify_qp(qp_, &attr, rts) != 0) return failed("modify to rts");
+  return true;
+}
+
+bool Endpoint::post_send(ibv_wr_opcode opcode, const Work& work) {
+  ibv_sge sge{own_.address + work.at, work.length, mr_->lkey};
+  ibv_send_wr wr{};
+  wr.wr_id = work.id;
+  wr.sg_list = &sge;
+  wr.num_sge = 1;
+  wr.opcode = opcode;
+  wr.wr.rdma.remote_addr = card_.address + work.remote_at;
+  wr.wr.rdma.rkey = card_.rkey;
+  ibv_send_wr* bad{};
+  if ((errno = ibv_post_send(qp_, &wr, &bad)) != 0) return failed("ibv_post_send");
+  ++outstanding_;
+  return true;
+}
+
+bool Endpoint::post_receive(const Work& work) {
+  ibv_sge sge{own_.address + work.at, work.length, mr_->lkey};
+  ibv_recv_wr wr{.wr_id = work.id, .next = nullptr, .sg_list = &sge, .num_sge = 1};
+  ibv_recv_wr* bad{};
+  if ((errno = ibv_post_recv(qp_, &wr, &bad)) != 0) return failed("ibv_post_recv");
+  return true;
+}
+
+std::optional<ibv_wc> Endpoint::next() {
+  ibv_wc wc{};
+  int count = ibv_poll_cq(cq_, 1, &wc);
+  if (count == 0 && options_.wait == Wait::kEvent) {
+    (void)ibv_req_notify_cq(cq_, 0);
+    count = ibv_poll_cq(cq_, 1, &wc);
+    if (count == 0) sleep();
+  }
+  if (count <= 0) return std::nullopt;
+  // A completion in error does not tell what it was of; its id does.
+  if ((wc.wr_id & kReceiveBit) == 0) --outstanding_;
+  return wc;
+}
+
+void Endpoint::sleep() {
+  constexpr int kLongest = 10;  // for there is more to look after than completions
+  pollfd ready{.fd = events_->fd, .events = POLLIN, .revents = 0};
+  if (::poll(&ready, 1, kLongest) <= 0) return;
+  ibv_cq* which{};
+  void* cookie{};
+  if (ibv_get_cq_event(events_, &which, &cookie) == 0) ibv_ack_cq_events(which, 1);
+}
+
+Endpoint::Other Endpoint::other() const {
+  char word{};
+  const ssize_t got = ::recv(options_.channel, &word, 1, MSG_DONTWAIT | MSG_PEEK);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return Other::kThere;
+  return got == 1 && word == kDone ? Other::kDone : Other::kGone;
+}
+
+void Endpoint::tell_done() const {
+  const char word = kDone;
+  (void)send_all(options_.channel, &word, 1);
+}
+
+}  // namespace bad_days

@@ -1,0 +1,76 @@
+// One end of an RC connection through the public verbs alone, and what it may find out about the
+// other end. Objects are never destroyed: peers end as programs do, some of them suddenly.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "tests/bad_days/peer/options.h"
+
+namespace bad_days {
+
+// What the two ends tell each other before they connect.
+struct Card {
+  ibv_gid gid{};
+  std::uint32_t qpn{};
+  std::uint32_t psn{};
+  std::uint32_t rkey{};
+  std::uint64_t address{};
+};
+
+// Set in the ids of receives: a completion in error tells nothing else of what it was.
+inline constexpr std::uint64_t kReceiveBit = std::uint64_t{1} << 63U;
+
+struct Work {
+  std::uint64_t id{};
+  std::size_t at{};  // in our memory
+  std::uint32_t length{};
+  std::size_t remote_at{};  // in theirs
+};
+
+class Endpoint {
+ public:
+  // Nothing, with a line on stderr that names the call that failed.
+  [[nodiscard]] static std::optional<Endpoint> open(const Options& options, std::size_t octets);
+
+  // Swaps cards over the channel; both ends can be sent to when it returns true.
+  [[nodiscard]] bool meet();
+
+  bool post_send(ibv_wr_opcode opcode, const Work& work);
+  bool post_receive(const Work& work);
+  // The next completion; waits a little when there is none.
+  std::optional<ibv_wc> next();
+
+  [[nodiscard]] std::span<std::byte> memory() { return memory_; }
+  [[nodiscard]] std::uint32_t outstanding() const { return outstanding_; }
+  // The other process has closed its end of the channel, or told that it is done.
+  enum class Other : std::uint8_t { kThere, kDone, kGone };
+  [[nodiscard]] Other other() const;
+  void tell_done() const;
+
+ private:
+  explicit Endpoint(const Options& options) : options_{options} {}
+  bool make(std::size_t octets);
+  bool connect(const Card& card);
+  void sleep();
+
+  Options options_;
+  std::vector<std::byte> memory_;
+  ibv_context* context_{};
+  ibv_comp_channel* events_{};
+  ibv_cq* cq_{};
+  ibv_mr* mr_{};
+  ibv_qp* qp_{};
+  Card own_;
+  Card card_;
+  std::uint32_t outstanding_{};  // sends without a completion
+};
+
+[[nodiscard]] std::uint64_t now_ms();
+
+}  // namespace bad_days

@@ -1,0 +1,68 @@
+#!/usr/bin/python3
+"""Bad days: processes that are killed, stopped or starved, machines that lack something, peers that lie. One
+line for each case, then `N passed, N failed`."""
+import argparse
+import pathlib
+import re
+import shutil
+import sys
+import time
+
+sys.dont_write_bytecode = True  # the tree may belong to somebody else
+
+import deaths  # noqa: E402
+import place as places  # noqa: E402
+
+MODULES = (deaths,)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog='./nerve test bad-days', description=__doc__)
+    parser.add_argument('filter', nargs='?', default='', metavar='FILTER',
+                        help='run the cases whose line matches this regular expression')
+    parser.add_argument('--seed', type=int, default=1, metavar='N', help='of the random moments; 1 unless told')
+    parser.add_argument('--list', action='store_true', help='print the cases and run nothing')
+    parser.add_argument('--keep-logs', action='store_true', help='keep the logs of cases that passed too')
+    parser.add_argument('--build', type=pathlib.Path, required=True, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def run_one(name: str, case, place: places.Place, keep_logs: bool) -> str:
+    before = time.monotonic()
+    try:
+        remark = case(place) or ''
+        verdict, line = 'ok', f'ok   {name}' + (f': {remark}' if remark else '')
+    except places.Skip as reason:
+        verdict, line = 'skip', f'skip {name}: {reason}'
+    except places.Trouble as reason:
+        verdict, line = 'FAIL', f'FAIL {name}: {reason}; seed {place.seed}'
+    for program in place.started:
+        program.kill()
+        if verdict != 'FAIL' and not keep_logs:
+            for file in (program.out, program.err):
+                file.unlink(missing_ok=True)
+    place.started.clear()
+    print(f'{line} ({time.monotonic() - before:.1f} s)', flush=True)
+    return verdict
+
+
+def main() -> int:
+    options = arguments()
+    wanted = [(name, case) for module in MODULES for name, case in module.cases() if re.search(options.filter, name)]
+    if options.list:
+        print(*(name for name, _ in wanted), sep='\n')
+        return 0
+    place = places.enter(options.build.resolve(), options.seed)
+    try:
+        verdicts = [run_one(name, case, place, options.keep_logs) for name, case in wanted]
+    finally:
+        for program in place.started:
+            program.kill()
+        shutil.rmtree(place.scratch, ignore_errors=True)
+    skipped = f', {verdicts.count("skip")} skipped' if 'skip' in verdicts else ''
+    print(f'{verdicts.count("ok")} passed, {verdicts.count("FAIL")} failed{skipped}')
+    return 0 if 'FAIL' not in verdicts and 'ok' in verdicts else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())

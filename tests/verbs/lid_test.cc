@@ -1,0 +1,92 @@
+// Goal: a program that knows LIDs and no GIDs reaches its peer, as qperf does.
+#include <utility>
+
+#include "tests/verbs/pair.h"
+
+namespace verbs_test {
+namespace {
+
+class ByLid : public Pair {
+ protected:
+  // The LID that the port tells, zero where it has no IPv4 address.
+  std::uint16_t lid() {
+    ibv_port_attr port{};
+    EXPECT_EQ(ibv_query_port(context, 1, &port), 0);
+    return port.lid;
+  }
+};
+
+TEST_F(ByLid, TheLidIsTheEndOfTheFirstIpv4Address) {
+  std::uint16_t expected = 0;
+  ibv_gid_entry entry{};
+  for (std::uint32_t i = 0; ibv_query_gid_ex(context, 1, i, &entry, 0) == 0; ++i) {
+    const std::uint8_t* octets = entry.gid.raw;
+    if (octets[0] != 0 || octets[10] != 0xff) continue;
+    expected = static_cast<std::uint16_t>(octets[14] << 8U | octets[15]);
+    break;
+  }
+  EXPECT_EQ(lid(), expected);
+}
+
+TEST_F(ByLid, AConnectionIsMadeAndUsed) {
+  if (lid() == 0) GTEST_SKIP() << "no IPv4 address here";
+  for (const auto& [end, peer] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
+    ibv_qp_attr attr{};
+    attr.qp_state = IBV_QPS_RESET;
+    ASSERT_EQ(ibv_modify_qp(end->qp, &attr, IBV_QP_STATE), 0);
+    attr.qp_state = IBV_QPS_INIT;
+    attr.port_num = 1;
+    ASSERT_EQ(ibv_modify_qp(end->qp, &attr,
+                            IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+              0);
+    attr.qp_state = IBV_QPS_RTR;
+    attr.path_mtu = IBV_MTU_1024;
+    attr.dest_qp_num = peer->qp->qp_num;
+    attr.rq_psn = psn + 0x500;
+    attr.max_dest_rd_atomic = 1;
+    attr.min_rnr_timer = 12;
+    attr.ah_attr.dlid = lid();
+    attr.ah_attr.port_num = 1;
+    ASSERT_EQ(ibv_modify_qp(end->qp, &attr,
+                            IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                                IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
+              0);
+    attr.qp_state = IBV_QPS_RTS;
+    attr.sq_psn = psn + 0x500;
+    attr.timeout = 14;
+    attr.retry_cnt = 7;
+    attr.rnr_retry = 7;
+    attr.max_rd_atomic = 1;
+    ASSERT_EQ(ibv_modify_qp(end->qp, &attr,
+                            IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                                IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC),
+              0);
+  }
+  a.memory[0] = 0x1234;
+  ibv_sge into = b.sge(8, 1);
+  ASSERT_EQ(post_recv(b, 7, &into, 1), 0);
+  ibv_sge from = a.sge(8);
+  ibv_send_wr wr{};
+  wr.sg_list = &from;
+  wr.num_sge = 1;
+  wr.opcode = IBV_WR_SEND;
+  wr.send_flags = IBV_SEND_SIGNALED;
+  ibv_send_wr* bad{};
+  ASSERT_EQ(ibv_post_send(a.qp, &wr, &bad), 0);
+  good_completion(a);
+  good_completion(b);
+  EXPECT_EQ(b.memory[1], 0x1234U);
+}
+
+TEST_F(ByLid, AnAddressHandleIsMade) {
+  if (lid() == 0) GTEST_SKIP() << "no IPv4 address here";
+  ibv_ah_attr attr{};
+  attr.port_num = 1;
+  attr.dlid = lid();
+  ibv_ah* ah = ibv_create_ah(pd, &attr);
+  ASSERT_NE(ah, nullptr);
+  EXPECT_EQ(ibv_destroy_ah(ah), 0);
+}
+
+}  // namespace
+}  // namespace verbs_test
