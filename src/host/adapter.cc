@@ -73,7 +73,7 @@ bool Adapter::State::owns(const wire::Gid& gid) const {
 void Adapter::State::transmit(Time at) {
   waiting_posts = 0;
   for (bool left = false;;) {
-    shared.exchange.begin_burst();
+    shared.exchange.begin_burst(at);
     if (nic.transmit(burst, at) > 0) {
       shared.taps->egress().send(burst.frames(), at);
       left = true;

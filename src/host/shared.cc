@@ -160,8 +160,8 @@ void Host::Shared::finish() {
 }
 
 void Host::Shared::hang_up(int connection) {
-  while (exchange.receive(taps->sink(), kBudget, now()) > 0) {
-  }
+  if (conclude_offer(connection)) return;
+  exchange.drain(connection, taps->sink(), now());
   exchange.hang_up(connection);
   transmit(now());
 }

@@ -26,6 +26,7 @@ class Case:
     check_client: Check = content
     check_server: Check = content
     lasting: bool = False
+    note: Optional[Callable[[Ended], str]] = None  # for the line of a client that passed
     seconds: float = 30
     env: dict = dataclasses.field(default_factory=dict)
 

@@ -3,6 +3,7 @@
 memory and over UDP. One line for each case, then `N passed, N failed`."""
 import argparse
 import concurrent.futures
+import dataclasses
 import itertools
 import os
 import pathlib
@@ -10,14 +11,17 @@ import re
 import shutil
 import sys
 import time
-from typing import Iterator, Optional
+from typing import Iterator, Optional, Sequence
 
 sys.dont_write_bytecode = True  # the tree may belong to somebody else
 
+import perftest  # noqa: E402
 import pingpong  # noqa: E402
+import pyverbs  # noqa: E402
+import qperf  # noqa: E402
 import world  # noqa: E402
 from case import Case  # noqa: E402
-from process import Program, wait_until_listening  # noqa: E402
+from process import Ended, Program, wait_until_listening  # noqa: E402
 
 FIRST_PORT = 20000  # below the ports that the kernel hands out
 
@@ -37,40 +41,46 @@ def arguments() -> argparse.Namespace:
 
 def all_cases(second: bool, long: bool) -> Iterator[Case]:
     yield from pingpong.cases(second, long)
+    yield from perftest.cases(second, long)
+    yield from qperf.cases(second, long)
+    yield from pyverbs.cases()
 
 
 def label(transport: str, case: Case) -> str:
     return f'{transport}  {case.name}'
 
 
-def verdict(case: Case, transport: str, port: int, place: world.World, log: pathlib.Path) -> Optional[str]:
-    """None when all is well, else what is wrong."""
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    trouble: Optional[str]  # None when all is well
+    note: str = ''
+
+
+def judge(case: Case, transport: str, port: int, place: world.World, log: pathlib.Path) -> Verdict:
     env = place.environment(transport) | case.env
     limit = time.monotonic() + case.seconds
 
-    def start(command, role: str) -> Program:
+    def start(command: Sequence[str], role: str) -> Program:
         full = tuple(word.replace('PORT', str(port)) for word in command)
         return Program(full, env, log.with_suffix(f'.{role}.log'), place.scratch)
 
-    if not case.server:
-        done = start(case.client, 'client').wait(case.seconds)
-        return done.trouble() or case.check_client(done)
+    def about_client(done: Ended) -> Verdict:
+        trouble = done.trouble() or case.check_client(done)
+        return Verdict(trouble, case.note(done) if case.note and not trouble else '')
 
+    if not case.server:
+        return about_client(start(case.client, 'client').wait(case.seconds))
     server = start(case.server, 'server')
     try:
         if not wait_until_listening(server, port, min(10, case.seconds)):
-            trouble = server.wait(0.1).trouble()
-            return f'server: {trouble}' if trouble else 'server: did not listen'
+            return Verdict(f'server: {server.wait(0.1).trouble() or "did not listen"}')
         done = start(case.client, 'client').wait(limit - time.monotonic())
-        if case.lasting:
-            return done.trouble() or case.check_client(done)
-        # A client that failed leaves a server that waits: what it says then is of no interest.
-        served = server.wait(limit - time.monotonic() if done.status == 0 else 1)
-        why = done.trouble() or case.check_client(done)
-        if why:
-            return f'client: {why}'
-        why = served.trouble() or case.check_server(served)
-        return f'server: {why}' if why else None
+        verdict = about_client(done)
+        if case.lasting or verdict.trouble:
+            return verdict
+        served = server.wait(limit - time.monotonic())
+        trouble = served.trouble() or case.check_server(served)
+        return Verdict(f'server: {trouble}', '') if trouble else verdict
     finally:
         server.end()
 
@@ -85,22 +95,24 @@ def run(options: argparse.Namespace) -> int:
         print(*(label(*one) for one in wanted), sep='\n')
         return 0
     os.chdir(place.scratch)
+    pyverbs.prepare(place.scratch)
 
     def one(number: int, transport: str, case: Case) -> bool:
         log = place.logs / f'{number:04d}-{transport}-{re.sub("[^A-Za-z0-9]+", "-", case.name)[:80]}.log'
-        why = verdict(case, transport, FIRST_PORT + number, place, log)
-        if why:
-            print(f'FAIL {label(transport, case)}: {why}; logs: {log.with_suffix("")}.*', flush=True)
+        verdict = judge(case, transport, FIRST_PORT + number, place, log)
+        if verdict.trouble:
+            print(f'FAIL {label(transport, case)}: {verdict.trouble}; logs: {place.logs_name / log.stem}.*',
+                  flush=True)
         else:
-            print(f'ok   {label(transport, case)}', flush=True)
+            print(f'ok   {label(transport, case)}{verdict.note and f" ({verdict.note})"}', flush=True)
             if not options.keep_logs:
                 for file in log.parent.glob(log.stem + '.*'):
                     file.unlink()
-        return not why
+        return not verdict.trouble
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         results = list(pool.map(one, itertools.count(), *zip(*wanted))) if wanted else []
-    shutil.rmtree(place.scratch, ignore_errors=place.logs == place.scratch)
+    shutil.rmtree(place.scratch, ignore_errors=True)
     print(f'{results.count(True)} passed, {results.count(False)} failed')
     return 0 if results and all(results) else 1
 

@@ -1,8 +1,9 @@
 """Where the programs run: as an ordinary user, and alone on their network when that can be had.
 
-Started by root, the runner moves into a network namespace of its own (other tests on the machine
-hold ports and names there), gives it a second interface, and then lays its rights down for good:
-that the programs need none is part of what is tested. Started by anybody else, it stays where it is.
+Started by root, the runner moves into a network of its own (other tests on the machine hold ports and
+names there), gives it a second interface and an empty /tmp (some programs have fixed names for their files
+there), and then lays its rights down for good: that the programs need none is part of what is tested.
+Started by anybody else, it stays where it is.
 """
 import ctypes
 import dataclasses
@@ -17,15 +18,19 @@ import subprocess
 import tempfile
 from typing import Optional
 
-_CLONE_NEWNET = 0x40000000
+_CLONE_NEWNS, _CLONE_NEWNET = 0x00020000, 0x40000000
+_MS_REC, _MS_PRIVATE = 0x4000, 1 << 18
+_PR_SET_DUMPABLE = 4
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _SIOCGIFADDR = 0x8913, 0x8914, 0x8915
 _IFF_UP = 1
+_libc = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclasses.dataclass(frozen=True)
 class World:
     library: pathlib.Path  # the folder of libibverbs.so.1
     logs: pathlib.Path
+    logs_name: pathlib.Path  # for people: `logs` may be a way past folders that are not ours
     scratch: pathlib.Path  # current directory of the programs
     second: Optional[str]  # an interface besides lo
 
@@ -42,23 +47,31 @@ def enter(build: pathlib.Path) -> World:
     logs = build / 'clients'
     shutil.rmtree(logs, ignore_errors=True)
     logs.mkdir(parents=True)
+    if os.geteuid() != 0:
+        scratch = pathlib.Path(tempfile.mkdtemp(prefix='nerve-clients-'))
+        return World(build / 'lib', logs, logs, scratch, _other_interface())
+    second = _second_interface() if _own_network() else _other_interface()
+    if pathlib.Path('/tmp') not in build.parents:
+        _own_tmp()
     scratch = pathlib.Path(tempfile.mkdtemp(prefix='nerve-clients-'))
     library = build / 'lib'
-    if os.geteuid() != 0:
-        return World(library, logs, scratch, _other_interface())
-    second = _second_interface() if _own_network() else _other_interface()
-    nobody = pwd.getpwnam('nobody')
     if not _reachable(library):  # a clone below somebody's home
         shutil.copytree(library, scratch / 'lib', symlinks=True)
         library = scratch / 'lib'
+    return World(library, _become_nobody(logs, scratch), logs, scratch, second)
+
+
+def _become_nobody(logs: pathlib.Path, scratch: pathlib.Path) -> pathlib.Path:
+    """Returns a path to the logs that can be walked then."""
+    nobody = pwd.getpwnam('nobody')
     for folder in (logs, scratch):
         os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+    kept = os.open(logs, os.O_PATH | os.O_DIRECTORY)
     os.setgroups([])
     os.setresgid(nobody.pw_gid, nobody.pw_gid, nobody.pw_gid)
     os.setresuid(nobody.pw_uid, nobody.pw_uid, nobody.pw_uid)
-    if not os.access(logs, os.W_OK | os.X_OK):
-        logs = scratch
-    return World(library, logs, scratch, second)
+    _libc.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)  # or /proc/self would be root's still
+    return pathlib.Path(f'/proc/self/fd/{kept}')
 
 
 def _reachable(folder: pathlib.Path) -> bool:
@@ -66,12 +79,18 @@ def _reachable(folder: pathlib.Path) -> bool:
 
 
 def _own_network() -> bool:
-    if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWNET) != 0:
+    if _libc.unshare(_CLONE_NEWNET) != 0:
         return False
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         request = struct.pack('16sh14x', b'lo', _IFF_UP)
         fcntl.ioctl(any_socket, _SIOCSIFFLAGS, request)
     return True
+
+
+def _own_tmp() -> None:
+    if _libc.unshare(_CLONE_NEWNS) == 0 and \
+            _libc.mount(b'none', b'/', None, _MS_REC | _MS_PRIVATE, None) == 0:
+        _libc.mount(b'tmpfs', b'/tmp', b'tmpfs', 0, b'mode=1777')
 
 
 def _second_interface() -> Optional[str]:

@@ -1,0 +1,62 @@
+"""Captures of the conversation: what Nerve wrote itself, and what passed on the cable."""
+import pathlib
+import re
+import subprocess
+import time
+from typing import Iterator, Optional
+
+
+class Decoder:
+    """`nerve decode --check`: every packet of a capture has to be understood, and its ICRC to be good."""
+
+    def __init__(self, build: pathlib.Path):
+        self._program = build / 'src/cli/nerve'
+
+    def check(self, capture: pathlib.Path) -> Optional[str]:
+        """None when content, else what is wrong."""
+        done = subprocess.run((self._program, 'decode', '--check', capture), capture_output=True, text=True,
+                              check=False)
+        said = done.stdout.strip() or done.stderr.strip()
+        found = re.search(r': (\d+) packets, (\d+) icrc good, 0 bad$', said)
+        if done.returncode != 0 or not found or found[1] != found[2] or found[1] == '0':
+            return f'capture: {said}'
+        return None
+
+
+class Wire:
+    """tcpdump on the cable, from the first case to the last."""
+
+    def __init__(self, interface: str, file: pathlib.Path):
+        self.file = file
+        self._program = subprocess.Popen(
+            ('tcpdump', '-i', interface, '-w', file, '-s', '0', '-B', '32768', '-Z', 'root', 'udp port 4791'),
+            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        while not file.exists() and self._program.poll() is None:
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        time.sleep(1)  # what is on its way to the file
+        self._program.terminate()
+        self._program.communicate()
+
+
+def verdicts(build: pathlib.Path, wire: Wire) -> Iterator[tuple[str, Optional[str]]]:
+    yield 'the cable: every ICRC good', Decoder(build).check(wire.file)
+    yield 'the cable: tshark reads every packet', tshark(wire.file)
+
+
+def tshark(capture: pathlib.Path) -> Optional[str]:
+    """Every packet is RoCEv2 to it, and none is malformed: but for payloads that it takes for another protocol's."""
+    def count(only: str) -> int:
+        done = subprocess.run(('tshark', '-n', '-r', capture, '-Y', only, '-T', 'fields', '-e', 'frame.number'),
+                              capture_output=True, text=True, check=True)
+        return len(done.stdout.split())
+
+    try:
+        every, known, malformed = count('frame'), count('infiniband.bth'), count(
+            '_ws.malformed and not frame.protocols contains "infiniband:"')
+    except subprocess.CalledProcessError as error:
+        return f'tshark: {error.stderr.strip()}'
+    if every == 0 or known != every or malformed:
+        return f'{every} packets, {known} of them InfiniBand to tshark, {malformed} malformed'
+    return None

@@ -1,0 +1,78 @@
+"""The two ends of a case: Nerve, in the namespace, and Soft-RoCE, in the guest at the other end of the cable.
+
+Both run the same unmodified programs and are started, watched and ended in the same way.
+"""
+import dataclasses
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+from typing import Mapping, Sequence
+
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / 'clients'))
+
+from process import Program, listens  # noqa: E402
+
+# Both tables are filled in the kernel's order: link-local, IPv4, then the wider IPv6 address.
+GID_INDEX = {'link-local': 0, 'ipv4': 1, 'ipv6': 2}
+
+
+@dataclasses.dataclass(frozen=True)
+class Nerve:
+    """Runs beside the guest, on the namespace's end of the cable."""
+    build: pathlib.Path
+    scratch: pathlib.Path
+    device = 'nerve0'
+    address = '198.51.100.1'
+
+    def start(self, command: Sequence[str], extra: Mapping[str, str], log: pathlib.Path, seconds: float) -> Program:
+        env = {name: value for name, value in os.environ.items() if not name.startswith('NERVE_')}
+        env |= {'LD_LIBRARY_PATH': str(self.build / 'lib'), 'NERVE_TRANSPORT': 'udp', 'LC_ALL': 'C',
+                'NERVE_DEVICES': f'{self.device}=roce0', 'NERVE_PCAP_DIRECTION': 'both',
+                'PATH': f'{compare_program(self.build).parent}:{env["PATH"]}', **extra}
+        return Program(('timeout', str(seconds), *command), env, log, self.scratch)
+
+    def listening(self, port: int) -> bool:
+        return listens(port)
+
+
+@dataclasses.dataclass(frozen=True)
+class Guest:
+    """Soft-RoCE. Its programs end by themselves when the time is up, whatever becomes of the connection."""
+    scratch: pathlib.Path
+    device = 'rxe0'
+    address = '198.51.100.2'
+
+    def start(self, command: Sequence[str], _: Mapping[str, str], log: pathlib.Path, seconds: float) -> Program:
+        # The shell stays, to make a status of a signal: by itself ssh calls every such end 255.
+        limited = f'timeout {seconds} {shlex.join(command)}; exit $?'
+        return Program((str(HERE / 'guest.sh'), 'exec', limited), os.environ, log, self.scratch)
+
+    def listening(self, port: int) -> bool:
+        return self.says(f'grep -q ":{port:04X} .* 0A " /proc/net/tcp /proc/net/tcp6') is not None
+
+    def says(self, command: str) -> str | None:
+        """What a short command prints; None when it fails."""
+        done = subprocess.run((HERE / 'guest.sh', 'exec', command), capture_output=True, text=True, check=False,
+                              timeout=60, stdin=subprocess.DEVNULL)
+        return done.stdout if done.returncode == 0 else None
+
+    def install(self, program: pathlib.Path) -> None:
+        with open(program, 'rb') as content:
+            subprocess.run((HERE / 'guest.sh', 'exec', f'cat >/bin/{program.name} && chmod +x /bin/{program.name}'),
+                           stdin=content, check=True, timeout=60)
+
+    def lose(self, percent: int) -> None:
+        """From now on the guest loses so many of the packets it sends."""
+        tc = '/usr/sbin/tc qdisc'
+        self.says(f'{tc} replace dev eth0 root netem loss {percent}%' if percent else f'{tc} delete dev eth0 root')
+
+
+def compare_program(build: pathlib.Path) -> pathlib.Path:
+    return build / 'tests/interop/compare/nerve_compare'
+
+
+def guest_script(action: str) -> int:
+    return subprocess.run((HERE / 'guest.sh', action), check=False, stdin=subprocess.DEVNULL).returncode
