@@ -134,11 +134,11 @@ bool print_failures(const std::vector<Row>& rows) {
 }
 
 // What must be there before anything is measured; empty when all is.
-std::string missing_programs(const Stage& stage) {
+std::string missing_packages(const std::string& path) {
   std::string packages;
   for (const auto& [program, package] :
        {std::pair{"ibv_rc_pingpong", "ibverbs-utils"}, std::pair{"ib_write_bw", "perftest"}}) {
-    if (find_command(program, stage.path).empty()) packages += fmt::format(" {}", package);
+    if (find_command(program, path).empty()) packages += fmt::format(" {}", package);
   }
   return packages;
 }
@@ -149,7 +149,7 @@ bool loopback_is_up() {
   });
 }
 
-// A pingpong of a few messages, captured. The file; nothing when it failed, which is then told.
+// A pingpong of a few messages, captured; false when it failed.
 bool capture_pingpong(const Stage& stage, const std::string& file) {
   const std::string program = find_command("ibv_rc_pingpong", stage.path);
   const auto environment =
@@ -184,7 +184,12 @@ bool show_packets(const Stage& stage) {
   return whole;
 }
 
-std::optional<Stage> set_stage() {
+std::string search_path() {
+  const char* path = std::getenv("PATH");
+  return path != nullptr ? path : "/usr/bin:/bin";
+}
+
+std::optional<Stage> set_stage(const std::string& path) {
   std::error_code ignored;
   const std::string program = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
   const auto library = find_library_folder(program);
@@ -195,19 +200,46 @@ std::optional<Stage> set_stage() {
   }
   std::string folder = (std::filesystem::temp_directory_path(ignored) / "nerve-demo-XXXXXX");
   if (::mkdtemp(folder.data()) == nullptr) {
-    fmt::print(stderr, "nerve demo: no folder for logs in {}; set TMPDIR\n", folder);
+    fmt::print(stderr, "nerve demo: no folder for logs at {}; set TMPDIR\n", folder);
     return std::nullopt;
   }
-  const char* path = std::getenv("PATH");
-  return Stage{.library_folder = *library,
-               .folder = folder,
-               .path = path != nullptr ? path : "/usr/bin:/bin"};
+  return Stage{.library_folder = *library, .folder = folder, .path = path};
+}
+
+// The capture stays; logs only when they tell of a failure.
+void clean_up(const Stage& stage, bool failed) {
+  std::error_code ignored;
+  if (!failed) {
+    std::filesystem::remove(stage.folder + "/server.log", ignored);
+    std::filesystem::remove(stage.folder + "/client.log", ignored);
+  }
+  std::filesystem::remove(stage.folder, ignored);  // only when it is empty
+}
+
+std::vector<Row> measure_all(const Stage& stage) {
+  const std::vector<DemoRow> plans = demo_rows();
+  const auto with_tcp =
+      std::ranges::count_if(plans, [](const DemoRow& row) { return row.tcp.has_value(); });
+  Progress progress{plans.size() * 2 + static_cast<std::size_t>(with_tcp)};
+  std::vector<Row> rows;
+  for (const DemoRow& plan : plans) {
+    Row row{.plan = plan, .shm = {}, .udp = {}, .tcp = {}};
+    progress.step(plan.ours.program + " over shared memory");
+    row.shm = run_measure(stage, plan.ours, {{"NERVE_TRANSPORT", "shm"}});
+    progress.step(plan.ours.program + " over UDP");
+    row.udp = run_measure(stage, plan.ours, {{"NERVE_TRANSPORT", "udp"}});
+    if (plan.tcp) {
+      progress.step(plan.tcp->program + " over TCP");
+      row.tcp = run_measure(stage, *plan.tcp, {});
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
 }
 
 int demonstrate(bool json) {
-  const auto stage = set_stage();
-  if (!stage) return kExitFailed;
-  if (const std::string packages = missing_programs(*stage); !packages.empty()) {
+  const std::string path = search_path();
+  if (const std::string packages = missing_packages(path); !packages.empty()) {
     fmt::print(stderr, "nerve demo: programs are missing; sudo apt-get install -y{}\n", packages);
     return kExitFailed;
   }
@@ -215,30 +247,16 @@ int demonstrate(bool json) {
     fmt::print(stderr, "nerve demo: interface lo is down; try: sudo ip link set lo up\n");
     return kExitFailed;
   }
-  std::vector<Row> rows;
-  {
-    const std::vector<DemoRow> plans = demo_rows();
-    const auto with_tcp = std::ranges::count_if(plans, [](const DemoRow& r) { return !!r.tcp; });
-    Progress progress{plans.size() * 2 + static_cast<std::size_t>(with_tcp)};
-    for (const DemoRow& plan : plans) {
-      Row row{.plan = plan, .shm = {}, .udp = {}, .tcp = {}};
-      progress.step(plan.ours.program + " over shared memory");
-      row.shm = run_measure(*stage, plan.ours, {{"NERVE_TRANSPORT", "shm"}});
-      progress.step(plan.ours.program + " over UDP");
-      row.udp = run_measure(*stage, plan.ours, {{"NERVE_TRANSPORT", "udp"}});
-      if (plan.tcp) {
-        progress.step(plan.tcp->program + " over TCP");
-        row.tcp = run_measure(*stage, *plan.tcp, {});
-      }
-      rows.push_back(std::move(row));
-    }
-  }
+  const auto stage = set_stage(path);
+  if (!stage) return kExitFailed;
+  const std::vector<Row> rows = measure_all(*stage);
   json ? print_json(rows) : print_table(rows);
   bool failed = print_failures(rows);
   if (!json) {
     failed = !show_packets(*stage) || failed;
     fmt::print("{}", kNextSteps);
   }
+  clean_up(*stage, failed);
   return failed ? kExitFailed : kExitOk;
 }
 

@@ -37,14 +37,12 @@ Adapter::State::State(Host::Shared& host, const Device& given)
   }
   const std::scoped_lock guard{shared.lock};
   shared.adapters.push_back(this);
-  shared.used = true;
   shared.watcher.start();
 }
 
 Adapter::State::~State() {
   const std::scoped_lock guard{shared.lock};
   std::erase(shared.adapters, this);
-  shared.closed += nic.counters();
 }
 
 void Adapter::State::update(const Device& changed) {

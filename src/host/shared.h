@@ -59,8 +59,6 @@ struct Host::Shared final : link::FrameSink, Watched {
   Exchange exchange;
   std::optional<Taps> taps;
   std::vector<Adapter::State*> adapters;
-  nic::Counters closed;           // what the engines counted that are gone
-  bool used{};                    // some device was opened
   std::vector<RingOffer> offers;  // not answered yet
   Watcher watcher;
   NeighbourMemory neighbours{exchange, watcher.mailbox().rights()};
