@@ -64,22 +64,30 @@ class Progress {
   bool terminal_{::isatty(STDERR_FILENO) == 1};
 };
 
-// The first packets of a capture, a line each.
+// The first packets of a capture, a line each, in the order of their time: two processes wrote it.
 class FirstPackets : public CaptureReport {
  public:
-  explicit FirstPackets(const std::string& file) : all_{make_text_report(file)} {}
-  void packet(const CaptureCounts& counts, const wire::CaptureRecord& record,
+  explicit FirstPackets(const std::string& file) : text_{make_text_report(file)} {}
+  void packet(const CaptureCounts& /*counts*/, const wire::CaptureRecord& record,
               const wire::Packet& packet) override {
-    if (counts.frames <= kPacketsShown) all_->packet(counts, record, packet);
+    packets_.emplace_back(record, packet);
   }
-  void summary(const CaptureCounts& counts) override {
-    if (counts.frames > kPacketsShown) {
-      fmt::print("      ... and {} more\n", counts.frames - kPacketsShown);
+  void summary(const CaptureCounts& /*counts*/) override {
+    std::ranges::stable_sort(packets_, {}, [](const auto& one) { return one.first.time_ns; });
+    CaptureCounts shown;
+    if (!packets_.empty()) shown.first_ns = packets_[0].first.time_ns;
+    for (const auto& [record, packet] : packets_) {
+      if (++shown.frames > kPacketsShown) break;
+      text_->packet(shown, record, packet);
+    }
+    if (packets_.size() > kPacketsShown) {
+      fmt::print("      ... and {} more\n", packets_.size() - kPacketsShown);
     }
   }
 
  private:
-  std::unique_ptr<CaptureReport> all_;
+  std::unique_ptr<CaptureReport> text_;
+  std::vector<std::pair<wire::CaptureRecord, wire::Packet>> packets_;
 };
 
 struct Row {

@@ -23,8 +23,9 @@ Exit code: 0  all that is needed works
 
 int examine(bool json) {
   Findings findings;
-  examine_machine(findings);
-  examine_network(findings);
+  const host::Checkup checkup = host::check_machine();
+  examine_machine(checkup, findings);
+  examine_network(checkup, findings);
   examine_library(findings);
   examine_programs(findings);
   for (const Finding& finding : findings) {

@@ -7,7 +7,6 @@
 
 #include "cli/finding.h"
 #include "cli/kernel_numbers.h"
-#include "host/checkup.h"
 
 namespace nerve::cli {
 namespace {
@@ -85,8 +84,7 @@ Finding user_namespaces() {
 
 }  // namespace
 
-void examine_machine(Findings& findings) {
-  const host::Checkup checkup = host::check_machine();
+void examine_machine(const host::Checkup& checkup, Findings& findings) {
   findings.push_back(kernel());
   findings.push_back(
       needed("shared memory",

@@ -7,7 +7,6 @@
 #include "cli/finding.h"
 #include "cli/kernel_numbers.h"
 #include "host/amounts.h"
-#include "host/checkup.h"
 #include "host/config.h"
 #include "host/interfaces.h"
 #include "host/port_users.h"
@@ -103,9 +102,8 @@ Finding buffers(const host::Checkup& checkup, const host::Config& config) {
 
 }  // namespace
 
-void examine_network(Findings& findings) {
+void examine_network(const host::Checkup& checkup, Findings& findings) {
   const host::Config config = host::load_process_config();
-  const host::Checkup checkup = host::check_machine();
   const std::vector<host::Interface> interfaces = host::list_interfaces();
   findings.push_back(addresses(interfaces, checkup.ipv6));
   devices(interfaces, config, findings);

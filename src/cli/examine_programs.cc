@@ -26,7 +26,7 @@ constexpr std::array kPackages = {
 Finding client(const Package& package, const std::string& path) {
   const std::string file = find_command(package.program, path);
   if (file.empty()) {
-    return {Verdict::kNote, package.name, fmt::format("not installed: {}", package.what),
+    return {Verdict::kNote, package.name, fmt::format("not installed; has {}", package.what),
             fmt::format("sudo apt-get install -y {}", package.name)};
   }
   if (const auto why = ignores_library_path(file)) {

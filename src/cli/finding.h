@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "host/checkup.h"
+
 namespace nerve::cli {
 
 enum class Verdict : std::uint8_t {
@@ -23,8 +25,10 @@ struct Finding {
 using Findings = std::vector<Finding>;
 
 // Each adds what it found.
-void examine_machine(Findings& findings);   // kernel, limits, memory between processes
-void examine_network(Findings& findings);   // interfaces, devices, the UDP port, offloads
+void examine_machine(const host::Checkup& checkup,
+                     Findings& findings);  // kernel, limits, memory between processes
+void examine_network(const host::Checkup& checkup,
+                     Findings& findings);   // interfaces, devices, the UDP port, offloads
 void examine_library(Findings& findings);   // ours, and who loads which
 void examine_programs(Findings& findings);  // clients, and RDMA that the kernel has
 
