@@ -31,6 +31,15 @@ class Case:
     env: dict = dataclasses.field(default_factory=dict)
 
 
+LOSS = 'loss=1%,seed=7'
+
+
+def with_loss(case: Case) -> Case:
+    """The same on a wire that loses packets, which only a slower end can show."""
+    return dataclasses.replace(case, name=f'{case.name}, {LOSS}', env={'NERVE_FAULT': LOSS},
+                               seconds=2 * case.seconds)
+
+
 def says(pattern: str) -> Check:
     """The output has to have a line like this."""
     def check(ended: Ended) -> Optional[str]:

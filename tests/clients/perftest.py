@@ -7,7 +7,7 @@ so only some cases print many.
 import re
 from typing import Iterator, Optional
 
-from case import Case, Check
+from case import Case, Check, with_loss
 from process import Ended
 
 CONNECTIONS = {'write': ('RC', 'UC', 'XRC'), 'read': ('RC', 'XRC'),
@@ -56,6 +56,8 @@ def cases(second: bool, long: bool) -> Iterator[Case]:
     for line in every_size:
         yield perftest(line, long, SIZES_TO_8_MIB)
     yield perftest('ib_send_bw -a -c UD', long, SIZES_TO_MTU)
+    for line in ('ib_write_bw', 'ib_read_bw', 'ib_send_bw -e', 'ib_atomic_bw'):
+        yield with_loss(perftest(line, long))
     if second:
         for line in ('ib_write_bw', 'ib_read_lat', 'ib_send_bw -c UD', 'ib_send_bw -c UC -x 2'):
             yield perftest(f'{line} -d nerve1', long)

@@ -4,7 +4,7 @@
 """
 from typing import Iterator, Optional
 
-from case import Case, all_of, says
+from case import Case, all_of, says, with_loss
 from process import Ended
 
 MTUS = (256, 512, 1024, 2048, 4096)
@@ -33,6 +33,8 @@ def cases(second: bool, long: bool) -> Iterator[Case]:
     yield pingpong('xsrq', '-n', '100', gid=1)
     for option in ('-o', '-O', '-oP', '-t', '-j', '-N', '-jN'):
         yield pingpong('rc', option, '-n', '300')
+    yield with_loss(pingpong('rc', '-s', '20000', '-n', '100', '-c'))
+    yield with_loss(pingpong('rc', '-n', '100', '-e'))
     if second:
         for kind in ('rc', 'uc', 'ud', 'srq', 'xsrq'):
             yield pingpong(kind, device='nerve1', gid=0)
