@@ -12,7 +12,9 @@ inline constexpr int kExitUsage = 2;   // it did not understand its arguments
 
 // Each sets `exit_code` when it was the one called.
 void add_decode(CLI::App& program, int& exit_code);
+void add_demo(CLI::App& program, int& exit_code);
 void add_devices(CLI::App& program, int& exit_code);
+void add_doctor(CLI::App& program, int& exit_code);
 void add_run(CLI::App& program, int& exit_code);
 void add_stat(CLI::App& program, int& exit_code);
 

@@ -12,9 +12,11 @@ int main(int argc, char** argv) {
   program.require_subcommand(1);
   program.footer("`nerve COMMAND --help` explains a command.");
   int exit_code = kExitOk;
+  add_demo(program, exit_code);
   add_run(program, exit_code);
   add_devices(program, exit_code);
   add_stat(program, exit_code);
+  add_doctor(program, exit_code);
   add_decode(program, exit_code);
   try {
     std::vector<std::string> arguments = mark_command({argv + 1, argv + argc});

@@ -37,14 +37,12 @@ Adapter::State::State(Host::Shared& host, const Device& given)
   }
   const std::scoped_lock guard{shared.lock};
   shared.adapters.push_back(this);
-  shared.used = true;
   shared.watcher.start();
 }
 
 Adapter::State::~State() {
   const std::scoped_lock guard{shared.lock};
   std::erase(shared.adapters, this);
-  shared.closed += nic.counters();
 }
 
 void Adapter::State::update(const Device& changed) {
@@ -73,7 +71,7 @@ bool Adapter::State::owns(const wire::Gid& gid) const {
 void Adapter::State::transmit(Time at) {
   waiting_posts = 0;
   for (bool left = false;;) {
-    shared.exchange.begin_burst();
+    shared.exchange.begin_burst(at);
     if (nic.transmit(burst, at) > 0) {
       shared.taps->egress().send(burst.frames(), at);
       left = true;

@@ -12,6 +12,11 @@ constexpr std::uint32_t kAskQuietEvery = 16;
 // A ring that was full is worth trying again once this many frames fit.
 constexpr std::uint32_t kWorthResuming = 16;
 
+// A process that has not read its ring for so long is stopped, or hangs. From then on its ring
+// loses packets, as any link to such a host would: senders' timers run, and datagrams to others
+// leave.
+constexpr Duration kStuckAfter = std::chrono::milliseconds{200};
+
 std::uint64_t octets_of(std::span<const wire::Frame> frames) {
   std::uint64_t octets = 0;
   for (const wire::Frame& frame : frames) octets += frame.payload_length;
@@ -28,12 +33,12 @@ bool Exchange::is_local(const wire::Gid& gid) const {
 }
 
 Exchange::Route Exchange::route_to(const wire::Gid& gid, Qpn qpn) const {
-  const Route by_udp{.way = udp_out_ != nullptr ? Way::kUdp : Way::kNone, .ring = nullptr};
+  const Route by_udp{.way = udp_out_ != nullptr ? Way::kUdp : Way::kNone};
   if (transport_ == Transport::kUdp || !is_local(gid)) return by_udp;
   const std::uint32_t slot = slot_of(qpn);
   if (slot == own_slot_ && own_) return {.way = Way::kRing, .ring = &own_->writer()};
-  if (by_slot_[slot] != nullptr) return {.way = Way::kRing, .ring = &by_slot_[slot]->writer()};
-  return by_udp;
+  OutgoingRing* const to = by_slot_[slot];
+  return to != nullptr ? Route{.way = Way::kRing, .ring = &to->writer(), .to = to} : by_udp;
 }
 
 OutgoingRing* Exchange::ring_to(const wire::Gid& gid, Qpn qpn) const {
@@ -102,23 +107,42 @@ std::uint32_t Exchange::grant(const wire::Flow& flow, Qpn destination, std::uint
   if (route.way != Way::kRing) return wanted;
   const std::uint32_t granted = route.ring->grant(wanted);
   if (granted_.empty() || granted_.back() != route.ring) granted_.push_back(route.ring);
-  if (granted == 0) refused_ = true;
-  return granted;
+  if (granted > 0) {
+    if (route.to != nullptr) route.to->full_since.reset();
+    return granted;
+  }
+  if (route.to != nullptr) {
+    if (stuck(*route.to)) return wanted;
+    if (!route.to->full_since) route.to->full_since = burst_began_;
+  }
+  refused_ = true;
+  return 0;
 }
 
 void Exchange::give_back(std::uint32_t unused) {
   if (last_granted_ != nullptr) last_granted_->give_back(unused);
 }
 
-void Exchange::begin_burst() {
+bool Exchange::stuck(const OutgoingRing& ring) const {
+  return ring.full_since && burst_began_ - *ring.full_since >= kStuckAfter;
+}
+
+void Exchange::begin_burst(Time now) {
+  burst_began_ = now;
+  forget_grants();
+}
+
+void Exchange::forget_grants() {
   for (link::shm::RingWriter* ring : granted_) ring->take_back_grants();
   granted_.clear();
+  last_granted_ = nullptr;
 }
 
 bool Exchange::room_again() {
   if (!refused_) return false;
   const auto roomy = [](auto& ring) { return ring->writer().room() >= kWorthResuming; };
-  const bool room = ring_gone_ || (own_ && roomy(own_)) || std::ranges::any_of(outgoing_, roomy);
+  const auto ready = [&](auto& ring) { return roomy(ring) || stuck(*ring); };
+  const bool room = ring_gone_ || (own_ && roomy(own_)) || std::ranges::any_of(outgoing_, ready);
   if (room) refused_ = ring_gone_ = false;
   return room;
 }
@@ -144,14 +168,25 @@ std::size_t Exchange::receive(link::FrameSink& sink, std::size_t budget, Time no
 
 void Exchange::forward(std::span<const wire::Frame> frames, Time now) {
   for (const wire::Frame& frame : frames) {
-    OutgoingRing* ring = by_slot_[slot_of(frame.headers.bth.dest_qp)];
+    const std::uint32_t slot = slot_of(frame.headers.bth.dest_qp);
+    OutgoingRing* ring = by_slot_[slot];
     if (ring == nullptr) {
+      wanted_.set(slot);
       ++counters_.unreachable;
       continue;
     }
     ring->writer().send({&frame, 1}, now);
     ++counters_.forwarded;
   }
+}
+
+std::optional<std::uint32_t> Exchange::take_wanted() {
+  if (wanted_.none()) return std::nullopt;
+  do {
+    last_wanted_ = (last_wanted_ + 1) % kSlots;
+  } while (!wanted_[last_wanted_]);
+  wanted_.reset(last_wanted_);
+  return last_wanted_;
 }
 
 bool Exchange::pending() const {
@@ -166,6 +201,15 @@ void Exchange::add(std::unique_ptr<OutgoingRing> ring) {
 
 void Exchange::add(std::unique_ptr<IncomingRing> ring) { incoming_.push_back(std::move(ring)); }
 
+void Exchange::drain(int connection, link::FrameSink& sink, Time now) {
+  // That ring alone, and no more than it can hold: the others' traffic need never end, and this is
+  // done with the lock held.
+  for (const auto& ring : incoming_) {
+    if (ring->connection() != connection) continue;
+    (void)ring->reader().receive(sink, link::shm::RingSize{}.slots, now);
+  }
+}
+
 void Exchange::hang_up(int connection) {
   const auto over = [&](const auto& ring) { return ring->connection() == connection; };
   for (const auto& ring : outgoing_) {
@@ -173,8 +217,7 @@ void Exchange::hang_up(int connection) {
     if (by_slot_[ring->slot()] == ring.get()) by_slot_[ring->slot()] = nullptr;
     ring_gone_ = true;
   }
-  begin_burst();
-  last_granted_ = nullptr;
+  forget_grants();
   std::erase_if(outgoing_, over);
   std::erase_if(incoming_, over);
 }

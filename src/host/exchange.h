@@ -4,11 +4,14 @@
 // as an Ingress it collects from everywhere. Behind the host's lock.
 #pragma once
 
+#include <bitset>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "host/config.h"
+#include "host/membership.h"
 #include "host/rings.h"
 #include "link/link.h"
 #include "nic/flow_control/egress_gate.h"
@@ -36,12 +39,15 @@ class Exchange final : public link::Egress, public link::Ingress, public nic::Eg
   std::size_t receive(link::FrameSink& sink, std::size_t budget, Time now) override;
 
   // What was granted before and not used is free again: a new burst begins.
-  void begin_burst();
+  void begin_burst(Time now);
 
-  // Passes frames that came by UDP on to the process they are for.
+  // Passes frames that came by UDP on to the process they are for. Where no ring leads there, they
+  // are lost and one is wanted.
   void forward(std::span<const wire::Frame> frames, Time now);
+  // A slot to which a ring is wanted, each in its turn; it is not wanted any more then.
+  [[nodiscard]] std::optional<std::uint32_t> take_wanted();
 
-  // True once when a ring that refused a grant may have room again.
+  // True once when a ring that refused a grant may have room again, or is not waited for any more.
   [[nodiscard]] bool room_again();
   // Whether anything waits in a ring: the last look before sleeping.
   [[nodiscard]] bool pending() const;
@@ -63,7 +69,8 @@ class Exchange final : public link::Egress, public link::Ingress, public nic::Eg
   }
   void add(std::unique_ptr<OutgoingRing> ring);
   void add(std::unique_ptr<IncomingRing> ring);
-  // The other end of a connection is gone. What it had written before is still read.
+  // The other end of a connection is gone. What it had written before is read first: drain().
+  void drain(int connection, link::FrameSink& sink, Time now);
   void hang_up(int connection);
 
   [[nodiscard]] const ExchangeCounters& counters() const { return counters_; }
@@ -77,9 +84,12 @@ class Exchange final : public link::Egress, public link::Ingress, public nic::Eg
   struct Route {
     Way way{};
     link::shm::RingWriter* ring{};
+    OutgoingRing* to{};  // whose ring it is; null for our own
   };
   [[nodiscard]] Route route_to(const wire::Gid& gid, Qpn qpn) const;
   void send_run(const Route& route, std::span<const wire::Frame> frames, Time now);
+  [[nodiscard]] bool stuck(const OutgoingRing& ring) const;
+  void forget_grants();
 
   Transport transport_;
   std::uint32_t own_slot_;
@@ -93,10 +103,13 @@ class Exchange final : public link::Egress, public link::Ingress, public nic::Eg
   std::uint32_t udp_quiet_{
       kQuietAfter};  // receives since UDP last brought something or was sent to
   std::uint32_t next_incoming_{};
+  std::bitset<kSlots> wanted_;  // rings to forward through
+  std::uint32_t last_wanted_{};
   std::vector<link::shm::RingWriter*> granted_;  // for this burst
   link::shm::RingWriter* last_granted_{};        // by the last grant; none when it was not a ring
-  bool refused_{};                               // somebody waits for room
-  bool ring_gone_{};                             // ... perhaps in a ring that is no more
+  Time burst_began_{};
+  bool refused_{};    // somebody waits for room
+  bool ring_gone_{};  // ... perhaps in a ring that is no more
   ExchangeCounters counters_;
 };
 

@@ -1,4 +1,6 @@
 // How this process meets others: by calling them and by being called.
+#include <algorithm>
+
 #include "host/log.h"
 #include "host/report.h"
 #include "host/shared.h"
@@ -54,12 +56,36 @@ void Host::Shared::reach(const wire::Gid& peer, Qpn qpn) {
 }
 
 void Host::Shared::open_ring(std::uint32_t to) {
+  constexpr std::chrono::milliseconds kPatience{1000};
   if (to == 0) return;
-  auto ring = OutgoingRing::open(to, slot, ring_size(config.ring_size));
+  auto offer = RingOffer::make(to, slot, ring_size(config.ring_size));
+  auto ring = offer ? std::move(*offer).conclude(kPatience) : nullptr;
   if (!ring) return;
   const std::scoped_lock guard{lock};
   watcher.watch_connection(ring->connection());
   exchange.add(std::move(ring));
+}
+
+void Host::Shared::offer_wanted() {
+  // One at a time: packets from the network say what is wanted, and may say anything.
+  const auto to = exchange.take_wanted();
+  if (!to || *to == 0 || exchange.has_ring_to(*to)) return;
+  if (std::ranges::find(offers, *to, &RingOffer::slot) != offers.end()) return;
+  auto offer = RingOffer::make(*to, slot, ring_size(config.ring_size));
+  if (!offer) return;
+  watcher.watch_connection(offer->connection());
+  offers.push_back(std::move(*offer));
+}
+
+bool Host::Shared::conclude_offer(int connection) {
+  const auto offer = std::ranges::find(offers, connection, &RingOffer::connection);
+  if (offer == offers.end()) return false;
+  if (auto ring = std::move(*offer).conclude(std::chrono::milliseconds{0})) {
+    exchange.add(std::move(ring));
+    watcher.watch_connection(connection);
+  }
+  offers.erase(offer);
+  return true;
 }
 
 void Host::Shared::open_udp() {

@@ -34,7 +34,7 @@ std::string own_name() {
 }
 
 nic::Counters total_counters(const Host::Shared& shared) {
-  nic::Counters sum = shared.closed;
+  nic::Counters sum;
   for (const Adapter::State* adapter : shared.adapters) sum += adapter->nic.counters();
   return sum;
 }

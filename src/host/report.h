@@ -10,7 +10,7 @@ namespace nerve::host {
 // Lines of "name value", in an order that does not change. With the lock held.
 [[nodiscard]] std::string report(Host::Shared& shared);
 
-// Of all engines that this process has had. With the lock held.
+// Of all engines of this process. With the lock held.
 [[nodiscard]] nic::Counters total_counters(const Host::Shared& shared);
 
 [[nodiscard]] std::uint64_t own_pid();

@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::size_t kMailboxSize = 4096;
 constexpr std::size_t kLargestRing = std::size_t{1} << 30;
-constexpr std::chrono::milliseconds kPatience{1000};
 
 //    0   4   whether the owner sleeps
 //   64   4   whether it fences before it does
@@ -67,19 +66,29 @@ void Mailbox::wake_up() {
   asleep_in(memory_.mapping.octets())->store(0, std::memory_order_seq_cst);
 }
 
-std::unique_ptr<OutgoingRing> OutgoingRing::open(std::uint32_t slot, std::uint32_t own_slot,
-                                                 const link::shm::RingSize& size) {
-  Descriptor connection = call(name_of_slot(slot));
-  if (!connection) return nullptr;
-  const bool own_fences = link::shm::join_fences();
-  const std::optional<pid_t> pid = own_peer(connection.get());
+std::optional<RingOffer> RingOffer::make(std::uint32_t slot, std::uint32_t own_slot,
+                                         const link::shm::RingSize& size) {
+  RingOffer offer;
+  offer.slot_ = slot;
+  offer.size_ = size;
+  offer.connection_ = call(name_of_slot(slot));
+  if (!offer.connection_) return std::nullopt;
+  offer.fences_ = link::shm::join_fences();
+  const std::optional<pid_t> pid = own_peer(offer.connection_.get());
   auto memory = make_shared_memory(size.octets(), Others::kWrite);
-  if (!pid || !memory || !link::shm::format_ring(memory->mapping.octets(), size)) return nullptr;
-
+  if (!pid || !memory || !link::shm::format_ring(memory->mapping.octets(), size)) {
+    return std::nullopt;
+  }
+  offer.pid_ = *pid;
   const auto request = Request{.kind = RequestKind::kRing, .slot = own_slot}.encode();
   const std::array sent{memory->descriptor.get()};
-  if (!send_message(connection.get(), request, sent)) return nullptr;
-  auto answer = receive_message(connection.get(), kPatience);
+  if (!send_message(offer.connection_.get(), request, sent)) return std::nullopt;
+  offer.memory_ = std::move(*memory);
+  return offer;
+}
+
+std::unique_ptr<OutgoingRing> RingOffer::conclude(std::chrono::milliseconds patience) && {
+  auto answer = receive_message(connection_.get(), patience);
   if (!answer || !decode_answer(answer->octets) || answer->descriptors.size() != 3) return nullptr;
   auto mailbox =
       map_shared_memory(answer->descriptors[0].get(), kMailboxSize, kMailboxSize, Others::kWrite);
@@ -88,21 +97,21 @@ std::unique_ptr<OutgoingRing> OutgoingRing::open(std::uint32_t slot, std::uint32
   if (!mailbox || !rights) return nullptr;
 
   std::unique_ptr<OutgoingRing> ring{new OutgoingRing};
-  ring->slot_ = slot;
-  ring->pid_ = *pid;
-  ring->connection_ = std::move(connection);
+  ring->slot_ = slot_;
+  ring->pid_ = pid_;
+  ring->connection_ = std::move(connection_);
   ring->event_ = std::move(answer->descriptors[1]);
-  ring->memory_ = std::move(memory->mapping);
+  ring->memory_ = std::move(memory_.mapping);
   ring->mailbox_ = std::move(*mailbox);
   ring->rights_ = std::move(*rights);
-  if (link::shm::can_place(*pid)) {
+  if (link::shm::can_place(pid_)) {
     ring->view_ = link::shm::RightsView::open(ring->rights_.octets());
   }
   const link::shm::Doorbell doorbell{
       .asleep = asleep_in(ring->mailbox_.octets()),
       .event_fd = ring->event_.get(),
-      .light = own_fences && fences_in(ring->mailbox_.octets())->load() != 0};
-  ring->writer_.emplace(ring->memory_.octets(), size, doorbell);
+      .light = fences_ && fences_in(ring->mailbox_.octets())->load() != 0};
+  ring->writer_.emplace(ring->memory_.octets(), size_, doorbell);
   return ring;
 }
 

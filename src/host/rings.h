@@ -8,10 +8,12 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
 
+#include "base/time.h"
 #include "host/greeting.h"
 #include "host/mapping.h"
 #include "host/shared_memory.h"
@@ -51,24 +53,45 @@ class Mailbox {
   std::optional<link::shm::RightsPublisher> publisher_;
 };
 
+class OutgoingRing;
+
+// A ring that was offered to the process in a slot, which has not answered yet.
+class RingOffer {
+ public:
+  // Nothing, and errno, when nobody of our own user is there, or no memory or descriptor is left.
+  [[nodiscard]] static std::optional<RingOffer> make(std::uint32_t slot, std::uint32_t own_slot,
+                                                     const link::shm::RingSize& size);
+
+  [[nodiscard]] std::uint32_t slot() const { return slot_; }
+  [[nodiscard]] int connection() const { return connection_.get(); }
+  // The ring, if the answer comes within that time and is a good one.
+  [[nodiscard]] std::unique_ptr<OutgoingRing> conclude(std::chrono::milliseconds patience) &&;
+
+ private:
+  RingOffer() = default;
+  std::uint32_t slot_{};
+  pid_t pid_{};
+  link::shm::RingSize size_{};
+  bool fences_{};
+  Descriptor connection_;
+  SharedMemory memory_;
+};
+
 class OutgoingRing {
  public:
-  // Calls the process in that slot and agrees on a ring. Nothing when nobody of our own user is
-  // there, does not answer within a second, or no memory is left.
-  [[nodiscard]] static std::unique_ptr<OutgoingRing> open(std::uint32_t slot,
-                                                          std::uint32_t own_slot,
-                                                          const link::shm::RingSize& size);
-
   [[nodiscard]] std::uint32_t slot() const { return slot_; }
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] int connection() const { return connection_.get(); }
   [[nodiscard]] link::shm::RingWriter& writer() { return *writer_; }
+  // Since when the ring has been full; nothing when it was not, at the last look.
+  std::optional<Time> full_since;
   // The other's rights table; null when the kernel does not let us act on it.
   [[nodiscard]] const link::shm::RightsView* rights() const { return view_ ? &*view_ : nullptr; }
   // Our word that a placement is under way, which the other side sees (link/shm/in_use.h).
   [[nodiscard]] std::atomic<std::uint64_t>& in_use() const;
 
  private:
+  friend class RingOffer;
   OutgoingRing() = default;
   std::uint32_t slot_{};
   pid_t pid_{};

@@ -150,7 +150,7 @@ void Host::Shared::finish() {
   for (int tries = 0; tries < kTries; ++tries) {
     if (lock.try_lock()) {
       taps->finish();
-      if (config.summary && used) say("%s", summary_line(summarise(*this)).c_str());
+      if (config.summary && !adapters.empty()) say("%s", summary_line(summarise(*this)).c_str());
       lock.unlock();
       return;
     }
@@ -160,8 +160,8 @@ void Host::Shared::finish() {
 }
 
 void Host::Shared::hang_up(int connection) {
-  while (exchange.receive(taps->sink(), kBudget, now()) > 0) {
-  }
+  if (conclude_offer(connection)) return;
+  exchange.drain(connection, taps->sink(), now());
   exchange.hang_up(connection);
   transmit(now());
 }

@@ -43,6 +43,9 @@ struct Host::Shared final : link::FrameSink, Watched {
   void finish();
   void hang_up(int connection) override;
   void take_call(int listener) override;
+  void offer_wanted() override;
+  // True when the connection is one over which a ring was offered: the answer is here.
+  bool conclude_offer(int connection);
   void addresses_changed() override;
 
   // All of these without the lock: they may wait for another process.
@@ -56,8 +59,7 @@ struct Host::Shared final : link::FrameSink, Watched {
   Exchange exchange;
   std::optional<Taps> taps;
   std::vector<Adapter::State*> adapters;
-  nic::Counters closed;  // what the engines counted that are gone
-  bool used{};           // some device was opened
+  std::vector<RingOffer> offers;  // not answered yet
   Watcher watcher;
   NeighbourMemory neighbours{exchange, watcher.mailbox().rights()};
   std::unique_ptr<UdpPort> udp;

@@ -1,6 +1,9 @@
 #include "host/udp_port.h"
 
+#include <poll.h>
+
 #include <cerrno>
+#include <chrono>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -15,24 +18,56 @@ namespace {
 
 using link::PortGroup;
 
-constexpr std::chrono::milliseconds kPatience{300};  // with one process
+constexpr std::chrono::milliseconds kPatience{300};  // with other processes
 constexpr int kRounds = 25;
 constexpr std::chrono::milliseconds kPause{20};
 
-// Asks the process in a slot for the sockets of the port. Nothing if it has none or does not
-// answer.
-std::optional<PortGroup> ask(std::uint32_t slot, std::uint32_t own_slot, std::uint16_t port) {
-  const link::Descriptor connection = call(name_of_slot(slot));
-  if (!connection || !own_peer(connection.get())) return std::nullopt;
+// Asks the process in a slot for the sockets of the port. An invalid descriptor if nobody is there.
+link::Descriptor ask(std::uint32_t slot, std::uint32_t own_slot) {
+  link::Descriptor connection = call(name_of_slot(slot));
+  if (!connection || !own_peer(connection.get())) return {};
   const auto request = Request{.kind = RequestKind::kPort, .slot = own_slot}.encode();
-  if (!send_message(connection.get(), request, {})) return std::nullopt;
-  auto answer = receive_message(connection.get(), kPatience);
+  return send_message(connection.get(), request, {}) ? std::move(connection) : link::Descriptor{};
+}
+
+std::optional<PortGroup> read_answer(const link::Descriptor& connection, std::uint16_t port) {
+  auto answer = receive_message(connection.get(), std::chrono::milliseconds{0});
   if (!answer || answer->descriptors.empty()) return std::nullopt;
   std::vector<int> fds;
   for (link::Descriptor& descriptor : answer->descriptors) fds.push_back(descriptor.release());
   auto group = PortGroup::adopt(fds, port);
   if (!group) return std::nullopt;
   return *std::move(group);
+}
+
+// Everybody at once, for who has the sockets is not known, and one that is stopped or busy must not
+// hold up the rest. The first that has them is taken; nothing if all say no, or nobody answers.
+std::optional<PortGroup> ask_all(std::uint32_t own_slot, std::uint16_t port) {
+  std::vector<link::Descriptor> asked;
+  std::vector<pollfd> waiting;
+  for (const std::uint32_t slot : live_slots()) {
+    if (slot == own_slot) continue;
+    link::Descriptor connection = ask(slot, own_slot);
+    if (!connection) continue;
+    waiting.push_back({.fd = connection.get(), .events = POLLIN, .revents = 0});
+    asked.push_back(std::move(connection));
+  }
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  for (std::size_t open = asked.size(); open > 0;) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    if (left.count() <= 0 ||
+        ::poll(waiting.data(), waiting.size(), static_cast<int>(left.count())) <= 0) {
+      break;
+    }
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      if (waiting[i].revents == 0) continue;
+      if (auto group = read_answer(asked[i], port)) return group;
+      waiting[i] = {.fd = -1, .events = 0, .revents = 0};
+      --open;
+    }
+  }
+  return std::nullopt;
 }
 
 Result<PortGroup, std::string> acquire(const Config& config, std::uint32_t slot) {
@@ -42,10 +77,7 @@ Result<PortGroup, std::string> acquire(const Config& config, std::uint32_t slot)
     if (group) return *std::move(group);
     why = group.error().text;
     if (group.error().code != EADDRINUSE) break;
-    for (const std::uint32_t other : live_slots()) {
-      if (other == slot) continue;
-      if (auto adopted = ask(other, slot, config.port)) return std::move(*adopted);
-    }
+    if (auto adopted = ask_all(slot, config.port)) return std::move(*adopted);
     // Whoever has the port may have died just now, or not yet be listening.
     std::this_thread::sleep_for(kPause);
   }

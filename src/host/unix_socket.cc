@@ -31,8 +31,10 @@ struct Address {
   [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&raw); }
 };
 
-Descriptor make_socket(int options = 0) {
-  return Descriptor{::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | options, 0)};
+// Never waits in the kernel: one who does not accept calls, and whose queue of them is full, would
+// hold up the caller for ever.
+Descriptor make_socket() {
+  return Descriptor{::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
 }
 
 }  // namespace
@@ -49,7 +51,7 @@ Descriptor listen_at(const std::string& name) {
 
 Descriptor call(const std::string& name) {
   // A process that is stopped takes no calls; when too many wait for it, ours must not.
-  Descriptor socket = make_socket(SOCK_NONBLOCK);
+  Descriptor socket = make_socket();
   const Address address{name};
   if (!socket || ::connect(socket.get(), address.get(), address.size) != 0) return {};
   return socket;

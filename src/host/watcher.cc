@@ -129,6 +129,8 @@ void Watcher::look_after_polling() {
   const auto news = wait_for_events(events, kTick);
   if (const std::uint64_t polls = polls_; news.empty() && polls != polls_seen_) {
     polls_seen_ = polls;
+    // In passing, if the lock is free: nobody is to wait for us.
+    if (const Guard guard{lock_, std::try_to_lock}) watched_.offer_wanted();
     return;
   }
   Guard guard{lock_};
@@ -149,6 +151,7 @@ void Watcher::watch(Guard& guard) {
       until = at + (watched_.anything_parked() ? kLingerForRoom : kLinger);
       polls_in_a_row_ = 0;
     }
+    watched_.offer_wanted();
     guard.unlock();  // whoever waits for the lock comes first
     pause_briefly();
     guard.lock();

@@ -40,7 +40,8 @@ class Watched {
   [[nodiscard]] virtual std::optional<Time> next_wake() = 0;
   [[nodiscard]] virtual bool anything_pending() = 0;
   virtual void falls_asleep() = 0;
-  virtual void hang_up(int connection) = 0;
+  virtual void offer_wanted() = 0;  // now and then: rings to others that turned out to be needed
+  virtual void hang_up(int connection) = 0;  // or the answer to an offer came over it
   // Without the lock:
   virtual void take_call(int listener) = 0;  // somebody calls at our slot's name
   virtual void addresses_changed() = 0;

@@ -26,6 +26,8 @@
 struct _compat_ibv_port_attr;
 inline constexpr std::size_t kCompatPortAttrSize = 48;
 
+// The names below are libibverbs' own.
+// NOLINTBEGIN(readability-identifier-naming)
 enum ibv_gid_type_sysfs { IBV_GID_TYPE_SYSFS_IB_ROCE_V1, IBV_GID_TYPE_SYSFS_ROCE_V2 };
 
 // Of later headers (IBVERBS_1.15 and up); opaque where we refuse them.
@@ -93,4 +95,5 @@ int ibv_read_err_comp_cntr(ibv_comp_cntr* counter, uint64_t* value) VERBS_NOEXCE
 int ibv_qp_attach_comp_cntr(ibv_qp* qp, ibv_comp_cntr* counter,
                             ibv_qp_attach_comp_cntr_attr* attr) VERBS_NOEXCEPT;
 }
+// NOLINTEND(readability-identifier-naming)
 #pragma GCC visibility pop

@@ -88,7 +88,7 @@ extern "C" {
 ibv_device** ibv_get_device_list(int* count) VERBS_NOEXCEPT {
   if (count != nullptr) *count = 0;
   const std::vector<host::Device> found = host::Host::current().devices();
-  auto** list = static_cast<ibv_device**>(std::calloc(found.size() + 1, sizeof(ibv_device*)));
+  auto** list = static_cast<ibv_device**>(std::calloc(found.size() + 1, sizeof(void*)));
   if (list == nullptr) {
     errno = ENOMEM;
     return nullptr;

@@ -78,6 +78,7 @@ REFUSED(ibv_cmd_resize_cq)
 // clang-format on
 REFUSED(execute_ioctl)
 
+// NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier): others chose the names
 unsigned int __ioctl_final_num_attrs(unsigned int count, void* /*link*/) noexcept { return count; }
 void __verbs_log(void* /*context*/, std::uint32_t /*level*/, const char* /*format*/, ...) noexcept {
 }
@@ -85,6 +86,7 @@ void* _verbs_init_and_alloc_context() noexcept {
   errno = EOPNOTSUPP;
   return nullptr;
 }
+// NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier)
 void* verbs_open_device() noexcept {
   errno = EOPNOTSUPP;
   return nullptr;

@@ -6,7 +6,7 @@ import signal
 import socket
 import subprocess
 import time
-from typing import List, Optional
+from typing import List, Optional, Tuple
 
 from place import Place, Trouble
 
@@ -95,13 +95,13 @@ class Peer(Program):
             raise Trouble(f'{self.end_line() or "no last word"!r} (exit status {self.process.returncode}); {self.log}.*')
         return int(found[1])
 
-    def expect_dead(self, seconds: float) -> int:
-        """When it learnt that its peer is gone, in the one way there is: retry exceeded."""
+    def expect_dead(self, seconds: float) -> Tuple[int, int]:
+        """Since when it had no answer, and when it learnt that its peer is gone, in the one way there is."""
         self.wait(seconds)
-        found = re.fullmatch(r'dead status=12 last_ms=\d+ at_ms=(\d+)', self.end_line())
+        found = re.fullmatch(r'dead status=12 since_ms=(\d+) at_ms=(\d+)', self.end_line())
         if not found:
             raise Trouble(f'{self.end_line() or "no last word"!r} instead of a retry-exceeded; {self.log}.*')
-        return int(found[1])
+        return int(found[1]), int(found[2])
 
 
 class Pair:

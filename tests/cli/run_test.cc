@@ -1,43 +1,21 @@
 // Goal: `nerve run` starts the program that was meant, with its settings, and its exit code is the
 // program's. Method: the parts as functions, and the built program as a person calls it.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
 #include "cli/commands.h"
 #include "cli/run_plan.h"
+#include "tests/cli/program.h"
 
 namespace nerve::cli {
 namespace {
 
+using test::nerve;
+using test::Outcome;
 using Words = std::vector<std::string>;
-
-struct Outcome {
-  int exit_code{};
-  std::string text;  // both streams
-};
-
-// Through a shell, for it is shells that people call from; without this machine's own settings.
-Outcome nerve(const std::string& arguments) {
-  const std::string line = "env -i PATH=\"$PATH\" ASAN_OPTIONS=\"$ASAN_OPTIONS\" " NERVE_PROGRAM
-                           " " +
-                           arguments + " 2>&1";
-  Outcome outcome;
-  std::FILE* out = ::popen(line.c_str(), "r");
-  if (out == nullptr) return {.exit_code = -1, .text = "no shell"};
-  std::array<char, 512> buffer;
-  while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), out)) {
-    outcome.text.append(buffer.data(), n);
-  }
-  const int status = ::pclose(out);
-  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return outcome;
-}
 
 class RunTest : public testing::Test {
  protected:

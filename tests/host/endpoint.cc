@@ -34,6 +34,14 @@ Endpoint::Endpoint(std::size_t octets) : memory(octets) {
                            {.access = access}));
 }
 
+Endpoint::~Endpoint() {
+  Adapter::Session session{*adapter};
+  (void)session->destroy_qp(qp_);
+  (void)session->deregister_mr(mr_);
+  (void)session->destroy_cq(cq_);
+  (void)session->dealloc_pd(pd_);
+}
+
 Card Endpoint::card() {
   Adapter::Session session{*adapter};
   return {.gid = *session->query_gid(0),

@@ -23,6 +23,9 @@ struct Card {
 class Endpoint {
  public:
   explicit Endpoint(std::size_t octets);
+  ~Endpoint();  // before its memory goes, nobody may reach it any more
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
 
   [[nodiscard]] Card card();
   void connect(const Card& peer);

@@ -61,25 +61,31 @@ def pingpong(kind: str, *options: str) -> Work:
 def perftest(kind: str, program: str, size: str, iterations: int, *options: str, title: str = '') -> Work:
     transport = ('-c', kind) if kind != 'RC' else ()
     length = ('-s', size) if size else ()
-    done = rf'^ *\d+ +{iterations} +[0-9.]+ '
+    # A guest in software may have a clock too odd for perftest, which then prints "inf".
+    done = rf'^ *\d+ +{iterations} +([0-9.]+|inf) '
     return Work(f'{kind} {title or program}', (program, *transport, *length, '-n', str(iterations), *options), done,
                 kind == 'RC')
 
 
+COMPARE = Work('RC compare', ('nerve_compare',), '^all as it should be$', True, perftest=False)
+
+
 def works() -> Iterator[Work]:
+    yield COMPARE  # octets, atomics, refusals: the program is in compare/
     # Sizes are of several packets with an odd end, where the transport has messages of several.
     yield pingpong('RC', '-n', '40', '-s', '20001', '-c')
     yield pingpong('UC', '-n', '40', '-s', '20001')
     yield pingpong('UD', '-n', '40', '-s', '1023', '-c')
     yield pingpong('SRQ', '-n', '40', '-s', '5001', '-q', '4')
-    for kind in ('RC', 'UC'):
-        yield perftest(kind, 'ib_write_bw', '65537', 40)
+    # Nothing holds an unreliable sender back, and what the guest cannot take is lost: so little of it that it
+    # fits the queues on the way.
+    for kind, size, iterations in (('RC', '65537', 40), ('UC', '16385', 10)):
+        yield perftest(kind, 'ib_write_bw', size, iterations)
         yield perftest(kind, 'ib_write_lat', '5001', 40)
+        yield perftest(kind, 'ib_send_bw', size, iterations)
+        yield perftest(kind, 'ib_send_lat', '5001', 40)
     yield perftest('RC', 'ib_read_bw', '65537', 40)
     yield perftest('RC', 'ib_read_lat', '5001', 40)
-    for kind in ('RC', 'UC'):
-        yield perftest(kind, 'ib_send_bw', '65537', 40)
-        yield perftest(kind, 'ib_send_lat', '5001', 40)
     yield perftest('UD', 'ib_send_bw', 'MTU', 40)
     yield perftest('UD', 'ib_send_lat', '1023', 40)
     for kind, title in (('FETCH_AND_ADD', 'add'), ('CMP_AND_SWAP', 'swap')):

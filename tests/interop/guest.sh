@@ -190,7 +190,7 @@ start() {
 
 # One connection is kept open and shared: a handshake takes the guest most of a second.
 ssh_options() {
-  printf '%s\n' -q -i "$cache/key" -o BatchMode=yes -o StrictHostKeyChecking=no \
+  printf '%s\n' -o LogLevel=error -i "$cache/key" -o BatchMode=yes -o StrictHostKeyChecking=no \
     -o UserKnownHostsFile=/dev/null -o ConnectTimeout=5 -o ServerAliveInterval=15 \
     -o ControlMaster=auto -o ControlPersist=yes -o "ControlPath=/run/$netns.ssh"
 }

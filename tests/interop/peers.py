@@ -30,7 +30,8 @@ class Nerve:
     def start(self, command: Sequence[str], extra: Mapping[str, str], log: pathlib.Path, seconds: float) -> Program:
         env = {name: value for name, value in os.environ.items() if not name.startswith('NERVE_')}
         env |= {'LD_LIBRARY_PATH': str(self.build / 'lib'), 'NERVE_TRANSPORT': 'udp', 'LC_ALL': 'C',
-                'NERVE_DEVICES': f'{self.device}=roce0', 'NERVE_PCAP_DIRECTION': 'both', **extra}
+                'NERVE_DEVICES': f'{self.device}=roce0', 'NERVE_PCAP_DIRECTION': 'both',
+                'PATH': f'{compare_program(self.build).parent}:{env["PATH"]}', **extra}
         return Program(('timeout', str(seconds), *command), env, log, self.scratch)
 
     def listening(self, port: int) -> bool:
@@ -45,8 +46,9 @@ class Guest:
     address = '198.51.100.2'
 
     def start(self, command: Sequence[str], _: Mapping[str, str], log: pathlib.Path, seconds: float) -> Program:
-        return Program((str(HERE / 'guest.sh'), 'exec', f'timeout {seconds} {shlex.join(command)}'), os.environ,
-                       log, self.scratch)
+        # The shell stays, to make a status of a signal: by itself ssh calls every such end 255.
+        limited = f'timeout {seconds} {shlex.join(command)}; exit $?'
+        return Program((str(HERE / 'guest.sh'), 'exec', limited), os.environ, log, self.scratch)
 
     def listening(self, port: int) -> bool:
         return self.says(f'grep -q ":{port:04X} .* 0A " /proc/net/tcp /proc/net/tcp6') is not None
@@ -57,10 +59,19 @@ class Guest:
                               timeout=60, stdin=subprocess.DEVNULL)
         return done.stdout if done.returncode == 0 else None
 
+    def install(self, program: pathlib.Path) -> None:
+        with open(program, 'rb') as content:
+            subprocess.run((HERE / 'guest.sh', 'exec', f'cat >/bin/{program.name} && chmod +x /bin/{program.name}'),
+                           stdin=content, check=True, timeout=60)
+
     def lose(self, percent: int) -> None:
         """From now on the guest loses so many of the packets it sends."""
         tc = '/usr/sbin/tc qdisc'
         self.says(f'{tc} replace dev eth0 root netem loss {percent}%' if percent else f'{tc} delete dev eth0 root')
+
+
+def compare_program(build: pathlib.Path) -> pathlib.Path:
+    return build / 'tests/interop/compare/nerve_compare'
 
 
 def guest_script(action: str) -> int:

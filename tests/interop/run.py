@@ -45,6 +45,7 @@ class Runner:
     def __init__(self, build: pathlib.Path, logs: pathlib.Path):
         self._nerve = peers.Nerve(build, logs)
         self._guest = peers.Guest(logs)
+        self._guest.install(peers.compare_program(build))
         self._decode = captures.Decoder(build)
         self._logs = logs
         self._loss = 0

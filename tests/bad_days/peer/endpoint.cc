@@ -137,7 +137,7 @@ bool Endpoint::post_send(ibv_wr_opcode opcode, const Work& work) {
   wr.wr.rdma.rkey = card_.rkey;
   ibv_send_wr* bad{};
   if ((errno = ibv_post_send(qp_, &wr, &bad)) != 0) return failed("ibv_post_send");
-  ++outstanding_;
+  if (outstanding_++ == 0) waiting_since_ = now_ms();
   return true;
 }
 
@@ -159,7 +159,10 @@ std::optional<ibv_wc> Endpoint::next() {
   }
   if (count <= 0) return std::nullopt;
   // A completion in error does not tell what it was of; its id does.
-  if ((wc.wr_id & kReceiveBit) == 0) --outstanding_;
+  if ((wc.wr_id & kReceiveBit) == 0) {
+    --outstanding_;
+    if (wc.status == IBV_WC_SUCCESS) waiting_since_ = now_ms();
+  }
   return wc;
 }
 

@@ -48,6 +48,8 @@ class Endpoint {
 
   [[nodiscard]] std::span<std::byte> memory() { return memory_; }
   [[nodiscard]] std::uint32_t outstanding() const { return outstanding_; }
+  // When a send last completed, or the first of them was posted after a rest.
+  [[nodiscard]] std::uint64_t waiting_since_ms() const { return waiting_since_; }
   // The other process has closed its end of the channel, or told that it is done.
   enum class Other : std::uint8_t { kThere, kDone, kGone };
   [[nodiscard]] Other other() const;
@@ -69,6 +71,7 @@ class Endpoint {
   Card own_;
   Card card_;
   std::uint32_t outstanding_{};  // sends without a completion
+  std::uint64_t waiting_since_{};
 };
 
 [[nodiscard]] std::uint64_t now_ms();

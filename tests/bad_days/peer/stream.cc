@@ -147,8 +147,9 @@ bool Stream::take_answer(const ibv_wc& wc, Outcome& outcome) {
 
 bool Stream::take(const ibv_wc& wc, Outcome& outcome) {
   if (wc.status != IBV_WC_SUCCESS) {
-    outcome = {Outcome::Kind::kDead, text("status=%d last_ms=%" PRIu64 " at_ms=%" PRIu64,
-                                          static_cast<int>(wc.status), progress_ms_, now_ms())};
+    outcome = {Outcome::Kind::kDead,
+               text("status=%d since_ms=%" PRIu64 " at_ms=%" PRIu64, static_cast<int>(wc.status),
+                    endpoint_.waiting_since_ms(), now_ms())};
     return false;
   }
   progress_ms_ = now_ms();

@@ -91,7 +91,9 @@ TEST(UdpReceiver, DropsWhatIsTooLong) {
 TEST(UdpReceiver, SolvesIdentificationsThatItCannotSee) {
   UdpPair pair;
   const Stranger stranger{pair.group->port()};
+  std::uint64_t packets = 0;
   test::for_each_seed(100, [&](std::uint64_t seed) {
+    ++packets;
     Prng prng{seed};
     const Sample sent = random_sample(prng, stranger.flow(), kSendOnly, prng.below(2000));
     // As if the packet's header had said so: the receiver cannot tell the difference.
@@ -100,7 +102,8 @@ TEST(UdpReceiver, SolvesIdentificationsThatItCannotSee) {
                        .fragment = static_cast<std::uint16_t>(prng.chance(500) ? 0x4000 : 0)}));
     expect_equal(pair.receive(1), {sent});
   });
-  EXPECT_GT(pair.receivers[0]->counters().solved, 90U);
+  // A guess may be right by chance.
+  EXPECT_GE(pair.receivers[0]->counters().solved + 1, packets);
 }
 
 TEST(UdpReceiver, AFloodOfBadPacketsUsesUpTheBudget) {

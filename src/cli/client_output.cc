@@ -1,0 +1,69 @@
+#include "cli/client_output.h"
+
+#include <cctype>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+namespace nerve::cli {
+namespace {
+
+// The numbers of the last line that follows one beginning with "#bytes".
+std::vector<double> figures(const std::string& text) {
+  std::vector<double> numbers;
+  std::istringstream lines{text};
+  bool titled = false;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields{line};
+    std::string first;
+    fields >> first;
+    if (first.starts_with("#bytes")) titled = true;
+    if (!titled || first.empty() || std::isdigit(static_cast<unsigned char>(first[0])) == 0) {
+      continue;
+    }
+    std::istringstream again{line};
+    numbers.clear();
+    for (double number = 0; again >> number;) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+}  // namespace
+
+std::optional<double> perftest_latency(const std::string& text) {
+  // bytes, iterations, min, max, typical, ...
+  const std::vector<double> numbers = figures(text);
+  if (numbers.size() < 5) return std::nullopt;
+  return numbers[4];
+}
+
+std::optional<Bandwidth> perftest_bandwidth(const std::string& text) {
+  // bytes, iterations, peak, average, millions of messages
+  const std::vector<double> numbers = figures(text);
+  if (numbers.size() < 5) return std::nullopt;
+  return Bandwidth{.gigabits = numbers[3], .messages = numbers[4]};
+}
+
+std::optional<double> qperf_latency(const std::string& text) {
+  const std::size_t at = text.find("latency");
+  if (at == std::string::npos) return std::nullopt;
+  std::istringstream fields{text.substr(at)};
+  std::string skipped;
+  std::string unit;
+  double number = 0;
+  if (!(fields >> skipped >> skipped >> number >> unit)) return std::nullopt;
+  if (unit == "ns") return number / 1000;
+  if (unit == "us") return number;
+  if (unit == "ms") return number * 1000;
+  return std::nullopt;
+}
+
+std::optional<double> iperf3_bandwidth(const std::string& text) {
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json::json_pointer place{"/end/sum_received/bits_per_second"};
+  if (json.is_discarded() || !json.contains(place) || !json[place].is_number()) return std::nullopt;
+  return json[place].get<double>() / 1e9;
+}
+
+}  // namespace nerve::cli

@@ -1,0 +1,50 @@
+// `nerve doctor`: what this machine offers, what is missing, and how to mend it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/commands.h"
+#include "cli/finding.h"
+
+namespace nerve::cli {
+namespace {
+
+constexpr const char* kFooter = R"(
+Each line begins with
+    ok       it works
+    note     programs run without it, slower or with less
+    MISSING  programs do not run as they should before it is mended
+and what can be done about it stands below, after ->. Nothing is changed by asking.
+
+--json prints one object per line: verdict, name, tells, mend.
+
+Exit code: 0  all that is needed works
+           1  something is MISSING)";
+
+int examine(bool json) {
+  Findings findings;
+  const host::Checkup checkup = host::check_machine();
+  examine_machine(checkup, findings);
+  examine_network(checkup, findings);
+  examine_library(findings);
+  examine_programs(findings);
+  for (const Finding& finding : findings) {
+    fmt::print("{}", json ? finding_json(finding) : finding_text(finding));
+  }
+  const auto missing = std::ranges::count(findings, Verdict::kMissing, &Finding::verdict);
+  if (!json && missing == 0) fmt::print("\nAll that is needed works. Try: nerve demo\n");
+  if (!json && missing > 0) fmt::print("\n{} missing; see -> above.\n", missing);
+  return missing == 0 ? kExitOk : kExitFailed;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& program, int& exit_code) {
+  auto json = std::make_shared<bool>(false);
+  CLI::App* command = program.add_subcommand("doctor", "Check what this machine offers");
+  command->add_flag("--json", *json, "JSON, one object per line");
+  command->footer(kFooter);
+  command->callback([json, &exit_code] { exit_code = examine(*json); });
+}
+
+}  // namespace nerve::cli

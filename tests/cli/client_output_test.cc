@@ -1,0 +1,55 @@
+// Goal: the figures of stock programs are read as they print them. Method: what they printed.
+#include "cli/client_output.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/demo_plan.h"
+
+namespace nerve::cli {
+
+TEST(ClientOutput, PerftestLatencyIsTheTypicalOne) {
+  EXPECT_EQ(perftest_latency(" Data ex. method : Ethernet\n"
+                             " remote address: LID 0000 QPN 0x0011 PSN 0x26c3\n"
+                             "----\n"
+                             " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]  "
+                             "  t_avg[usec]    t_stdev[usec]   99% percentile[usec]\n"
+                             " 8       1000          0.94           12.68      0.96     \t       "
+                             "1.02       \t0.49 \t\t2.91 \t\t8.62\n"
+                             "----\n"),
+            0.96);
+  EXPECT_EQ(perftest_latency("Couldn't connect to 127.0.0.1:18515\n"), std::nullopt);
+  EXPECT_EQ(perftest_latency("42 0 0 0 7\n"), std::nullopt) << "no title above it";
+}
+
+TEST(ClientOutput, PerftestBandwidthIsTheAverage) {
+  const auto found = perftest_bandwidth(
+      " #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n"
+      " 65536      2000             90.70            64.17\t\t   0.102867\n");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->gigabits, 64.17);
+  EXPECT_EQ(found->messages, 0.102867);
+  EXPECT_FALSE(perftest_bandwidth(" #bytes #iterations BW peak[Gb/sec]\n"));
+}
+
+TEST(ClientOutput, QperfInAnyUnit) {
+  EXPECT_EQ(qperf_latency("tcp_lat:\n    latency  =  9.5 us\n"), 9.5);
+  EXPECT_EQ(qperf_latency("tcp_lat:\n    latency  =  2 ms\n"), 2000);
+  EXPECT_EQ(qperf_latency("tcp_lat:\n    latency  =  500 ns\n"), 0.5);
+  EXPECT_EQ(qperf_latency("failed to connect"), std::nullopt);
+  EXPECT_EQ(qperf_latency("latency = soon"), std::nullopt);
+}
+
+TEST(ClientOutput, Iperf3ByItsJson) {
+  EXPECT_EQ(iperf3_bandwidth(R"({"end": {"sum_received": {"bits_per_second": 8e9}}})"), 8);
+  EXPECT_EQ(iperf3_bandwidth(R"({"error": "unable to connect"})"), std::nullopt);
+  EXPECT_EQ(iperf3_bandwidth("iperf3: error"), std::nullopt);
+  EXPECT_EQ(iperf3_bandwidth("[]"), std::nullopt);
+}
+
+TEST(Demo, FiguresInTheirUnits) {
+  EXPECT_EQ(figure_text(Figure::kLatency, 0.614), "0.61 us");
+  EXPECT_EQ(figure_text(Figure::kTcpBandwidth, 9.87), "9.9 GB/s");
+  EXPECT_EQ(figure_text(Figure::kMessages, 5.04), "5.0 M/s");
+}
+
+}  // namespace nerve::cli

@@ -1,0 +1,25 @@
+#include "tests/cli/program.h"
+
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+
+namespace nerve::test {
+
+Outcome nerve(const std::string& arguments, const std::string& variables) {
+  const std::string line = "env -i PATH=\"$PATH\" ASAN_OPTIONS=\"$ASAN_OPTIONS\" " + variables +
+                           " " NERVE_PROGRAM " " + arguments + " 2>&1";
+  Outcome outcome;
+  std::FILE* out = ::popen(line.c_str(), "r");
+  if (out == nullptr) return {.exit_code = -1, .text = "no shell"};
+  std::array<char, 512> buffer;
+  while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), out)) {
+    outcome.text.append(buffer.data(), n);
+  }
+  const int status = ::pclose(out);
+  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return outcome;
+}
+
+}  // namespace nerve::test
