@@ -32,6 +32,12 @@ namespace nerve::nic {
 //   unacked ≤ next ≤ sent_end, on the ring: [unacked, sent_end) is in flight, and while
 //   next != sent_end the requester is sending it again.
 struct RequesterState {
+  // After a timeout so many packets go out at first; each acknowledgement doubles it. A peer that
+  // was merely slow has its queue full of what it was sent before: the whole flight again, time
+  // after time, would keep it at throwing away duplicates until the retries are used up.
+  static constexpr std::uint32_t kFlightAfterTimeout = 8;
+  static constexpr std::uint32_t kAnyFlight = 1U << 23;
+
   Psn unacked{};
   Psn next{};
   Psn sent_end{};
@@ -39,6 +45,7 @@ struct RequesterState {
   std::uint32_t next_sequence{1};  // SSN of the next message
   std::uint32_t reads_outstanding{};
   std::uint32_t read_packets{};  // PSNs between unacked and next that are READs'
+  std::uint32_t flight_limit{kAnyFlight};
   std::uint32_t since_ack_request{};
   std::uint32_t polls_at_short_cut{~0U};  // of the send CQ, when one was last tried
   std::uint8_t retries_left{};

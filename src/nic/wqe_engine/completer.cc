@@ -198,6 +198,7 @@ void Completer::note_progress(Qp& qp, const wire::Frame& frame) {
   RequesterState& state = qp.requester;
   const Psn before = std::exchange(state.progress_noted, state.unacked);
   if (before == state.unacked) return;
+  if (state.flight_limit < RequesterState::kAnyFlight) state.flight_limit *= 2;
   state.retries_left = qp.attributes.retry_count;
   state.rnr_retries_left = qp.attributes.rnr_retry;
   state.recovering = false;
@@ -281,6 +282,7 @@ void Completer::on_timer(Qp& qp) {
   if (state.retry_at && *state.retry_at <= now_) {
     ++counters_.timeouts;
     state.nak_heeded = false;
+    state.flight_limit = RequesterState::kFlightAfterTimeout;
     if (qp.congestion) qp.congestion->on_timeout(now_);
     retry(qp);
     if (!qp.can_send()) return;

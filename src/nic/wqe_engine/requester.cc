@@ -112,15 +112,22 @@ Rate Requester::rate_of(const Qp& qp) const {
   return limit > Rate{} ? std::min(rate, limit) : rate;
 }
 
+std::uint32_t Requester::window_left(const Qp& qp) const {
+  // What READs bring was asked for by ourselves and is paced by the peer.
+  const RequesterState& state = qp.requester;
+  const std::uint32_t outstanding = psn_span(state.unacked, state.next) - state.read_packets;
+  const std::uint32_t limit = std::min(config_.max_outstanding_packets, state.flight_limit);
+  return limit - std::min(outstanding, limit);
+}
+
 bool Requester::window_open(const Qp& qp) const {
   if (!qp.reliable()) return true;
-  // What READs bring was asked for by ourselves and is paced by the peer.
+  if (window_left(qp) == 0) return false;
+  if (!qp.congestion) return true;
   const std::uint32_t outstanding =
       psn_span(qp.requester.unacked, qp.requester.next) - qp.requester.read_packets;
-  if (outstanding >= config_.max_outstanding_packets) return false;
   // A window smaller than a packet still lets one out.
-  return !qp.congestion || outstanding == 0 ||
-         std::uint64_t{outstanding} * qp.mtu < qp.congestion->window_octets();
+  return outstanding == 0 || std::uint64_t{outstanding} * qp.mtu < qp.congestion->window_octets();
 }
 
 void Requester::begin(Qp& qp, SendWqe& wqe) {
@@ -222,11 +229,8 @@ void Requester::repeat_middle(Qp& qp, TxBurst& burst, std::uint32_t room) {
   const std::uint32_t index = psn_span(wqe.first_psn, state.next);
   if (index < 2 || index + 1 >= wqe.packets) return;  // the frame before must be a middle one too
 
-  const std::uint32_t outstanding = psn_span(state.unacked, state.next) - state.read_packets;
-  const std::uint32_t window =
-      config_.max_outstanding_packets - std::min(outstanding, config_.max_outstanding_packets);
   const bool again = state.next != state.sent_end;
-  std::uint32_t count = std::min({wqe.packets - 1 - index, room, window, burst.room(),
+  std::uint32_t count = std::min({wqe.packets - 1 - index, room, window_left(qp), burst.room(),
                                   kAckEvery - std::min(state.since_ack_request, kAckEvery)});
   if (again) count = std::min(count, psn_span(state.next, state.sent_end));
   if (count == 0) return;
