@@ -21,6 +21,9 @@ class NeighbourMemory final : public nic::ShortCut {
   void offer(Qpn qpn, const Connection& connection) override;
   void withdraw(Qpn qpn) override;
 
+  // What is published is another process's now (host.h).
+  void leave() { left_ = true; }
+
   [[nodiscard]] std::uint64_t octets() const { return octets_; }
 
  private:
@@ -29,6 +32,7 @@ class NeighbourMemory final : public nic::ShortCut {
   Exchange& exchange_;
   link::shm::RightsPublisher& own_;
   std::uint64_t octets_{};
+  bool left_{};
 };
 
 }  // namespace nerve::host
