@@ -17,6 +17,7 @@ nic::NicConfig config_for(Host::Shared& host) {
   config.gid_table_size = kGidTableSize;
   config.first_qpn = Qpn{host.slot << kSlotShift};
   config.limits.max_qp = kQpnsPerSlot;
+  (void)::getrandom(&config.begin_qpns_at, sizeof config.begin_qpns_at, 0);
   config.gate = &host.exchange;
   // Keys of two engines could be equal, and the table of rights is one; and what is to be captured
   // or disturbed must be sent.
@@ -70,6 +71,7 @@ bool Adapter::State::owns(const wire::Gid& gid) const {
 
 void Adapter::State::transmit(Time at) {
   waiting_posts = 0;
+  if (shared.left_to_parent) return;
   for (bool left = false;;) {
     shared.exchange.begin_burst(at);
     if (nic.transmit(burst, at) > 0) {

@@ -1,5 +1,7 @@
 #include "host/exchange.h"
 
+#include <poll.h>
+
 #include <algorithm>
 
 #include "host/membership.h"
@@ -33,6 +35,7 @@ bool Exchange::is_local(const wire::Gid& gid) const {
 }
 
 Exchange::Route Exchange::route_to(const wire::Gid& gid, Qpn qpn) const {
+  if (left_) return {};
   const Route by_udp{.way = udp_out_ != nullptr ? Way::kUdp : Way::kNone};
   if (transport_ == Transport::kUdp || !is_local(gid)) return by_udp;
   const std::uint32_t slot = slot_of(qpn);
@@ -42,14 +45,29 @@ Exchange::Route Exchange::route_to(const wire::Gid& gid, Qpn qpn) const {
 }
 
 OutgoingRing* Exchange::ring_to(const wire::Gid& gid, Qpn qpn) const {
-  if (transport_ == Transport::kUdp || !is_local(gid)) return nullptr;
+  if (left_ || transport_ == Transport::kUdp || !is_local(gid)) return nullptr;
   return by_slot_[slot_of(qpn)];
 }
 
 std::vector<link::shm::Placer> Exchange::placers() const {
   std::vector<link::shm::Placer> placers;
-  for (const auto& ring : incoming_) placers.push_back(ring->placer());
+  if (left_) return placers;
+  for (const auto& ring : incoming_) {
+    if (!ring->given_up()) placers.push_back(ring->placer());
+  }
   return placers;
+}
+
+bool Exchange::is_there(pid_t placer) const {
+  const auto it =
+      std::ranges::find(incoming_, placer, [](auto& ring) { return ring->placer().pid; });
+  if (it == incoming_.end()) return false;
+  pollfd look{.fd = (*it)->connection(), .events = POLLRDHUP, .revents = 0};
+  return ::poll(&look, 1, 0) == 0;
+}
+
+void Exchange::give_up_on_placers() {
+  for (const auto& ring : incoming_) ring->give_up();
 }
 
 void Exchange::send(std::span<const wire::Frame> frames, Time now) {
@@ -149,6 +167,7 @@ bool Exchange::room_again() {
 
 std::size_t Exchange::receive(link::FrameSink& sink, std::size_t budget, Time now) {
   std::size_t received = 0;
+  if (left_) return received;
   if (own_) received += own_->reader().receive(sink, budget, now);
   // Each call begins with another ring, so that a busy one cannot use up the budget for all.
   for (std::size_t i = 0; i < incoming_.size() && received < budget; ++i) {
@@ -192,6 +211,12 @@ std::optional<std::uint32_t> Exchange::take_wanted() {
 bool Exchange::pending() const {
   const auto waits = [](const auto& ring) { return ring->reader().pending(); };
   return (own_ && waits(own_)) || std::ranges::any_of(incoming_, waits);
+}
+
+void Exchange::leave() {
+  left_ = true;
+  granted_.clear();
+  last_granted_ = nullptr;
 }
 
 void Exchange::add(std::unique_ptr<OutgoingRing> ring) {

@@ -58,6 +58,11 @@ class Exchange final : public link::Egress, public link::Ingress, public nic::Eg
   [[nodiscard]] OutgoingRing* ring_to(const wire::Gid& gid, Qpn qpn) const;
   // Those that may be placing octets in our memory.
   [[nodiscard]] std::vector<link::shm::Placer> placers() const;
+  // Whether one of them is still there. Its connection tells: a process that was killed keeps its
+  // number until somebody asks after it.
+  [[nodiscard]] bool is_there(pid_t placer) const;
+  // Those that are placing now were waited for in vain, and are not waited for again.
+  void give_up_on_placers();
 
   void set_local(std::vector<wire::Gid> gids) { local_ = std::move(gids); }
   [[nodiscard]] bool is_local(const wire::Gid& gid) const;
@@ -72,6 +77,9 @@ class Exchange final : public link::Egress, public link::Ingress, public nic::Eg
   // The other end of a connection is gone. What it had written before is read first: drain().
   void drain(int connection, link::FrameSink& sink, Time now);
   void hang_up(int connection);
+
+  // The rings and sockets are another process's now (host.h): none of them is touched again.
+  void leave();
 
   [[nodiscard]] const ExchangeCounters& counters() const { return counters_; }
 
@@ -93,6 +101,7 @@ class Exchange final : public link::Egress, public link::Ingress, public nic::Eg
 
   Transport transport_;
   std::uint32_t own_slot_;
+  bool left_{};
   std::vector<wire::Gid> local_;
   std::unique_ptr<OwnRing> own_;
   std::vector<std::unique_ptr<OutgoingRing>> outgoing_;

@@ -3,10 +3,14 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <new>
+#include <utility>
 
+#include "host/log.h"
 #include "host/shared.h"
 #include "link/descriptor.h"
 
@@ -15,23 +19,52 @@ namespace {
 
 std::atomic<Host*> current_host{};
 std::mutex making_host;
+std::atomic<std::uint32_t> forks;
 
-// In the child of a fork() the parent's host is of no use: its thread is gone, and its peers talk
-// to the parent. It is left where it is, for the program's objects still point to it; but its
-// descriptors are closed, or peers would not notice the parent's end.
-void leave_host_to_parent() {
-  current_host = nullptr;
-  new (&making_host) std::mutex;
-  link::Descriptor::close_inherited();
+void tell_why_not(int code) {
+  const char* mend = "";
+  if (code == EMFILE) mend = "; raise the limit with ulimit -n";
+  if (code == EADDRINUSE) mend = "; too many processes use devices at once";
+  log(LogLevel::kError, "devices cannot be opened by this process: %s%s", std::strerror(code),
+      mend);
 }
 
 }  // namespace
+
+std::uint32_t generation() { return forks.load(std::memory_order_relaxed); }
+
+// Whoever forks takes the lock first, so that the child gets the engines whole and the lock free:
+// the thread that would let go of it is not there.
+void Host::before_fork() {
+  Host* const host = current_host;
+  if (host != nullptr && host->shared_) host->shared_->locked_for_fork = host->shared_->try_long();
+}
+
+void Host::after_fork_in_parent() {
+  Host* const host = current_host;
+  if (host == nullptr || !host->shared_) return;
+  if (std::exchange(host->shared_->locked_for_fork, false)) host->shared_->lock.unlock();
+}
+
+// In the child of a fork() the parent's host is of no use: its thread is gone, and its peers talk
+// to the parent. It is left where it is, for the program's objects still point to it and may be
+// destroyed; but it neither sends nor receives, for the rings are the parent's. Its descriptors are
+// closed, or peers would not notice the parent's end.
+void Host::after_fork_in_child() {
+  Host* const host = current_host;
+  ++forks;
+  current_host = nullptr;
+  new (&making_host) std::mutex;
+  if (host != nullptr && host->shared_) host->shared_->leave_to_parent();
+  link::Descriptor::close_inherited();
+}
 
 Host& Host::current() {
   if (Host* host = current_host) return *host;
   const std::scoped_lock guard{making_host};
   if (Host* host = current_host) return *host;
-  static const int registered = ::pthread_atfork(nullptr, nullptr, leave_host_to_parent);
+  static const int registered =
+      ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   static const int at_end = std::atexit(finish_current);
   (void)registered;
   (void)at_end;
@@ -46,10 +79,18 @@ void Host::finish_current() {
 
 Host::Host() {
   auto joined = join_host();
-  auto mailbox = Mailbox::make();
-  if (!joined || !mailbox) return;
-  shared_ =
+  auto mailbox = joined ? Mailbox::make() : std::nullopt;
+  if (!joined || !mailbox) {
+    tell_why_not(errno);
+    return;
+  }
+  auto shared =
       std::make_unique<Shared>(load_process_config(), std::move(*joined), std::move(*mailbox));
+  if (shared->watcher.usable()) {
+    shared_ = std::move(shared);
+  } else {
+    tell_why_not(EMFILE);
+  }
 }
 Host::~Host() = default;
 

@@ -5,6 +5,7 @@
 // the child of a fork(), where nothing of the parent's is usable.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -12,6 +13,10 @@
 #include "host/device.h"
 
 namespace nerve::host {
+
+// How many forks lie between the first process that used the library and this one. What was made in
+// another generation is the parent's.
+[[nodiscard]] std::uint32_t generation();
 
 class Host {
  public:
@@ -30,6 +35,9 @@ class Host {
  private:
   friend class Adapter;
   static void finish_current();
+  static void before_fork();
+  static void after_fork_in_parent();
+  static void after_fork_in_child();
   Host();
   ~Host();
   std::unique_ptr<Shared> shared_;

@@ -1,5 +1,9 @@
 // How this process meets others: by calling them and by being called.
+#include <fcntl.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "host/log.h"
 #include "host/report.h"
@@ -7,9 +11,12 @@
 
 namespace nerve::host {
 
+Descriptor open_spare() { return Descriptor{::open("/dev/null", O_RDONLY | O_CLOEXEC)}; }
+
 void Host::Shared::take_call(int listener) {
   constexpr std::chrono::milliseconds kPatience{100};
   Descriptor connection = accept_from(listener);
+  if (!connection && (errno == EMFILE || errno == ENFILE)) return refuse_call(listener);
   const std::optional<pid_t> pid = connection ? own_peer(connection.get()) : std::nullopt;
   if (!pid) return;
   const auto message = receive_message(connection.get(), kPatience);
@@ -39,6 +46,14 @@ void Host::Shared::take_call(int listener) {
   }
 }
 
+void Host::Shared::refuse_call(int listener) {
+  // A call that is not taken would wake us again at once, for ever. The caller hears that nobody
+  // has time for him: the connection closes.
+  spare = Descriptor{};
+  (void)accept_from(listener);
+  spare = open_spare();
+}
+
 void Host::Shared::reach(const wire::Gid& peer, Qpn qpn) {
   const std::uint32_t to = slot_of(qpn);
   bool local = false;
@@ -59,8 +74,13 @@ void Host::Shared::open_ring(std::uint32_t to) {
   constexpr std::chrono::milliseconds kPatience{1000};
   if (to == 0) return;
   auto offer = RingOffer::make(to, slot, ring_size(config.ring_size));
+  const int code = offer ? ETIMEDOUT : errno;
   auto ring = offer ? std::move(*offer).conclude(kPatience) : nullptr;
-  if (!ring) return;
+  if (!ring) {
+    log(config.transport == Transport::kShm ? LogLevel::kWarn : LogLevel::kInfo,
+        "no shared memory to the process in slot %u: %s", to, std::strerror(code));
+    return;
+  }
   const std::scoped_lock guard{lock};
   watcher.watch_connection(ring->connection());
   exchange.add(std::move(ring));

@@ -1,7 +1,5 @@
 #include "host/neighbour_memory.h"
 
-#include <signal.h>
-
 #include "host/clock.h"
 #include "link/shm/in_use.h"
 #include "link/shm/placement.h"
@@ -63,6 +61,7 @@ bool NeighbourMemory::read(const Place& place, MutableOctets into) {
 }
 
 void NeighbourMemory::offer(RKey key, const Region& region) {
+  if (left_) return;
   own_.publish(key, {.iova = region.start,
                      .length = region.length,
                      .address = region.address,
@@ -71,11 +70,13 @@ void NeighbourMemory::offer(RKey key, const Region& region) {
 }
 
 void NeighbourMemory::withdraw(RKey key) {
+  if (left_) return;
   own_.withdraw(key);
   wait_for_placements();
 }
 
 void NeighbourMemory::offer(Qpn qpn, const Connection& connection) {
+  if (left_) return;
   // The peer's QPN says who it is only among the processes of this host.
   if (!exchange_.is_local(connection.flow.destination)) return own_.withdraw(qpn);
   own_.publish(
@@ -84,14 +85,16 @@ void NeighbourMemory::offer(Qpn qpn, const Connection& connection) {
 }
 
 void NeighbourMemory::withdraw(Qpn qpn) {
+  if (left_) return;
   own_.withdraw(qpn);
   wait_for_placements();
 }
 
 void NeighbourMemory::wait_for_placements() const {
   const Time give_up = now() + kPatience;
-  link::shm::wait_for_placements(exchange_.placers(),
-                                 [&](pid_t pid) { return ::kill(pid, 0) == 0 && now() < give_up; });
+  link::shm::wait_for_placements(
+      exchange_.placers(), [&](pid_t pid) { return now() < give_up && exchange_.is_there(pid); });
+  if (now() >= give_up) exchange_.give_up_on_placers();
 }
 
 }  // namespace nerve::host

@@ -21,6 +21,9 @@ class NeighbourMemory final : public nic::ShortCut {
   void offer(Qpn qpn, const Connection& connection) override;
   void withdraw(Qpn qpn) override;
 
+  // What is published is another process's now (host.h).
+  void leave() { left_ = true; }
+
   // What was written and read in this way, and how often.
   [[nodiscard]] std::uint64_t octets() const { return octets_; }
   [[nodiscard]] std::uint64_t times() const { return times_; }
@@ -31,6 +34,7 @@ class NeighbourMemory final : public nic::ShortCut {
   Exchange& exchange_;
   link::shm::RightsPublisher& own_;
   std::uint64_t octets_{};
+  bool left_{};
   std::uint64_t times_{};
 };
 

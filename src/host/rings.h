@@ -115,6 +115,11 @@ class IncomingRing {
   [[nodiscard]] int connection() const { return connection_.get(); }
   [[nodiscard]] link::shm::RingReader& reader() { return *reader_; }
   [[nodiscard]] link::shm::Placer placer() const;
+  // The placement that goes on now, if any, is not waited for: its process is stopped.
+  void give_up() { given_up_ = placer().in_use->load(); }
+  [[nodiscard]] bool given_up() const {
+    return given_up_ % 2 == 1 && placer().in_use->load() == given_up_;
+  }
 
  private:
   IncomingRing() = default;
@@ -123,6 +128,7 @@ class IncomingRing {
   Descriptor connection_;
   Mapping memory_;
   std::optional<link::shm::RingReader> reader_;
+  std::uint64_t given_up_{};
 };
 
 // From this process to itself: nobody else sees the memory.

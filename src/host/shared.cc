@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <new>
 
 #include "host/log.h"
 #include "host/summary.h"
@@ -104,6 +105,7 @@ bool Host::Shared::anything_parked() {
 }
 
 void Host::Shared::poll() {
+  if (left_to_parent) return;
   watcher.polled();
   for (Adapter::State* adapter : adapters) adapter->waiting_posts = 0;
   // Deadlines are looked at now and then: the clock takes longer to read than the rings.
@@ -142,21 +144,31 @@ std::optional<Time> Host::Shared::next_wake() {
   return earliest;
 }
 
-void Host::Shared::finish() {
-  // The program's last words come first, as they do on a terminal. exit() would do it next.
-  if (config.summary) (void)std::fflush(stdout);
-  // A thread that ended in the middle of something never gives the lock back; then it is too late.
+bool Host::Shared::try_long() {
   constexpr int kTries = 100;
   for (int tries = 0; tries < kTries; ++tries) {
-    if (lock.try_lock()) {
-      taps->finish();
-      if (config.summary && !adapters.empty()) say("%s", summary_line(summarise(*this)).c_str());
-      lock.unlock();
-      return;
-    }
+    if (lock.try_lock()) return true;
     const timespec moment{.tv_sec = 0, .tv_nsec = 1'000'000};
     ::nanosleep(&moment, nullptr);
   }
+  return false;
+}
+
+void Host::Shared::finish() {
+  // The program's last words come first, as they do on a terminal. exit() would do it next.
+  if (config.summary) (void)std::fflush(stdout);
+  if (!try_long()) return;
+  taps->finish();
+  if (config.summary && !adapters.empty()) say("%s", summary_line(summarise(*this)).c_str());
+  lock.unlock();
+}
+
+void Host::Shared::leave_to_parent() {
+  left_to_parent = true;
+  exchange.leave();
+  neighbours.leave();
+  new (&making) std::mutex;
+  new (&lock) Lock;
 }
 
 void Host::Shared::hang_up(int connection) {

@@ -19,6 +19,9 @@
 
 namespace nerve::host {
 
+// A descriptor to let go of when there is no other left and somebody must be told so.
+[[nodiscard]] Descriptor open_spare();
+
 struct Host::Shared final : link::FrameSink, Watched {
   Shared(Config settings, Membership joined, Mailbox mailbox);
 
@@ -41,11 +44,16 @@ struct Host::Shared final : link::FrameSink, Watched {
   void falls_asleep() override { taps->flush(); }
   // The process ends: what was captured reaches the file, and the summary the person.
   void finish();
+  // Takes the lock, unless somebody who ended in the middle of something will never give it back.
+  [[nodiscard]] bool try_long();
+  // This is the child of a fork: from here on nothing moves, whatever is called.
+  void leave_to_parent();
   void hang_up(int connection) override;
   void take_call(int listener) override;
   void offer_wanted() override;
   // True when the connection is one over which a ring was offered: the answer is here.
   bool conclude_offer(int connection);
+  void refuse_call(int listener);
   void addresses_changed() override;
 
   // All of these without the lock: they may wait for another process.
@@ -60,10 +68,14 @@ struct Host::Shared final : link::FrameSink, Watched {
   std::optional<Taps> taps;
   std::vector<Adapter::State*> adapters;
   std::vector<RingOffer> offers;  // not answered yet
+  Descriptor spare{open_spare()};
   Watcher watcher;
   NeighbourMemory neighbours{exchange, watcher.mailbox().rights()};
   std::unique_ptr<UdpPort> udp;
   std::string udp_refused;  // why there is no UDP, when there is none
+
+  bool locked_for_fork{};
+  bool left_to_parent{};
 
   std::uint32_t idle_polls{};
   Time looked_at{};

@@ -118,15 +118,16 @@ std::optional<Message> receive_message(int socket, std::chrono::milliseconds pat
   return received;
 }
 
-std::vector<std::string> abstract_names(const std::string& prefix) {
+std::optional<std::vector<std::string>> abstract_names(const std::string& prefix) {
   // The kernel's table shows the leading zero as '@'.
   std::set<std::string> names;
   std::ifstream table{"/proc/net/unix"};
+  if (!table) return std::nullopt;
   for (std::string line; std::getline(table, line);) {
     const std::size_t at = line.find(" @" + prefix);
     if (at != std::string::npos) names.insert(line.substr(at + 2 + prefix.size()));
   }
-  return {names.begin(), names.end()};
+  return std::vector<std::string>{names.begin(), names.end()};
 }
 
 }  // namespace nerve::host

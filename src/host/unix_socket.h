@@ -36,7 +36,8 @@ struct Message {
 [[nodiscard]] std::optional<Message> receive_message(int socket,
                                                      std::chrono::milliseconds patience);
 
-// The abstract names in use that begin with `prefix`, without the prefix.
-[[nodiscard]] std::vector<std::string> abstract_names(const std::string& prefix);
+// The abstract names in use that begin with `prefix`, without the prefix. Nothing where the
+// kernel's table of them cannot be read.
+[[nodiscard]] std::optional<std::vector<std::string>> abstract_names(const std::string& prefix);
 
 }  // namespace nerve::host

@@ -55,6 +55,8 @@ class Watcher {
   Watcher& operator=(const Watcher&) = delete;
 
   [[nodiscard]] Mailbox& mailbox() { return mailbox_; }
+  // False when there was no descriptor left for what it waits with; then it must not be started.
+  [[nodiscard]] bool usable() const { return static_cast<bool>(epoll_); }
 
   // All of these with the lock held.
   void start();                   // when there is first something to watch

@@ -69,6 +69,9 @@ struct NicConfig {
   SipKey key_secret{};
   // QPNs given out are first_qpn .. first_qpn + limits.max_qp - 1; the GSI QP is always 1.
   Qpn first_qpn{0x11};
+  // Where in that range to begin. A host draws it, so that packets for a process that died do not
+  // find the QPs of the next one that got the range.
+  std::uint32_t begin_qpns_at{};
   Rate line_rate{Rate::gigabits(100)};
   Mtu max_mtu{Mtu::k4096};
   std::vector<std::uint16_t> pkeys{0xffff};

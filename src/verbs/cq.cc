@@ -62,6 +62,7 @@ VerbsCq* make_cq(ibv_context* context, std::uint32_t depth, void* cq_context,
 
 // Nothing more can come; what the program fetched it must acknowledge.
 void wait_for_acks(VerbsCq& cq) {
+  if (ours(cq.ex.context).async.inherited()) return;  // the thread that would is the parent's
   ::pthread_mutex_lock(&cq.ex.mutex);
   while (cq.ex.comp_events_completed != cq.channel_reported ||
          cq.ex.async_events_completed != cq.async_reported) {

@@ -10,10 +10,13 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <deque>
 #include <mutex>
 #include <utility>
+
+#include "host/host.h"
 
 namespace nerve::verbs {
 
@@ -30,12 +33,18 @@ class EventQueue {
   // Negative when the process has no descriptor left.
   [[nodiscard]] int fd() const { return fd_; }
 
+  // In the child of a fork: a thread that is not here may hold the lock, and the news are the
+  // parent's to read.
+  [[nodiscard]] bool inherited() const { return generation_ != host::generation(); }
+
   [[nodiscard]] bool empty() const {
+    if (inherited()) return true;
     const std::scoped_lock guard{lock_};
     return events_.empty();
   }
 
   void push(const Event& event) {
+    if (inherited()) return;
     const std::scoped_lock guard{lock_};
     events_.push_back(event);
     give_news();
@@ -45,6 +54,10 @@ class EventQueue {
   // can forget it. False: errno says why.
   template <class Take>
   bool next(Take take) {
+    if (inherited()) {
+      errno = EBADF;
+      return false;
+    }
     for (;;) {
       std::uint64_t news{};
       if (::read(fd_, &news, sizeof news) != sizeof news) return false;
@@ -60,6 +73,7 @@ class EventQueue {
   // Drops events that nobody fetched, of an object that is going.
   template <class Predicate>
   void forget(Predicate unwanted) {
+    if (inherited()) return;
     const std::scoped_lock guard{lock_};
     if (std::erase_if(events_, unwanted) == 0 || !events_.empty()) return;
     // A thread in next() may be ahead of us, so this must not wait.
@@ -75,6 +89,7 @@ class EventQueue {
   }
 
   int fd_;
+  const std::uint32_t generation_{host::generation()};
   mutable std::mutex lock_;
   std::deque<Event> events_;
 };

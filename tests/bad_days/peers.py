@@ -5,6 +5,7 @@ import re
 import signal
 import socket
 import subprocess
+import threading
 import time
 from typing import List, Optional, Tuple
 
@@ -24,6 +25,29 @@ def wait_for(condition, seconds: float, what: str):
         if time.monotonic() > end:
             raise Trouble(f'{what}: not within {seconds:g} s')
         time.sleep(0.005)
+
+
+class Stalls:
+    """How long this machine lets a process that is ready wait for a processor, at the worst: what is late by
+    a few times that is late because of the machine."""
+
+    def __init__(self):
+        self._worst, self._over = 0.0, False
+        self._thread = threading.Thread(target=self._measure, daemon=True)
+        self._thread.start()
+
+    def _measure(self) -> None:
+        while not self._over:
+            before = time.monotonic()
+            time.sleep(0.01)
+            self._worst = max(self._worst, time.monotonic() - before - 0.01)
+
+    def allowance(self) -> float:
+        return 10 * self._worst
+
+    def end(self) -> None:
+        self._over = True
+        self._thread.join()
 
 
 def settings_as_text(settings: dict) -> List[str]:
@@ -77,7 +101,7 @@ class Peer(Program):
         super().kill()
 
     def ready(self) -> bool:
-        return 'ready\n' in self.text()
+        return 'ready ' in self.text()
 
     def rounds(self) -> int:
         beats = re.findall(r'^beat (\d+) \d+$', self.text(), re.M)

@@ -11,9 +11,12 @@ import time
 sys.dont_write_bytecode = True  # the tree may belong to somebody else
 
 import deaths  # noqa: E402
+import hostile  # noqa: E402
+import lives  # noqa: E402
+import machine  # noqa: E402
 import place as places  # noqa: E402
 
-MODULES = (deaths,)
+MODULES = (deaths, lives, machine, hostile)
 
 
 def arguments() -> argparse.Namespace:

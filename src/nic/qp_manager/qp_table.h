@@ -1,6 +1,10 @@
 // QPs by handle and by number. The GSI QP is number 1; the others count up from the configured
-// first one, and a number rests as long as possible before it is given out again.
+// first one, beginning at the configured place and going round, and a number rests as long as
+// possible before it is given out again.
 #pragma once
+
+#include <algorithm>
+#include <cstdint>
 
 #include "base/slot_table.h"
 #include "nic/config.h"
@@ -13,7 +17,10 @@ inline constexpr Qpn kGsiQpn{1};
 class QpTable {
  public:
   explicit QpTable(const NicConfig& config)
-      : table_{config.limits.max_qp}, first_{config.first_qpn.value()} {}
+      : table_{config.limits.max_qp},
+        first_{config.first_qpn.value()},
+        count_{config.limits.max_qp},
+        begin_{config.begin_qpns_at % std::max(config.limits.max_qp, 1U)} {}
 
   [[nodiscard]] bool full() const { return table_.full(); }
   [[nodiscard]] bool has_gsi() const { return static_cast<bool>(gsi_); }
@@ -23,7 +30,7 @@ class QpTable {
     auto [handle, qp] = table_.emplace();
     qp.handle = handle;
     qp.type = type;
-    qp.qpn = Qpn{first_ + handle.index};
+    qp.qpn = Qpn{first_ + (begin_ + handle.index) % count_};
     if (type == QpType::kGsi) {
       qp.qpn = kGsiQpn;
       gsi_ = handle;
@@ -38,14 +45,17 @@ class QpTable {
   [[nodiscard]] Qp* find(QpHandle handle) { return table_.find(handle); }
   [[nodiscard]] Qp* find(Qpn qpn) {
     if (qpn == kGsiQpn) return table_.find(gsi_);
-    if (qpn.value() < first_) return nullptr;
-    Qp* qp = table_.at(qpn.value() - first_);
+    const std::uint32_t number = qpn.value() - first_;
+    if (qpn.value() < first_ || number >= count_) return nullptr;
+    Qp* qp = table_.at(number >= begin_ ? number - begin_ : number + count_ - begin_);
     return qp != nullptr && qp->qpn == qpn ? qp : nullptr;
   }
 
  private:
   SlotTable<Qp> table_;
   std::uint32_t first_;
+  std::uint32_t count_;
+  std::uint32_t begin_;
   QpHandle gsi_{};
 };
 

@@ -53,8 +53,8 @@ bool Endpoint::make(std::size_t octets) {
   context_ = ibv_open_device(list[0]);
   ibv_free_device_list(list);
   if (context_ == nullptr) return failed("ibv_open_device");
-  ibv_pd* pd = ibv_alloc_pd(context_);
-  if (pd == nullptr) return failed("ibv_alloc_pd");
+  pd_ = ibv_alloc_pd(context_);
+  if (pd_ == nullptr) return failed("ibv_alloc_pd");
   if (options_.wait == Wait::kEvent) {
     events_ = ibv_create_comp_channel(context_);
     if (events_ == nullptr) return failed("ibv_create_comp_channel");
@@ -62,7 +62,7 @@ bool Endpoint::make(std::size_t octets) {
   cq_ = ibv_create_cq(context_, 1024, nullptr, events_, 0);
   if (cq_ == nullptr) return failed("ibv_create_cq");
   memory_.resize(octets);
-  mr_ = ibv_reg_mr(pd, memory_.data(), memory_.size(), kAccess);
+  mr_ = ibv_reg_mr(pd_, memory_.data(), memory_.size(), kAccess);
   if (mr_ == nullptr) return failed("ibv_reg_mr");
 
   ibv_qp_init_attr init{};
@@ -74,7 +74,7 @@ bool Endpoint::make(std::size_t octets) {
               .max_inline_data = 0};
   init.qp_type = IBV_QPT_RC;
   init.sq_sig_all = 1;
-  qp_ = ibv_create_qp(pd, &init);
+  qp_ = ibv_create_qp(pd_, &init);
   if (qp_ == nullptr) return failed("ibv_create_qp");
   ibv_qp_attr attr{};
   attr.qp_state = IBV_QPS_INIT;
@@ -185,6 +185,12 @@ Endpoint::Other Endpoint::other() const {
 void Endpoint::tell_done() const {
   const char word = kDone;
   (void)send_all(options_.channel, &word, 1);
+}
+
+int Endpoint::destroy() {
+  int bad = ibv_destroy_qp(qp_) | ibv_destroy_cq(cq_) | ibv_dereg_mr(mr_) | ibv_dealloc_pd(pd_);
+  if (events_ != nullptr) bad |= ibv_destroy_comp_channel(events_);
+  return bad | ibv_close_device(context_);
 }
 
 }  // namespace bad_days

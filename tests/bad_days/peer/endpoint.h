@@ -46,6 +46,7 @@ class Endpoint {
   // The next completion; waits a little when there is none.
   std::optional<ibv_wc> next();
 
+  [[nodiscard]] std::uint32_t qpn() const { return own_.qpn; }
   [[nodiscard]] std::span<std::byte> memory() { return memory_; }
   [[nodiscard]] std::uint32_t outstanding() const { return outstanding_; }
   // When a send last completed, or the first of them was posted after a rest.
@@ -54,6 +55,8 @@ class Endpoint {
   enum class Other : std::uint8_t { kThere, kDone, kGone };
   [[nodiscard]] Other other() const;
   void tell_done() const;
+  // As a program that tidies up does. Zero when every call says so.
+  int destroy();
 
  private:
   explicit Endpoint(const Options& options) : options_{options} {}
@@ -65,6 +68,7 @@ class Endpoint {
   std::vector<std::byte> memory_;
   ibv_context* context_{};
   ibv_comp_channel* events_{};
+  ibv_pd* pd_{};
   ibv_cq* cq_{};
   ibv_mr* mr_{};
   ibv_qp* qp_{};

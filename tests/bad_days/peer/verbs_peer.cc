@@ -1,6 +1,6 @@
 // One side of a pair that talks over verbs and checks every octet: the program that has bad days.
 //
-// Prints `ready` once it is connected, `beat ROUNDS MS` while it runs, and one line at the end:
+// Prints `ready qpn=N` once it is connected, `beat ROUNDS MS` while it runs, and one line at the end:
 //   end ok rounds=N      end dead status=S since_ms=T at_ms=T      end wrong|hang|refused WHAT
 #include <signal.h>
 
@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
   if (!endpoint) return end({Outcome::Kind::kRefused, "no endpoint"});
   Stream stream{*options, *endpoint};
   if (!stream.prepare() || !endpoint->meet()) return end({Outcome::Kind::kRefused, "no meeting"});
-  std::printf("ready\n");
+  std::printf("ready qpn=%u\n", endpoint->qpn());
   std::fflush(stdout);
   return end(stream.run(stop));
 }
