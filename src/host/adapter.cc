@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "host/log.h"
 #include "host/shared.h"
 
 namespace nerve::host {
@@ -12,19 +13,28 @@ namespace {
 // While somebody polls, posts wait for each other up to this many: many leave as one train.
 constexpr std::uint32_t kPostsTogether = 32;
 
+template <class Value>
+Value drawn() {
+  Value value{};
+  if (::getrandom(&value, sizeof value, 0) != sizeof value) {
+    log(LogLevel::kWarn, "the kernel gives no random numbers: memory keys can be guessed");
+  }
+  return value;
+}
+
 nic::NicConfig config_for(Host::Shared& host) {
   nic::NicConfig config;
   config.gid_table_size = kGidTableSize;
   config.first_qpn = Qpn{host.slot << kSlotShift};
   config.limits.max_qp = kQpnsPerSlot;
-  (void)::getrandom(&config.begin_qpns_at, sizeof config.begin_qpns_at, 0);
+  config.begin_qpns_at = drawn<std::uint32_t>();
   config.gate = &host.exchange;
   // Keys of two engines could be equal, and the table of rights is one; and what is to be captured
   // or disturbed must be sent.
   const bool tapped = !host.config.pcap.empty() || !host.config.fault.empty();
   if (host.adapters.empty() && !tapped) config.short_cut = &host.neighbours;
   config.flow_control.algorithm = host.config.congestion;
-  (void)::getrandom(&config.key_secret, sizeof config.key_secret, 0);
+  config.key_secret = drawn<SipKey>();
   return config;
 }
 

@@ -189,7 +189,7 @@ bool PcapFile::append(Octets octets) {
     return true;
   };
   if ((before.st_size > 0 || write_all(header)) && write_all(octets)) return true;
-  (void)::ftruncate(fd_.get(), before.st_size);
+  [[maybe_unused]] const int taken_back = ::ftruncate(fd_.get(), before.st_size);
   return false;
 }
 
