@@ -6,6 +6,16 @@ set(NERVE_SANITIZE "" CACHE STRING "value for -fsanitize=, for example address,u
 
 find_package(Threads REQUIRED)
 
+if(NERVE_FAT)
+  include(CheckIPOSupported)
+  check_ipo_supported(RESULT across_files LANGUAGES CXX)
+  if(NOT across_files)
+    message(STATUS "This compiler does not optimise across files: the verbs library will be slower")
+    set(NERVE_FAT OFF)
+  endif()
+  string(APPEND CMAKE_EXE_LINKER_FLAGS " -fno-lto")  # programs link without the wait
+endif()
+
 add_library(nerve_compile INTERFACE)
 target_include_directories(nerve_compile INTERFACE ${PROJECT_SOURCE_DIR}/src)
 target_compile_options(nerve_compile INTERFACE

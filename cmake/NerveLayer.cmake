@@ -7,7 +7,7 @@ function(nerve_layer name)
     add_library(nerve_${name} STATIC ${sources})
     target_link_libraries(nerve_${name} PUBLIC nerve_compile ${layer_USES})
     if(NERVE_FAT)
-      # Both forms: libibverbs.so.1 is optimised across all layers, tests link without the wait.
+      # Both forms: libibverbs.so.1 is optimised across all layers, programs are not.
       target_compile_options(nerve_${name} PRIVATE -flto=auto -ffat-lto-objects)
     endif()
   else()

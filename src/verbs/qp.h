@@ -23,13 +23,15 @@ struct QpEvents final : host::EventTarget {
   VerbsQp& owner;
 };
 
-// What ibv_wr_flush calls; the headers of rdma-core 44 do not have it yet.
+// What ibv_wr_flush calls, and where in a QP: the headers of rdma-core 44 do not have it yet.
+inline constexpr std::size_t kWrFlushAt =
+    offsetof(ibv_qp_ex, wr_atomic_write) + sizeof(ibv_qp_ex::wr_atomic_write);
 using WrFlush = void (*)(ibv_qp_ex*, std::uint32_t, std::uint64_t, std::size_t, std::uint8_t,
                          std::uint8_t);
 
 struct VerbsQp {
-  // Programs built with later headers see members behind those of our own, the first of them
-  // wr_flush. They are in `later`, and zero where we have nothing to offer.
+  // Programs built with later headers than we see members behind those that we know. They are in
+  // `later`, and zero where we have nothing to offer.
   struct Face {
     ibv_qp_ex ex{};
     std::array<std::byte, 64> later{};
@@ -45,8 +47,7 @@ struct VerbsQp {
 
   [[nodiscard]] ibv_qp& base() { return face.ex.qp_base; }
 };
-static_assert(sizeof(ibv_qp_ex) == 360, "ibv_qp_ex of rdma-core 44: wr_flush comes next");
-static_assert(offsetof(VerbsQp::Face, later) == 360);
+static_assert(kWrFlushAt + sizeof(WrFlush) <= sizeof(VerbsQp::Face));
 
 inline VerbsQp& ours(ibv_qp* qp) { return *reinterpret_cast<VerbsQp*>(qp); }
 inline VerbsQp& ours(ibv_qp_ex* qp) { return *reinterpret_cast<VerbsQp*>(qp); }

@@ -184,7 +184,7 @@ bool set_work_calls(VerbsQp& qp, std::uint64_t wanted) {
   offer(IBV_QP_EX_WITH_BIND_MW, ex.wr_bind_mw, wr_bind_mw);
   if ((wanted & kWithFlush) != 0) {
     const WrFlush call = wr_flush;
-    std::memcpy(qp.face.later.data(), &call, sizeof call);
+    std::memcpy(reinterpret_cast<std::byte*>(&qp.face) + kWrFlushAt, &call, sizeof call);
   }
   ex.wr_set_ud_addr = wr_set_ud_addr;
   ex.wr_set_xrc_srqn = wr_set_xrc_srqn;

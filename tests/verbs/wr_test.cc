@@ -9,7 +9,7 @@ namespace {
 
 // As the headers of rdma-core 45 and later have them.
 constexpr std::uint64_t kWithFlush = 1U << 11U;
-constexpr std::size_t kFlushSlot = 360;
+constexpr std::size_t kFlushSlot = 312 + sizeof(pthread_mutex_t);
 using WrFlush = void (*)(ibv_qp_ex*, std::uint32_t, std::uint64_t, std::size_t, std::uint8_t,
                          std::uint8_t);
 
