@@ -13,11 +13,19 @@ namespace nerve::host {
 
 Descriptor open_spare() { return Descriptor{::open("/dev/null", O_RDONLY | O_CLOEXEC)}; }
 
-void Host::Shared::take_call(int listener) {
-  constexpr std::chrono::milliseconds kPatience{100};
+bool Host::Shared::take_call(int listener) {
   Descriptor connection = accept_from(listener);
-  if (!connection && (errno == EMFILE || errno == ENFILE)) return refuse_call(listener);
-  const std::optional<pid_t> pid = connection ? own_peer(connection.get()) : std::nullopt;
+  if (connection) {
+    answer_call(std::move(connection));
+    return true;
+  }
+  if (errno == EMFILE || errno == ENFILE) return refuse_call(listener);
+  return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;  // he thought better of it
+}
+
+void Host::Shared::answer_call(Descriptor connection) {
+  constexpr std::chrono::milliseconds kPatience{100};
+  const std::optional<pid_t> pid = own_peer(connection.get());
   if (!pid) return;
   const auto message = receive_message(connection.get(), kPatience);
   const auto request = message ? Request::decode(message->octets) : std::nullopt;
@@ -46,12 +54,15 @@ void Host::Shared::take_call(int listener) {
   }
 }
 
-void Host::Shared::refuse_call(int listener) {
+bool Host::Shared::refuse_call(int listener) {
   // A call that is not taken would wake us again at once, for ever. The caller hears that nobody
   // has time for him: the connection closes.
   spare = Descriptor{};
-  (void)accept_from(listener);
+  const bool refused = static_cast<bool>(accept_from(listener));
   spare = open_spare();
+  // Not even that, when a thread of the program's was quicker, or its limit is below what it has
+  // open already.
+  return refused;
 }
 
 void Host::Shared::reach(const wire::Gid& peer, Qpn qpn) {

@@ -49,11 +49,12 @@ struct Host::Shared final : link::FrameSink, Watched {
   // This is the child of a fork: from here on nothing moves, whatever is called.
   void leave_to_parent();
   void hang_up(int connection) override;
-  void take_call(int listener) override;
+  bool take_call(int listener) override;
   void offer_wanted() override;
   // True when the connection is one over which a ring was offered: the answer is here.
   bool conclude_offer(int connection);
-  void refuse_call(int listener);
+  void answer_call(Descriptor connection);
+  bool refuse_call(int listener);  // true when the caller knows
   void addresses_changed() override;
 
   // All of these without the lock: they may wait for another process.

@@ -22,15 +22,21 @@ constexpr Duration kTick = milliseconds{1};
 constexpr Duration kLinger = microseconds{20};
 // ... and while a ring is full, whose reader empties it but has no reason to tell.
 constexpr Duration kLingerForRoom = microseconds{200};
+// How long callers wait when there was no descriptor for one of them.
+constexpr Duration kRest = milliseconds{100};
 // Polls after which a program is believed to go on polling: at first, and at most.
 constexpr std::uint32_t kBelieveAfter = 64;
 constexpr std::uint32_t kBelieveAtMost = 1U << 20;
 
-void add_to(const Descriptor& epoll, int fd, std::uint32_t events) {
+void control(const Descriptor& epoll, int operation, int fd, std::uint32_t events) {
   epoll_event event{};
   event.events = events;
   event.data.fd = fd;
-  ::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd, &event);
+  ::epoll_ctl(epoll.get(), operation, fd, &event);
+}
+
+void add_to(const Descriptor& epoll, int fd, std::uint32_t events) {
+  control(epoll, EPOLL_CTL_ADD, fd, events);
 }
 
 // A thread of ours takes no signals: they are the program's.
@@ -89,10 +95,18 @@ void Watcher::watch_socket(int fd) {
 
 void Watcher::listen_to_socket(bool listen) {
   if (socket_ < 0) return;
-  epoll_event event{};
-  event.events = listen ? EPOLLIN : 0U;
-  event.data.fd = socket_;
-  ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, socket_, &event);
+  control(epoll_, EPOLL_CTL_MOD, socket_, listen ? EPOLLIN : 0U);
+}
+
+void Watcher::rest_from_calls() {
+  rests_until_ = now() + kRest;
+  control(epoll_, EPOLL_CTL_MOD, listener_.get(), 0);
+}
+
+void Watcher::listen_again(Time at) {
+  if (!rests_until_ || at < *rests_until_) return;
+  rests_until_.reset();
+  control(epoll_, EPOLL_CTL_MOD, listener_.get(), EPOLLIN);
 }
 
 void Watcher::kick() { ::eventfd_write(mailbox_.event(), 1); }
@@ -127,6 +141,7 @@ void Watcher::run() {
 void Watcher::look_after_polling() {
   Events events;
   const auto news = wait_for_events(events, kTick);
+  if (rests_until_) listen_again(now());
   if (const std::uint64_t polls = polls_; news.empty() && polls != polls_seen_) {
     polls_seen_ = polls;
     // In passing, if the lock is free: nobody is to wait for us.
@@ -146,6 +161,7 @@ void Watcher::look_after_polling() {
 void Watcher::watch(Guard& guard) {
   Time at = now();
   Time until = at;
+  listen_again(at);
   while (at <= until && mode_ == Mode::kWatching && !stopping_) {
     if (watched_.drive(at)) {
       until = at + (watched_.anything_parked() ? kLingerForRoom : kLinger);
@@ -163,6 +179,9 @@ void Watcher::watch(Guard& guard) {
   mailbox_.fall_asleep();
   if (!watched_.anything_pending()) {
     sleeps_until_ = watched_.next_wake();
+    if (rests_until_ && (!sleeps_until_ || *rests_until_ < *sleeps_until_)) {
+      sleeps_until_ = rests_until_;
+    }
     asleep_ = true;
     wait(guard, sleeps_until_ ? std::optional{std::max(*sleeps_until_ - now(), Duration{0})}
                               : std::nullopt);
@@ -197,8 +216,9 @@ void Watcher::handle(Guard& guard, int fd) {
     (void)::eventfd_read(fd, &rings);
   } else if (fd == listener_.get()) {
     guard.unlock();
-    watched_.take_call(fd);
+    const bool taken = watched_.take_call(fd);
     guard.lock();
+    if (!taken) rest_from_calls();
   } else if (fd == addresses_.get()) {
     take_news(fd);
     guard.unlock();

@@ -43,7 +43,9 @@ class Watched {
   virtual void offer_wanted() = 0;  // now and then: rings to others that turned out to be needed
   virtual void hang_up(int connection) = 0;  // or the answer to an offer came over it
   // Without the lock:
-  virtual void take_call(int listener) = 0;  // somebody calls at our slot's name
+  // Somebody calls at our slot's name. False when the call still waits: there is no descriptor for
+  // it.
+  virtual bool take_call(int listener) = 0;
   virtual void addresses_changed() = 0;
 };
 
@@ -86,6 +88,9 @@ class Watcher {
                                                              std::optional<Duration> at_most);
   void handle(Guard& guard, int fd);
   void listen_to_socket(bool listen);
+  // To calls at our name; not for a while after one that could not be taken.
+  void listen_again(Time at);
+  void rest_from_calls();
   void kick();
 
   Watched& watched_;
@@ -95,6 +100,7 @@ class Watcher {
   Descriptor addresses_;
   Descriptor epoll_;
   int socket_{-1};
+  std::optional<Time> rests_until_;
   // Written with the lock held. The thread looks at them without: it must not stand at the lock of
   // a program that polls, for then each unlock would be a system call to wake it.
   std::atomic<Mode> mode_{Mode::kWatching};

@@ -1,4 +1,5 @@
 // Goal: what becomes of the others when a process of the host stops, forks or is in the way.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
@@ -8,7 +9,13 @@
 #include <unistd.h>
 
 #include <array>
+#include <fstream>
 #include <functional>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "host/membership.h"
 #include "host/rings.h"
@@ -102,22 +109,84 @@ TEST(BadNeighbours, AChildThatDestroysWhatItInheritedHarmsNobody) {
   }
 }
 
+// A process that can open nothing any more, until it is told that it may again.
+class Poor {
+ public:
+  explicit Poor(const std::function<void()>& become_poor) : process_{life_of(become_poor)} {
+    endpoint_.emplace(kOctets);  // after the fork: the child is to have nothing of ours
+    process_.connect(*endpoint_);
+    char word{};
+    EXPECT_EQ(::read(channel_[0], &word, 1), 1);
+  }
+  ~Poor() {
+    for (const int end : channel_) ::close(end);
+  }
+  [[nodiscard]] std::uint32_t slot() const { return host::slot_of(Qpn{endpoint_->peer.qpn}); }
+  void relieve() const { EXPECT_EQ(::write(channel_[0], "r", 1), 1); }
+  [[nodiscard]] double processor_seconds() const {
+    std::ifstream stat{"/proc/" + std::to_string(process_.pid) + "/stat"};
+    const std::vector<std::string> words{std::istream_iterator<std::string>{stat}, {}};
+    const double ticks = std::stod(words.at(13)) + std::stod(words.at(14));
+    return ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  }
+
+ private:
+  std::function<void(Endpoint&)> life_of(const std::function<void()>& become_poor) {
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, channel_.data()), 0);
+    return [this, become_poor](Endpoint& endpoint) {
+      rlimit rich{};
+      ::getrlimit(RLIMIT_NOFILE, &rich);
+      become_poor();
+      char word = 'p';
+      EXPECT_EQ(::write(channel_[1], &word, 1), 1);
+      EXPECT_EQ(::read(channel_[1], &word, 1), 1);
+      ::setrlimit(RLIMIT_NOFILE, &rich);
+      wait_for_ever(endpoint);
+    };
+  }
+
+  std::array<int, 2> channel_{};
+  Neighbour process_;
+  std::optional<Endpoint> endpoint_;
+};
+
+bool answered(const host::RingOffer& offer, int milliseconds) {
+  pollfd answer{.fd = offer.connection(), .events = POLLIN, .revents = 0};
+  return ::poll(&answer, 1, milliseconds) == 1;
+}
+
+void limit_descriptors(rlim_t soft) {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = soft;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 // Who calls a process that has no descriptor left is told so at once, and not left waiting.
 TEST(BadNeighbours, NoDescriptorLeftIsNoHang) {
-  const Neighbour poor{[](Endpoint& /*endpoint*/) {
-    const rlimit none{.rlim_cur = 3, .rlim_max = 3};
-    ::setrlimit(RLIMIT_NOFILE, &none);
-    for (;;) ::pause();
+  const Poor poor{[] {
+    limit_descriptors(100);
+    while (::open("/dev/null", O_RDONLY) >= 0) {
+    }
   }};
-  Endpoint endpoint{kOctets};
-  poor.connect(endpoint);
-  ::usleep(10'000);
-  const std::uint32_t slot = host::slot_of(Qpn{endpoint.peer.qpn});
-  auto offer = host::RingOffer::make(slot, 1, {});
-  ASSERT_TRUE(offer);
-  pollfd answer{.fd = offer->connection(), .events = POLLIN, .revents = 0};
-  ASSERT_EQ(::poll(&answer, 1, 10'000), 1);
+  auto offer = host::RingOffer::make(poor.slot(), 1, {});
+  if (!offer) return;  // told before he had said what he wants
+  ASSERT_TRUE(answered(*offer, 10'000));
   EXPECT_EQ(std::move(*offer).conclude(std::chrono::milliseconds{0}), nullptr);
+}
+
+// A limit below what is open already: not even a refusal can be had. The caller waits, the process
+// does not spin on him, and takes the call when it can.
+TEST(BadNeighbours, ACallThatCannotBeTakenWaitsAndCostsNothing) {
+  const Poor poor{[] { limit_descriptors(3); }};
+  auto offer = host::RingOffer::make(poor.slot(), 1, {});
+  ASSERT_TRUE(offer);
+  const double before = poor.processor_seconds();
+  EXPECT_FALSE(answered(*offer, 500));
+  EXPECT_LT(poor.processor_seconds() - before, 0.1);
+  poor.relieve();
+  ASSERT_TRUE(answered(*offer, 10'000));
+  EXPECT_NE(std::move(*offer).conclude(std::chrono::milliseconds{0}), nullptr);
 }
 
 }  // namespace
