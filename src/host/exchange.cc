@@ -137,6 +137,11 @@ std::uint32_t Exchange::grant(const wire::Flow& flow, Qpn destination, std::uint
   return 0;
 }
 
+bool Exchange::grant_acknowledge(const wire::Flow& flow, Qpn destination) {
+  const Route route = route_to(flow.destination, destination);
+  return route.way != Way::kRing || route.ring->grant_bare();
+}
+
 void Exchange::give_back(std::uint32_t unused) {
   if (last_granted_ != nullptr) last_granted_->give_back(unused);
 }

@@ -35,6 +35,7 @@ class Exchange final : public link::Egress, public link::Ingress, public nic::Eg
   void send(std::span<const wire::Frame> frames, Time now) override;
   void send_octets(const wire::Flow& flow, Octets udp_payload, Time now) override;
   std::uint32_t grant(const wire::Flow& flow, Qpn destination, std::uint32_t wanted) override;
+  bool grant_acknowledge(const wire::Flow& flow, Qpn destination) override;
   void give_back(std::uint32_t unused) override;
   std::size_t receive(link::FrameSink& sink, std::size_t budget, Time now) override;
 

@@ -62,7 +62,21 @@ struct Nic::Modules {
   Answers answers{config, counters, dma, completions};
   RxHandler rx_handler{config,    counters,  port,      qps,       groups,
                        responder, datagrams, completer, scheduler, now};
+
+  void take_narrow_turn(Qp& qp, TxBurst& burst);
 };
+
+// There is no room for what the QP would send, but perhaps for the acknowledgement that it owes.
+void Nic::Modules::take_narrow_turn(Qp& qp, TxBurst& burst) {
+  const bool acknowledged = qp.responder.owes_acknowledge() && !answers.transmit(qp, burst, 0) &&
+                            config.gate->grant_acknowledge(qp.flow, qp.attributes.dest_qp) &&
+                            !answers.acknowledge(qp, burst);
+  if (acknowledged && qp.sends.all_sent()) {
+    scheduler.sleep(qp);
+  } else {
+    scheduler.park(qp);
+  }
+}
 
 Nic::Nic(const NicConfig& config) : modules_{std::make_unique<Modules>(config)} {}
 Nic::~Nic() = default;
@@ -213,7 +227,7 @@ std::uint32_t Nic::transmit(TxBurst& burst, Time now) {
     if (gated) {
       granted = m.config.gate->grant(qp->flow, qp->attributes.dest_qp, granted);
       if (granted == 0) {
-        m.scheduler.park(*qp);
+        m.take_narrow_turn(*qp, burst);
         continue;
       }
     }
@@ -221,7 +235,7 @@ std::uint32_t Nic::transmit(TxBurst& burst, Time now) {
     const bool both = !qp->sends.all_sent();
     const std::uint32_t share = std::max(1U, std::min({quantum, burst.room() / 2, granted / 2}));
     bool owes = m.answers.transmit(*qp, burst, both ? share : std::min(quantum, granted));
-    const std::uint32_t used = burst.size() - first + (Answers::owes_acknowledge(*qp) ? 1 : 0);
+    const std::uint32_t used = burst.size() - first + (qp->responder.owes_acknowledge() ? 1 : 0);
     const std::uint32_t left = granted - std::min(granted, used);
     const bool more = m.requester.transmit(*qp, burst, std::min(quantum, left));
     if (!owes) owes = m.answers.acknowledge(*qp, burst);

@@ -9,6 +9,8 @@ namespace {
 
 // Slots that a frame may take: its own, and one that tells its flow.
 constexpr std::uint32_t kSlotsPerFrame = 2;
+// This part of the slots is kept for frames without payload.
+constexpr std::uint32_t kKeptForBare = 32;
 
 std::uint8_t flow_hash(const wire::Flow& flow) {
   const auto destination = std::bit_cast<std::array<std::uint64_t, 2>>(flow.destination.octets);
@@ -134,7 +136,7 @@ std::byte* RingWriter::begin_slot() {
 }
 
 void RingWriter::finish() {
-  granted_ = 0;
+  take_back_grants();
   if (doorbell_.wants_seq_cst()) {
     publish<std::memory_order_seq_cst>();
   } else {
@@ -170,7 +172,8 @@ void RingWriter::look_at_reader() {
 }
 
 std::uint32_t RingWriter::room_as_known() const {
-  const std::uint64_t slots = (slot_count_ - (head_ - slots_done_)) / kSlotsPerFrame;
+  const std::uint64_t kept = slot_count_ / kKeptForBare;
+  const std::uint64_t slots = (free_slots() - std::min(free_slots(), kept)) / kSlotsPerFrame;
   const std::uint64_t free = data_octets_ - (cursor_.position() - data_done_);
   // Frames up to the end of the data, then frames from its start: none is split.
   const std::uint64_t to_the_end = cursor_.to_the_end();
@@ -191,6 +194,16 @@ std::uint32_t RingWriter::grant(std::uint32_t wanted) {
   const std::uint32_t given = known > granted_ ? std::min(wanted, known - granted_) : 0;
   granted_ += given;
   return given;
+}
+
+bool RingWriter::grant_bare() {
+  if (broken_) return false;
+  const std::uint64_t promised = std::uint64_t{granted_} + granted_bare_;
+  const auto enough = [&] { return free_slots() / kSlotsPerFrame > promised; };
+  if (!enough()) look_at_reader();
+  if (broken_ || !enough()) return false;
+  ++granted_bare_;
+  return true;
 }
 
 }  // namespace nerve::link::shm

@@ -33,7 +33,9 @@ class RingWriter final : public Egress {
   // Promises room for up to `wanted` frames and tells for how many. Promises add up until they
   // are taken back: with the next send, or because nothing came of them.
   [[nodiscard]] std::uint32_t grant(std::uint32_t wanted);
-  void take_back_grants() { granted_ = 0; }
+  // The same for one frame without payload, for which some room is kept that others do not get.
+  [[nodiscard]] bool grant_bare();
+  void take_back_grants() { granted_ = granted_bare_ = 0; }
   void give_back(std::uint32_t unused) { granted_ -= std::min(unused, granted_); }
 
   // True once the reader has claimed something impossible. Nothing more is written then.
@@ -52,6 +54,7 @@ class RingWriter final : public Egress {
   [[nodiscard]] bool fits(std::uint32_t slots, std::uint32_t data_length);
   void look_at_reader();
   [[nodiscard]] std::uint32_t room_as_known() const;
+  [[nodiscard]] std::uint64_t free_slots() const { return slot_count_ - (head_ - slots_done_); }
 
   // A slot is begun, filled and sealed; it becomes visible when it is published, at the latest when
   // the send ends.
@@ -75,6 +78,7 @@ class RingWriter final : public Egress {
   std::uint64_t data_done_{};
   std::uint64_t sealed_{};  // the commit word of the slot before head_, zero when it is stored
   std::uint32_t granted_{};
+  std::uint32_t granted_bare_{};
   bool broken_{};
   struct KnownFlow {
     wire::Flow flow;

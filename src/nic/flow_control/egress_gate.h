@@ -20,6 +20,11 @@ class EgressGate {
   // until the burst it was given for has been sent, used or not.
   virtual std::uint32_t grant(const wire::Flow& flow, Qpn destination, std::uint32_t wanted) = 0;
 
+  // Room for an acknowledgement, one frame without payload, where there is no room for others: a
+  // little is kept for these, because the peer may leave when it has what it wants, and not be
+  // there to be acknowledged later.
+  virtual bool grant_acknowledge(const wire::Flow& flow, Qpn destination) = 0;
+
   // So much of the last grant was not used, and is free for the next. A QP asks for a whole turn
   // and mostly owes an ACK: without this, three of them would fill a ring with nothing.
   virtual void give_back(std::uint32_t unused) = 0;

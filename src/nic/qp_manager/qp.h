@@ -96,7 +96,8 @@ struct ResponderState {
   bool established_told{};
   bool skipping{};                        // UC: the rest of a cut message
   std::optional<std::uint8_t> nak_due{};  // a syndrome; goes out after the answers before it
-  std::uint32_t received{};               // octets of the message in progress
+  [[nodiscard]] bool owes_acknowledge() const { return ack_due || nak_due.has_value(); }
+  std::uint32_t received{};  // octets of the message in progress
   std::uint32_t write_length{};
   std::uint64_t write_address{};
   RKey write_rkey{};

@@ -28,7 +28,7 @@ bool Answers::transmit(Qp& qp, TxBurst& burst, std::uint32_t budget) {
 }
 
 bool Answers::acknowledge(Qp& qp, TxBurst& burst) {
-  if (!owes_acknowledge(qp)) return false;
+  if (!qp.responder.owes_acknowledge()) return false;
   if (burst.full()) return true;
   emit_acknowledge(qp, burst);
   return false;

@@ -23,10 +23,6 @@ class Answers {
   // Once transmit() owes nothing: adds the ACK or NAK that covers it all. True when it did not fit.
   bool acknowledge(Qp& qp, TxBurst& burst);
 
-  [[nodiscard]] static bool owes_acknowledge(const Qp& qp) {
-    return qp.responder.nak_due || qp.responder.ack_due;
-  }
-
   // A receive was posted: a peer that was told "no credits" hears of it.
   [[nodiscard]] static bool owes_credit_update(const Qp& qp);
 

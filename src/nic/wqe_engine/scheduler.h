@@ -9,9 +9,15 @@ namespace nerve::nic {
 
 class Scheduler {
  public:
-  // Something may be sendable: the QP gets a turn. Waking a QP in vain is harmless.
+  // Something may be sendable: the QP gets a turn. Waking a QP in vain is harmless. One that is
+  // parked gets it only for an acknowledgement.
   void wake(Qp& qp) {
-    if (!ready_.contains(qp) && !parked_.contains(qp)) ready_.push_back(qp);
+    if (ready_.contains(qp)) return;
+    if (parked_.contains(qp)) {
+      if (!qp.responder.owes_acknowledge()) return;
+      parked_.remove(qp);
+    }
+    ready_.push_back(qp);
   }
   // There is no room for what the QP would send: no turn before resume().
   void park(Qp& qp) {

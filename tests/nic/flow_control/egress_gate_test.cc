@@ -20,7 +20,11 @@ struct Allowance final : EgressGate {
     left -= granted;
     return granted;
   }
+  bool grant_acknowledge(const wire::Flow& /*flow*/, Qpn /*destination*/) override {
+    return acknowledgements > 0 && acknowledgements-- > 0;
+  }
   void give_back(std::uint32_t unused) override { left += unused; }
+  std::uint32_t acknowledgements{};
 };
 
 constexpr std::uint32_t kMessage = 10 * 1024;  // ten packets
@@ -77,6 +81,37 @@ TEST(EgressGate, AParkedQpMayBeDestroyed) {
   ASSERT_TRUE(pair.a.nic.destroy_qp(pair.a.qp));
   EXPECT_FALSE(pair.a.nic.any_parked());
   pair.a.nic.resume();
+}
+
+// A peer that has what it wanted destroys its QP, and would never acknowledge what came last.
+TEST(EgressGate, AParkedQpAcknowledgesWhereThereIsRoomForThatOnly) {
+  Allowance gate;
+  test::EndSetup setup;
+  setup.config.gate = &gate;
+  test::Pair pair{setup};
+  gate.left = 100;
+  pair.connect();
+  for (std::uint64_t id = 0; id < 2; ++id) ASSERT_TRUE(pair.b.post_receive(id, 0, 8));
+  TxBurst burst{64};
+  Psn sent;
+  const auto send = [&] {
+    gate.left = 100;
+    EXPECT_TRUE(pair.a.post({.wr_id = 1, .op = SendOp::kSend}, 0, 8));
+    EXPECT_EQ(pair.a.nic.transmit(burst, pair.now), 1U);
+    sent = burst.frames()[0].headers.bth.psn;
+    pair.b.nic.receive(burst.frames(), pair.now);
+    gate.left = 0;
+  };
+  send();
+  EXPECT_EQ(pair.b.nic.transmit(burst, pair.now), 0U);
+  EXPECT_TRUE(pair.b.nic.any_parked());
+
+  send();
+  gate.acknowledgements = 1;
+  ASSERT_TRUE(pair.b.nic.wants_to_send());
+  ASSERT_EQ(pair.b.nic.transmit(burst, pair.now), 1U);
+  EXPECT_EQ(burst.frames()[0].headers.bth.psn, sent);
+  EXPECT_FALSE(pair.b.nic.any_parked());
 }
 
 TEST(EgressGate, DatagramsAskOneByOne) {
