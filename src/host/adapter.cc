@@ -10,7 +10,7 @@
 namespace nerve::host {
 namespace {
 
-// While somebody polls, posts wait for each other up to this many: many leave as one train.
+// While somebody drives, posts wait for each other up to this many: many leave as one train.
 constexpr std::uint32_t kPostsTogether = 32;
 
 template <class Value>
@@ -144,7 +144,7 @@ Adapter::Session::~Session() {
 nic::Nic& Adapter::Session::nic() const { return state_.nic; }
 
 void Adapter::Session::posted() {
-  const bool wait = state_.waiting_posts > 0 && state_.shared.watcher.somebody_polls();
+  const bool wait = state_.waiting_posts > 0 && !state_.shared.watcher.asleep();
   if (wait && state_.waiting_posts < kPostsTogether) {
     ++state_.waiting_posts;
     return;
@@ -156,6 +156,8 @@ void Adapter::Session::posted() {
 void Adapter::Session::posted_receives() {
   if (!state_.shared.watcher.somebody_polls() && state_.nic.wants_to_send()) state_.transmit(now());
 }
+
+void Adapter::Session::polled() { state_.shared.watcher.polled(); }
 
 void Adapter::Session::drive() { state_.shared.poll(); }
 

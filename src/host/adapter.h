@@ -73,7 +73,9 @@ class Adapter::Session {
   // Receives were posted, which a peer may be waiting to hear. If somebody polls it can wait.
   void posted_receives();
 
-  // A program polls: frames and time are moved by its thread, so that nobody else has to.
+  // A program polls, and there was something for it.
+  void polled();
+  // A program polls in vain: frames and time are moved by its thread, so that nobody else has to.
   void drive();
 
  private:

@@ -158,6 +158,8 @@ void Host::Shared::finish() {
   // The program's last words come first, as they do on a terminal. exit() would do it next.
   if (config.summary) (void)std::fflush(stdout);
   if (!try_long()) return;
+  // Whoever sent us what we have been waiting for is to hear that it came.
+  if (anything_unsent()) transmit(now());
   taps->finish();
   if (config.summary && !adapters.empty()) say("%s", summary_line(summarise(*this)).c_str());
   lock.unlock();

@@ -38,7 +38,7 @@ struct Host::Shared final : link::FrameSink, Watched {
   // The time of the last look at the clock, for those who can do with a little less than now.
   [[nodiscard]] Time lately() const { return looked_at; }
   [[nodiscard]] std::optional<Time> next_wake() override;
-  [[nodiscard]] bool anything_pending() override { return exchange.pending(); }
+  [[nodiscard]] bool anything_pending() override { return exchange.pending() || anything_unsent(); }
   [[nodiscard]] bool anything_unsent();
   [[nodiscard]] bool anything_parked() override;
   void falls_asleep() override { taps->flush(); }

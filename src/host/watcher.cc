@@ -16,7 +16,8 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// How often the thread looks after a program that polls.
+// When the thread first looks after a program that polls, and how often at last.
+constexpr Duration kFirstLook = microseconds{50};
 constexpr Duration kTick = milliseconds{1};
 // How long it stays awake after frames came or went, for more of them mostly follow.
 constexpr Duration kLinger = microseconds{20};
@@ -116,6 +117,7 @@ void Watcher::polled() {
   if (mode_ == Mode::kPolled || ++polls_in_a_row_ < believe_after_) return;
   mode_ = Mode::kPolled;
   polls_seen_ = polls_;
+  look_after_ = kFirstLook;
   mailbox_.wake_up();
   listen_to_socket(false);
   kick();  // it may be asleep for good, and is to come once a tick
@@ -140,10 +142,12 @@ void Watcher::run() {
 
 void Watcher::look_after_polling() {
   Events events;
-  const auto news = wait_for_events(events, kTick);
+  const auto news = wait_for_events(events, look_after_);
   if (rests_until_) listen_again(now());
   if (const std::uint64_t polls = polls_; news.empty() && polls != polls_seen_) {
     polls_seen_ = polls;
+    if (look_after_ >= kTick) believe_after_ = std::max(believe_after_ / 2, kBelieveAfter);
+    look_after_ = std::min(look_after_ * 2, kTick);
     // In passing, if the lock is free: nobody is to wait for us.
     if (const Guard guard{lock_, std::try_to_lock}) watched_.offer_wanted();
     return;
@@ -165,7 +169,6 @@ void Watcher::watch(Guard& guard) {
   while (at <= until && mode_ == Mode::kWatching && !stopping_) {
     if (watched_.drive(at)) {
       until = at + (watched_.anything_parked() ? kLingerForRoom : kLinger);
-      polls_in_a_row_ = 0;
     }
     watched_.offer_wanted();
     guard.unlock();  // whoever waits for the lock comes first
@@ -183,6 +186,7 @@ void Watcher::watch(Guard& guard) {
       sleeps_until_ = rests_until_;
     }
     asleep_ = true;
+    polls_in_a_row_ = 0;
     wait(guard, sleeps_until_ ? std::optional{std::max(*sleeps_until_ - now(), Duration{0})}
                               : std::nullopt);
   }

@@ -7,11 +7,12 @@
 //   it,
 //             drives the engines, and sleeps again.
 //   polled    a thread of the program's polls and drives the engines itself; nobody makes a system
-//             call to wake anybody. Bell and socket are not listened to, and the thread looks once
-//             a tick whether the polling still goes on.
+//             call to wake anybody. Bell and socket are not listened to, and the thread looks now
+//             and then whether the polling still goes on: soon at first, later once a tick.
 //
 // A program that polls for a while and then waits in another way, such as spinning on memory that a
-// peer writes, is noticed at the next tick, and from then on has to poll longer to be believed.
+// peer writes, is noticed when the thread next looks, and from then on has to poll longer to be
+// believed; one that polls tick after tick regains its credit.
 #pragma once
 
 #include <sys/epoll.h>
@@ -64,14 +65,15 @@ class Watcher {
   void start();                   // when there is first something to watch
   void watch_connection(int fd);  // hang_up() is told when its other end closes
   void watch_socket(int fd);      // frames wait there when it is readable
-  void polled();                  // a thread of the program's has driven the engines
-  // Whether the thread sleeps, perhaps for longer than it may since a program called.
+  void polled();                  // by a thread of the program's
+  // Whether the thread sleeps, perhaps for longer than it may since a program called. While it does
+  // not, what is posted may wait for company: it is sent before the thread sleeps.
   [[nodiscard]] bool asleep() const { return asleep_; }
   // There is something to do at this time, if nothing comes before: it must not sleep longer. It is
   // woken for that at most once for each time that it sleeps too long, and not for each request:
   // the deadlines of requests that follow are later.
   void expect(Time wake);
-  // Whether what is posted may wait for company: somebody polls, and sends it when he does.
+  // Then he drives, and this thread does not.
   [[nodiscard]] bool somebody_polls() const { return mode_ == Mode::kPolled; }
 
  private:
@@ -108,6 +110,7 @@ class Watcher {
   std::uint64_t polls_seen_{};
   std::uint32_t polls_in_a_row_{};
   std::uint32_t believe_after_;
+  Duration look_after_{};
   std::atomic<bool> stopping_{};
   bool asleep_{};
   std::optional<Time> sleeps_until_;  // when asleep; none: until somebody calls

@@ -127,6 +127,7 @@ int poll_cq(ibv_cq* cq, int count, ibv_wc* out) noexcept {
     session.drive();
     driven = true;
   }
+  if (!driven) session.polled();
   return filled;
 }
 

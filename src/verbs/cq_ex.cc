@@ -18,6 +18,8 @@ int take_next(VerbsCq& cq) {
   if (got && *got == 0) {
     session.drive();
     got = session->poll_cq(cq.handle, one);
+  } else {
+    session.polled();
   }
   if (!got) return EINVAL;
   if (*got == 0) return ENOENT;

@@ -77,6 +77,8 @@ TEST(BadNeighbours, AStoppedTargetIsARetryExceeded) {
   Endpoint endpoint{kOctets};
   target.connect(endpoint);
   ASSERT_EQ(::kill(target.pid, SIGSTOP), 0);
+  int status = 0;
+  ASSERT_EQ(::waitpid(target.pid, &status, WUNTRACED), target.pid);  // it takes a moment
   for (std::uint64_t i = 0; i < 8; ++i) {
     ASSERT_TRUE(endpoint.post_send(nic::SendOp::kWrite, i, 0, kOctets));
   }
