@@ -1,5 +1,6 @@
 #include "cli/client_output.h"
 
+#include <algorithm>
 #include <cctype>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -64,6 +65,50 @@ std::optional<double> iperf3_bandwidth(const std::string& text) {
   const nlohmann::json::json_pointer place{"/end/sum_received/bits_per_second"};
   if (json.is_discarded() || !json.contains(place) || !json[place].is_number()) return std::nullopt;
   return json[place].get<double>() / 1e9;
+}
+
+std::optional<UcxFigures> ucx_figures(const std::string& text) {
+  // iterations, latency (median, of the last part, overall), bandwidth (last part, overall), ...
+  constexpr double kTheirMegabyte = 1 << 20;
+  std::istringstream lines{text};
+  std::optional<UcxFigures> found;
+  for (std::string line; std::getline(lines, line);) {
+    std::vector<double> numbers;
+    std::istringstream fields{line};
+    char comma = ',';
+    for (double number = 0; comma == ',' && fields >> number; fields >> comma) {
+      numbers.push_back(number);
+    }
+    if (numbers.size() < 6) continue;
+    found = {.latency = numbers[1], .gigabytes = numbers[5] * kTheirMegabyte / 1e9};
+  }
+  return found;
+}
+
+std::optional<FabricFigures> fabric_figures(const std::string& text) {
+  const std::size_t title = text.find("usec/xfer");
+  const std::size_t begin = text.find('\n', title);
+  if (title == std::string::npos || begin == std::string::npos) return std::nullopt;
+  // size, sent and acknowledged, in words as "10k" and "=10k"; total; "0.18s"
+  std::istringstream fields{text.substr(begin)};
+  std::string skipped;
+  for (int i = 0; i < 5; ++i) fields >> skipped;
+  double megabytes = 0;
+  double latency = 0;
+  if (!(fields >> megabytes >> latency)) return std::nullopt;
+  return FabricFigures{.latency = latency, .gigabytes = megabytes / 1e3};
+}
+
+std::string last_words(const std::string& text) {
+  std::string last;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string line = text.substr(at, end - at);
+    if (line.find_first_not_of(" -\t\r") != std::string::npos) last = line;
+    at = end + 1;
+  }
+  return last;
 }
 
 }  // namespace nerve::cli

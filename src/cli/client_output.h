@@ -1,4 +1,4 @@
-// The figures that stock programs print: perftest, qperf, iperf3.
+// The figures that stock programs print: perftest, qperf, iperf3, ucx_perftest, fi_pingpong.
 #pragma once
 
 #include <optional>
@@ -21,5 +21,22 @@ struct Bandwidth {
 
 // Of iperf3 -J: what was received, in gigabits per second.
 [[nodiscard]] std::optional<double> iperf3_bandwidth(const std::string& text);
+
+// Of ucx_perftest -f -v.
+struct UcxFigures {
+  double latency{};    // half a round trip, in microseconds; the median
+  double gigabytes{};  // per second, over the whole run
+};
+[[nodiscard]] std::optional<UcxFigures> ucx_figures(const std::string& text);
+
+// Of fi_pingpong with one size: averages.
+struct FabricFigures {
+  double latency{};    // half a round trip, in microseconds
+  double gigabytes{};  // per second
+};
+[[nodiscard]] std::optional<FabricFigures> fabric_figures(const std::string& text);
+
+// The last line that says something, for the person who wants to know why there is no figure.
+[[nodiscard]] std::string last_words(const std::string& text);
 
 }  // namespace nerve::cli

@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/demo_plan.h"
 #include "cli/file_octets.h"
+#include "cli/progress.h"
 #include "cli/run_plan.h"
 #include "host/interfaces.h"
 
@@ -40,29 +41,6 @@ Next:
     ./nerve doctor                          what this machine offers
 README.md has a recipe for each client.
 )";
-
-// One line that moves on a terminal; a line for each step elsewhere.
-class Progress {
- public:
-  explicit Progress(std::size_t steps) : steps_{steps} {}
-  ~Progress() { clear(); }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-
-  void step(const std::string& what) {
-    clear();
-    fmt::print(stderr, "[{}/{}] {}{}", ++done_, steps_, what, terminal_ ? " ..." : "\n");
-    (void)std::fflush(stderr);
-  }
-
- private:
-  void clear() const {
-    if (terminal_) fmt::print(stderr, "\r\033[K");
-  }
-  std::size_t steps_;
-  std::size_t done_{};
-  bool terminal_{::isatty(STDERR_FILENO) == 1};
-};
 
 // The first packets of a capture, a line each, in the order of their time: two processes wrote it.
 class FirstPackets : public CaptureReport {

@@ -34,19 +34,6 @@ Measure bandwidth_of(std::string program) {
                   {"-s", "1048576", "-D", "2", "--report_gbits"});
 }
 
-// The last line that says something, for the person who wants to know why.
-std::string last_words(const std::string& text) {
-  std::string last;
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    const std::string line = text.substr(at, end - at);
-    if (line.find_first_not_of(" -\t\r") != std::string::npos) last = line;
-    at = end + 1;
-  }
-  return last;
-}
-
 // How each program is told the port; qperf's and iperf3's servers take no other options.
 Words ends_of(const Measure& measure, const std::string& file, std::uint16_t port, bool client) {
   const std::string number = std::to_string(port);

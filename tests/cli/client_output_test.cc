@@ -46,6 +46,33 @@ TEST(ClientOutput, Iperf3ByItsJson) {
   EXPECT_EQ(iperf3_bandwidth("[]"), std::nullopt);
 }
 
+TEST(ClientOutput, UcxByItsCommas) {
+  const auto found = ucx_figures(
+      "iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr\n"
+      "5000,52.198,1308.487,1826.930,764.24,1000,764,547\n");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->latency, 52.198);
+  EXPECT_DOUBLE_EQ(found->gigabytes, 1.048576);
+  EXPECT_FALSE(ucx_figures("[1700] perftest.c:899 UCX ERROR connect() failed\n"));
+  EXPECT_FALSE(ucx_figures(""));
+}
+
+TEST(ClientOutput, FabricBelowItsTitle) {
+  const auto found = fabric_figures(
+      "bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec\n"
+      "1m      500     =500     1000m       5.41s    193.74    5412.34       0.00\n");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->latency, 5412.34);
+  EXPECT_EQ(found->gigabytes, 0.19374);
+  EXPECT_FALSE(fabric_figures("fi_getinfo: -61\n"));
+  EXPECT_FALSE(fabric_figures("bytes   #sent  usec/xfer")) << "it died before its figures";
+}
+
+TEST(ClientOutput, LastWordsSayWhy) {
+  EXPECT_EQ(last_words("Conflict\nCouldn't connect\n-----\n \n"), "Couldn't connect");
+  EXPECT_EQ(last_words(""), "");
+}
+
 TEST(Demo, FiguresInTheirUnits) {
   EXPECT_EQ(figure_text(Figure::kLatency, 0.614), "0.61 us");
   EXPECT_EQ(figure_text(Figure::kTcpBandwidth, 9.87), "9.9 GB/s");

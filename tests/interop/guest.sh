@@ -150,12 +150,15 @@ running() {
   local pid
   [[ -e $pid_file ]] || return 1
   pid=$(<"$pid_file")
-  [[ $(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null) == *"$pid_file"* ]] && echo "$pid"
+  [[ $(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline") == *"$pid_file"* ]] && echo "$pid"
 }
 
 make_network() {
-  [[ ! -e /run/netns/$netns ]] ||
-    die "the namespace $netns exists: another run is going on, or was killed; then: $0 stop"
+  if [[ -e /run/netns/$netns ]]; then
+    [[ -z $(ip netns pids "$netns") ]] ||
+      die "the namespace $netns is in use: another run is going on; if not: $0 stop"
+    stop # left by a run that was killed
+  fi
   ip netns add "$netns"
   ip -n "$netns" link set lo up
   ip -n "$netns" tuntap add dev roce0 mode tap
@@ -209,7 +212,7 @@ stop() {
     kill "$pid"
     while running >/dev/null; do sleep 0.1; done
   fi
-  rm -f -- "$pid_file"
+  rm -f -- "$pid_file" "/run/$netns.ssh"
   [[ ! -e /run/netns/$netns ]] || ip netns delete "$netns"
 }
 

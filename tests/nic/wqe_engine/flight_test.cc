@@ -2,6 +2,7 @@
 // is slow rather than deaf is not buried in duplicates (found with Soft-RoCE in a slow guest).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 namespace nerve::nic {
 namespace {
 
+using test::EndSetup;
 using test::Pair;
 using test::Seen;
 
@@ -79,6 +81,41 @@ TEST_F(Flight, IsWholeAfterANak) {
   EXPECT_EQ(pair.a.completions().size(), 1U);
   EXPECT_EQ(pair.a.nic.counters().timeouts, 0U);
 }
+
+// A peer answers what asks for it, so whatever ends a turn has to leave a question behind: this one
+// is answered by such a peer at once, and no timer is needed.
+struct Closed : ::testing::TestWithParam<std::uint32_t> {
+  static EndSetup setup(std::uint32_t window) {
+    EndSetup both;
+    both.config.max_outstanding_packets = window;
+    return both;
+  }
+};
+
+TEST_P(Closed, WindowEndsWithAQuestion) {
+  Pair pair{setup(GetParam())};
+  pair.connect();
+  // A long message, whose middle packets are made in runs, between short ones.
+  for (const std::uint32_t packets : {1U, kPackets, 1U, 3U, 1U}) {
+    ASSERT_TRUE(pair.a.post({.wr_id = packets,
+                             .op = SendOp::kWrite,
+                             .flags = SendFlags::kSignaled,
+                             .remote_address = pair.b.at(0),
+                             .rkey = pair.b.keys.rkey},
+                            0, packets * 1024));
+  }
+  pair.lose = [](const Seen&) { return true; };
+  pair.exchange();
+  ASSERT_EQ(pair.seen.size(), std::min(GetParam(), kPackets + 6));
+  EXPECT_TRUE(pair.seen.back().headers.bth.ack_request);
+
+  pair.lose = nullptr;
+  pair.wait(kTimeout);
+  EXPECT_EQ(pair.a.completions().size(), 5U);
+  EXPECT_EQ(pair.a.nic.counters().timeouts, 1U);
+}
+
+INSTANTIATE_TEST_SUITE_P(At, Closed, ::testing::Values(1, 2, 3, 7, 8, 9, 31, 32, 33, 34, 40, 65));
 
 }  // namespace
 }  // namespace nerve::nic

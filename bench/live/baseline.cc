@@ -1,0 +1,167 @@
+// What the machine itself can do, without RDMA: `baseline CORE CORE udp|place|memcpy ITERATIONS`
+// prints one line, `value` and a number: microseconds of half a round trip (the median, as perftest
+// and UCX tell it), or GB/s.
+//
+//   udp     8 octets through the kernel's UDP on loopback and back, both ends spinning
+//   place   8 octets by process_vm_writev into the other process, which spins on them, and back
+//   memcpy  1 MB from one buffer to another, on one core
+#include <netinet/in.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "bench/two_processes.h"
+
+namespace nerve::bench {
+namespace {
+
+struct Task {
+  int first_core{};
+  int second_core{};
+  std::size_t iterations{};
+};
+
+[[noreturn]] void fail(const char* what) {
+  std::perror(what);
+  ::_exit(1);
+}
+
+double median(std::vector<double>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// The time of each call, with one look at the clock for each, as perftest takes it.
+template <class Call>
+double median_of_calls(std::size_t iterations, Call call) {
+  for (std::size_t i = 0; i < iterations / 10; ++i) call();
+  std::vector<double> times(iterations);
+  double last = seconds();
+  for (double& time : times) {
+    call();
+    const double now = seconds();
+    time = now - last;
+    last = now;
+  }
+  return median(times);
+}
+
+// A socket of loopback's, at a port that the kernel chose.
+struct Endpoint {
+  Endpoint() {
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    if (::bind(socket, reinterpret_cast<const sockaddr*>(&address), size) != 0) fail("bind");
+    if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) fail("name");
+  }
+  void connect(const Endpoint& other) const {
+    const auto* const to = reinterpret_cast<const sockaddr*>(&other.address);
+    if (::connect(socket, to, sizeof other.address) != 0) fail("connect");
+  }
+  void send(std::uint64_t n) const {
+    if (::send(socket, &n, sizeof n, 0) != sizeof n) fail("send");
+  }
+  [[nodiscard]] std::uint64_t receive() const {
+    std::uint64_t n = 0;
+    while (::recv(socket, &n, sizeof n, MSG_DONTWAIT) != sizeof n) {
+    }
+    return n;
+  }
+  int socket{::socket(AF_INET, SOCK_DGRAM, 0)};
+  sockaddr_in address{};
+};
+
+double udp_microseconds(const Task& task) {
+  const Endpoint here;
+  const Endpoint there;
+  here.connect(there);
+  there.connect(here);
+  const Peer peer{[&] {
+    pin(task.second_core);
+    for (;;) there.send(there.receive());
+  }};
+  pin(task.first_core);
+  return median_of_calls(task.iterations,
+                         [&, n = std::uint64_t{}]() mutable {
+                           here.send(++n);
+                           if (here.receive() != n) fail("a datagram was lost or came twice");
+                         }) /
+         2 * 1e6;
+}
+
+// Private memory: after the fork each side has its own word at the same address.
+alignas(64) std::atomic<std::uint64_t> word;
+
+void put(pid_t to, std::uint64_t n) {
+  const iovec local{.iov_base = &n, .iov_len = sizeof n};
+  const iovec remote{.iov_base = &word, .iov_len = sizeof n};
+  if (::process_vm_writev(to, &local, 1, &remote, 1, 0) != sizeof n) fail("process_vm_writev");
+}
+
+void wait_for(std::uint64_t n) {
+  while (word.load(std::memory_order_acquire) != n) {
+  }
+}
+
+double place_microseconds(const Task& task) {
+  (void)::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);  // where only parents may
+  const Peer peer{[&, parent = ::getpid()] {
+    pin(task.second_core);
+    for (std::uint64_t n = 1;; ++n) {
+      wait_for(n);
+      put(parent, n);
+    }
+  }};
+  pin(task.first_core);
+  return median_of_calls(task.iterations,
+                         [&, n = std::uint64_t{}]() mutable {
+                           put(peer.pid(), ++n);
+                           wait_for(n);
+                         }) /
+         2 * 1e6;
+}
+
+double copy_gigabytes(const Task& task) {
+  constexpr std::size_t kSize = std::size_t{1} << 20U;
+  pin(task.first_core);
+  const std::vector<std::byte> from(kSize, std::byte{1});
+  std::vector<std::byte> to(kSize);
+  const double each = median_of_calls(task.iterations, [&] {
+    std::memcpy(to.data(), from.data(), kSize);
+    asm volatile("" : : "r"(to.data()) : "memory");
+  });
+  return static_cast<double>(kSize) / each * 1e-9;
+}
+
+struct Work {
+  std::string_view name;
+  double (*run)(const Task&);
+};
+constexpr std::array kWorks{Work{"udp", udp_microseconds}, Work{"place", place_microseconds},
+                            Work{"memcpy", copy_gigabytes}};
+
+}  // namespace
+}  // namespace nerve::bench
+
+int main(int argc, char** argv) {
+  using namespace nerve::bench;
+  for (const Work& work : kWorks) {
+    if (argc != 5 || work.name != argv[3]) continue;
+    const int iterations = std::atoi(argv[4]);
+    if (iterations < 1) break;
+    const Task task{.first_core = std::atoi(argv[1]),
+                    .second_core = std::atoi(argv[2]),
+                    .iterations = static_cast<std::size_t>(iterations)};
+    std::printf("value %.4f\n", work.run(task));
+    return 0;
+  }
+  std::fprintf(stderr, "usage: nerve_live_baseline CORE CORE udp|place|memcpy ITERATIONS\n");
+  return 2;
+}
