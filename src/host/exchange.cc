@@ -170,19 +170,20 @@ bool Exchange::room_again() {
   return room;
 }
 
-std::size_t Exchange::receive(link::FrameSink& sink, std::size_t budget, Time now) {
+std::size_t Exchange::receive(link::FrameSink& own, link::FrameSink& others, std::size_t budget,
+                              Time now) {
   std::size_t received = 0;
   if (left_) return received;
-  if (own_) received += own_->reader().receive(sink, budget, now);
+  if (own_) received += own_->reader().receive(own, budget, now);
   // Each call begins with another ring, so that a busy one cannot use up the budget for all.
   for (std::size_t i = 0; i < incoming_.size() && received < budget; ++i) {
     const std::size_t at = (next_incoming_ + i) % incoming_.size();
-    received += incoming_[at]->reader().receive(sink, budget - received, now);
+    received += incoming_[at]->reader().receive(others, budget - received, now);
   }
   ++next_incoming_;
   if (udp_in_ == nullptr) return received;
   if (++udp_quiet_ < kQuietAfter || udp_quiet_ % kAskQuietEvery == 0) {
-    if (const std::size_t came = udp_in_->receive(sink, budget, now)) {
+    if (const std::size_t came = udp_in_->receive(others, budget, now)) {
       received += came;
       udp_quiet_ = 0;
     }

@@ -1,7 +1,7 @@
 // Every way in and out of this process: its own ring, the rings of other processes, UDP.
 //
 // As an Egress it sorts frames by where they go; as a gate it says for which of them there is room;
-// as an Ingress it collects from everywhere. Behind the host's lock.
+// and it collects from everywhere. Behind the host's lock.
 #pragma once
 
 #include <bitset>
@@ -28,7 +28,7 @@ struct ExchangeCounters {
   [[nodiscard]] std::uint64_t frames() const { return shm_frames + udp_frames; }
 };
 
-class Exchange final : public link::Egress, public link::Ingress, public nic::EgressGate {
+class Exchange final : public link::Egress, public nic::EgressGate {
  public:
   Exchange(Transport transport, std::uint32_t own_slot);
 
@@ -37,7 +37,8 @@ class Exchange final : public link::Egress, public link::Ingress, public nic::Eg
   std::uint32_t grant(const wire::Flow& flow, Qpn destination, std::uint32_t wanted) override;
   bool grant_acknowledge(const wire::Flow& flow, Qpn destination) override;
   void give_back(std::uint32_t unused) override;
-  std::size_t receive(link::FrameSink& sink, std::size_t budget, Time now) override;
+  // Frames from everywhere: those that this process sent to itself through its ring, and others.
+  std::size_t receive(link::FrameSink& own, link::FrameSink& others, std::size_t budget, Time now);
 
   // What was granted before and not used is free again: a new burst begins.
   void begin_burst(Time now);

@@ -109,6 +109,11 @@ std::shared_ptr<Adapter> Host::open(const Device& device) {
   for (const auto& adapter : shared_->opened) {
     if (adapter->device().name == device.name) return adapter;
   }
+  {
+    // Others may ask us at this moment for what we ask them.
+    const std::scoped_lock started{shared_->lock};
+    shared_->watcher.start();
+  }
   shared_->open_udp();
   auto adapter = std::make_shared<Adapter>(*this, device);
   shared_->opened.push_back(adapter);

@@ -61,12 +61,11 @@ bool NeighbourMemory::read(const Place& place, MutableOctets into) {
 }
 
 void NeighbourMemory::offer(RKey key, const Region& region) {
-  if (left_) return;
-  own_.publish(key, {.iova = region.start,
-                     .length = region.length,
-                     .address = region.address,
-                     .rights = rights_of(region.access),
-                     .pd = region.pd.index});
+  replace(key, link::shm::KeyRights{.iova = region.start,
+                                    .length = region.length,
+                                    .address = region.address,
+                                    .rights = rights_of(region.access),
+                                    .pd = region.pd.index});
 }
 
 void NeighbourMemory::withdraw(RKey key) {
@@ -76,18 +75,27 @@ void NeighbourMemory::withdraw(RKey key) {
 }
 
 void NeighbourMemory::offer(Qpn qpn, const Connection& connection) {
-  if (left_) return;
   // The peer's QPN says who it is only among the processes of this host.
-  if (!exchange_.is_local(connection.flow.destination)) return own_.withdraw(qpn);
-  own_.publish(
-      qpn,
-      {.peer = connection.peer, .rights = rights_of(connection.access), .pd = connection.pd.index});
+  if (!exchange_.is_local(connection.flow.destination)) return withdraw(qpn);
+  replace(qpn, link::shm::QpRights{.peer = connection.peer,
+                                   .rights = rights_of(connection.access),
+                                   .pd = connection.pd.index});
 }
 
 void NeighbourMemory::withdraw(Qpn qpn) {
   if (left_) return;
   own_.withdraw(qpn);
   wait_for_placements();
+}
+
+template <class Name, class Granted>
+void NeighbourMemory::replace(Name name, const Granted& granted) {
+  if (left_) return;
+  const std::optional<Granted> before = own_.find(name);
+  if (before == granted) return;
+  own_.publish(name, granted);
+  // Rights may have shrunk: when this returns, nobody acts on the old ones.
+  if (before) wait_for_placements();
 }
 
 void NeighbourMemory::wait_for_placements() const {

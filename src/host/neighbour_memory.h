@@ -29,6 +29,8 @@ class NeighbourMemory final : public nic::ShortCut {
   [[nodiscard]] std::uint64_t times() const { return times_; }
 
  private:
+  template <class Name, class Granted>
+  void replace(Name name, const Granted& granted);
   void wait_for_placements() const;
 
   Exchange& exchange_;

@@ -43,24 +43,37 @@ Host::Shared::Shared(Config settings, Membership joined, Mailbox mailbox)
   exchange.set_local(addresses_of(list_interfaces()));
   exchange.set_own(OwnRing::make(ring_size(config.ring_size)));
   std::vector<std::string> problems;
-  taps.emplace(config, exchange, *this, problems);
+  taps.emplace(config, exchange, *this, origins(), problems);
   for (const std::string& problem : problems) log(LogLevel::kError, "%s", problem.c_str());
 }
 
-void Host::Shared::deliver(std::span<const wire::Frame> frames, Time at) {
-  const auto ours = [&](const wire::Frame& frame) {
-    const std::uint32_t qpn = frame.headers.bth.dest_qp.value();
-    return slot_of(frame.headers.bth.dest_qp) == slot || qpn <= 1 || qpn == Qpn::kMask;
+bool Host::Shared::is_for_us(const wire::Frame& frame) const {
+  const std::uint32_t qpn = frame.headers.bth.dest_qp.value();
+  return slot_of(frame.headers.bth.dest_qp) == slot || qpn <= 1 || qpn == Qpn::kMask;
+}
+
+link::PcapSink::Origins Host::Shared::origins() const {
+  // In a ring a frame bears the port that its QP wants; the one from which it left, and that
+  // nobody else can have, is known only where all go by UDP.
+  const auto is_own = [this](const wire::Frame& frame) {
+    return config.transport == Transport::kUdp && udp &&
+           udp->sender().sends_from(frame.flow.source_port);
   };
+  return {.is_local = [this](const wire::Gid& gid) { return exchange.is_local(gid); },
+          .is_own = is_own,
+          .passes = [this](const wire::Frame& frame) { return !is_for_us(frame); }};
+}
+
+void Host::Shared::deliver(std::span<const wire::Frame> frames, Time at) {
   const auto belong = [&](const wire::Frame& a, const wire::Frame& b) {
-    return a.flow.destination == b.flow.destination && ours(a) == ours(b);
+    return a.flow.destination == b.flow.destination && is_for_us(a) == is_for_us(b);
   };
   while (!frames.empty()) {
     std::size_t run = 1;
     while (run < frames.size() && belong(frames[0], frames[run])) ++run;
     const auto some = frames.first(run);
     frames = frames.subspan(run);
-    if (!ours(some[0])) {
+    if (!is_for_us(some[0])) {
       exchange.forward(some, at);
       continue;
     }
@@ -74,7 +87,7 @@ void Host::Shared::deliver(std::span<const wire::Frame> frames, Time at) {
 }
 
 std::size_t Host::Shared::take_in(Time at) {
-  const std::size_t arrived = exchange.receive(taps->sink(), kBudget, at);
+  const std::size_t arrived = exchange.receive(taps->own_sink(), taps->sink(), kBudget, at);
   unanswered += arrived;
   return arrived;
 }

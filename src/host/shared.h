@@ -27,6 +27,8 @@ struct Host::Shared final : link::FrameSink, Watched {
 
   // Frames to the engines whose addresses they bear; those of other processes go on to them.
   void deliver(std::span<const wire::Frame> frames, Time at) override;
+  [[nodiscard]] bool is_for_us(const wire::Frame& frame) const;
+  [[nodiscard]] link::PcapSink::Origins origins() const;
 
   bool drive(Time at) override;
   // The parts of it: frames in, deadlines met, frames out.

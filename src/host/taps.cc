@@ -1,12 +1,14 @@
 #include "host/taps.h"
 
+#include <utility>
+
 #include "host/clock.h"
 
 namespace nerve::host {
 
-Taps::Taps(const Config& config, Exchange& exchange, link::FrameSink& engines,
-           std::vector<std::string>& problems)
-    : egress_{&exchange}, sink_{&engines} {
+Taps::Taps(const Config& config, link::Egress& exchange, link::FrameSink& engines,
+           link::PcapSink::Origins origins, std::vector<std::string>& problems)
+    : egress_{&exchange}, sink_{&engines}, own_sink_{&engines} {
   if (!config.pcap.empty()) {
     auto file = link::PcapFile::open({.file = config.pcap,
                                       .start = now(),
@@ -19,9 +21,8 @@ Taps::Taps(const Config& config, Exchange& exchange, link::FrameSink& engines,
       const auto direction = config.pcap_direction == CaptureDirection::kBoth
                                  ? link::PcapDirection::kBoth
                                  : link::PcapDirection::kSent;
-      sink_ = &pcap_sink_.emplace(engines, *file_, direction, [&exchange](const wire::Gid& gid) {
-        return exchange.is_local(gid);
-      });
+      sink_ = &pcap_sink_.emplace(engines, *file_, direction, std::move(origins));
+      if (direction == link::PcapDirection::kBoth) own_sink_ = sink_;
     } else {
       problems.push_back(file.error());
     }

@@ -2,7 +2,7 @@
 //
 //   engines -> fault -> capture -> exchange        exchange -> capture -> engines
 //
-// The capture stands next to the wire: it shows what faults left.
+// The capture stands next to the wire: it shows what faults left, and each packet once.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "host/config.h"
-#include "host/exchange.h"
 #include "link/tap/fault_tap.h"
 #include "link/tap/pcap_tap.h"
 
@@ -19,12 +18,14 @@ namespace nerve::host {
 
 class Taps {
  public:
-  // What cannot be had is told in `problems` and left out.
-  Taps(const Config& config, Exchange& exchange, link::FrameSink& engines,
-       std::vector<std::string>& problems);
+  // What cannot be had is told in `problems` and left out. `origins` matter to a capture.
+  Taps(const Config& config, link::Egress& exchange, link::FrameSink& engines,
+       link::PcapSink::Origins origins, std::vector<std::string>& problems);
 
   [[nodiscard]] link::Egress& egress() { return *egress_; }
+  // For what comes from others, and for what this process sent to itself.
   [[nodiscard]] link::FrameSink& sink() { return *sink_; }
+  [[nodiscard]] link::FrameSink& own_sink() { return *own_sink_; }
 
   [[nodiscard]] std::optional<Time> next_deadline() const;
   void expire(Time now);
@@ -36,6 +37,7 @@ class Taps {
  private:
   link::Egress* egress_;
   link::FrameSink* sink_;
+  link::FrameSink* own_sink_;
   std::shared_ptr<link::PcapFile> file_;
   std::optional<link::PcapEgress> pcap_egress_;
   std::optional<link::PcapSink> pcap_sink_;

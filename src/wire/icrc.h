@@ -57,5 +57,6 @@ void icrc_follow(MutableOctets udp_payload, std::size_t octets_after, std::uint1
 // For that call: where the fields lie that a sender learns late.
 inline constexpr std::size_t kAfterIpv4Identification = 22;
 inline constexpr std::size_t kAfterUdpSourcePort = 6;
+inline constexpr std::size_t kAfterUdpDestinationPort = 4;
 
 }  // namespace nerve::wire

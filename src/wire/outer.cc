@@ -28,19 +28,19 @@ std::size_t encode_outer(const Flow& flow, const Envelope& envelope, std::size_t
         .encode(out.first<Ipv6Header::kSize>());
   }
   UdpHeader{.source_port = flow.source_port,
-            .destination_port = kRocePort,
+            .destination_port = envelope.destination_port,
             .length = udp_length,
             .checksum = envelope.udp_checksum}
       .encode(out.subspan(ip).first<UdpHeader::kSize>());
   return ip + UdpHeader::kSize;
 }
 
-OuterSum::OuterSum(const Flow& flow, std::size_t udp_payload)
+OuterSum::OuterSum(const Flow& flow, std::size_t udp_payload, std::uint16_t to_port)
     : covered_{static_cast<std::uint32_t>(udp_payload - kIcrcSize)},
       ipv4_{flow.destination.is_ipv4()} {
   CHECK(udp_payload >= kIcrcSize);
   std::array<std::byte, kMaxOuterSize> outer;
-  const std::size_t size = encode_outer(flow, {}, udp_payload, outer);
+  const std::size_t size = encode_outer(flow, {.destination_port = to_port}, udp_payload, outer);
   zero_ = icrc_outer(Octets{outer}.first(size));
 }
 

@@ -21,6 +21,7 @@ namespace nerve::wire {
 struct Envelope {
   std::uint16_t identification{};                     // IPv4
   std::uint16_t fragment{Ipv4Header::kDontFragment};  // IPv4: that flag, and nothing else
+  std::uint16_t destination_port{kRocePort};          // another only where both ends agree on it
   std::uint16_t udp_checksum{};                       // none
   std::array<std::byte, 3> pad{};  // zero, but the ICRC covers them whatever they are
   friend bool operator==(const Envelope&, const Envelope&) = default;
@@ -44,7 +45,8 @@ std::size_t encode_outer(const Flow& flow, const Envelope& envelope, std::size_t
 class OuterSum {
  public:
   OuterSum() = default;
-  OuterSum(const Flow& flow, std::size_t udp_payload);  // of kIcrcSize to kMaxUdpPayload octets
+  // `udp_payload` is kIcrcSize to kMaxUdpPayload octets, sent to that port.
+  OuterSum(const Flow& flow, std::size_t udp_payload, std::uint16_t to_port = kRocePort);
 
   [[nodiscard]] std::uint32_t operator()(std::uint16_t identification) const {
     return ipv4_ ? zero_ ^ kIdentification(identification) : zero_;

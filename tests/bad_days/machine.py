@@ -112,12 +112,14 @@ def no_descriptors(place: Place) -> str:
         for peer in pairs.both():
             statuses.add(peer.wait(40))
             words += peer.errors() + peer.end_line()
+        if 'error while loading shared libraries' in words:  # not even its libraries could be opened
+            outcomes.append((limit, False))
+            continue
         if statuses - {0, 1}:
             raise Trouble(f'limit {limit}: exit status {statuses}; {pairs.lead.log}.*')
         if 1 in statuses and not re.search('Too many open files|No such device|no meeting|no endpoint|dead', words):
             raise Trouble(f'limit {limit}: no clear word: {words!r}')
-        if 1 in statuses and limit < 20 and 'Too many open files' not in words and 'ulimit' not in words \
-                and 'loading shared libraries' not in words:
+        if 1 in statuses and limit < 20 and 'Too many open files' not in words and 'ulimit' not in words:
             raise Trouble(f'limit {limit}: no clear word: {words!r}')
         outcomes.append((limit, 0 in statuses and 1 not in statuses))
     works = [limit for limit, good in outcomes if good]

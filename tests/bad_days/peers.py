@@ -131,7 +131,7 @@ class Peer(Program):
 class Pair:
     def __init__(self, place: Place, transport: str, *, first=None, lead=None, follow=None, env=None, how=None, **settings):
         """`first` is called when the leader runs and before the follower does."""
-        self.settings = {'seed': place.seed, **settings}
+        self.transport, self.settings = transport, {'seed': place.seed, **settings}
         env = place.environment(transport) | (env or {})
         ends = socket.socketpair()
         self.lead = Peer(place, 'lead', ends[0], env, self.settings | (lead or {}), **(how or {}))
@@ -164,9 +164,12 @@ class Pair:
         self.follow.expect_ok(seconds)
         return rounds
 
+    def timeout(self) -> float:
+        return 4.096e-6 * 2 ** self.settings.get('timeout', 15)
+
     def retry_time(self) -> float:
         """What its attributes promise: so long without an answer is the end, in seconds."""
-        return 4.096e-6 * 2 ** self.settings.get('timeout', 15) * (self.settings.get('retry', 2) + 1)
+        return self.timeout() * (self.settings.get('retry', 2) + 1)
 
 
 def bound(port: int) -> bool:

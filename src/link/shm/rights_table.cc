@@ -109,6 +109,13 @@ void RightsPublisher::withdraw(Qpn qpn) {
   withdraw_from(entries(memory_, kQpsAt), rights_name(qpn.value()));
 }
 
+std::optional<KeyRights> RightsPublisher::find(RKey key) const {
+  return RightsView{memory_}.find(key);
+}
+std::optional<QpRights> RightsPublisher::find(Qpn qpn) const {
+  return RightsView{memory_}.find(qpn);
+}
+
 std::optional<RightsView> RightsView::open(Octets memory) {
   std::uint64_t magic = 0;
   if (memory.size() < kRightsTableSize ||

@@ -78,6 +78,10 @@ class RightsPublisher {
   bool publish(RKey key, const KeyRights& rights);
   bool publish(Qpn qpn, const QpRights& rights);
 
+  // What is published under the name now.
+  [[nodiscard]] std::optional<KeyRights> find(RKey key) const;
+  [[nodiscard]] std::optional<QpRights> find(Qpn qpn) const;
+
   // From here on no reader finds it. One that has found it may still be placing: before memory goes
   // away or rights shrink, wait_for_placements() (in_use.h).
   void withdraw(RKey key);
@@ -112,6 +116,7 @@ class RightsView {
   [[nodiscard]] std::optional<std::uint64_t> resolve(const PlaceRequest& request) const;
 
  private:
+  friend class RightsPublisher;
   explicit RightsView(const std::byte* memory) : memory_{memory} {}
   const std::byte* memory_;
 };

@@ -30,6 +30,7 @@ void PcapEgress::send_octets(const wire::Flow& flow, Octets udp_payload, Time no
 
 void PcapSink::deliver(std::span<const wire::Frame> frames, Time now) {
   for (const wire::Frame& frame : frames) {
+    if (origins_.passes && origins_.passes(frame)) continue;
     if (direction_ == PcapDirection::kBoth || !captured_by_sender(frame)) {
       capture(file_, frame, now);
     }
@@ -38,7 +39,8 @@ void PcapSink::deliver(std::span<const wire::Frame> frames, Time now) {
 }
 
 bool PcapSink::captured_by_sender(const wire::Frame& frame) const {
-  return is_local_ && is_local_(frame.flow.source) && file_.is_shared();
+  if (!origins_.is_local || !origins_.is_local(frame.flow.source)) return false;
+  return (origins_.is_own && origins_.is_own(frame)) || file_.is_shared();
 }
 
 }  // namespace nerve::link

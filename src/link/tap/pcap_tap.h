@@ -7,7 +7,8 @@
 //
 // Everything that is sent is captured. What is received is captured unless its sender captures it
 // into the same file, for otherwise a run whose two ends share a file would show every packet
-// twice.
+// twice; and so would a program that talks to itself. What only passes through this process is left
+// to the one it is for.
 #pragma once
 
 #include <functional>
@@ -39,11 +40,18 @@ enum class PcapDirection : std::uint8_t {
 // Captures what is received, before it is delivered.
 class PcapSink final : public FrameSink {
  public:
-  // Whether an address belongs to this machine, where a sender may share the file. Without, none.
-  using IsLocal = std::function<bool(const wire::Gid&)>;
+  // What the tap cannot know by itself. Where nobody says, the answer is no.
+  struct Origins {
+    // Whether an address belongs to this machine, where a sender may share the file.
+    std::function<bool(const wire::Gid&)> is_local;
+    // Whether this process sent the frame, and thus captured it.
+    std::function<bool(const wire::Frame&)> is_own;
+    // Whether the frame will be passed on to another process.
+    std::function<bool(const wire::Frame&)> passes;
+  };
 
-  PcapSink(FrameSink& next, PcapFile& file, PcapDirection direction, IsLocal is_local)
-      : next_{next}, file_{file}, direction_{direction}, is_local_{std::move(is_local)} {}
+  PcapSink(FrameSink& next, PcapFile& file, PcapDirection direction, Origins origins)
+      : next_{next}, file_{file}, direction_{direction}, origins_{std::move(origins)} {}
 
   void deliver(std::span<const wire::Frame> frames, Time now) override;
 
@@ -53,7 +61,7 @@ class PcapSink final : public FrameSink {
   FrameSink& next_;
   PcapFile& file_;
   PcapDirection direction_;
-  IsLocal is_local_;
+  Origins origins_;
 };
 
 }  // namespace nerve::link

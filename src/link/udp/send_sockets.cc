@@ -59,6 +59,10 @@ SendSocket SendSockets::for_port(std::uint16_t wanted) {
   return {.fd = entry.socket.fd(), .port = entry.bound};
 }
 
+bool SendSockets::has(std::uint16_t port) const {
+  return std::ranges::find(entries_, port, &Entry::bound) != entries_.end();
+}
+
 std::size_t SendSockets::index_for(std::uint16_t wanted) {
   const auto known =
       std::ranges::find(entries_, wanted, [](const Entry& entry) { return entry.wanted; });

@@ -31,6 +31,7 @@ class SendSockets {
   [[nodiscard]] SendSocket for_port(std::uint16_t wanted);
   [[nodiscard]] const UdpSocket& first() const { return entries_.front().socket; }
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
+  [[nodiscard]] bool has(std::uint16_t port) const;
 
  private:
   struct Entry {

@@ -24,6 +24,7 @@ constexpr std::size_t kReadOctets = 64U << 10U;
 
 UdpReceiver::UdpReceiver(const PortGroup& group, std::uint32_t index)
     : socket_{group.socket(index)},
+      port_{group.port()},
       buffer_{new std::byte[kMaxMessages * kMessageSize]},
       slots_(kMaxMessages),
       headers_(kMaxMessages),
@@ -119,7 +120,7 @@ std::size_t UdpReceiver::take_message(std::size_t index, FrameSink& sink, Time n
 
 wire::OuterSum& UdpReceiver::outer_of(const wire::Flow& flow, std::size_t size) {
   if (size != outer_size_ || !(flow == outer_flow_)) {
-    outer_ = {flow, size};
+    outer_ = {flow, size, port_};
     outer_flow_ = flow;
     outer_size_ = size;
   }

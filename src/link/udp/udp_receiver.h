@@ -89,6 +89,7 @@ class UdpReceiver final : public Ingress {
   void discard_stale();
 
   const UdpSocket& socket_;
+  std::uint16_t port_;  // to which packets came
   std::unique_ptr<std::byte[]> buffer_;
   std::vector<Slot> slots_;
   std::vector<mmsghdr> headers_;

@@ -91,11 +91,11 @@ void UdpSender::send_train(std::span<const wire::Frame> frames, std::size_t segm
   const bool cut = frames.size() > 1;
   const auto [flow, room] =
       open_message(frames.front().flow, octets, cut ? static_cast<std::uint16_t>(segment) : 0);
-  wire::OuterSum outer{flow, segment};
+  wire::OuterSum outer{flow, segment, config_.port};
   std::size_t at = 0;
   for (std::size_t i = 0; i < frames.size(); ++i) {
     const std::size_t size = std::min(segment, octets - at);
-    if (size != segment) outer = {flow, size};  // the last one may be shorter
+    if (size != segment) outer = {flow, size, config_.port};  // the last one may be shorter
     // The kernel numbers the packets that it cuts.
     wire::encode_after_sum(frames[i], outer(static_cast<std::uint16_t>(i)), room.subspan(at, size));
     at += size;
@@ -115,6 +115,8 @@ void UdpSender::send_octets(const wire::Flow& flow, Octets udp_payload, Time /*n
   std::copy(udp_payload.begin(), udp_payload.end(), message.room.begin());
   wire::icrc_follow(message.room, wire::kAfterUdpSourcePort,
                     static_cast<std::uint16_t>(flow.source_port ^ message.flow.source_port));
+  wire::icrc_follow(message.room, wire::kAfterUdpDestinationPort,
+                    static_cast<std::uint16_t>(wire::kRocePort ^ config_.port));
   flush();
 }
 

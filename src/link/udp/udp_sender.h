@@ -49,6 +49,8 @@ class UdpSender final : public Egress {
   [[nodiscard]] const Offload& segmentation() const { return segmentation_; }
   [[nodiscard]] int buffer() const;
   [[nodiscard]] std::size_t sockets() const { return sockets_.size(); }
+  // Whether one of our sockets has this port, on this machine.
+  [[nodiscard]] bool sends_from(std::uint16_t port) const { return sockets_.has(port); }
 
  private:
   UdpSender(const UdpSenderConfig& config, SendSockets sockets);

@@ -270,8 +270,8 @@ TEST_F(PcapTap, ReceivedFramesAreCapturedOnce) {
   const auto here = must_open(options());
   Recorder engine;
   const auto local = [](const wire::Gid& gid) { return gid == kHere; };
-  PcapSink sink{engine, *here, PcapDirection::kSent, local};
-  PcapSink both{engine, *here, PcapDirection::kBoth, local};
+  PcapSink sink{engine, *here, PcapDirection::kSent, {.is_local = local, .is_own{}, .passes{}}};
+  PcapSink both{engine, *here, PcapDirection::kBoth, {.is_local = local, .is_own{}, .passes{}}};
   PcapSink remote{engine, *here, PcapDirection::kSent, {}};
   const auto deliver = [](FrameSink& to, std::uint32_t psn) {
     TestFrame made{"RC_SEND_ONLY", 0x12, psn};
@@ -288,6 +288,31 @@ TEST_F(PcapTap, ReceivedFramesAreCapturedOnce) {
   for (const Seen& seen : read(path())) psns.push_back(seen.psn);
   EXPECT_EQ(psns, (std::vector<std::uint32_t>{0, 2, 3}));
   EXPECT_EQ(engine.sent.size(), 4U);
+}
+
+TEST_F(PcapTap, WhatWeSentAndWhatPassesIsNotCapturedAgain) {
+  const auto file = must_open(options());
+  Recorder engine;
+  const auto psn_is = [](std::uint32_t psn) {
+    return [psn](const wire::Frame& frame) { return frame.headers.bth.psn.value() == psn; };
+  };
+  const PcapSink::Origins origins{.is_local = [](const wire::Gid& gid) { return gid == kHere; },
+                                  .is_own = psn_is(1),
+                                  .passes = psn_is(2)};
+  PcapSink sent{engine, *file, PcapDirection::kSent, origins};
+  PcapSink both{engine, *file, PcapDirection::kBoth, origins};
+  std::vector<TestFrame> made;
+  for (std::uint32_t psn = 0; psn < 3; ++psn) made.emplace_back("RC_SEND_ONLY", 0x12, psn);
+  for (TestFrame& one : made) {
+    const wire::Frame frame = one.frame();
+    sent.deliver({&frame, 1}, kStart);
+    both.deliver({&frame, 1}, kStart);
+  }
+  file->flush();
+  std::vector<std::uint32_t> psns;
+  for (const Seen& seen : read(path())) psns.push_back(seen.psn);
+  EXPECT_EQ(psns, (std::vector<std::uint32_t>{0, 0, 1}));
+  EXPECT_EQ(engine.sent.size(), 6U);
 }
 
 }  // namespace nerve::link

@@ -26,6 +26,8 @@ class Stranger {
   [[nodiscard]] wire::Flow flow() const {
     return {.source = kHere4, .destination = kHere4, .source_port = socket_.bound_port()};
   }
+  // What a packet to that port says.
+  [[nodiscard]] wire::Envelope envelope() const { return {.destination_port = to_}; }
   [[nodiscard]] const UdpSocket& socket() const { return socket_; }
 
  private:
@@ -34,7 +36,7 @@ class Stranger {
   std::uint16_t to_;
 };
 
-std::vector<std::byte> encoded(const Sample& sample, const wire::Envelope& envelope = {}) {
+std::vector<std::byte> encoded(const Sample& sample, const wire::Envelope& envelope) {
   const Frames frames{{sample}};
   std::vector<std::byte> octets(wire::udp_payload_size(frames.span()[0]));
   wire::encode_udp_payload(frames.span()[0], envelope, octets);
@@ -56,7 +58,8 @@ TEST(UdpReceiver, DropsEveryTruncationAndFlip) {
   UdpPair pair;
   const Stranger stranger{pair.group->port()};
   Prng prng{1};
-  const auto octets = encoded(random_sample(prng, stranger.flow(), kSendOnly, 21));
+  const auto octets =
+      encoded(random_sample(prng, stranger.flow(), kSendOnly, 21), stranger.envelope());
   std::size_t bad = 0;
   for (std::size_t n = 0; n < octets.size(); ++n, ++bad) stranger.send(Octets{octets}.first(n));
   for (std::size_t at = 0; at < octets.size(); ++at) {
@@ -97,9 +100,10 @@ TEST(UdpReceiver, SolvesIdentificationsThatItCannotSee) {
     Prng prng{seed};
     const Sample sent = random_sample(prng, stranger.flow(), kSendOnly, prng.below(2000));
     // As if the packet's header had said so: the receiver cannot tell the difference.
-    stranger.send(
-        encoded(sent, {.identification = static_cast<std::uint16_t>(prng.next()),
-                       .fragment = static_cast<std::uint16_t>(prng.chance(500) ? 0x4000 : 0)}));
+    wire::Envelope envelope = stranger.envelope();
+    envelope.identification = static_cast<std::uint16_t>(prng.next());
+    envelope.fragment = static_cast<std::uint16_t>(prng.chance(500) ? 0x4000 : 0);
+    stranger.send(encoded(sent, envelope));
     expect_equal(pair.receive(1), {sent});
   });
   // A guess may be right by chance.

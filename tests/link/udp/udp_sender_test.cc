@@ -4,14 +4,21 @@
 #include "link/udp/udp_sender.h"
 
 #include <gtest/gtest.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <cstring>
 #include <set>
 
 #include "link/udp/train.h"
 #include "tests/link/udp/udp_pair.h"
 #include "tests/seeds.h"
+#include "wire/crc32.h"
 
 namespace nerve::link {
 namespace {
@@ -159,6 +166,77 @@ TEST(UdpSender, ARefusedTrainLeavesPacketByPacket) {
   }
   EXPECT_EQ(pair.receivers[0]->counters().solved, 0U);
   EXPECT_EQ(pair.sender->counters().trains, 0U);
+}
+
+// Whoever captures packets sees the port they really went to, and the ICRC covers it.
+TEST(UdpSender, TheIcrcIsOfThePortThatPacketsGoTo) {
+  UdpPair pair;
+  ASSERT_NE(pair.group->port(), wire::kRocePort);
+  const auto wire_tap = UdpSocket::make(IpFamily::kIpv4);
+  ASSERT_EQ(wire_tap->bind(IpFamily::kIpv4, 0), 0);
+  const std::uint16_t port = wire_tap->bound_port();
+  const auto sender = UdpSender::open({.port = port, .family = IpFamily::kIpv4});
+  ASSERT_TRUE(sender);
+  Prng prng{9};
+  const Sample sent = random_sample(prng, kFlow, kSendOnly, 33);
+  (*sender)->send(Frames{{sent}}.span(), Time{});
+  (*sender)->send_octets(kFlow, encoded(sent), Time{});
+  for (int i = 0; i < 2; ++i) {
+    std::array<std::byte, 200> packet{};
+    sockaddr_in from{};
+    socklen_t size = sizeof from;
+    pollfd until{.fd = wire_tap->fd(), .events = POLLIN, .revents = 0};
+    ASSERT_EQ(::poll(&until, 1, 2000), 1);
+    const ssize_t got = ::recvfrom(wire_tap->fd(), packet.data(), packet.size(), 0,
+                                   reinterpret_cast<sockaddr*>(&from), &size);
+    ASSERT_GT(got, 0);
+    const Octets octets{packet.data(), static_cast<std::size_t>(got)};
+    std::array<std::byte, wire::kMaxOuterSize> outer{};
+    const std::size_t outer_size =
+        wire::encode_outer(from_port(ntohs(from.sin_port)), {}, octets.size(), outer);
+    store_be<2>(outer, outer_size - wire::UdpHeader::kSize + 2, port);
+    std::uint32_t state = wire::icrc_outer(Octets{outer}.first(outer_size));
+    state = wire::icrc_bth(state, octets.first<wire::Bth::kSize>());
+    state = wire::crc32(state, octets.subspan(wire::Bth::kSize).first(octets.size() - 16));
+    EXPECT_EQ(wire::icrc_difference(state, octets.last<wire::kIcrcSize>()), 0U);
+  }
+}
+
+// In a network of its own whose only link takes 1500 octets.
+bool enter_small_network() {
+  if (::unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) return false;
+  ifreq request{};
+  std::strncpy(request.ifr_name, "lo", sizeof request.ifr_name);
+  const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  request.ifr_mtu = 1500;
+  const bool small = ::ioctl(fd, SIOCSIFMTU, &request) == 0;
+  request.ifr_flags = IFF_UP;
+  const bool up = ::ioctl(fd, SIOCSIFFLAGS, &request) == 0;
+  ::close(fd);
+  return small && up;
+}
+
+// A path that is too narrow for one train has not refused trains.
+TEST(UdpSender, APathTooNarrowLosesPacketsAndKeepsTrains) {
+  constexpr int kNoNetwork = 77;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (!enter_small_network()) ::_exit(kNoNetwork);
+    UdpPair pair;
+    Prng prng{10};
+    pair.send(std::vector<Sample>(5, random_sample(prng, kFlow, kSendMiddle, 4096)));
+    EXPECT_EQ(pair.sender->counters().dropped_too_big, 5U);
+    EXPECT_TRUE(pair.sender->segmentation().works) << pair.sender->segmentation().reason;
+    const std::vector<Sample> fits(5, random_sample(prng, kFlow, kSendMiddle, 1024));
+    pair.send(fits);
+    expect_equal(pair.receive(fits.size()), fits);
+    EXPECT_EQ(pair.sender->counters().trains, 1U);
+    ::_exit(testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kNoNetwork) GTEST_SKIP() << "no namespaces here";
+  EXPECT_EQ(status, 0);
 }
 
 TEST(UdpSender, TrainsEndWhereFlowOrSizeChange) {
