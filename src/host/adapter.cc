@@ -87,7 +87,7 @@ void Adapter::State::transmit(Time at) {
     if (nic.transmit(burst, at) > 0) {
       shared.taps->egress().send(burst.frames(), at);
       left = true;
-    } else if (left && nic.any_parked() && shared.exchange.room_again()) {
+    } else if (left && nic.any_parked() && shared.exchange.room_again(at)) {
       // They had to wait for what has left now, and nobody may come back for them: a program that
       // has what it wanted destroys its QPs, and the ACKs that they owe.
       nic.resume();

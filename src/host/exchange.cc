@@ -25,6 +25,11 @@ std::uint64_t octets_of(std::span<const wire::Frame> frames) {
   return octets;
 }
 
+bool is_unreliable(const wire::Frame& frame) {
+  const auto transport = wire::transport_of(frame.headers.bth.opcode);
+  return transport == wire::Transport::kUc || transport == wire::Transport::kUd;
+}
+
 }  // namespace
 
 Exchange::Exchange(Transport transport, std::uint32_t own_slot)
@@ -93,6 +98,7 @@ void Exchange::send_run(const Route& route, std::span<const wire::Frame> frames,
       break;
     case Way::kUdp:
       udp_out_->send(frames, now);
+      if (is_unreliable(frames[0])) pace_.sent(frames.size(), octets_of(frames), now);
       udp_quiet_ = 0;
       counters_.udp_frames += frames.size();
       counters_.udp_octets += octets_of(frames);
@@ -119,18 +125,23 @@ void Exchange::send_octets(const wire::Flow& flow, Octets udp_payload, Time now)
   }
 }
 
-std::uint32_t Exchange::grant(const wire::Flow& flow, Qpn destination, std::uint32_t wanted) {
-  const Route route = route_to(flow.destination, destination);
+std::uint32_t Exchange::grant(const Request& request) {
+  const Route route = route_to(request.flow.destination, request.destination);
   last_granted_ = route.ring;
-  if (route.way != Way::kRing) return wanted;
-  const std::uint32_t granted = route.ring->grant(wanted);
+  if (route.way != Way::kRing) {
+    if (route.way != Way::kUdp || request.reliable) return request.frames;
+    const std::uint32_t granted = pace_.grant(request.frames, burst_began_);
+    refused_ = refused_ || granted == 0;
+    return granted;
+  }
+  const std::uint32_t granted = route.ring->grant(request.frames);
   if (granted_.empty() || granted_.back() != route.ring) granted_.push_back(route.ring);
   if (granted > 0) {
     if (route.to != nullptr) route.to->full_since.reset();
     return granted;
   }
   if (route.to != nullptr) {
-    if (stuck(*route.to)) return wanted;
+    if (stuck(*route.to)) return request.frames;
     if (!route.to->full_since) route.to->full_since = burst_began_;
   }
   refused_ = true;
@@ -161,13 +172,18 @@ void Exchange::forget_grants() {
   last_granted_ = nullptr;
 }
 
-bool Exchange::room_again() {
+bool Exchange::room_again(Time now) {
   if (!refused_) return false;
   const auto roomy = [](auto& ring) { return ring->writer().room() >= kWorthResuming; };
   const auto ready = [&](auto& ring) { return roomy(ring) || stuck(*ring); };
-  const bool room = ring_gone_ || (own_ && roomy(own_)) || std::ranges::any_of(outgoing_, ready);
+  const bool room = ring_gone_ || pace_.room_again(now) || (own_ && roomy(own_)) ||
+                    std::ranges::any_of(outgoing_, ready);
   if (room) refused_ = ring_gone_ = false;
   return room;
+}
+
+std::optional<Time> Exchange::next_room() const {
+  return refused_ ? pace_.next_room() : std::nullopt;
 }
 
 std::size_t Exchange::receive(link::FrameSink& own, link::FrameSink& others, std::size_t budget,

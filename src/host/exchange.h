@@ -12,6 +12,7 @@
 
 #include "host/config.h"
 #include "host/membership.h"
+#include "host/pace.h"
 #include "host/rings.h"
 #include "link/link.h"
 #include "nic/flow_control/egress_gate.h"
@@ -34,7 +35,7 @@ class Exchange final : public link::Egress, public nic::EgressGate {
 
   void send(std::span<const wire::Frame> frames, Time now) override;
   void send_octets(const wire::Flow& flow, Octets udp_payload, Time now) override;
-  std::uint32_t grant(const wire::Flow& flow, Qpn destination, std::uint32_t wanted) override;
+  std::uint32_t grant(const Request& request) override;
   bool grant_acknowledge(const wire::Flow& flow, Qpn destination) override;
   void give_back(std::uint32_t unused) override;
   // Frames from everywhere: those that this process sent to itself through its ring, and others.
@@ -49,8 +50,10 @@ class Exchange final : public link::Egress, public nic::EgressGate {
   // A slot to which a ring is wanted, each in its turn; it is not wanted any more then.
   [[nodiscard]] std::optional<std::uint32_t> take_wanted();
 
-  // True once when a ring that refused a grant may have room again, or is not waited for any more.
-  [[nodiscard]] bool room_again();
+  // True once when a way that refused a grant may have room again, or is not waited for any more.
+  [[nodiscard]] bool room_again(Time now);
+  // When that may be, if time alone makes room.
+  [[nodiscard]] std::optional<Time> next_room() const;
   // Whether anything waits in a ring: the last look before sleeping.
   [[nodiscard]] bool pending() const;
   // Whether receive() is worth the call: also when only a system call would tell.
@@ -119,6 +122,7 @@ class Exchange final : public link::Egress, public nic::EgressGate {
   std::vector<link::shm::RingWriter*> granted_;  // for this burst
   link::shm::RingWriter* last_granted_{};        // by the last grant; none when it was not a ring
   Time burst_began_{};
+  Pace pace_;
   bool refused_{};    // somebody waits for room
   bool ring_gone_{};  // ... perhaps in a ring that is no more
   ExchangeCounters counters_;

@@ -136,7 +136,7 @@ void Host::Shared::poll() {
 
 void Host::Shared::transmit(Time at) {
   unanswered = 0;
-  if (exchange.room_again()) {
+  if (exchange.room_again(at)) {
     for (Adapter::State* adapter : adapters) adapter->nic.resume();
   }
   for (Adapter::State* adapter : adapters) {
@@ -154,6 +154,7 @@ std::optional<Time> Host::Shared::next_wake() {
     consider(adapter->nic.next_deadline());
     if (adapter->nic.any_parked()) consider(now() + kLookForRoom);
   }
+  consider(exchange.next_room());
   return earliest;
 }
 

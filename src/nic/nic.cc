@@ -225,7 +225,10 @@ std::uint32_t Nic::transmit(TxBurst& burst, Time now) {
     std::uint32_t granted = 2 * quantum;  // a quantum of answers and one of requests
     const bool gated = m.config.gate != nullptr && qp->connected();
     if (gated) {
-      granted = m.config.gate->grant(qp->flow, qp->attributes.dest_qp, granted);
+      granted = m.config.gate->grant({.flow = qp->flow,
+                                      .destination = qp->attributes.dest_qp,
+                                      .reliable = qp->reliable(),
+                                      .frames = granted});
       if (granted == 0) {
         m.take_narrow_turn(*qp, burst);
         continue;

@@ -47,6 +47,7 @@ constexpr Opcode opcode(Transport transport, Operation operation) {
   return static_cast<Opcode>(static_cast<unsigned>(transport) << 5U |
                              static_cast<unsigned>(operation));
 }
+constexpr Transport transport_of(Opcode code) { return static_cast<Transport>(code >> 5U); }
 constexpr Operation operation_of(Opcode code) { return static_cast<Operation>(code & 0x1fU); }
 
 // CNP has no operation of its own: 0x81 is the whole opcode.

@@ -112,8 +112,8 @@ TEST_P(OwnFrames, AreCapturedOnceForEachTimeAsked) {
   Taps taps{capturing(GetParam()), exchange, engines, {}, problems};
   for (std::uint32_t psn = 0; psn < 10; ++psn) {
     exchange.begin_burst(Time{});
-    ASSERT_EQ(exchange.grant({.source = link::kHere, .destination = link::kThere}, Qpn{kQpn}, 1),
-              1U);
+    const wire::Flow flow{.source = link::kHere, .destination = link::kThere};
+    ASSERT_EQ(exchange.grant({.flow = flow, .destination = Qpn{kQpn}, .frames = 1}), 1U);
     send(taps, psn);
     EXPECT_EQ(exchange.receive(taps.own_sink(), taps.sink(), 100, Time{}), 1U);
   }

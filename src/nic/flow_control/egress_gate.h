@@ -16,9 +16,15 @@ class EgressGate {
  public:
   virtual ~EgressGate() = default;
 
-  // How many of `wanted` frames, of any size, may be built for this destination now. A grant holds
-  // until the burst it was given for has been sent, used or not.
-  virtual std::uint32_t grant(const wire::Flow& flow, Qpn destination, std::uint32_t wanted) = 0;
+  struct Request {
+    const wire::Flow& flow;
+    Qpn destination;
+    bool reliable{};  // acknowledgements hold back what follows; the link need not
+    std::uint32_t frames{};
+  };
+  // How many of these frames, of any size, may be built now. A grant holds until the burst it was
+  // given for has been sent, used or not.
+  virtual std::uint32_t grant(const Request& request) = 0;
 
   // Room for an acknowledgement, one frame without payload, where there is no room for others: a
   // little is kept for these, because the peer may leave when it has what it wants, and not be

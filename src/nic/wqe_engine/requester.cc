@@ -79,7 +79,10 @@ Requester::Step Requester::step(Qp& qp, TxBurst& burst, Train& train) {
 bool Requester::room_for(Qp& qp, const SendWqe& wqe) {
   if (config_.gate == nullptr) return true;
   const AddressHandle* to = addresses_.find(wqe.ah);
-  if (to == nullptr || config_.gate->grant(to->flow, wqe.remote_qpn, 1) > 0) return true;
+  if (to == nullptr) return true;
+  if (config_.gate->grant({.flow = to->flow, .destination = wqe.remote_qpn, .frames = 1}) > 0) {
+    return true;
+  }
   scheduler_.park(qp);
   return false;
 }

@@ -14,9 +14,8 @@ namespace {
 
 struct Allowance final : EgressGate {
   std::uint32_t left{};
-  std::uint32_t grant(const wire::Flow& /*flow*/, Qpn /*destination*/,
-                      std::uint32_t wanted) override {
-    const std::uint32_t granted = std::min(wanted, left);
+  std::uint32_t grant(const Request& request) override {
+    const std::uint32_t granted = std::min(request.frames, left);
     left -= granted;
     return granted;
   }
