@@ -32,7 +32,7 @@ Each figure is measured several times, in turns, so that what disturbs the machi
 sides; the best counts, and in brackets stands how far the worst was from it. The two ends of every
 program, ours and theirs, are pinned to two cores. A ratio is ours to theirs.
 
-Takes about five minutes (--quick: one) and wants the machine for itself.
+Takes about five minutes (--quick: half of one) and wants the machine for itself.
 
     ./nerve bench live --only 'shm' --json live.json
 

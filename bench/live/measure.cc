@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <cctype>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -58,10 +59,11 @@ host::Environment environment_of(const Place& place, const Figure& figure) {
   return environment;
 }
 
-std::string log_of(const Place& place, const Figure& figure, const char* end) {
+// The port tells the runs of a figure apart.
+std::string log_of(const Place& place, const Figure& figure, std::uint16_t port, const char* end) {
   std::string name = figure.name;
   for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
-  return fmt::format("{}/{}.{}.log", place.stage.folder, name, end);
+  return fmt::format("{}/{}.{}.{}.log", place.stage.folder, name, port, end);
 }
 
 cli::Outcome failed(std::string why) { return {.value = std::nullopt, .why = std::move(why)}; }
@@ -170,20 +172,25 @@ cli::Outcome measure(const Place& place, const Figure& figure) {
   const auto server_words = with_files(place, command_of(found, place.cores, End::kServer, port));
   if (!client_words || !server_words) return failed("taskset or chrt is missing: util-linux");
 
+  const std::string server_log = log_of(place, figure, port, "server");
+  const std::string client_log = log_of(place, figure, port, "client");
   std::optional<cli::Child> server;
   if (figure.tool != Tool::kOwn) {
-    server.emplace(*server_words, environment, log_of(place, figure, "server"));
+    server.emplace(*server_words, environment, server_log);
     if (!cli::wait_until_listening(*server, port, kStart)) {
       const cli::Child::Ended ended = server->wait(seconds{0});
-      return failed(fmt::format("the server did not start: {}", cli::last_words(ended.text)));
+      return failed(fmt::format("the server did not start: {}", cli::complaint(ended.text)));
     }
   }
-  cli::Child client{*client_words, environment, log_of(place, figure, "client")};
+  cli::Child client{*client_words, environment, client_log};
   const cli::Child::Ended ended = client.wait(kRun);
-  if (!ended.well) return failed(fmt::format("{}: {}", ended.why, cli::last_words(ended.text)));
+  if (!ended.well) return failed(fmt::format("{}: {}", ended.why, cli::complaint(ended.text)));
   if (server) (void)server->wait(kEnd);
-  cli::Outcome outcome{.value = read_figure(figure, ended.text), .why = {}};
-  if (!outcome.value) outcome.why = "no figure in what it printed";
+  const cli::Outcome outcome{.value = read_figure(figure, ended.text), .why = {}};
+  if (!outcome.value) return failed("no figure in what it printed");
+  std::error_code ignored;  // logs are kept only where they tell of a failure
+  std::filesystem::remove(server_log, ignored);
+  std::filesystem::remove(client_log, ignored);
   return outcome;
 }
 
@@ -194,7 +201,7 @@ std::string realtime_refused(const Place& place) {
   cli::Child child{
       {chrt, "-f", "1", nothing}, host::process_environment(), place.stage.folder + "/chrt.log"};
   const cli::Child::Ended ended = child.wait(kStart);
-  return ended.well ? "" : cli::last_words(ended.text);
+  return ended.well ? "" : cli::complaint(ended.text);
 }
 
 }  // namespace nerve::bench

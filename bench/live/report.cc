@@ -34,6 +34,9 @@ std::string cell(const Results& results, std::size_t figure) {
   if (!value) return "failed";
   const std::string text = with_unit(*value, unit);
   if (samples.values.size() < 2) return text;
+  if (unit == Unit::kPercent) {  // near zero a share of the best says nothing
+    return fmt::format("{} (to {})", text, with_unit(std::ranges::max(samples.values), unit));
+  }
   return fmt::format("{} ({:.0f} %)", text, spread(samples, unit) * 100);
 }
 

@@ -1,6 +1,5 @@
 #include "cli/client_output.h"
 
-#include <algorithm>
 #include <cctype>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -99,14 +98,17 @@ std::optional<FabricFigures> fabric_figures(const std::string& text) {
   return FabricFigures{.latency = latency, .gigabytes = megabytes / 1e3};
 }
 
-std::string last_words(const std::string& text) {
+std::string complaint(const std::string& text) {
   std::string last;
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    const std::string line = text.substr(at, end - at);
-    if (line.find_first_not_of(" -\t\r") != std::string::npos) last = line;
-    at = end + 1;
+  std::istringstream lines{text};
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t begin = line.find_first_not_of(" -\t\r");
+    if (begin == std::string::npos) continue;
+    last = line.substr(begin);
+    for (const std::string_view word :
+         {"error", "Error", "ERROR", "ailed", "ouldn't", "nable to"}) {
+      if (last.find(word) != std::string::npos) return last;
+    }
   }
   return last;
 }

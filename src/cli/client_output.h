@@ -36,7 +36,8 @@ struct FabricFigures {
 };
 [[nodiscard]] std::optional<FabricFigures> fabric_figures(const std::string& text);
 
-// The last line that says something, for the person who wants to know why there is no figure.
-[[nodiscard]] std::string last_words(const std::string& text);
+// Why there is no figure: a line that tells of an error, wherever it stands (errors are printed at
+// once, the rest when the program ends), else the last that says something.
+[[nodiscard]] std::string complaint(const std::string& text);
 
 }  // namespace nerve::cli

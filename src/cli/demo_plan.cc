@@ -140,12 +140,12 @@ Outcome run_measure(const Stage& stage, const Measure& measure, const host::Envi
   if (!wait_until_listening(server, port, kStart)) {
     const Child::Ended ended = server.wait(milliseconds{0});
     return {.value = std::nullopt,
-            .why = fmt::format("the server did not start: {}", last_words(ended.text))};
+            .why = fmt::format("the server did not start: {}", complaint(ended.text))};
   }
   Child client{ends_of(measure, file, port, true), environment, stage.folder + "/client.log"};
   const Child::Ended ended = client.wait(kRun);
   if (!ended.well) {
-    return {.value = std::nullopt, .why = fmt::format("{}: {}", ended.why, last_words(ended.text))};
+    return {.value = std::nullopt, .why = fmt::format("{}: {}", ended.why, complaint(ended.text))};
   }
   Outcome outcome{.value = read_figure(measure.figure, ended.text), .why = {}};
   if (!outcome.value) outcome.why = "no figure in what it printed";

@@ -68,9 +68,12 @@ TEST(ClientOutput, FabricBelowItsTitle) {
   EXPECT_FALSE(fabric_figures("bytes   #sent  usec/xfer")) << "it died before its figures";
 }
 
-TEST(ClientOutput, LastWordsSayWhy) {
-  EXPECT_EQ(last_words("Conflict\nCouldn't connect\n-----\n \n"), "Couldn't connect");
-  EXPECT_EQ(last_words(""), "");
+TEST(ClientOutput, ComplaintIsTheLineThatTellsOfAnError) {
+  EXPECT_EQ(
+      complaint(" Completion with error at client\n Failed status 12: wr_id 0\n----\n #bytes\n"),
+      "Completion with error at client");
+  EXPECT_EQ(complaint("one\ntwo\n-----\n \n"), "two");
+  EXPECT_EQ(complaint(""), "");
 }
 
 TEST(Demo, FiguresInTheirUnits) {
