@@ -105,8 +105,17 @@ void Exchange::send_run(const Route& route, std::span<const wire::Frame> frames,
       break;
     case Way::kNone:
       counters_.unreachable += frames.size();
+      want_ring(frames.front().flow.destination, frames.front().headers.bth.dest_qp);
       break;
   }
+}
+
+void Exchange::want_ring(const wire::Gid& gid, Qpn qpn) {
+  // A neighbour that did not answer in time when we met may have been stopped, or the machine busy.
+  // Whoever sends to him again finds out whether he answers now.
+  const std::uint32_t slot = slot_of(qpn);
+  if (left_ || transport_ == Transport::kUdp || slot == own_slot_ || !is_local(gid)) return;
+  wanted_.set(slot);
 }
 
 void Exchange::send_octets(const wire::Flow& flow, Octets udp_payload, Time now) {
@@ -122,6 +131,7 @@ void Exchange::send_octets(const wire::Flow& flow, Octets udp_payload, Time now)
       return udp_out_->send_octets(flow, udp_payload, now);
     case Way::kNone:
       ++counters_.unreachable;
+      if (bth) want_ring(flow.destination, bth->dest_qp);
   }
 }
 

@@ -101,6 +101,7 @@ class Exchange final : public link::Egress, public nic::EgressGate {
   };
   [[nodiscard]] Route route_to(const wire::Gid& gid, Qpn qpn) const;
   void send_run(const Route& route, std::span<const wire::Frame> frames, Time now);
+  void want_ring(const wire::Gid& gid, Qpn qpn);
   [[nodiscard]] bool stuck(const OutgoingRing& ring) const;
   void forget_grants();
 
@@ -117,7 +118,7 @@ class Exchange final : public link::Egress, public nic::EgressGate {
   std::uint32_t udp_quiet_{
       kQuietAfter};  // receives since UDP last brought something or was sent to
   std::uint32_t next_incoming_{};
-  std::bitset<kSlots> wanted_;  // rings to forward through
+  std::bitset<kSlots> wanted_;  // rings to forward through, or that were not had when asked for
   std::uint32_t last_wanted_{};
   std::vector<link::shm::RingWriter*> granted_;  // for this burst
   link::shm::RingWriter* last_granted_{};        // by the last grant; none when it was not a ring

@@ -59,14 +59,19 @@ bool Endpoint::make(std::size_t octets) {
     events_ = ibv_create_comp_channel(context_);
     if (events_ == nullptr) return failed("ibv_create_comp_channel");
   }
-  cq_ = ibv_create_cq(context_, 1024, nullptr, events_, 0);
-  if (cq_ == nullptr) return failed("ibv_create_cq");
+  // With the times at which completions were made: a busy machine may let us wait to read them.
+  ibv_cq_init_attr_ex queue{};
+  queue.cqe = 1024;
+  queue.channel = events_;
+  queue.wc_flags = IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+  cq_ = ibv_create_cq_ex(context_, &queue);
+  if (cq_ == nullptr) return failed("ibv_create_cq_ex");
   memory_.resize(octets);
   mr_ = ibv_reg_mr(pd_, memory_.data(), memory_.size(), kAccess);
   if (mr_ == nullptr) return failed("ibv_reg_mr");
 
   ibv_qp_init_attr init{};
-  init.send_cq = init.recv_cq = cq_;
+  init.send_cq = init.recv_cq = ibv_cq_ex_to_cq(cq_);
   init.cap = {.max_send_wr = 256,
               .max_recv_wr = 256,
               .max_send_sge = 1,
@@ -136,8 +141,9 @@ bool Endpoint::post_send(ibv_wr_opcode opcode, const Work& work) {
   wr.wr.rdma.remote_addr = card_.address + work.remote_at;
   wr.wr.rdma.rkey = card_.rkey;
   ibv_send_wr* bad{};
+  const std::uint64_t before = now_ms();
   if ((errno = ibv_post_send(qp_, &wr, &bad)) != 0) return failed("ibv_post_send");
-  if (outstanding_++ == 0) waiting_since_ = now_ms();
+  if (outstanding_++ == 0) waiting_since_ = before;
   return true;
 }
 
@@ -149,21 +155,31 @@ bool Endpoint::post_receive(const Work& work) {
   return true;
 }
 
-std::optional<ibv_wc> Endpoint::next() {
-  ibv_wc wc{};
-  int count = ibv_poll_cq(cq_, 1, &wc);
-  if (count == 0 && options_.wait == Wait::kEvent) {
-    (void)ibv_req_notify_cq(cq_, 0);
-    count = ibv_poll_cq(cq_, 1, &wc);
-    if (count == 0) sleep();
+std::optional<Completion> Endpoint::poll() {
+  constexpr std::uint64_t kNsPerMs = 1'000'000;
+  ibv_poll_cq_attr none{};
+  if (ibv_start_poll(cq_, &none) != 0) return std::nullopt;
+  const Completion completion{.id = cq_->wr_id,
+                              .status = cq_->status,
+                              .length = ibv_wc_read_byte_len(cq_),
+                              .at_ms = ibv_wc_read_completion_ts(cq_) / kNsPerMs};
+  ibv_end_poll(cq_);
+  return completion;
+}
+
+std::optional<Completion> Endpoint::next() {
+  auto completion = poll();
+  if (!completion && options_.wait == Wait::kEvent) {
+    (void)ibv_req_notify_cq(ibv_cq_ex_to_cq(cq_), 0);
+    completion = poll();
+    if (!completion) sleep();
   }
-  if (count <= 0) return std::nullopt;
-  // A completion in error does not tell what it was of; its id does.
-  if ((wc.wr_id & kReceiveBit) == 0) {
+  // One in error does not tell what it was of; its id does.
+  if (completion && (completion->id & kReceiveBit) == 0) {
     --outstanding_;
-    if (wc.status == IBV_WC_SUCCESS) waiting_since_ = now_ms();
+    if (completion->status == IBV_WC_SUCCESS) waiting_since_ = completion->at_ms;
   }
-  return wc;
+  return completion;
 }
 
 void Endpoint::sleep() {
@@ -188,7 +204,8 @@ void Endpoint::tell_done() const {
 }
 
 int Endpoint::destroy() {
-  int bad = ibv_destroy_qp(qp_) | ibv_destroy_cq(cq_) | ibv_dereg_mr(mr_) | ibv_dealloc_pd(pd_);
+  int bad = ibv_destroy_qp(qp_) | ibv_destroy_cq(ibv_cq_ex_to_cq(cq_)) | ibv_dereg_mr(mr_) |
+            ibv_dealloc_pd(pd_);
   if (events_ != nullptr) bad |= ibv_destroy_comp_channel(events_);
   return bad | ibv_close_device(context_);
 }

@@ -26,6 +26,13 @@ struct Card {
 // Set in the ids of receives: a completion in error tells nothing else of what it was.
 inline constexpr std::uint64_t kReceiveBit = std::uint64_t{1} << 63U;
 
+struct Completion {
+  std::uint64_t id{};
+  ibv_wc_status status{};
+  std::uint32_t length{};
+  std::uint64_t at_ms{};  // when it was made, by the clock of now_ms()
+};
+
 struct Work {
   std::uint64_t id{};
   std::size_t at{};  // in our memory
@@ -44,12 +51,13 @@ class Endpoint {
   bool post_send(ibv_wr_opcode opcode, const Work& work);
   bool post_receive(const Work& work);
   // The next completion; waits a little when there is none.
-  std::optional<ibv_wc> next();
+  std::optional<Completion> next();
 
   [[nodiscard]] std::uint32_t qpn() const { return own_.qpn; }
   [[nodiscard]] std::span<std::byte> memory() { return memory_; }
   [[nodiscard]] std::uint32_t outstanding() const { return outstanding_; }
-  // When a send last completed, or the first of them was posted after a rest.
+  // When a send last completed, or the first of them was posted after a rest: since then there has
+  // been no answer.
   [[nodiscard]] std::uint64_t waiting_since_ms() const { return waiting_since_; }
   // The other process has closed its end of the channel, or told that it is done.
   enum class Other : std::uint8_t { kThere, kDone, kGone };
@@ -62,6 +70,7 @@ class Endpoint {
   explicit Endpoint(const Options& options) : options_{options} {}
   bool make(std::size_t octets);
   bool connect(const Card& card);
+  std::optional<Completion> poll();
   void sleep();
 
   Options options_;
@@ -69,7 +78,7 @@ class Endpoint {
   ibv_context* context_{};
   ibv_comp_channel* events_{};
   ibv_pd* pd_{};
-  ibv_cq* cq_{};
+  ibv_cq_ex* cq_{};
   ibv_mr* mr_{};
   ibv_qp* qp_{};
   Card own_;

@@ -106,15 +106,15 @@ bool Stream::check_read(std::uint64_t round, Outcome& outcome) {
   return wrong(outcome, text("read of round %" PRIu64 ": octet %zu of %u", round, good, length));
 }
 
-bool Stream::take_message(const ibv_wc& wc, Outcome& outcome) {
-  const std::uint64_t slot = wc.wr_id & ~kReceiveBit;
+bool Stream::take_message(const Completion& done, Outcome& outcome) {
+  const std::uint64_t slot = done.id & ~kReceiveBit;
   const auto memory = endpoint_.memory();
-  const auto message = memory.subspan(place(kReceived, slot), wc.byte_len);
+  const auto message = memory.subspan(place(kReceived, slot), done.length);
   const std::uint64_t round = finished_;
   const std::uint32_t length = size_of_round(options_.seed, round, options_.largest);
   std::uint64_t number = 0;
-  if (wc.byte_len != kNumber + length) {
-    return wrong(outcome, text("message %" PRIu64 " has %u octets", round, wc.byte_len));
+  if (done.length != kNumber + length) {
+    return wrong(outcome, text("message %" PRIu64 " has %u octets", round, done.length));
   }
   std::memcpy(&number, message.data(), kNumber);
   if (number != round) {
@@ -134,31 +134,31 @@ bool Stream::take_message(const ibv_wc& wc, Outcome& outcome) {
   return endpoint_.post_send(IBV_WR_SEND, {id, place(kToSend, round), kNumber, 0});
 }
 
-bool Stream::take_answer(const ibv_wc& wc, Outcome& outcome) {
-  const std::uint64_t slot = wc.wr_id & ~kReceiveBit;
+bool Stream::take_answer(const Completion& done, Outcome& outcome) {
+  const std::uint64_t slot = done.id & ~kReceiveBit;
   std::uint64_t round = 0;
   std::memcpy(&round, &endpoint_.memory()[place(kReceived, slot)], kNumber);
-  if (wc.byte_len != kNumber || round != answered_) {
+  if (done.length != kNumber || round != answered_) {
     return wrong(outcome, text("answer %" PRIu64 " instead of %" PRIu64, round, answered_));
   }
   ++answered_;
   return receive_into(slot) && close_one(round);
 }
 
-bool Stream::take(const ibv_wc& wc, Outcome& outcome) {
-  if (wc.status != IBV_WC_SUCCESS) {
+bool Stream::take(const Completion& done, Outcome& outcome) {
+  if (done.status != IBV_WC_SUCCESS) {
     outcome = {Outcome::Kind::kDead,
-               text("status=%d since_ms=%" PRIu64 " at_ms=%" PRIu64, static_cast<int>(wc.status),
-                    endpoint_.waiting_since_ms(), now_ms())};
+               text("status=%d since_ms=%" PRIu64 " at_ms=%" PRIu64, static_cast<int>(done.status),
+                    endpoint_.waiting_since_ms(), done.at_ms)};
     return false;
   }
   progress_ms_ = now_ms();
   const bool leads = options_.role == Role::kLead;
-  if ((wc.wr_id & kReceiveBit) != 0) {
-    return leads ? take_answer(wc, outcome) : take_message(wc, outcome);
+  if ((done.id & kReceiveBit) != 0) {
+    return leads ? take_answer(done, outcome) : take_message(done, outcome);
   }
-  const auto kind = static_cast<Kind>(wc.wr_id >> kKindShift);
-  const std::uint64_t round = wc.wr_id & ((std::uint64_t{1} << kKindShift) - 1);
+  const auto kind = static_cast<Kind>(done.id >> kKindShift);
+  const std::uint64_t round = done.id & ((std::uint64_t{1} << kKindShift) - 1);
   if (!leads || kind == Kind::kProbe) return true;
   if (kind == Kind::kRead && !check_read(round, outcome)) return false;
   if (options_.window == 1 && kind == Kind::kWrite && !post_step(round, Kind::kRead)) return false;
@@ -191,9 +191,9 @@ Outcome Stream::run(const std::atomic<bool>& stop) {
     while (leads && !enough && begun_ - finished_ < options_.window) {
       if (!begin_round()) return outcome;
     }
-    if (const auto wc = endpoint_.next()) {
+    if (const auto done = endpoint_.next()) {
       idle = 0;
-      if (!take(*wc, outcome)) return outcome;
+      if (!take(*done, outcome)) return outcome;
       continue;
     }
     if (leads && enough && finished_ == begun_) break;

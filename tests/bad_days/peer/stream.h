@@ -42,9 +42,9 @@ class Stream {
 
   bool begin_round();
   bool post_step(std::uint64_t round, Kind kind);
-  bool take(const ibv_wc& wc, Outcome& outcome);
-  bool take_message(const ibv_wc& wc, Outcome& outcome);
-  bool take_answer(const ibv_wc& wc, Outcome& outcome);
+  bool take(const Completion& done, Outcome& outcome);
+  bool take_message(const Completion& done, Outcome& outcome);
+  bool take_answer(const Completion& done, Outcome& outcome);
   bool check_read(std::uint64_t round, Outcome& outcome);
   bool close_one(std::uint64_t round);
   bool probe();

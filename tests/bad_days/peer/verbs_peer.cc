@@ -1,6 +1,7 @@
 // One side of a pair that talks over verbs and checks every octet: the program that has bad days.
 //
-// Prints `ready qpn=N` once it is connected, `beat ROUNDS MS` while it runs, and one line at the end:
+// Prints `ready qpn=N` once it is connected, `beat ROUNDS MS` while it runs, and one line at the
+// end:
 //   end ok rounds=N      end dead status=S since_ms=T at_ms=T      end wrong|hang|refused WHAT
 #include <signal.h>
 
