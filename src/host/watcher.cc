@@ -121,6 +121,7 @@ void Watcher::polled() {
   mailbox_.wake_up();
   listen_to_socket(false);
   kick();  // it may be asleep for good, and is to come once a tick
+  asleep_ = false;  // and as good as awake, even if it does not get a processor now
 }
 
 void Watcher::expect(Time wake) {
