@@ -16,7 +16,7 @@ namespace nerve::bench {
 namespace {
 
 constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-constexpr double kPatience = 60;  // seconds, for a completion
+constexpr double kPatience = 60;  // seconds, for all the first messages
 
 struct Task {
   std::size_t qps{};
@@ -61,7 +61,7 @@ class Side {
     if (pd_ == nullptr) fail("ibv_alloc_pd");
     mr_ = ibv_reg_mr(pd_, memory_.data(), sizeof memory_, kAccess);
     if (mr_ == nullptr) fail("ibv_reg_mr");
-    cq_ = ibv_create_cq(context_, 1024, nullptr, nullptr, 0);
+    cq_ = ibv_create_cq(context_, static_cast<int>(task.qps), nullptr, nullptr, 0);
     if (cq_ == nullptr) fail("ibv_create_cq");
     for (std::size_t i = 0; i < task.qps; ++i) qps_.push_back(make_qp());
   }
@@ -83,6 +83,15 @@ class Side {
   // So that whatever is made at the first message is there.
   void greet() {
     for (ibv_qp* qp : qps_) write(qp);
+    std::size_t done = 0;
+    ibv_wc wc{};
+    const double end = seconds() + kPatience;
+    while (done < qps_.size() && seconds() < end) {
+      if (ibv_poll_cq(cq_, 1, &wc) == 0) continue;
+      if (wc.status != IBV_WC_SUCCESS) fail(ibv_wc_status_str(wc.status));
+      ++done;
+    }
+    if (done < qps_.size()) fail("the first messages are not through");
     meet(task_.channel);
   }
 
@@ -141,7 +150,7 @@ class Side {
     if (ibv_modify_qp(qp, &attr, rts) != 0) fail("modify to rts");
   }
 
-  void write(ibv_qp* qp) {
+  void write(ibv_qp* qp) const {
     ibv_sge sge{reinterpret_cast<std::uint64_t>(memory_.data()), 8, mr_->lkey};
     ibv_send_wr wr{};
     wr.sg_list = &sge;
@@ -151,11 +160,6 @@ class Side {
     wr.wr.rdma.rkey = other_.rkey;
     ibv_send_wr* bad{};
     if ((errno = ibv_post_send(qp, &wr, &bad)) != 0) fail("ibv_post_send");
-    ibv_wc wc{};
-    const double end = seconds() + kPatience;
-    while (ibv_poll_cq(cq_, 1, &wc) == 0 && seconds() < end) {
-    }
-    if (wc.qp_num != qp->qp_num || wc.status != IBV_WC_SUCCESS) fail("the first message");
   }
 
   static double cpu_seconds() {

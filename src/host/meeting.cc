@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "host/log.h"
 #include "host/report.h"
@@ -57,6 +58,11 @@ void Host::Shared::answer_call(Descriptor connection) {
 bool Host::Shared::refuse_call(int listener) {
   // A call that is not taken would wake us again at once, for ever. The caller hears that nobody
   // has time for him: the connection closes.
+  if (!std::exchange(told_of_refusal, true)) {
+    log(LogLevel::kWarn,
+        "a process cannot be met: %s; raise the limit with ulimit -n or close descriptors",
+        std::strerror(EMFILE));
+  }
   spare = Descriptor{};
   const bool refused = static_cast<bool>(accept_from(listener));
   spare = open_spare();
@@ -76,22 +82,27 @@ void Host::Shared::reach(const wire::Gid& peer, Qpn qpn) {
   const std::scoped_lock one_at_a_time{making};
   if (local && config.transport != Transport::kUdp) open_ring(to);
   if (!local && !udp) {
-    log(LogLevel::kWarn, "no way to a peer on another host: %s",
-        config.transport == Transport::kShm ? "the transport is shm" : udp_refused.c_str());
+    log(LogLevel::kWarn, "no way to a peer on another host: %s", why_no_udp());
   }
+}
+
+const char* Host::Shared::why_no_udp() const {
+  return config.transport == Transport::kShm ? "the transport is shm" : udp_refused.c_str();
 }
 
 void Host::Shared::open_ring(std::uint32_t to) {
   constexpr std::chrono::milliseconds kPatience{1000};
   if (to == 0) return;
   auto offer = RingOffer::make(to, slot, ring_size(config.ring_size));
-  const int code = offer ? ETIMEDOUT : errno;
+  const char* why = offer ? "it does not answer" : std::strerror(errno);
   auto ring = offer ? std::move(*offer).conclude(kPatience) : nullptr;
-  if (!ring) {
-    log(config.transport == Transport::kShm ? LogLevel::kWarn : LogLevel::kInfo,
-        "no shared memory to the process in slot %u: %s", to, std::strerror(code));
-    return;
+  if (!ring && udp) {
+    log(LogLevel::kInfo, "no shared memory to the process in slot %u: %s", to, why);
+  } else if (!ring) {
+    log(LogLevel::kWarn, "no way to the process in slot %u: shared memory: %s; udp: %s", to, why,
+        why_no_udp());
   }
+  if (!ring) return;
   const std::scoped_lock guard{lock};
   watcher.watch_connection(ring->connection());
   exchange.add(std::move(ring));

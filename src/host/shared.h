@@ -63,6 +63,7 @@ struct Host::Shared final : link::FrameSink, Watched {
   void reach(const wire::Gid& peer, Qpn qpn);
   void open_udp();
   void open_ring(std::uint32_t to);
+  [[nodiscard]] const char* why_no_udp() const;  // when there is none
 
   const Config config;
   const std::uint32_t slot;
@@ -72,6 +73,7 @@ struct Host::Shared final : link::FrameSink, Watched {
   std::vector<Adapter::State*> adapters;
   std::vector<RingOffer> offers;  // not answered yet
   Descriptor spare{open_spare()};
+  bool told_of_refusal{};
   Watcher watcher;
   NeighbourMemory neighbours{exchange, watcher.mailbox().rights()};
   std::unique_ptr<UdpPort> udp;

@@ -1,5 +1,4 @@
 """Machines that lack something: the port, IPv6, /dev/shm, a home, descriptors."""
-import ctypes
 import os
 import pathlib
 import re
@@ -9,7 +8,7 @@ import subprocess
 
 import place as places
 from peers import Pair, Program
-from place import Place, Skip, Trouble
+from place import Place, Skip, Trouble, mount
 
 
 def elsewhere(flags: int, prepare, case):
@@ -78,12 +77,6 @@ def port_taken(place: Place) -> str:
 def no_ipv6() -> None:
     for which in ('all', 'default', 'lo'):
         pathlib.Path(f'/proc/sys/net/ipv6/conf/{which}/disable_ipv6').write_text('1')
-
-
-def mount(kind: bytes, where: bytes, options: bytes, flags: int = 0) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.mount(kind, where, kind, flags, options) != 0:
-        raise Skip(f'mount {where.decode()}: {os.strerror(ctypes.get_errno())}')
 
 
 def both(place: Place, **how) -> str:

@@ -1,7 +1,7 @@
 """Where bad days happen: a network of one's own where that can be had, and programs that run as an ordinary user.
 
 Started by root, the runner moves into a network namespace (other programs of the machine hold ports and
-names in theirs) and starts every program as nobody. Started by anybody else, it stays where it is, and cases
+names in theirs) with a /dev/shm of its own, and starts every program as nobody. Started by anybody else, it stays where it is, and cases
 that need root are skipped.
 """
 import ctypes
@@ -74,6 +74,12 @@ def unshare(flags: int) -> None:
         libc.mount(b'none', b'/', None, ms_rec | ms_private, None)
 
 
+def mount(kind: bytes, where: bytes, options: bytes, flags: int = 0) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mount(kind, where, kind, flags, options) != 0:
+        raise Skip(f'mount {where.decode()}: {os.strerror(ctypes.get_errno())}')
+
+
 def need_root() -> None:
     if os.geteuid() != 0:
         raise Skip('needs root')
@@ -92,7 +98,8 @@ def enter(build: pathlib.Path, seed: int) -> Place:
             shutil.copy(program, scratch / 'bin')
     user = None
     if os.geteuid() == 0:
-        unshare(CLONE_NEWNET)
+        unshare(CLONE_NEWNET | CLONE_NEWNS)
+        mount(b'tmpfs', b'/dev/shm', b'mode=1777')  # what is left there is of our making
         user = pwd.getpwnam('nobody').pw_uid
         os.chown(scratch, user, -1)
     return Place(build, scratch, logs, seed, user)

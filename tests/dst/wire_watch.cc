@@ -10,6 +10,16 @@ using wire::Operation;
 using wire::Position;
 using wire::Role;
 
+namespace {
+
+bool answered_by_data(Operation operation) {
+  return operation == Operation::kReadRequest || operation == Operation::kCompareSwap ||
+         operation == Operation::kFetchAdd || operation == Operation::kAtomicWrite ||
+         operation == Operation::kFlush;
+}
+
+}  // namespace
+
 void WireWatch::connected(std::size_t from, Qpn own, std::size_t to, Qpn peer, Psn first,
                           std::uint32_t mtu, Rate limit) {
   by_responder_[{to, peer.value()}] = streams_.size();
@@ -60,6 +70,7 @@ void WireWatch::see_request(Stream& stream, const Parcel& parcel, const wire::Op
     psns = std::max(1U, (parcel.headers.reth.length + stream.mtu - 1) / stream.mtu);
   }
   stream.next = psn + psns;
+  if (answered_by_data(info.operation)) stream.asked.emplace_back(psn, psns);
   if (position == Position::kLast || position == Position::kOnly) {
     stream.ends.emplace_back(psn + (psns - 1), ++stream.messages);
   }
@@ -88,6 +99,14 @@ void WireWatch::see_acknowledge(Stream& stream, const Parcel& parcel) {
   if (wire::kind_of(syndrome) != wire::AckKind::kAck) return;
   if (psn.distance_from(stream.next) >= 0) {
     return violation("an acknowledgement of what was never sent", parcel);
+  }
+  for (auto request = stream.asked.rbegin(); request != stream.asked.rend(); ++request) {
+    const std::int32_t into = psn.distance_from(request->first);
+    if (into < 0) continue;
+    if (into < static_cast<std::int32_t>(request->second)) {
+      violation("an acknowledgement in the place of data", parcel);
+    }
+    break;
   }
   std::uint32_t complete = 0;
   for (auto end = stream.ends.rbegin(); end != stream.ends.rend(); ++end) {

@@ -37,6 +37,8 @@ class WireWatch {
     std::uint32_t messages{};
     // Last PSN of each message sent, with the number of messages up to it.
     std::vector<std::pair<Psn, std::uint32_t>> ends{};
+    // First PSN and number of PSNs of each request that is answered by data.
+    std::vector<std::pair<Psn, std::uint32_t>> asked{};
     Time quiet_from{};  // between these two the receiver asked for silence
     Time quiet_until{};
   };

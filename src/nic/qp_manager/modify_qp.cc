@@ -147,6 +147,7 @@ void QpManager::enter(Qp& qp, QpState from, QpState to) {
 void QpManager::start_responder(Qp& qp) {
   qp.mtu = octets(qp.datagram() ? config_.max_mtu : qp.attributes.path_mtu);
   qp.responder.expected = qp.attributes.rq_psn;
+  qp.responder.ack_psn = qp.attributes.rq_psn + 0xff'ffffU;  // the one before
   qp.responder.pd = qp.pd;
 }
 

@@ -32,9 +32,10 @@ namespace nerve::nic {
 //   unacked ≤ next ≤ sent_end, on the ring: [unacked, sent_end) is in flight, and while
 //   next != sent_end the requester is sending it again.
 struct RequesterState {
-  // After a timeout so many packets go out at first; each acknowledgement doubles it. A peer that
-  // was merely slow has its queue full of what it was sent before: the whole flight again, time
-  // after time, would keep it at throwing away duplicates until the retries are used up.
+  // After a timeout so many packets go out at first, what READs ask for included; the limit grows by
+  // what is acknowledged. A peer that was merely slow has its queue full of what it was sent
+  // before: the whole flight again, time after time, would keep it at throwing away duplicates, or
+  // at answering READs twice, until the retries are used up.
   static constexpr std::uint32_t kFlightAfterTimeout = 8;
   static constexpr std::uint32_t kAnyFlight = 1U << 23;
 
@@ -86,6 +87,9 @@ struct ResponderState {
   enum class Message : std::uint8_t { kNone, kSend, kWrite };
 
   Psn expected{};
+  // What an ACK names: the last packet that came and is not answered by data. One that named a READ
+  // would claim an answer that may have been lost, which rxe takes for a fatal error.
+  Psn ack_psn{};
   std::uint32_t msn{};  // 24 bits
   Message message{Message::kNone};
   bool gap_told{};  // a NAK for the expected PSN is out; silence until it arrives

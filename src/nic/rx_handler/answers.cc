@@ -125,8 +125,8 @@ bool Answers::emit_entry(Qp& qp, ReplayEntry& entry, TxBurst& burst, bool contin
 void Answers::emit_acknowledge(Qp& qp, TxBurst& burst) {
   ResponderState& state = qp.responder;
   const bool is_nak = state.nak_due.has_value();
-  // A NAK names the packet it wants, an ACK the last one that came.
-  const Psn psn = is_nak ? state.expected : state.expected + 0xff'ffffU;
+  // A NAK names the packet it wants.
+  const Psn psn = is_nak ? state.expected : state.ack_psn;
   wire::Frame& frame = add_frame(qp, burst, Operation::kAcknowledge, psn);
   frame.headers.aeth =
       is_nak ? wire::Aeth{.syndrome = *state.nak_due, .msn = state.msn} : positive_aeth(qp);

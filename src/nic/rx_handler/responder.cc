@@ -171,13 +171,15 @@ void Responder::accept(Qp& qp, const Packet& packet) {
                                  packet.info.operation == Operation::kFetchAdd ||
                                  packet.info.operation == Operation::kAtomicWrite ||
                                  packet.info.operation == Operation::kFlush;
-  std::uint32_t taken = 1;
   if (answered_by_entry) {
     const ReplayEntry& entry = state.replay[(state.replay_end - 1) % state.replay.size()];
-    taken = entry.packets;
+    state.expected = state.expected + entry.packets;
+    state.ack_due = false;  // the answer acknowledges what came before it (IBTA 9.7.5.1.1)
     scheduler_.wake(qp);
+  } else {
+    state.ack_psn = state.expected;
+    state.expected = state.expected + 1;
   }
-  state.expected = state.expected + taken;
   const bool counted = !(planted(Bug::kMsnNotCounted) && is_write(packet.info.operation));
   if (packet.closes() && counted) state.msn = (state.msn + 1) & 0xff'ffffU;
   if (!answered_by_entry && packet.frame.headers.bth.ack_request) {

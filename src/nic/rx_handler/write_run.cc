@@ -49,6 +49,7 @@ std::size_t Responder::continue_write(Qp& qp, std::span<const wire::Frame> frame
   counters_.octets_received += octets;
   state.received += octets;
   state.expected = state.expected + static_cast<std::uint32_t>(count);
+  state.ack_psn = state.expected + 0xff'ffffU;
   if (ack_requested) {
     state.ack_due = true;
     scheduler_.wake(qp);

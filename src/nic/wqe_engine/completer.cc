@@ -52,6 +52,10 @@ void Completer::on_acknowledge(Qp& qp, const wire::Frame& frame) {
   if (kind == wire::AckKind::kAck) {
     // One before the oldest: nothing new is acknowledged, but credits may be.
     if (psn == state.unacked + 0xff'ffffU) return note_credits(qp, aeth);
+    // So too when what lies between was answered by data, which no ACK names.
+    if (psn.distance_from(state.unacked) < 0) {
+      return state.credits.on_ack(aeth.msn, wire::value_of(aeth.syndrome));
+    }
     if (!in_flight(state, psn)) return;
     note_credits(qp, aeth);
     if (!acknowledge(qp, psn + 1)) implied_nak(qp, frame);
@@ -115,13 +119,13 @@ void Completer::on_data(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo
     const SendWqe& oldest = qp.sends.oldest();
     const bool beyond = psn_span(state.unacked, psn) >= psn_span(state.unacked, oldest.end_psn());
     if (!beyond) break;
-    if (!acknowledge(qp, oldest.end_psn())) return implied_nak(qp, frame);
+    if (!acknowledge(qp, oldest.end_psn())) return skipped(qp, frame);
     if (!qp.can_send()) return;
   }
   if (qp.sends.empty()) return;
   SendWqe& wqe = qp.sends.oldest();
   if (!wqe.started || !wqe.wants_response()) return;
-  if (psn != state.unacked) return implied_nak(qp, frame);
+  if (psn != state.unacked) return skipped(qp, frame);
   if (contains(info.headers, wire::HeaderSet::kAeth)) {
     if (wire::kind_of(frame.headers.aeth.syndrome) != wire::AckKind::kAck) return;
     note_credits(qp, frame.headers.aeth);
@@ -198,7 +202,9 @@ void Completer::note_progress(Qp& qp, const wire::Frame& frame) {
   RequesterState& state = qp.requester;
   const Psn before = std::exchange(state.progress_noted, state.unacked);
   if (before == state.unacked) return;
-  if (state.flight_limit < RequesterState::kAnyFlight) state.flight_limit *= 2;
+  if (state.flight_limit < RequesterState::kAnyFlight) {
+    state.flight_limit += psn_span(before, state.unacked);
+  }
   state.retries_left = qp.attributes.retry_count;
   state.rnr_retries_left = qp.attributes.rnr_retry;
   state.recovering = false;
@@ -219,6 +225,13 @@ void Completer::note_progress(Qp& qp, const wire::Frame& frame) {
     state.rtt_sent.reset();
   }
   qp.congestion->on_ack(sample);
+}
+
+void Completer::skipped(Qp& qp, const wire::Frame& frame) {
+  // Already asked for again: what comes answers the first time of asking, and the peer is at work
+  // on that before it sees the second. A slow one takes longer over it than the timer allows.
+  if (qp.requester.recovering) restart_timer(qp);
+  implied_nak(qp, frame);
 }
 
 void Completer::implied_nak(Qp& qp, const wire::Frame& frame) {

@@ -50,6 +50,8 @@ class Completer {
   void note_progress(Qp& qp, const wire::Frame& frame);
   void note_credits(Qp& qp, const wire::Aeth& aeth);
   // An answer was lost: ask again, once for each loss.
+  // Data came, but not the data that is due.
+  void skipped(Qp& qp, const wire::Frame& frame);
   void implied_nak(Qp& qp, const wire::Frame& frame);
   // Sends again from the oldest unacknowledged packet, or gives up.
   void retry(Qp& qp);

@@ -116,11 +116,15 @@ Rate Requester::rate_of(const Qp& qp) const {
 }
 
 std::uint32_t Requester::window_left(const Qp& qp) const {
-  // What READs bring was asked for by ourselves and is paced by the peer.
   const RequesterState& state = qp.requester;
-  const std::uint32_t outstanding = psn_span(state.unacked, state.next) - state.read_packets;
-  const std::uint32_t limit = std::min(config_.max_outstanding_packets, state.flight_limit);
-  return limit - std::min(outstanding, limit);
+  const auto left = [](std::uint32_t limit, std::uint32_t used) {
+    return limit - std::min(used, limit);
+  };
+  const std::uint32_t outstanding = psn_span(state.unacked, state.next);
+  // What READs bring was asked for by ourselves and is paced by the peer. After a timeout it counts
+  // all the same: the peer may have more of them to answer than it has time for.
+  return std::min(left(config_.max_outstanding_packets, outstanding - state.read_packets),
+                  left(state.flight_limit, outstanding));
 }
 
 bool Requester::window_open(const Qp& qp) const {

@@ -63,7 +63,7 @@ class Requester {
   [[nodiscard]] Rate rate_of(const Qp& qp) const;
   // At line rate the link itself spaces the frames.
   [[nodiscard]] bool paced(const Qp& qp) const { return rate_of(qp) < config_.line_rate; }
-  // How many packets of SENDs and WRITEs may be out besides those that are.
+  // How many packets may be out besides those that are; a READ goes whole where there is one left.
   [[nodiscard]] std::uint32_t window_left(const Qp& qp) const;
   [[nodiscard]] bool window_open(const Qp& qp) const;
   void begin(Qp& qp, SendWqe& wqe);

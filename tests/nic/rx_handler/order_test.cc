@@ -45,6 +45,27 @@ TEST_F(Order, OneAckCoversABurst) {
   expect_ack(probe.hear(burst), 1, 4);
 }
 
+// Data acknowledges what came before it. An ACK that names a READ claims an answer that may have
+// been lost on the way: Soft-RoCE, as requester, gives up the connection for it.
+TEST_F(Order, NoAckNamesWhatIsAnsweredByData) {
+  start(10);
+  const auto read = [&](std::uint32_t psn) {
+    return probe.frame_at(kReadRequest, psn, 0, 3 * 1024);
+  };
+  const wire::Frame burst[] = {write(10), read(11)};
+  std::vector<Seen> answers = probe.hear(burst);
+  ASSERT_EQ(answers.size(), 3U);
+  EXPECT_EQ(answers[0].operation(), kReadResponseFirst);
+  EXPECT_EQ(answers[2].operation(), kReadResponseLast);
+
+  expect_ack(probe.hear(write(10)), 10, 2);  // a duplicate
+  const wire::Frame more[] = {read(14), write(17)};
+  answers = probe.hear(more);
+  ASSERT_EQ(answers.size(), 4U);
+  EXPECT_EQ(answers[3].operation(), kAcknowledge);
+  EXPECT_EQ(answers[3].headers.bth.psn, Psn{17});
+}
+
 TEST_F(Order, WhatAsksForNoAckGetsNone) {
   start();
   wire::Frame frame = write(0);
