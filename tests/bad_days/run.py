@@ -10,13 +10,14 @@ import time
 
 sys.dont_write_bytecode = True  # the tree may belong to somebody else
 
+import addresses  # noqa: E402
 import deaths  # noqa: E402
 import hostile  # noqa: E402
 import lives  # noqa: E402
 import machine  # noqa: E402
 import place as places  # noqa: E402
 
-MODULES = (deaths, lives, machine, hostile)
+MODULES = (addresses, deaths, lives, machine, hostile)
 
 
 def arguments() -> argparse.Namespace:
