@@ -2,9 +2,8 @@
 before it was written, or lost.
 
 The address sanitizer is in a library that is built with it (preset asan) and loaded under programs that know nothing of
-it. Valgrind runs the library as it is shipped. Both also see what the programs themselves lose: a report counts when its
-first frame, after the allocator's, is in our library, and the block does not belong to an object that the program
-never destroyed.
+it. Valgrind runs the library as it is shipped. Both also see what the programs themselves lose: a leak counts when the
+first frame after the allocator's is in our library, and the block is none that the program should have given back.
 """
 import os
 import pathlib
@@ -16,9 +15,10 @@ from typing import List
 from peers import Program, wait_for
 from place import Place, Skip, Trouble
 
-OURS = 'libibverbs.so'
-# What goes wrong stops a program with this.
-FOUND = 66
+# A file of ours, as both print it; without debugging information, the library.
+OURS = re.compile(r'\b(?:base|wire|nic|link|host|verbs)/[\w/]+\.(?:cc|h):\d+|libibverbs\.so')
+# perftest does not give the list of devices back.
+LEFT_BY_PROGRAMS = re.compile(r'\bibv_get_device_list\b')
 
 PERFTEST = '-F -d nerve0 -x 0 -p 18515'
 PINGPONG = '-d nerve0 -g 0 -p 18515'
@@ -59,19 +59,26 @@ def check(programs: List[Program], reports) -> None:
 
 def blocks(text: str, title: str) -> List[str]:
     """The paragraphs that begin with the title."""
-    return re.findall(rf'^(?:==\d+== )?{title}.*(?:\n(?:==\d+==)? +.*)*', text, re.M)
+    return re.findall(rf'^(?:==\d+== )?{title}.*(?:\n(?:==\d+==)? {3,}\S.*)*', text, re.M)
 
 
-def first_frame(block: str) -> str:
-    frames = [line for line in block.splitlines()[1:] if re.search(r'#\d+ |(?:at|by) 0x', line)]
-    inner = [line for line in frames if not re.search(r'asan|vgpreload|operator new|\b[mc]alloc\b|memalign', line)]
-    return inner[0] if inner else ''
+def frames(block: str) -> List[str]:
+    return [line for line in block.splitlines()[1:] if re.search(r'#\d+ |(?:at|by) 0x', line)]
+
+
+def is_our_leak(block: str) -> bool:
+    inner = [line for line in frames(block) if not re.search(r'asan|vgpreload|operator new|\b[mc]alloc\b|memalign|/c\+\+/', line)]
+    return bool(inner) and bool(OURS.search(inner[0])) and not LEFT_BY_PROGRAMS.search(inner[0])
+
+
+def is_our_error(block: str) -> bool:
+    return any(OURS.search(frame) for frame in frames(block))
 
 
 def sanitizer_reports(text: str) -> List[str]:
     errors = re.findall(r'^.*(?:ERROR: AddressSanitizer|runtime error:).*$', text, re.M)
-    leaks = [block.splitlines()[0] for block in blocks(text, 'Direct leak') if OURS in first_frame(block)]
-    return errors + leaks
+    leaks = [block for block in blocks(text, 'Direct leak') if is_our_leak(block)]
+    return errors + [leak.splitlines()[0] for leak in leaks]
 
 
 def under_asan(place: Place, transport: str, line: str) -> str:
@@ -91,17 +98,19 @@ def under_asan(place: Place, transport: str, line: str) -> str:
 def valgrind_reports(text: str) -> List[str]:
     errors = blocks(text, r'(?:Invalid |Conditional jump|Use of uninit|Syscall param|Source and dest|Mismatched|Jump to)')
     lost = blocks(text, r'[\d,]+ (?:\([^)]*\) )?bytes in [\d,]+ blocks are definitely lost')
-    return [block.splitlines()[0] for block in errors + lost if OURS in first_frame(block)]
+    found = [block for block in errors if is_our_error(block)] + [block for block in lost if is_our_leak(block)]
+    return [block.splitlines()[0] for block in found]
 
 
 def under_valgrind(place: Place, transport: str, line: str) -> str:
     if shutil.which('valgrind') is None:
         raise Skip('no valgrind here')
-    wrapper = ['valgrind', '--fair-sched=yes', '--leak-check=full', '--show-leak-kinds=definite', '--num-callers=30']
+    wrapper = ['valgrind', '--fair-sched=yes', '--leak-check=full', '--show-leak-kinds=definite', '--num-callers=30',
+               '--fullpath-after=src/']
     programs = run_both(place, line, place.environment(transport), wrapper, 150)
     check(programs, valgrind_reports)
-    unknown = re.search(r'unhandled .* syscall.*', programs[1].errors())
-    return unknown[0] if unknown else ''
+    unknown = re.search(r'unhandled .* (syscall.*)', programs[1].errors())
+    return f'valgrind does not know {unknown[1]}' if unknown else ''
 
 
 def short(line: str) -> str:
