@@ -1,10 +1,12 @@
 #include "host/watcher.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <utility>
 
 #include "host/address_watch.h"
@@ -210,8 +212,20 @@ std::span<const epoll_event> Watcher::wait_for_events(Events& events,
     const auto ns = std::chrono::ceil<std::chrono::nanoseconds>(*at_most).count();
     limit = {.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
   }
-  const int count = ::epoll_pwait2(epoll_.get(), events.data(), static_cast<int>(events.size()),
-                                   at_most ? &limit : nullptr, nullptr);
+  const timespec* const timeout = at_most ? &limit : nullptr;
+  const int room = static_cast<int>(events.size());
+  int count = -1;
+  if (has_pwait2_) {
+    count = ::epoll_pwait2(epoll_.get(), events.data(), room, timeout, nullptr);
+    // Kernels before 5.11 do not know it, some sandboxes forbid it.
+    has_pwait2_ = count >= 0 || errno == EINTR;
+  }
+  if (!has_pwait2_) {
+    pollfd any{.fd = epoll_.get(), .events = POLLIN, .revents = 0};
+    count = ::ppoll(&any, 1, timeout, nullptr) > 0
+                ? ::epoll_wait(epoll_.get(), events.data(), room, 0)
+                : 0;
+  }
   return std::span{events}.first(static_cast<std::size_t>(std::max(count, 0)));
 }
 

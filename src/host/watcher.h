@@ -101,6 +101,7 @@ class Watcher {
   Descriptor listener_;
   Descriptor addresses_;
   Descriptor epoll_;
+  bool has_pwait2_{true};  // until it turns out that it does not
   int socket_{-1};
   std::optional<Time> rests_until_;
   // Written with the lock held. The thread looks at them without: it must not stand at the lock of

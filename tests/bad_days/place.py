@@ -91,6 +91,8 @@ def enter(build: pathlib.Path, seed: int) -> Place:
     logs.mkdir(parents=True)
     scratch = pathlib.Path(tempfile.mkdtemp(prefix='nerve-bad-days-'))
     shutil.copytree(build / 'lib', scratch / 'lib', symlinks=True)
+    if (build.parent / 'asan/lib').exists():
+        shutil.copytree(build.parent / 'asan/lib', scratch / 'asan', symlinks=True)
     (scratch / 'bin').mkdir()
     for program in (*(build / 'tests').glob('nerve_verbs_*'), *(build / 'tests').glob('nerve_hostile_*'),
                     build / 'src/cli/nerve'):

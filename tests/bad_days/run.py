@@ -15,9 +15,10 @@ import deaths  # noqa: E402
 import hostile  # noqa: E402
 import lives  # noqa: E402
 import machine  # noqa: E402
+import memory  # noqa: E402
 import place as places  # noqa: E402
 
-MODULES = (addresses, deaths, lives, machine, hostile)
+MODULES = (addresses, deaths, lives, machine, hostile, memory)
 
 
 def arguments() -> argparse.Namespace:
