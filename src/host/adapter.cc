@@ -12,6 +12,8 @@ namespace {
 
 // While somebody drives, posts wait for each other up to this many: many leave as one train.
 constexpr std::uint32_t kPostsTogether = 32;
+// A program with many completions to work off still moves frames each time it has taken so many.
+constexpr std::uint32_t kFruitfulPolls = 8;
 
 template <class Value>
 Value drawn() {
@@ -41,14 +43,13 @@ nic::NicConfig config_for(Host::Shared& host) {
 }  // namespace
 
 Adapter::State::State(Host::Shared& host, const Device& given)
-    : shared{host}, device{given}, nic{config_for(host)} {
+    : shared{host}, device{given}, gids{given.gids}, nic{config_for(host)} {
   for (std::uint32_t i = 0; i < device.gids.size(); ++i) (void)nic.set_gid(i, device.gids[i]);
   nic.set_port_active(device.up);
   while (nic.next_event()) {  // how it came to be is nobody's news
   }
   const std::scoped_lock guard{shared.lock};
   shared.adapters.push_back(this);
-  shared.watcher.start();
 }
 
 Adapter::State::~State() {
@@ -56,14 +57,15 @@ Adapter::State::~State() {
   std::erase(shared.adapters, this);
 }
 
-void Adapter::State::update(const Device& changed) {
+void Adapter::State::update(const Interface* changed) {
+  gids = changed != nullptr ? gids_of(*changed) : std::vector<wire::Gid>{};
   // An address keeps its place in the table as long as it is there; new ones take free places.
   std::vector<wire::Gid> table(kGidTableSize);
   for (std::uint32_t i = 0; i < kGidTableSize; ++i) table[i] = *nic.query_gid(i);
   for (wire::Gid& gid : table) {
-    if (std::ranges::find(changed.gids, gid) == changed.gids.end()) gid = {};
+    if (std::ranges::find(gids, gid) == gids.end()) gid = {};
   }
-  for (const wire::Gid& gid : changed.gids) {
+  for (const wire::Gid& gid : gids) {
     if (std::ranges::find(table, gid) != table.end()) continue;
     const auto place = std::ranges::find_if(table, &wire::Gid::is_zero);
     if (place != table.end()) *place = gid;
@@ -71,12 +73,12 @@ void Adapter::State::update(const Device& changed) {
   for (std::uint32_t i = 0; i < kGidTableSize; ++i) {
     if (*nic.query_gid(i) != table[i]) (void)nic.set_gid(i, table[i]);
   }
-  if (nic.port_active() != changed.up) nic.set_port_active(changed.up);
-  device = changed;
+  const bool up = changed != nullptr && changed->up;
+  if (nic.port_active() != up) nic.set_port_active(up);
 }
 
 bool Adapter::State::owns(const wire::Gid& gid) const {
-  return std::ranges::find(device.gids, gid) != device.gids.end();
+  return std::ranges::find(gids, gid) != gids.end();
 }
 
 void Adapter::State::transmit(Time at) {
@@ -157,7 +159,14 @@ void Adapter::Session::posted_receives() {
   if (!state_.shared.watcher.somebody_polls() && state_.nic.wants_to_send()) state_.transmit(now());
 }
 
-void Adapter::Session::polled() { state_.shared.watcher.polled(); }
+void Adapter::Session::polled() {
+  Host::Shared& shared = state_.shared;
+  if (++shared.fruitful_polls % kFruitfulPolls == 0) {
+    shared.poll();
+  } else {
+    shared.watcher.polled();
+  }
+}
 
 void Adapter::Session::drive() { state_.shared.poll(); }
 

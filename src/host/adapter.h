@@ -34,7 +34,7 @@ class Adapter {
   Adapter(const Adapter&) = delete;
   Adapter& operator=(const Adapter&) = delete;
 
-  // As it was when the adapter was opened; what can change since (GIDs, the port) the engine knows.
+  // As it was when the adapter was opened; what changes since (GIDs, the port) the engine knows.
   [[nodiscard]] const Device& device() const;
 
   void listen(EventTarget& target);

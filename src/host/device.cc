@@ -27,22 +27,23 @@ std::uint64_t guid_of(const Interface& interface) {
 }
 
 Device make_device(const Interface& interface, std::string name, std::uint32_t index) {
-  Device device{.name = std::move(name),
-                .interface = interface.name,
-                .interface_index = interface.index,
-                .index = index,
-                .node_guid = guid_of(interface),
-                .active_mtu = largest_mtu(interface.mtu),
-                .up = interface.up,
-                .gids = {}};
-  for (const wire::Gid& gid : interface.addresses) {
-    if (device.gids.size() == kGidTableSize) break;
-    device.gids.push_back(gid);
-  }
-  return device;
+  return {.name = std::move(name),
+          .interface = interface.name,
+          .interface_index = interface.index,
+          .index = index,
+          .node_guid = guid_of(interface),
+          .active_mtu = largest_mtu(interface.mtu),
+          .up = interface.up,
+          .gids = gids_of(interface)};
 }
 
 }  // namespace
+
+std::vector<wire::Gid> gids_of(const Interface& interface) {
+  const std::size_t count = std::min<std::size_t>(interface.addresses.size(), kGidTableSize);
+  return {interface.addresses.begin(),
+          interface.addresses.begin() + static_cast<std::ptrdiff_t>(count)};
+}
 
 std::vector<Device> choose_devices(std::span<const Interface> interfaces,
                                    std::span<const DeviceName> names) {

@@ -32,6 +32,9 @@ struct DeviceName {
   friend bool operator==(const DeviceName&, const DeviceName&) = default;
 };
 
+// The GIDs of an interface: as many of its addresses as the table holds.
+[[nodiscard]] std::vector<wire::Gid> gids_of(const Interface& interface);
+
 // With names, those and no others. Without, each interface that is up and has an address; the
 // loopback interface when it is all there is.
 [[nodiscard]] std::vector<Device> choose_devices(std::span<const Interface> interfaces,

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint32_t kAskQuietEvery = 16;
 
-// A ring that was full is worth trying again once this many frames fit.
+// A ring that was full is worth trying again once this many frames fit, or half of what ever do.
 constexpr std::uint32_t kWorthResuming = 16;
 
 // A process that has not read its ring for so long is stopped, or hangs. From then on its ring
@@ -184,7 +184,9 @@ void Exchange::forget_grants() {
 
 bool Exchange::room_again(Time now) {
   if (!refused_) return false;
-  const auto roomy = [](auto& ring) { return ring->writer().room() >= kWorthResuming; };
+  const auto roomy = [](auto& ring) {
+    return ring->writer().room() >= std::min(kWorthResuming, ring->writer().capacity() / 2);
+  };
   const auto ready = [&](auto& ring) { return roomy(ring) || stuck(*ring); };
   const bool room = ring_gone_ || pace_.room_again(now) || (own_ && roomy(own_)) ||
                     std::ranges::any_of(outgoing_, ready);

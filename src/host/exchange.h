@@ -59,6 +59,9 @@ class Exchange final : public link::Egress, public nic::EgressGate {
   // Whether receive() is worth the call: also when only a system call would tell.
   [[nodiscard]] bool worth_receiving() const { return pending() || udp_quiet_ < kQuietAfter; }
 
+  // Something waits at the UDP socket, says the kernel.
+  void udp_arrived() { udp_quiet_ = 0; }
+
   // The ring that leads to a QP of another process, if one does.
   [[nodiscard]] OutgoingRing* ring_to(const wire::Gid& gid, Qpn qpn) const;
   // Those that may be placing octets in our memory.

@@ -24,6 +24,7 @@ std::atomic<std::uint32_t> forks;
 void tell_why_not(int code) {
   const char* mend = "";
   if (code == EMFILE) mend = "; raise the limit with ulimit -n";
+  if (code == EAGAIN) mend = "; no thread can be started, raise the limit with ulimit -u";
   if (code == EADDRINUSE) mend = "; too many processes use devices at once";
   log(LogLevel::kError, "devices cannot be opened by this process: %s%s", std::strerror(code),
       mend);
@@ -107,12 +108,17 @@ std::shared_ptr<Adapter> Host::open(const Device& device) {
   if (!shared_) return nullptr;
   const std::scoped_lock guard{shared_->making};
   for (const auto& adapter : shared_->opened) {
-    if (adapter->device().name == device.name) return adapter;
+    const Device& other = adapter->device();
+    if (other.name == device.name && other.interface == device.interface) return adapter;
   }
   {
     // Others may ask us at this moment for what we ask them.
     const std::scoped_lock started{shared_->lock};
-    shared_->watcher.start();
+    if (!shared_->watcher.start()) {
+      tell_why_not(EAGAIN);
+      errno = EAGAIN;
+      return nullptr;
+    }
   }
   shared_->open_udp();
   auto adapter = std::make_shared<Adapter>(*this, device);

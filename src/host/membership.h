@@ -3,7 +3,7 @@
 // Each holds a slot: a number that no other live process of the user has, and that names the upper
 // bits of every QPN it gives out. A slot is held by listening at the name "nerve/<uid>/<slot>": the
 // kernel makes that exclusive and lets go of it when the process dies, however it dies. At that
-// name other processes ask for what hosts share (peers.h).
+// name other processes ask for what hosts share (meeting.cc).
 #pragma once
 
 #include <cstdint>

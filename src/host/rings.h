@@ -41,8 +41,10 @@ class Mailbox {
   [[nodiscard]] int event() const { return event_.get(); }
   // What others may do to our memory, told in memory that only we write.
   [[nodiscard]] link::shm::RightsPublisher& rights() { return *publisher_; }
-  // To be called before the last look at the rings, and after waking (link/shm/doorbell.h).
-  void fall_asleep();
+  // To be called before the last look at the rings, and after waking (link/shm/doorbell.h). False
+  // when a bell may go unheard, because the kernel has taken back what it offered: then do not
+  // sleep for long.
+  [[nodiscard]] bool fall_asleep();
   void wake_up();
 
  private:

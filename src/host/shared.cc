@@ -110,7 +110,8 @@ bool Host::Shared::drive(Time at) {
 }
 
 bool Host::Shared::anything_unsent() {
-  return std::ranges::any_of(adapters, [](const auto* a) { return a->nic.wants_to_send(); });
+  return std::ranges::any_of(
+      adapters, [](const auto* a) { return a->nic.wants_to_send() && a->nic.port_active(); });
 }
 
 bool Host::Shared::anything_parked() {
@@ -183,6 +184,7 @@ void Host::Shared::leave_to_parent() {
   left_to_parent = true;
   exchange.leave();
   neighbours.leave();
+  watcher.leave();
   new (&making) std::mutex;
   new (&lock) Lock;
 }
@@ -196,16 +198,11 @@ void Host::Shared::hang_up(int connection) {
 
 void Host::Shared::addresses_changed() {
   const std::vector<Interface> interfaces = list_interfaces();
-  const std::vector<Device> devices = choose_devices(interfaces, config.devices);
   const std::scoped_lock guard{lock};
   exchange.set_local(addresses_of(interfaces));
   for (Adapter::State* adapter : adapters) {
-    const auto same = std::ranges::find(devices, adapter->device.interface, &Device::interface);
-    if (same != devices.end()) {
-      adapter->update(*same);
-    } else {
-      adapter->nic.set_port_active(false);
-    }
+    const auto same = std::ranges::find(interfaces, adapter->device.interface, &Interface::name);
+    adapter->update(same != interfaces.end() ? &*same : nullptr);
     adapter->tell_events();
   }
 }

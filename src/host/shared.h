@@ -44,6 +44,7 @@ struct Host::Shared final : link::FrameSink, Watched {
   [[nodiscard]] bool anything_unsent();
   [[nodiscard]] bool anything_parked() override;
   void falls_asleep() override { taps->flush(); }
+  void socket_readable() override { exchange.udp_arrived(); }
   // The process ends: what was captured reaches the file, and the summary the person.
   void finish();
   // Takes the lock, unless somebody who ended in the middle of something will never give it back.
@@ -83,6 +84,7 @@ struct Host::Shared final : link::FrameSink, Watched {
   bool left_to_parent{};
 
   std::uint32_t idle_polls{};
+  std::uint32_t fruitful_polls{};
   Time looked_at{};
   std::size_t unanswered{};  // frames taken in since something could last be sent
 
@@ -97,13 +99,14 @@ struct Adapter::State {
   ~State();
 
   [[nodiscard]] bool owns(const wire::Gid& gid) const;
-  // Takes over what has changed of the interface.
-  void update(const Device& changed);
+  // Takes over what has changed of the interface; none: it is gone.
+  void update(const Interface* changed);
   void transmit(Time at);
   void tell_events();
 
   Host::Shared& shared;
-  Device device;
+  const Device device;          // as it was opened
+  std::vector<wire::Gid> gids;  // as they are now
   nic::Nic nic;
   nic::TxBurst burst{256};
   std::vector<EventTarget*> listeners;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <system_error>
 #include <utility>
 
 #include "host/address_watch.h"
@@ -83,10 +84,15 @@ Watcher::~Watcher() {
   thread_.join();
 }
 
-void Watcher::start() {
-  if (thread_.joinable()) return;
+bool Watcher::start() {
+  if (thread_.joinable()) return true;
   const SignalsBlocked blocked;
-  thread_ = std::thread{[this] { run(); }};
+  try {
+    thread_ = std::thread{[this] { run(); }};
+  } catch (const std::system_error&) {
+    return false;
+  }
+  return true;
 }
 
 void Watcher::watch_connection(int fd) { add_to(epoll_, fd, EPOLLIN | EPOLLRDHUP); }
@@ -115,19 +121,20 @@ void Watcher::listen_again(Time at) {
 void Watcher::kick() { ::eventfd_write(mailbox_.event(), 1); }
 
 void Watcher::polled() {
+  if (left_) return;
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (mode_ == Mode::kPolled || ++polls_in_a_row_ < believe_after_) return;
-  mode_ = Mode::kPolled;
   polls_seen_ = polls_;
   look_after_ = kFirstLook;
+  mode_ = Mode::kPolled;  // last: the thread reads the others when it sees this
   mailbox_.wake_up();
   listen_to_socket(false);
-  kick();  // it may be asleep for good, and is to come once a tick
+  kick();           // it may be asleep for good, and is to come once a tick
   asleep_ = false;  // and as good as awake, even if it does not get a processor now
 }
 
 void Watcher::expect(Time wake) {
-  if (!asleep_ || (sleeps_until_ && *sleeps_until_ <= wake)) return;
+  if (left_ || !asleep_ || (sleeps_until_ && *sleeps_until_ <= wake)) return;
   sleeps_until_ = wake;
   kick();
 }
@@ -168,8 +175,13 @@ void Watcher::look_after_polling() {
 void Watcher::watch(Guard& guard) {
   Time at = now();
   Time until = at;
+  Time look_at = at + kTick;
   listen_again(at);
   while (at <= until && mode_ == Mode::kWatching && !stopping_) {
+    if (at >= look_at) {
+      look_around(guard);
+      look_at = at + kTick;
+    }
     if (watched_.drive(at)) {
       until = at + (watched_.anything_parked() ? kLingerForRoom : kLinger);
     }
@@ -182,18 +194,29 @@ void Watcher::watch(Guard& guard) {
   if (mode_ != Mode::kWatching || stopping_) return;
 
   watched_.falls_asleep();
-  mailbox_.fall_asleep();
+  const bool hears = mailbox_.fall_asleep();
   if (!watched_.anything_pending()) {
     sleeps_until_ = watched_.next_wake();
-    if (rests_until_ && (!sleeps_until_ || *rests_until_ < *sleeps_until_)) {
-      sleeps_until_ = rests_until_;
-    }
+    const auto at_the_latest = [&](Time wake) {
+      if (!sleeps_until_ || wake < *sleeps_until_) sleeps_until_ = wake;
+    };
+    if (rests_until_) at_the_latest(*rests_until_);
+    if (!hears) at_the_latest(now() + kTick);
     asleep_ = true;
     polls_in_a_row_ = 0;
     wait(guard, sleeps_until_ ? std::optional{std::max(*sleeps_until_ - now(), Duration{0})}
                               : std::nullopt);
+  } else {
+    look_around(guard);
   }
   mailbox_.wake_up();
+}
+
+void Watcher::look_around(Guard& guard) {
+  Events events;
+  for (const epoll_event& event : wait_for_events(events, Duration{0})) {
+    handle(guard, event.data.fd);
+  }
 }
 
 void Watcher::wait(Guard& guard, std::optional<Duration> at_most) {
@@ -243,7 +266,9 @@ void Watcher::handle(Guard& guard, int fd) {
     guard.unlock();
     watched_.addresses_changed();
     guard.lock();
-  } else if (fd != socket_) {
+  } else if (fd == socket_) {
+    watched_.socket_readable();
+  } else {
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
     watched_.hang_up(fd);
   }

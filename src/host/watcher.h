@@ -41,6 +41,7 @@ class Watched {
   [[nodiscard]] virtual std::optional<Time> next_wake() = 0;
   [[nodiscard]] virtual bool anything_pending() = 0;
   virtual void falls_asleep() = 0;
+  virtual void socket_readable() = 0;
   virtual void offer_wanted() = 0;  // now and then: rings to others that turned out to be needed
   virtual void hang_up(int connection) = 0;  // or the answer to an offer came over it
   // Without the lock:
@@ -62,7 +63,8 @@ class Watcher {
   [[nodiscard]] bool usable() const { return static_cast<bool>(epoll_); }
 
   // All of these with the lock held.
-  void start();                   // when there is first something to watch
+  // When there is first something to watch. False when there is no thread to be had.
+  [[nodiscard]] bool start();
   void watch_connection(int fd);  // hang_up() is told when its other end closes
   void watch_socket(int fd);      // frames wait there when it is readable
   void polled();                  // by a thread of the program's
@@ -73,6 +75,8 @@ class Watcher {
   // woken for that at most once for each time that it sleeps too long, and not for each request:
   // the deadlines of requests that follow are later.
   void expect(Time wake);
+  // This is the child of a fork: the thread, the bell and the descriptors are the parent's.
+  void leave() { left_ = true; }
   // Then he drives, and this thread does not.
   [[nodiscard]] bool somebody_polls() const { return mode_ == Mode::kPolled; }
 
@@ -83,6 +87,7 @@ class Watcher {
   void run();
   void look_after_polling();
   void watch(Guard& guard);
+  void look_around(Guard& guard);  // at what has happened, without waiting for it
   // Lets go of the lock meanwhile.
   void wait(Guard& guard, std::optional<Duration> at_most);
   using Events = std::array<epoll_event, 16>;
@@ -113,6 +118,7 @@ class Watcher {
   std::uint32_t believe_after_;
   Duration look_after_{};
   std::atomic<bool> stopping_{};
+  bool left_{};
   bool asleep_{};
   std::optional<Time> sleeps_until_;  // when asleep; none: until somebody calls
   std::thread thread_;

@@ -57,5 +57,31 @@ def watch(place: Place) -> str:
     return f'{events("GID_CHANGE")} changes of GIDs, {events("PORT_")} of the port'
 
 
+def another_appears(place: Place) -> str:
+    """The only device is on loopback; then there is a better one. Who uses the first goes on."""
+    places.need_root()
+    env = place.environment('auto')
+    del env['NERVE_DEVICES']
+    watcher = Program(place, ['stdbuf', '-oL', 'ibv_asyncwatch', '-d', 'nerve0'], env, 'asyncwatch')
+    wait_for(lambda: 'async event FD' in watcher.text(), 20, 'ibv_asyncwatch')
+    ip('link', 'add', LINK, 'type', 'veth', 'peer', 'name', 'nerve-b')
+    try:
+        ip('addr', 'add', f'{FIRST}/24', 'dev', LINK)
+        ip('link', 'set', 'nerve-b', 'up')
+        ip('link', 'set', LINK, 'up')
+        ip('addr', 'add', '127.0.0.9/8', 'dev', 'lo')  # once this is seen, so is what came before
+        wait_for(lambda: 'GID_CHANGE' in watcher.text(), 10, 'a change of GIDs')
+        if 'PORT_ERR' in watcher.text():
+            raise Trouble('the port of the device on loopback went down')
+        if FIRST not in gids(place, env):
+            raise Trouble('newcomers do not find the new interface')
+    finally:
+        ip('addr', 'del', '127.0.0.9/8', 'dev', 'lo')
+        ip('link', 'del', LINK)
+    watcher.kill()
+    return ''
+
+
 def cases():
     yield 'addresses and the link come and go', addresses_change
+    yield 'an interface appears beside loopback', another_appears

@@ -44,5 +44,22 @@ TEST(Exchange, NobodyIsAskedWhereNoRingCouldLead) {
   EXPECT_FALSE(by_udp.take_wanted());
 }
 
+// However small the ring, whoever was refused hears of room once it is empty again.
+TEST(Exchange, ASmallRingHasRoomAgain) {
+  constexpr std::uint64_t kSmallest = std::uint64_t{1} << 16;
+  Exchange exchange{Transport::kShm, kOwnSlot};
+  exchange.set_local({link::kThere});
+  exchange.set_own(OwnRing::make(ring_size(kSmallest)));
+  const wire::Flow flow{.source = link::kHere, .destination = link::kThere};
+  const nic::EgressGate::Request request{
+      .flow = flow, .destination = Qpn{kOwnSlot << kSlotShift | 2}, .reliable = true, .frames = 64};
+  exchange.begin_burst(Time{});
+  ASSERT_GT(exchange.grant(request), 0U);
+  ASSERT_EQ(exchange.grant(request), 0U);
+  exchange.begin_burst(Time{});
+  EXPECT_TRUE(exchange.room_again(Time{}));
+  EXPECT_GT(exchange.grant(request), 0U);
+}
+
 }  // namespace
 }  // namespace nerve::host

@@ -28,7 +28,8 @@ class RingWriter final : public Egress {
   void send(std::span<const wire::Frame> frames, Time now) override;
   void send_octets(const wire::Flow& flow, Octets udp_payload, Time now) override;
 
-  // How many frames of the largest size surely fit now.
+  // How many frames of the largest size surely fit when it is empty, and now.
+  [[nodiscard]] std::uint32_t capacity() const { return data_octets_ / kMaxSpan; }
   [[nodiscard]] std::uint32_t room();
   // Promises room for up to `wanted` frames and tells for how many. Promises add up until they
   // are taken back: with the next send, or because nothing came of them.
