@@ -38,6 +38,7 @@ enum class Bug : std::uint8_t {
   kLoseCqEvent,             // a CQ armed while completions wait is not armed
   kLoseOnResize,            // the newest completion is lost when a CQ is resized
   kIgnoreRateLimit,         // a QP sends at line rate whatever its limit
+  kAckNamesRead,            // an ACK names the last PSN that came, though a READ's data answers it
   kCount,
 };
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "wire/uncut_train.h"
+
 namespace nerve::cli {
 namespace {
 
@@ -30,13 +32,24 @@ class Walk {
     if (!ip) return failed(record, ip.error());
     const auto packet = wire::decode_packet(*ip);
     if (!packet) return failed(record, packet.error());
-    ++(packet->icrc == wire::IcrcVerdict::kGood ? counts_.good : counts_.bad);
-    ++counts_.opcodes[packet->headers.bth.opcode];
-    report_.packet(counts_, record, *packet);
+    if (packet->icrc == wire::IcrcVerdict::kGood) return decoded(record, *packet);
+    const auto train = wire::UncutTrain::find(*ip, *packet, segment_);
+    if (!train) return decoded(record, *packet);
+    ++counts_.trains;
+    segment_ = train->segment();
+    for (std::size_t i = 0; i < train->packets(); ++i) {
+      const auto one = train->packet(i);
+      one ? decoded(record, *one) : failed(record, one.error());
+    }
   }
   [[nodiscard]] const CaptureCounts& counts() const { return counts_; }
 
  private:
+  void decoded(const wire::CaptureRecord& record, const wire::Packet& packet) {
+    ++(packet.icrc == wire::IcrcVerdict::kGood ? counts_.good : counts_.bad);
+    ++counts_.opcodes[packet.headers.bth.opcode];
+    report_.packet(counts_, record, packet);
+  }
   void failed(const wire::CaptureRecord& record, wire::WireError error) {
     if (error == wire::WireError::kNotRoce) {
       ++counts_.skipped;
@@ -55,6 +68,7 @@ class Walk {
   const std::string& file_;
   CaptureReport& report_;
   CaptureCounts counts_{};
+  std::size_t segment_{};  // of the last train: the next is likely to have the same
 };
 
 }  // namespace

@@ -17,6 +17,7 @@ struct CaptureCounts {
   std::uint64_t bad{};          // RoCEv2, ICRC wrong
   std::uint64_t skipped{};      // not RoCEv2
   std::uint64_t undecodable{};  // RoCEv2 that makes no sense
+  std::uint64_t trains{};       // frames that held several packets, which nobody had cut
   std::uint64_t first_ns{};
   std::uint64_t last_ns{};
   std::map<std::uint8_t, std::uint64_t> opcodes;
@@ -27,7 +28,8 @@ struct CaptureCounts {
 class CaptureReport {
  public:
   virtual ~CaptureReport() = default;
-  // `counts` includes the frame; its number is counts.frames.
+  // `counts` includes the packet; the number of its frame is counts.frames. A train is a frame of
+  // several packets.
   virtual void packet(const CaptureCounts& counts, const wire::CaptureRecord& record,
                       const wire::Packet& packet) = 0;
   virtual void summary(const CaptureCounts& counts) = 0;

@@ -24,6 +24,9 @@ headers, payload length and the verdict on the ICRC; then a summary of each file
 followed by `, N skipped` when the file holds frames that are not RoCEv2. A bad ICRC is counted, not
 an error: corrupted packets are a fact that captures may show.
 
+tcpdump on loopback, on a veth pair or at the sender may show many packets as one, as the program handed them
+to the kernel (UDP_SEGMENT): they are cut here, and have the number of their frame in common.
+
 --json prints one JSON object per line, one per packet and then one summary per file; docs/wire.md
 lists the fields.
 

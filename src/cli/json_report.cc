@@ -112,6 +112,7 @@ class JsonReport : public CaptureReport {
                       {"icrc_bad", counts.bad},
                       {"skipped", counts.skipped},
                       {"undecodable", counts.undecodable},
+                      {"uncut_trains", counts.trains},
                       {"opcodes", opcodes}}}};
     fmt::print("{}\n", print(json));
   }

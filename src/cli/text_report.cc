@@ -50,6 +50,10 @@ class TextReport : public CaptureReport {
   void summary(const CaptureCounts& counts) override {
     fmt::print("\n{}\n", count_line(file_, counts));
     if (counts.undecodable > 0) fmt::print("  {} of them undecodable\n", counts.undecodable);
+    if (counts.trains > 0) {
+      fmt::print("  {} frames held several packets: captured before they were cut\n",
+                 counts.trains);
+    }
     fmt::print("  {} s\n", since(counts.first_ns, counts.last_ns));
     for (const auto& [code, count] : counts.opcodes) {
       const wire::OpcodeInfo* info = wire::find_opcode(code);

@@ -59,7 +59,7 @@ def check(programs: List[Program], reports) -> None:
 
 def blocks(text: str, title: str) -> List[str]:
     """The paragraphs that begin with the title."""
-    return re.findall(rf'^(?:==\d+== )?{title}.*(?:\n(?:==\d+==)? {3,}\S.*)*', text, re.M)
+    return re.findall(rf'^(?:==\d+== )?{title}.*(?:\n(?:==\d+==)? {{3,}}\S.*)*', text, re.M)
 
 
 def frames(block: str) -> List[str]:

@@ -80,6 +80,8 @@ const char* name_of(Bug bug) {
       return "LoseOnResize";
     case Bug::kIgnoreRateLimit:
       return "IgnoreRateLimit";
+    case Bug::kAckNamesRead:
+      return "AckNamesRead";
     case Bug::kCount:
       break;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/planted.h"
 #include "wire/syndrome.h"
 
 namespace nerve::nic {
@@ -126,7 +127,8 @@ void Answers::emit_acknowledge(Qp& qp, TxBurst& burst) {
   ResponderState& state = qp.responder;
   const bool is_nak = state.nak_due.has_value();
   // A NAK names the packet it wants.
-  const Psn psn = is_nak ? state.expected : state.ack_psn;
+  Psn psn = is_nak ? state.expected : state.ack_psn;
+  if (planted(Bug::kAckNamesRead) && !is_nak) psn = state.expected + 0xff'ffffU;
   wire::Frame& frame = add_frame(qp, burst, Operation::kAcknowledge, psn);
   frame.headers.aeth =
       is_nak ? wire::Aeth{.syndrome = *state.nak_due, .msn = state.msn} : positive_aeth(qp);

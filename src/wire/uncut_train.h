@@ -1,0 +1,36 @@
+// Many packets that a capture shows as one, because it was taken before anybody cut them.
+//
+// A sender hands the kernel a run of packets of one size in one piece (UDP_SEGMENT). tcpdump on
+// loopback, on a veth pair or on the sender's own interface sees that piece: the headers of the
+// first packet, but with lengths that count all of them. How long one packet is stands nowhere; it
+// is the length at which the ICRC of the first is good.
+#pragma once
+
+#include <optional>
+
+#include "wire/packet.h"
+
+namespace nerve::wire {
+
+class UncutTrain {
+ public:
+  // `whole` is what decode_packet made of `ip`, with a bad ICRC. None when no length explains it.
+  // `guess`, a length found before, is tried first.
+  static std::optional<UncutTrain> find(Octets ip, const Packet& whole, std::size_t guess = 0);
+
+  [[nodiscard]] std::size_t segment() const { return segment_; }
+  [[nodiscard]] std::size_t packets() const { return (octets_.size() + segment_ - 1) / segment_; }
+  // The kernel numbers the packets that it cuts: the i-th has an identification i higher.
+  [[nodiscard]] Result<Packet, WireError> packet(std::size_t i) const;
+
+ private:
+  UncutTrain(const Packet& whole, Octets octets, std::size_t segment)
+      : flow_{whole.flow}, envelope_{whole.envelope}, octets_{octets}, segment_{segment} {}
+
+  Flow flow_;
+  Envelope envelope_;
+  Octets octets_;  // from the first BTH to the last ICRC
+  std::size_t segment_;
+};
+
+}  // namespace nerve::wire
