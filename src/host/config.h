@@ -30,7 +30,7 @@ struct Config {
   std::uint32_t pcap_snap{0x4'0000};
   std::uint64_t pcap_limit{};  // zero: none
   std::string fault;           // as link/tap/fault_spec.h reads it, and known to be right
-  std::uint64_t ring_size{std::uint64_t{1} << 20};
+  std::uint64_t ring_size{std::uint64_t{1} << 19};
   std::optional<nic::Mtu> mtu;  // none: what the interface carries
   Offloads offloads{Offloads::kOn};
   nic::CcAlgorithm congestion{nic::CcAlgorithm::kNone};

@@ -81,7 +81,7 @@ std::string explain_fault(std::string_view text) {
 }
 
 bool read_ring_size(std::string_view text, Config& config) {
-  const auto size = parse_size(text, std::uint64_t{1} << 16, std::uint64_t{1} << 30);
+  const auto size = parse_size(text, std::uint64_t{1} << 16, std::uint64_t{1} << 28);
   return size && (*size & (*size - 1)) == 0 && put(size, config.ring_size);
 }
 
@@ -150,8 +150,8 @@ constexpr Setting kSettings[] = {
      "faults as docs/taps.md tells",
      "faults to inject, as in 'loss=1%,reorder=0.1%,seed=7'",
      read_fault, explain_fault},
-    {"ring_size", "NERVE_RING_SIZE", "--ring-size", "SIZE", "1M",
-     "a power of two from 64K to 1G",
+    {"ring_size", "NERVE_RING_SIZE", "--ring-size", "SIZE", "512K",
+     "a power of two from 64K to 256M",
      "shared memory between two processes, in each direction",
      read_ring_size},
     {"offloads", "NERVE_OFFLOADS", "--offloads", "on|off", "on",
