@@ -30,6 +30,12 @@ bool is_unreliable(const wire::Frame& frame) {
   return transport == wire::Transport::kUc || transport == wire::Transport::kUd;
 }
 
+// Whether the other end of a connection is there.
+bool is_open(int connection) {
+  pollfd look{.fd = connection, .events = POLLRDHUP, .revents = 0};
+  return ::poll(&look, 1, 0) == 0;
+}
+
 }  // namespace
 
 Exchange::Exchange(Transport transport, std::uint32_t own_slot)
@@ -66,9 +72,12 @@ std::vector<link::shm::Placer> Exchange::placers() const {
 bool Exchange::is_there(pid_t placer) const {
   const auto it =
       std::ranges::find(incoming_, placer, [](auto& ring) { return ring->placer().pid; });
-  if (it == incoming_.end()) return false;
-  pollfd look{.fd = (*it)->connection(), .events = POLLRDHUP, .revents = 0};
-  return ::poll(&look, 1, 0) == 0;
+  return it != incoming_.end() && is_open((*it)->connection());
+}
+
+bool Exchange::has_ring_to(std::uint32_t slot) const {
+  const OutgoingRing* const ring = by_slot_[slot];
+  return ring != nullptr && is_open(ring->connection());
 }
 
 void Exchange::give_up_on_placers() {
@@ -253,9 +262,11 @@ void Exchange::leave() {
   last_granted_ = nullptr;
 }
 
-void Exchange::add(std::unique_ptr<OutgoingRing> ring) {
+bool Exchange::add(std::unique_ptr<OutgoingRing> ring) {
+  if (has_ring_to(ring->slot())) return false;
   by_slot_[ring->slot()] = ring.get();
   outgoing_.push_back(std::move(ring));
+  return true;
 }
 
 void Exchange::add(std::unique_ptr<IncomingRing> ring) { incoming_.push_back(std::move(ring)); }

@@ -74,13 +74,16 @@ class Exchange final : public link::Egress, public nic::EgressGate {
 
   void set_local(std::vector<wire::Gid> gids) { local_ = std::move(gids); }
   [[nodiscard]] bool is_local(const wire::Gid& gid) const;
-  [[nodiscard]] bool has_ring_to(std::uint32_t slot) const { return by_slot_[slot] != nullptr; }
+  // Whether a ring leads to the process that is in this slot now: that to an earlier one is still
+  // there until its end is noticed.
+  [[nodiscard]] bool has_ring_to(std::uint32_t slot) const;
   void set_own(std::unique_ptr<OwnRing> ring) { own_ = std::move(ring); }
   void set_udp(link::Egress& out, link::Ingress& in) {
     udp_out_ = &out;
     udp_in_ = &in;
   }
-  void add(std::unique_ptr<OutgoingRing> ring);
+  // False when there is one to that process already, agreed on meanwhile: then this one goes.
+  [[nodiscard]] bool add(std::unique_ptr<OutgoingRing> ring);
   void add(std::unique_ptr<IncomingRing> ring);
   // The other end of a connection is gone. What it had written before is read first: drain().
   void drain(int connection, link::FrameSink& sink, Time now);

@@ -93,6 +93,10 @@ const char* Host::Shared::why_no_udp() const {
 void Host::Shared::open_ring(std::uint32_t to) {
   constexpr std::chrono::milliseconds kPatience{1000};
   if (to == 0) return;
+  {
+    const std::scoped_lock guard{lock};
+    if (exchange.has_ring_to(to)) return;  // whoever was before us in the queue has made it
+  }
   auto offer = RingOffer::make(to, slot, ring_size(config.ring_size));
   const char* why = offer ? "it does not answer" : std::strerror(errno);
   auto ring = offer ? std::move(*offer).conclude(kPatience) : nullptr;
@@ -104,8 +108,8 @@ void Host::Shared::open_ring(std::uint32_t to) {
   }
   if (!ring) return;
   const std::scoped_lock guard{lock};
-  watcher.watch_connection(ring->connection());
-  exchange.add(std::move(ring));
+  const int connection = ring->connection();
+  if (exchange.add(std::move(ring))) watcher.watch_connection(connection);
 }
 
 void Host::Shared::offer_wanted() {
@@ -123,8 +127,7 @@ bool Host::Shared::conclude_offer(int connection) {
   const auto offer = std::ranges::find(offers, connection, &RingOffer::connection);
   if (offer == offers.end()) return false;
   if (auto ring = std::move(*offer).conclude(std::chrono::milliseconds{0})) {
-    exchange.add(std::move(ring));
-    watcher.watch_connection(connection);
+    if (exchange.add(std::move(ring))) watcher.watch_connection(connection);
   }
   offers.erase(offer);
   return true;

@@ -25,7 +25,8 @@ class Ended:
 
 
 def last_words(output: str) -> str:
-    lines = [line.strip() for line in output.splitlines() if line.strip(' -\t')]
+    lines = [line.strip() for line in output.splitlines()
+             if line.strip(' -\t') and not line.startswith('nerve: pid ')]  # the summary is no complaint
     return f': {lines[-1][:90]}' if lines else ''
 
 

@@ -9,14 +9,17 @@
 #include <unistd.h>
 
 #include <array>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "host/exchange.h"
 #include "host/membership.h"
 #include "host/rings.h"
 #include "tests/host/endpoint.h"
@@ -189,6 +192,56 @@ TEST(BadNeighbours, ACallThatCannotBeTakenWaitsAndCostsNothing) {
   poor.relieve();
   ASSERT_TRUE(answered(*offer, 10'000));
   EXPECT_NE(std::move(*offer).conclude(std::chrono::milliseconds{0}), nullptr);
+}
+
+std::ptrdiff_t open_descriptors() {
+  return std::distance(std::filesystem::directory_iterator{"/proc/self/fd"}, {});
+}
+
+// Threads that connect to one process at the same moment all need the same ring.
+TEST(Neighbours, ManyThreadsMakeOneRing) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    Endpoint endpoint{64};
+    const Card card = endpoint.card();
+    (void)!::write(ends[1], &card, sizeof card);
+    wait_for_ever(endpoint);
+  }
+  Card card;
+  ASSERT_EQ(::read(ends[0], &card, sizeof card), static_cast<ssize_t>(sizeof card));
+  const Endpoint endpoint{64};
+  const auto before = open_descriptors();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] { endpoint.adapter->reach(card.gid, Qpn{card.qpn}); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(open_descriptors() - before, 2) << "a ring has a connection and a bell";
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  for (const int end : ends) ::close(end);
+}
+
+// A ring whose reader is dead must not be taken for one to whoever got his slot since.
+TEST(Neighbours, ARingCountsWhileItsReaderLives) {
+  host::Exchange exchange{host::Transport::kShm, 1};
+  std::uint32_t slot = 0;
+  const auto offered = [&] {
+    return host::RingOffer::make(slot, 1, {}).value().conclude(std::chrono::seconds{10});
+  };
+  {
+    const Neighbour neighbour{wait_for_ever};
+    Endpoint endpoint{64};
+    neighbour.connect(endpoint);
+    slot = host::slot_of(Qpn{endpoint.peer.qpn});
+    EXPECT_FALSE(exchange.has_ring_to(slot));
+    EXPECT_TRUE(exchange.add(offered()));
+    EXPECT_TRUE(exchange.has_ring_to(slot));
+    EXPECT_FALSE(exchange.add(offered())) << "there is one";
+  }
+  EXPECT_FALSE(exchange.has_ring_to(slot));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-"""Captures of the conversation: what Nerve wrote itself, and what passed on the cable."""
+"""Captures of the conversation: what Nerve wrote itself, and what passed on the cables."""
 import pathlib
 import re
 import subprocess
@@ -10,11 +10,11 @@ class Decoder:
     """`nerve decode --check`: every packet of a capture has to be understood, and its ICRC to be good."""
 
     def __init__(self, build: pathlib.Path):
-        self._program = build / 'src/cli/nerve'
+        self.program = build / 'src/cli/nerve'
 
     def check(self, capture: pathlib.Path) -> Optional[str]:
         """None when content, else what is wrong."""
-        done = subprocess.run((self._program, 'decode', '--check', capture), capture_output=True, text=True,
+        done = subprocess.run((self.program, 'decode', '--check', capture), capture_output=True, text=True,
                               check=False)
         said = done.stdout.strip() or done.stderr.strip()
         found = re.search(r': (\d+) packets, (\d+) icrc good, 0 bad$', said)
@@ -24,10 +24,10 @@ class Decoder:
 
 
 class Wire:
-    """tcpdump on the cable, from the first case to the last."""
+    """tcpdump on a cable, from the first case to the last."""
 
     def __init__(self, interface: str, file: pathlib.Path):
-        self.file = file
+        self.interface, self.file = interface, file
         self._program = subprocess.Popen(
             ('tcpdump', '-i', interface, '-w', file, '-s', '0', '-B', '32768', '-Z', 'root', 'udp port 4791'),
             stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -41,8 +41,8 @@ class Wire:
 
 
 def verdicts(build: pathlib.Path, wire: Wire) -> Iterator[tuple[str, Optional[str]]]:
-    yield 'the cable: every ICRC good', Decoder(build).check(wire.file)
-    yield 'the cable: tshark reads every packet', tshark(wire.file)
+    yield f'the cable {wire.interface}: every ICRC good', Decoder(build).check(wire.file)
+    yield f'the cable {wire.interface}: tshark reads every packet', tshark(wire.file)
 
 
 def tshark(capture: pathlib.Path) -> Optional[str]:

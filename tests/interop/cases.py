@@ -23,21 +23,23 @@ class Work:
     done: str  # a line of the client's output matches this
     survives_loss: bool  # unreliable transports wait for ever for what is lost
     perftest: bool = True
+    leaves: bool = False  # ends without a word to the other, who may wait for its last acknowledgement
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
+    """Between Nerve here, the 'host', and the 'guest' or the 'far' end: see peers.py."""
     work: Work
-    client: str  # 'guest' or 'host'; the other is the server
+    client: str
+    server: str
     ip: str
     mtu: int
     loss: int  # per cent, of what each end sends
 
     @property
     def name(self) -> str:
-        server = 'host' if self.client == 'guest' else 'guest'
         loss = f' loss {self.loss}%' if self.loss else ''
-        return f'{self.client}->{server} {self.work.name} {self.ip} mtu {self.mtu}{loss}'
+        return f'{self.client}->{self.server} {self.work.name} {self.ip} mtu {self.mtu}{loss}'
 
     def command(self, device: str, port: int, server: str = '') -> list[str]:
         """Of the client when `server` is told, the server's address; else of the server."""
@@ -55,14 +57,15 @@ class Case:
 
 def pingpong(kind: str, *options: str) -> Work:
     return Work(f'{kind} pingpong', (f'ibv_{kind.lower()}_pingpong', *options), r'^\d+ iters in [0-9.]+ seconds',
-                kind in ('RC', 'SRQ'), perftest=False)
+                kind in ('RC', 'SRQ'), perftest=False, leaves=True)
 
 
 def perftest(kind: str, program: str, size: str, iterations: int, *options: str, title: str = '') -> Work:
     transport = ('-c', kind) if kind != 'RC' else ()
     length = ('-s', size) if size else ()
+    queues = int(options[options.index('-q') + 1]) if '-q' in options else 1
     # A guest in software may have a clock too odd for perftest, which then prints "inf".
-    done = rf'^ *\d+ +{iterations} +([0-9.]+|inf) '
+    done = rf'^ *\d+ +{iterations * queues} +([0-9.]+|inf) '
     return Work(f'{kind} {title or program}', (program, *transport, *length, '-n', str(iterations), *options), done,
                 kind == 'RC')
 
@@ -93,12 +96,27 @@ def works() -> Iterator[Work]:
             yield perftest('RC', program, '', 40, '-A', kind, title=f'{program} {title}')
 
 
+def both_ways() -> Iterator[Work]:
+    """Each end asks and answers at once, and on several connections."""
+    for program in ('ib_write_bw', 'ib_send_bw', 'ib_read_bw'):
+        yield perftest('RC', program, '65537', 20, '-b', title=f'{program} both ways')
+    yield perftest('RC', 'ib_write_bw', '20001', 10, '-b', '-q', '3', title='ib_write_bw both ways, 3 QPs')
+
+
+DIRECTIONS = (('guest', 'host'), ('host', 'guest'))
+FAMILIES, MTUS = ('ipv4', 'ipv6'), (1024, 4096)
+
+
 def cases() -> Iterator[Case]:
     for loss in (0, 1):
-        for client, ip, mtu in itertools.product(('guest', 'host'), ('ipv4', 'ipv6'), (1024, 4096)):
-            for work in works():
+        for (client, server), ip, mtu in itertools.product(DIRECTIONS, FAMILIES, MTUS):
+            for work in (*works(), *both_ways()):
                 if not loss or work.survives_loss:
-                    yield Case(work, client, ip, mtu, loss)
+                    yield Case(work, client, server, ip, mtu, loss)
         if not loss:
-            for client in ('guest', 'host'):
-                yield Case(pingpong('RC', '-n', '40', '-s', '20001', '-c'), client, 'link-local', 1024, 0)
+            for client, server in DIRECTIONS:
+                yield Case(pingpong('RC', '-n', '40', '-s', '20001', '-c'), client, server, 'link-local', 1024, 0)
+    # What the kernel does to trains on an ordinary interface is not what it does on loopback.
+    for ip, mtu in itertools.product(FAMILIES, MTUS):
+        for work in (*works(), *both_ways()):
+            yield Case(work, 'far', 'host', ip, mtu, 0)

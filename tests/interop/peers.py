@@ -1,10 +1,12 @@
-"""The two ends of a case: Nerve, in the namespace, and Soft-RoCE, in the guest at the other end of the cable.
+"""The ends of a case: Nerve, in the namespace; Soft-RoCE, in the guest at the other end of the cable; and Nerve
+again in a second namespace, at the far end of a veth pair.
 
-Both run the same unmodified programs and are started, watched and ended in the same way.
+All run the same unmodified programs and are started, watched and ended in the same way.
 """
 import dataclasses
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
@@ -18,30 +20,36 @@ from process import Program, listens  # noqa: E402
 # Both tables are filled in the kernel's order: link-local, IPv4, then the wider IPv6 address.
 GID_INDEX = {'link-local': 0, 'ipv4': 1, 'ipv6': 2}
 
+NO_STATUS = 255  # of ssh, when the other end told it none; no program here ends so
+
 
 @dataclasses.dataclass(frozen=True)
 class Nerve:
-    """Runs beside the guest, on the namespace's end of the cable."""
+    """Runs beside the guest, on the namespace's end of a cable, or in another namespace."""
     build: pathlib.Path
     scratch: pathlib.Path
+    interface: str = 'roce0'
+    address: str = '198.51.100.1'
+    namespace: str = ''  # where not this one
     device = 'nerve0'
-    address = '198.51.100.1'
 
     def start(self, command: Sequence[str], extra: Mapping[str, str], log: pathlib.Path, seconds: float) -> Program:
         env = {name: value for name, value in os.environ.items() if not name.startswith('NERVE_')}
         env |= {'LD_LIBRARY_PATH': str(self.build / 'lib'), 'NERVE_TRANSPORT': 'udp', 'LC_ALL': 'C',
-                'NERVE_DEVICES': f'{self.device}=roce0', 'NERVE_PCAP_DIRECTION': 'both',
+                'NERVE_DEVICES': f'{self.device}={self.interface}', 'NERVE_PCAP_DIRECTION': 'both',
                 'PATH': f'{compare_program(self.build).parent}:{env["PATH"]}', **extra}
-        return Program(('timeout', str(seconds), *command), env, log, self.scratch)
+        inside = ('ip', 'netns', 'exec', self.namespace) if self.namespace else ()
+        return Program((*inside, 'timeout', str(seconds), *command), env, log, self.scratch)
 
     def listening(self, port: int) -> bool:
         return listens(port)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class Guest:
     """Soft-RoCE. Its programs end by themselves when the time is up, whatever becomes of the connection."""
     scratch: pathlib.Path
+    _lost: int = 0
     device = 'rxe0'
     address = '198.51.100.2'
 
@@ -67,7 +75,17 @@ class Guest:
     def lose(self, percent: int) -> None:
         """From now on the guest loses so many of the packets it sends."""
         tc = '/usr/sbin/tc qdisc'
-        self.says(f'{tc} replace dev eth0 root netem loss {percent}%' if percent else f'{tc} delete dev eth0 root')
+        self._lost += self._dropped()
+        done = self.says(f'{tc} replace dev eth0 root netem loss {percent}%' if percent else
+                         f'{tc} delete dev eth0 root')
+        assert done is not None, 'the guest cannot lose packets: is sch_netem there?'
+
+    def lost(self) -> int:
+        return self._lost + self._dropped()
+
+    def _dropped(self) -> int:
+        found = re.search(r'netem .*?dropped (\d+)', self.says('/usr/sbin/tc -s qdisc show dev eth0') or '', re.DOTALL)
+        return int(found[1]) if found else 0
 
 
 def compare_program(build: pathlib.Path) -> pathlib.Path:
