@@ -32,8 +32,8 @@ namespace nerve::nic {
 //   unacked ≤ next ≤ sent_end, on the ring: [unacked, sent_end) is in flight, and while
 //   next != sent_end the requester is sending it again.
 struct RequesterState {
-  // After a timeout so many packets go out at first, what READs ask for included; the limit grows by
-  // what is acknowledged. A peer that was merely slow has its queue full of what it was sent
+  // After a timeout so many packets go out at first, what READs ask for included; the limit grows
+  // by what is acknowledged. A peer that was merely slow has its queue full of what it was sent
   // before: the whole flight again, time after time, would keep it at throwing away duplicates, or
   // at answering READs twice, until the retries are used up.
   static constexpr std::uint32_t kFlightAfterTimeout = 8;
