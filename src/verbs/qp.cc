@@ -119,6 +119,14 @@ ibv_qp* make_qp(ibv_context* context, ibv_qp_init_attr_ex& attr) {
   return &made.release()->base();
 }
 
+void wait_for_acks(VerbsQp& mine) {
+  ibv_qp& qp = mine.base();
+  if (ours(qp.context).async.inherited()) return;  // the thread that would is the parent's
+  ::pthread_mutex_lock(&qp.mutex);
+  while (qp.events_completed != mine.async_reported) ::pthread_cond_wait(&qp.cond, &qp.mutex);
+  ::pthread_mutex_unlock(&qp.mutex);
+}
+
 }  // namespace
 
 void QpEvents::on_event(const nic::Event& event) {
@@ -172,9 +180,7 @@ int ibv_destroy_qp(ibv_qp* qp) VERBS_NOEXCEPT {
     live.qps.erase(&mine);
   }
   ours(qp->context).async.forget([&](const AsyncEvent& event) { return event.element == qp; });
-  ::pthread_mutex_lock(&qp->mutex);
-  while (qp->events_completed != mine.async_reported) ::pthread_cond_wait(&qp->cond, &qp->mutex);
-  ::pthread_mutex_unlock(&qp->mutex);
+  wait_for_acks(mine);
   ::pthread_mutex_destroy(&qp->mutex);
   ::pthread_cond_destroy(&qp->cond);
   delete &mine;

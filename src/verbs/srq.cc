@@ -36,6 +36,14 @@ ibv_srq* make_srq(ibv_pd* pd, void* srq_context, ibv_srq_attr& attr, nic::SrqIni
   return &made.release()->srq;
 }
 
+void wait_for_acks(VerbsSrq& mine) {
+  ibv_srq& srq = mine.srq;
+  if (ours(srq.context).async.inherited()) return;  // the thread that would is the parent's
+  ::pthread_mutex_lock(&srq.mutex);
+  while (srq.events_completed != mine.async_reported) ::pthread_cond_wait(&srq.cond, &srq.mutex);
+  ::pthread_mutex_unlock(&srq.mutex);
+}
+
 }  // namespace
 
 void SrqEvents::on_event(const nic::Event& event) {
@@ -119,9 +127,7 @@ int ibv_destroy_srq(ibv_srq* srq) VERBS_NOEXCEPT {
     live.srqs.erase(&mine);
   }
   ours(srq->context).async.forget([&](const AsyncEvent& event) { return event.element == srq; });
-  ::pthread_mutex_lock(&srq->mutex);
-  while (srq->events_completed != mine.async_reported) ::pthread_cond_wait(&srq->cond, &srq->mutex);
-  ::pthread_mutex_unlock(&srq->mutex);
+  wait_for_acks(mine);
   ::pthread_mutex_destroy(&srq->mutex);
   ::pthread_cond_destroy(&srq->cond);
   delete &mine;

@@ -5,6 +5,7 @@ import argparse
 import pathlib
 import re
 import shutil
+import signal
 import sys
 import time
 
@@ -57,6 +58,7 @@ def main() -> int:
     if options.list:
         print(*(name for name, _ in wanted), sep='\n')
         return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # by way of what ends the programs
     place = places.enter(options.build.resolve(), options.seed)
     try:
         verdicts = [run_one(name, case, place, options.keep_logs) for name, case in wanted]

@@ -45,6 +45,10 @@ class Program:
     def running(self) -> bool:
         return self._process.poll() is None
 
+    def output(self) -> str:
+        """So far."""
+        return self._log.read_text(errors='replace').partition('\n')[2]
+
     def wait(self, seconds: float) -> Ended:
         """What became of it; it does not outlive the call."""
         try:
@@ -53,7 +57,7 @@ class Program:
         except subprocess.TimeoutExpired:
             status = None
         self.end()
-        return Ended(status, self._log.read_text(errors='replace').partition('\n')[2])
+        return Ended(status, self.output())
 
     def end(self) -> None:
         try:

@@ -15,12 +15,26 @@ from typing import Mapping, Sequence
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / 'clients'))
 
-from process import Program, listens  # noqa: E402
+from process import Ended, Program, listens  # noqa: E402
 
 # Both tables are filled in the kernel's order: link-local, IPv4, then the wider IPv6 address.
 GID_INDEX = {'link-local': 0, 'ipv4': 1, 'ipv6': 2}
 
-NO_STATUS = 255  # of ssh, when the other end told it none; no program here ends so
+NO_STATUS = 255  # the guest did not tell how a program ended; none ends so by itself
+
+# What the guest's shell says of a program, among the output. One session of ssh for each, and its own status does
+# not count: several at once confuse the small server in the guest.
+LISTENING, ENDED = 'guest: listening', 'guest: ended with status'
+
+
+class GuestProgram(Program):
+    def wait(self, seconds: float) -> Ended:
+        ended = super().wait(seconds)
+        told = re.search(rf'^{ENDED} (\d+)$', ended.output, re.MULTILINE)
+        output = re.sub(r'^guest: .*\n', '', ended.output, flags=re.MULTILINE)
+        if ended.status is None and not told:
+            return Ended(None, output)
+        return Ended(int(told[1]) if told else NO_STATUS, output)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +47,9 @@ class Nerve:
     namespace: str = ''  # where not this one
     device = 'nerve0'
 
-    def start(self, command: Sequence[str], extra: Mapping[str, str], log: pathlib.Path, seconds: float) -> Program:
+    def start(self, command: Sequence[str], extra: Mapping[str, str], log: pathlib.Path, seconds: float,
+              port: int = 0) -> Program:
+        """With a port, which is the one that a server will listen at."""
         env = {name: value for name, value in os.environ.items() if not name.startswith('NERVE_')}
         env |= {'LD_LIBRARY_PATH': str(self.build / 'lib'), 'NERVE_TRANSPORT': 'udp', 'LC_ALL': 'C',
                 'NERVE_DEVICES': f'{self.device}={self.interface}', 'NERVE_PCAP_DIRECTION': 'both',
@@ -41,7 +57,7 @@ class Nerve:
         inside = ('ip', 'netns', 'exec', self.namespace) if self.namespace else ()
         return Program((*inside, 'timeout', str(seconds), *command), env, log, self.scratch)
 
-    def listening(self, port: int) -> bool:
+    def listening(self, _: Program, port: int) -> bool:
         return listens(port)
 
 
@@ -53,13 +69,16 @@ class Guest:
     device = 'rxe0'
     address = '198.51.100.2'
 
-    def start(self, command: Sequence[str], _: Mapping[str, str], log: pathlib.Path, seconds: float) -> Program:
-        # The shell stays, to make a status of a signal: by itself ssh calls every such end 255.
-        limited = f'timeout {seconds} {shlex.join(command)}; exit $?'
-        return Program((str(HERE / 'guest.sh'), 'exec', limited), os.environ, log, self.scratch)
+    def start(self, command: Sequence[str], _: Mapping[str, str], log: pathlib.Path, seconds: float,
+              port: int = 0) -> Program:
+        wait_for_port = (f'while kill -0 $pid 2>/dev/null; do grep -q ":{port:04X} .* 0A " /proc/net/tcp /proc/net/tcp6 '
+                         f'&& echo "{LISTENING}" && break; sleep 0.05; done;') if port else ''
+        script = (f'timeout {seconds} {shlex.join(command)} & pid=$!; {wait_for_port} '
+                  f'wait $pid; echo "{ENDED} $?"')
+        return GuestProgram((str(HERE / 'guest.sh'), 'exec', script), os.environ, log, self.scratch)
 
-    def listening(self, port: int) -> bool:
-        return self.says(f'grep -q ":{port:04X} .* 0A " /proc/net/tcp /proc/net/tcp6') is not None
+    def listening(self, program: Program, _: int) -> bool:
+        return LISTENING in program.output()
 
     def says(self, command: str) -> str | None:
         """What a short command prints; None when it fails."""

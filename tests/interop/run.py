@@ -28,7 +28,7 @@ SECOND_TRY = 5000
 SECONDS = 180  # for one case, which takes one or two: only a hang takes so long, on a machine however busy
 CLONE_NEWNET = 0x40000000
 FAREWELL = 30  # for a server whose client is done
-LOST_TOUCH = 'the guest did not say how the program ended'
+LOST_TOUCH = 'the guest does not say how the program ended'
 LOST_LAST = 'the last acknowledgement was lost, and its sender had gone'
 EXCUSES = (LOST_TOUCH, LOST_LAST)
 
@@ -70,7 +70,8 @@ class Runner:
         began = time.monotonic()
         why = self._converse(case, FIRST_PORT + number, stem)
         if excuse := why and (why if why in EXCUSES else self._blame(began, stem)):
-            print(f'     {case.name}: {why}; {excuse}: once more', flush=True)
+            told = why if why == excuse else f'{why}; {excuse}'
+            print(f'     {case.name}: {told}: once more', flush=True)
             why = self._converse(case, FIRST_PORT + SECOND_TRY + number, stem)
         if not why:
             why = next(filter(None, map(self._decode.check, stem.parent.glob(f'{stem.name}.*.pcap'))), None)
@@ -88,13 +89,13 @@ class Runner:
             if case.loss:
                 extra |= {'NERVE_FAULT': f'loss={case.loss}%,seed=7', 'NERVE_SUMMARY': 'on'}
             return ends[name].start(case.command(ends[name].device, port, address), extra,
-                                    pathlib.Path(f'{stem}.{role}.log'), SECONDS)
+                                    pathlib.Path(f'{stem}.{role}.log'), SECONDS, 0 if address else port)
 
         server = ends[case.server]
         limit = time.monotonic() + SECONDS
         serving = start('server', case.server)
         try:
-            while not server.listening(port):
+            while not server.listening(serving, port):
                 if not serving.running() or time.monotonic() > limit:
                     ended = serving.wait(0.1)
                     if ended.status == peers.NO_STATUS:

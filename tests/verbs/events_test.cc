@@ -1,6 +1,8 @@
 // Completion channels and asynchronous events: descriptors that poll, and acknowledgements.
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <thread>
@@ -122,6 +124,25 @@ TEST_F(Events, ADrainedQueueIsAnAsynchronousEvent) {
   ASSERT_EQ(ibv_get_async_event(context, &event), 0);
   EXPECT_EQ(event.event_type, IBV_EVENT_SQ_DRAINED);
   EXPECT_EQ(event.element.qp, a.qp);
+  ibv_ack_async_event(&event);
+}
+
+// What was fetched before a fork is the parent's to acknowledge; a child that tidies up goes on.
+TEST_F(Events, AChildWaitsForNoAcknowledgement) {
+  ibv_qp_attr attr{};
+  attr.qp_state = IBV_QPS_SQD;
+  attr.en_sqd_async_notify = 1;
+  ASSERT_EQ(ibv_modify_qp(a.qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), 0);
+  ibv_async_event event{};
+  ASSERT_EQ(ibv_get_async_event(context, &event), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(10);  // if it waits after all
+    ::_exit(ibv_destroy_qp(a.qp));
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
   ibv_ack_async_event(&event);
 }
 
