@@ -60,7 +60,10 @@ Child::Child(const std::vector<std::string>& command, const host::Environment& e
              std::string log)
     : log_{std::move(log)} {
   std::vector<std::string> variables;
-  for (const auto& [name, value] : environment) variables.push_back(name + "=" + value);
+  for (const auto& [name, value] : environment) {
+    variables.push_back(name);
+    variables.back().append("=").append(value);
+  }
   const std::vector<char*> arguments = pointers(command);
   const std::vector<char*> settings = pointers(variables);
   const int out = ::open(log_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

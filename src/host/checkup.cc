@@ -17,7 +17,7 @@
 namespace nerve::host {
 namespace {
 
-constexpr Ability kWorks{.works = true, .reason = {}};
+Ability works() { return {.works = true, .reason = {}}; }
 
 Ability refused(const std::string& what) {
   return {.works = false, .reason = what + ": " + std::strerror(errno)};
@@ -33,7 +33,7 @@ Ability check_shared_memory() {
       return refused("mapping sealed memory");
     }
   }
-  return kWorks;
+  return works();
 }
 
 Ability check_meeting() {
@@ -45,7 +45,7 @@ Ability check_meeting() {
   if (own_peer(caller.get()) != ::getpid()) {
     return {.works = false, .reason = "the kernel does not tell who listens (SO_PEERCRED)"};
   }
-  return kWorks;
+  return works();
 }
 
 Ability check_timed_wait() {
@@ -55,7 +55,7 @@ Ability check_timed_wait() {
   if (!epoll || ::epoll_pwait2(epoll.get(), &event, 1, &at_once, nullptr) != 0) {
     return refused("epoll_pwait2");
   }
-  return kWorks;
+  return works();
 }
 
 // From a child to its parent: where only descendants may be touched, this is what is refused.
@@ -67,13 +67,13 @@ Ability check_placement() {
   int status = -1;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return kWorks;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return works();
   return {.works = false, .reason = "process_vm_writev into another process is not permitted"};
 }
 
 Ability check_fences() {
   if (!link::shm::join_fences() || !link::shm::fence_all()) return refused("membarrier");
-  return kWorks;
+  return works();
 }
 
 Ability ability(const link::Offload& offload) {
