@@ -10,11 +10,11 @@ class Decoder:
     """`nerve decode --check`: every packet of a capture has to be understood, and its ICRC to be good."""
 
     def __init__(self, build: pathlib.Path):
-        self.program = build / 'src/cli/nerve'
+        self._program = build / 'src/cli/nerve'
 
     def check(self, capture: pathlib.Path) -> Optional[str]:
         """None when content, else what is wrong."""
-        done = subprocess.run((self.program, 'decode', '--check', capture), capture_output=True, text=True,
+        done = subprocess.run((self._program, 'decode', '--check', capture), capture_output=True, text=True,
                               check=False)
         said = done.stdout.strip() or done.stderr.strip()
         found = re.search(r': (\d+) packets, (\d+) icrc good, 0 bad$', said)

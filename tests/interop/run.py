@@ -69,16 +69,13 @@ class Runner:
             self._loss = case.loss
         began = time.monotonic()
         why = self._converse(case, FIRST_PORT + number, stem)
-        if excuse := why and (why if why in EXCUSES else self._blame(began, stem)):
+        if excuse := why and (why if why in EXCUSES else evidence.blame(self._pulse, began)):
             told = why if why == excuse else f'{why}; {excuse}'
             print(f'     {case.name}: {told}: once more', flush=True)
             why = self._converse(case, FIRST_PORT + SECOND_TRY + number, stem)
         if not why:
             why = next(filter(None, map(self._decode.check, stem.parent.glob(f'{stem.name}.*.pcap'))), None)
         return why, stem
-
-    def _blame(self, began: float, stem: pathlib.Path) -> Optional[str]:
-        return evidence.blame(self._pulse, began, self._decode.program, pathlib.Path(f'{stem}.host.pcap'))
 
     def _converse(self, case: Case, port: int, stem: pathlib.Path) -> Optional[str]:
         far = 'far' in (case.client, case.server)

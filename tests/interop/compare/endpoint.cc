@@ -88,10 +88,11 @@ void Endpoint::hear(void* octets, std::size_t length) const {
   }
 }
 
-void Endpoint::meet() const {
-  char word = '.';
+bool Endpoint::meet(bool content) const {
+  char word = content ? '.' : '!';
   tell(&word, 1);
   hear(&word, 1);
+  return content && word == '.';
 }
 
 void Endpoint::connect() {
@@ -118,7 +119,7 @@ void Endpoint::connect() {
          ready);
   ready.qp_state = IBV_QPS_RTS;
   ready.timeout = 16;
-  ready.retry_cnt = 7;
+  ready.retry_cnt = 6;  // Soft-RoCE takes 7 for "for ever"
   ready.rnr_retry = 7;
   ready.sq_psn = own_.psn;
   ready.max_rd_atomic = 4;

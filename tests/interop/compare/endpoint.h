@@ -23,6 +23,7 @@ struct Options {
   std::string port{"18515"};
   int gid_index{};
   int mtu{1024};
+  bool fences{true};
   std::string server;  // its address, at the client; empty at the server
 };
 
@@ -42,8 +43,8 @@ class Endpoint {
   // A new QP at each end, connected to the other: after an error the old one is of no use.
   void connect();
 
-  // Both ends arrive here before either goes on.
-  void meet() const;
+  // Both ends arrive here before either goes on; whether both were content.
+  bool meet(bool content = true) const;
 
   [[nodiscard]] std::uint64_t at(std::size_t offset) const;
   [[nodiscard]] std::uint64_t remote(std::size_t offset) const { return peer_.address + offset; }
