@@ -2,8 +2,8 @@
 before it was written, or lost.
 
 The address sanitizer is in a library that is built with it (preset asan) and loaded under programs that know nothing of
-it. Valgrind runs the library as it is shipped. Both also see what the programs themselves lose: a leak counts when the
-first frame after the allocator's is in our library, and the block is none that the program should have given back.
+it. Valgrind runs the library as it is shipped, and sees what the programs themselves lose as well: a leak counts when
+the first frame after the allocator's is in our library, and the block is none that the program should have given back.
 """
 import os
 import pathlib
@@ -15,12 +15,12 @@ from typing import List
 from peers import Program, wait_for
 from place import Place, Skip, Trouble
 
-# A file of ours, as both print it; without debugging information, the library.
+# A file of ours, as valgrind prints it; without debugging information, the library.
 OURS = re.compile(r'\b(?:base|wire|nic|link|host|verbs)/[\w/]+\.(?:cc|h):\d+|libibverbs\.so')
 # perftest does not give the list of devices back.
 LEFT_BY_PROGRAMS = re.compile(r'\bibv_get_device_list\b')
 
-PERFTEST = '-F -d nerve0 -x 0 -p 18515'
+PERFTEST = '-F -d nerve0 -x 0 -p 18515 -u 19'
 PINGPONG = '-d nerve0 -g 0 -p 18515'
 # Few rounds: two programs that wait for each other by polling, on a busy machine, take tens of milliseconds for each.
 PROGRAMS = (f'ib_send_bw {PERFTEST} -n 100', f'ib_send_bw {PERFTEST} -n 50 -b -e -c UD -s 1024',
@@ -59,15 +59,15 @@ def check(programs: List[Program], reports) -> None:
 
 def blocks(text: str, title: str) -> List[str]:
     """The paragraphs that begin with the title."""
-    return re.findall(rf'^(?:==\d+== )?{title}.*(?:\n(?:==\d+==)? {{3,}}\S.*)*', text, re.M)
+    return re.findall(rf'^==\d+== {title}.*(?:\n==\d+== {{3,}}\S.*)*', text, re.M)
 
 
 def frames(block: str) -> List[str]:
-    return [line for line in block.splitlines()[1:] if re.search(r'#\d+ |(?:at|by) 0x', line)]
+    return [line for line in block.splitlines()[1:] if re.search(r'(?:at|by) 0x', line)]
 
 
 def is_our_leak(block: str) -> bool:
-    inner = [line for line in frames(block) if not re.search(r'asan|vgpreload|operator new|\b[mc]alloc\b|memalign|/c\+\+/', line)]
+    inner = [line for line in frames(block) if not re.search(r'vgpreload|operator new|\b[mc]alloc\b|memalign|/c\+\+/', line)]
     return bool(inner) and bool(OURS.search(inner[0])) and not LEFT_BY_PROGRAMS.search(inner[0])
 
 
@@ -76,9 +76,7 @@ def is_our_error(block: str) -> bool:
 
 
 def sanitizer_reports(text: str) -> List[str]:
-    errors = re.findall(r'^.*(?:ERROR: AddressSanitizer|runtime error:).*$', text, re.M)
-    leaks = [block for block in blocks(text, 'Direct leak') if is_our_leak(block)]
-    return errors + [leak.splitlines()[0] for leak in leaks]
+    return re.findall(r'^.*(?:ERROR: AddressSanitizer|runtime error:).*$', text, re.M)
 
 
 def under_asan(place: Place, transport: str, line: str) -> str:
@@ -88,8 +86,8 @@ def under_asan(place: Place, transport: str, line: str) -> str:
     preload = subprocess.run(['gcc', '-print-file-name=libasan.so'], capture_output=True, text=True, check=True).stdout.strip()
     env = place.environment(transport) | {
         'LD_LIBRARY_PATH': str(library), 'LD_PRELOAD': os.path.realpath(preload),
-        # A program's own leaks are no failure; ours are looked for in what it prints.
-        'ASAN_OPTIONS': 'detect_leaks=1:exitcode=66:detect_stack_use_after_return=1', 'LSAN_OPTIONS': 'exitcode=0:max_leaks=50',
+        # The sanitizer's search for leaks takes minutes on some machines, whatever the program; valgrind makes one too.
+        'ASAN_OPTIONS': 'detect_leaks=0:exitcode=66:detect_stack_use_after_return=1',
         'UBSAN_OPTIONS': 'print_stacktrace=1:halt_on_error=1:exitcode=66'}
     check(run_both(place, line, env, [], 120), sanitizer_reports)
     return ''
