@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "host/config.h"
 #include "host/shared_memory.h"
 #include "host/unix_socket.h"
 #include "link/shm/doorbell.h"
@@ -83,7 +84,8 @@ Ability ability(const link::Offload& offload) {
 }  // namespace
 
 Checkup check_machine() {
-  const link::Offloads offloads = link::probe_offloads();
+  const link::Offloads offloads =
+      link::probe_offloads(static_cast<int>(load_process_config().socket_buffer));
   return {.shared_memory = check_shared_memory(),
           .meeting = check_meeting(),
           .timed_wait = check_timed_wait(),

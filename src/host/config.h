@@ -34,7 +34,7 @@ struct Config {
   std::optional<nic::Mtu> mtu;  // none: what the interface carries
   Offloads offloads{Offloads::kOn};
   nic::CcAlgorithm congestion{nic::CcAlgorithm::kNone};
-  std::uint64_t socket_buffer{std::uint64_t{8} << 20};
+  std::uint64_t socket_buffer{std::uint64_t{16} << 20};
   LogLevel log{LogLevel::kWarn};
   bool summary{};
   friend bool operator==(const Config&, const Config&) = default;

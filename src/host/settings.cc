@@ -162,7 +162,7 @@ constexpr Setting kSettings[] = {
      "none or dcqcn",
      "congestion control",
      read_congestion},
-    {"socket_buffer", "NERVE_SOCKET_BUFFER", "--socket-buffer", "SIZE", "8M",
+    {"socket_buffer", "NERVE_SOCKET_BUFFER", "--socket-buffer", "SIZE", "16M",
      "a size from 64K to 1G",
      "what to ask of the kernel for each UDP socket, in each direction",
      read_socket_buffer},

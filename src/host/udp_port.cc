@@ -70,10 +70,16 @@ std::optional<PortGroup> ask_all(std::uint32_t own_slot, std::uint16_t port) {
   return std::nullopt;
 }
 
+link::ReceiveWishes wishes_of(const Config& config) {
+  return {.buffer = static_cast<int>(config.socket_buffer),
+          .coalescing = config.offloads == Offloads::kOn};
+}
+
 Result<PortGroup, std::string> acquire(const Config& config, std::uint32_t slot) {
   std::string why;
   for (int round = 0; round < kRounds; ++round) {
-    auto group = PortGroup::create({.port = config.port, .sockets = kSocketGroup});
+    auto group = PortGroup::create(
+        {.port = config.port, .sockets = kSocketGroup, .wishes = wishes_of(config)});
     if (group) return *std::move(group);
     why = group.error().text;
     if (group.error().code != EADDRINUSE) break;
@@ -95,9 +101,13 @@ Result<std::unique_ptr<UdpPort>, std::string> UdpPort::open(const Config& config
                                                             std::uint32_t slot) {
   auto group = acquire(config, slot);
   if (!group) return Unexpected{group.error()};
+  // Whoever made them may have been told otherwise.
+  const std::uint32_t own = group->index_of(Qpn{slot << kSlotShift});
+  link::set_receive_wishes(group->socket(own), wishes_of(config));
   auto sender = link::UdpSender::open({.port = config.port,
                                        .family = group->family(),
-                                       .segmentation = config.offloads == Offloads::kOn});
+                                       .segmentation = config.offloads == Offloads::kOn,
+                                       .buffer = static_cast<int>(config.socket_buffer)});
   if (!sender) return Unexpected{sender.error().text};
   return std::unique_ptr<UdpPort>{new UdpPort{*std::move(group), slot, *std::move(sender)}};
 }

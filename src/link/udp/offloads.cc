@@ -29,7 +29,7 @@ void try_a_train(UdpSender& sender, UdpReceiver& receiver) {
 
 }  // namespace
 
-Offloads probe_offloads() {
+Offloads probe_offloads(int buffer) {
   Offloads found;
   const auto fail = [&](const SocketError& error) {
     found.segmentation.reason = found.receive_coalescing.reason = error.text;
@@ -39,9 +39,10 @@ Offloads probe_offloads() {
   if (!found.ipv6.works) {
     found.ipv6.reason = "no IPv6 sockets here; the kernel lacks ipv6 or it is disabled";
   }
-  const auto group = PortGroup::create({.port = 0, .sockets = 1});
+  const auto group = PortGroup::create({.port = 0, .sockets = 1, .wishes = {.buffer = buffer}});
   if (!group) return fail(group.error());
-  const auto sender = UdpSender::open({.port = group->port(), .family = group->family()});
+  const auto sender =
+      UdpSender::open({.port = group->port(), .family = group->family(), .buffer = buffer});
   if (!sender) return fail(sender.error());
   UdpReceiver receiver{*group, 0};
   try_a_train(**sender, receiver);

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "link/udp/udp_socket.h"
+
 namespace nerve::link {
 
 struct Offload {
@@ -19,6 +21,7 @@ struct Offloads {
 };
 
 // Tries them on sockets of its own over loopback, for the doctor.
-[[nodiscard]] Offloads probe_offloads();
+// `buffer`: what to ask for, for each socket.
+[[nodiscard]] Offloads probe_offloads(int buffer = kWantedBuffer);
 
 }  // namespace nerve::link

@@ -11,7 +11,6 @@
 #include <string>
 
 #include "base/check.h"
-#include "link/udp/receive_options.h"
 
 namespace nerve::link {
 namespace {
@@ -72,6 +71,7 @@ Result<PortGroup, SocketError> PortGroup::create(const PortGroupConfig& config) 
       group.port_ = made->bound_port();  // the kernel's choice, when asked for port 0
     }
     set_receive_options(*made, group.family_);
+    set_receive_wishes(*made, config.wishes);
     group.sockets_.push_back(*std::move(made));
   }
   if (config.sockets == 1) return group;  // to the kernel a single socket is no group

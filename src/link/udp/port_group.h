@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "link/udp/receive_options.h"
 #include "link/udp/udp_socket.h"
 #include "wire/frame.h"
 
@@ -19,6 +20,7 @@ struct PortGroupConfig {
   std::uint16_t port{wire::kRocePort};
   std::uint32_t sockets{16};  // a power of two
   bool ipv6{true};            // false: IPv4 alone, even where there is IPv6
+  ReceiveWishes wishes{};
 };
 
 class PortGroup {

@@ -61,8 +61,6 @@ void read_ipv6(const cmsghdr& header, wire::Flow& flow) {
 }  // namespace
 
 void set_receive_options(const UdpSocket& socket, IpFamily family) {
-  (void)socket.grow_buffer(SO_RCVBUF, SO_RCVBUFFORCE, kWantedBuffer);
-  (void)socket.set(IPPROTO_UDP, UDP_GRO, 1);
   (void)socket.set(IPPROTO_IP, IP_RECVTOS, 1);
   (void)socket.set(IPPROTO_IP, IP_RECVTTL, 1);
   // Else every socket on the port gets what one of them has joined.
@@ -78,6 +76,11 @@ void set_receive_options(const UdpSocket& socket, IpFamily family) {
   (void)socket.set(IPPROTO_IPV6, kIpv6MulticastAll, 0);
   // RoCEv2 senders write no UDP checksum, which over IPv6 a socket must agree to.
   (void)socket.set(IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
+}
+
+void set_receive_wishes(const UdpSocket& socket, const ReceiveWishes& wishes) {
+  (void)socket.grow_buffer(SO_RCVBUF, SO_RCVBUFFORCE, wishes.buffer);
+  (void)socket.set(IPPROTO_UDP, UDP_GRO, wishes.coalescing ? 1 : 0);
 }
 
 ReceivedFrom read_origin(msghdr& message) {

@@ -9,11 +9,16 @@
 
 namespace nerve::link {
 
-// As much as the kernel lets us ask for; a busy receiver must bridge the time between two reads.
-inline constexpr int kWantedBuffer = 16 << 20;
+// What may be had one way or the other.
+struct ReceiveWishes {
+  int buffer{kWantedBuffer};
+  bool coalescing{true};  // UDP_GRO
+};
 
 // Options live in the socket, not in the process: they are set by the process that makes it.
 void set_receive_options(const UdpSocket& socket, IpFamily family);
+// These may be set again by the process that reads it.
+void set_receive_wishes(const UdpSocket& socket, const ReceiveWishes& wishes);
 
 // Room for every control message that those options bring.
 inline constexpr std::size_t kReceiveControlSize = 192;

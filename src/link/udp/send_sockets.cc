@@ -6,14 +6,12 @@
 
 #include <algorithm>
 
-#include "link/udp/receive_options.h"
-
 namespace nerve::link {
 namespace {
 
 constexpr int kHopLimit = 64;
 
-void set_send_options(const UdpSocket& socket, IpFamily family) {
+void set_send_options(const UdpSocket& socket, IpFamily family, int buffer) {
   // Unconnected and with "do": then the kernel writes identification 0, which the ICRC covers.
   (void)socket.set(IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
   (void)socket.set(IPPROTO_IP, IP_TTL, kHopLimit);
@@ -25,7 +23,7 @@ void set_send_options(const UdpSocket& socket, IpFamily family) {
     (void)socket.set(IPPROTO_IPV6, IPV6_MULTICAST_HOPS, kHopLimit);
     (void)socket.set(IPPROTO_IPV6, IPV6_MULTICAST_LOOP, 1);
   }
-  (void)socket.grow_buffer(SO_SNDBUF, SO_SNDBUFFORCE, kWantedBuffer);
+  (void)socket.grow_buffer(SO_SNDBUF, SO_SNDBUFFORCE, buffer);
   sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
   const sock_fprog program{.len = 1, .filter = &nothing};
   (void)::setsockopt(socket.fd(), SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
@@ -33,22 +31,24 @@ void set_send_options(const UdpSocket& socket, IpFamily family) {
 
 }  // namespace
 
-Result<SendSockets::Entry, SocketError> SendSockets::make(IpFamily family, std::uint16_t wanted) {
+Result<SendSockets::Entry, SocketError> SendSockets::make(IpFamily family, std::uint16_t wanted,
+                                                          int buffer) {
   auto socket = UdpSocket::make(family);
   if (!socket) return Unexpected{socket.error()};
   int error = wanted != 0 ? socket->bind(family, wanted) : -1;
   if (error != 0) error = socket->bind(family, 0);
   if (error != 0) return Unexpected{socket_error("udp", "bind to any port", error)};
-  set_send_options(*socket, family);
+  set_send_options(*socket, family, buffer);
   const std::uint16_t bound = socket->bound_port();
   return Entry{.socket = *std::move(socket), .wanted = wanted, .bound = bound};
 }
 
-Result<SendSockets, SocketError> SendSockets::open(IpFamily family, std::size_t limit) {
+Result<SendSockets, SocketError> SendSockets::open(IpFamily family, std::size_t limit, int buffer) {
   SendSockets sockets;
   sockets.family_ = family;
+  sockets.buffer_ = buffer;
   sockets.limit_ = std::clamp<std::size_t>(limit, 1, kMaxSockets);
-  auto first = make(family, 0);
+  auto first = make(family, 0, buffer);
   if (!first) return Unexpected{first.error()};
   sockets.entries_.push_back(*std::move(first));
   return sockets;
@@ -68,7 +68,7 @@ std::size_t SendSockets::index_for(std::uint16_t wanted) {
       std::ranges::find(entries_, wanted, [](const Entry& entry) { return entry.wanted; });
   if (known != entries_.end()) return static_cast<std::size_t>(known - entries_.begin());
   if (first_is_free_ || entries_.size() < limit_) {
-    if (auto made = make(family_, wanted)) {
+    if (auto made = make(family_, wanted, buffer_)) {
       if (first_is_free_) {
         entries_.front() = *std::move(made);
       } else {

@@ -26,7 +26,8 @@ class SendSockets {
   static constexpr std::size_t kMaxSockets = 256;
 
   // Makes one socket at once, so that a machine that cannot send says so here.
-  static Result<SendSockets, SocketError> open(IpFamily family, std::size_t limit);
+  static Result<SendSockets, SocketError> open(IpFamily family, std::size_t limit,
+                                               int buffer = kWantedBuffer);
 
   [[nodiscard]] SendSocket for_port(std::uint16_t wanted);
   [[nodiscard]] const UdpSocket& first() const { return entries_.front().socket; }
@@ -39,12 +40,14 @@ class SendSockets {
     std::uint16_t wanted{};
     std::uint16_t bound{};
   };
-  [[nodiscard]] static Result<Entry, SocketError> make(IpFamily family, std::uint16_t wanted);
+  [[nodiscard]] static Result<Entry, SocketError> make(IpFamily family, std::uint16_t wanted,
+                                                       int buffer);
   [[nodiscard]] std::size_t index_for(std::uint16_t wanted);
 
   std::vector<Entry> entries_;
   std::size_t limit_{};
   IpFamily family_{};
+  int buffer_{};
   bool first_is_free_{true};  // nobody has asked for a port yet
 };
 

@@ -41,7 +41,7 @@ Offload segmentation_of(const UdpSocket& socket, bool wanted) {
 }  // namespace
 
 Result<std::unique_ptr<UdpSender>, SocketError> UdpSender::open(const UdpSenderConfig& config) {
-  auto sockets = SendSockets::open(config.family, config.max_sockets);
+  auto sockets = SendSockets::open(config.family, config.max_sockets, config.buffer);
   if (!sockets) return Unexpected{sockets.error()};
   return std::unique_ptr<UdpSender>{new UdpSender{config, *std::move(sockets)}};
 }

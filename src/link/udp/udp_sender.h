@@ -21,6 +21,7 @@ struct UdpSenderConfig {
   IpFamily family{IpFamily::kDual};
   std::size_t max_sockets{32};
   bool segmentation{true};
+  int buffer{kWantedBuffer};
 };
 
 struct UdpSenderCounters {

@@ -14,6 +14,9 @@ enum class IpFamily : std::uint8_t {
   kIpv4,  // where the machine has no IPv6
 };
 
+// As much as the kernel lets us ask for; a busy receiver must bridge the time between two reads.
+inline constexpr int kWantedBuffer = 16 << 20;
+
 class UdpSocket {
  public:
   UdpSocket() = default;

@@ -177,6 +177,22 @@ TEST(UdpLink, TheBudgetHolds) {
   EXPECT_EQ(pair.receivers[0]->receive(collector, 0, Time{}), 0U);
 }
 
+// The kernel tells twice what it was asked for.
+TEST(Offloads, SocketsAreAsTheyWereWished) {
+  constexpr int kBuffer = 64 << 10;
+  const auto group = PortGroup::create(
+      {.port = 0, .sockets = 1, .wishes = {.buffer = kBuffer, .coalescing = false}});
+  ASSERT_TRUE(group) << group.error().text;
+  const UdpReceiver receiver{*group, 0};
+  EXPECT_EQ(receiver.buffer(), 2 * kBuffer);
+  EXPECT_FALSE(receiver.coalescing().works);
+  const auto sender = UdpSender::open({.family = group->family(), .buffer = kBuffer});
+  ASSERT_TRUE(sender) << sender.error().text;
+  EXPECT_EQ((*sender)->buffer(), 2 * kBuffer);
+  set_receive_wishes(group->socket(0), {});
+  EXPECT_GT(receiver.buffer(), 2 * kBuffer);
+}
+
 // Tried on sockets of its own, the machine does what it does for a link.
 TEST(Offloads, AreProbedAsLinksFindThem) {
   UdpPair pair;
