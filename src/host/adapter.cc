@@ -111,7 +111,7 @@ void Adapter::State::tell_events() {
 }
 
 Adapter::Adapter(Host& host, const Device& device)
-    : state_{std::make_unique<State>(*host.shared_, device)} {}
+    : state_{std::make_unique<State>(*host.shared_.load(), device)} {}
 Adapter::~Adapter() = default;
 
 const Device& Adapter::device() const { return state_->device; }

@@ -21,7 +21,10 @@ std::atomic<Host*> current_host{};
 std::mutex making_host;
 std::atomic<std::uint32_t> forks;
 
+// Once for each reason: programs that find no device may ask again and again.
 void tell_why_not(int code) {
+  static std::atomic<int> told;
+  if (told.exchange(code) == code) return;
   const char* mend = "";
   if (code == EMFILE) mend = "; raise the limit with ulimit -n";
   if (code == EAGAIN) mend = "; no thread can be started, raise the limit with ulimit -u";
@@ -34,17 +37,20 @@ void tell_why_not(int code) {
 
 std::uint32_t generation() { return forks.load(std::memory_order_relaxed); }
 
+Host::Shared* Host::shared_of_current() {
+  const Host* const host = current_host;
+  return host != nullptr ? host->shared_.load() : nullptr;
+}
+
 // Whoever forks takes the lock first, so that the child gets the engines whole and the lock free:
 // the thread that would let go of it is not there.
 void Host::before_fork() {
-  Host* const host = current_host;
-  if (host != nullptr && host->shared_) host->shared_->locked_for_fork = host->shared_->try_long();
+  if (Shared* const shared = shared_of_current()) shared->locked_for_fork = shared->try_long();
 }
 
 void Host::after_fork_in_parent() {
-  Host* const host = current_host;
-  if (host == nullptr || !host->shared_) return;
-  if (std::exchange(host->shared_->locked_for_fork, false)) host->shared_->lock.unlock();
+  Shared* const shared = shared_of_current();
+  if (shared != nullptr && std::exchange(shared->locked_for_fork, false)) shared->lock.unlock();
 }
 
 // In the child of a fork() the parent's host is of no use: its thread is gone, and its peers talk
@@ -52,11 +58,11 @@ void Host::after_fork_in_parent() {
 // destroyed; but it neither sends nor receives, for the rings are the parent's. Its descriptors are
 // closed, or peers would not notice the parent's end.
 void Host::after_fork_in_child() {
-  Host* const host = current_host;
+  Shared* const shared = shared_of_current();
   ++forks;
   current_host = nullptr;
   new (&making_host) std::mutex;
-  if (host != nullptr && host->shared_) host->shared_->leave_to_parent();
+  if (shared != nullptr) shared->leave_to_parent();
   link::Descriptor::close_inherited();
 }
 
@@ -74,29 +80,39 @@ Host& Host::current() {
 }
 
 void Host::finish_current() {
-  const Host* host = current_host;
-  if (host != nullptr && host->shared_) host->shared_->finish();
+  if (Shared* const shared = shared_of_current()) shared->finish();
 }
 
-Host::Host() {
+std::unique_ptr<Host::Shared> Host::make_shared() {
   auto joined = join_host();
   auto mailbox = joined ? Mailbox::make() : std::nullopt;
-  if (!joined || !mailbox) {
-    tell_why_not(errno);
-    return;
-  }
+  if (!joined || !mailbox) return nullptr;
   auto shared =
       std::make_unique<Shared>(load_process_config(), std::move(*joined), std::move(*mailbox));
-  if (shared->watcher.usable()) {
-    shared_ = std::move(shared);
-  } else {
-    tell_why_not(EMFILE);
-  }
+  if (shared->watcher.usable()) return shared;
+  shared.reset();
+  errno = EMFILE;
+  return nullptr;
 }
-Host::~Host() = default;
+
+Host::Shared* Host::shared() {
+  if (Shared* made = shared_) return made;
+  const std::scoped_lock guard{making_host};
+  if (Shared* made = shared_) return made;
+  auto made = make_shared();
+  if (!made) {
+    const int why = errno;
+    tell_why_not(why);
+    errno = why;
+    return nullptr;
+  }
+  shared_ = made.release();
+  return shared_;
+}
 
 std::vector<Device> Host::devices() {
-  const Config config = shared_ ? shared_->config : Config{};
+  const Shared* const known = shared();
+  const Config config = known != nullptr ? known->config : Config{};
   std::vector<Device> devices = choose_devices(list_interfaces(), config.devices);
   if (config.mtu) {
     for (Device& device : devices) device.active_mtu = *config.mtu;
@@ -105,24 +121,25 @@ std::vector<Device> Host::devices() {
 }
 
 std::shared_ptr<Adapter> Host::open(const Device& device) {
-  if (!shared_) return nullptr;
-  const std::scoped_lock guard{shared_->making};
-  for (const auto& adapter : shared_->opened) {
+  Shared* const host = shared();
+  if (host == nullptr) return nullptr;
+  const std::scoped_lock guard{host->making};
+  for (const auto& adapter : host->opened) {
     const Device& other = adapter->device();
     if (other.name == device.name && other.interface == device.interface) return adapter;
   }
   {
     // Others may ask us at this moment for what we ask them.
-    const std::scoped_lock started{shared_->lock};
-    if (!shared_->watcher.start()) {
+    const std::scoped_lock started{host->lock};
+    if (!host->watcher.start()) {
       tell_why_not(EAGAIN);
       errno = EAGAIN;
       return nullptr;
     }
   }
-  shared_->open_udp();
+  host->open_udp();
   auto adapter = std::make_shared<Adapter>(*this, device);
-  shared_->opened.push_back(adapter);
+  host->opened.push_back(adapter);
   return adapter;
 }
 

@@ -5,6 +5,7 @@
 // the child of a fork(), where nothing of the parent's is usable.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -26,21 +27,25 @@ class Host {
   // As the machine's interfaces are now.
   [[nodiscard]] std::vector<Device> devices();
 
-  // The adapter of a device: made on first use, shared from then on. Null
-  // when this process could not become a host (no descriptors or memory left).
+  // The adapter of a device: made on first use, shared from then on. Null, and errno, when this
+  // process cannot become a host now (no descriptors or memory left).
   [[nodiscard]] std::shared_ptr<Adapter> open(const Device& device);
 
   struct Shared;  // what adapters have in common: host/shared.h
 
  private:
   friend class Adapter;
+  static Shared* shared_of_current();
   static void finish_current();
   static void before_fork();
   static void after_fork_in_parent();
   static void after_fork_in_child();
-  Host();
-  ~Host();
-  std::unique_ptr<Shared> shared_;
+  Host() = default;
+  ~Host() = delete;
+  // Null, and errno, when it cannot be had; what was lacking may be there at the next call.
+  [[nodiscard]] Shared* shared();
+  [[nodiscard]] static std::unique_ptr<Shared> make_shared();
+  std::atomic<Shared*> shared_{};  // for as long as the process lives
 };
 
 }  // namespace nerve::host

@@ -1,6 +1,10 @@
 // Devices, ports and their tables.
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -105,6 +109,34 @@ TEST_F(Device, CanBeImportedWithinTheProcess) {
   EXPECT_EQ(ibv_close_device(imported), 0);
   EXPECT_EQ(ibv_import_device(fd + 1000), nullptr);
   ::close(fd);
+}
+
+// What a process lacked when it first asked for devices it may have later.
+int open_with_few_descriptors(int free) {
+  rlimit rich{};
+  ::getrlimit(RLIMIT_NOFILE, &rich);
+  const rlimit poor{.rlim_cur = 100, .rlim_max = rich.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &poor);
+  int last = -1;
+  for (int fd = 0; fd >= 0; fd = ::open("/dev/null", O_RDONLY)) last = std::max(last, fd);
+  for (int i = 0; i < free; ++i) ::close(last - i);
+  ibv_device** list = ibv_get_device_list(nullptr);
+  if (list == nullptr || list[0] == nullptr) return 0;  // interfaces cannot be listed
+  const ibv_context* refused = ibv_open_device(list[0]);
+  const int why = errno;
+  ::setrlimit(RLIMIT_NOFILE, &rich);
+  if (refused == nullptr && why != EMFILE) return 1;
+  return ibv_open_device(list[0]) != nullptr ? 0 : 2;
+}
+
+TEST(Devices, AHostWithoutDescriptorsTriesAgain) {
+  for (int free = 1; free < 12; ++free) {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(open_with_few_descriptors(free));
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0) << free << " descriptors";
+  }
 }
 
 }  // namespace
