@@ -144,13 +144,19 @@ void Host::Shared::open_udp() {
   }
   const std::scoped_lock guard{lock};
   udp = *std::move(port);
-  for (const Interface& interface : list_interfaces()) {
+  tell_interfaces(list_interfaces());
+  exchange.set_udp(udp->sender(), udp->receiver());
+  watcher.watch_socket(udp->receiver().fd());
+}
+
+void Host::Shared::tell_interfaces(const std::vector<Interface>& interfaces) {
+  if (!udp) return;
+  udp->sender().forget_interfaces();
+  for (const Interface& interface : interfaces) {
     for (const wire::Gid& gid : interface.addresses) {
       udp->sender().set_interface(gid, interface.index);
     }
   }
-  exchange.set_udp(udp->sender(), udp->receiver());
-  watcher.watch_socket(udp->receiver().fd());
 }
 
 }  // namespace nerve::host

@@ -200,6 +200,7 @@ void Host::Shared::addresses_changed() {
   const std::vector<Interface> interfaces = list_interfaces();
   const std::scoped_lock guard{lock};
   exchange.set_local(addresses_of(interfaces));
+  tell_interfaces(interfaces);
   for (Adapter::State* adapter : adapters) {
     const auto same = std::ranges::find(interfaces, adapter->device.interface, &Interface::name);
     adapter->update(same != interfaces.end() ? &*same : nullptr);

@@ -59,6 +59,7 @@ struct Host::Shared final : link::FrameSink, Watched {
   void answer_call(Descriptor connection);
   bool refuse_call(int listener);  // true when the caller knows
   void addresses_changed() override;
+  void tell_interfaces(const std::vector<Interface>& interfaces);  // to UDP, if there is any
 
   // All of these without the lock: they may wait for another process.
   void reach(const wire::Gid& peer, Qpn qpn);

@@ -45,6 +45,7 @@ class UdpSender final : public Egress {
 
   // The interface by which a source address reaches link-local and multicast destinations.
   void set_interface(const wire::Gid& source, std::uint32_t index);
+  void forget_interfaces() { interfaces_.clear(); }
 
   [[nodiscard]] const UdpSenderCounters& counters() const { return counters_; }
   [[nodiscard]] const Offload& segmentation() const { return segmentation_; }
