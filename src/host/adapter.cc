@@ -145,6 +145,8 @@ Adapter::Session::~Session() {
 
 nic::Nic& Adapter::Session::nic() const { return state_.nic; }
 
+int Adapter::Session::groups_changed() { return state_.shared.follow_groups(); }
+
 void Adapter::Session::posted() {
   const bool wait = state_.waiting_posts > 0 && !state_.shared.watcher.asleep();
   if (wait && state_.waiting_posts < kPostsTogether) {

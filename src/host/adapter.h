@@ -67,6 +67,10 @@ class Adapter::Session {
   [[nodiscard]] nic::Nic& nic() const;
   nic::Nic* operator->() const { return &nic(); }
 
+  // QPs were attached to multicast groups, or are not any more. Zero, or the errno of a group whose
+  // packets cannot be had.
+  int groups_changed();
+
   // Work was posted. It leaves now if the wire is quiet, else together with what comes next.
   void posted();
 

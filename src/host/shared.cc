@@ -206,6 +206,7 @@ void Host::Shared::addresses_changed() {
     adapter->update(same != interfaces.end() ? &*same : nullptr);
     adapter->tell_events();
   }
+  (void)follow_groups();
 }
 
 }  // namespace nerve::host

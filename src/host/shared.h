@@ -22,6 +22,12 @@ namespace nerve::host {
 // A descriptor to let go of when there is no other left and somebody must be told so.
 [[nodiscard]] Descriptor open_spare();
 
+struct JoinedGroup {
+  wire::Gid group{};
+  std::uint32_t interface {};
+  friend bool operator==(const JoinedGroup&, const JoinedGroup&) = default;
+};
+
 struct Host::Shared final : link::FrameSink, Watched {
   Shared(Config settings, Membership joined, Mailbox mailbox);
 
@@ -61,6 +67,10 @@ struct Host::Shared final : link::FrameSink, Watched {
   void addresses_changed() override;
   void tell_interfaces(const std::vector<Interface>& interfaces);  // to UDP, if there is any
 
+  // Joins and leaves multicast groups as the adapters' QPs do. Zero, or the errno of one that could
+  // not be joined.
+  int follow_groups();
+
   // All of these without the lock: they may wait for another process.
   void reach(const wire::Gid& peer, Qpn qpn);
   void open_udp();
@@ -80,6 +90,7 @@ struct Host::Shared final : link::FrameSink, Watched {
   NeighbourMemory neighbours{exchange, watcher.mailbox().rights()};
   std::unique_ptr<UdpPort> udp;
   std::string udp_refused;  // why there is no UDP, when there is none
+  std::vector<JoinedGroup> joined_groups;
 
   bool locked_for_fork{};
   bool left_to_parent{};

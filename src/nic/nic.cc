@@ -151,6 +151,7 @@ Status Nic::detach_mcast(QpHandle handle, const wire::Gid& group) {
   if (qp == nullptr) return refuse(ErrorCode::kNoSuchObject, "detach: no such QP");
   return modules_->groups.detach(*qp, group);
 }
+std::vector<wire::Gid> Nic::multicast_groups() const { return modules_->groups.list(); }
 
 Status Nic::post_send(QpHandle handle, const SendWr& wr) {
   return post_sends(handle, std::span{&wr, 1});

@@ -17,6 +17,7 @@
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "base/time.h"
 #include "nic/attributes.h"
@@ -81,6 +82,8 @@ class Nic {
   Status destroy_qp(QpHandle qp);
   Status attach_mcast(QpHandle qp, const wire::Gid& group);
   Status detach_mcast(QpHandle qp, const wire::Gid& group);
+  // Those that a QP is attached to, which the driver has to make arrive here.
+  [[nodiscard]] std::vector<wire::Gid> multicast_groups() const;
 
   Status post_send(QpHandle qp, const SendWr& wr);
   // All of them or, if one is refused, none.

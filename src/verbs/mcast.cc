@@ -10,14 +10,21 @@ extern "C" {
 // Ethernet has no LIDs: the group's number there says nothing.
 int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t /*lid*/) VERBS_NOEXCEPT {
   VerbsQp& mine = ours(qp);
-  const auto attached = Session(*mine.adapter)->attach_mcast(mine.handle, gid_of(*gid));
-  return attached ? 0 : refused(*qp, attached.error());
+  Session session{*mine.adapter};
+  const auto attached = session->attach_mcast(mine.handle, gid_of(*gid));
+  if (!attached) return refused(*qp, attached.error());
+  const int error = session.groups_changed();
+  if (error != 0) (void)session->detach_mcast(mine.handle, gid_of(*gid));
+  return error;
 }
 
 int ibv_detach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t /*lid*/) VERBS_NOEXCEPT {
   VerbsQp& mine = ours(qp);
-  const auto detached = Session(*mine.adapter)->detach_mcast(mine.handle, gid_of(*gid));
-  return detached ? 0 : refused(*qp, detached.error());
+  Session session{*mine.adapter};
+  const auto detached = session->detach_mcast(mine.handle, gid_of(*gid));
+  if (!detached) return refused(*qp, detached.error());
+  (void)session.groups_changed();
+  return 0;
 }
 
 }  // extern "C"

@@ -172,8 +172,12 @@ ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) VERBS_NOEXCEPT {
 
 int ibv_destroy_qp(ibv_qp* qp) VERBS_NOEXCEPT {
   VerbsQp& mine = ours(qp);
-  const auto gone = Session(*mine.adapter)->destroy_qp(mine.handle);
-  if (!gone) return refused(*qp, gone.error());
+  {
+    Session session{*mine.adapter};
+    const auto gone = session->destroy_qp(mine.handle);
+    if (!gone) return refused(*qp, gone.error());
+    if (mine.datagram) (void)session.groups_changed();
+  }
   {
     LiveObjects& live = ours(qp->context).live;
     const std::scoped_lock guard{live.lock};

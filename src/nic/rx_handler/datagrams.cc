@@ -52,6 +52,12 @@ void MulticastGroups::forget(Qp& qp) {
   std::erase_if(groups_, [](const Group& group) { return group.members.empty(); });
 }
 
+std::vector<wire::Gid> MulticastGroups::list() const {
+  std::vector<wire::Gid> gids;
+  for (const Group& group : groups_) gids.push_back(group.gid);
+  return gids;
+}
+
 const std::vector<Qp*>* MulticastGroups::members(const wire::Gid& group) const {
   for (const Group& g : groups_) {
     if (g.gid == group) return &g.members;

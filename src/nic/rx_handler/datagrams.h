@@ -22,6 +22,7 @@ class MulticastGroups {
   Status attach(Qp& qp, const wire::Gid& group);
   Status detach(Qp& qp, const wire::Gid& group);
   void forget(Qp& qp);
+  [[nodiscard]] std::vector<wire::Gid> list() const;
   // Null when nobody here listens.
   [[nodiscard]] const std::vector<Qp*>* members(const wire::Gid& group) const;
 
