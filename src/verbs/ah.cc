@@ -102,12 +102,20 @@ ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) VERBS_NOEXCEPT {
   made->ah = {.context = pd->context, .pd = pd, .handle = handle->index};
   made->handle = *handle;
   made->destination = address.destination;
+  LiveObjects& live = ours(pd->context).live;
+  const std::scoped_lock guard{live.lock};
+  live.ahs.insert(made.get());
   return &made.release()->ah;
 }
 
 int ibv_destroy_ah(ibv_ah* ah) VERBS_NOEXCEPT {
   const auto gone = Session(*ours(ah->context).adapter)->destroy_ah(ours(ah).handle);
   if (!gone) return refused(ah->context, gone.error());
+  {
+    LiveObjects& live = ours(ah->context).live;
+    const std::scoped_lock guard{live.lock};
+    live.ahs.erase(&ours(ah));
+  }
   delete &ours(ah);
   return 0;
 }

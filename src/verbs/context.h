@@ -22,10 +22,13 @@ struct AsyncEvent {
   std::uint32_t* reported{};  // how many of its events the program has fetched
 };
 
+struct VerbsAh;
 struct VerbsContext;
 struct VerbsCq;
+struct VerbsMw;
 struct VerbsQp;
 struct VerbsSrq;
+struct VerbsXrcd;
 
 // Events of the port and of the device.
 struct PortEvents final : host::EventTarget {
@@ -34,12 +37,15 @@ struct PortEvents final : host::EventTarget {
   VerbsContext& owner;
 };
 
-// What a program has made and not destroyed, and the engine would go on telling of.
+// What a program has made and not destroyed, and the engine would go on telling of or keeping.
 struct LiveObjects {
   std::mutex lock;
   std::set<VerbsQp*> qps;
   std::set<VerbsSrq*> srqs;
   std::set<VerbsCq*> cqs;
+  std::set<VerbsAh*> ahs;
+  std::set<VerbsMw*> mws;
+  std::set<VerbsXrcd*> xrcds;
 };
 
 struct VerbsContext {

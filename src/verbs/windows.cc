@@ -21,12 +21,20 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) noexcept {
               .rkey = session->rkey_of(*handle)->value(),
               .handle = handle->index,
               .type = type};
+  LiveObjects& live = ours(pd->context).live;
+  const std::scoped_lock guard{live.lock};
+  live.mws.insert(made.get());
   return &made.release()->mw;
 }
 
 int dealloc_mw(ibv_mw* mw) noexcept {
   const auto gone = Session(*ours(mw->context).adapter)->dealloc_mw(ours(mw).handle);
   if (!gone) return refused(mw->context, gone.error());
+  {
+    LiveObjects& live = ours(mw->context).live;
+    const std::scoped_lock guard{live.lock};
+    live.mws.erase(&ours(mw));
+  }
   delete &ours(mw);
   return 0;
 }

@@ -87,17 +87,31 @@ ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attr) noexcept {
   } else {
     return none(EINVAL);  // neither named nor new
   }
-  if (opened != nullptr) (void)made.release();
+  if (opened == nullptr) return nullptr;
+  LiveObjects& live = ours(context).live;
+  const std::scoped_lock guard{live.lock};
+  live.xrcds.insert(made.release());
   return opened;
+}
+
+int leave_xrcd(VerbsXrcd& xrcd) {
+  const std::scoped_lock guard{registry().lock};
+  if (xrcd.shared == nullptr || xrcd.shared.use_count() == 1) {
+    ibv_context* context = xrcd.xrcd.context;
+    const auto gone = Session(*ours(context).adapter)->dealloc_xrcd(xrcd.handle);
+    if (!gone) return refused(context, gone.error());
+  }
+  xrcd.shared.reset();
+  return 0;
 }
 
 int close_xrcd(ibv_xrcd* xrcd) noexcept {
   VerbsXrcd& mine = ours(xrcd);
-  const std::scoped_lock guard{registry().lock};
-  // Others that opened it by its file keep it.
-  if (mine.shared == nullptr || mine.shared.use_count() == 1) {
-    const auto gone = Session(*ours(xrcd->context).adapter)->dealloc_xrcd(mine.handle);
-    if (!gone) return refused(xrcd->context, gone.error());
+  if (const int error = leave_xrcd(mine); error != 0) return error;
+  {
+    LiveObjects& live = ours(xrcd->context).live;
+    const std::scoped_lock guard{live.lock};
+    live.xrcds.erase(&mine);
   }
   delete &mine;
   return 0;

@@ -111,6 +111,30 @@ TEST_F(Device, AnXrcDomainIsSharedByItsFile) {
   ::unlink(path.data());
 }
 
+// The structures are the program's to lose; what they stood for goes.
+TEST_F(Device, AClosedDeviceLeavesNothingInTheEngine) {
+  std::array<char, 32> path{"/tmp/nerve-xrcd-XXXXXX"};
+  const int fd = ::mkstemp(path.data());
+  ASSERT_GE(fd, 0);
+  ibv_context* second = ibv_open_device(context->device);
+  ASSERT_NE(second, nullptr);
+  ibv_xrcd_init_attr attr{};
+  attr.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
+  attr.fd = fd;
+  attr.oflags = O_CREAT;
+  static ibv_xrcd* left = ibv_open_xrcd(second, &attr);
+  ASSERT_NE(left, nullptr);
+  static ibv_pd* domain = ibv_alloc_pd(second);
+  static ibv_mw* window = ibv_alloc_mw(domain, IBV_MW_TYPE_1);
+  ASSERT_NE(window, nullptr);
+  EXPECT_EQ(ibv_close_device(second), 0);
+  attr.oflags = 0;
+  EXPECT_EQ(ibv_open_xrcd(context, &attr), nullptr);
+  EXPECT_EQ(errno, EAGAIN) << "nobody has it any more";
+  ::close(fd);
+  ::unlink(path.data());
+}
+
 // perftest sets up both halves of an XRC pair with all that an RC QP needs.
 TEST_F(Device, AnXrcHalfIgnoresWhatConcernsTheOther) {
   ibv_cq* cq = ibv_create_cq(context, 4, nullptr, nullptr, 0);
