@@ -34,9 +34,12 @@ void expect_child_ok(pid_t child, const char* what) {
   if (status != 0) fail(what);
 }
 
-Outcome converse(const Options& options, Endpoint& endpoint, const std::atomic<bool>& stop) {
+// `also` is what another thread does once the two ends have met.
+Outcome converse(const Options& options, Endpoint& endpoint, const std::atomic<bool>& stop,
+                 const std::function<void()>& also = {}) {
   Stream stream{options, endpoint};
   if (!stream.prepare() || !endpoint.meet()) return {Outcome::Kind::kRefused, "no meeting"};
+  if (also) std::thread{also}.detach();
   return stream.run(stop);
 }
 
@@ -83,8 +86,7 @@ class Conversation {
     options_.channel = ends[1];
     auto endpoint = Endpoint::open(options_, Stream::memory_for(options_));
     if (!endpoint) ::_exit(2);
-    if (also) std::thread{also}.detach();
-    const Outcome outcome = converse(options_, *endpoint, stop_);
+    const Outcome outcome = converse(options_, *endpoint, stop_, also);
     ::_exit(outcome.kind == Outcome::Kind::kOk ? 0 : 1);
   }
 

@@ -24,6 +24,7 @@ bool apply(Options& options, std::string_view name, std::string_view value) {
   if (name == "timeout") return read(value, options.timeout) && options.timeout < 32;
   if (name == "retry") return read(value, options.retry_count) && options.retry_count < 8;
   if (name == "patience_ms") return read(value, options.patience_ms);
+  if (name == "ask_ms") return read(value, options.ask_ms);
   if (name == "pause_us") return read(value, options.pause_us);
   if (name != "wait" || (value != "poll" && value != "event")) return false;
   options.wait = value == "poll" ? Wait::kPoll : Wait::kEvent;

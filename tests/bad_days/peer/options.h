@@ -21,6 +21,7 @@ struct Options {
   std::uint8_t timeout{15};
   std::uint8_t retry_count{2};
   std::uint64_t patience_ms{20'000};  // without any progress, before it is a hang
+  std::uint64_t ask_ms{};             // of silence, after which it asks whether the other is there
   std::uint64_t pause_us{};           // of the leader between rounds
   Wait wait{Wait::kPoll};
 };

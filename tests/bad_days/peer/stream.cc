@@ -152,12 +152,12 @@ bool Stream::take(const Completion& done, Outcome& outcome) {
                     endpoint_.waiting_since_ms(), done.at_ms)};
     return false;
   }
-  progress_ms_ = now_ms();
   const bool leads = options_.role == Role::kLead;
+  const auto kind = static_cast<Kind>(done.id >> kKindShift);
+  if (kind != Kind::kProbe) progress_ms_ = now_ms();
   if ((done.id & kReceiveBit) != 0) {
     return leads ? take_answer(done, outcome) : take_message(done, outcome);
   }
-  const auto kind = static_cast<Kind>(done.id >> kKindShift);
   const std::uint64_t round = done.id & ((std::uint64_t{1} << kKindShift) - 1);
   if (!leads || kind == Kind::kProbe) return true;
   if (kind == Kind::kRead && !check_read(round, outcome)) return false;
@@ -167,7 +167,8 @@ bool Stream::take(const Completion& done, Outcome& outcome) {
 }
 
 bool Stream::probe() {
-  // Somebody who waits for a message learns nothing of a death: as any program, it has to ask.
+  // Somebody who waits for a message learns nothing of a death or a stop: as any program, it has to
+  // ask.
   if (endpoint_.outstanding() > 0) return true;
   const std::uint64_t id = static_cast<std::uint64_t>(Kind::kProbe) << kKindShift;
   return endpoint_.post_send(IBV_WR_RDMA_READ, {id, place(kReadBack, 0), 8, 0});
@@ -200,7 +201,8 @@ Outcome Stream::run(const std::atomic<bool>& stop) {
     if (options_.wait == Wait::kPoll && ++idle % 1000 != 0) continue;
     const auto other = endpoint_.other();
     if (other == Endpoint::Other::kDone && endpoint_.outstanding() == 0) break;
-    if (other == Endpoint::Other::kGone && !probe()) return outcome;
+    const bool silent = options_.ask_ms > 0 && now_ms() - progress_ms_ > options_.ask_ms;
+    if ((silent || other == Endpoint::Other::kGone) && !probe()) return outcome;
     if (now_ms() - progress_ms_ > options_.patience_ms) {
       return {Outcome::Kind::kHang, text("no progress since %" PRIu64, progress_ms_)};
     }
