@@ -71,7 +71,8 @@ class Runner:
         why = self._converse(case, FIRST_PORT + number, stem)
         if excuse := why and (why if why in EXCUSES else evidence.blame(self._pulse, began)):
             told = why if why == excuse else f'{why}; {excuse}'
-            print(f'     {case.name}: {told}: once more', flush=True)
+            print(f'     {case.name}: {told}: once more; logs: {stem}.*', flush=True)
+            stem = stem.with_name(f'{stem.name}again')
             why = self._converse(case, FIRST_PORT + SECOND_TRY + number, stem)
         if not why:
             why = next(filter(None, map(self._decode.check, stem.parent.glob(f'{stem.name}.*.pcap'))), None)
