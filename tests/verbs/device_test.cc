@@ -130,6 +130,9 @@ int open_with_few_descriptors(int free) {
 }
 
 TEST(Devices, AHostWithoutDescriptorsTriesAgain) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "the sanitizer makes a pipe to look at an object's type, and here it cannot";
+#endif
   for (int free = 1; free < 12; ++free) {
     const pid_t child = ::fork();
     if (child == 0) ::_exit(open_with_few_descriptors(free));
