@@ -43,7 +43,11 @@ nic::NicConfig config_for(Host::Shared& host) {
 }  // namespace
 
 Adapter::State::State(Host::Shared& host, const Device& given)
-    : shared{host}, device{given}, gids{given.gids}, nic{config_for(host)} {
+    : shared{host},
+      device{given},
+      gids{given.gids},
+      interface_index{given.interface_index},
+      nic{config_for(host)} {
   for (std::uint32_t i = 0; i < device.gids.size(); ++i) (void)nic.set_gid(i, device.gids[i]);
   nic.set_port_active(device.up);
   while (nic.next_event()) {  // how it came to be is nobody's news
@@ -59,6 +63,7 @@ Adapter::State::~State() {
 
 void Adapter::State::update(const Interface* changed) {
   gids = changed != nullptr ? gids_of(*changed) : std::vector<wire::Gid>{};
+  interface_index = changed != nullptr ? changed->index : 0;
   // An address keeps its place in the table as long as it is there; new ones take free places.
   std::vector<wire::Gid> table(kGidTableSize);
   for (std::uint32_t i = 0; i < kGidTableSize; ++i) table[i] = *nic.query_gid(i);

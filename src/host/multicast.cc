@@ -10,8 +10,9 @@ namespace nerve::host {
 int Host::Shared::follow_groups() {
   std::vector<JoinedGroup> wanted;
   for (const Adapter::State* adapter : adapters) {
+    if (adapter->interface_index == 0) continue;
     for (const wire::Gid& group : adapter->nic.multicast_groups()) {
-      wanted.push_back({.group = group, .interface = adapter->device.interface_index});
+      wanted.push_back({.group = group, .interface = adapter->interface_index});
     }
   }
   if (left_to_parent || wanted == joined_groups) return 0;

@@ -117,8 +117,9 @@ struct Adapter::State {
   void tell_events();
 
   Host::Shared& shared;
-  const Device device;          // as it was opened
-  std::vector<wire::Gid> gids;  // as they are now
+  const Device device;            // as it was opened
+  std::vector<wire::Gid> gids;    // as they are now
+  std::uint32_t interface_index;  // likewise; zero: it is gone
   nic::Nic nic;
   nic::TxBurst burst{256};
   std::vector<EventTarget*> listeners;
