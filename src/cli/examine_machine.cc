@@ -22,7 +22,7 @@ Finding kernel() {
   // NOLINTNEXTLINE(cert-err34-c): what is no number stays zero, and is too old
   (void)std::sscanf(name.release, "%d.%d", &major, &minor);
   if (major > 5 || (major == 5 && minor >= 11)) return {Verdict::kOk, "kernel", tells, ""};
-  return {Verdict::kMissing, "kernel", tells + "; 5.11 or later is needed (epoll_pwait2)",
+  return {Verdict::kNote, "kernel", tells + "; nobody has tried one before 5.11",
           "run a newer kernel: Debian 11 has 5.10, Debian 12 has 6.1"};
 }
 
@@ -47,6 +47,13 @@ Finding placement(const Ability& ability) {
   return {Verdict::kNote, name, tells,
           "a seccomp filter refuses it; in docker: --cap-add SYS_PTRACE, or --security-opt "
           "seccomp=unconfined"};
+}
+
+Finding timed_wait(const Ability& ability) {
+  const std::string tells = "idle programs sleep";
+  if (ability.works) return {Verdict::kOk, "waiting", tells + " (epoll_pwait2)", ""};
+  return {Verdict::kNote, "waiting", ability.reason + "; " + tells + ", and wake in two calls",
+          "run a kernel from 5.11, or a newer container runtime"};
 }
 
 Finding fences(const Ability& ability) {
@@ -95,8 +102,7 @@ void examine_machine(const host::Checkup& checkup, Findings& findings) {
   findings.push_back(needed("meeting", "processes find each other at abstract unix names",
                             checkup.meeting,
                             "allow unix sockets (SOCK_SEQPACKET) in this sandbox"));
-  findings.push_back(needed("waiting", "idle programs sleep (epoll_pwait2)", checkup.timed_wait,
-                            "run a kernel from 5.11, or a newer container runtime"));
+  findings.push_back(timed_wait(checkup.timed_wait));
   findings.push_back(placement(checkup.placement));
   findings.push_back(fences(checkup.fences));
   findings.push_back(open_files());

@@ -14,8 +14,8 @@ struct Checkup {
   // Without these no program of ours runs.
   Ability shared_memory;  // without a name, of a size that cannot change
   Ability meeting;        // processes call each other at abstract names
-  Ability timed_wait;     // epoll_pwait2
   // Without these programs run, slower.
+  Ability timed_wait;          // epoll_pwait2
   Ability placement;           // into the memory of another process: process_vm_writev
   Ability fences;              // doorbells that cost the writer nothing: membarrier
   Ability segmentation;        // a train of packets leaves in one call: UDP_SEGMENT

@@ -30,6 +30,18 @@ bool is_unreliable(const wire::Frame& frame) {
   return transport == wire::Transport::kUc || transport == wire::Transport::kUd;
 }
 
+// Frames of several QPs may go the same way in one run.
+void pace_unreliable(Pace& pace, std::span<const wire::Frame> frames, Time now) {
+  std::uint64_t count = 0;
+  std::uint64_t octets = 0;
+  for (const wire::Frame& frame : frames) {
+    if (!is_unreliable(frame)) continue;
+    ++count;
+    octets += frame.payload_length;
+  }
+  if (count > 0) pace.sent(count, octets, now);
+}
+
 // Whether the other end of a connection is there.
 bool is_open(int connection) {
   pollfd look{.fd = connection, .events = POLLRDHUP, .revents = 0};
@@ -107,7 +119,7 @@ void Exchange::send_run(const Route& route, std::span<const wire::Frame> frames,
       break;
     case Way::kUdp:
       udp_out_->send(frames, now);
-      if (is_unreliable(frames[0])) pace_.sent(frames.size(), octets_of(frames), now);
+      pace_unreliable(pace_, frames, now);
       udp_quiet_ = 0;
       counters_.udp_frames += frames.size();
       counters_.udp_octets += octets_of(frames);

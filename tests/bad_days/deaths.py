@@ -25,7 +25,7 @@ class Toll:
         due = pair.retry_time()
         since, at = survivor.expect_dead(due * 2 + LATE + 20)
         waited, took = (at - since) / 1000, (at - victim.killed_at) / 1000
-        # The last word of the dead may have been that a packet is missing: that uses up a retry, at once.
+        # The last word of the dead may be that a packet is missing: that uses up a retry, at once.
         least = due - pair.timeout() if pair.transport == 'udp' else due
         if waited < least * EARLY or took > due * 2 + LATE + self.stalls.allowance():
             raise Trouble(f'retry-exceeded {waited:.3f} s after the last answer and {took:.3f} s after the death; '
@@ -90,7 +90,7 @@ def many_deaths(place: Place, transport: str, kills: int) -> str:
     waits = sorted(toll.waits)
     if toll.naks > len(waits) / 10:
         raise Trouble(f'{toll.naks} of {len(waits)} survivors heard too early')
-    early = f' ({toll.naks} a retry sooner, for a packet was missing)' if toll.naks else ''
+    early = f' ({toll.naks} a retry sooner)' if toll.naks else ''
     return (f'{toll.kills} kills; {len(waits)} survivors heard after {waits[0]:.2f} to {waits[-1]:.2f} s{early}, '
             f'due after {4.096e-6 * 2 ** VICTIM["timeout"] * (VICTIM["retry"] + 1):.2f} s')
 
