@@ -14,7 +14,7 @@ bool begins_with(const wire::PrivateData<N>& data, const std::vector<std::byte>&
   return std::equal(words.begin(), words.end(), data.begin());
 }
 
-TEST(Connect, RunsThroughTheWholeLifeOfAConnection) {
+TEST(CmConnect, RunsThroughTheWholeLifeOfAConnection) {
   CmPair pair;
   pair.listener = *pair.b.cm().listen({.service = test::kService, .cookie = 77});
   CmConnect connect = pair.a.to(pair.b);
@@ -89,7 +89,7 @@ TEST(Connect, RunsThroughTheWholeLifeOfAConnection) {
   EXPECT_FALSE(pair.a.nic.wants_to_send());
 }
 
-TEST(Connect, ThePassiveSideMayDisconnectToo) {
+TEST(CmConnect, ThePassiveSideMayDisconnectToo) {
   CmPair pair;
   pair.establish();
   ASSERT_TRUE(pair.b.cm().disconnect(pair.passive, {}));
