@@ -101,5 +101,82 @@ TEST(CmConnect, ThePassiveSideMayDisconnectToo) {
   EXPECT_EQ(pair.said(), "b:DREQ a:DREP");
 }
 
+TEST(CmConnect, UcAndXrcToo) {
+  using wire::CmTransport;
+  for (const CmTransport transport : {CmTransport::kUc, CmTransport::kExtended}) {
+    CmPair pair;
+    pair.listener = *pair.b.cm().listen({.service = test::kService});
+    CmConnect connect = pair.a.to(pair.b);
+    connect.transport = transport;
+    const bool xrc = transport == CmTransport::kExtended;
+    if (xrc) connect.extended_transport = wire::CmExtendedTransport::kXrc;
+    pair.active = *pair.a.cm().connect(connect);
+    pair.exchange();
+    const CmEvent request = pair.b.expect(CmEventKind::kRequest);
+    EXPECT_EQ(std::get<wire::CmReq>(request.message).transport, transport);
+    ASSERT_TRUE(pair.b.cm().accept(request.id, pair.b.offer(), {}));
+    pair.exchange();
+    const CmEvent reply = pair.a.expect(CmEventKind::kReply);
+    const auto& rep = std::get<wire::CmRep>(reply.message);
+    EXPECT_EQ(rep.local_qpn, pair.b.qpn);
+    EXPECT_EQ(rep.local_eecn, xrc ? pair.b.qpn.value() : 0U);
+    ASSERT_TRUE(pair.a.cm().confirm(pair.active, {}));
+    pair.exchange();
+    (void)pair.b.expect(CmEventKind::kEstablished);
+  }
+}
+
+TEST(CmConnect, ToItself) {
+  // The driver carries what goes to our own address back to us.
+  CmPair pair;
+  ASSERT_TRUE(pair.a.cm().listen({.service = test::kService}));
+  const CommHandle active = *pair.a.cm().connect(pair.a.to(pair.a));
+  TxBurst burst{8};
+  const auto carry = [&] {
+    while (pair.a.nic.transmit(burst, pair.now) > 0) pair.a.nic.receive(burst.frames(), pair.now);
+  };
+  carry();
+  const CommHandle passive = pair.a.expect(CmEventKind::kRequest).id;
+  CmOffer offer = pair.a.offer();
+  offer.qpn = Qpn{0x777};
+  ASSERT_TRUE(pair.a.cm().accept(passive, offer, {}));
+  carry();
+  EXPECT_EQ(pair.a.expect(CmEventKind::kReply).id, active);
+  ASSERT_TRUE(pair.a.cm().confirm(active, {}));
+  carry();
+  EXPECT_EQ(pair.a.expect(CmEventKind::kEstablished).id, passive);
+}
+
+TEST(CmConnect, TenThousandTimesLeavesNothing) {
+  CmPair pair;
+  pair.listener = *pair.b.cm().listen({.service = test::kService});
+  for (std::uint32_t i = 0; i < 10'000; ++i) {
+    CmConnect connect = pair.a.to(pair.b);
+    connect.offer.qpn = Qpn{0x1000 + i};
+    pair.active = *pair.a.cm().connect(connect);
+    pair.exchange();
+    const CommHandle passive = pair.b.expect(CmEventKind::kRequest).id;
+    CmOffer offer = pair.b.offer();
+    offer.qpn = Qpn{0x1000 + i};
+    ASSERT_TRUE(pair.b.cm().accept(passive, offer, {}));
+    pair.exchange();
+    (void)pair.a.expect(CmEventKind::kReply);
+    ASSERT_TRUE(pair.a.cm().confirm(pair.active, {}));
+    pair.exchange();
+    (void)pair.b.expect(CmEventKind::kEstablished);
+    ASSERT_TRUE(pair.a.cm().destroy(pair.active));
+    pair.exchange();
+    (void)pair.b.expect(CmEventKind::kDisconnectRequested);
+    ASSERT_TRUE(pair.b.cm().destroy(passive));
+    pair.exchange();
+    pair.seen.clear();
+  }
+  EXPECT_LE(pair.a.cm().size(), 10'000U);  // all in timewait: no time has passed
+  pair.wait(test::kSecond);
+  EXPECT_EQ(pair.a.cm().size(), 0U);
+  EXPECT_EQ(pair.b.cm().size(), 1U);
+  EXPECT_FALSE(pair.a.nic.next_deadline());
+}
+
 }  // namespace
 }  // namespace nerve::nic
