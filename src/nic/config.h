@@ -33,6 +33,7 @@ struct Limits {
   std::uint32_t max_mcast_groups{1U << 10};
   std::uint32_t max_mcast_qps{256};  // per group
   std::uint32_t max_message{1U << 31};
+  std::uint32_t max_connections{1U << 16};  // listeners, and what only peers remember, included
 };
 
 enum class CcAlgorithm : std::uint8_t { kNone, kDcqcn };
@@ -62,6 +63,10 @@ struct FlowControlConfig {
   bool heed_credits{true};      // AETH credits as requester
 };
 
+// A communication id is first_comm_id and a count of this width: what is above it is left to the
+// host, which tells its processes apart by it.
+inline constexpr std::uint32_t kCommIdBits = 22;
+
 struct NicConfig {
   Limits limits{};
   // All the chance there is in an engine: memory keys are drawn with it. A host takes it from real
@@ -72,6 +77,10 @@ struct NicConfig {
   // Where in that range to begin. A host draws it, so that packets for a process that died do not
   // find the QPs of the next one that got the range.
   std::uint32_t begin_qpns_at{};
+  // By what peers know the node, in REQ and REP.
+  std::uint64_t guid{};
+  std::uint32_t first_comm_id{};
+  std::uint32_t begin_comm_ids_at{};  // drawn, as where QPNs begin
   Rate line_rate{Rate::gigabits(100)};
   Mtu max_mtu{Mtu::k4096};
   std::vector<std::uint16_t> pkeys{0xffff};

@@ -21,6 +21,13 @@ Counters& Counters::operator+=(const Counters& other) {
   cnps_sent += other.cnps_sent;
   cnps_received += other.cnps_received;
   ecn_marked_received += other.ecn_marked_received;
+  mads_received += other.mads_received;
+  mads_sent += other.mads_sent;
+  mads_retried += other.mads_retried;
+  mads_duplicate += other.mads_duplicate;
+  mads_bad += other.mads_bad;
+  mads_rejected += other.mads_rejected;
+  mads_dropped += other.mads_dropped;
   dropped_malformed += other.dropped_malformed;
   dropped_no_qp += other.dropped_no_qp;
   dropped_wrong_transport += other.dropped_wrong_transport;
@@ -29,7 +36,7 @@ Counters& Counters::operator+=(const Counters& other) {
   dropped_bad_qkey += other.dropped_bad_qkey;
   dropped_wrong_address += other.dropped_wrong_address;
   dropped_no_receive += other.dropped_no_receive;
-  static_assert(sizeof(Counters) == 26 * sizeof(std::uint64_t), "a counter is missing above");
+  static_assert(sizeof(Counters) == 33 * sizeof(std::uint64_t), "a counter is missing above");
   return *this;
 }
 

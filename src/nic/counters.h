@@ -24,6 +24,14 @@ struct Counters {
   std::uint64_t cnps_sent{};
   std::uint64_t cnps_received{};
   std::uint64_t ecn_marked_received{};
+  // The communication manager's datagrams.
+  std::uint64_t mads_received{};
+  std::uint64_t mads_sent{};
+  std::uint64_t mads_retried{};    // said again, because nobody answered or the peer asked again
+  std::uint64_t mads_duplicate{};  // received for what had been done
+  std::uint64_t mads_bad{};        // no message, or not from the peer
+  std::uint64_t mads_rejected{};   // answered with a REJ, or a SIDR_REP that says no
+  std::uint64_t mads_dropped{};    // no room for the request, or for its answer
   // Frames dropped without an answer, by cause.
   std::uint64_t dropped_malformed{};
   std::uint64_t dropped_no_qp{};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "nic/connection/connection_manager.h"
 #include "nic/cq_manager/completion_unit.h"
 #include "nic/cq_manager/cq_manager.h"
 #include "nic/dma_engine/dma_engine.h"
@@ -31,6 +32,8 @@ NicConfig made_sound(NicConfig config) {
   config.first_qpn = Qpn{std::max(config.first_qpn.value(), 2U)};  // 0 and 1 are management's
   config.limits.max_qp = std::min(config.limits.max_qp, kQpns - config.first_qpn.value());
   if (config.pkeys.empty()) config.pkeys = {0xffff};
+  config.first_comm_id = std::min(config.first_comm_id, ~0U << kCommIdBits);
+  config.limits.max_connections = std::min(config.limits.max_connections, 1U << 20U);
   return config;
 }
 
@@ -61,8 +64,9 @@ struct Nic::Modules {
   Responder responder{counters, dma, receives, completions, scheduler};
   Datagrams datagrams{counters, dma, receives, completions};
   Answers answers{config, counters, dma, completions};
-  RxHandler rx_handler{config,    counters,  port,      qps,       groups,
-                       responder, datagrams, completer, scheduler, now};
+  ConnectionManager cm{config, counters, port};
+  RxHandler rx_handler{config,    counters,  port,      qps, groups, responder,
+                       datagrams, completer, scheduler, cm,  now};
 
   void take_narrow_turn(Qp& qp, TxBurst& burst);
 };
@@ -154,6 +158,8 @@ Status Nic::detach_mcast(QpHandle handle, const wire::Gid& group) {
 }
 std::vector<wire::Gid> Nic::multicast_groups() const { return modules_->groups.list(); }
 
+ConnectionManager& Nic::cm() { return modules_->cm; }
+
 Status Nic::post_send(QpHandle handle, const SendWr& wr) {
   return post_sends(handle, std::span{&wr, 1});
 }
@@ -216,6 +222,9 @@ std::uint32_t Nic::transmit(TxBurst& burst, Time now) {
   CHECK(burst.max_pieces_per_frame() >= m.config.limits.max_sge);
   m.now = now;
   burst.clear();
+  // Management first: it is rare and short, and whole connections wait for it. It asks no gate;
+  // what finds no room is lost, and is said again. On a port that is down it only learns the time.
+  if (m.cm.wants_to_send()) m.cm.transmit(burst, now);
   if (!m.port.active()) return 0;
   while (Qp* qp = m.scheduler.next()) {
     if (burst.full()) break;
@@ -255,21 +264,26 @@ std::uint32_t Nic::transmit(TxBurst& burst, Time now) {
   return burst.size();
 }
 
-bool Nic::wants_to_send() const { return modules_->scheduler.next() != nullptr; }
+bool Nic::wants_to_send() const {
+  return modules_->scheduler.next() != nullptr || modules_->cm.wants_to_send();
+}
 bool Nic::any_parked() const { return modules_->scheduler.any_parked(); }
 void Nic::resume() { modules_->scheduler.resume(); }
 
 std::optional<Time> Nic::next_deadline() {
-  const std::optional<Time> qps = modules_->scheduler.next_deadline();
-  const std::optional<Time> cqs = modules_->cqs.next_deadline();
-  if (!qps || !cqs) return qps ? qps : cqs;
-  return std::min(*qps, *cqs);
+  std::optional<Time> earliest = modules_->scheduler.next_deadline();
+  for (const std::optional<Time> other :
+       {modules_->cqs.next_deadline(), modules_->cm.next_deadline()}) {
+    if (other && (!earliest || *other < *earliest)) earliest = other;
+  }
+  return earliest;
 }
 
 void Nic::expire(Time now) {
   modules_->now = now;
   while (Qp* qp = modules_->scheduler.pop_expired(now)) modules_->completer.on_timer(*qp);
   modules_->cqs.expire(now);
+  modules_->cm.expire(now);
 }
 
 std::optional<Event> Nic::next_event() { return modules_->events.pop(); }

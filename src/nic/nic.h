@@ -33,6 +33,8 @@
 
 namespace nerve::nic {
 
+class ConnectionManager;
+
 class Nic {
  public:
   explicit Nic(const NicConfig& config);
@@ -85,6 +87,9 @@ class Nic {
   // Those that a QP is attached to, which the driver has to make arrive here.
   [[nodiscard]] std::vector<wire::Gid> multicast_groups() const;
 
+  // Connects QPs to those of other hosts, by MADs on QP1; it has QP1 while no GSI QP exists.
+  [[nodiscard]] ConnectionManager& cm();
+
   Status post_send(QpHandle qp, const SendWr& wr);
   // All of them or, if one is refused, none.
   Status post_sends(QpHandle qp, std::span<const SendWr> wrs);
@@ -95,7 +100,7 @@ class Nic {
 
   void receive(std::span<const wire::Frame> frames, Time now);
   std::uint32_t transmit(TxBurst& burst, Time now);
-  // Whether transmit() has a QP to ask.
+  // Whether transmit() has a QP, or the connection manager, to ask.
   [[nodiscard]] bool wants_to_send() const;
   // QPs that the gate refused (NicConfig::gate) wait for resume(): the driver calls it when a link
   // that was full has room again.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/planted.h"
+#include "tests/dst/cm_world.h"
 #include "tests/dst/world.h"
 
 namespace nerve {
@@ -82,10 +83,21 @@ const char* name_of(Bug bug) {
       return "IgnoreRateLimit";
     case Bug::kAckNamesRead:
       return "AckNamesRead";
+    case Bug::kRtuNotRepeated:
+      return "RtuNotRepeated";
+    case Bug::kDrepNotRepeated:
+      return "DrepNotRepeated";
+    case Bug::kStaleNotNoticed:
+      return "StaleNotNoticed";
     case Bug::kCount:
       break;
   }
   return "Unnamed";
+}
+
+// The worlds in which a bug would show.
+Outcome run_world_of(Bug bug, std::uint64_t seed) {
+  return bug >= Bug::kRtuNotRepeated ? run_connections(seed) : run_seed(seed);
 }
 
 class PlantedBugs : public ::testing::TestWithParam<std::uint8_t> {
@@ -96,7 +108,7 @@ class PlantedBugs : public ::testing::TestWithParam<std::uint8_t> {
 TEST_P(PlantedBugs, AreCaught) {
   active_bug = static_cast<Bug>(GetParam());
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    const Outcome outcome = run_seed(seed);
+    const Outcome outcome = run_world_of(active_bug, seed);
     if (outcome.violations.empty()) continue;
     std::printf("caught by seed %llu: %s\n", static_cast<unsigned long long>(seed),
                 outcome.violations.front().c_str());
@@ -114,6 +126,9 @@ TEST(PlantedBugsOff, NothingIsFound) {
   for (std::uint64_t seed = 1; seed <= kSeeds / 4; ++seed) {
     const Outcome outcome = run_seed(seed);
     ASSERT_TRUE(outcome.violations.empty()) << "seed " << seed << ": " << outcome.violations[0];
+    const Outcome connections = run_connections(seed);
+    ASSERT_TRUE(connections.violations.empty())
+        << "seed " << seed << ": " << connections.violations[0];
   }
 }
 

@@ -37,6 +37,8 @@ void RxHandler::receive_one(const wire::Frame& frame) {
   if (bth.dest_qp.value() == kMulticastQpn) return to_group(frame, *info);
   Qp* qp = qps_.find(bth.dest_qp);
   if (qp == nullptr) {
+    // A program that made a GSI QP speaks for itself.
+    if (bth.dest_qp == kGsiQpn) return cm_.receive(frame, now_);
     ++counters_.dropped_no_qp;
     return;
   }

@@ -8,6 +8,7 @@
 
 #include "base/time.h"
 #include "nic/config.h"
+#include "nic/connection/connection_manager.h"
 #include "nic/counters.h"
 #include "nic/ethernet/port.h"
 #include "nic/qp_manager/qp_table.h"
@@ -22,7 +23,7 @@ class RxHandler {
  public:
   RxHandler(const NicConfig& config, Counters& counters, const Port& port, QpTable& qps,
             MulticastGroups& groups, Responder& responder, Datagrams& datagrams,
-            Completer& completer, Scheduler& scheduler, const Time& now)
+            Completer& completer, Scheduler& scheduler, ConnectionManager& cm, const Time& now)
       : config_{config},
         counters_{counters},
         port_{port},
@@ -32,6 +33,7 @@ class RxHandler {
         datagrams_{datagrams},
         completer_{completer},
         scheduler_{scheduler},
+        cm_{cm},
         now_{now} {}
 
   void receive(std::span<const wire::Frame> frames);
@@ -51,6 +53,7 @@ class RxHandler {
   Datagrams& datagrams_;
   Completer& completer_;
   Scheduler& scheduler_;
+  ConnectionManager& cm_;
   const Time& now_;
 };
 

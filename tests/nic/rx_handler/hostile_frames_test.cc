@@ -82,11 +82,15 @@ TEST_F(HostileFrames, OfEveryOtherTransport) {
 }
 
 TEST_F(HostileFrames, ToAQpThatIsNot) {
-  for (const std::uint32_t qpn : {0U, 1U, 0x10U, 0x12U, 0x5000U, 0x11011U, 0xff'fffeU}) {
+  for (const std::uint32_t qpn : {0U, 0x10U, 0x12U, 0x5000U, 0x11011U, 0xff'fffeU}) {
     wire::Frame frame = good();
     frame.headers.bth.dest_qp = Qpn{qpn};
     expect_dropped(probe, frame, &Counters::dropped_no_qp);
   }
+  // The connection manager has QP1, and hears datagrams alone.
+  wire::Frame frame = good();
+  frame.headers.bth.dest_qp = Qpn{1};
+  expect_dropped(probe, frame, &Counters::dropped_wrong_transport);
 }
 
 TEST_F(HostileFrames, FromOrToAnotherAddress) {

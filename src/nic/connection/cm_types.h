@@ -1,0 +1,95 @@
+// What the communication manager and its user say to each other.
+#pragma once
+
+#include <cstdint>
+
+#include "base/ids.h"
+#include "base/octets.h"
+#include "nic/handles.h"
+#include "wire/cm_mad.h"
+#include "wire/frame.h"
+
+namespace nerve::nic {
+
+using CommHandle = Handle<struct Communication>;
+
+// The way between the two ends, and how long each answer may take.
+struct CmRoute {
+  wire::Gid local{};
+  wire::Gid remote{};
+  std::uint8_t traffic_class{};
+  std::uint8_t hop_limit{64};
+  std::uint32_t flow_label{};         // 20 bits; tells the UDP source port of the connection
+  std::uint8_t response_timeout{20};  // what we promise and expect: exponent of 4.096 us
+  std::uint8_t max_retries{15};
+};
+
+struct CmListen {
+  wire::ServiceId service{};
+  wire::Gid address{};      // zero: any
+  std::uint32_t backlog{};  // requests that nobody has accepted or rejected yet; zero: 1024
+  std::uint64_t cookie{};
+};
+
+// What one end offers the other: the fields that REQ and REP have in common.
+struct CmOffer {
+  Qpn qpn{};
+  Psn psn{};
+  std::uint32_t qkey{};
+  std::uint8_t responder_resources{};
+  std::uint8_t initiator_depth{};
+  std::uint8_t rnr_retry_count{};
+  bool end_to_end_flow_control{};
+  bool srq{};
+};
+
+struct CmConnect {
+  CmRoute route{};
+  wire::ServiceId service{};
+  CmOffer offer{};
+  wire::CmTransport transport{};
+  wire::CmExtendedTransport extended_transport{};
+  std::uint8_t path_mtu{};  // as on the wire: 1 is 256 octets, 5 is 4096
+  std::uint8_t retry_count{};
+  std::uint8_t local_ack_timeout{};
+  Octets private_data{};  // at most 92 octets, with the header of annex A11 if there is one
+  std::uint64_t cookie{};
+};
+
+struct CmResolve {  // which UD QP serves this?
+  CmRoute route{};
+  wire::ServiceId service{};
+  Octets private_data{};  // at most 216
+  std::uint64_t cookie{};
+};
+
+struct CmResolved {
+  wire::SidrStatus status{};
+  Qpn qpn{};
+  std::uint32_t qkey{};
+  Octets private_data{};  // at most 136
+};
+
+enum class CmEventKind : std::uint8_t {
+  kRequest,              // a REQ for a listener: accept, reject or destroy `id`
+  kReply,                // a REP for our REQ: make the QP ready, then confirm (or reject) `id`
+  kEstablished,          // the passive side: RTU came, or data told as much
+  kRejected,             // a REJ; `id` is idle
+  kUnreachable,          // no answer to REQ, REP or SIDR_REQ after all retries; `id` is idle
+  kDisconnectRequested,  // the peer sent DREQ
+  kDisconnected,         // DREP came, or nothing after all retries; timewait has begun
+  kTimewaitOver,         // late packets are gone: the QP may be used again
+  kResolveRequest,       // a SIDR_REQ for a listener: resolved() or destroy `id`
+  kResolved,             // a SIDR_REP
+};
+
+struct CmEvent {
+  CmEventKind kind{};
+  CommHandle id{};
+  CommHandle listener{};      // kRequest, kResolveRequest
+  std::uint64_t cookie{};     // of the id; of the listener where `id` is new
+  wire::Flow flow{};          // of the MAD, if one came: destination is ours
+  wire::CmMessage message{};  // likewise: REQ, REP, REJ, DREQ, DREP, RTU, SIDR_REQ, SIDR_REP
+};
+
+}  // namespace nerve::nic

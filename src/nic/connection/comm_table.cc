@@ -1,0 +1,103 @@
+#include "nic/connection/comm_table.h"
+
+#include <array>
+#include <bit>
+
+namespace nerve::nic {
+namespace {
+
+constexpr std::uint32_t kIdMask = (1U << kCommIdBits) - 1;
+
+}  // namespace
+
+CommTable::CommTable(const NicConfig& config)
+    : table_{config.limits.max_connections},
+      peers_{0, KeyHash{config.key_secret}},
+      listeners_{0, KeyHash{config.key_secret}},
+      first_id_{config.first_comm_id},
+      next_id_{config.begin_comm_ids_at} {}
+
+std::size_t CommTable::KeyHash::operator()(const PeerKey& key) const {
+  const auto gid = std::bit_cast<std::array<std::uint64_t, 2>>(key.gid.octets);
+  std::uint64_t hash = static_cast<std::uint64_t>(key.kind) << 32U | key.number;
+  for (const std::uint64_t word : {gid[0], gid[1], key.guid}) hash = siphash(secret, hash ^ word);
+  return hash;
+}
+
+Communication& CommTable::make() {
+  auto [handle, comm] = table_.emplace();
+  comm.handle = handle;
+  return comm;
+}
+
+// Ids count up, so that one rests for four million communications before it means another. Zero
+// is no id: a REJ that knows none says it.
+void CommTable::give_id(Communication& comm) {
+  for (;;) {
+    const std::uint32_t id = first_id_ + (next_id_++ & kIdMask);
+    if (id == 0 || !ids_.try_emplace(id, &comm).second) continue;
+    comm.local_id = wire::CommId{id};
+    return;
+  }
+}
+
+void CommTable::erase(Communication& comm) {
+  forget(comm);
+  if (lingering_.contains(comm)) lingering_.remove(comm);
+  table_.erase(comm.handle);
+}
+
+Communication* CommTable::find(CommHandle handle) {
+  Communication* comm = table_.find(handle);
+  return comm != nullptr && comm->owned ? comm : nullptr;
+}
+
+Communication* CommTable::find(wire::CommId ours) {
+  const auto found = ids_.find(ours.value());
+  return found == ids_.end() ? nullptr : found->second;
+}
+
+Communication* CommTable::find(const PeerKey& key) {
+  const auto found = peers_.find(key);
+  return found == peers_.end() ? nullptr : found->second;
+}
+
+void CommTable::know_comm_id(Communication& comm, const PeerKey& key) {
+  CHECK(peers_.try_emplace(key, &comm).second);
+  comm.by_comm_id = key;
+}
+
+void CommTable::know_qpn(Communication& comm, const PeerKey& key) {
+  CHECK(peers_.try_emplace(key, &comm).second);
+  comm.by_qpn = key;
+}
+
+void CommTable::forget_qpn(Communication& comm) {
+  if (comm.by_qpn) peers_.erase(*comm.by_qpn);
+  comm.by_qpn.reset();
+}
+
+void CommTable::forget(Communication& comm) {
+  if (comm.local_id != wire::CommId{}) ids_.erase(comm.local_id.value());
+  comm.local_id = {};
+  if (comm.by_comm_id) peers_.erase(*comm.by_comm_id);
+  comm.by_comm_id.reset();
+  forget_qpn(comm);
+  if (comm.state == CommState::kListen) listeners_.erase(listener_key(comm.service, comm.address));
+}
+
+bool CommTable::serves(wire::ServiceId service, const wire::Gid& address) const {
+  return listeners_.contains(listener_key(service, address));
+}
+
+void CommTable::add_listener(Communication& listener) {
+  CHECK(listeners_.try_emplace(listener_key(listener.service, listener.address), &listener).second);
+}
+
+Communication* CommTable::listener(wire::ServiceId service, const wire::Gid& address) {
+  auto found = listeners_.find(listener_key(service, address));
+  if (found == listeners_.end()) found = listeners_.find(listener_key(service, {}));
+  return found == listeners_.end() ? nullptr : found->second;
+}
+
+}  // namespace nerve::nic

@@ -1,0 +1,147 @@
+// How communications end: with a DREQ, a rejection, silence, or because their user goes.
+#include "base/planted.h"
+#include "nic/connection/connection_manager.h"
+#include "nic/connection/private_data.h"
+
+namespace nerve::nic {
+
+void ConnectionManager::begin_disconnect(Communication& comm, Octets private_data) {
+  say(comm, CommState::kDreqSent, own_transaction(comm, wire::CmAttribute::kDreq),
+      wire::CmDreq{.local_comm_id = comm.local_id,
+                   .remote_comm_id = *comm.remote_id,
+                   .remote_qpn = comm.remote_qpn,
+                   .private_data = private_data_of<220>(private_data)});
+}
+
+// Timewait begins when the DREP leaves.
+void ConnectionManager::answer_disconnect(Communication& comm, std::uint64_t transaction,
+                                          Octets private_data) {
+  say(comm, CommState::kTimewait, transaction,
+      wire::CmDrep{.local_comm_id = comm.local_id,
+                   .remote_comm_id = *comm.remote_id,
+                   .private_data = private_data_of<224>(private_data)});
+}
+
+void ConnectionManager::enter_timewait(Communication& comm, Time now) {
+  hush(comm);
+  comm.state = CommState::kTimewait;
+  timers_.arm(comm, now + comm.timewait);
+}
+
+wire::CmRej ConnectionManager::rejection(const Communication& comm,
+                                         wire::RejectReason reason) const {
+  const bool of_request =
+      comm.state == CommState::kReqReceived || comm.state == CommState::kMraReqSent ||
+      comm.state == CommState::kReqSent || comm.state == CommState::kMraReqReceived;
+  wire::CmRej rej{.local_comm_id = comm.local_id,
+                  .remote_comm_id = comm.remote_id.value_or(wire::CommId{}),
+                  .subject = of_request ? wire::CmSubject::kReq : wire::CmSubject::kRep,
+                  .reason = reason};
+  if (reason == wire::RejectReason::kTimeout) {
+    // Who has not told its id yet finds us by our GUID (12.6.7.2).
+    rej.info_length = 8;
+    store_be<8>(rej.info_field, 0, config_.guid);
+  }
+  return rej;
+}
+
+// It is over, but the message may be lost: whoever asks again within the time of a packet hears it
+// again, and does not begin anew. Not a stale connection: the peer may use its QP at once.
+void ConnectionManager::last_word(Communication& comm, const wire::CmMessage& message) {
+  if (std::holds_alternative<wire::CmRej>(message)) ++counters_.mads_rejected;
+  no_longer_pending(comm);
+  table_.forget_qpn(comm);
+  say(comm, CommState::kLastWord, comm.transaction, message);
+  if (!comm.owned) table_.linger(comm);
+}
+
+void ConnectionManager::end(Communication& comm) {
+  if (!comm.owned) return erase(comm);
+  no_longer_pending(comm);
+  hush(comm);
+  table_.forget(comm);
+  comm.state = CommState::kIdle;
+}
+
+void ConnectionManager::erase(Communication& comm) {
+  no_longer_pending(comm);
+  hush(comm);
+  timers_.remove(comm);
+  table_.erase(comm);
+}
+
+void ConnectionManager::give_up(Communication& comm, Time now) {
+  switch (comm.state) {
+    case CommState::kDreqSent:
+      tell(CmEventKind::kDisconnected, comm);
+      return enter_timewait(comm, now);
+    case CommState::kSidrSent:
+      tell(CmEventKind::kUnreachable, comm);
+      return end(comm);
+    default:
+      tell(CmEventKind::kUnreachable, comm);
+      return last_word(comm, rejection(comm, wire::RejectReason::kTimeout));
+  }
+}
+
+Status ConnectionManager::destroy(CommHandle id) {
+  Communication* comm = table_.find(id);
+  if (comm == nullptr) return refuse(ErrorCode::kNoSuchObject, "destroy: no such id");
+  comm->owned = false;
+  switch (comm->state) {
+    case CommState::kListen:
+      destroy_listener(*comm);
+      break;
+    case CommState::kReqSent:
+      if (!comm->begun) {
+        erase(*comm);  // nobody has heard of it
+        break;
+      }
+      [[fallthrough]];
+    case CommState::kMraReqReceived:
+      last_word(*comm, rejection(*comm, wire::RejectReason::kTimeout));
+      break;
+    case CommState::kRepReceived:
+    case CommState::kMraRepSent:
+    case CommState::kReqReceived:
+    case CommState::kMraReqSent:
+    case CommState::kRepSent:
+    case CommState::kMraRepReceived:
+      last_word(*comm, rejection(*comm, wire::RejectReason::kConsumer));
+      break;
+    case CommState::kEstablished:
+      begin_disconnect(*comm, {});
+      break;
+    case CommState::kDreqReceived:
+      answer_disconnect(*comm, comm->transaction, {});
+      break;
+    case CommState::kSidrReceived:
+      last_word(*comm, wire::CmSidrRep{.request_id = *comm->remote_id,
+                                       .status = wire::SidrStatus::kRejected,
+                                       .service_id = comm->service});
+      break;
+    case CommState::kLastWord:
+      table_.linger(*comm);
+      break;
+    case CommState::kDreqSent:
+    case CommState::kTimewait:
+      break;  // it goes on by itself
+    case CommState::kIdle:
+    case CommState::kSidrSent:
+      erase(*comm);
+      break;
+  }
+  return Done{};
+}
+
+// Requests that nobody has seen are refused; the others belong to whoever saw them.
+void ConnectionManager::destroy_listener(Communication& listener) {
+  for (const CmEvent& event : events_) {
+    const bool request =
+        event.kind == CmEventKind::kRequest || event.kind == CmEventKind::kResolveRequest;
+    if (request && event.listener == listener.handle) (void)destroy(event.id);
+  }
+  erase(listener);
+}
+
+}  // namespace nerve::nic

@@ -1,0 +1,81 @@
+// From a frame for QP1 to a message, if it is one.
+#include <algorithm>
+#include <cstring>
+
+#include "nic/connection/connection_manager.h"
+#include "nic/qp_manager/qp_table.h"
+
+namespace nerve::nic {
+namespace {
+
+using MadOctets = std::array<std::byte, wire::CmMad::kSize>;
+
+// The first 256 octets; false when there are fewer, or none to be read.
+bool gather(const wire::Frame& frame, MadOctets& into) {
+  std::size_t filled = 0;
+  for (const wire::Piece& piece : frame.payload) {
+    const std::size_t some = std::min<std::size_t>(piece.length, into.size() - filled);
+    if (some == 0) continue;
+    if (piece.port == nullptr) {
+      std::memcpy(into.data() + filled, reinterpret_cast<const void*>(piece.address), some);
+    } else if (piece.port->has_contents()) {
+      piece.port->read(piece.address, MutableOctets{into}.subspan(filled, some));
+    } else {
+      return false;
+    }
+    filled += some;
+  }
+  return filled == into.size();
+}
+
+// Tells a repeated message from another with the same ids. Who wants two of its own to look alike
+// harms itself, so any mixing will do.
+std::uint64_t digest_of(const MadOctets& octets) {
+  std::uint64_t digest = 0;
+  for (std::size_t at = 0; at < octets.size(); at += 8) {
+    digest = siphash({digest, at}, load_be<8>(octets, at));
+  }
+  return digest;
+}
+
+}  // namespace
+
+void ConnectionManager::receive(const wire::Frame& frame, Time now) {
+  const wire::Headers& headers = frame.headers;
+  if (headers.bth.opcode != wire::opcode(wire::Transport::kUd, wire::Operation::kSendOnly)) {
+    ++counters_.dropped_wrong_transport;
+    return;
+  }
+  if (!port_.owns(frame.flow.destination)) {
+    ++counters_.dropped_wrong_address;
+    return;
+  }
+  if (!port_.match_pkey(headers.bth.pkey)) {
+    ++counters_.dropped_bad_pkey;
+    return;
+  }
+  if (headers.deth.qkey != wire::kGsiQkey) {
+    ++counters_.dropped_bad_qkey;
+    return;
+  }
+  ++counters_.mads_received;
+  counters_.octets_received += frame.payload_length;
+  MadOctets octets;
+  // Answers go to QP1, so what comes from elsewhere could not be answered.
+  if (headers.deth.source_qp != kGsiQpn || !gather(frame, octets)) {
+    ++counters_.mads_bad;
+    return;
+  }
+  const auto mad = wire::CmMad::decode(octets);
+  if (!mad) {
+    ++counters_.mads_bad;
+    return;
+  }
+  const Arrival arrival{.flow = frame.flow,
+                        .transaction = mad->transaction_id,
+                        .digest = digest_of(octets),
+                        .now = now};
+  std::visit([&](const auto& message) { on(message, arrival); }, mad->message);
+}
+
+}  // namespace nerve::nic

@@ -1,0 +1,202 @@
+// What comes for a communication that is known: MRA, REJ, REP, RTU, DREQ, DREP.
+#include <algorithm>
+
+#include "base/planted.h"
+#include "nic/connection/connection_manager.h"
+#include "nic/connection/timing.h"
+
+namespace nerve::nic {
+namespace {
+
+// A rejection of a message for ids that do not belong together.
+wire::CmRej no_such_id(wire::CommId theirs, wire::CommId ours) {
+  return {.local_comm_id = ours,
+          .remote_comm_id = theirs,
+          .subject = wire::CmSubject::kRep,
+          .reason = wire::RejectReason::kInvalidCommId};
+}
+
+}  // namespace
+
+bool ConnectionManager::from_peer(const Communication& comm, const Arrival& arrival) {
+  const bool ours =
+      arrival.flow.source == comm.flow.destination && arrival.flow.destination == comm.flow.source;
+  if (!ours) ++counters_.mads_bad;
+  return ours;
+}
+
+bool ConnectionManager::from_peer(const Communication& comm, wire::CommId theirs,
+                                  const Arrival& arrival) {
+  if (!from_peer(comm, arrival)) return false;
+  const bool same = comm.remote_id == theirs;
+  if (!same) ++counters_.mads_bad;
+  return same;
+}
+
+void ConnectionManager::on(const wire::CmMra& mra, const Arrival& arrival) {
+  Communication* comm = table_.find(mra.remote_comm_id);
+  if (comm == nullptr || !from_peer(*comm, arrival)) return;
+  const bool request =
+      comm->state == CommState::kReqSent && mra.subject == wire::CmSubject::kReq && comm->begun;
+  const bool reply =
+      comm->state == CommState::kRepSent && mra.subject == wire::CmSubject::kRep && comm->begun;
+  if (!request && !reply) {
+    ++counters_.mads_duplicate;
+    return;
+  }
+  comm->state = request ? CommState::kMraReqReceived : CommState::kMraRepReceived;
+  const Duration service = cm_time(mra.service_timeout);
+  comm->give_up_at += service;
+  hush(*comm);
+  timers_.arm(*comm, std::min(arrival.now + service + comm->response_time, comm->give_up_at));
+}
+
+void ConnectionManager::on(const wire::CmRep& given, const Arrival& arrival) {
+  Communication* comm = table_.find(given.remote_comm_id);
+  if (comm == nullptr) {
+    return answer_reject(arrival, no_such_id(given.local_comm_id, given.remote_comm_id));
+  }
+  if (!from_peer(*comm, arrival)) return;
+  if (comm->remote_id && *comm->remote_id != given.local_comm_id) {
+    return answer_reject(arrival, no_such_id(given.local_comm_id, given.remote_comm_id));
+  }
+  if (comm->state != CommState::kReqSent && comm->state != CommState::kMraReqReceived) {
+    return on_late_reply(*comm, given, arrival);
+  }
+  wire::CmRep rep = given;
+  if (comm->xrc && rep.local_eecn != 0) rep.local_qpn = Qpn{rep.local_eecn};
+  comm->remote_id = rep.local_comm_id;
+  comm->remote_guid = rep.local_ca_guid;
+  comm->remote_qpn = rep.local_qpn;
+  const PeerKey key{PeerKey::Kind::kQpn, arrival.flow.source, rep.local_ca_guid,
+                    rep.local_qpn.value()};
+  hush(*comm);
+  comm->state = CommState::kRepReceived;
+  if (Communication* old = table_.find(key)) {
+    if (!planted(Bug::kStaleNotNoticed)) {
+      on_stale(*old);
+      wire::CmRej rej = rejection(*comm, wire::RejectReason::kStaleConnection);
+      tell(CmEventKind::kRejected, *comm, nullptr, rej);
+      return last_word(*comm, rej);
+    }
+    table_.forget_qpn(*old);
+  }
+  table_.know_qpn(*comm, key);
+  tell(CmEventKind::kReply, *comm, &arrival, rep);
+}
+
+void ConnectionManager::on_late_reply(Communication& comm, const wire::CmRep& rep,
+                                      const Arrival& arrival) {
+  ++counters_.mads_duplicate;
+  switch (comm.state) {
+    case CommState::kEstablished:
+      if (comm.active && !planted(Bug::kRtuNotRepeated)) say_again(comm);
+      return;
+    case CommState::kMraRepSent:
+      return say_again(comm);
+    case CommState::kLastWord:
+      if (comm.remote_id) return say_again(comm);
+      // We gave up before we knew what it is called, so our REJ did not name it.
+      return answer_reject(arrival, no_such_id(rep.local_comm_id, rep.remote_comm_id));
+    default:
+      return;
+  }
+}
+
+void ConnectionManager::on(const wire::CmRtu& rtu, const Arrival& arrival) {
+  Communication* comm = table_.find(rtu.remote_comm_id);
+  if (comm == nullptr || !from_peer(*comm, rtu.local_comm_id, arrival)) return;
+  if (comm->state == CommState::kRepSent || comm->state == CommState::kMraRepReceived) {
+    return establish(*comm, &arrival, rtu);
+  }
+  ++counters_.mads_duplicate;
+  if (comm->state == CommState::kLastWord) say_again(*comm);  // it did not hear that we gave up
+}
+
+void ConnectionManager::on(const wire::CmRej& rej, const Arrival& arrival) {
+  Communication* comm = table_.find(rej.remote_comm_id);
+  if (rej.reason == wire::RejectReason::kTimeout && rej.info().size() >= 8 &&
+      rej.remote_comm_id == wire::CommId{}) {
+    // It does not know what we call it.
+    comm = table_.find(PeerKey{PeerKey::Kind::kCommId, arrival.flow.source,
+                               load_be<8>(rej.info(), 0), rej.local_comm_id.value()});
+  }
+  if (comm == nullptr || !from_peer(*comm, arrival)) return;
+  switch (comm->state) {
+    case CommState::kReqSent:
+    case CommState::kMraReqReceived:
+      break;  // whatever the peer calls it, if it calls it anything
+    case CommState::kReqReceived:
+    case CommState::kMraReqSent:
+    case CommState::kRepSent:
+    case CommState::kMraRepReceived:
+    case CommState::kRepReceived:
+    case CommState::kMraRepSent:
+      if (!from_peer(*comm, rej.local_comm_id, arrival)) return;
+      break;
+    case CommState::kEstablished:
+    case CommState::kDreqSent:
+      // It waited for our RTU in vain, or is no longer there.
+      if (!from_peer(*comm, rej.local_comm_id, arrival)) return;
+      tell(CmEventKind::kDisconnected, *comm, &arrival, rej);
+      return enter_timewait(*comm, arrival.now);
+    default:
+      ++counters_.mads_duplicate;
+      return;
+  }
+  tell(CmEventKind::kRejected, *comm, &arrival, rej);
+  end(*comm);
+}
+
+void ConnectionManager::on(const wire::CmDreq& dreq, const Arrival& arrival) {
+  Communication* comm = table_.find(dreq.remote_comm_id);
+  // What we do not know is disconnected (12.9.8.6).
+  const wire::CmDrep gone{.local_comm_id = dreq.remote_comm_id,
+                          .remote_comm_id = dreq.local_comm_id};
+  if (comm == nullptr) return answer(arrival, gone);
+  if (!from_peer(*comm, dreq.local_comm_id, arrival)) return;
+  if (dreq.remote_qpn != comm->local_qpn) {
+    ++counters_.mads_bad;
+    return;
+  }
+  switch (comm->state) {
+    case CommState::kRepSent:
+    case CommState::kMraRepReceived:
+      // What the lost RTU would have told.
+      establish(
+          *comm, &arrival,
+          wire::CmRtu{.local_comm_id = dreq.local_comm_id, .remote_comm_id = dreq.remote_comm_id});
+      [[fallthrough]];
+    case CommState::kEstablished:
+      hush(*comm);
+      comm->state = CommState::kDreqReceived;
+      comm->transaction = arrival.transaction;
+      return tell(CmEventKind::kDisconnectRequested, *comm, &arrival, dreq);
+    case CommState::kDreqSent:
+      tell(CmEventKind::kDisconnected, *comm, &arrival, dreq);
+      return answer_disconnect(*comm, arrival.transaction, {});
+    case CommState::kTimewait:
+    case CommState::kLastWord:
+      ++counters_.mads_duplicate;
+      if (planted(Bug::kDrepNotRepeated)) return;
+      // With its private data, if it was said before.
+      return std::holds_alternative<wire::CmDrep>(comm->said.message) ? say_again(*comm)
+                                                                      : answer(arrival, gone);
+    default:
+      ++counters_.mads_duplicate;
+      return;
+  }
+}
+
+void ConnectionManager::on(const wire::CmDrep& drep, const Arrival& arrival) {
+  Communication* comm = table_.find(drep.remote_comm_id);
+  if (comm == nullptr || !from_peer(*comm, drep.local_comm_id, arrival)) return;
+  if (comm->state != CommState::kDreqSent) {
+    ++counters_.mads_duplicate;
+    return;
+  }
+  tell(CmEventKind::kDisconnected, *comm, &arrival, drep);
+  enter_timewait(*comm, arrival.now);
+}
+
+}  // namespace nerve::nic

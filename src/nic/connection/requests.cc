@@ -1,0 +1,165 @@
+// REQ: a request for a listener, one that was here before, or one that cannot be.
+#include "base/planted.h"
+#include "nic/connection/connection_manager.h"
+#include "nic/connection/timing.h"
+
+namespace nerve::nic {
+namespace {
+
+using wire::RejectReason;
+
+PeerKey comm_id_key(const wire::CmReq& req, const wire::Gid& from) {
+  return {PeerKey::Kind::kCommId, from, req.local_ca_guid, req.local_comm_id.value()};
+}
+
+PeerKey qpn_key(const wire::CmReq& req, const wire::Gid& from) {
+  return {PeerKey::Kind::kQpn, from, req.local_ca_guid, req.local_qpn.value()};
+}
+
+bool transport_is_known(const wire::CmReq& req) {
+  using wire::CmTransport;
+  if (req.transport == CmTransport::kExtended) {
+    return req.extended_transport == wire::CmExtendedTransport::kXrc;
+  }
+  return req.transport == CmTransport::kRc || req.transport == CmTransport::kUc;
+}
+
+// As a REQ has it: 1 is 256 octets.
+std::uint8_t code_of(Mtu mtu) {
+  std::uint8_t code = 1;
+  for (unsigned octets = 256; octets < static_cast<unsigned>(mtu); octets *= 2) ++code;
+  return code;
+}
+
+}  // namespace
+
+std::optional<wire::CmRej> ConnectionManager::fault_of(const wire::CmReq& req,
+                                                       const Arrival& arrival) const {
+  wire::CmRej rej{.remote_comm_id = req.local_comm_id};
+  const std::uint8_t max_mtu = code_of(config_.max_mtu);
+  constexpr std::uint32_t kMulticastQpn = 0xff'ffff;
+  if (!transport_is_known(req)) {
+    rej.reason = RejectReason::kInvalidTransport;
+  } else if (req.path_mtu < 1 || req.path_mtu > max_mtu) {
+    rej.reason = RejectReason::kInvalidMtu;
+    rej.info_length = 1;  // the MTU that would do (12.6.7.2)
+    rej.info_field[0] = static_cast<std::byte>(max_mtu << 4U);
+  } else if (req.local_qpn.value() <= 1 || req.local_qpn.value() == kMulticastQpn ||
+             !port_.match_pkey(req.pkey)) {
+    rej.reason = RejectReason::kUnsupportedRequest;
+  } else if (req.primary.local_gid != arrival.flow.source ||
+             req.primary.remote_gid != arrival.flow.destination) {
+    // Data would flow between others than those who speak: nobody may order that.
+    rej.reason = RejectReason::kPrimaryGid;
+  } else {
+    return std::nullopt;
+  }
+  return rej;
+}
+
+// A communication for a request to a listener. Nothing when there is no listener or no room: what
+// cannot be taken now is dropped, as TCP drops a SYN. The peer asks again by itself, whereas most
+// programs take a rejection for a final one; Linux does the same.
+Communication* ConnectionManager::take_request(Communication& listener, const Arrival& arrival) {
+  Communication* comm = listener.pending < listener.backlog ? make() : nullptr;
+  if (comm == nullptr) {
+    ++counters_.mads_dropped;
+    return nullptr;
+  }
+  ++listener.pending;
+  table_.give_id(*comm);
+  comm->owned = true;
+  comm->cookie = listener.cookie;
+  comm->listener = listener.handle;
+  comm->service = listener.service;
+  comm->transaction = arrival.transaction;
+  comm->digest = arrival.digest;
+  comm->flow = {.source = arrival.flow.destination,
+                .destination = arrival.flow.source,
+                .traffic_class = static_cast<std::uint8_t>(arrival.flow.traffic_class & 0xfcU)};
+  comm->timewait = ack_time(kUsualAckTimeout);
+  return comm;
+}
+
+void ConnectionManager::on(const wire::CmReq& req, const Arrival& arrival) {
+  const wire::Gid& from = arrival.flow.source;
+  if (Communication* known = table_.find(comm_id_key(req, from))) {
+    if (known->state != CommState::kLastWord || known->digest == arrival.digest) {
+      return on_known_request(*known, req, arrival);
+    }
+    // An id that was rejected may be used again at once.
+    end(*known);
+  }
+  wire::CmRej rej{.remote_comm_id = req.local_comm_id};
+  const PeerKey qpn = qpn_key(req, from);
+  if (Communication* old = table_.find(qpn)) {
+    if (!planted(Bug::kStaleNotNoticed)) {
+      on_stale(*old);
+      rej.reason = RejectReason::kStaleConnection;
+      return answer_reject(arrival, rej);
+    }
+    table_.forget_qpn(*old);
+  }
+  if (const auto fault = fault_of(req, arrival)) return answer_reject(arrival, *fault);
+  Communication* listener = table_.listener(req.service_id, arrival.flow.destination);
+  if (listener == nullptr) {
+    rej.reason = RejectReason::kInvalidServiceId;
+    return answer_reject(arrival, rej);
+  }
+  Communication* comm = take_request(*listener, arrival);
+  if (comm == nullptr) return;
+  comm->state = CommState::kReqReceived;
+  comm->remote_id = req.local_comm_id;
+  comm->remote_guid = req.local_ca_guid;
+  comm->remote_qpn = req.local_qpn;
+  comm->xrc = req.transport == wire::CmTransport::kExtended;
+  comm->service = req.service_id;
+  comm->flow.traffic_class = req.primary.traffic_class;
+  if (req.primary.hop_limit > 0) comm->flow.hop_limit = req.primary.hop_limit;
+  comm->timewait = ack_time(req.primary.local_ack_timeout);
+  comm->response_time = cm_time(req.local_cm_response_timeout) + comm->timewait;
+  comm->max_retries = req.max_cm_retries;
+  table_.know_comm_id(*comm, comm_id_key(req, from));
+  table_.know_qpn(*comm, qpn);
+  tell(CmEventKind::kRequest, *comm, &arrival, req);
+}
+
+void ConnectionManager::on_known_request(Communication& comm, const wire::CmReq& req,
+                                         const Arrival& arrival) {
+  wire::CmRej rej{.remote_comm_id = req.local_comm_id};
+  if (comm.state == CommState::kTimewait) {
+    rej.reason = RejectReason::kStaleConnection;
+    return answer_reject(arrival, rej);
+  }
+  if (comm.digest != arrival.digest) {
+    rej.reason = RejectReason::kDuplicateLocalCommId;
+    return answer_reject(arrival, rej);
+  }
+  ++counters_.mads_duplicate;
+  const bool asks_again = comm.state == CommState::kMraReqSent ||
+                          comm.state == CommState::kRepSent || comm.state == CommState::kLastWord;
+  if (asks_again) say_again(comm);
+}
+
+// The peer uses a QP for another connection: it has lost the old one (12.9.8.3.1).
+void ConnectionManager::on_stale(Communication& old) {
+  switch (old.state) {
+    case CommState::kEstablished:
+      return begin_disconnect(old, {});  // it will answer that it knows of none
+    case CommState::kReqReceived:
+    case CommState::kMraReqSent:
+    case CommState::kRepSent:
+    case CommState::kMraRepReceived:
+    case CommState::kRepReceived:
+    case CommState::kMraRepSent:
+      tell(CmEventKind::kRejected, old, nullptr,
+           wire::CmRej{.local_comm_id = *old.remote_id,
+                       .remote_comm_id = old.local_id,
+                       .reason = RejectReason::kStaleConnection});
+      return end(old);
+    default:
+      return;  // it ends as it is
+  }
+}
+
+}  // namespace nerve::nic

@@ -1,0 +1,81 @@
+// SIDR: which UD QP serves this? (IBTA 12.11)
+#include "nic/connection/connection_manager.h"
+#include "nic/connection/private_data.h"
+#include "nic/connection/timing.h"
+
+namespace nerve::nic {
+
+Expected<CommHandle> ConnectionManager::resolve(const CmResolve& resolve) {
+  if (resolve.private_data.size() > 216) {
+    return refuse(ErrorCode::kInvalid, "resolve: private data", resolve.private_data.size(), 216);
+  }
+  const Expected<Communication*> started = start(resolve.route, resolve.cookie);
+  if (!started) return Unexpected{started.error()};
+  Communication& comm = **started;
+  const wire::CmSidrReq req{.request_id = comm.local_id,
+                            .pkey = port_.pkey(0).value_or(PKey{0xffff}),
+                            .service_id = resolve.service,
+                            .private_data = private_data_of<216>(resolve.private_data)};
+  say(comm, CommState::kSidrSent, own_transaction(comm, req.kAttribute), req);
+  return comm.handle;
+}
+
+Status ConnectionManager::resolved(CommHandle id, const CmResolved& answer) {
+  Communication* comm = table_.find(id);
+  if (comm == nullptr) return refuse(ErrorCode::kNoSuchObject, "resolved: no such id");
+  if (comm->state != CommState::kSidrReceived) {
+    return refuse(ErrorCode::kInvalid, "resolved: no request");
+  }
+  if (answer.private_data.size() > 136) {
+    return refuse(ErrorCode::kInvalid, "resolved: private data", answer.private_data.size(), 136);
+  }
+  last_word(*comm, wire::CmSidrRep{.request_id = *comm->remote_id,
+                                   .status = answer.status,
+                                   .qpn = answer.qpn,
+                                   .service_id = comm->service,
+                                   .qkey = answer.qkey,
+                                   .private_data = private_data_of<136>(answer.private_data)});
+  return Done{};
+}
+
+void ConnectionManager::on(const wire::CmSidrReq& req, const Arrival& arrival) {
+  const PeerKey key{PeerKey::Kind::kSidr, arrival.flow.source, 0, req.request_id.value()};
+  if (Communication* known = table_.find(key)) {
+    if (known->digest == arrival.digest) {
+      ++counters_.mads_duplicate;
+      if (known->state == CommState::kLastWord) say_again(*known);
+      return;
+    }
+    if (known->state != CommState::kLastWord) {
+      ++counters_.mads_bad;
+      return;
+    }
+    end(*known);  // the id was answered, and is used again
+  }
+  Communication* listener = table_.listener(req.service_id, arrival.flow.destination);
+  if (listener == nullptr) {
+    ++counters_.mads_rejected;
+    return answer(arrival, wire::CmSidrRep{.request_id = req.request_id,
+                                           .status = wire::SidrStatus::kUnsupportedService,
+                                           .service_id = req.service_id});
+  }
+  Communication* comm = take_request(*listener, arrival);
+  if (comm == nullptr) return;
+  comm->state = CommState::kSidrReceived;
+  comm->remote_id = req.request_id;
+  table_.know_comm_id(*comm, key);
+  tell(CmEventKind::kResolveRequest, *comm, &arrival, req);
+}
+
+void ConnectionManager::on(const wire::CmSidrRep& rep, const Arrival& arrival) {
+  Communication* comm = table_.find(rep.request_id);
+  if (comm == nullptr || !from_peer(*comm, arrival)) return;
+  if (comm->state != CommState::kSidrSent) {
+    ++counters_.mads_duplicate;
+    return;
+  }
+  tell(CmEventKind::kResolved, *comm, &arrival, rep);
+  end(*comm);
+}
+
+}  // namespace nerve::nic

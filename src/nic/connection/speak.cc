@@ -1,0 +1,135 @@
+// Saying things to the peer and to the user, and when to say them again.
+#include <algorithm>
+
+#include "nic/connection/connection_manager.h"
+#include "nic/connection/timing.h"
+
+namespace nerve::nic {
+
+ConnectionManager::ConnectionManager(const NicConfig& config, Counters& counters, const Port& port)
+    : config_{config}, counters_{counters}, port_{port}, table_{config}, outbox_{counters, port} {}
+
+Communication* ConnectionManager::make() {
+  if (table_.full()) {
+    Communication* oldest = table_.longest_lingering();
+    if (oldest == nullptr) return nullptr;
+    erase(*oldest);
+  }
+  return &table_.make();
+}
+
+void ConnectionManager::say(Communication& comm, CommState state, std::uint64_t transaction,
+                            const wire::CmMessage& message) {
+  hush(comm);
+  comm.state = state;
+  comm.said = {.transaction_id = transaction, .message = message};
+  comm.begun = false;
+  due_.push_back(comm);
+}
+
+void ConnectionManager::say_again(Communication& comm) {
+  ++counters_.mads_retried;
+  if (!due_.contains(comm)) due_.push_back(comm);
+}
+
+void ConnectionManager::hush(Communication& comm) {
+  if (due_.contains(comm)) due_.remove(comm);
+  timers_.disarm(comm);
+}
+
+void ConnectionManager::answer(const Arrival& arrival, const wire::CmMessage& message) {
+  outbox_.add({.source = arrival.flow.destination,
+               .destination = arrival.flow.source,
+               .traffic_class = static_cast<std::uint8_t>(arrival.flow.traffic_class & 0xfcU)},
+              {.transaction_id = arrival.transaction, .message = message});
+}
+
+void ConnectionManager::answer_reject(const Arrival& arrival, const wire::CmRej& rej) {
+  ++counters_.mads_rejected;
+  answer(arrival, rej);
+}
+
+void ConnectionManager::tell(CmEventKind kind, Communication& comm, const Arrival* arrival,
+                             const wire::CmMessage& message) {
+  if (!comm.owned) return;
+  // Events of what was destroyed stay until they are popped; not for ever if nobody pops.
+  constexpr std::size_t kSlack = 1024;
+  if (events_.size() > 8 * std::size_t{table_.size()} + kSlack) {
+    std::erase_if(events_, [this](const CmEvent& e) { return table_.find(e.id) == nullptr; });
+  }
+  events_.push_back({.kind = kind,
+                     .id = comm.handle,
+                     .listener = comm.listener,
+                     .cookie = comm.cookie,
+                     .flow = arrival != nullptr ? arrival->flow : wire::Flow{},
+                     .message = message});
+}
+
+std::optional<CmEvent> ConnectionManager::next_event() {
+  while (!events_.empty()) {
+    CmEvent event = events_.front();
+    events_.pop_front();
+    const Communication* comm = table_.find(event.id);
+    if (comm == nullptr) continue;
+    event.cookie = comm->cookie;  // as it is now: a new id may have got one since
+    return event;
+  }
+  return std::nullopt;
+}
+
+void ConnectionManager::no_longer_pending(Communication& comm) {
+  if (Communication* listener = table_.find(comm.listener)) --listener->pending;
+  comm.listener = {};
+}
+
+void ConnectionManager::establish(Communication& comm, const Arrival* arrival,
+                                  const wire::CmMessage& message) {
+  hush(comm);
+  comm.state = CommState::kEstablished;
+  tell(CmEventKind::kEstablished, comm, arrival, message);
+}
+
+void ConnectionManager::transmit(TxBurst& burst, Time now) {
+  outbox_.begin();
+  outbox_.put_answers(burst);
+  while (!due_.empty() && outbox_.has_room(burst)) {
+    Communication& comm = *due_.front();
+    due_.remove(comm);
+    outbox_.put(burst, comm.flow, comm.said);
+    after_turn(comm, now);
+  }
+}
+
+// The timers of what was said begin when it leaves. A copy that the peer asked for by repeating
+// itself does not move them.
+void ConnectionManager::after_turn(Communication& comm, Time now) {
+  if (comm.timer.armed) return;
+  if (comm.repeats()) {
+    if (!comm.begun) {
+      comm.begun = true;
+      comm.interval = std::min(kFirstRepeat, comm.response_time);
+      comm.give_up_at = now + (comm.max_retries + 1) * comm.response_time;
+    }
+    timers_.arm(comm, std::min(now + comm.interval, comm.give_up_at));
+  } else if (comm.state == CommState::kTimewait || comm.state == CommState::kLastWord) {
+    timers_.arm(comm, now + comm.timewait);
+  }
+}
+
+void ConnectionManager::expire(Time now) {
+  while (Communication* comm = timers_.pop_expired(now)) {
+    if (comm->state == CommState::kTimewait) {
+      tell(CmEventKind::kTimewaitOver, *comm);
+      end(*comm);
+    } else if (comm->state == CommState::kLastWord) {
+      end(*comm);
+    } else if (now >= comm->give_up_at) {
+      give_up(*comm, now);
+    } else {
+      comm->interval = std::min(2 * comm->interval, comm->response_time);
+      say_again(*comm);
+    }
+  }
+}
+
+}  // namespace nerve::nic
