@@ -12,6 +12,9 @@ namespace {
 
 // While somebody drives, posts wait for each other up to this many: many leave as one train.
 constexpr std::uint32_t kPostsTogether = 32;
+// A QP may have so many packets on their way: of 4096 octets, as much as a socket's buffer holds
+// where it has been enlarged, and as the caches of two cores do.
+constexpr std::uint32_t kPacketsOnTheWay = 1024;
 // A program with many completions to work off still moves frames each time it has taken so many.
 constexpr std::uint32_t kFruitfulPolls = 8;
 
@@ -31,6 +34,7 @@ nic::NicConfig config_for(Host::Shared& host) {
   config.limits.max_qp = kQpnsPerSlot;
   config.begin_qpns_at = drawn<std::uint32_t>();
   config.gate = &host.exchange;
+  config.max_outstanding_packets = config.max_read_packets = kPacketsOnTheWay;
   // Keys of two engines could be equal, and the table of rights is one; and what is to be captured
   // or disturbed must be sent.
   const bool tapped = !host.config.pcap.empty() || !host.config.fault.empty();

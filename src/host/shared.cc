@@ -120,18 +120,19 @@ bool Host::Shared::anything_parked() {
 
 void Host::Shared::poll() {
   if (left_to_parent) return;
-  watcher.polled();
   for (Adapter::State* adapter : adapters) adapter->waiting_posts = 0;
   // Deadlines are looked at now and then: the clock takes longer to read than the rings.
   const bool look = ++idle_polls % kPollsPerLook == 0;
-  if (!look && !anything_unsent() && !exchange.worth_receiving()) return;
+  if (!look && !anything_unsent() && !exchange.worth_receiving()) return watcher.polled();
   const Time at = now();
   looked_at = at;
   if (look) expire(at);
+  const std::uint64_t sent = exchange.counters().frames();
   // What has just arrived may make the program post. If so, that goes first and the
   // acknowledgement with it; if not, it will poll again and find nothing new.
-  const bool arrived = take_in(at) > 0;
-  if (!arrived || unanswered >= kAnswerAfter || !watcher.somebody_polls()) transmit(at);
+  const std::size_t arrived = take_in(at);
+  if (arrived == 0 || unanswered >= kAnswerAfter || !watcher.somebody_polls()) transmit(at);
+  watcher.polled(static_cast<std::uint32_t>(arrived + exchange.counters().frames() - sent));
   for (Adapter::State* adapter : adapters) adapter->tell_events();
 }
 

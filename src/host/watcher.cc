@@ -120,10 +120,13 @@ void Watcher::listen_again(Time at) {
 
 void Watcher::kick() { ::eventfd_write(mailbox_.event(), 1); }
 
-void Watcher::polled() {
+void Watcher::polled(std::uint32_t frames) {
   if (left_) return;
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  if (mode_ == Mode::kPolled || ++polls_in_a_row_ < believe_after_) return;
+  if (mode_ == Mode::kPolled) return;
+  // A poll that moves many frames takes as long as many that find nothing.
+  polls_in_a_row_ += 1 + frames;
+  if (polls_in_a_row_ < believe_after_) return;
   polls_seen_ = polls_;
   look_after_ = kFirstLook;
   mode_ = Mode::kPolled;  // last: the thread reads the others when it sees this
@@ -154,15 +157,17 @@ void Watcher::look_after_polling() {
   Events events;
   const auto news = wait_for_events(events, look_after_);
   if (rests_until_) listen_again(now());
-  if (const std::uint64_t polls = polls_; news.empty() && polls != polls_seen_) {
+  // In passing, if the lock is free: nobody is to wait for us. Whoever has it may be at a poll that
+  // takes long, for it has much to send.
+  Guard guard{lock_, std::try_to_lock};
+  if (const std::uint64_t polls = polls_; news.empty() && (polls != polls_seen_ || !guard)) {
     polls_seen_ = polls;
     if (look_after_ >= kTick) believe_after_ = std::max(believe_after_ / 2, kBelieveAfter);
     look_after_ = std::min(look_after_ * 2, kTick);
-    // In passing, if the lock is free: nobody is to wait for us.
-    if (const Guard guard{lock_, std::try_to_lock}) watched_.offer_wanted();
+    if (guard) watched_.offer_wanted();
     return;
   }
-  Guard guard{lock_};
+  if (!guard) guard.lock();
   for (const epoll_event& event : news) handle(guard, event.data.fd);
   if (polls_ != polls_seen_ || mode_ != Mode::kPolled) return;
   mode_ = Mode::kWatching;

@@ -65,9 +65,9 @@ class Watcher {
   // All of these with the lock held.
   // When there is first something to watch. False when there is no thread to be had.
   [[nodiscard]] bool start();
-  void watch_connection(int fd);  // hang_up() is told when its other end closes
-  void watch_socket(int fd);      // frames wait there when it is readable
-  void polled();                  // by a thread of the program's
+  void watch_connection(int fd);          // hang_up() is told when its other end closes
+  void watch_socket(int fd);              // frames wait there when it is readable
+  void polled(std::uint32_t frames = 0);  // by a thread of the program's, which moved so many
   // Whether the thread sleeps, perhaps for longer than it may since a program called. While it does
   // not, what is posted may wait for company: it is sent before the thread sleeps.
   [[nodiscard]] bool asleep() const { return asleep_; }

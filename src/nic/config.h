@@ -91,6 +91,9 @@ struct NicConfig {
   // A QP may have this many packets unacknowledged (SEND and WRITE), whatever congestion control
   // allows: it bounds what a lossy link must absorb.
   std::uint32_t max_outstanding_packets{4096};
+  // ... and begins no READ while it waits for this many packets of earlier ones. The peer paces
+  // them, but the queue at our end may be short.
+  std::uint32_t max_read_packets{1U << 23};
   // Frames one QP may emit before the next one gets its turn.
   std::uint32_t scheduling_quantum{64};
 };

@@ -25,6 +25,7 @@ NicConfig made_sound(NicConfig config) {
   constexpr std::uint32_t kQpns = 0xff'ffff;  // the last one means multicast
   config.scheduling_quantum = std::max(config.scheduling_quantum, 1U);
   config.max_outstanding_packets = std::max(config.max_outstanding_packets, 1U);
+  config.max_read_packets = std::max(config.max_read_packets, 1U);
   config.limits.max_sge = std::clamp(config.limits.max_sge, 1U, 255U);
   config.limits.max_read_depth = std::min(config.limits.max_read_depth, 255U);
   config.limits.max_message = std::min(config.limits.max_message, 1U << 31);

@@ -48,6 +48,9 @@ nic::NicConfig draw_config(Prng& prng) {
   config.flow_control.heed_credits = prng.chance(700);
   config.max_outstanding_packets =
       static_cast<std::uint32_t>(prng.chance(300) ? prng.between(2, 16) : 4096);
+  if (prng.chance(300)) {
+    config.max_read_packets = static_cast<std::uint32_t>(prng.between(1, 16));
+  }
   config.scheduling_quantum = static_cast<std::uint32_t>(prng.between(1, 64));
   return config;
 }

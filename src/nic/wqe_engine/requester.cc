@@ -97,6 +97,7 @@ bool Requester::may_begin(const Qp& qp, const SendWqe& wqe) const {
     const std::uint32_t depth = qp.attributes.max_read + (planted(Bug::kExceedReadDepth) ? 1U : 0U);
     // A depth of zero is a fault, not something to wait for.
     if (state.reads_outstanding >= depth && qp.attributes.max_read > 0) return false;
+    if (!wqe.started && state.read_packets >= config_.max_read_packets) return false;
   }
   if (!wqe.started && psn_span(state.unacked, state.next) + wqe.packets > kMaxSpan) return false;
   // Without a credit one packet may still go, alone, to ask for some (IBTA 9.7.7.2.5).

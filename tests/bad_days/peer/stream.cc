@@ -168,10 +168,12 @@ bool Stream::take(const Completion& done, Outcome& outcome) {
 
 bool Stream::probe() {
   // Somebody who waits for a message learns nothing of a death or a stop: as any program, it has to
-  // ask.
+  // ask. For more than a few octets, which would come straight from the memory of a peer that is
+  // stopped, and say nothing of it.
   if (endpoint_.outstanding() > 0) return true;
   const std::uint64_t id = static_cast<std::uint64_t>(Kind::kProbe) << kKindShift;
-  return endpoint_.post_send(IBV_WR_RDMA_READ, {id, place(kReadBack, 0), 8, 0});
+  const auto length = static_cast<std::uint32_t>(area_size(options_));
+  return endpoint_.post_send(IBV_WR_RDMA_READ, {id, place(kReadBack, 0), length, 0});
 }
 
 void Stream::tell_beat() {

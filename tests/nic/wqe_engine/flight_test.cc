@@ -115,6 +115,33 @@ TEST_P(Closed, WindowEndsWithAQuestion) {
   EXPECT_EQ(pair.a.nic.counters().timeouts, 1U);
 }
 
+// The answers to READs have to fit into a queue that others fill too.
+TEST(ReadWindow, WaitsForWhatEarlierOnesBring) {
+  EndSetup both;
+  both.config.max_read_packets = 4;
+  Pair pair{both};
+  pair.connect();
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    ASSERT_TRUE(pair.a.post({.wr_id = i,
+                             .op = SendOp::kRead,
+                             .flags = SendFlags::kSignaled,
+                             .remote_address = pair.b.at(0),
+                             .rkey = pair.b.keys.rkey},
+                            0, 3 * 1024));
+  }
+  bool answered = false;
+  std::uint32_t asked_first = 0;
+  pair.lose = [&](const Seen& frame) {
+    answered = answered || !frame.from_a;
+    if (!answered) ++asked_first;
+    return false;
+  };
+  pair.exchange();
+  EXPECT_EQ(asked_first, 2U);
+  EXPECT_EQ(pair.a.completions().size(), 3U);
+  EXPECT_EQ(pair.a.nic.counters().timeouts, 0U);
+}
+
 INSTANTIATE_TEST_SUITE_P(At, Closed, ::testing::Values(1, 2, 3, 7, 8, 9, 31, 32, 33, 34, 40, 65));
 
 }  // namespace
