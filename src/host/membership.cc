@@ -59,6 +59,8 @@ std::optional<Membership> claim_slot(const Sharers& sharers) {
 
 std::string name_of_slot(std::uint32_t slot) { return prefix() + std::to_string(slot); }
 
+std::string name_of_ports() { return prefix() + "ports"; }
+
 std::vector<std::uint32_t> live_slots() {
   std::vector<std::uint32_t> slots;
   const auto names = abstract_names(prefix());

@@ -13,6 +13,8 @@
 
 #include "base/ids.h"
 #include "host/mapping.h"
+#include "nic/config.h"
+#include "wire/cm_codes.h"
 
 namespace nerve::host {
 
@@ -25,12 +27,20 @@ inline constexpr std::uint32_t kSocketGroup = 16;
 
 [[nodiscard]] constexpr std::uint32_t slot_of(Qpn qpn) { return qpn.value() >> kSlotShift; }
 
+// Communication ids have the slot in their upper bits as well.
+static_assert(kSlots == std::uint64_t{1} << (32 - nic::kCommIdBits));
+[[nodiscard]] constexpr std::uint32_t slot_of(wire::CommId id) {
+  return id.value() >> nic::kCommIdBits;
+}
+
 struct Membership {
   std::uint32_t slot{};
   Descriptor listener;
 };
 
 [[nodiscard]] std::string name_of_slot(std::uint32_t slot);
+// Held by whoever is making the table of ports (port_space.h).
+[[nodiscard]] std::string name_of_ports();
 [[nodiscard]] std::vector<std::uint32_t> live_slots();
 // Nothing when all slots are taken or no socket can be made (errno says which).
 [[nodiscard]] std::optional<Membership> join_host();

@@ -102,6 +102,11 @@ void Watcher::watch_socket(int fd) {
   add_to(epoll_, fd, mode_ == Mode::kWatching ? EPOLLIN : 0U);
 }
 
+void Watcher::watch_management(int fd) {
+  management_ = fd;
+  add_to(epoll_, fd, EPOLLIN | EPOLLEXCLUSIVE);
+}
+
 void Watcher::listen_to_socket(bool listen) {
   if (socket_ < 0) return;
   control(epoll_, EPOLL_CTL_MOD, socket_, listen ? EPOLLIN : 0U);
@@ -273,6 +278,8 @@ void Watcher::handle(Guard& guard, int fd) {
     guard.lock();
   } else if (fd == socket_) {
     watched_.socket_readable();
+  } else if (fd == management_) {
+    watched_.management_readable();
   } else {
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
     watched_.hang_up(fd);
