@@ -70,6 +70,7 @@ TEST(CmBadDays, APeerThatWasKilledIsParted) {
 }
 
 TEST(CmBadDays, AStoppedListenerIsUnreachable) {
+  const Bystander bystander;  // who has the table of ports and answers for it
   const std::uint16_t port = own_port();
   Server server{port};
   server.stop();

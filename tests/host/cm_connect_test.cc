@@ -2,6 +2,9 @@
 // nothing but CM calls and nobody who polls.
 #include <stdlib.h>
 
+#include <atomic>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/host/cm_peer.h"
@@ -55,6 +58,24 @@ TEST_P(CmWays, ConnectWithoutReachingFirst) {
     line.say('d');
   }};
   server.await_connection();
+  EXPECT_EQ(client.line().hear<char>(), 'd');
+}
+
+// Who polls need not ask for datagrams: the background thread listens for them.
+TEST_P(CmWays, ConnectWhileAThreadPolls) {
+  const std::uint16_t port = own_port();
+  const Server server{port};
+  const Process client{[=](Line line) {
+    CmPeer peer;
+    std::atomic<bool> done{};
+    std::thread polls{[&] {
+      while (!done) host::Adapter::Session{*peer.adapter}.drive();
+    }};
+    for (int i = 0; i < 5; ++i) peer.disconnect(peer.establish(port));
+    done = true;
+    polls.join();
+    line.say('d');
+  }};
   EXPECT_EQ(client.line().hear<char>(), 'd');
 }
 
