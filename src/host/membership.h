@@ -1,9 +1,10 @@
 // The processes of one user that share a host, and this one's place among them.
 //
 // Each holds a slot: a number that no other live process of the user has, and that names the upper
-// bits of every QPN it gives out. A slot is held by listening at the name "nerve/<uid>/<slot>": the
-// kernel makes that exclusive and lets go of it when the process dies, however it dies. At that
-// name other processes ask for what hosts share (meeting.cc).
+// bits of every QPN it gives out. A slot is held by having a socket with the name
+// "nerve/<uid>/<slot>": the kernel makes that exclusive and lets go of it when the process dies,
+// however it dies. At that name other processes ask for what hosts share (meeting.cc), once there
+// is somebody to answer: a program that only looks which devices there are shares nothing.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,7 @@ constexpr std::size_t kPidsAt = kEntries * sizeof(std::uint16_t);
 constexpr std::size_t kTableSize = kPidsAt + kSlots * sizeof(std::uint32_t);
 
 constexpr milliseconds kPatience{300};  // with processes that are asked
-constexpr int kRounds = 100;
+constexpr milliseconds kPatienceWithMaker{3000};
 constexpr milliseconds kPause{10};
 
 static_assert(std::atomic<std::uint16_t>::is_always_lock_free);
@@ -88,10 +88,15 @@ std::unique_ptr<PortSpace> PortSpace::ask_for(std::uint32_t own_slot, bool& sile
 
 Result<PortSpace::Opened, std::string> PortSpace::open(std::uint32_t own_slot) {
   bool silence = false;
-  for (int round = 0; round < kRounds; ++round) {
+  int why = ETIMEDOUT;
+  const auto give_up = std::chrono::steady_clock::now() + kPatienceWithMaker;
+  while (std::chrono::steady_clock::now() < give_up) {
     if (auto ports = ask_for(own_slot, silence)) return Opened{std::move(ports), false, {}};
-    Descriptor making = listen_at(name_of_ports());
-    if (!making && errno != EADDRINUSE) break;
+    Descriptor making = hold_name(name_of_ports());
+    if (!making && errno != EADDRINUSE) {
+      why = errno;
+      break;
+    }
     if (!making) {  // somebody makes the table, and will soon be able to hand it on
       std::this_thread::sleep_for(kPause);
       continue;
@@ -103,13 +108,17 @@ Result<PortSpace::Opened, std::string> PortSpace::open(std::uint32_t own_slot) {
           "a process of this host does not answer: the ports that it has bound are not known");
     }
     auto memory = make_shared_memory(kTableSize, Others::kWrite);
-    if (!memory) break;
+    if (!memory) {
+      why = errno;
+      break;
+    }
     std::unique_ptr<PortSpace> ports{
         new PortSpace{std::move(memory->descriptor), std::move(memory->mapping), own_slot}};
     return Opened{std::move(ports), true, std::move(making)};
   }
-  return Unexpected{std::string{"the table of rdma_cm ports cannot be had: "} +
-                    std::strerror(errno)};
+  std::string text = std::string{"the table of rdma_cm ports cannot be had: "} + std::strerror(why);
+  errno = why;
+  return Unexpected{std::move(text)};
 }
 
 bool PortSpace::is_alive(std::uint32_t slot) const {

@@ -39,7 +39,7 @@ class PortSpace {
   };
 
   struct Opened;
-  // May wait for other processes to answer. The error is a sentence.
+  // May wait for other processes to answer. The error is a sentence; errno has its cause.
   [[nodiscard]] static Result<Opened, std::string> open(std::uint32_t own_slot);
 
   // Zero or an errno: EADDRINUSE when another process has it, EINVAL for port 0, ENODEV in the

@@ -12,6 +12,7 @@
 
 #include "host/address_watch.h"
 #include "host/clock.h"
+#include "host/unix_socket.h"
 
 namespace nerve::host {
 namespace {
@@ -86,6 +87,7 @@ Watcher::~Watcher() {
 
 bool Watcher::start() {
   if (thread_.joinable()) return true;
+  if (!listen_to_calls(listener_.get())) return false;
   const SignalsBlocked blocked;
   try {
     thread_ = std::thread{[this] { run(); }};

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <vector>
 
+#include "host/ask_all.h"
 #include "host/host.h"
 #include "tests/host/cm_peer.h"
 #include "tests/host/process.h"
@@ -129,6 +130,24 @@ TEST(PortSpace, WhoeverMadeItMayGo) {
   EXPECT_EQ(third.bind(kPort), EADDRINUSE);
   second.leave();
   third.leave();
+}
+
+// It shares nothing, and has nobody who would answer.
+TEST(PortSpace, WhoOnlyLooksAtDevicesIsNotAsked) {
+  const Process looker{[](Line line) {
+    (void)Host::current().devices();
+    line.say('r');
+    (void)line.hear<char>();
+  }};
+  (void)looker.line().hear<char>();
+  const Process process{[](Line line) {
+    EXPECT_NE(ask_all(kSlot, RequestKind::kPorts, std::chrono::milliseconds{2000},
+                      [](Message& /*answer*/) { return false; }),
+              Asked::kSilence);
+    line.say('r');
+  }};
+  (void)process.line().hear<char>();
+  looker.line().say('e');
 }
 
 TEST(PortSpace, MakersThatRaceMakeOne) {
