@@ -29,7 +29,7 @@ class CmPeer final : public host::CmListener {
   void on_cm_event(const nic::CmEvent& event) override;
   [[nodiscard]] std::optional<nic::CmEvent> next(
       std::chrono::milliseconds patience = std::chrono::seconds{50});
-  // The next event is of this kind.
+  // The next event, but for the ends of timewaits, is of this kind.
   nic::CmEvent expect(nic::CmEventKind kind);
 
   void listen(std::uint16_t port);

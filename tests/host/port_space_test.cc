@@ -88,7 +88,7 @@ TEST(PortSpace, SpacesHaveNothingToDoWithEachOther) {
       EXPECT_EQ(udp, ports().owner(wire::ServiceId{0x013f'0000U + kPort}));
       EXPECT_FALSE(ports().owner(wire::ServiceId{0x0112'0000U + kPort}));
       EXPECT_FALSE(ports().owner(wire::ServiceId{0x1'0106'0000U + kPort}));
-      EXPECT_FALSE(ports().owner(Space::kTcp, kPort + 1));
+      EXPECT_FALSE(ports().owner(Space::kTcp, test::own_port(63)));  // which no test uses
     }};
   }
   a.leave();
@@ -229,7 +229,9 @@ TEST(PortSpace, AChildLeavesItToItsParent) {
         parents.release(Space::kTcp, kPort);
         EXPECT_EQ(parents.bind(Space::kTcp, kPort + 1), ENODEV);
         EXPECT_FALSE(parents.bind_any(Space::kTcp));
+#ifndef __SANITIZE_THREAD__  // which lets no child of a process with threads start one
         EXPECT_EQ(ports().bind(Space::kTcp, kPort), EADDRINUSE);  // as itself
+#endif
       }};
     }
     EXPECT_TRUE(parents.owner(Space::kTcp, kPort));
