@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -52,9 +53,13 @@ TEST_P(CmWays, ConnectWithoutReachingFirst) {
   const Server server{port, Reach::kNot};
   const Process client{[=](Line line) {
     CmPeer peer;
+    peer.response_timeout = 20;  // four seconds
     peer.disconnect(peer.establish(port, Reach::kNot));
-    host::Adapter::Session session{*peer.adapter};
-    EXPECT_EQ(session->counters().mads_retried, 0U);
+    // By UDP, whoever was to pass one on may be of another test, and have ended.
+    if (std::string_view{GetParam()} == "shm") {
+      EXPECT_EQ(
+          host::Adapter::Session { *peer.adapter } -> counters().mads_retried, 0U);
+    }
     line.say('d');
   }};
   server.await_connection();

@@ -92,13 +92,14 @@ void CmPeer::serve(const Line* tell) {
 nic::CommHandle CmPeer::connect(std::uint16_t port, Reach reach) {
   const wire::Gid here = gid();
   if (reach == Reach::kFirst) adapter->reach_service(here, service_at(port));
-  const nic::CmConnect wish{// 67 ms: what is lost is soon said again.
-                            .route = {.local = here, .remote = here, .response_timeout = 14},
-                            .service = service_at(port),
-                            .offer = offer(),
-                            .path_mtu = 3,
-                            .retry_count = 7,
-                            .local_ack_timeout = 14};
+  const nic::CmConnect wish{
+      // 67 ms: what is lost is soon said again.
+      .route = {.local = here, .remote = here, .response_timeout = response_timeout},
+      .service = service_at(port),
+      .offer = offer(),
+      .path_mtu = 3,
+      .retry_count = 7,
+      .local_ack_timeout = 14};
   const auto id = Session { *adapter } -> cm().connect(wish);
   EXPECT_TRUE(id);
   return id ? *id : nic::CommHandle{};

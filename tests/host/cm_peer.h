@@ -46,6 +46,7 @@ class CmPeer final : public host::CmListener {
   std::shared_ptr<host::Adapter> adapter;
   host::PortSpace* ports{};
   Reach reach_back{Reach::kFirst};
+  std::uint8_t response_timeout{14};  // 67 ms: what is lost is soon said again
 
  private:
   std::mutex lock_;
