@@ -87,38 +87,30 @@ std::unique_ptr<PortSpace> PortSpace::ask_for(std::uint32_t own_slot, bool& sile
 }
 
 Result<PortSpace::Opened, std::string> PortSpace::open(std::uint32_t own_slot) {
-  bool silence = false;
-  int why = ETIMEDOUT;
   const auto give_up = std::chrono::steady_clock::now() + kPatienceWithMaker;
-  while (std::chrono::steady_clock::now() < give_up) {
+  bool silence = false;
+  Descriptor making;
+  for (;;) {
     if (auto ports = ask_for(own_slot, silence)) return Opened{std::move(ports), false, {}};
-    Descriptor making = hold_name(name_of_ports());
-    if (!making && errno != EADDRINUSE) {
-      why = errno;
-      break;
-    }
-    if (!making) {  // somebody makes the table, and will soon be able to hand it on
-      std::this_thread::sleep_for(kPause);
-      continue;
-    }
-    // It may have been made since we asked.
-    if (auto ports = ask_for(own_slot, silence)) return Opened{std::move(ports), false, {}};
-    if (silence) {
-      log(LogLevel::kWarn,
-          "a process of this host does not answer: the ports that it has bound are not known");
-    }
-    auto memory = make_shared_memory(kTableSize, Others::kWrite);
-    if (!memory) {
-      why = errno;
-      break;
-    }
-    std::unique_ptr<PortSpace> ports{
-        new PortSpace{std::move(memory->descriptor), std::move(memory->mapping), own_slot}};
-    return Opened{std::move(ports), true, std::move(making)};
+    making = hold_name(name_of_ports());
+    // Somebody makes the table, and will soon be able to hand it on. One who does not let go of the
+    // name may be a stranger, and is not waited for any longer.
+    if (making || std::chrono::steady_clock::now() >= give_up) break;
+    std::this_thread::sleep_for(kPause);
   }
-  std::string text = std::string{"the table of rdma_cm ports cannot be had: "} + std::strerror(why);
-  errno = why;
-  return Unexpected{std::move(text)};
+  // It may have been made since we asked.
+  if (auto ports = ask_for(own_slot, silence)) return Opened{std::move(ports), false, {}};
+  if (silence) {
+    log(LogLevel::kWarn,
+        "a process of this host does not answer: the ports that it has bound are not known");
+  }
+  auto memory = make_shared_memory(kTableSize, Others::kWrite);
+  if (!memory) {
+    return Unexpected{std::string{"the table of rdma_cm ports: "} + std::strerror(errno)};
+  }
+  std::unique_ptr<PortSpace> ports{
+      new PortSpace{std::move(memory->descriptor), std::move(memory->mapping), own_slot}};
+  return Opened{std::move(ports), true, std::move(making)};
 }
 
 bool PortSpace::is_alive(std::uint32_t slot) const {
