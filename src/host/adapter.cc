@@ -6,6 +6,7 @@
 
 #include "host/log.h"
 #include "host/shared.h"
+#include "nic/connection/connection_manager.h"
 
 namespace nerve::host {
 namespace {
@@ -27,12 +28,15 @@ Value drawn() {
   return value;
 }
 
-nic::NicConfig config_for(Host::Shared& host) {
+nic::NicConfig config_for(Host::Shared& host, const Device& device) {
   nic::NicConfig config;
   config.gid_table_size = kGidTableSize;
   config.first_qpn = Qpn{host.slot << kSlotShift};
   config.limits.max_qp = kQpnsPerSlot;
   config.begin_qpns_at = drawn<std::uint32_t>();
+  config.guid = device.node_guid;
+  config.first_comm_id = host.slot << nic::kCommIdBits;
+  config.begin_comm_ids_at = drawn<std::uint32_t>();
   config.gate = &host.exchange;
   config.max_outstanding_packets = config.max_read_packets = kPacketsOnTheWay;
   // Keys of two engines could be equal, and the table of rights is one; and what is to be captured
@@ -51,7 +55,7 @@ Adapter::State::State(Host::Shared& host, const Device& given)
       device{given},
       gids{given.gids},
       interface_index{given.interface_index},
-      nic{config_for(host)} {
+      nic{config_for(host, given)} {
   for (std::uint32_t i = 0; i < device.gids.size(); ++i) (void)nic.set_gid(i, device.gids[i]);
   nic.set_port_active(device.up);
   while (nic.next_event()) {  // how it came to be is nobody's news
@@ -117,6 +121,11 @@ void Adapter::State::tell_events() {
       for (EventTarget* listener : listeners) listener->on_event(*event);
     }
   }
+  if (cm_listener != nullptr) tell_cm_events();
+}
+
+void Adapter::State::tell_cm_events() {
+  while (const auto event = nic.cm().next_event()) cm_listener->on_cm_event(*event);
 }
 
 Adapter::Adapter(Host& host, const Device& device)
@@ -137,14 +146,30 @@ void Adapter::unlisten(EventTarget& target) {
 
 void Adapter::reach(const wire::Gid& peer, Qpn qpn) { state_->shared.reach(peer, qpn); }
 
+void Adapter::listen_cm(CmListener* listener) {
+  const std::scoped_lock guard{state_->shared.lock};
+  state_->cm_listener = listener;
+  state_->tell_events();
+}
+
+void Adapter::reach_service(const wire::Gid& peer, wire::ServiceId service) {
+  state_->shared.reach_service(peer, service);
+}
+
+void Adapter::reach_comm(const wire::Gid& peer, wire::CommId id) {
+  state_->shared.reach_comm(peer, id);
+}
+
 Adapter::Session::Session(Adapter& adapter, For purpose) : state_{*adapter.state_} {
   state_.shared.lock.lock();
   if (purpose == For::kControl && state_.nic.wants_to_send()) state_.shared.transmit(now());
 }
 
 Adapter::Session::~Session() {
-  state_.tell_events();
   Host::Shared& shared = state_.shared;
+  // Few, and a connection waits for each: they do not wait for company.
+  if (shared.ports && state_.nic.cm().wants_to_send()) state_.transmit(now());
+  state_.tell_events();
   if (shared.watcher.asleep()) {
     // What was posted may have to be sent again, and its program may never call again.
     if (const std::optional<Time> wake = shared.next_wake()) shared.watcher.expect(*wake);

@@ -2,7 +2,7 @@
 //
 // All contexts that a program opens on a device share one adapter. A Session holds the lock; while
 // it lives the engine may be called. What it leaves behind, frames to send and events to tell, is
-// seen to before it ends.
+// seen to before it ends: what the connection manager has to say leaves then.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 #include "host/clock.h"
 #include "host/device.h"
+#include "nic/connection/cm_types.h"
 #include "nic/nic.h"
 
 namespace nerve::host {
@@ -25,6 +26,14 @@ class EventTarget {
   virtual ~EventTarget() = default;
   virtual void on_event(const nic::Event& event) = 0;
   [[nodiscard]] std::uint64_t cookie() { return reinterpret_cast<std::uint64_t>(this); }
+};
+
+// Who is told what the connection manager of an adapter has to say. As above: with the lock held,
+// by whichever thread drives.
+class CmListener {
+ public:
+  virtual ~CmListener() = default;
+  virtual void on_cm_event(const nic::CmEvent& event) = 0;
 };
 
 class Adapter {
@@ -44,6 +53,13 @@ class Adapter {
   // without a session, before a QP is told of the peer or a datagram is posted to it. What cannot
   // be reached now may be later, so nothing is refused here.
   void reach(const wire::Gid& peer, Qpn qpn);
+
+  // One for the adapter; null for none any more, and then events wait for the next.
+  void listen_cm(CmListener* listener);
+  // As reach(), for datagrams of the connection manager: before a REQ or SIDR_REQ to this service,
+  // and before anything is said to the process that gave out this id.
+  void reach_service(const wire::Gid& peer, wire::ServiceId service);
+  void reach_comm(const wire::Gid& peer, wire::CommId id);
 
   class Session;
 

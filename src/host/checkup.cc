@@ -39,8 +39,9 @@ Ability check_shared_memory() {
 
 Ability check_meeting() {
   const std::string name = "nerve-doctor/" + std::to_string(::getpid());
-  const Descriptor listener = listen_at(name);
-  if (!listener) return refused("listening at an abstract unix name");
+  const Descriptor listener = hold_name(name);
+  if (!listener || !listen_to_calls(listener.get()))
+    return refused("listening at an abstract unix name");
   const Descriptor caller = call(name);
   if (!caller) return refused("calling an abstract unix name");
   if (own_peer(caller.get()) != ::getpid()) {

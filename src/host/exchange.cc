@@ -57,11 +57,15 @@ bool Exchange::is_local(const wire::Gid& gid) const {
   return std::ranges::find(local_, gid) != local_.end();
 }
 
-Exchange::Route Exchange::route_to(const wire::Gid& gid, Qpn qpn) const {
+std::uint32_t Exchange::slot_for(const wire::Frame& frame) const {
+  const Qpn qpn = frame.headers.bth.dest_qp;
+  return qpn == kManagementQpn ? slot_for_mad(frame, ports_).value_or(own_slot_) : slot_of(qpn);
+}
+
+Exchange::Route Exchange::route_to(const wire::Gid& gid, std::uint32_t slot) const {
   if (left_) return {};
   const Route by_udp{.way = udp_out_ != nullptr ? Way::kUdp : Way::kNone};
   if (transport_ == Transport::kUdp || !is_local(gid)) return by_udp;
-  const std::uint32_t slot = slot_of(qpn);
   if (slot == own_slot_ && own_) return {.way = Way::kRing, .ring = &own_->writer()};
   OutgoingRing* const to = by_slot_[slot];
   return to != nullptr ? Route{.way = Way::kRing, .ring = &to->writer(), .to = to} : by_udp;
@@ -98,19 +102,22 @@ void Exchange::give_up_on_placers() {
 
 void Exchange::send(std::span<const wire::Frame> frames, Time now) {
   const auto same_way = [](const wire::Frame& a, const wire::Frame& b) {
-    return b.continues_train || (slot_of(a.headers.bth.dest_qp) == slot_of(b.headers.bth.dest_qp) &&
-                                 a.flow.destination == b.flow.destination);
+    return b.continues_train ||
+           (slot_of(a.headers.bth.dest_qp) == slot_of(b.headers.bth.dest_qp) &&
+            a.flow.destination == b.flow.destination && b.headers.bth.dest_qp != kManagementQpn);
   };
   while (!frames.empty()) {
     std::size_t run = 1;
     while (run < frames.size() && same_way(frames[run - 1], frames[run])) ++run;
-    const wire::Frame& first = frames.front();
-    send_run(route_to(first.flow.destination, first.headers.bth.dest_qp), frames.first(run), now);
+    send_run(frames.first(run), now);
     frames = frames.subspan(run);
   }
 }
 
-void Exchange::send_run(const Route& route, std::span<const wire::Frame> frames, Time now) {
+void Exchange::send_run(std::span<const wire::Frame> frames, Time now) {
+  const wire::Frame& first = frames.front();
+  const std::uint32_t slot = slot_for(first);
+  const Route route = route_to(first.flow.destination, slot);
   switch (route.way) {
     case Way::kRing:
       route.ring->send(frames, now);
@@ -125,23 +132,30 @@ void Exchange::send_run(const Route& route, std::span<const wire::Frame> frames,
       counters_.udp_octets += octets_of(frames);
       break;
     case Way::kNone:
-      counters_.unreachable += frames.size();
-      want_ring(frames.front().flow.destination, frames.front().headers.bth.dest_qp);
+      if (want_ring(first.flow.destination, slot) && first.headers.bth.dest_qp == kManagementQpn) {
+        waiting_.add(slot, first);
+      } else {
+        counters_.unreachable += frames.size();
+      }
       break;
   }
 }
 
-void Exchange::want_ring(const wire::Gid& gid, Qpn qpn) {
+bool Exchange::want_ring(const wire::Gid& gid, std::uint32_t slot) {
   // A neighbour that did not answer in time when we met may have been stopped, or the machine busy.
   // Whoever sends to him again finds out whether he answers now.
-  const std::uint32_t slot = slot_of(qpn);
-  if (left_ || transport_ == Transport::kUdp || slot == own_slot_ || !is_local(gid)) return;
+  if (left_ || transport_ == Transport::kUdp || slot == own_slot_ || !is_local(gid)) return false;
   wanted_.set(slot);
+  return true;
 }
 
 void Exchange::send_octets(const wire::Flow& flow, Octets udp_payload, Time now) {
   const auto bth = wire::Bth::decode(udp_payload);
-  const Route route = bth ? route_to(flow.destination, bth->dest_qp) : Route{};
+  std::uint32_t slot = bth ? slot_of(bth->dest_qp) : 0;
+  if (bth && bth->dest_qp == kManagementQpn) {
+    slot = slot_for_mad(udp_payload, ports_).value_or(own_slot_);
+  }
+  const Route route = bth ? route_to(flow.destination, slot) : Route{};
   switch (route.way) {
     case Way::kRing:
       ++counters_.shm_frames;
@@ -152,12 +166,12 @@ void Exchange::send_octets(const wire::Flow& flow, Octets udp_payload, Time now)
       return udp_out_->send_octets(flow, udp_payload, now);
     case Way::kNone:
       ++counters_.unreachable;
-      if (bth) want_ring(flow.destination, bth->dest_qp);
+      if (bth) (void)want_ring(flow.destination, slot);
   }
 }
 
 std::uint32_t Exchange::grant(const Request& request) {
-  const Route route = route_to(request.flow.destination, request.destination);
+  const Route route = route_to(request.flow.destination, slot_of(request.destination));
   last_granted_ = route.ring;
   if (route.way != Way::kRing) {
     if (route.way != Way::kUdp || request.reliable) return request.frames;
@@ -180,7 +194,7 @@ std::uint32_t Exchange::grant(const Request& request) {
 }
 
 bool Exchange::grant_acknowledge(const wire::Flow& flow, Qpn destination) {
-  const Route route = route_to(flow.destination, destination);
+  const Route route = route_to(flow.destination, slot_of(destination));
   return route.way != Way::kRing || route.ring->grant_bare();
 }
 
@@ -232,26 +246,44 @@ std::size_t Exchange::receive(link::FrameSink& own, link::FrameSink& others, std
   ++next_incoming_;
   if (udp_in_ == nullptr) return received;
   if (++udp_quiet_ < kQuietAfter || udp_quiet_ % kAskQuietEvery == 0) {
-    if (const std::size_t came = udp_in_->receive(others, budget, now)) {
-      received += came;
-      udp_quiet_ = 0;
-    }
+    reads_network_ = true;
+    const std::size_t came = udp_in_->receive(others, budget, now);
+    reads_network_ = false;
+    if (came > 0) udp_quiet_ = 0;
+    received += came;
   }
+  return received;
+}
+
+std::size_t Exchange::receive_management(link::Ingress& in, link::FrameSink& others,
+                                         std::size_t budget, Time now) {
+  if (left_) return 0;
+  reads_network_ = true;
+  const std::size_t received = in.receive(others, budget, now);
+  reads_network_ = false;
   return received;
 }
 
 void Exchange::forward(std::span<const wire::Frame> frames, Time now) {
   for (const wire::Frame& frame : frames) {
-    const std::uint32_t slot = slot_of(frame.headers.bth.dest_qp);
+    const std::uint32_t slot = slot_for(frame);
     OutgoingRing* ring = by_slot_[slot];
     if (ring == nullptr) {
       wanted_.set(slot);
-      ++counters_.unreachable;
+      if (frame.headers.bth.dest_qp == kManagementQpn) {
+        waiting_.add(slot, frame);
+      } else {
+        ++counters_.unreachable;
+      }
       continue;
     }
     ring->writer().send({&frame, 1}, now);
     ++counters_.forwarded;
   }
+}
+
+void Exchange::nobody_in(std::uint32_t slot, link::FrameSink& own, Time now) {
+  (void)waiting_.deliver(slot, own, now);
 }
 
 std::optional<std::uint32_t> Exchange::take_wanted() {
@@ -274,9 +306,10 @@ void Exchange::leave() {
   last_granted_ = nullptr;
 }
 
-bool Exchange::add(std::unique_ptr<OutgoingRing> ring) {
+bool Exchange::add(std::unique_ptr<OutgoingRing> ring, Time now) {
   if (has_ring_to(ring->slot())) return false;
   by_slot_[ring->slot()] = ring.get();
+  counters_.forwarded += waiting_.send(ring->slot(), ring->writer(), now);
   outgoing_.push_back(std::move(ring));
   return true;
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "host/config.h"
+#include "host/management.h"
 #include "host/membership.h"
 #include "host/pace.h"
 #include "host/rings.h"
@@ -41,12 +42,28 @@ class Exchange final : public link::Egress, public nic::EgressGate {
   // Frames from everywhere: those that this process sent to itself through its ring, and others.
   std::size_t receive(link::FrameSink& own, link::FrameSink& others, std::size_t budget, Time now);
 
+  // Frames from the socket that all processes with business on QP1 read.
+  std::size_t receive_management(link::Ingress& in, link::FrameSink& others, std::size_t budget,
+                                 Time now);
+
   // What was granted before and not used is free again: a new burst begins.
   void begin_burst(Time now);
 
-  // Passes frames that came by UDP on to the process they are for. Where no ring leads there, they
-  // are lost and one is wanted.
+  // The slot of the process that a frame is for. QP1 is everybody's: what nobody else is found for
+  // there is ours.
+  [[nodiscard]] std::uint32_t slot_for(const wire::Frame& frame) const;
+  // Whether what is being delivered comes from UDP, where any process may get it. What comes by a
+  // ring was put there by one who had looked whose it is.
+  [[nodiscard]] bool reads_network() const { return reads_network_; }
+
+  // Passes frames that came by UDP on to the process they are for. Where no ring leads there, one
+  // is wanted: datagrams of management wait for it, the rest is lost.
   void forward(std::span<const wire::Frame> frames, Time now);
+  // There is nobody in that slot: what waits for him is delivered here, to be answered.
+  void nobody_in(std::uint32_t slot, link::FrameSink& own, Time now);
+  // There is somebody, but no ring is to be had.
+  void no_ring_to(std::uint32_t slot) { waiting_.forget(slot); }
+  [[nodiscard]] bool wants_ring() const { return wanted_.any(); }
   // A slot to which a ring is wanted, each in its turn; it is not wanted any more then.
   [[nodiscard]] std::optional<std::uint32_t> take_wanted();
 
@@ -56,6 +73,8 @@ class Exchange final : public link::Egress, public nic::EgressGate {
   [[nodiscard]] std::optional<Time> next_room() const;
   // Whether anything waits in a ring: the last look before sleeping.
   [[nodiscard]] bool pending() const;
+  // Whether any of it is from ourselves.
+  [[nodiscard]] bool own_pending() const { return own_ && own_->reader().pending(); }
   // Whether receive() is worth the call: also when only a system call would tell.
   [[nodiscard]] bool worth_receiving() const { return pending() || udp_quiet_ < kQuietAfter; }
 
@@ -78,12 +97,13 @@ class Exchange final : public link::Egress, public nic::EgressGate {
   // there until its end is noticed.
   [[nodiscard]] bool has_ring_to(std::uint32_t slot) const;
   void set_own(std::unique_ptr<OwnRing> ring) { own_ = std::move(ring); }
+  void set_ports(const PortSpace& ports) { ports_ = &ports; }
   void set_udp(link::Egress& out, link::Ingress& in) {
     udp_out_ = &out;
     udp_in_ = &in;
   }
   // False when there is one to that process already, agreed on meanwhile: then this one goes.
-  [[nodiscard]] bool add(std::unique_ptr<OutgoingRing> ring);
+  [[nodiscard]] bool add(std::unique_ptr<OutgoingRing> ring, Time now);
   void add(std::unique_ptr<IncomingRing> ring);
   // The other end of a connection is gone. What it had written before is read first: drain().
   void drain(int connection, link::FrameSink& sink, Time now);
@@ -105,9 +125,10 @@ class Exchange final : public link::Egress, public nic::EgressGate {
     link::shm::RingWriter* ring{};
     OutgoingRing* to{};  // whose ring it is; null for our own
   };
-  [[nodiscard]] Route route_to(const wire::Gid& gid, Qpn qpn) const;
-  void send_run(const Route& route, std::span<const wire::Frame> frames, Time now);
-  void want_ring(const wire::Gid& gid, Qpn qpn);
+  [[nodiscard]] Route route_to(const wire::Gid& gid, std::uint32_t slot) const;
+  void send_run(std::span<const wire::Frame> frames, Time now);
+  // True when it may come, sooner or later.
+  bool want_ring(const wire::Gid& gid, std::uint32_t slot);
   [[nodiscard]] bool stuck(const OutgoingRing& ring) const;
   void forget_grants();
 
@@ -119,6 +140,9 @@ class Exchange final : public link::Egress, public nic::EgressGate {
   std::vector<std::unique_ptr<OutgoingRing>> outgoing_;
   std::vector<OutgoingRing*> by_slot_;
   std::vector<std::unique_ptr<IncomingRing>> incoming_;
+  const PortSpace* ports_{};
+  WaitingMads waiting_;
+  bool reads_network_{};
   link::Egress* udp_out_{};
   link::Ingress* udp_in_{};
   std::uint32_t udp_quiet_{

@@ -8,6 +8,7 @@
 //   kind    sent along with the request       sent along with the answer
 //   ring    the ring, in shared memory        the mailbox and its event; the table of rights
 //   port                                      the sockets of the UDP port
+//   ports                                     the table of rdma_cm's ports, in shared memory
 //   report                                    nothing: the answer is the report
 #pragma once
 
@@ -22,7 +23,7 @@
 
 namespace nerve::host {
 
-enum class RequestKind : std::uint32_t { kRing = 1, kPort = 2, kReport = 3 };
+enum class RequestKind : std::uint32_t { kRing = 1, kPort = 2, kReport = 3, kPorts = 4 };
 
 struct Request {
   static constexpr std::size_t kSize = 16;

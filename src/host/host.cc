@@ -120,6 +120,24 @@ std::vector<Device> Host::devices() {
   return devices;
 }
 
+bool Host::start(Shared& host) {
+  // Others may ask us at this moment for what we ask them.
+  const std::scoped_lock guard{host.lock};
+  if (host.watcher.start()) return true;
+  tell_why_not(EAGAIN);
+  errno = EAGAIN;
+  return false;
+}
+
+PortSpace* Host::use_cm() {
+  Shared* const host = shared();
+  if (host == nullptr) return nullptr;
+  const std::scoped_lock guard{host->making};
+  if (!start(*host)) return nullptr;
+  host->open_udp();
+  return host->use_cm();
+}
+
 std::shared_ptr<Adapter> Host::open(const Device& device) {
   Shared* const host = shared();
   if (host == nullptr) return nullptr;
@@ -128,15 +146,7 @@ std::shared_ptr<Adapter> Host::open(const Device& device) {
     const Device& other = adapter->device();
     if (other.name == device.name && other.interface == device.interface) return adapter;
   }
-  {
-    // Others may ask us at this moment for what we ask them.
-    const std::scoped_lock started{host->lock};
-    if (!host->watcher.start()) {
-      tell_why_not(EAGAIN);
-      errno = EAGAIN;
-      return nullptr;
-    }
-  }
+  if (!start(*host)) return nullptr;
   host->open_udp();
   auto adapter = std::make_shared<Adapter>(*this, device);
   host->opened.push_back(adapter);

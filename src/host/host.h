@@ -12,6 +12,7 @@
 
 #include "host/adapter.h"
 #include "host/device.h"
+#include "host/port_space.h"
 
 namespace nerve::host {
 
@@ -31,6 +32,10 @@ class Host {
   // process cannot become a host now (no descriptors or memory left).
   [[nodiscard]] std::shared_ptr<Adapter> open(const Device& device);
 
+  // From now on this process takes part in the CM of its host: it reads what comes for QP1, and has
+  // a hand in the table of ports. That table; null, and errno, when it cannot be had.
+  [[nodiscard]] PortSpace* use_cm();
+
   struct Shared;  // what adapters have in common: host/shared.h
 
  private:
@@ -45,6 +50,8 @@ class Host {
   // Null, and errno, when it cannot be had; what was lacking may be there at the next call.
   [[nodiscard]] Shared* shared();
   [[nodiscard]] static std::unique_ptr<Shared> make_shared();
+  // False, and errno, when there is no thread to be had.
+  [[nodiscard]] static bool start(Shared& host);
   std::atomic<Shared*> shared_{};  // for as long as the process lives
 };
 

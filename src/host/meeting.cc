@@ -47,6 +47,12 @@ void Host::Shared::answer_call(Descriptor connection) {
       (void)send_message(fd, encode_answer(), udp ? udp->group().fds() : std::vector<int>{});
       return;
     }
+    case RequestKind::kPorts: {
+      const std::scoped_lock guard{lock};
+      (void)send_message(fd, encode_answer(),
+                         ports ? std::vector{ports->descriptor()} : std::vector<int>{});
+      return;
+    }
     case RequestKind::kReport: {
       const std::scoped_lock guard{lock};
       (void)send_message(fd, encode_answer(report(*this)), {});
@@ -72,7 +78,25 @@ bool Host::Shared::refuse_call(int listener) {
 }
 
 void Host::Shared::reach(const wire::Gid& peer, Qpn qpn) {
-  const std::uint32_t to = slot_of(qpn);
+  reach_slot(peer, slot_of(qpn), config.transport != Transport::kUdp);
+}
+
+void Host::Shared::reach_service(const wire::Gid& peer, wire::ServiceId service) {
+  std::optional<std::uint32_t> to;
+  {
+    const std::scoped_lock guard{lock};
+    if (ports) to = ports->owner(service);
+  }
+  reach_slot(peer, to.value_or(slot), true);
+}
+
+void Host::Shared::reach_comm(const wire::Gid& peer, wire::CommId id) {
+  // Also where all goes by UDP: whoever reads the datagram there passes it on by a ring, and that
+  // may be us.
+  reach_slot(peer, slot_of(id), true);
+}
+
+void Host::Shared::reach_slot(const wire::Gid& peer, std::uint32_t to, bool by_ring) {
   bool local = false;
   {
     const std::scoped_lock guard{lock};
@@ -80,7 +104,7 @@ void Host::Shared::reach(const wire::Gid& peer, Qpn qpn) {
     if (local && (to == slot || exchange.has_ring_to(to))) return;
   }
   const std::scoped_lock one_at_a_time{making};
-  if (local && config.transport != Transport::kUdp) open_ring(to);
+  if (local && by_ring) open_ring(to);
   if (!local && !udp) {
     log(LogLevel::kWarn, "no way to a peer on another host: %s", why_no_udp());
   }
@@ -109,7 +133,7 @@ void Host::Shared::open_ring(std::uint32_t to) {
   if (!ring) return;
   const std::scoped_lock guard{lock};
   const int connection = ring->connection();
-  if (exchange.add(std::move(ring))) watcher.watch_connection(connection);
+  if (exchange.add(std::move(ring), now())) watcher.watch_connection(connection);
 }
 
 void Host::Shared::offer_wanted() {
@@ -118,7 +142,8 @@ void Host::Shared::offer_wanted() {
   if (!to || *to == 0 || exchange.has_ring_to(*to)) return;
   if (std::ranges::find(offers, *to, &RingOffer::slot) != offers.end()) return;
   auto offer = RingOffer::make(*to, slot, ring_size(config.ring_size));
-  if (!offer) return;
+  if (!offer && errno == ECONNREFUSED) return exchange.nobody_in(*to, *this, now());
+  if (!offer) return exchange.no_ring_to(*to);
   watcher.watch_connection(offer->connection());
   offers.push_back(std::move(*offer));
 }
@@ -127,7 +152,9 @@ bool Host::Shared::conclude_offer(int connection) {
   const auto offer = std::ranges::find(offers, connection, &RingOffer::connection);
   if (offer == offers.end()) return false;
   if (auto ring = std::move(*offer).conclude(std::chrono::milliseconds{0})) {
-    if (exchange.add(std::move(ring))) watcher.watch_connection(connection);
+    if (exchange.add(std::move(ring), now())) watcher.watch_connection(connection);
+  } else {
+    exchange.no_ring_to(offer->slot());
   }
   offers.erase(offer);
   return true;
@@ -147,6 +174,26 @@ void Host::Shared::open_udp() {
   tell_interfaces(list_interfaces());
   exchange.set_udp(udp->sender(), udp->receiver());
   watcher.watch_socket(udp->receiver().fd());
+}
+
+PortSpace* Host::Shared::use_cm() {
+  if (ports) return ports.get();
+  auto found = PortSpace::open(slot);
+  if (!found) {
+    const int why = errno;
+    log(LogLevel::kError, "%s", found.error().c_str());
+    errno = why;
+    return nullptr;
+  }
+  const std::scoped_lock guard{lock};
+  ports = std::move(found->ports);
+  exchange.set_ports(*ports);
+  if (udp) {
+    using Unread = link::UdpReceiver::Unread;
+    const auto unread = found->made ? Unread::kDiscard : Unread::kKeep;
+    watcher.watch_management(udp->read_management(unread).fd());
+  }
+  return ports.get();
 }
 
 void Host::Shared::tell_interfaces(const std::vector<Interface>& interfaces) {

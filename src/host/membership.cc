@@ -46,7 +46,7 @@ std::optional<Membership> claim_slot(const Sharers& sharers) {
     for (std::uint32_t i = 0; i < kRows; ++i) {
       const std::uint32_t slot = (row + i) % kRows * kSocketGroup + column;
       if (slot == 0) continue;
-      if (Descriptor listener = listen_at(name_of_slot(slot))) {
+      if (Descriptor listener = hold_name(name_of_slot(slot))) {
         return Membership{.slot = slot, .listener = std::move(listener)};
       }
       if (errno != EADDRINUSE) return std::nullopt;
@@ -58,6 +58,8 @@ std::optional<Membership> claim_slot(const Sharers& sharers) {
 }  // namespace
 
 std::string name_of_slot(std::uint32_t slot) { return prefix() + std::to_string(slot); }
+
+std::string name_of_ports() { return prefix() + "ports"; }
 
 std::vector<std::uint32_t> live_slots() {
   std::vector<std::uint32_t> slots;

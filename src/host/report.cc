@@ -77,6 +77,13 @@ std::string report(Host::Shared& shared) {
   lines.add("dropped_bad_state", sum.dropped_bad_state);
   lines.add("dropped_bad_pkey", sum.dropped_bad_pkey);
   lines.add("dropped_bad_qkey", sum.dropped_bad_qkey);
+  lines.add("mads_sent", sum.mads_sent);
+  lines.add("mads_received", sum.mads_received);
+  lines.add("mads_retried", sum.mads_retried);
+  lines.add("mads_duplicate", sum.mads_duplicate);
+  lines.add("mads_bad", sum.mads_bad);
+  lines.add("mads_rejected", sum.mads_rejected);
+  lines.add("mads_dropped", sum.mads_dropped);
   lines.add("cnps_sent", sum.cnps_sent);
   lines.add("cnps_received", sum.cnps_received);
   if (shared.udp) {

@@ -48,8 +48,9 @@ Host::Shared::Shared(Config settings, Membership joined, Mailbox mailbox)
 }
 
 bool Host::Shared::is_for_us(const wire::Frame& frame) const {
-  const std::uint32_t qpn = frame.headers.bth.dest_qp.value();
-  return slot_of(frame.headers.bth.dest_qp) == slot || qpn <= 1 || qpn == Qpn::kMask;
+  const Qpn qpn = frame.headers.bth.dest_qp;
+  if (qpn == kManagementQpn) return !exchange.reads_network() || exchange.slot_for(frame) == slot;
+  return slot_of(qpn) == slot || qpn.value() == 0 || qpn.value() == Qpn::kMask;
 }
 
 link::PcapSink::Origins Host::Shared::origins() const {
@@ -157,6 +158,8 @@ std::optional<Time> Host::Shared::next_wake() {
     if (adapter->nic.any_parked()) consider(now() + kLookForRoom);
   }
   consider(exchange.next_room());
+  // Nobody rings for what a thread of ours has left to be read.
+  if (exchange.wants_ring() || exchange.own_pending()) consider(now());
   return earliest;
 }
 
@@ -185,6 +188,7 @@ void Host::Shared::leave_to_parent() {
   left_to_parent = true;
   exchange.leave();
   neighbours.leave();
+  if (ports) ports->leave();
   watcher.leave();
   new (&making) std::mutex;
   new (&lock) Lock;
@@ -195,6 +199,13 @@ void Host::Shared::hang_up(int connection) {
   exchange.drain(connection, taps->sink(), now());
   exchange.hang_up(connection);
   transmit(now());
+}
+
+void Host::Shared::management_readable() {
+  const Time at = now();
+  const std::size_t arrived =
+      exchange.receive_management(*udp->management(), taps->sink(), kBudget, at);
+  if (arrived > 0) transmit(at);
 }
 
 void Host::Shared::addresses_changed() {

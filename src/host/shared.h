@@ -13,6 +13,7 @@
 #include "host/lock.h"
 #include "host/membership.h"
 #include "host/neighbour_memory.h"
+#include "host/port_space.h"
 #include "host/taps.h"
 #include "host/udp_port.h"
 #include "host/watcher.h"
@@ -51,6 +52,7 @@ struct Host::Shared final : link::FrameSink, Watched {
   [[nodiscard]] bool anything_parked() override;
   void falls_asleep() override { taps->flush(); }
   void socket_readable() override { exchange.udp_arrived(); }
+  void management_readable() override;
   // The process ends: what was captured reaches the file, and the summary the person.
   void finish();
   // Takes the lock, unless somebody who ended in the middle of something will never give it back.
@@ -73,7 +75,12 @@ struct Host::Shared final : link::FrameSink, Watched {
 
   // All of these without the lock: they may wait for another process.
   void reach(const wire::Gid& peer, Qpn qpn);
+  void reach_service(const wire::Gid& peer, wire::ServiceId service);
+  void reach_comm(const wire::Gid& peer, wire::CommId id);
+  void reach_slot(const wire::Gid& peer, std::uint32_t to, bool by_ring);
   void open_udp();
+  // Null, and errno, when the table of ports cannot be had.
+  [[nodiscard]] PortSpace* use_cm();
   void open_ring(std::uint32_t to);
   [[nodiscard]] const char* why_no_udp() const;  // when there is none
 
@@ -89,7 +96,8 @@ struct Host::Shared final : link::FrameSink, Watched {
   Watcher watcher;
   NeighbourMemory neighbours{exchange, watcher.mailbox().rights()};
   std::unique_ptr<UdpPort> udp;
-  std::string udp_refused;  // why there is no UDP, when there is none
+  std::unique_ptr<PortSpace> ports;  // once this process uses the CM
+  std::string udp_refused;           // why there is no UDP, when there is none
   std::vector<JoinedGroup> joined_groups;
 
   bool locked_for_fork{};
@@ -115,6 +123,7 @@ struct Adapter::State {
   void update(const Interface* changed);
   void transmit(Time at);
   void tell_events();
+  void tell_cm_events();
 
   Host::Shared& shared;
   const Device device;            // as it was opened
@@ -123,6 +132,7 @@ struct Adapter::State {
   nic::Nic nic;
   nic::TxBurst burst{256};
   std::vector<EventTarget*> listeners;
+  CmListener* cm_listener{};
   std::uint32_t waiting_posts{};  // since something was last sent
 };
 

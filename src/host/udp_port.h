@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -23,11 +24,18 @@ class UdpPort {
   [[nodiscard]] link::UdpReceiver& receiver() { return receiver_; }
   [[nodiscard]] const link::PortGroup& group() const { return group_; }
 
+  // The socket that management's datagrams come to, whichever process they are for. The first that
+  // reads it finds what came while nobody did, and discards it.
+  link::UdpReceiver& read_management(link::UdpReceiver::Unread unread);
+  // Null as long as this process does not read it.
+  [[nodiscard]] link::UdpReceiver* management() { return management_ ? &*management_ : nullptr; }
+
  private:
   UdpPort(link::PortGroup group, std::uint32_t slot, std::unique_ptr<link::UdpSender> sender);
 
   link::PortGroup group_;
   link::UdpReceiver receiver_;
+  std::optional<link::UdpReceiver> management_;
   std::unique_ptr<link::UdpSender> sender_;
 };
 

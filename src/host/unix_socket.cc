@@ -39,15 +39,14 @@ Descriptor make_socket() {
 
 }  // namespace
 
-Descriptor listen_at(const std::string& name) {
+Descriptor hold_name(const std::string& name) {
   Descriptor socket = make_socket();
   const Address address{name};
-  if (!socket || ::bind(socket.get(), address.get(), address.size) != 0 ||
-      ::listen(socket.get(), SOMAXCONN) != 0) {
-    return {};
-  }
+  if (!socket || ::bind(socket.get(), address.get(), address.size) != 0) return {};
   return socket;
 }
+
+bool listen_to_calls(int socket) { return ::listen(socket, SOMAXCONN) == 0; }
 
 Descriptor call(const std::string& name) {
   // A process that is stopped takes no calls; when too many wait for it, ours must not.

@@ -18,8 +18,10 @@
 
 namespace nerve::host {
 
-// An invalid descriptor, and errno, when the name is taken or nobody listens.
-[[nodiscard]] Descriptor listen_at(const std::string& name);
+// An invalid descriptor, and errno, when the name is taken or nobody listens. Who holds a name is
+// not called before he listens: callers hear at once that nobody is there.
+[[nodiscard]] Descriptor hold_name(const std::string& name);
+[[nodiscard]] bool listen_to_calls(int socket);
 [[nodiscard]] Descriptor call(const std::string& name);
 [[nodiscard]] Descriptor accept_from(int listener);
 

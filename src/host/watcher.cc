@@ -12,6 +12,7 @@
 
 #include "host/address_watch.h"
 #include "host/clock.h"
+#include "host/unix_socket.h"
 
 namespace nerve::host {
 namespace {
@@ -86,6 +87,7 @@ Watcher::~Watcher() {
 
 bool Watcher::start() {
   if (thread_.joinable()) return true;
+  if (!listen_to_calls(listener_.get())) return false;
   const SignalsBlocked blocked;
   try {
     thread_ = std::thread{[this] { run(); }};
@@ -100,6 +102,11 @@ void Watcher::watch_connection(int fd) { add_to(epoll_, fd, EPOLLIN | EPOLLRDHUP
 void Watcher::watch_socket(int fd) {
   socket_ = fd;
   add_to(epoll_, fd, mode_ == Mode::kWatching ? EPOLLIN : 0U);
+}
+
+void Watcher::watch_management(int fd) {
+  management_ = fd;
+  add_to(epoll_, fd, EPOLLIN | EPOLLEXCLUSIVE);
 }
 
 void Watcher::listen_to_socket(bool listen) {
@@ -273,6 +280,8 @@ void Watcher::handle(Guard& guard, int fd) {
     guard.lock();
   } else if (fd == socket_) {
     watched_.socket_readable();
+  } else if (fd == management_) {
+    watched_.management_readable();
   } else {
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
     watched_.hang_up(fd);

@@ -42,6 +42,7 @@ class Watched {
   [[nodiscard]] virtual bool anything_pending() = 0;
   virtual void falls_asleep() = 0;
   virtual void socket_readable() = 0;
+  virtual void management_readable() = 0;
   virtual void offer_wanted() = 0;  // now and then: rings to others that turned out to be needed
   virtual void hang_up(int connection) = 0;  // or the answer to an offer came over it
   // Without the lock:
@@ -65,8 +66,11 @@ class Watcher {
   // All of these with the lock held.
   // When there is first something to watch. False when there is no thread to be had.
   [[nodiscard]] bool start();
-  void watch_connection(int fd);          // hang_up() is told when its other end closes
-  void watch_socket(int fd);              // frames wait there when it is readable
+  void watch_connection(int fd);  // hang_up() is told when its other end closes
+  void watch_socket(int fd);      // frames wait there when it is readable
+  // A socket that others read as well; few are woken for what comes there. Listened to in both
+  // modes, so that who polls need not ask the kernel.
+  void watch_management(int fd);
   void polled(std::uint32_t frames = 0);  // by a thread of the program's, which moved so many
   // Whether the thread sleeps, perhaps for longer than it may since a program called. While it does
   // not, what is posted may wait for company: it is sent before the thread sleeps.
@@ -108,6 +112,7 @@ class Watcher {
   Descriptor epoll_;
   bool has_pwait2_{true};  // until it turns out that it does not
   int socket_{-1};
+  int management_{-1};
   std::optional<Time> rests_until_;
   // Written with the lock held. The thread looks at them without: it must not stand at the lock of
   // a program that polls, for then each unlock would be a system call to wake it.

@@ -14,7 +14,7 @@ import os, socket, struct, sys
 with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
     s.settimeout(5)
     s.connect("\0" + sys.argv[1])
-    s.send(struct.pack(">IIII", 0x4e727665, 1, int(sys.argv[2]), 0))
+    s.send(struct.pack(">IIII", 0x4e727665, 2, int(sys.argv[2]), 0))
     answer, fds, _, _ = socket.recv_fds(s, 16384, 64)
     sys.stdout.write(f"fds {len(fds)}\n" + answer[8:].decode())
 '''
@@ -72,7 +72,7 @@ def other_user(place: Place) -> str:
     stranger = 65533
     pair = Pair(place, 'auto', timeout=17, retry=7, wait='event').wait_ready()
     for name in names():
-        for kind in (1, 2, 3):
+        for kind in (1, 2, 3, 4):
             got = ask(place, name, kind, stranger)
             if got.strip() not in ('', 'fds 0'):
                 raise Trouble(f'{name} answers a stranger: {got!r}')

@@ -240,9 +240,9 @@ TEST(Neighbours, ARingCountsWhileItsReaderLives) {
     neighbour.connect(endpoint);
     slot = host::slot_of(Qpn{endpoint.peer.qpn});
     EXPECT_FALSE(exchange.has_ring_to(slot));
-    EXPECT_TRUE(exchange.add(offered()));
+    EXPECT_TRUE(exchange.add(offered(), Time{}));
     EXPECT_TRUE(exchange.has_ring_to(slot));
-    EXPECT_FALSE(exchange.add(offered())) << "there is one";
+    EXPECT_FALSE(exchange.add(offered(), Time{})) << "there is one";
   }
   EXPECT_FALSE(exchange.has_ring_to(slot));
 }

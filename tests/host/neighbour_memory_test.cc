@@ -21,6 +21,7 @@ class Ring {
   explicit Ring(Exchange& target) {
     auto joined = join_host();
     EXPECT_TRUE(joined);
+    EXPECT_TRUE(listen_to_calls(joined->listener.get()));
     auto offer = RingOffer::make(joined->slot, 1, {});
     EXPECT_TRUE(offer);
     Descriptor connection = accept_from(joined->listener.get());

@@ -16,17 +16,20 @@ namespace nerve::link {
 namespace {
 
 constexpr std::uint32_t kMulticastQpn = 0xff'ffff;
+constexpr std::uint32_t kManagementQpn = 1;
 
 std::string name_of(std::uint16_t port) { return "udp port " + std::to_string(port); }
 
 // The program sees the UDP payload, whatever the IP version: its second word ends in the BTH's
 // destination QP. A packet too short for that goes to socket 0, where it is counted.
-int steer_by_qpn(const UdpSocket& socket, std::uint32_t sockets) {
-  std::array<sock_filter, 7> code{{
+int steer_by_qpn(const UdpSocket& socket, std::uint32_t sockets, std::uint32_t management) {
+  std::array<sock_filter, 9> code{{
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 4),
       BPF_STMT(BPF_ALU | BPF_AND | BPF_K, Qpn::kMask),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kMulticastQpn, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kManagementQpn, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, management),
       BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, PortGroup::kQpnShift),
       BPF_STMT(BPF_ALU | BPF_AND | BPF_K, sockets - 1),
       BPF_STMT(BPF_RET | BPF_A, 0),
@@ -47,7 +50,8 @@ SocketError bind_error(std::uint16_t port, int code) {
 }  // namespace
 
 Result<PortGroup, SocketError> PortGroup::create(const PortGroupConfig& config) {
-  if (!std::has_single_bit(config.sockets) || config.sockets > kMaxSockets) {
+  if (!std::has_single_bit(config.sockets) || config.sockets > kMaxSockets ||
+      (config.management && config.sockets == 1)) {
     return Unexpected{
         SocketError{EINVAL, name_of(config.port) + ": " + std::to_string(config.sockets) +
                                 " sockets; their number must be a power of two up to " +
@@ -55,8 +59,9 @@ Result<PortGroup, SocketError> PortGroup::create(const PortGroupConfig& config) 
   }
   PortGroup group;
   group.port_ = config.port;
+  group.steered_ = config.sockets;
   group.family_ = config.ipv6 ? machine_family() : IpFamily::kIpv4;
-  for (std::uint32_t i = 0; i < config.sockets; ++i) {
+  for (std::uint32_t i = 0; i < config.sockets + (config.management ? 1 : 0); ++i) {
     auto made = UdpSocket::make(group.family_);
     if (!made) return Unexpected{made.error()};
     // The first binds without SO_REUSEPORT, so that the kernel lets only one process create the
@@ -75,7 +80,8 @@ Result<PortGroup, SocketError> PortGroup::create(const PortGroupConfig& config) 
     group.sockets_.push_back(*std::move(made));
   }
   if (config.sockets == 1) return group;  // to the kernel a single socket is no group
-  if (const int error = steer_by_qpn(group.sockets_.front(), config.sockets); error != 0) {
+  const int error = steer_by_qpn(group.sockets_.front(), config.sockets, group.index_of(Qpn{1}));
+  if (error != 0) {
     return Unexpected{socket_error(name_of(group.port_), "SO_ATTACH_REUSEPORT_CBPF", error,
                                    "the kernel must be 4.5 or newer")};
   }
@@ -89,12 +95,15 @@ Result<PortGroup, SocketError> PortGroup::adopt(const std::vector<int>& fds, std
   const auto refuse = [&](const std::string& why) {
     return Unexpected{SocketError{EINVAL, name_of(port) + ": adopted sockets: " + why}};
   };
-  if (!std::has_single_bit(fds.size()) || fds.size() > kMaxSockets) {
-    return refuse(std::to_string(fds.size()) + " of them, which is no power of two");
+  const bool management = fds.size() > 2 && fds.size() % 2 == 1;
+  const std::size_t steered = fds.size() - (management ? 1 : 0);
+  if (!std::has_single_bit(steered) || steered > kMaxSockets) {
+    return refuse(std::to_string(fds.size()) + " of them, which is no power of two, nor one more");
   }
+  group.steered_ = static_cast<std::uint32_t>(steered);
   const int domain = group.sockets_.front().get(SOL_SOCKET, SO_DOMAIN, -1);
   group.family_ = domain == AF_INET6 ? IpFamily::kDual : IpFamily::kIpv4;
-  for (std::uint32_t i = 0; i < group.size(); ++i) {
+  for (std::size_t i = 0; i < group.sockets_.size(); ++i) {
     const UdpSocket& socket = group.sockets_[i];
     if (socket.get(SOL_SOCKET, SO_PROTOCOL, -1) != IPPROTO_UDP ||
         socket.get(SOL_SOCKET, SO_DOMAIN, -1) != domain || socket.bound_port() != port) {
@@ -117,6 +126,7 @@ const UdpSocket& PortGroup::socket(std::uint32_t index) const {
 
 std::uint32_t PortGroup::index_of(Qpn qpn) const {
   if (qpn.value() == kMulticastQpn) return 0;
+  if (qpn.value() == kManagementQpn && has_management()) return steered_;
   return qpn.value() >> kQpnShift & (size() - 1);
 }
 

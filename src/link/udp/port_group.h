@@ -5,6 +5,9 @@
 // first process creates the group, later ones adopt its descriptors, which somebody passes them
 // over a unix socket. Every process holds all K, so that none of them closes and the indexes stay
 // when a process dies; each reads only its own.
+//
+// QPN 1, management, names no process. It has a socket of its own, after the K: whoever has to do
+// with management reads it, and passes on what is another's.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +22,7 @@ namespace nerve::link {
 struct PortGroupConfig {
   std::uint16_t port{wire::kRocePort};
   std::uint32_t sockets{16};  // a power of two
+  bool management{};          // one more, for QPN 1; then K is 2 at least
   bool ipv6{true};            // false: IPv4 alone, even where there is IPv6
   ReceiveWishes wishes{};
 };
@@ -37,7 +41,8 @@ class PortGroup {
   static Result<PortGroup, SocketError> adopt(const std::vector<int>& fds, std::uint16_t port);
 
   [[nodiscard]] std::vector<int> fds() const;
-  [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(sockets_.size()); }
+  [[nodiscard]] std::uint32_t size() const { return steered_; }  // K
+  [[nodiscard]] bool has_management() const { return sockets_.size() > steered_; }
   [[nodiscard]] const UdpSocket& socket(std::uint32_t index) const;
   [[nodiscard]] std::uint16_t port() const { return port_; }
   [[nodiscard]] IpFamily family() const { return family_; }
@@ -48,6 +53,7 @@ class PortGroup {
   PortGroup() = default;
 
   std::vector<UdpSocket> sockets_;
+  std::uint32_t steered_{};  // of them; the one after these is management's
   std::uint16_t port_{};
   IpFamily family_{};
 };

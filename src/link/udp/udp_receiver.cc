@@ -22,7 +22,7 @@ constexpr std::size_t kReadOctets = 64U << 10U;
 
 }  // namespace
 
-UdpReceiver::UdpReceiver(const PortGroup& group, std::uint32_t index)
+UdpReceiver::UdpReceiver(const PortGroup& group, std::uint32_t index, Unread unread)
     : socket_{group.socket(index)},
       port_{group.port()},
       buffer_{new std::byte[kMaxMessages * kMessageSize]},
@@ -39,7 +39,7 @@ UdpReceiver::UdpReceiver(const PortGroup& group, std::uint32_t index)
     header.msg_iovlen = 1;
     header.msg_control = slot.control;
   }
-  discard_stale();
+  if (unread == Unread::kDiscard) discard_stale();
 }
 
 void UdpReceiver::discard_stale() {

@@ -45,9 +45,12 @@ class ExpectedIdentification {
 
 class UdpReceiver final : public Ingress {
  public:
-  // Reads socket `index` of the group, which must outlive the receiver. What an earlier process of
-  // that index left unread is thrown away: its QPs are gone.
-  UdpReceiver(const PortGroup& group, std::uint32_t index);
+  // What waits already: thrown away where an earlier process of that index left it unread, for its
+  // QPs are gone; kept where others read the same socket.
+  enum class Unread : std::uint8_t { kDiscard, kKeep };
+
+  // Reads socket `index` of the group, which must outlive the receiver.
+  UdpReceiver(const PortGroup& group, std::uint32_t index, Unread unread = Unread::kDiscard);
 
   // `budget` counts the bad packets too, so that a flood of them starves nobody.
   std::size_t receive(FrameSink& sink, std::size_t budget, Time now) override;

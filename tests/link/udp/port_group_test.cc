@@ -38,6 +38,34 @@ TEST(PortGroup, SteersByTheProcessPartOfTheQpn) {
   }
 }
 
+TEST(PortGroup, ManagementHasASocketOfItsOwn) {
+  auto made = PortGroup::create({.port = 0, .sockets = 4, .management = true});
+  ASSERT_TRUE(made) << made.error().text;
+  EXPECT_EQ(made->size(), 4U);
+  ASSERT_EQ(made->fds().size(), 5U);
+  std::vector<int> copies;
+  for (const int fd : made->fds()) copies.push_back(::dup(fd));
+  const auto group = PortGroup::adopt(copies, made->port());
+  ASSERT_TRUE(group) << group.error().text;
+  EXPECT_TRUE(group->has_management());
+  EXPECT_EQ(group->size(), 4U);
+  const auto sender = UdpSender::open({.port = group->port(), .family = group->family()});
+  ASSERT_TRUE(sender);
+  Prng prng{6};
+  const wire::Flow flow{.source = kHere4, .destination = kHere4};
+  for (const auto& [qpn, index] : {std::pair{1U, 4U}, {0U, 0U}, {2U, 0U}, {0xc001U, 3U}}) {
+    SCOPED_TRACE("qpn " + std::to_string(qpn));
+    EXPECT_EQ(group->index_of(Qpn{qpn}), index);
+    (*sender)->send(Frames{{to_qp(prng, flow, qpn)}}.span(), Time{});
+    // Others may have been reading it before us, and what waits is theirs as well.
+    UdpReceiver receiver{*group, index, UdpReceiver::Unread::kKeep};
+    pollfd until{.fd = receiver.fd(), .events = POLLIN, .revents = 0};
+    EXPECT_EQ(::poll(&until, 1, 2000), 1);
+    Collector collector;
+    EXPECT_EQ(receiver.receive(collector, 10, Time{}), 1U);
+  }
+}
+
 TEST(PortGroup, SteersWholeTrains) {
   UdpPair pair{{.sockets = 2}};
   Prng prng{2};
@@ -95,6 +123,7 @@ TEST(PortGroup, WhatAnEarlierProcessLeftUnreadIsThrownAway) {
 TEST(PortGroup, RefusesWhatIsNoGroup) {
   EXPECT_EQ(PortGroup::create({.port = 0, .sockets = 3}).error().code, EINVAL);
   EXPECT_EQ(PortGroup::create({.port = 0, .sockets = 0}).error().code, EINVAL);
+  EXPECT_EQ(PortGroup::create({.port = 0, .sockets = 1, .management = true}).error().code, EINVAL);
   EXPECT_EQ(PortGroup::adopt({}, 4791).error().code, EINVAL);
   EXPECT_EQ(PortGroup::adopt({::dup(0)}, 4791).error().code, EINVAL);
   const auto group = PortGroup::create({.port = 0, .sockets = 1});

@@ -1,0 +1,133 @@
+// Goal: what becomes of connections when a process of the host dies, stops or talks nonsense.
+#include <algorithm>
+#include <array>
+
+#include "base/prng.h"
+#include "host/membership.h"
+#include "link/udp/udp_sender.h"
+#include "tests/host/cm_peer.h"
+
+namespace nerve::test {
+namespace {
+
+using nic::CmEventKind;
+
+// A process that takes part in the host's CM and has no business with what the test does.
+class Bystander {
+ public:
+  Bystander()
+      : process_{[](Line line) {
+          const CmPeer peer;
+          line.say('r');
+          (void)line.hear<char>();
+        }} {
+    EXPECT_EQ(process_.line().hear<char>(), 'r');
+  }
+  ~Bystander() { process_.line().say('x'); }
+
+ private:
+  Process process_;
+};
+
+TEST(CmBadDays, AListenerThatWasKilledIsNobody) {
+  const Bystander bystander;
+  const std::uint16_t port = own_port();
+  Server server{port};
+  server.kill();
+  const Process client{[=](Line line) {
+    CmPeer peer;
+    (void)peer.connect(port);
+    EXPECT_EQ(std::get<wire::CmRej>(peer.expect(CmEventKind::kRejected).message).reason,
+              wire::RejectReason::kInvalidServiceId);
+    line.say('d');
+  }};
+  EXPECT_EQ(client.line().hear<char>(), 'd');
+  const Server next{port};  // who comes after him may have the port
+  const Process again{[=](Line line) {
+    CmPeer peer;
+    peer.disconnect(peer.establish(port));
+    line.say('d');
+  }};
+  EXPECT_EQ(again.line().hear<char>(), 'd');
+}
+
+TEST(CmBadDays, APeerThatWasKilledIsParted) {
+  const std::uint16_t port = own_port();
+  Server server{port};
+  const Process client{[=](Line line) {
+    CmPeer peer;
+    const nic::CommHandle id = peer.establish(port);
+    line.say('e');
+    (void)line.hear<char>();
+    peer.disconnect(id);  // to the id of a process that is no more
+    line.say('d');
+  }};
+  EXPECT_EQ(client.line().hear<char>(), 'e');
+  server.await_connection();
+  server.kill();
+  client.line().say('g');
+  EXPECT_EQ(client.line().hear<char>(), 'd');
+}
+
+TEST(CmBadDays, AStoppedListenerIsUnreachable) {
+  const Bystander bystander;  // who has the table of ports and answers for it
+  const std::uint16_t port = own_port();
+  Server server{port};
+  server.stop();
+  const Process client{[=](Line line) {
+    CmPeer peer;
+    (void)peer.connect(port);
+    (void)peer.expect(CmEventKind::kUnreachable);
+    line.say('d');
+  }};
+  EXPECT_EQ(client.line().hear<char>(), 'd');
+  server.kill();
+}
+
+// Octets that look more or less like datagrams of the CM, to whoever reads them.
+void talk_nonsense(const wire::Gid& to) {
+  const auto sender =
+      link::UdpSender::open({.port = wire::kRocePort, .family = link::machine_family()});
+  ASSERT_TRUE(sender);
+  Prng prng{11};
+  for (int i = 0; i < 2000; ++i) {
+    std::array<std::byte, 300> octets;
+    for (std::byte& octet : octets) octet = static_cast<std::byte>(prng.next());
+    if (i % 8 != 0) {
+      octets[0] = std::byte{1};
+      octets[1] = std::byte{wire::kCmClass};
+      octets[2] = std::byte{wire::kCmClassVersion};
+      octets[3] = std::byte{wire::kCmMethodSend};
+      octets[16] = std::byte{0};
+      octets[17] = static_cast<std::byte>(0x10 + i % 12);
+    }
+    const std::uint32_t length = i % 16 == 0 ? 4 * static_cast<std::uint32_t>(i % 75) : 256;
+    const wire::Piece piece{.address = reinterpret_cast<std::uint64_t>(octets.data()),
+                            .length = length};
+    wire::Frame frame{.flow = {.source = to, .destination = to},
+                      .payload = {&piece, 1},
+                      .payload_length = length};
+    frame.headers.bth.opcode = wire::opcode(wire::Transport::kUd, wire::Operation::kSendOnly);
+    frame.headers.bth.pkey = PKey{0xffff};
+    frame.headers.bth.dest_qp = Qpn{1};
+    frame.headers.deth = {.qkey = wire::kGsiQkey, .source_qp = Qpn{1}};
+    (*sender)->send({&frame, 1}, Time{});
+  }
+}
+
+TEST(CmBadDays, NonsenseHarmsNobody) {
+  const Bystander bystander;
+  const std::uint16_t port = own_port();
+  const Server server{port};
+  const Process client{[=](Line line) {
+    CmPeer peer;
+    peer.disconnect(peer.establish(port));
+    talk_nonsense(peer.gid());
+    peer.disconnect(peer.establish(port));
+    line.say('d');
+  }};
+  EXPECT_EQ(client.line().hear<char>(), 'd');
+}
+
+}  // namespace
+}  // namespace nerve::test
