@@ -17,7 +17,7 @@ MAY_INCLUDE = {
     "nic": {"base", "wire"},
     "link": {"base", "wire"},
     "host": {"base", "wire", "nic", "link"},
-    "offer": {"base", "wire", "nic", "host"},
+    "offer": {"base", "wire", "nic", "link", "host"},
     "preload": {"offer"},
     "verbs": {"base", "wire", "nic", "host", "offer"},
     "rdmacm": {"base", "wire", "nic", "host"},
