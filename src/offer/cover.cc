@@ -26,9 +26,8 @@ bool is_folder(const std::string& path) {
 }
 
 bool all_there(const Cover& cover) {
-  return std::ranges::all_of(cover.names, [&](const std::string& name) {
-    return is_folder(cover.folder + "/" + name);
-  });
+  return std::ranges::all_of(
+      cover.names, [&](const std::string& name) { return is_folder(cover.folder + "/" + name); });
 }
 
 std::string mount_memory(const std::string& folder) {
@@ -73,8 +72,7 @@ std::string restore(const Before& before, const std::string& name, const std::st
   if (::fstatat(folder, name.c_str(), &file, AT_SYMLINK_NOFOLLOW) != 0) return {};  // has gone
   if (S_ISLNK(file.st_mode)) {
     std::array<char, PATH_MAX> target{};
-    const ssize_t length =
-        ::readlinkat(folder, name.c_str(), target.data(), target.size() - 1);
+    const ssize_t length = ::readlinkat(folder, name.c_str(), target.data(), target.size() - 1);
     if (length < 0 || ::symlink(target.data(), path.c_str()) != 0) return because(path);
     return {};
   }
@@ -82,7 +80,8 @@ std::string restore(const Before& before, const std::string& name, const std::st
   if (S_ISDIR(file.st_mode)) {
     if (::mkdir(path.c_str(), 0755) != 0) return because(path);
   } else {
-    const link::Descriptor made{::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0444)};
+    const link::Descriptor made{
+        ::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0444)};
     if (!made) return because(path);
   }
   const std::string from = "/proc/self/fd/" + std::to_string(folder) + "/" + name;
@@ -101,9 +100,8 @@ std::string make_room(Cover& cover) {
   }
   constexpr unsigned kCopy = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE;
   const char* const folder = cover.folder.c_str();
-  const Before before{
-      .folder = link::Descriptor{::open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC)},
-      .copy = link::Descriptor{::open_tree(AT_FDCWD, folder, kCopy)}};
+  const Before before{.folder = link::Descriptor{::open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC)},
+                      .copy = link::Descriptor{::open_tree(AT_FDCWD, folder, kCopy)}};
   if (!before.folder || !before.copy) return because(cover.folder);
   cover.whole = true;
   const std::vector<std::string> entries = entries_of(cover.folder);

@@ -21,8 +21,7 @@ std::string because(const std::string& what) { return what + ": " + std::strerro
 
 bool write_file(const char* path, const std::string& text, int flags = 0) {
   const link::Descriptor file{::open(path, O_WRONLY | O_CLOEXEC | flags, 0444)};
-  return file &&
-         ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  return file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
 // In the new user namespace everybody has the numbers that he had.

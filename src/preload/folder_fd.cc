@@ -55,7 +55,8 @@ bool is_folder(const struct stat& file, char (&path)[PATH_MAX]) {
   bool found = false;
   ::pthread_mutex_lock(&opened_lock);
   for (const Opened& entry : opened) {
-    if (entry.inode != file.st_ino || entry.device != file.st_dev || entry.path[0] == '\0') continue;
+    if (entry.inode != file.st_ino || entry.device != file.st_dev || entry.path[0] == '\0')
+      continue;
     ::strcpy(path, entry.path);
     found = true;
   }

@@ -125,7 +125,8 @@ int scan(Stream& stream, dirent*** list, Filter* filter, Compare* compare) {
   }
   if (compare != nullptr) {
     using Untyped = int(const void*, const void*);
-    ::qsort(found, static_cast<size_t>(count), sizeof(dirent*), reinterpret_cast<Untyped*>(compare));
+    ::qsort(found, static_cast<size_t>(count), sizeof(dirent*),
+            reinterpret_cast<Untyped*>(compare));
   }
   *list = found;
   return count;
@@ -140,7 +141,8 @@ static_assert(sizeof(dirent) == sizeof(dirent64));
 using namespace nerve::preload;
 
 NERVE_EXPORT DIR* opendir(const char* path) {
-  if (may_be_ours(path)) [[unlikely]] return opendir_offered(path);
+  if (may_be_ours(path)) [[unlikely]]
+    return opendir_offered(path);
   return next().opendir(path);
 }
 

@@ -46,7 +46,8 @@ char* realpath_offered(const char* path, char* buffer) {
 using namespace nerve::preload;
 
 NERVE_EXPORT ssize_t readlink(const char* path, char* buffer, size_t size) __THROW {
-  if (may_be_ours(path)) [[unlikely]] return readlink_offered(path, buffer, size);
+  if (may_be_ours(path)) [[unlikely]]
+    return readlink_offered(path, buffer, size);
   return next().readlink(path, buffer, size);
 }
 NERVE_EXPORT ssize_t readlinkat(int folder, const char* path, char* buffer, size_t size) __THROW {
@@ -56,7 +57,8 @@ NERVE_EXPORT ssize_t readlinkat(int folder, const char* path, char* buffer, size
   return next().readlinkat(folder, path, buffer, size);
 }
 NERVE_EXPORT char* realpath(const char* path, char* buffer) __THROW {
-  if (may_be_ours(path)) [[unlikely]] return realpath_offered(path, buffer);
+  if (may_be_ours(path)) [[unlikely]]
+    return realpath_offered(path, buffer);
   return next().realpath(path, buffer);
 }
 NERVE_EXPORT char* canonicalize_file_name(const char* path) __THROW {

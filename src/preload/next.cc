@@ -53,7 +53,8 @@ void find_all() {
 }  // namespace
 
 const Next& next() {
-  if (!ready.load(std::memory_order_acquire)) [[unlikely]] find_all();
+  if (!ready.load(std::memory_order_acquire)) [[unlikely]]
+    find_all();
   return found;
 }
 

@@ -19,6 +19,8 @@ inline constexpr char kDevices[] = "/sys/class/infiniband";  // and what begins 
 inline constexpr char kNodes[] = "/dev/infiniband";
 
 [[nodiscard]] inline bool may_be_ours(const char* path) {
+  // Headers promise that no path is null, and compilers believe it; programs do not keep it.
+  asm("" : "+r"(path));
   if (path == nullptr || path[0] != '/') return false;
   if (path[1] == 's') return ::strncmp(path, kDevices, sizeof kDevices - 1) == 0;
   return path[1] == 'd' && ::strncmp(path, kNodes, sizeof kNodes - 1) == 0;

@@ -90,24 +90,26 @@ FILE* fopen_offered(const char* path, const char* mode) {
 using namespace nerve::preload;
 
 // The third argument is there when the call may make a file.
-#define NERVE_MODE(flags)                                         \
-  mode_t mode = 0;                                                \
-  if (((flags) & (O_CREAT | __O_TMPFILE)) != 0) {                 \
-    va_list arguments;                                            \
-    va_start(arguments, flags);                                   \
-    mode = va_arg(arguments, mode_t);                             \
-    va_end(arguments);                                            \
+#define NERVE_MODE(flags)                         \
+  mode_t mode = 0;                                \
+  if (((flags) & (O_CREAT | __O_TMPFILE)) != 0) { \
+    va_list arguments;                            \
+    va_start(arguments, flags);                   \
+    mode = va_arg(arguments, mode_t);             \
+    va_end(arguments);                            \
   }
 
 NERVE_EXPORT int open(const char* path, int flags, ...) {
   NERVE_MODE(flags)
-  if (may_be_ours(path)) [[unlikely]] return open_offered(path, flags, mode);
+  if (may_be_ours(path)) [[unlikely]]
+    return open_offered(path, flags, mode);
   return next().open(path, flags, mode);
 }
 
 NERVE_EXPORT int open64(const char* path, int flags, ...) {
   NERVE_MODE(flags)
-  if (may_be_ours(path)) [[unlikely]] return open_offered(path, flags, mode);
+  if (may_be_ours(path)) [[unlikely]]
+    return open_offered(path, flags, mode);
   return next().open(path, flags | O_LARGEFILE, mode);
 }
 
@@ -132,7 +134,8 @@ NERVE_EXPORT int __openat64_2(int folder, const char* path, int flags) {
 }
 
 NERVE_EXPORT FILE* fopen(const char* path, const char* mode) {
-  if (may_be_ours(path)) [[unlikely]] return fopen_offered(path, mode);
+  if (may_be_ours(path)) [[unlikely]]
+    return fopen_offered(path, mode);
   return next().fopen(path, mode);
 }
 

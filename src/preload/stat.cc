@@ -111,7 +111,9 @@ int stat_open(int fd, struct stat* file) {
   return is_folder(*file, path) ? stat_offered(path, file, 0) : 0;
 }
 
-struct stat* same(struct stat64* file) { return reinterpret_cast<struct stat*>(file); }
+struct stat* same(struct stat64* file) {
+  return reinterpret_cast<struct stat*>(file);
+}
 static_assert(sizeof(struct stat) == sizeof(struct stat64));
 
 }  // namespace
@@ -120,11 +122,13 @@ static_assert(sizeof(struct stat) == sizeof(struct stat64));
 using namespace nerve::preload;
 
 NERVE_EXPORT int stat(const char* path, struct stat* file) __THROW {
-  if (may_be_ours(path)) [[unlikely]] return stat_offered(path, file, 0);
+  if (may_be_ours(path)) [[unlikely]]
+    return stat_offered(path, file, 0);
   return next().stat(path, file);
 }
 NERVE_EXPORT int lstat(const char* path, struct stat* file) __THROW {
-  if (may_be_ours(path)) [[unlikely]] return stat_offered(path, file, AT_SYMLINK_NOFOLLOW);
+  if (may_be_ours(path)) [[unlikely]]
+    return stat_offered(path, file, AT_SYMLINK_NOFOLLOW);
   return next().lstat(path, file);
 }
 NERVE_EXPORT int fstat(int fd, struct stat* file) __THROW { return stat_open(fd, file); }
@@ -176,11 +180,13 @@ NERVE_EXPORT int statx(int folder, const char* path, int flags, unsigned mask,
 }
 
 NERVE_EXPORT int access(const char* path, int wanted) __THROW {
-  if (may_be_ours(path)) [[unlikely]] return access_offered(path, wanted, 0);
+  if (may_be_ours(path)) [[unlikely]]
+    return access_offered(path, wanted, 0);
   return next().access(path, wanted);
 }
 NERVE_EXPORT int euidaccess(const char* path, int wanted) __THROW {
-  if (may_be_ours(path)) [[unlikely]] return access_offered(path, wanted, AT_EACCESS);
+  if (may_be_ours(path)) [[unlikely]]
+    return access_offered(path, wanted, AT_EACCESS);
   return next().euidaccess(path, wanted);
 }
 NERVE_EXPORT int eaccess(const char* path, int wanted) __THROW { return euidaccess(path, wanted); }
