@@ -5,7 +5,7 @@ ud_verbs, hence rc_v, UCX's name for the two.
 """
 from typing import Iterator
 
-from case import Case, all_of, says, with_loss
+from case import Case, all_of, says
 
 TAGGED = ('tag_lat', 'tag_bw', 'tag_sync_lat', 'stream_bw', 'ucp_am_lat')
 ONE_SIDED = ('ucp_put_lat', 'ucp_put_bw', 'ucp_get')
@@ -25,8 +25,6 @@ def cases(second: bool, long: bool) -> Iterator[Case]:
             yield perftest('rc_v', test, size, long)
     for test in ATOMIC:
         yield perftest('rc_v', test, 8, long)
-    yield with_loss(perftest('rc_v', 'tag_lat', 4096, long))
-    yield with_loss(perftest('ud_v', 'tag_lat', 4096, long))
     if second:
         yield perftest('rc_v', 'tag_bw', 4096, long, 'nerve1')
         yield perftest('ud_v', 'tag_bw', 4096, long, 'nerve1')
