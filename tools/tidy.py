@@ -17,11 +17,13 @@ MAY_INCLUDE = {
     "nic": {"base", "wire"},
     "link": {"base", "wire"},
     "host": {"base", "wire", "nic", "link"},
-    "verbs": {"base", "wire", "nic", "host"},
+    "offer": {"base", "wire", "nic", "link", "host"},
+    "preload": {"offer"},
+    "verbs": {"base", "wire", "nic", "host", "offer"},
     "rdmacm": {"base", "wire", "nic", "host"},
     "sim": {"base", "wire", "nic", "ai"},
     "ai": {"base"},
-    "cli": {"base", "wire", "host", "sim", "ai"},
+    "cli": {"base", "wire", "host", "offer", "sim", "ai"},
 }
 
 SANS_IO = {"base", "wire", "nic"}  # no I/O, no clock, no threads, no exceptions

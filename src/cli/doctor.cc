@@ -27,6 +27,7 @@ int examine(bool json) {
   examine_machine(checkup, findings);
   examine_network(checkup, findings);
   examine_library(findings);
+  examine_offer(findings);
   examine_programs(findings);
   for (const Finding& finding : findings) {
     fmt::print("{}", json ? finding_json(finding) : finding_text(finding));

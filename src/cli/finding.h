@@ -30,6 +30,7 @@ void examine_machine(const host::Checkup& checkup,
 void examine_network(const host::Checkup& checkup,
                      Findings& findings);   // interfaces, devices, the UDP port, offloads
 void examine_library(Findings& findings);   // ours, and who loads which
+void examine_offer(Findings& findings);     // paths that programs look for
 void examine_programs(Findings& findings);  // clients, and RDMA that the kernel has
 
 [[nodiscard]] std::string finding_text(const Finding& finding);

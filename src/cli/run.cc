@@ -9,8 +9,11 @@
 
 #include "cli/commands.h"
 #include "cli/run_plan.h"
+#include "host/host.h"
 #include "host/settings.h"
 #include "host/start_capture.h"
+#include "offer/namespace.h"
+#include "offer/tree.h"
 
 namespace nerve::cli {
 namespace {
@@ -68,6 +71,25 @@ std::optional<std::map<std::string, std::string>> chosen(const Options& options)
   return variables;
 }
 
+// The way in which the program is shown what it looks for, done as far as it is done here; nothing
+// when it was asked for and is not to be had, which is then told.
+std::optional<host::Offer> make_offer(const std::map<std::string, std::string>& variables,
+                                      const std::string& file) {
+  host::Environment environment = host::process_environment();
+  for (const auto& [name, value] : variables) environment[name] = value;
+  const host::Config config = host::load_config(environment).config;
+  const host::Offer offer = choose_offer(config.offer, file);
+  if (offer != host::Offer::kNamespace) return offer;
+  const offer::Tree tree = offer::make_tree(host::devices_of(config), offer::look_around());
+  if (config.offer == host::Offer::kAuto && !offer::try_namespace(tree).empty()) {
+    return host::Offer::kPreload;  // which does a static program no good, and no harm
+  }
+  const std::string why = offer::enter_namespace(tree);
+  if (why.empty()) return offer;
+  fmt::print(stderr, "nerve run: --offer namespace: {}; `nerve doctor` tells more\n", why);
+  return std::nullopt;
+}
+
 std::string this_program() {
   std::error_code ignored;
   return std::filesystem::read_symlink("/proc/self/exe", ignored).string();
@@ -117,7 +139,9 @@ int run(const Options& options) {
       return kExitUsage;
     }
   }
-  const auto changes = run_environment(*variables, *folder, host::process_environment());
+  const auto offer = make_offer(*variables, file);
+  if (!offer) return kExitCannotRun;
+  const auto changes = run_environment(*variables, *folder, *offer, host::process_environment());
   for (const auto& [name, value] : changes) ::setenv(name.c_str(), value.c_str(), 1);
   return become(file, options.command);
 }

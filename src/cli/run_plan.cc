@@ -1,11 +1,14 @@
 #include "cli/run_plan.h"
 
+#include <elf.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <string_view>
 
@@ -19,6 +22,24 @@ bool takes_next(std::string_view word) {
   const auto all = host::settings();
   const auto found = std::ranges::find(all, word, &host::Setting::flag);
   return found != all.end() && !found->value.empty();
+}
+
+// Whether the kernel starts it without a loader, which alone knows LD_PRELOAD.
+bool is_static_program(const std::string& file) {
+  std::ifstream in{file, std::ios::binary};
+  Elf64_Ehdr header{};
+  if (!in.read(reinterpret_cast<char*>(&header), sizeof header)) return false;
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+      header.e_phentsize != sizeof(Elf64_Phdr)) {
+    return false;
+  }
+  in.seekg(static_cast<std::streamoff>(header.e_phoff));
+  for (int i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment{};
+    if (!in.read(reinterpret_cast<char*>(&segment), sizeof segment)) return false;
+    if (segment.p_type == PT_INTERP) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -59,12 +80,28 @@ std::string find_command(const std::string& word, const std::string& path) {
   return {};
 }
 
+host::Offer choose_offer(host::Offer wanted, const std::string& file) {
+  if (wanted != host::Offer::kAuto) return wanted;
+  return is_static_program(file) ? host::Offer::kNamespace : host::Offer::kPreload;
+}
+
 host::Environment run_environment(const std::map<std::string, std::string>& settings,
-                                  const std::string& library_folder, const host::Environment& now) {
+                                  const std::string& library_folder, host::Offer offer,
+                                  const host::Environment& now) {
   host::Environment changes{settings.begin(), settings.end()};
   const auto before = now.find("LD_LIBRARY_PATH");
   const bool any = before != now.end() && !before->second.empty();
   changes["LD_LIBRARY_PATH"] = library_folder + (any ? ":" + before->second : "");
+  if (offer == host::Offer::kOff) return changes;
+  // In a namespace the preload library leaves these paths to the kernel.
+  changes["NERVE_OFFER"] = offer == host::Offer::kNamespace ? "namespace" : "preload";
+  const std::string ours = library_folder + "/libnerve-preload.so";
+  const auto others = now.find("LD_PRELOAD");
+  if (others == now.end() || others->second.empty()) {
+    changes["LD_PRELOAD"] = ours;
+  } else if (others->second.find(ours) == std::string::npos) {
+    changes["LD_PRELOAD"] = others->second + ":" + ours;
+  }
   return changes;
 }
 

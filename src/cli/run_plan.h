@@ -22,10 +22,15 @@ namespace nerve::cli {
 // The file that a shell would run for this word; empty when there is none.
 [[nodiscard]] std::string find_command(const std::string& word, const std::string& path);
 
-// Variables to set: the settings, by variable, and LD_LIBRARY_PATH with the folder put first.
+// The way that `auto` stands for: preload, but for a program that has no loader.
+[[nodiscard]] host::Offer choose_offer(host::Offer wanted, const std::string& file);
+
+// Variables to set: the settings, by variable; LD_LIBRARY_PATH with the folder put first; and, so
+// that the program finds the paths that it looks for, NERVE_OFFER and LD_PRELOAD with our library
+// put last, for others that are there may insist on being first.
 [[nodiscard]] host::Environment run_environment(const std::map<std::string, std::string>& settings,
                                                 const std::string& library_folder,
-                                                const host::Environment& now);
+                                                host::Offer offer, const host::Environment& now);
 
 // Whether the loader will ignore LD_LIBRARY_PATH for this file, and why.
 [[nodiscard]] std::optional<std::string> ignores_library_path(const std::string& file);

@@ -19,6 +19,8 @@ namespace nerve::host {
 enum class Transport : std::uint8_t { kAuto, kShm, kUdp };
 enum class LogLevel : std::uint8_t { kError, kWarn, kInfo, kDebug };
 enum class Offloads : std::uint8_t { kOff, kOn };
+// How `nerve run` shows a program the paths at which it looks for devices.
+enum class Offer : std::uint8_t { kAuto, kPreload, kNamespace, kOff };
 enum class CaptureDirection : std::uint8_t { kSent, kBoth };
 
 struct Config {
@@ -35,6 +37,7 @@ struct Config {
   Offloads offloads{Offloads::kOn};
   nic::CcAlgorithm congestion{nic::CcAlgorithm::kNone};
   std::uint64_t socket_buffer{std::uint64_t{16} << 20};
+  Offer offer{Offer::kAuto};
   LogLevel log{LogLevel::kWarn};
   bool summary{};
   friend bool operator==(const Config&, const Config&) = default;

@@ -110,14 +110,17 @@ Host::Shared* Host::shared() {
   return shared_;
 }
 
-std::vector<Device> Host::devices() {
-  const Shared* const known = shared();
-  const Config config = known != nullptr ? known->config : Config{};
+std::vector<Device> devices_of(const Config& config) {
   std::vector<Device> devices = choose_devices(list_interfaces(), config.devices);
   if (config.mtu) {
     for (Device& device : devices) device.active_mtu = *config.mtu;
   }
   return devices;
+}
+
+std::vector<Device> Host::devices() {
+  const Shared* const known = shared();
+  return devices_of(known != nullptr ? known->config : Config{});
 }
 
 bool Host::start(Shared& host) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "host/adapter.h"
+#include "host/config.h"
 #include "host/device.h"
 #include "host/port_space.h"
 
@@ -19,6 +20,9 @@ namespace nerve::host {
 // How many forks lie between the first process that used the library and this one. What was made in
 // another generation is the parent's.
 [[nodiscard]] std::uint32_t generation();
+
+// The devices of a process with this configuration, as the machine's interfaces are now.
+[[nodiscard]] std::vector<Device> devices_of(const Config& config);
 
 class Host {
  public:

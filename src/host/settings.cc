@@ -100,6 +100,14 @@ bool read_socket_buffer(std::string_view text, Config& config) {
              config.socket_buffer);
 }
 
+bool read_offer(std::string_view text, Config& config) {
+  constexpr Named<Offer> kNames[] = {{"auto", Offer::kAuto},
+                                     {"preload", Offer::kPreload},
+                                     {"namespace", Offer::kNamespace},
+                                     {"off", Offer::kOff}};
+  return put_named(text, kNames, config.offer);
+}
+
 bool read_log(std::string_view text, Config& config) {
   constexpr Named<LogLevel> kNames[] = {{"error", LogLevel::kError},
                                         {"warn", LogLevel::kWarn},
@@ -166,6 +174,10 @@ constexpr Setting kSettings[] = {
      "a size from 64K to 1G",
      "what to ask of the kernel for each UDP socket, in each direction",
      read_socket_buffer},
+    {"offer", "NERVE_OFFER", "--offer", "auto|preload|namespace|off", "auto",
+     "auto, preload, namespace or off",
+     "how nerve run shows /dev/infiniband and /sys/class/infiniband, as docs/offer.md tells",
+     read_offer},
     {"log", "NERVE_LOG", "--log", "LEVEL", "warn",
      "error, warn, info or debug",
      "how much the library tells on stderr",

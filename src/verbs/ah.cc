@@ -124,10 +124,13 @@ int ibv_init_ah_from_wc(ibv_context* context, uint8_t port, ibv_wc* wc, ibv_grh*
                         ibv_ah_attr* attr) VERBS_NOEXCEPT {
   *attr = {};
   attr->dlid = wc->slid;
-  attr->sl = wc->sl;
   attr->src_path_bits = wc->dlid_path_bits;
   attr->port_num = port;
-  if ((wc->wc_flags & IBV_WC_GRH) == 0) return 0;
+  if ((wc->wc_flags & IBV_WC_GRH) == 0) {
+    attr->sl = wc->sl;
+    return 0;
+  }
+  // The service level of a datagram that came is no such thing (nic/rx_handler/grh.h).
   attr->is_global = 1;
   const auto origin = origin_of(*grh);
   if (!origin) {

@@ -8,12 +8,12 @@
 #include <cstdio>
 #include <cstring>
 
+#include "host/identity.h"
 #include "verbs/memory.h"
 
 namespace nerve::verbs {
 namespace {
 
-constexpr const char* kFirmware = "nerve-0.1.0";
 // No vendor's: the letters of "nrv", with the bit that makes an OUI a local one.
 constexpr std::uint32_t kVendor = 0x6e7276;
 constexpr std::uint32_t kPart = 1;
@@ -34,7 +34,7 @@ ibv_device_attr describe(VerbsContext& context) {
   const nic::NicConfig& config = session->config();
   const nic::Limits& limits = config.limits;
   ibv_device_attr attr{};
-  std::snprintf(attr.fw_ver, sizeof attr.fw_ver, "%s", kFirmware);
+  std::snprintf(attr.fw_ver, sizeof attr.fw_ver, "%s", host::kFirmware);
   attr.node_guid = ibv_get_device_guid(&context.device->device);
   attr.sys_image_guid = attr.node_guid;
   attr.max_mr_size = ~std::uint64_t{0};

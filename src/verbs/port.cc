@@ -8,11 +8,14 @@
 #include <cerrno>
 #include <cstring>
 
+#include "host/identity.h"
 #include "verbs/address.h"
 #include "verbs/lid.h"
 
 namespace nerve::verbs {
 namespace {
+
+static_assert(host::kPortCapabilities == (IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS));
 
 // How a port says how fast it is: lanes, and the speed of one, as in IBTA PortInfo.
 constexpr std::uint8_t kWidth4x = 2;
@@ -41,7 +44,7 @@ ibv_port_attr describe_port(VerbsContext& context) {
   attr.max_mtu = mtu_of(config.max_mtu);
   attr.active_mtu = mtu_of(std::min(config.max_mtu, context.adapter->device().active_mtu));
   attr.gid_tbl_len = static_cast<int>(config.gid_table_size);
-  attr.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS;
+  attr.port_cap_flags = host::kPortCapabilities;
   attr.max_msg_sz = config.limits.max_message;
   attr.bad_pkey_cntr = static_cast<std::uint32_t>(session->counters().dropped_bad_pkey);
   attr.qkey_viol_cntr = static_cast<std::uint32_t>(session->counters().dropped_bad_qkey);

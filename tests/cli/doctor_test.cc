@@ -37,9 +37,10 @@ TEST(Finding, SaysWhatToDoBelow) {
 
 TEST(Doctor, LooksAtEverythingThatIsNeeded) {
   const auto found = verdicts(nerve("doctor --json").text);
-  for (const char* name : {"kernel", "shared memory", "meeting", "waiting", "direct placement",
-                           "wake-ups", "open files", "addresses", "udp port 4791", "trains out",
-                           "trains in", "udp buffers", "library", "programs load", "perftest"}) {
+  for (const char* name :
+       {"kernel", "shared memory", "meeting", "waiting", "direct placement", "wake-ups",
+        "open files", "addresses", "udp port 4791", "trains out", "trains in", "udp buffers",
+        "library", "programs load", "offered paths", "mount namespace", "perftest"}) {
     EXPECT_TRUE(found.contains(name)) << name;
   }
   // Tests run on machines that can build us.

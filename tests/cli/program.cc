@@ -6,10 +6,20 @@
 #include <cstdio>
 
 namespace nerve::test {
+namespace {
+
+// A sanitizer insists on being loaded before all others.
+#ifdef NERVE_SANITIZED
+constexpr const char* kOffer = "NERVE_OFFER=off ";
+#else
+constexpr const char* kOffer = "";
+#endif
+
+}  // namespace
 
 Outcome nerve(const std::string& arguments, const std::string& variables) {
-  const std::string line = "env -i PATH=\"$PATH\" ASAN_OPTIONS=\"$ASAN_OPTIONS\" " + variables +
-                           " " NERVE_PROGRAM " " + arguments + " 2>&1";
+  const std::string line = std::string{"env -i PATH=\"$PATH\" ASAN_OPTIONS=\"$ASAN_OPTIONS\" "} +
+                           kOffer + variables + " " NERVE_PROGRAM " " + arguments + " 2>&1";
   Outcome outcome;
   std::FILE* out = ::popen(line.c_str(), "r");
   if (out == nullptr) return {.exit_code = -1, .text = "no shell"};

@@ -72,9 +72,10 @@ TEST_F(RunTest, FindsCommandsAsAShellDoes) {
 }
 
 TEST_F(RunTest, PutsOurLibraryFirst) {
-  EXPECT_EQ(run_environment({{"NERVE_LOG", "info"}}, "/n", {{"LD_LIBRARY_PATH", "/a:/b"}}),
+  EXPECT_EQ(run_environment({{"NERVE_LOG", "info"}}, "/n", host::Offer::kOff,
+                            {{"LD_LIBRARY_PATH", "/a:/b"}}),
             (host::Environment{{"LD_LIBRARY_PATH", "/n:/a:/b"}, {"NERVE_LOG", "info"}}));
-  EXPECT_EQ(run_environment({}, "/n", {{"LD_LIBRARY_PATH", ""}}),
+  EXPECT_EQ(run_environment({}, "/n", host::Offer::kOff, {{"LD_LIBRARY_PATH", ""}}),
             (host::Environment{{"LD_LIBRARY_PATH", "/n"}}));
 }
 

@@ -36,7 +36,7 @@ LOSS = 'loss=1%,seed=7'
 
 def with_loss(case: Case) -> Case:
     """The same on a wire that loses packets, which only a slower end can show."""
-    return dataclasses.replace(case, name=f'{case.name}, {LOSS}', env={'NERVE_FAULT': LOSS},
+    return dataclasses.replace(case, name=f'{case.name}, {LOSS}', env=case.env | {'NERVE_FAULT': LOSS},
                                seconds=2 * case.seconds)
 
 

@@ -19,6 +19,7 @@ import perftest  # noqa: E402
 import pingpong  # noqa: E402
 import pyverbs  # noqa: E402
 import qperf  # noqa: E402
+import ucx  # noqa: E402
 import world  # noqa: E402
 from case import Case  # noqa: E402
 from process import Ended, Program, wait_until_listening  # noqa: E402
@@ -43,6 +44,7 @@ def all_cases(second: bool, long: bool) -> Iterator[Case]:
     yield from pingpong.cases(second, long)
     yield from perftest.cases(second, long)
     yield from qperf.cases(second, long)
+    yield from ucx.cases(second, long)
     yield from pyverbs.cases()
 
 

@@ -40,6 +40,7 @@ class World:
         devices = 'nerve0=lo' + (f',nerve1={self.second}' if self.second else '')
         kept = {name: os.environ[name] for name in ('NERVE_LOG', 'NERVE_PCAP') if name in os.environ}
         return env | kept | {'LD_LIBRARY_PATH': str(self.library), 'NERVE_TRANSPORT': transport,
+                             'LD_PRELOAD': str(self.library / 'libnerve-preload.so'),
                              'NERVE_DEVICES': devices, 'HOME': str(self.scratch), 'LC_ALL': 'C'}
 
 

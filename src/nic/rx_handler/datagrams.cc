@@ -96,6 +96,7 @@ void Datagrams::on_datagram(Qp& qp, const wire::Frame& frame, const wire::Opcode
   Completion completion{.status = placed ? WcStatus::kSuccess : WcStatus::kLocalProtection,
                         .opcode = WcOpcode::kRecv,
                         .flags = WcFlags::kGrh,
+                        .service_level = packet_type_of(frame),
                         .pkey_index = pkey_index,
                         .octets = kGrhSize + frame.payload_length,
                         .source_qpn = frame.headers.deth.source_qp};

@@ -31,4 +31,10 @@ std::array<std::byte, kGrhSize> grh_of(const wire::Frame& frame) {
   return grh;
 }
 
+std::uint8_t packet_type_of(const wire::Frame& frame) {
+  constexpr std::uint8_t kUdpIpv6 = 8 | 1;
+  constexpr std::uint8_t kUdpIpv4 = 8 | 2;
+  return frame.flow.destination.is_ipv4() ? kUdpIpv4 : kUdpIpv6;
+}
+
 }  // namespace nerve::nic

@@ -13,4 +13,9 @@ inline constexpr std::uint32_t kGrhSize = 40;
 
 [[nodiscard]] std::array<std::byte, kGrhSize> grh_of(const wire::Frame& frame);
 
+// The completion of a datagram tells whether it came with IPv4 or IPv6 (the same annex). Verbs have
+// no place for it, and adapters use the service level, which RoCE leaves free: 8 for a UDP header,
+// and 1 for IPv6 or 2 for IPv4. UCX drops a datagram without it.
+[[nodiscard]] std::uint8_t packet_type_of(const wire::Frame& frame);
+
 }  // namespace nerve::nic

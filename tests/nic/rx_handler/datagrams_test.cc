@@ -64,6 +64,7 @@ TEST_F(DatagramsTest, BringTheirIpv4HeaderInTheSecondHalfOfTheGrhArea) {
   EXPECT_EQ(got[0].octets, 70U);
   EXPECT_EQ(got[0].source_qpn, Probe::kPeerQpn);
   EXPECT_EQ(got[0].flags, WcFlags::kGrh | WcFlags::kImmediate);
+  EXPECT_EQ(got[0].service_level, 0xa);  // how UCX learns that it came by IPv4
   EXPECT_EQ(got[0].immediate, 0xabcdU);
 
   EXPECT_EQ(probe.end.octets(0, 20), std::vector<std::byte>(20)) << "twenty octets of zero";
@@ -90,7 +91,9 @@ TEST(DatagramsIpv6, BringTheirIpv6HeaderInTheGrhArea) {
   frame.flow.flow_label = 0x12345;
   frame.flow.hop_limit = 9;
   probe.hear(frame);
-  ASSERT_EQ(probe.end.completions().size(), 1U);
+  const auto got = probe.end.completions();
+  ASSERT_EQ(got.size(), 1U);
+  EXPECT_EQ(got[0].service_level, 0x9);
   const auto ip = probe.end.octets(0, 40);
   const std::array start{std::byte{0x66}, std::byte{0x81}, std::byte{0x23}, std::byte{0x45}};
   EXPECT_TRUE(std::equal(start.begin(), start.end(), ip.begin()));

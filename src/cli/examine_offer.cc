@@ -1,0 +1,62 @@
+// `nerve doctor`: the ways in which programs are shown /dev/infiniband and /sys/class/infiniband.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "cli/finding.h"
+#include "cli/kernel_numbers.h"
+#include "cli/run_plan.h"
+#include "offer/namespace.h"
+
+namespace nerve::cli {
+namespace {
+
+Finding preload(const std::string& folder) {
+  const std::string name = "offered paths";
+  const std::string file = folder + "/libnerve-preload.so";
+  if (::access(file.c_str(), R_OK) == 0) {
+    return {Verdict::kOk, name,
+            "/dev/infiniband and /sys/class/infiniband, by LD_PRELOAD (`nerve run` sets it)", ""};
+  }
+  return {Verdict::kMissing, name, fmt::format("no {}; UCX finds no devices", file),
+          "./nerve build"};
+}
+
+std::string mend_for(const std::string& why) {
+  if (kernel_number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").value_or(0) != 0) {
+    return "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0, or be root";
+  }
+  if (kernel_number("/proc/sys/kernel/unprivileged_userns_clone").value_or(1) == 0) {
+    return "sudo sysctl kernel.unprivileged_userns_clone=1, or be root";
+  }
+  if (kernel_number("/proc/sys/user/max_user_namespaces").value_or(1) == 0) {
+    return "sudo sysctl user.max_user_namespaces=10000, or be root";
+  }
+  if (why.find("namespace") != std::string::npos) {
+    return "in docker: --cap-add SYS_ADMIN, or --security-opt seccomp=unconfined; or be root";
+  }
+  return "only programs without a loader need it";
+}
+
+Finding by_namespace() {
+  const std::string name = "mount namespace";
+  const std::string why = offer::try_namespace(offer::current_tree());
+  if (why.empty()) {
+    return {Verdict::kOk, name, "the same for static programs (`nerve run --offer namespace`)", ""};
+  }
+  return {Verdict::kNote, name,
+          fmt::format("{}; static programs do not find those paths, others do", why),
+          mend_for(why)};
+}
+
+}  // namespace
+
+void examine_offer(Findings& findings) {
+  std::error_code ignored;
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
+  if (const auto folder = find_library_folder(program)) findings.push_back(preload(*folder));
+  findings.push_back(by_namespace());
+}
+
+}  // namespace nerve::cli

@@ -1,0 +1,48 @@
+// The functions that would have been called if ours were not in front of them.
+#pragma once
+
+#include <dirent.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define NERVE_EXPORT extern "C" [[gnu::visibility("default")]]
+
+namespace nerve::preload {
+
+using Filter = int(const dirent*);
+using Compare = int(const dirent**, const dirent**);
+
+// All are of libc. Those with 64 in their names are the same functions on a 64-bit machine, and are
+// not here; those with __ are what programs call that were compiled with an older libc, or with
+// _FORTIFY_SOURCE.
+struct Next {
+  int (*open)(const char*, int, ...);
+  int (*openat)(int, const char*, int, ...);
+  FILE* (*fopen)(const char*, const char*);
+  int (*access)(const char*, int);
+  int (*euidaccess)(const char*, int);
+  int (*faccessat)(int, const char*, int, int);
+  int (*stat)(const char*, struct stat*);
+  int (*lstat)(const char*, struct stat*);
+  int (*fstat)(int, struct stat*);
+  int (*fstatat)(int, const char*, struct stat*, int);
+  int (*statx)(int, const char*, int, unsigned, struct statx*);
+  DIR* (*opendir)(const char*);
+  DIR* (*fdopendir)(int);
+  dirent* (*readdir)(DIR*);
+  int (*readdir_r)(DIR*, dirent*, dirent**);
+  int (*closedir)(DIR*);
+  void (*rewinddir)(DIR*);
+  long (*telldir)(DIR*);
+  void (*seekdir)(DIR*, long);
+  int (*dirfd)(DIR*);
+  int (*scandir)(const char*, dirent***, Filter*, Compare*);
+  ssize_t (*readlink)(const char*, char*, size_t);
+  ssize_t (*readlinkat)(int, const char*, char*, size_t);
+  char* (*realpath)(const char*, char*);
+};
+
+// Found once, when the library is loaded or at the first call before that.
+[[nodiscard]] const Next& next();
+
+}  // namespace nerve::preload
