@@ -40,6 +40,7 @@ nic::NicConfig config_for(Host::Shared& host) {
   const bool tapped = !host.config.pcap.empty() || !host.config.fault.empty();
   if (host.adapters.empty() && !tapped) config.short_cut = &host.neighbours;
   config.flow_control.algorithm = host.config.congestion;
+  config.flow_control.shrink_on_loss = true;
   config.key_secret = drawn<SipKey>();
   return config;
 }
