@@ -44,6 +44,7 @@ nic::NicConfig config_for(Host::Shared& host, const Device& device) {
   const bool tapped = !host.config.pcap.empty() || !host.config.fault.empty();
   if (host.adapters.empty() && !tapped) config.short_cut = &host.neighbours;
   config.flow_control.algorithm = host.config.congestion;
+  config.flow_control.shrink_on_loss = true;
   config.key_secret = drawn<SipKey>();
   return config;
 }

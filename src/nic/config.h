@@ -59,6 +59,9 @@ struct FlowControlConfig {
   // Octets that may leave back to back when a QP is paced: what a late timer may catch up with, and
   // the length of a train. A simulator, whose timers are exact, wants none.
   std::uint32_t pacing_burst{16 * 1024};
+  // Fewer packets at once after each loss (flight.h): for links with short queues and no switches
+  // that tell.
+  bool shrink_on_loss{};
   bool announce_credits{true};  // AETH credits as responder
   bool heed_credits{true};      // AETH credits as requester
 };

@@ -59,7 +59,7 @@ struct Nic::Modules {
   QpManager qp_manager{config,    dma,    cqs, events, completions, port,
                        scheduler, groups, qps, srqs,   addresses,   now};
   Requester requester{config, counters, dma, port, addresses, completions, scheduler, now};
-  Completer completer{counters, dma, port, completions, requester, scheduler, now};
+  Completer completer{config, counters, dma, port, completions, requester, scheduler, now};
   Receives receives{srqs, completions};
   Responder responder{counters, dma, receives, completions, scheduler};
   Datagrams datagrams{counters, dma, receives, completions};

@@ -18,6 +18,7 @@
 #include "nic/flow_control/cnp_limiter.h"
 #include "nic/flow_control/congestion_control.h"
 #include "nic/flow_control/credits.h"
+#include "nic/flow_control/flight.h"
 #include "nic/flow_control/pacer.h"
 #include "nic/handles.h"
 #include "nic/qp_manager/receive_queue.h"
@@ -32,13 +33,6 @@ namespace nerve::nic {
 //   unacked ≤ next ≤ sent_end, on the ring: [unacked, sent_end) is in flight, and while
 //   next != sent_end the requester is sending it again.
 struct RequesterState {
-  // After a timeout so many packets go out at first, what READs ask for included; the limit grows
-  // by what is acknowledged. A peer that was merely slow has its queue full of what it was sent
-  // before: the whole flight again, time after time, would keep it at throwing away duplicates, or
-  // at answering READs twice, until the retries are used up.
-  static constexpr std::uint32_t kFlightAfterTimeout = 8;
-  static constexpr std::uint32_t kAnyFlight = 1U << 23;
-
   Psn unacked{};
   Psn next{};
   Psn sent_end{};
@@ -46,7 +40,7 @@ struct RequesterState {
   std::uint32_t next_sequence{1};  // SSN of the next message
   std::uint32_t reads_outstanding{};
   std::uint32_t read_packets{};  // PSNs between unacked and next that are READs'
-  std::uint32_t flight_limit{kAnyFlight};
+  Flight flight;  // what READs ask for counts in it
   std::uint32_t since_ack_request{};
   std::uint32_t polls_at_short_cut{~0U};  // of the send CQ, when one was last tried
   std::uint8_t retries_left{};

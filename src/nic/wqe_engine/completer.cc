@@ -107,6 +107,7 @@ void Completer::on_sequence_nak(Qp& qp) {
   if (state.nak_heeded) return;  // once for each gap; a timeout may make it news again
   state.nak_heeded = true;
   if (qp.congestion) qp.congestion->on_nak(now_);
+  note_loss(qp);
   retry(qp);
 }
 
@@ -202,9 +203,7 @@ void Completer::note_progress(Qp& qp, const wire::Frame& frame) {
   RequesterState& state = qp.requester;
   const Psn before = std::exchange(state.progress_noted, state.unacked);
   if (before == state.unacked) return;
-  if (state.flight_limit < RequesterState::kAnyFlight) {
-    state.flight_limit += psn_span(before, state.unacked);
-  }
+  state.flight.on_acknowledged(psn_span(before, state.unacked));
   state.retries_left = qp.attributes.retry_count;
   state.rnr_retries_left = qp.attributes.rnr_retry;
   state.recovering = false;
@@ -239,7 +238,13 @@ void Completer::implied_nak(Qp& qp, const wire::Frame& frame) {
   RequesterState& state = qp.requester;
   if (state.recovering || state.rnr_until) return;
   ++counters_.implied_naks;
+  note_loss(qp);
   retry(qp);
+}
+
+void Completer::note_loss(Qp& qp) {
+  if (!config_.flow_control.shrink_on_loss) return;
+  qp.requester.flight.on_loss(psn_span(qp.requester.unacked, qp.requester.sent_end));
 }
 
 void Completer::retry(Qp& qp) {
@@ -295,7 +300,8 @@ void Completer::on_timer(Qp& qp) {
   if (state.retry_at && *state.retry_at <= now_) {
     ++counters_.timeouts;
     state.nak_heeded = false;
-    state.flight_limit = RequesterState::kFlightAfterTimeout;
+    note_loss(qp);
+    state.flight.on_timeout();
     if (qp.congestion) qp.congestion->on_timeout(now_);
     retry(qp);
     if (!qp.can_send()) return;

@@ -19,9 +19,11 @@ namespace nerve::nic {
 
 class Completer {
  public:
-  Completer(Counters& counters, DmaEngine& dma, const Port& port, CompletionUnit& completions,
-            Requester& requester, Scheduler& scheduler, const Time& now)
-      : counters_{counters},
+  Completer(const NicConfig& config, Counters& counters, DmaEngine& dma, const Port& port,
+            CompletionUnit& completions, Requester& requester, Scheduler& scheduler,
+            const Time& now)
+      : config_{config},
+        counters_{counters},
         dma_{dma},
         port_{port},
         completions_{completions},
@@ -49,15 +51,18 @@ class Completer {
   // New acknowledgements refill the retry counters and push the timer forward.
   void note_progress(Qp& qp, const wire::Frame& frame);
   void note_credits(Qp& qp, const wire::Aeth& aeth);
-  // An answer was lost: ask again, once for each loss.
   // Data came, but not the data that is due.
   void skipped(Qp& qp, const wire::Frame& frame);
+  // Once for each loss, before it is sent again.
+  void note_loss(Qp& qp);
+  // An answer was lost: ask again, once for each loss.
   void implied_nak(Qp& qp, const wire::Frame& frame);
   // Sends again from the oldest unacknowledged packet, or gives up.
   void retry(Qp& qp);
   void restart_timer(Qp& qp);
   void settle(Qp& qp);
 
+  const NicConfig& config_;
   Counters& counters_;
   DmaEngine& dma_;
   const Port& port_;

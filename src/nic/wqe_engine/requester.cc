@@ -125,7 +125,7 @@ std::uint32_t Requester::window_left(const Qp& qp) const {
   // What READs bring was asked for by ourselves and is paced by the peer. After a timeout it counts
   // all the same: the peer may have more of them to answer than it has time for.
   return std::min(left(config_.max_outstanding_packets, outstanding - state.read_packets),
-                  left(state.flight_limit, outstanding));
+                  left(state.flight.limit(), outstanding));
 }
 
 bool Requester::window_open(const Qp& qp) const {

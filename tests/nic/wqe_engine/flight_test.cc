@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "nic/flow_control/flight.h"
 #include "nic/nic.h"
 #include "tests/nic/pair.h"
 
@@ -20,8 +21,8 @@ using test::Seen;
 constexpr std::uint32_t kPackets = 60;
 constexpr Duration kTimeout{std::chrono::microseconds{4'195}};  // 4.096 us * 2^10, and a little
 
-struct Flight : ::testing::Test {
-  Flight() {
+struct FlightOut : ::testing::Test {
+  FlightOut() {
     pair.connect();
     EXPECT_TRUE(pair.a.post({.wr_id = 1,
                              .op = SendOp::kWrite,
@@ -43,7 +44,7 @@ struct Flight : ::testing::Test {
   Pair pair;
 };
 
-TEST_F(Flight, IsSmallAfterATimeout) {
+TEST_F(FlightOut, IsSmallAfterATimeout) {
   pair.lose = [](const Seen&) { return true; };
   pair.exchange();
   EXPECT_EQ(pair.seen.size(), kPackets);
@@ -54,7 +55,7 @@ TEST_F(Flight, IsSmallAfterATimeout) {
   }
 }
 
-TEST_F(Flight, GrowsWithEveryAnswer) {
+TEST_F(FlightOut, GrowsWithEveryAnswer) {
   pair.lose = [](const Seen&) { return true; };
   pair.exchange();
   pair.lose = nullptr;
@@ -74,7 +75,7 @@ TEST_F(Flight, GrowsWithEveryAnswer) {
   EXPECT_EQ(got[0].status, WcStatus::kSuccess);
 }
 
-TEST_F(Flight, IsWholeAfterANak) {
+TEST_F(FlightOut, IsWholeAfterANak) {
   bool once = true;
   pair.lose = [&](const Seen& frame) { return frame.from_a && std::exchange(once, false); };
   pair.exchange();
@@ -113,6 +114,33 @@ TEST_P(Closed, WindowEndsWithAQuestion) {
   pair.wait(kTimeout);
   EXPECT_EQ(pair.a.completions().size(), 5U);
   EXPECT_EQ(pair.a.nic.counters().timeouts, 1U);
+}
+
+TEST(ShrinkingFlight, IsHalvedByALossAndGrowsByOne) {
+  Flight flight;
+  flight.on_acknowledged(1000);
+  EXPECT_GT(flight.limit(), 1U << 20U);  // nothing was ever lost
+  flight.on_loss(100);
+  EXPECT_EQ(flight.limit(), 50U);
+  flight.on_acknowledged(49);
+  EXPECT_EQ(flight.limit(), 50U);
+  flight.on_acknowledged(1);
+  EXPECT_EQ(flight.limit(), 51U);
+  flight.on_loss(4);
+  EXPECT_EQ(flight.limit(), 16U);
+}
+
+TEST(ShrinkingFlight, IsSmallAfterATimeoutAndCarefulAtHalf) {
+  Flight flight;
+  flight.on_loss(64);
+  flight.on_timeout();
+  EXPECT_EQ(flight.limit(), 8U);
+  flight.on_acknowledged(8);
+  EXPECT_EQ(flight.limit(), 16U);
+  flight.on_acknowledged(16);
+  EXPECT_EQ(flight.limit(), 32U);
+  flight.on_acknowledged(32);
+  EXPECT_EQ(flight.limit(), 33U);
 }
 
 // The answers to READs have to fit into a queue that others fill too.
