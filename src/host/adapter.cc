@@ -126,7 +126,7 @@ void Adapter::State::tell_events() {
 }
 
 void Adapter::State::tell_cm_events() {
-  while (const auto event = nic.cm().next_event()) cm_listener->on_cm_event(*event);
+  while (const auto event = nic.cm().next_event()) cm_listener->on_cm_event(nic, *event);
 }
 
 Adapter::Adapter(Host& host, const Device& device)

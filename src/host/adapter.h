@@ -33,7 +33,7 @@ class EventTarget {
 class CmListener {
  public:
   virtual ~CmListener() = default;
-  virtual void on_cm_event(const nic::CmEvent& event) = 0;
+  virtual void on_cm_event(nic::Nic& nic, const nic::CmEvent& event) = 0;
 };
 
 class Adapter {

@@ -1,6 +1,8 @@
 #include "preload/next.h"
 
 #include <dlfcn.h>
+#include <limits.h>
+#include <string.h>
 
 #include <atomic>
 #include <cerrno>
@@ -43,6 +45,8 @@ void find_all() {
   find(found.readlink, "readlink");
   find(found.readlinkat, "readlinkat");
   find(found.realpath, "realpath");
+  find(found.write, "write");
+  find(found.close, "close");
   errno = saved;
   ready.store(true, std::memory_order_release);
 }
@@ -56,6 +60,20 @@ const Next& next() {
   if (!ready.load(std::memory_order_acquire)) [[unlikely]]
     find_all();
   return found;
+}
+
+void* find_in_verbs(const char* name) {
+  Dl_info self{};
+  if (::dladdr(reinterpret_cast<void*>(&find_in_verbs), &self) == 0) return nullptr;
+  constexpr char kFile[] = "libibverbs.so.1";
+  char path[PATH_MAX];
+  const char* const slash = ::strrchr(self.dli_fname, '/');
+  const size_t folder = slash != nullptr ? static_cast<size_t>(slash + 1 - self.dli_fname) : 0;
+  if (folder + sizeof kFile > sizeof path) return nullptr;
+  ::memcpy(path, self.dli_fname, folder);
+  ::memcpy(path + folder, kFile, sizeof kFile);
+  void* const library = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  return library != nullptr ? ::dlsym(library, name) : nullptr;
 }
 
 }  // namespace nerve::preload

@@ -40,9 +40,15 @@ struct Next {
   ssize_t (*readlink)(const char*, char*, size_t);
   ssize_t (*readlinkat)(int, const char*, char*, size_t);
   char* (*realpath)(const char*, char*);
+  ssize_t (*write)(int, const void*, size_t);
+  int (*close)(int);
 };
 
 // Found once, when the library is loaded or at the first call before that.
 [[nodiscard]] const Next& next();
+
+// A function of libibverbs.so.1 beside this library, which is the program's own where it has loaded
+// that one. Null when there is none.
+[[nodiscard]] void* find_in_verbs(const char* name);
 
 }  // namespace nerve::preload

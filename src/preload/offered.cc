@@ -1,10 +1,11 @@
 #include "preload/offered.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 
 #include <atomic>
 #include <cerrno>
+
+#include "preload/next.h"
 
 namespace nerve::preload {
 namespace {
@@ -16,27 +17,11 @@ using offer::OfferedTree;
 
 constexpr int kMostLinks = 8;  // ours lead nowhere in circles
 
-// libibverbs.so.1 beside this library; the program's own, where it has loaded that one.
-OfferCall* find_call() {
-  Dl_info self{};
-  if (::dladdr(reinterpret_cast<void*>(&find_call), &self) == 0) return nullptr;
-  constexpr char kFile[] = "libibverbs.so.1";
-  char path[PATH_MAX];
-  const char* const slash = ::strrchr(self.dli_fname, '/');
-  const size_t folder = slash != nullptr ? static_cast<size_t>(slash + 1 - self.dli_fname) : 0;
-  if (folder + sizeof kFile > sizeof path) return nullptr;
-  ::memcpy(path, self.dli_fname, folder);
-  ::memcpy(path + folder, kFile, sizeof kFile);
-  void* const library = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return nullptr;
-  return reinterpret_cast<OfferCall*>(::dlsym(library, offer::kOfferCall));
-}
-
 OfferedTree* ask() {
   static std::atomic<OfferCall*> known;
   OfferCall* call = known.load(std::memory_order_relaxed);
   if (call == nullptr) {
-    call = find_call();
+    call = reinterpret_cast<OfferCall*>(find_in_verbs(offer::kOfferCall));
     known.store(call, std::memory_order_relaxed);
   }
   return call != nullptr ? call() : nullptr;

@@ -11,6 +11,7 @@
 #include "preload/folder_fd.h"
 #include "preload/next.h"
 #include "preload/offered.h"
+#include "preload/rdma_cm.h"
 
 namespace nerve::preload {
 namespace {
@@ -79,7 +80,14 @@ Links links_of(int flags) {
   return (flags & AT_SYMLINK_NOFOLLOW) != 0 ? Links::kStop : Links::kFollow;
 }
 
+constexpr OfferedNode kRdmaCmNode{
+    .path = kRdmaCm, .text = "", .length = 0, .kind = OfferedKind::kCharDevice, .minor_number = 0};
+
 int stat_offered(const char* path, struct stat* file, int flags) {
+  if (is_rdma_cm(path)) {
+    *file = describe(kRdmaCmNode);
+    return 0;
+  }
   const Found found{path, links_of(flags)};
   if (found.error() != 0) return refuse(found.error());
   if (found.is_elsewhere()) return next().fstatat(AT_FDCWD, found.elsewhere(), file, flags);
@@ -88,6 +96,7 @@ int stat_offered(const char* path, struct stat* file, int flags) {
 }
 
 int access_offered(const char* path, int wanted, int flags) {
+  if (is_rdma_cm(path)) return (wanted & X_OK) != 0 ? refuse(EACCES) : 0;
   const Found found{path, links_of(flags)};
   if (found.error() != 0) return refuse(found.error());
   if (found.is_elsewhere()) return next().faccessat(AT_FDCWD, found.elsewhere(), wanted, flags);
@@ -106,6 +115,8 @@ int stat_at(int folder, const char* path, struct stat* file, int flags) {
 }
 
 int stat_open(int fd, struct stat* file) {
+  if (is_rdma_cm(fd)) [[unlikely]]
+    return stat_offered(kRdmaCm, file, 0);
   if (next().fstat(fd, file) != 0) return -1;
   char path[PATH_MAX];
   return is_folder(*file, path) ? stat_offered(path, file, 0) : 0;

@@ -8,10 +8,10 @@
 #include <set>
 
 #include "host/adapter.h"
+#include "host/event_queue.h"
 #include "nic/error.h"
 #include "verbs/api.h"
 #include "verbs/device.h"
-#include "verbs/event_queue.h"
 #include "verbs/exports.h"
 
 namespace nerve::verbs {
@@ -53,7 +53,7 @@ struct VerbsContext {
   VerbsDevice* device{};
   std::shared_ptr<host::Adapter> adapter;
   std::shared_ptr<Exports> exports;  // with contexts imported from this one
-  EventQueue<AsyncEvent> async;
+  host::EventQueue<AsyncEvent> async;
   PortEvents port_events{*this};
   LiveObjects live;
 };

@@ -5,11 +5,11 @@
 #include <mutex>
 
 #include "host/adapter.h"
+#include "host/event_queue.h"
 #include "nic/handles.h"
 #include "nic/work.h"
 #include "verbs/api.h"
 #include "verbs/context.h"
-#include "verbs/event_queue.h"
 
 namespace nerve::verbs {
 
@@ -17,7 +17,7 @@ struct VerbsCq;
 
 struct VerbsChannel {
   ibv_comp_channel channel{};
-  EventQueue<VerbsCq*> events;
+  host::EventQueue<VerbsCq*> events;
 };
 
 struct CqEvents final : host::EventTarget {

@@ -31,6 +31,8 @@ std::optional<nic::QpType> type_of(ibv_qp_type type) {
   }
 }
 
+constexpr std::uint32_t kLeastInline = 64;
+
 nic::QpCaps caps_of(const ibv_qp_cap& cap) {
   return {.max_send_wr = cap.max_send_wr,
           .max_recv_wr = cap.max_recv_wr,
@@ -99,9 +101,8 @@ ibv_qp* make_qp(ibv_context* context, ibv_qp_init_attr_ex& attr) {
   made->adapter = ours(context).adapter.get();
   nic::QpInit init = init_of(attr, *type);
   init.cookie = made->events.cookie();
-  // The word of an atomic write travels inline, whatever else may.
-  const bool words = made->extended && (attr.send_ops_flags & IBV_QP_EX_WITH_ATOMIC_WRITE) != 0;
-  if (words) init.caps.max_inline = std::max(init.caps.max_inline, 8U);
+  // NICs have some room for inline data even when none is asked for, and programs count on it.
+  init.caps.max_inline = std::max(init.caps.max_inline, kLeastInline);
   const Session session{*made->adapter};
   const auto handle = session->create_qp(init);
   if (!handle) return none(refused(context, handle.error()));

@@ -18,7 +18,8 @@ class Case:
     """`server` and `client` hold PORT where a TCP port of the case's own belongs.
 
     Without a server the client is the whole case. A server that serves for ever is ended once its
-    client is done (`lasting`); any other must end by itself, with status 0.
+    client is done (`lasting`); any other must end by itself, with status 0. Whether one listens at a port
+    of rdma_cm (`by_cm`) nobody can see from outside: its client tries until it is let in.
     """
     name: str
     client: Sequence[str]
@@ -26,6 +27,7 @@ class Case:
     check_client: Check = content
     check_server: Check = content
     lasting: bool = False
+    by_cm: bool = False
     note: Optional[Callable[[Ended], str]] = None  # for the line of a client that passed
     seconds: float = 60  # only a hang takes so long; the machine may be busy
     env: dict = dataclasses.field(default_factory=dict)

@@ -19,12 +19,14 @@ import perftest  # noqa: E402
 import pingpong  # noqa: E402
 import pyverbs  # noqa: E402
 import qperf  # noqa: E402
+import rdmacm  # noqa: E402
 import ucx  # noqa: E402
 import world  # noqa: E402
 from case import Case  # noqa: E402
 from process import Ended, Program, wait_until_listening  # noqa: E402
 
 FIRST_PORT = 20000  # below the ports that the kernel hands out
+CM_TRIES, CM_PAUSE = 6, 0.3
 
 
 def arguments() -> argparse.Namespace:
@@ -44,6 +46,7 @@ def all_cases(second: bool, long: bool) -> Iterator[Case]:
     yield from pingpong.cases(second, long)
     yield from perftest.cases(second, long)
     yield from qperf.cases(second, long)
+    yield from rdmacm.cases(second, long)
     yield from ucx.cases(second, long)
     yield from pyverbs.cases()
 
@@ -74,9 +77,14 @@ def judge(case: Case, transport: str, port: int, place: world.World, log: pathli
         return about_client(start(case.client, 'client').wait(case.seconds))
     server = start(case.server, 'server')
     try:
-        if not wait_until_listening(server, port, min(10, case.seconds)):
+        if not case.by_cm and not wait_until_listening(server, port, min(10, case.seconds)):
             return Verdict(f'server: {server.wait(0.1).trouble() or "did not listen"}')
         done = start(case.client, 'client').wait(limit - time.monotonic())
+        for _ in range(CM_TRIES if case.by_cm else 0):
+            if not done.trouble() or not server.running() or time.monotonic() > limit:
+                break
+            time.sleep(CM_PAUSE)
+            done = start(case.client, 'client').wait(limit - time.monotonic())
         verdict = about_client(done)
         if case.lasting or verdict.trouble:
             return verdict

@@ -34,7 +34,7 @@ CmPeer::CmPeer() : ports{host::Host::current().use_cm()} {
 
 CmPeer::~CmPeer() { adapter->listen_cm(nullptr); }
 
-void CmPeer::on_cm_event(const nic::CmEvent& event) {
+void CmPeer::on_cm_event(nic::Nic& /*nic*/, const nic::CmEvent& event) {
   const std::scoped_lock guard{lock_};
   events_.push_back(event);
   came_.notify_all();

@@ -26,7 +26,7 @@ class CmPeer final : public host::CmListener {
   CmPeer(const CmPeer&) = delete;
   CmPeer& operator=(const CmPeer&) = delete;
 
-  void on_cm_event(const nic::CmEvent& event) override;
+  void on_cm_event(nic::Nic& nic, const nic::CmEvent& event) override;
   [[nodiscard]] std::optional<nic::CmEvent> next(
       std::chrono::milliseconds patience = std::chrono::seconds{50});
   // The next event, but for the ends of timewaits, is of this kind.

@@ -268,8 +268,23 @@ TEST_F(PreloadTest, KeepsNothingOpen) {
   EXPECT_EQ(descriptors(), before);
 }
 
-TEST_F(PreloadTest, TheConnectionManagerIsNotThereYet) {
-  EXPECT_EQ(error_of([] { return ::open("/dev/infiniband/rdma_cm", O_RDWR); }), ENOENT);
+TEST_F(PreloadTest, TheConnectionManagerIsADeviceThatTakesCommands) {
+  constexpr const char* kManager = "/dev/infiniband/rdma_cm";
+  struct stat file {};
+  ASSERT_EQ(::stat(kManager, &file), 0);
+  EXPECT_TRUE(S_ISCHR(file.st_mode));
+  EXPECT_EQ(::access(kManager, R_OK | W_OK), 0);
+  const int fd = ::open(kManager, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+  ASSERT_GE(fd, 0);
+  ASSERT_EQ(::fstat(fd, &file), 0);
+  EXPECT_TRUE(S_ISCHR(file.st_mode));
+  EXPECT_NE(::fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
+  EXPECT_NE(::fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
+  // One that it does not know; a pipe or a file would take it.
+  const std::uint32_t command[2] = {99, 0};
+  EXPECT_EQ(error_of([&] { return ::write(fd, command, sizeof command) < 0 ? -1 : 0; }), EINVAL);
+  EXPECT_EQ(::close(fd), 0);
+  EXPECT_EQ(error_of([&] { return ::fcntl(fd, F_GETFD); }), EBADF);
 }
 
 }  // namespace nerve

@@ -75,7 +75,7 @@ TEST_F(WorkCalls, ABatchWithOneBadRequestIsRefusedWhole) {
   ibv_wr_start(qp);
   write(0);
   ibv_wr_send(qp);
-  std::array<char, 64> long_data{};
+  std::array<char, 512> long_data{};
   ibv_wr_set_inline_data(qp, long_data.data(), long_data.size());
   EXPECT_EQ(ibv_wr_complete(qp), EINVAL);
 

@@ -40,7 +40,7 @@ struct RequesterState {
   std::uint32_t next_sequence{1};  // SSN of the next message
   std::uint32_t reads_outstanding{};
   std::uint32_t read_packets{};  // PSNs between unacked and next that are READs'
-  Flight flight;  // what READs ask for counts in it
+  Flight flight;                 // what READs ask for counts in it
   std::uint32_t since_ack_request{};
   std::uint32_t polls_at_short_cut{~0U};  // of the send CQ, when one was last tried
   std::uint8_t retries_left{};

@@ -18,7 +18,7 @@
 
 #include "host/host.h"
 
-namespace nerve::verbs {
+namespace nerve::host {
 
 template <class Event>
 class EventQueue {
@@ -35,7 +35,7 @@ class EventQueue {
 
   // In the child of a fork: a thread that is not here may hold the lock, and the news are the
   // parent's to read.
-  [[nodiscard]] bool inherited() const { return generation_ != host::generation(); }
+  [[nodiscard]] bool inherited() const { return generation_ != generation(); }
 
   [[nodiscard]] bool empty() const {
     if (inherited()) return true;
@@ -70,6 +70,18 @@ class EventQueue {
     }
   }
 
+  // Events that nobody fetched go to another queue.
+  template <class Predicate>
+  void move_to(EventQueue& other, Predicate wanted) {
+    std::deque<Event> moved;
+    forget([&](const Event& event) {
+      if (!wanted(event)) return false;
+      moved.push_back(event);
+      return true;
+    });
+    for (const Event& event : moved) other.push(event);
+  }
+
   // Drops events that nobody fetched, of an object that is going.
   template <class Predicate>
   void forget(Predicate unwanted) {
@@ -84,14 +96,14 @@ class EventQueue {
 
  private:
   void give_news() {
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = ::write(fd_, &one, sizeof one);
+    // Not by write(), which may be a command to whoever the descriptor is of (src/preload).
+    (void)::eventfd_write(fd_, 1);
   }
 
   int fd_;
-  const std::uint32_t generation_{host::generation()};
+  const std::uint32_t generation_{generation()};
   mutable std::mutex lock_;
   std::deque<Event> events_;
 };
 
-}  // namespace nerve::verbs
+}  // namespace nerve::host

@@ -1,0 +1,72 @@
+// Commands as librdmacm writes them to the device: a header, a structure, and a place for the
+// answer in the program's memory (rdma/rdma_user_cm.h).
+#pragma once
+
+#include <netinet/in.h>  // before the kernel's, which then does without its own
+#include <rdma/rdma_user_cm.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+#include "base/octets.h"
+#include "rdmacm/registry.h"
+
+namespace nerve::rdmacm {
+
+struct Command {
+  Registry& registry;
+  std::shared_ptr<Channel> channel;
+  int fd{};
+  Octets in;             // after the header
+  std::uint16_t room{};  // for the answer, as the program says
+
+  // The structure of the command; of an older program it may lack its end, which is then zero.
+  template <class Body>
+  [[nodiscard]] bool read(Body& body, std::size_t at_least = sizeof(Body)) const {
+    if (in.size() < at_least) return false;
+    body = {};
+    std::memcpy(&body, in.data(), std::min(in.size(), sizeof body));
+    return true;
+  }
+  // As a kernel does: as much of the answer as there is room for.
+  template <class Answer>
+  int answer(std::uint64_t at, const Answer& answer) const {
+    if (room < sizeof answer) return ENOSPC;
+    std::memcpy(reinterpret_cast<void*>(at), &answer, sizeof answer);
+    return 0;
+  }
+  [[nodiscard]] std::shared_ptr<Identifier> id(std::uint32_t number) const {
+    return registry.find(*channel, number);
+  }
+};
+
+// Each is done at once and returns zero or an errno. GET_EVENT may wait.
+int create_id(const Command& command);
+int destroy_id(const Command& command);
+int migrate_id(const Command& command);
+int set_option(const Command& command);
+int get_event(const Command& command);
+
+int bind_ip(const Command& command);
+int bind_address(const Command& command);
+int resolve_ip(const Command& command);
+int resolve_address(const Command& command);
+int resolve_route(const Command& command);
+int listen(const Command& command);
+
+int query_route(const Command& command);
+int query(const Command& command);
+int init_qp_attr(const Command& command);
+
+int connect(const Command& command);
+int accept(const Command& command);
+int reject(const Command& command);
+int disconnect(const Command& command);
+int notify(const Command& command);
+
+int join_ip_multicast(const Command& command);
+int join_multicast(const Command& command);
+int leave_multicast(const Command& command);
+
+}  // namespace nerve::rdmacm

@@ -1,0 +1,226 @@
+// Connections: asked for, accepted, rejected, ended; UD services looked up the same way.
+#include <algorithm>
+#include <array>
+
+#include "nic/connection/connection_manager.h"
+#include "rdmacm/command.h"
+#include "rdmacm/path.h"
+#include "wire/ip_cm.h"
+
+namespace nerve::rdmacm {
+namespace {
+
+using Session = host::Adapter::Session;
+
+constexpr std::uint8_t kMostRetries = 7;
+constexpr std::uint8_t kUcQp = 3;  // IB_QPT_UC and so on, as the kernel numbers them
+constexpr std::uint8_t kXrcSendQp = 9;
+
+Octets private_data_of(const rdma_ucm_conn_param& param) {
+  return {reinterpret_cast<const std::byte*>(param.private_data), param.private_data_len};
+}
+
+int errno_of(const nic::Error& error) {
+  switch (error.code) {
+    case nic::ErrorCode::kLimit:
+    case nic::ErrorCode::kQueueFull:
+      return ENOMEM;
+    case nic::ErrorCode::kNotSupported:
+      return EOPNOTSUPP;
+    default:
+      return EINVAL;
+  }
+}
+
+// The header of annex A11, then what the program has to say.
+struct Introduction {
+  std::array<std::byte, 216> octets{};
+  std::size_t size{};
+
+  Introduction(const Identifier& id, Octets said) {
+    wire::IpCmHeader{
+        .source_port = id.local.port, .source = id.local.address, .destination = id.remote.address}
+        .encode(
+            std::span<std::byte, wire::IpCmHeader::kSize>{octets.data(), wire::IpCmHeader::kSize});
+    size = std::min(wire::IpCmHeader::kSize + said.size(), octets.size());
+    std::copy_n(said.begin(), size - wire::IpCmHeader::kSize,
+                octets.begin() + wire::IpCmHeader::kSize);
+  }
+  [[nodiscard]] Octets said() const { return Octets{octets}.first(size); }
+};
+
+nic::CmRoute route_of(const Identifier& id) {
+  return {.local = id.port.gid,
+          .remote = id.remote_gid,
+          .traffic_class = id.options.traffic_class,
+          .hop_limit = kHopLimit,
+          .flow_label = id.flow_label};
+}
+
+nic::CmOffer offer_of(const Identifier& id, const rdma_ucm_conn_param& param) {
+  return {.qpn = Qpn{param.qp_num & Qpn::kMask},
+          .psn = id.psn,
+          .qkey = param.qkey,
+          .responder_resources = param.responder_resources,
+          .initiator_depth = param.initiator_depth,
+          .rnr_retry_count = std::min(param.rnr_retry_count, kMostRetries),
+          .end_to_end_flow_control = param.flow_control != 0,
+          .srq = param.srq != 0};
+}
+
+nic::Expected<nic::CommHandle> ask(Session& session, Identifier& id,
+                                   const rdma_ucm_conn_param& param, const Introduction& intro) {
+  const wire::ServiceId service = service_of(id.space, id.remote.port);
+  if (id.datagram()) {
+    return session->cm().resolve(
+        {.route = route_of(id), .service = service, .private_data = intro.said()});
+  }
+  // What REQ and our own QP say of it.
+  id.agreement.path_mtu = path_mtu_of(id);
+  id.agreement.timeout = id.options.ack_timeout.value_or(kAckTimeout);
+  id.agreement.retry_count = std::min(param.retry_count, kMostRetries);
+  const bool xrc = id.qp_type == kXrcSendQp;
+  return session->cm().connect({.route = route_of(id),
+                                .service = service,
+                                .offer = offer_of(id, param),
+                                .transport = xrc                   ? wire::CmTransport::kExtended
+                                             : id.qp_type == kUcQp ? wire::CmTransport::kUc
+                                                                   : wire::CmTransport::kRc,
+                                .extended_transport = xrc ? wire::CmExtendedTransport::kXrc
+                                                          : wire::CmExtendedTransport::kNone,
+                                .path_mtu = id.agreement.path_mtu,
+                                .retry_count = id.agreement.retry_count,
+                                .local_ack_timeout = id.agreement.timeout,
+                                .private_data = intro.said()});
+}
+
+// Runs `act` on the engine with both locks held, if the identifier is there and has one.
+template <class Act>
+int with_engine(const Command& command, const Identifier& id, Act act) {
+  std::shared_ptr<host::Adapter> adapter;
+  {
+    const std::scoped_lock guard{command.registry.lock};
+    adapter = id.port.adapter;
+  }
+  if (!adapter) return EINVAL;
+  Session session{*adapter};
+  const std::scoped_lock guard{command.registry.lock};
+  return act(session);
+}
+
+int result_of(const nic::Status& status) { return status ? 0 : errno_of(status.error()); }
+
+int answer_request(Session& session, Identifier& id, const rdma_ucm_conn_param& param) {
+  if (!id.datagram()) {
+    id.agreement.responder_resources = param.responder_resources;
+    id.agreement.initiator_depth = param.initiator_depth;
+    const int error =
+        result_of(session->cm().accept(id.comm, offer_of(id, param), private_data_of(param)));
+    if (error == 0) id.state = IdState::kAccepted;
+    return error;
+  }
+  id.qkey = param.qkey != 0 ? param.qkey : kUdpQkey;
+  const int error =
+      result_of(session->cm().resolved(id.comm, {.status = wire::SidrStatus::kValid,
+                                                 .qpn = Qpn{param.qp_num & Qpn::kMask},
+                                                 .qkey = id.qkey,
+                                                 .private_data = private_data_of(param)}));
+  if (error == 0) id.state = IdState::kConnected;
+  return error;
+}
+
+}  // namespace
+
+int connect(const Command& command) {
+  rdma_ucm_connect body;
+  if (!command.read(body, offsetof(rdma_ucm_connect, ece)) || body.conn_param.valid == 0) {
+    return EINVAL;
+  }
+  const auto id = command.id(body.id);
+  if (!id) return ENOENT;
+  const Octets said = private_data_of(body.conn_param);
+  const std::size_t room = (id->datagram() ? 216 : 92) - wire::IpCmHeader::kSize;
+  if (said.size() > room) return EINVAL;
+  std::shared_ptr<host::Adapter> adapter;
+  {
+    const std::scoped_lock guard{command.registry.lock};
+    if (id->state != IdState::kRouteResolved) return EINVAL;
+    id->state = IdState::kAsked;
+    adapter = id->port.adapter;
+  }
+  adapter->reach_service(id->remote_gid, service_of(id->space, id->remote.port));
+  return with_engine(command, *id, [&](Session& session) {
+    const auto comm = ask(session, *id, body.conn_param, Introduction{*id, said});
+    if (!comm) {
+      id->state = IdState::kRouteResolved;
+      return errno_of(comm.error());
+    }
+    command.registry.know(*id, *comm);
+    return 0;
+  });
+}
+
+int accept(const Command& command) {
+  rdma_ucm_accept body;
+  if (!command.read(body, offsetof(rdma_ucm_accept, ece))) return EINVAL;
+  const auto id = command.id(body.id);
+  if (!id) return ENOENT;
+  return with_engine(command, *id, [&](Session& session) {
+    if (body.conn_param.valid == 0) {  // a REP was answered by making the QP ready
+      if (id->state != IdState::kAnswered) return EINVAL;
+      const int error = result_of(session->cm().confirm(id->comm, {}));
+      if (error == 0) id->state = IdState::kConnected;
+      return error;
+    }
+    if (id->state != IdState::kRequested) return EINVAL;
+    // Before the answer leaves: what comes next is told by this name.
+    id->uid = body.uid;
+    const int error = answer_request(session, *id, body.conn_param);
+    if (error != 0) id->uid = 0;
+    return error;
+  });
+}
+
+int reject(const Command& command) {
+  rdma_ucm_reject body;
+  if (!command.read(body)) return EINVAL;
+  const auto id = command.id(body.id);
+  if (!id) return ENOENT;
+  const Octets said{reinterpret_cast<const std::byte*>(body.private_data), body.private_data_len};
+  return with_engine(command, *id, [&](Session& session) {
+    if (id->state != IdState::kRequested && id->state != IdState::kAnswered) return EINVAL;
+    id->state = IdState::kOver;
+    if (id->datagram()) {
+      return result_of(session->cm().resolved(
+          id->comm, {.status = wire::SidrStatus::kRejected, .qpn = {}, .private_data = said}));
+    }
+    const auto reason = body.reason == 0 ? wire::RejectReason::kConsumer
+                                         : static_cast<wire::RejectReason>(body.reason);
+    return result_of(session->cm().reject(id->comm, reason, said));
+  });
+}
+
+int disconnect(const Command& command) {
+  rdma_ucm_disconnect body;
+  if (!command.read(body)) return EINVAL;
+  const auto id = command.id(body.id);
+  if (!id) return ENOENT;
+  return with_engine(command, *id, [&](Session& session) {
+    if (!id->comm || id->datagram()) return EINVAL;
+    return result_of(session->cm().disconnect(id->comm, {}));
+  });
+}
+
+int notify(const Command& command) {
+  constexpr std::uint32_t kCommunicationEstablished = 4;  // IB_EVENT_COMM_EST
+  rdma_ucm_notify body;
+  if (!command.read(body)) return EINVAL;
+  const auto id = command.id(body.id);
+  if (!id) return ENOENT;
+  return with_engine(command, *id, [&](Session& session) {
+    if (!id->comm || body.event != kCommunicationEstablished) return EINVAL;
+    return result_of(session->cm().established(id->comm));
+  });
+}
+
+}  // namespace nerve::rdmacm

@@ -1,0 +1,73 @@
+// The device as the preload sees it: open, write, close.
+#include "rdmacm/device.h"
+
+#include <array>
+
+#include "rdmacm/command.h"
+
+namespace nerve::rdmacm {
+namespace {
+
+using Handler = int (*)(const Command&);
+
+constexpr std::array<Handler, RDMA_USER_CM_CMD_JOIN_MCAST + 1> kHandlers = [] {
+  std::array<Handler, RDMA_USER_CM_CMD_JOIN_MCAST + 1> handlers{};
+  handlers[RDMA_USER_CM_CMD_CREATE_ID] = create_id;
+  handlers[RDMA_USER_CM_CMD_DESTROY_ID] = destroy_id;
+  handlers[RDMA_USER_CM_CMD_BIND_IP] = bind_ip;
+  handlers[RDMA_USER_CM_CMD_RESOLVE_IP] = resolve_ip;
+  handlers[RDMA_USER_CM_CMD_RESOLVE_ROUTE] = resolve_route;
+  handlers[RDMA_USER_CM_CMD_QUERY_ROUTE] = query_route;
+  handlers[RDMA_USER_CM_CMD_CONNECT] = connect;
+  handlers[RDMA_USER_CM_CMD_LISTEN] = listen;
+  handlers[RDMA_USER_CM_CMD_ACCEPT] = accept;
+  handlers[RDMA_USER_CM_CMD_REJECT] = reject;
+  handlers[RDMA_USER_CM_CMD_DISCONNECT] = disconnect;
+  handlers[RDMA_USER_CM_CMD_INIT_QP_ATTR] = init_qp_attr;
+  handlers[RDMA_USER_CM_CMD_GET_EVENT] = get_event;
+  handlers[RDMA_USER_CM_CMD_SET_OPTION] = set_option;
+  handlers[RDMA_USER_CM_CMD_NOTIFY] = notify;
+  handlers[RDMA_USER_CM_CMD_JOIN_IP_MCAST] = join_ip_multicast;
+  handlers[RDMA_USER_CM_CMD_LEAVE_MCAST] = leave_multicast;
+  handlers[RDMA_USER_CM_CMD_MIGRATE_ID] = migrate_id;
+  handlers[RDMA_USER_CM_CMD_QUERY] = query;
+  handlers[RDMA_USER_CM_CMD_BIND] = bind_address;
+  handlers[RDMA_USER_CM_CMD_RESOLVE_ADDR] = resolve_address;
+  handlers[RDMA_USER_CM_CMD_JOIN_MCAST] = join_multicast;
+  return handlers;
+}();
+
+}  // namespace
+
+int open_device() { return Registry::current().open_channel(); }
+
+ssize_t write_device(int fd, Octets octets) {
+  Registry& registry = Registry::current();
+  rdma_ucm_cmd_hdr header{};
+  int error = EINVAL;
+  const auto channel = registry.channel(fd);
+  if (!channel) {
+    error = EBADF;
+  } else if (octets.size() >= sizeof header) {
+    std::memcpy(&header, octets.data(), sizeof header);
+    const Octets body = octets.subspan(sizeof header);
+    if (header.cmd >= kHandlers.size() || body.size() < header.in) {
+      error = EINVAL;
+    } else if (kHandlers[header.cmd] == nullptr) {
+      error = ENOSYS;
+    } else {
+      error = kHandlers[header.cmd]({.registry = registry,
+                                     .channel = channel,
+                                     .fd = fd,
+                                     .in = body.first(header.in),
+                                     .room = header.out});
+    }
+  }
+  if (error == 0) return static_cast<ssize_t>(octets.size());
+  errno = error;
+  return -1;
+}
+
+void close_device(int fd) { Registry::current().close_channel(fd); }
+
+}  // namespace nerve::rdmacm

@@ -1,0 +1,19 @@
+// /dev/infiniband/rdma_cm inside the process: what librdmacm opens and writes its commands to.
+//
+// A preloaded library (src/preload) hands over the calls on that path. The descriptor is an
+// eventfd: poll, epoll, select and fcntl work on it as on the device.
+#pragma once
+
+#include <sys/types.h>
+
+#include "base/octets.h"
+
+namespace nerve::rdmacm {
+
+// As open(2), write(2) and close(2): a descriptor, the number of octets, or -1 and errno.
+[[nodiscard]] int open_device();
+[[nodiscard]] ssize_t write_device(int fd, Octets octets);
+// Before the descriptor is closed.
+void close_device(int fd);
+
+}  // namespace nerve::rdmacm

@@ -1,0 +1,199 @@
+// Identifiers made, destroyed and moved; their options; their events fetched.
+#include <sys/random.h>
+
+#include "nic/connection/connection_manager.h"
+#include "rdmacm/command.h"
+
+namespace nerve::rdmacm {
+
+namespace {
+
+bool is_space(std::uint16_t number) {
+  switch (static_cast<Space>(number)) {
+    case Space::kIpoib:
+    case Space::kTcp:
+    case Space::kUdp:
+    case Space::kIb:
+      return true;
+  }
+  return false;
+}
+
+// Of the events that nobody has fetched, those of an identifier.
+auto events_of(std::uint32_t number) {
+  return [number](const Report& report) { return report.of == number; };
+}
+
+template <class Value>
+bool read_option(const rdma_ucm_set_option& body, Value& value) {
+  if (body.optlen != sizeof value) return false;
+  std::memcpy(&value, reinterpret_cast<const void*>(body.optval), sizeof value);
+  return true;
+}
+
+int set_id_option(Identifier& id, const rdma_ucm_set_option& body) {
+  std::uint8_t octet = 0;
+  int whole = 0;
+  switch (body.optname) {
+    case RDMA_OPTION_ID_TOS:
+      if (!read_option(body, octet)) return EINVAL;
+      id.options.traffic_class = octet;
+      return 0;
+    case RDMA_OPTION_ID_ACK_TIMEOUT:
+      if (!read_option(body, octet) || octet > 31) return EINVAL;
+      id.options.ack_timeout = octet;
+      return 0;
+    case RDMA_OPTION_ID_REUSEADDR:
+      if (!read_option(body, whole)) return EINVAL;
+      id.options.reuse_address = whole != 0;
+      return 0;
+    case RDMA_OPTION_ID_AFONLY:
+      if (!read_option(body, whole)) return EINVAL;
+      if (id.state != IdState::kIdle) return EINVAL;
+      id.options.one_family = whole != 0;
+      return 0;
+    default:
+      return ENOSYS;
+  }
+}
+
+// Counts an event that is about to reach the program. False when nobody is there any more whose it
+// could be.
+bool count(Registry& registry, const Report& report) {
+  std::shared_ptr<Identifier> unseen;
+  {
+    const std::scoped_lock guard{registry.lock};
+    const auto membership = registry.memberships.find(report.multicast);
+    if (const auto id = registry.ids.find(report.of)) {
+      ++id->events_fetched;
+      if (membership) ++membership->events_fetched;
+      return true;
+    }
+    unseen = registry.ids.find(report.made);
+  }
+  if (unseen) (void)destroy(registry, unseen);
+  return false;
+}
+
+}  // namespace
+
+Psn draw_psn() {
+  std::uint32_t drawn = 0;
+  (void)::getrandom(&drawn, sizeof drawn, 0);
+  return Psn{drawn};
+}
+
+int create_id(const Command& command) {
+  rdma_ucm_create_id body;
+  if (!command.read(body)) return EINVAL;
+  if (!is_space(body.ps)) return EPROTONOSUPPORT;
+  std::shared_ptr<Identifier> id;
+  {
+    const std::scoped_lock guard{command.registry.lock};
+    id = command.registry.ids.make();
+    id->channel = command.channel.get();
+    id->uid = body.uid;
+    id->space = static_cast<Space>(body.ps);
+    id->qp_type = body.qp_type;
+    id->psn = draw_psn();
+  }
+  return command.answer(body.response, rdma_ucm_create_id_resp{.id = id->number});
+}
+
+std::uint32_t destroy(Registry& registry, const std::shared_ptr<Identifier>& id) {
+  std::vector<std::pair<LocalPort, nic::CommHandle>> comms;
+  std::vector<std::shared_ptr<Identifier>> unseen;
+  std::uint32_t fetched = 0;
+  bool holds_port = false;
+  {
+    const std::scoped_lock guard{registry.lock};
+    if (registry.ids.find(id->number) != id) return 0;  // another thread was quicker
+    registry.ids.erase(id->number);
+    if (id->channel != nullptr) {
+      id->channel->events.forget([&](const Report& report) {
+        if (report.of != id->number) return false;
+        if (auto made = registry.ids.find(report.made)) unseen.push_back(std::move(made));
+        return true;
+      });
+    }
+    comms = std::exchange(id->listens, {});
+    if (id->comm) comms.emplace_back(id->port, id->comm);
+    for (const auto& [port, comm] : comms) registry.forget(port.adapter.get(), comm);
+    for (const auto& [number, membership] : registry.memberships.all()) {
+      if (membership->of == id->number) membership->of = 0;
+    }
+    fetched = id->events_fetched;
+    id->channel = nullptr;
+    holds_port = std::exchange(id->holds_port, false);
+  }
+  for (const auto& [port, comm] : comms) {
+    host::Adapter::Session session{*port.adapter};
+    (void)session->cm().destroy(comm);
+  }
+  if (holds_port) release_port(registry, *id);
+  // Requests that came to a listener and that no program has heard of.
+  for (const auto& one : unseen) (void)destroy(registry, one);
+  return fetched;
+}
+
+int destroy_id(const Command& command) {
+  rdma_ucm_destroy_id body;
+  if (!command.read(body)) return EINVAL;
+  const auto id = command.id(body.id);
+  if (!id) return ENOENT;
+  const std::uint32_t fetched = destroy(command.registry, id);
+  return command.answer(body.response, rdma_ucm_destroy_id_resp{.events_reported = fetched});
+}
+
+int migrate_id(const Command& command) {
+  rdma_ucm_migrate_id body;
+  if (!command.read(body)) return EINVAL;
+  const auto from = command.registry.channel(static_cast<int>(body.fd));
+  if (!from) return EINVAL;
+  const auto id = command.registry.find(*from, body.id);
+  if (!id) return ENOENT;
+  rdma_ucm_migrate_resp resp{};
+  {
+    const std::scoped_lock guard{command.registry.lock};
+    if (id->channel != from.get()) return ENOENT;
+    if (from != command.channel) {
+      from->events.move_to(command.channel->events, events_of(id->number));
+      id->channel = command.channel.get();
+    }
+    resp.events_reported = id->events_fetched;
+  }
+  return command.answer(body.response, resp);
+}
+
+int set_option(const Command& command) {
+  rdma_ucm_set_option body;
+  if (!command.read(body)) return EINVAL;
+  const auto id = command.id(body.id);
+  if (!id) return ENOENT;
+  const std::scoped_lock guard{command.registry.lock};
+  if (body.level == RDMA_OPTION_ID) return set_id_option(*id, body);
+  if (body.level != RDMA_OPTION_IB || body.optname != RDMA_OPTION_IB_PATH) return ENOSYS;
+  // A path that somebody else has found. There is one path to an IP address, so it is no news.
+  if (id->state != IdState::kAddressResolved) return EINVAL;
+  id->state = IdState::kRouteResolved;
+  command.registry.tell(*id, EventKind::kRouteResolved);
+  return 0;
+}
+
+int get_event(const Command& command) {
+  rdma_ucm_get_event body;
+  if (!command.read(body)) return EINVAL;
+  // Programs older than the last two words get what they know.
+  constexpr std::size_t kOldest = offsetof(rdma_ucm_event_resp, reserved);
+  if (command.room < kOldest) return ENOSPC;
+  Report report;
+  do {
+    const auto take = [&](const Report& oldest) { report = oldest; };
+    if (!command.channel->events.next(take)) return errno;
+  } while (!count(command.registry, report));
+  std::memcpy(reinterpret_cast<void*>(body.response), &report.words,
+              std::min<std::size_t>(command.room, sizeof report.words));
+  return 0;
+}
+
+}  // namespace nerve::rdmacm

@@ -1,0 +1,38 @@
+// The path of a connection, and the habits that are ours to choose.
+#pragma once
+
+#include <cstdint>
+
+#include "rdmacm/identifier.h"
+
+namespace nerve::rdmacm {
+
+inline constexpr std::uint8_t kHopLimit = 64;
+inline constexpr std::uint8_t kExactly = 2;  // a selector of the path record
+inline constexpr std::uint8_t kRate = 3;     // 10 Gb/s: IBTA's name for what nobody measures
+inline constexpr std::uint8_t kPacketLifeTime = 15;  // 134 ms
+// How long a QP waits for an acknowledgement: 4.096 us x 2^16, a quarter of a second. Twice the
+// life of a packet, as the standard has it.
+inline constexpr std::uint8_t kAckTimeout = 16;
+inline constexpr std::uint8_t kMinRnrTimer = 12;  // 0.64 ms
+// Of UD QPs made through rdma_cm (RDMA_UDP_QKEY).
+inline constexpr std::uint32_t kUdpQkey = 0x0123'4567;
+
+// As the path record and the REQ write it: 1 is 256 octets, 5 is 4096.
+[[nodiscard]] inline std::uint8_t path_mtu_of(const Identifier& id) {
+  switch (id.port.adapter ? id.port.adapter->device().active_mtu : nic::Mtu::k1024) {
+    case nic::Mtu::k256:
+      return 1;
+    case nic::Mtu::k512:
+      return 2;
+    case nic::Mtu::k1024:
+      return 3;
+    case nic::Mtu::k2048:
+      return 4;
+    case nic::Mtu::k4096:
+      return 5;
+  }
+  return 3;
+}
+
+}  // namespace nerve::rdmacm

@@ -1,0 +1,132 @@
+#include "rdmacm/registry.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+
+#include "host/host.h"
+
+namespace nerve::rdmacm {
+
+Registry& Registry::current() {
+  // The parent's is left alone in the child of a fork: its locks may be held for ever.
+  static std::mutex making;
+  static std::atomic<Registry*> made{};
+  static std::atomic<std::uint32_t> made_in{};
+  const std::uint32_t generation = host::generation();
+  if (Registry* registry = made; registry != nullptr && made_in == generation) return *registry;
+  const std::scoped_lock guard{making};
+  if (made == nullptr || made_in != generation) {
+    made = new Registry;
+    made_in = generation;
+  }
+  return *made;
+}
+
+int Registry::open_channel() {
+  auto channel = std::make_shared<Channel>();
+  const int fd = channel->events.fd();
+  if (fd < 0) return -1;
+  const std::scoped_lock guard{lock};
+  channels_[fd] = std::move(channel);
+  return fd;
+}
+
+std::shared_ptr<Channel> Registry::channel(int fd) {
+  const std::scoped_lock guard{lock};
+  const auto it = channels_.find(fd);
+  return it != channels_.end() ? it->second : nullptr;
+}
+
+void Registry::close_channel(int fd) {
+  std::vector<std::shared_ptr<Identifier>> left;
+  std::shared_ptr<Channel> closed;
+  {
+    const std::scoped_lock guard{lock};
+    const auto it = channels_.find(fd);
+    if (it == channels_.end()) return;
+    closed = std::move(it->second);
+    channels_.erase(it);
+    for (const auto& [number, id] : ids.all()) {
+      if (id->channel == closed.get()) left.push_back(id);
+    }
+  }
+  for (const auto& id : left) (void)destroy(*this, id);
+}
+
+std::shared_ptr<Identifier> Registry::find(const Channel& channel, std::uint32_t number) {
+  const std::scoped_lock guard{lock};
+  auto id = ids.find(number);
+  return id && id->channel == &channel ? id : nullptr;
+}
+
+void Registry::hear(const std::shared_ptr<host::Adapter>& adapter) {
+  const auto same = [&](const auto& ear) { return ear->adapter == adapter; };
+  if (std::ranges::any_of(ears_, same)) return;
+  ears_.push_back(std::make_unique<Ear>(*this, adapter));
+  adapter->listen_cm(ears_.back().get());
+}
+
+int Registry::find_port(const Endpoint& at, LocalPort& port) {
+  const std::scoped_lock one_at_a_time{making_};
+  host::Host& host = host::Host::current();
+  const auto devices = host.devices();
+  const auto serve = [&](const host::Device& device, const wire::Gid& gid) {
+    auto adapter = host.open(device);
+    if (!adapter) return errno;
+    hear(adapter);
+    port = {.adapter = std::move(adapter), .gid = gid};
+    return 0;
+  };
+  for (const host::Device& device : devices) {
+    const bool there = at.scope == 0 || at.scope == device.interface_index;
+    if (there && std::ranges::find(device.gids, at.address) != device.gids.end()) {
+      return serve(device, at.address);
+    }
+  }
+  if (!at.is_loopback()) return ENODEV;
+  // The loopback interface need not be a device. Whoever speaks to it speaks to this machine, and
+  // any device of it will do.
+  for (const host::Device& device : devices) {
+    const auto same_family = std::ranges::find_if(
+        device.gids, [&](const wire::Gid& gid) { return gid.is_ipv4() == at.address.is_ipv4(); });
+    if (device.up && same_family != device.gids.end()) return serve(device, *same_family);
+  }
+  return ENODEV;
+}
+
+std::vector<LocalPort> Registry::all_ports() {
+  const std::scoped_lock one_at_a_time{making_};
+  host::Host& host = host::Host::current();
+  std::vector<LocalPort> ports;
+  for (const host::Device& device : host.devices()) {
+    auto adapter = host.open(device);
+    if (!adapter) continue;
+    hear(adapter);
+    ports.push_back({.adapter = std::move(adapter)});
+  }
+  return ports;
+}
+
+host::PortSpace* Registry::port_space() { return host::Host::current().use_cm(); }
+
+void Registry::know(Identifier& id, nic::CommHandle comm) {
+  id.comm = comm;
+  by_comm_[{id.port.adapter.get(), comm.index, comm.generation}] = id.number;
+}
+
+void Registry::know_listener(const Identifier& id, const host::Adapter* adapter,
+                             nic::CommHandle comm) {
+  by_comm_[{adapter, comm.index, comm.generation}] = id.number;
+}
+
+void Registry::forget(const host::Adapter* adapter, nic::CommHandle comm) {
+  by_comm_.erase({adapter, comm.index, comm.generation});
+}
+
+Identifier* Registry::id_of(const host::Adapter* adapter, nic::CommHandle comm) const {
+  const auto it = by_comm_.find({adapter, comm.index, comm.generation});
+  return it != by_comm_.end() ? ids.find(it->second).get() : nullptr;
+}
+
+}  // namespace nerve::rdmacm

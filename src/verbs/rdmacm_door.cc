@@ -1,0 +1,17 @@
+// The door of rdmacm/door.h, for the preload library.
+#include "rdmacm/door.h"
+
+#include "rdmacm/device.h"
+
+using namespace nerve::rdmacm;
+
+extern "C" [[gnu::visibility("default")]] const Door* nerve_rdmacm_door() noexcept {
+  static constexpr Door kDoor{
+      .open = [] { return open_device(); },
+      .write =
+          [](int fd, const void* octets, std::size_t size) {
+            return write_device(fd, {static_cast<const std::byte*>(octets), size});
+          },
+      .close = [](int fd) { close_device(fd); }};
+  return &kDoor;
+}

@@ -1,0 +1,177 @@
+// Goal: two identifiers of one process connect through the device as through the kernel's.
+#include <gtest/gtest.h>
+
+#include "tests/rdmacm/channel.h"
+
+namespace rdmacm_test {
+namespace {
+
+constexpr std::uint64_t kListenerUid = 1;
+constexpr std::uint64_t kActiveUid = 2;
+constexpr std::uint64_t kPassiveUid = 3;
+
+struct Connection : ::testing::Test {
+  Connection() {
+    listener = server.create(kListenerUid);
+    EXPECT_EQ(server.bind(listener, "127.0.0.1", 0), 0);
+    EXPECT_EQ(server.listen(listener), 0);
+    port = server.port_of(listener);
+    EXPECT_NE(port, 0);
+    // Never the same twice: a QP that turns up again is taken for one that has lost its memory.
+    static std::uint32_t used = 0x100;
+    active_qpn = used++;
+    passive_qpn = used++;
+  }
+
+  // Up to the request.
+  void ask(std::string_view words = {}) {
+    active = client.create(kActiveUid);
+    ASSERT_EQ(client.resolve(active, "127.0.0.1", port), 0);
+    EXPECT_EQ(client.expect(EventKind::kAddressResolved).uid, kActiveUid);
+    ASSERT_EQ(client.resolve_route(active), 0);
+    client.expect(EventKind::kRouteResolved);
+    ASSERT_EQ(client.connect(active, active_qpn, words), 0);
+    request = server.expect(EventKind::kConnectRequest);
+    passive = request.id;
+  }
+
+  void meet() {
+    ask();
+    ASSERT_EQ(server.accept(passive, kPassiveUid, passive_qpn, "yes"), 0);
+    response = client.expect(EventKind::kConnectResponse);
+    ASSERT_EQ(client.confirm(active), 0);
+    EXPECT_EQ(server.expect(EventKind::kEstablished).uid, kPassiveUid);
+  }
+
+  Channel server;
+  Channel client;
+  std::uint32_t listener{}, active{}, passive{};
+  std::uint16_t port{};
+  std::uint32_t active_qpn{}, passive_qpn{};
+  rdma_ucm_event_resp request{};
+  rdma_ucm_event_resp response{};
+};
+
+TEST_F(Connection, BringsWhatEachEndHasToSay) {
+  ask("who is there?");
+  EXPECT_EQ(request.uid, kListenerUid);
+  EXPECT_EQ(said(request.param.conn), "who is there?");
+  EXPECT_EQ(request.param.conn.qp_num, active_qpn);
+  EXPECT_EQ(request.param.conn.responder_resources, 4);  // what the other may ask
+  EXPECT_EQ(request.param.conn.initiator_depth, 3);
+  ASSERT_EQ(server.accept(passive, kPassiveUid, passive_qpn, "me"), 0);
+  response = client.expect(EventKind::kConnectResponse);
+  EXPECT_EQ(said(response.param.conn), "me");
+  EXPECT_EQ(response.param.conn.qp_num, passive_qpn);
+  ASSERT_EQ(client.confirm(active), 0);
+  EXPECT_EQ(server.expect(EventKind::kEstablished).uid, kPassiveUid);
+}
+
+TEST_F(Connection, GivesQpsWhatWasAgreed) {
+  meet();
+  ib_uverbs_qp_attr ours{}, theirs{};
+  ASSERT_EQ(client.qp_attributes(active, 2, ours), 0);
+  ASSERT_EQ(server.qp_attributes(passive, 2, theirs), 0);
+  EXPECT_EQ(ours.dest_qp_num, passive_qpn);
+  EXPECT_EQ(theirs.dest_qp_num, active_qpn);
+  EXPECT_EQ(ours.path_mtu, theirs.path_mtu);
+  EXPECT_EQ(ours.ah_attr.is_global, 1);
+  ib_uverbs_qp_attr send_ours{}, send_theirs{};
+  ASSERT_EQ(client.qp_attributes(active, 3, send_ours), 0);
+  ASSERT_EQ(server.qp_attributes(passive, 3, send_theirs), 0);
+  EXPECT_EQ(ours.rq_psn, send_theirs.sq_psn);
+  EXPECT_EQ(theirs.rq_psn, send_ours.sq_psn);
+  EXPECT_EQ(send_ours.retry_cnt, 7);
+  EXPECT_EQ(send_ours.timeout, send_theirs.timeout);
+}
+
+TEST_F(Connection, TellsAddressesOfBothEnds) {
+  meet();
+  rdma_ucm_query_route_resp ours{}, theirs{};
+  ASSERT_EQ(client.query(active, ours), 0);
+  ASSERT_EQ(server.query(passive, theirs), 0);
+  EXPECT_EQ(ntohs(ours.dst_addr.sin6_port), port);
+  EXPECT_EQ(std::memcmp(&ours.src_addr, &theirs.dst_addr, sizeof(sockaddr_in)), 0);
+  EXPECT_EQ(std::memcmp(&ours.dst_addr, &theirs.src_addr, sizeof(sockaddr_in)), 0);
+  EXPECT_EQ(ours.num_paths, 1U);
+  EXPECT_EQ(ours.node_guid, theirs.node_guid);
+  EXPECT_EQ(ours.port_num, 1);
+}
+
+TEST_F(Connection, EndsWhenEitherSideSaysSo) {
+  meet();
+  ASSERT_EQ(client.disconnect(active), 0);
+  EXPECT_EQ(server.expect(EventKind::kDisconnected).id, passive);
+  ASSERT_EQ(server.disconnect(passive), 0);
+  EXPECT_EQ(client.expect(EventKind::kDisconnected).id, active);
+  EXPECT_EQ(client.destroy(active), 0);
+  EXPECT_EQ(server.destroy(passive), 0);
+}
+
+TEST_F(Connection, IsRejectedWithWords) {
+  ask();
+  ASSERT_EQ(server.reject(passive, "not today"), 0);
+  const auto rejected = client.expect(EventKind::kRejected);
+  EXPECT_EQ(rejected.status, 28U);  // the consumer's own
+  EXPECT_EQ(said(rejected.param.conn), "not today");
+}
+
+TEST_F(Connection, IsRejectedWhereNobodyListens) {
+  ASSERT_EQ(server.destroy(listener), 0);
+  active = client.create(kActiveUid);
+  ASSERT_EQ(client.resolve(active, "127.0.0.1", port), 0);
+  client.expect(EventKind::kAddressResolved);
+  ASSERT_EQ(client.resolve_route(active), 0);
+  client.expect(EventKind::kRouteResolved);
+  ASSERT_EQ(client.connect(active, active_qpn), 0);
+  EXPECT_EQ(client.expect(EventKind::kRejected).status, 8U);  // no such service
+}
+
+TEST_F(Connection, OfSomebodyWhoGoesIsOver) {
+  meet();
+  ASSERT_EQ(client.destroy(active), 0);
+  server.expect(EventKind::kDisconnected);
+}
+
+TEST_F(Connection, CountsTheEventsOfAnIdentifier) {
+  meet();
+  std::uint32_t events = 0;
+  ASSERT_EQ(client.destroy(active, &events), 0);
+  EXPECT_EQ(events, 3U);  // address, route, response
+  server.expect(EventKind::kDisconnected);
+  ASSERT_EQ(server.destroy(passive, &events), 0);
+  EXPECT_EQ(events, 2U);  // established, disconnected; the request was the listener's
+  ASSERT_EQ(server.destroy(listener, &events), 0);
+  EXPECT_EQ(events, 1U);
+}
+
+TEST_F(Connection, MovesToAnotherChannel) {
+  ask();
+  Channel other;
+  rdma_ucm_migrate_resp moved{};
+  const rdma_ucm_migrate_id body{
+      .response = 0, .id = passive, .fd = static_cast<std::uint32_t>(server.fd())};
+  ASSERT_EQ(other.call(RDMA_USER_CM_CMD_MIGRATE_ID, body, moved), 0);
+  EXPECT_EQ(server.accept(passive, kPassiveUid, passive_qpn), ENOENT);
+  ASSERT_EQ(other.accept(passive, kPassiveUid, passive_qpn), 0);
+  client.expect(EventKind::kConnectResponse);
+  ASSERT_EQ(client.confirm(active), 0);
+  other.expect(EventKind::kEstablished);
+  EXPECT_FALSE(server.readable());
+}
+
+TEST_F(Connection, ThatNobodyFetchedDiesWithItsListener) {
+  active = client.create(kActiveUid);
+  ASSERT_EQ(client.resolve(active, "127.0.0.1", port), 0);
+  client.expect(EventKind::kAddressResolved);
+  ASSERT_EQ(client.resolve_route(active), 0);
+  client.expect(EventKind::kRouteResolved);
+  ASSERT_EQ(client.connect(active, active_qpn), 0);
+  ASSERT_TRUE(server.readable(10'000));
+  ASSERT_EQ(server.destroy(listener), 0);
+  client.expect(EventKind::kRejected);
+  EXPECT_FALSE(server.readable());
+}
+
+}  // namespace
+}  // namespace rdmacm_test
