@@ -1,0 +1,50 @@
+"""Several ranks on one GPU, each a process that NCCL takes for a machine of its own.
+
+NCCL allows a GPU once on each machine; NCCL_HOSTID tells it which machine a process is on. So it has to
+go by the network between them, and the network is an RDMA device (`--net ib`) or sockets.
+"""
+import argparse
+import os
+import socket
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+
+def arguments(description: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument('--ranks', type=int, default=2, metavar='N', help='processes; 2 unless told')
+    parser.add_argument('--net', choices=('ib', 'socket'), default='ib', help="NCCL's transport; ib unless told")
+    return parser.parse_args()
+
+
+def environment(rank: int, net: str) -> dict:
+    return {'NCCL_HOSTID': f'host{rank}', 'NCCL_NET': 'IB' if net == 'ib' else 'Socket',
+            'NCCL_IB_DISABLE': '0' if net == 'ib' else '1', 'NCCL_SOCKET_IFNAME': 'lo',
+            'NCCL_IB_HCA': 'nerve', 'NCCL_IB_GID_INDEX': '0',
+            'NCCL_MAX_CTAS': '2',  # the kernels of all ranks have to fit on the GPU at once
+            # NCCL 2.28 calls a null plugin where it looks by itself for networking that a GPU starts and
+            # finds a device that is not Mellanox's; 2 is networking that the CPU starts.
+            'NCCL_GIN_TYPE': '2',
+            'NCCL_CUMEM_ENABLE': '0'}
+
+
+def _rank(rank: int, work, options: argparse.Namespace, port: int) -> None:
+    os.environ.update({name: os.environ.get(name, value)
+                       for name, value in environment(rank, options.net).items()})
+    os.environ.update(MASTER_ADDR='127.0.0.1', MASTER_PORT=str(port))
+    torch.cuda.set_device(0)
+    dist.init_process_group('nccl', rank=rank, world_size=options.ranks)
+    try:
+        work(rank, options)
+    finally:
+        dist.destroy_process_group()
+
+
+def run(work, options: argparse.Namespace) -> None:
+    """Runs work(rank, options) in each rank; raises when one fails."""
+    with socket.socket() as free:
+        free.bind(('127.0.0.1', 0))
+        port = free.getsockname()[1]
+    mp.spawn(_rank, args=(work, options, port), nprocs=options.ranks)
