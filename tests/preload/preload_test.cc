@@ -234,8 +234,10 @@ TEST_F(PreloadTest, LinksLeadWhereTheySay) {
 }
 
 TEST_F(PreloadTest, LeavesOtherPathsAlone) {
+#ifndef __SANITIZE_ADDRESS__               // which objects to the call itself
   const char* volatile nowhere = nullptr;  // or the compiler warns
   EXPECT_EQ(error_of([&] { return ::open(nowhere, O_RDONLY); }), EFAULT);
+#endif
   EXPECT_EQ(error_of([] { return ::access("/sys/class/infiniband_none", F_OK); }), ENOENT);
   EXPECT_EQ(error_of([] { return ::access("infiniband", F_OK); }), ENOENT);
   EXPECT_EQ(::access("/dev/null", R_OK | W_OK), 0);

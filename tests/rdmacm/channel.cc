@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <algorithm>
+
 namespace rdmacm_test {
 namespace {
 
@@ -14,7 +16,7 @@ rdma_ucm_conn_param parameters(std::uint32_t qpn, std::string_view said) {
   param.responder_resources = 3;
   param.initiator_depth = 4;
   param.retry_count = param.rnr_retry_count = 7;
-  std::memcpy(param.private_data, said.data(), said.size());
+  std::ranges::copy(said, param.private_data);
   param.private_data_len = static_cast<std::uint8_t>(said.size());
   return param;
 }
@@ -105,7 +107,7 @@ int Channel::confirm(std::uint32_t id) {
 int Channel::reject(std::uint32_t id, std::string_view words) {
   rdma_ucm_reject body{};
   body.id = id;
-  std::memcpy(body.private_data, words.data(), words.size());
+  std::ranges::copy(words, body.private_data);
   body.private_data_len = static_cast<std::uint8_t>(words.size());
   return call(RDMA_USER_CM_CMD_REJECT, body);
 }
