@@ -114,7 +114,8 @@ DIR* opendir_offered(const char* path) {
 
 // A copy of each entry that the filter lets through, as scandir() gives them away.
 int scan(Stream& stream, dirent*** list, Filter* filter, Compare* compare) {
-  auto** const found = static_cast<dirent**>(::malloc((stream.count + 1) * sizeof(dirent*)));
+  constexpr size_t kPointer = sizeof(void*);
+  auto** const found = static_cast<dirent**>(::malloc((stream.count + 1) * kPointer));
   if (found == nullptr) return -1;
   int count = 0;
   for (size_t i = 0; i < stream.count; ++i) {
@@ -125,8 +126,7 @@ int scan(Stream& stream, dirent*** list, Filter* filter, Compare* compare) {
   }
   if (compare != nullptr) {
     using Untyped = int(const void*, const void*);
-    ::qsort(found, static_cast<size_t>(count), sizeof(dirent*),
-            reinterpret_cast<Untyped*>(compare));
+    ::qsort(found, static_cast<size_t>(count), kPointer, reinterpret_cast<Untyped*>(compare));
   }
   *list = found;
   return count;

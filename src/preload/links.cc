@@ -66,6 +66,7 @@ NERVE_EXPORT char* canonicalize_file_name(const char* path) __THROW {
 }
 
 // Of programs that were compiled with _FORTIFY_SOURCE: the last argument is what the buffer holds.
+// NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming): the names are libc's
 NERVE_EXPORT ssize_t __readlink_chk(const char* path, char* buffer, size_t size, size_t room) {
   if (size > room) ::abort();
   return readlink(path, buffer, size);
@@ -79,3 +80,4 @@ NERVE_EXPORT char* __realpath_chk(const char* path, char* buffer, size_t room) {
   if (room < PATH_MAX) ::abort();
   return realpath(path, buffer);
 }
+// NOLINTEND(bugprone-reserved-identifier, readability-identifier-naming)

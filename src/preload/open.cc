@@ -124,6 +124,7 @@ NERVE_EXPORT int openat64(int folder, const char* path, int flags, ...) {
 }
 
 // Of programs that were compiled with _FORTIFY_SOURCE; they make no file.
+// NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming): the names are libc's
 NERVE_EXPORT int __open_2(const char* path, int flags) { return open(path, flags & ~O_CREAT); }
 NERVE_EXPORT int __open64_2(const char* path, int flags) { return open64(path, flags & ~O_CREAT); }
 NERVE_EXPORT int __openat_2(int folder, const char* path, int flags) {
@@ -132,6 +133,7 @@ NERVE_EXPORT int __openat_2(int folder, const char* path, int flags) {
 NERVE_EXPORT int __openat64_2(int folder, const char* path, int flags) {
   return openat64(folder, path, flags & ~O_CREAT);
 }
+// NOLINTEND(bugprone-reserved-identifier, readability-identifier-naming)
 
 NERVE_EXPORT FILE* fopen(const char* path, const char* mode) {
   if (may_be_ours(path)) [[unlikely]]

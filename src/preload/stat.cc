@@ -159,6 +159,7 @@ NERVE_EXPORT int fstatat64(int folder, const char* path, struct stat64* file, in
 }
 
 // The first argument is a version, and 64-bit machines have only one.
+// NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming): the names are libc's
 NERVE_EXPORT int __xstat(int, const char* path, struct stat* file) { return stat(path, file); }
 NERVE_EXPORT int __lxstat(int, const char* path, struct stat* file) { return lstat(path, file); }
 NERVE_EXPORT int __fxstat(int, int fd, struct stat* file) { return stat_open(fd, file); }
@@ -175,6 +176,7 @@ NERVE_EXPORT int __fxstat64(int, int fd, struct stat64* file) { return stat_open
 NERVE_EXPORT int __fxstatat64(int, int folder, const char* path, struct stat64* file, int flags) {
   return stat_at(folder, path, same(file), flags);
 }
+// NOLINTEND(bugprone-reserved-identifier, readability-identifier-naming)
 
 NERVE_EXPORT int statx(int folder, const char* path, int flags, unsigned mask,
                        struct statx* file) __THROW {

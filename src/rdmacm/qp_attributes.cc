@@ -22,7 +22,7 @@ enum Attribute : std::uint32_t {
   kRnrRetry = 1U << 11,
   kRqPsn = 1U << 12,
   kMaxRead = 1U << 13,
-  kMinRnrTimer_ = 1U << 15,
+  kRnrTimer = 1U << 15,
   kSqPsn = 1U << 16,
   kMaxDestRead = 1U << 17,
   kDestQp = 1U << 20,
@@ -54,7 +54,7 @@ void fill_ready_to_receive(const Identifier& id, nic::Nic& nic, ib_uverbs_qp_att
   attr.dest_qp_num = id.agreement.remote_qpn.value();
   attr.rq_psn = id.agreement.remote_psn.value();
   if (!is_reliable(id)) return;
-  attr.qp_attr_mask |= kMaxDestRead | kMinRnrTimer_;
+  attr.qp_attr_mask |= kMaxDestRead | kRnrTimer;
   attr.max_dest_rd_atomic = id.agreement.responder_resources;
   attr.min_rnr_timer = kMinRnrTimer;
 }
