@@ -30,8 +30,13 @@ void fill(ibv_wc& wc, const nic::Completion& completion) {
   wc.dlid_path_bits = 0;
 }
 
-VerbsCq* make_cq(ibv_context* context, std::uint32_t depth, void* cq_context,
+// NICs round up what a program asks for. ib_send_lat asks for one, and has two completions at once
+// when an acknowledgement was lost.
+std::uint32_t room_for(std::uint32_t depth) { return std::max(depth, 16U); }
+
+VerbsCq* make_cq(ibv_context* context, std::uint32_t asked, void* cq_context,
                  ibv_comp_channel* channel, bool ignore_overrun) {
+  const std::uint32_t depth = room_for(asked);
   auto made = std::unique_ptr<VerbsCq>{new (std::nothrow) VerbsCq};
   if (!made) return none(ENOMEM);
   made->adapter = ours(context).adapter.get();
@@ -189,10 +194,10 @@ ibv_cq* ibv_create_cq(ibv_context* context, int depth, void* cq_context, ibv_com
 int ibv_resize_cq(ibv_cq* cq, int depth) VERBS_NOEXCEPT {
   VerbsCq& mine = ours(cq);
   if (depth < 1) return EINVAL;
-  const auto resized =
-      Session(*mine.adapter)->resize_cq(mine.handle, static_cast<std::uint32_t>(depth));
+  const std::uint32_t room = room_for(static_cast<std::uint32_t>(depth));
+  const auto resized = Session(*mine.adapter)->resize_cq(mine.handle, room);
   if (!resized) return refused(cq->context, resized.error());
-  cq->cqe = depth;
+  cq->cqe = static_cast<int>(room);
   return 0;
 }
 
