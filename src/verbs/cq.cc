@@ -194,10 +194,10 @@ ibv_cq* ibv_create_cq(ibv_context* context, int depth, void* cq_context, ibv_com
 int ibv_resize_cq(ibv_cq* cq, int depth) VERBS_NOEXCEPT {
   VerbsCq& mine = ours(cq);
   if (depth < 1) return EINVAL;
-  const std::uint32_t room = room_for(static_cast<std::uint32_t>(depth));
-  const auto resized = Session(*mine.adapter)->resize_cq(mine.handle, room);
+  const auto resized =
+      Session(*mine.adapter)->resize_cq(mine.handle, static_cast<std::uint32_t>(depth));
   if (!resized) return refused(cq->context, resized.error());
-  cq->cqe = static_cast<int>(room);
+  cq->cqe = depth;
   return 0;
 }
 

@@ -28,6 +28,7 @@ class Case:
     check_server: Check = content
     lasting: bool = False
     by_cm: bool = False
+    multicast: bool = False  # goes by UDP: shared memory alone will not do
     note: Optional[Callable[[Ended], str]] = None  # for the line of a client that passed
     seconds: float = 60  # only a hang takes so long; the machine may be busy
     env: dict = dataclasses.field(default_factory=dict)

@@ -21,7 +21,7 @@ def prepare(scratch: pathlib.Path) -> None:
 
 
 def cases() -> Iterator[Case]:
-    yield Case('pyverbs', ('/usr/bin/python3', '-B', 'tests/run_tests.py', '--dev', 'nerve0', '-v'),
+    yield Case('pyverbs', ('/usr/bin/python3', '-B', 'tests/run_tests.py', '--dev', 'nerve0', '-v'), multicast=True,
                check_client=all_well, note=count, seconds=300)
 
 

@@ -26,7 +26,7 @@ from case import Case  # noqa: E402
 from process import Ended, Program, wait_until_listening  # noqa: E402
 
 FIRST_PORT = 20000  # below the ports that the kernel hands out
-CM_TRIES, CM_PAUSE = 6, 0.3
+CM_TRIES, CM_PAUSE = 6, 0.5
 
 
 def arguments() -> argparse.Namespace:
@@ -62,7 +62,8 @@ class Verdict:
 
 
 def judge(case: Case, transport: str, port: int, place: world.World, log: pathlib.Path) -> Verdict:
-    env = place.environment(transport) | case.env
+    way = 'auto' if case.multicast and transport == 'shm' else transport
+    env = place.environment(way) | case.env
     limit = time.monotonic() + case.seconds
 
     def start(command: Sequence[str], role: str) -> Program:
@@ -77,7 +78,9 @@ def judge(case: Case, transport: str, port: int, place: world.World, log: pathli
         return about_client(start(case.client, 'client').wait(case.seconds))
     server = start(case.server, 'server')
     try:
-        if not case.by_cm and not wait_until_listening(server, port, min(10, case.seconds)):
+        if case.by_cm:
+            time.sleep(CM_PAUSE)
+        elif not wait_until_listening(server, port, min(10, case.seconds)):
             return Verdict(f'server: {server.wait(0.1).trouble() or "did not listen"}')
         done = start(case.client, 'client').wait(limit - time.monotonic())
         for _ in range(CM_TRIES if case.by_cm else 0):
