@@ -15,11 +15,6 @@ namespace {
 
 using offer::OfferedKind;
 
-ssize_t refuse(int error) {
-  errno = error;
-  return -1;
-}
-
 ssize_t readlink_offered(const char* path, char* buffer, size_t size) {
   const Found found{path, Links::kStop};
   if (found.error() != 0) return refuse(found.error());

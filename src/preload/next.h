@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include <cerrno>
+
 #define NERVE_EXPORT extern "C" [[gnu::visibility("default")]]
 
 namespace nerve::preload {
@@ -43,6 +45,11 @@ struct Next {
   ssize_t (*write)(int, const void*, size_t);
   int (*close)(int);
 };
+
+inline int refuse(int error) {
+  errno = error;
+  return -1;
+}
 
 // Found once, when the library is loaded or at the first call before that.
 [[nodiscard]] const Next& next();

@@ -19,11 +19,6 @@ namespace {
 using offer::OfferedKind;
 using offer::OfferedNode;
 
-int refuse(int error) {
-  errno = error;
-  return -1;
-}
-
 bool writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY; }
 
 int open_file(const OfferedNode& node, int flags) {

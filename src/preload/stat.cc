@@ -19,11 +19,6 @@ namespace {
 using offer::OfferedKind;
 using offer::OfferedNode;
 
-int refuse(int error) {
-  errno = error;
-  return -1;
-}
-
 // The same for the same path, in every process (FNV-1a).
 ino_t inode_of(const char* path) {
   ino_t hash = 0xcbf29ce484222325;

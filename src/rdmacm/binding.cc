@@ -138,11 +138,6 @@ int resolve_to(const Command& command, const std::shared_ptr<Identifier>& id, Oc
   return 0;
 }
 
-template <class Body>
-Octets octets_of(const Body& body) {
-  return {reinterpret_cast<const std::byte*>(&body), sizeof body};
-}
-
 }  // namespace
 
 void release_port(Registry& registry, const Identifier& id) {
@@ -217,7 +212,6 @@ int listen(const Command& command) {
       id->state = IdState::kBound;
       return EADDRINUSE;
     }
-    id->backlog = body.backlog;
     if (id->port.adapter) ports.push_back(id->port);
   }
   if (ports.empty()) ports = command.registry.all_ports();
@@ -229,7 +223,7 @@ int listen(const Command& command) {
     if (!comm) continue;
     const std::scoped_lock guard{command.registry.lock};
     id->listens.emplace_back(port, *comm);
-    command.registry.know_listener(*id, port.adapter.get(), *comm);
+    command.registry.know(*id, port.adapter.get(), *comm);
   }
   return id->listens.empty() ? EADDRINUSE : 0;
 }

@@ -17,7 +17,6 @@ namespace nerve::rdmacm {
 struct Command {
   Registry& registry;
   std::shared_ptr<Channel> channel;
-  int fd{};
   Octets in;             // after the header
   std::uint16_t room{};  // for the answer, as the program says
 
@@ -40,6 +39,11 @@ struct Command {
     return registry.find(*channel, number);
   }
 };
+
+template <class Value>
+[[nodiscard]] Octets octets_of(const Value& value) {
+  return {reinterpret_cast<const std::byte*>(&value), sizeof value};
+}
 
 // Each is done at once and returns zero or an errno. GET_EVENT may wait.
 int create_id(const Command& command);

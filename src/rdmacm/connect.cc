@@ -13,7 +13,6 @@ namespace {
 using Session = host::Adapter::Session;
 
 constexpr std::uint8_t kMostRetries = 7;
-constexpr std::uint8_t kUcQp = 3;  // IB_QPT_UC and so on, as the kernel numbers them
 constexpr std::uint8_t kXrcSendQp = 9;
 
 Octets private_data_of(const rdma_ucm_conn_param& param) {
@@ -155,7 +154,8 @@ int connect(const Command& command) {
       id->state = IdState::kRouteResolved;
       return errno_of(comm.error());
     }
-    command.registry.know(*id, *comm);
+    id->comm = *comm;
+    command.registry.know(*id, id->port.adapter.get(), *comm);
     return 0;
   });
 }

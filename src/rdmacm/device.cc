@@ -58,7 +58,6 @@ ssize_t write_device(int fd, Octets octets) {
     } else {
       error = kHandlers[header.cmd]({.registry = registry,
                                      .channel = channel,
-                                     .fd = fd,
                                      .in = body.first(header.in),
                                      .room = header.out});
     }

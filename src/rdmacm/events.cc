@@ -76,7 +76,7 @@ void Registry::tell(const Identifier& id, EventKind kind, int status,
 void Registry::on_cm_event(host::Adapter& adapter, nic::Nic& nic, const nic::CmEvent& event) {
   const std::scoped_lock guard{lock};
   if (event.kind == nic::CmEventKind::kRequest || event.kind == nic::CmEventKind::kResolveRequest) {
-    if (!take_request(adapter, nic, event)) (void)nic.cm().destroy(event.id);
+    if (!take_request(adapter, event)) (void)nic.cm().destroy(event.id);
     return;
   }
   Identifier* const id = id_of(&adapter, event.id);
@@ -107,7 +107,7 @@ void Registry::on_cm_event(host::Adapter& adapter, nic::Nic& nic, const nic::CmE
   }
 }
 
-bool Registry::take_request(host::Adapter& adapter, nic::Nic& nic, const nic::CmEvent& event) {
+bool Registry::take_request(host::Adapter& adapter, const nic::CmEvent& event) {
   Identifier* const listener = id_of(&adapter, event.listener);
   if (listener == nullptr || listener->channel == nullptr) return false;
   const auto* const req = std::get_if<wire::CmReq>(&event.message);
@@ -123,17 +123,16 @@ bool Registry::take_request(host::Adapter& adapter, nic::Nic& nic, const nic::Cm
   id->qp_type = listener->qp_type;
   id->options = listener->options;
   id->state = IdState::kRequested;
-  id->listener = listener->number;
   id->local = {.address = header->destination, .port = listener->local.port};
   id->remote = {.address = header->source, .port = header->source_port};
   for (const auto& [port, comm] : listener->listens) {
     if (port.adapter.get() == &adapter) id->port.adapter = port.adapter;
   }
   id->port.gid = event.flow.destination;
-  id->port.gid_index = gid_index_of(nic, event.flow.destination);
   id->remote_gid = event.flow.source;
   id->psn = draw_psn();
-  know(*id, event.id);
+  id->comm = event.id;
+  know(*id, &adapter, event.id);
 
   Report report{.of = listener->number, .made = id->number};
   if (req != nullptr) {

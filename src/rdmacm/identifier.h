@@ -57,7 +57,6 @@ enum class IdState : std::uint8_t {
 struct LocalPort {
   std::shared_ptr<host::Adapter> adapter;
   wire::Gid gid{};
-  std::uint8_t gid_index{};
 };
 
 // What a QP is given on its way to ready, as the two ends have agreed.
@@ -97,8 +96,6 @@ struct Identifier {
 
   nic::CommHandle comm{};
   std::vector<std::pair<LocalPort, nic::CommHandle>> listens;
-  std::uint32_t backlog{};
-  std::uint32_t listener{};  // the number of the listener that it came from
 
   Psn psn{};
   Agreement agreement;

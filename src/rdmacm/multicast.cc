@@ -25,7 +25,6 @@ int join(const Command& command, std::uint32_t number, std::uint64_t uid, std::u
   const std::scoped_lock guard{command.registry.lock};
   const auto membership = command.registry.memberships.make();
   membership->of = id->number;
-  membership->uid = uid;
   if (const int error = command.answer(response, rdma_ucm_create_id_resp{.id = membership->number});
       error != 0) {
     command.registry.memberships.erase(membership->number);
@@ -41,11 +40,6 @@ int join(const Command& command, std::uint32_t number, std::uint64_t uid, std::u
   report.words.event = static_cast<std::uint32_t>(EventKind::kMulticastJoin);
   id->channel->events.push(report);
   return 0;
-}
-
-template <class Address>
-Octets octets_of(const Address& address) {
-  return {reinterpret_cast<const std::byte*>(&address), sizeof address};
 }
 
 }  // namespace

@@ -18,6 +18,8 @@ inline constexpr std::uint8_t kMinRnrTimer = 12;  // 0.64 ms
 // Of UD QPs made through rdma_cm (RDMA_UDP_QKEY).
 inline constexpr std::uint32_t kUdpQkey = 0x0123'4567;
 
+inline constexpr std::uint8_t kUcQp = 3;  // IB_QPT_UC, as the kernel numbers it
+
 // As the path record and the REQ write it: 1 is 256 octets, 5 is 4096.
 [[nodiscard]] inline std::uint8_t path_mtu_of(const Identifier& id) {
   switch (id.port.adapter ? id.port.adapter->device().active_mtu : nic::Mtu::k1024) {

@@ -29,8 +29,6 @@ enum Attribute : std::uint32_t {
 };
 enum Access : std::uint32_t { kRemoteWrite = 2, kRemoteRead = 4, kRemoteAtomic = 8 };
 
-constexpr std::uint8_t kUcQp = 3;
-
 bool is_reliable(const Identifier& id) { return id.qp_type != kUcQp; }
 
 void fill_init(const Identifier& id, ib_uverbs_qp_attr& attr) {

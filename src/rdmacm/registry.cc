@@ -110,13 +110,7 @@ std::vector<LocalPort> Registry::all_ports() {
 
 host::PortSpace* Registry::port_space() { return host::Host::current().use_cm(); }
 
-void Registry::know(Identifier& id, nic::CommHandle comm) {
-  id.comm = comm;
-  by_comm_[{id.port.adapter.get(), comm.index, comm.generation}] = id.number;
-}
-
-void Registry::know_listener(const Identifier& id, const host::Adapter* adapter,
-                             nic::CommHandle comm) {
+void Registry::know(const Identifier& id, const host::Adapter* adapter, nic::CommHandle comm) {
   by_comm_[{adapter, comm.index, comm.generation}] = id.number;
 }
 

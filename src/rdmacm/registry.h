@@ -39,7 +39,6 @@ class Channel {
 struct Membership {
   std::uint32_t number{};
   std::uint32_t of{};  // the identifier
-  std::uint64_t uid{};
   std::uint32_t events_fetched{};
 };
 
@@ -102,8 +101,7 @@ class Registry {
   // With the lock held.
   void tell(const Identifier& id, EventKind kind, int status = 0,
             const rdma_ucm_event_resp* with = nullptr);
-  void know(Identifier& id, nic::CommHandle comm);
-  void know_listener(const Identifier& id, const host::Adapter* adapter, nic::CommHandle comm);
+  void know(const Identifier& id, const host::Adapter* adapter, nic::CommHandle comm);
   void forget(const host::Adapter* adapter, nic::CommHandle comm);
 
   std::mutex lock;
@@ -112,7 +110,7 @@ class Registry {
 
  private:
   // Each with the lock held.
-  bool take_request(host::Adapter& adapter, nic::Nic& nic, const nic::CmEvent& event);
+  bool take_request(host::Adapter& adapter, const nic::CmEvent& event);
   void take_reply(Identifier& id, const wire::CmRep& rep);
   void take_rejection(Identifier& id, const wire::CmRej& rej);
   void take_resolution(Identifier& id, nic::Nic& nic, const wire::CmSidrRep& rep);

@@ -46,6 +46,7 @@ nic::NicConfig draw_config(Prng& prng) {
       prng.chance(300) ? nic::CcAlgorithm::kDcqcn : nic::CcAlgorithm::kNone;
   config.flow_control.announce_credits = prng.chance(700);
   config.flow_control.heed_credits = prng.chance(700);
+  // By a number that is drawn already.
   config.flow_control.shrink_on_loss = config.first_qpn.value() % 2 == 0;
   config.max_outstanding_packets =
       static_cast<std::uint32_t>(prng.chance(300) ? prng.between(2, 16) : 4096);

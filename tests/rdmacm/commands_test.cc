@@ -121,12 +121,11 @@ TEST(Events, AreNotWaitedForWhereTheDescriptorSaysSo) {
   EXPECT_EQ(channel.call(RDMA_USER_CM_CMD_GET_EVENT, rdma_ucm_get_event{}, event), EAGAIN);
 }
 
-TEST(Events, TellOfAddressesThatCannotBeReached) {
+TEST(Addresses, ThatMeanAnyAreNobodysToSpeakTo) {
   Channel channel;
   const std::uint32_t id = channel.create(1);
-  // Bound to loopback, whose device reaches everything of this machine, it resolves; what cannot
-  // be spoken to at all does not.
   EXPECT_EQ(channel.resolve(id, "0.0.0.0", 1), EINVAL);
+  EXPECT_EQ(channel.resolve(id, "::", 1), EINVAL);
 }
 
 TEST(Services, OfDatagramsAreLookedUp) {
