@@ -1,12 +1,45 @@
 """What a case is: the command lines of two programs, and how to tell from their output that all went well."""
 import dataclasses
+import pathlib
 import re
+import time
 from typing import Callable, Optional, Sequence
 
-from process import Ended
+from process import Ended, Program
 
 # Looks at a program that ended with status 0; None when content, else what is wrong.
 Check = Callable[[Ended], Optional[str]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    trouble: Optional[str]  # None when all is well
+    note: str = ''
+
+
+class Stage:
+    """Where one case plays: its environment, port, folder and time. What it started does not outlive it."""
+
+    def __init__(self, env: dict, port: int, scratch: pathlib.Path, log: pathlib.Path, seconds: float):
+        self.env, self.port, self.scratch = env, port, scratch
+        self._log, self._limit, self._programs = log, time.monotonic() + seconds, []
+
+    def remaining(self) -> float:
+        return self._limit - time.monotonic()
+
+    def start(self, command: Sequence[str], role: str, **env: str) -> Program:
+        """PORT in the command stands for the port of the case; `role` names the log."""
+        full = tuple(word.replace('PORT', str(self.port)) for word in command)
+        program = Program(full, self.env | env, self._log.with_suffix(f'.{role}.log'), self.scratch)
+        self._programs.append(program)
+        return program
+
+    def finish(self, command: Sequence[str], role: str, **env: str) -> Ended:
+        return self.start(command, role, **env).wait(self.remaining())
+
+    def end(self) -> None:
+        for program in self._programs:
+            program.end()
 
 
 def content(_: Ended) -> Optional[str]:
@@ -20,9 +53,10 @@ class Case:
     Without a server the client is the whole case. A server that serves for ever is ended once its
     client is done (`lasting`); any other must end by itself, with status 0. Whether one listens at a port
     of rdma_cm (`by_cm`) nobody can see from outside: its client tries until it is let in.
+    What is no such pair says in `act` how it goes.
     """
     name: str
-    client: Sequence[str]
+    client: Sequence[str] = ()
     server: Sequence[str] = ()
     check_client: Check = content
     check_server: Check = content
@@ -31,6 +65,7 @@ class Case:
     multicast: bool = False  # goes by UDP: shared memory alone will not do
     note: Optional[Callable[[Ended], str]] = None  # for the line of a client that passed
     seconds: float = 60  # only a hang takes so long; the machine may be busy
+    act: Optional[Callable[[Stage, 'Case'], Verdict]] = None
     env: dict = dataclasses.field(default_factory=dict)
 
 

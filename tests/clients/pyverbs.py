@@ -20,7 +20,7 @@ def prepare(scratch: pathlib.Path) -> None:
         packed.unlink()
 
 
-def cases() -> Iterator[Case]:
+def cases(second: bool, long: bool) -> Iterator[Case]:
     yield Case('pyverbs', ('/usr/bin/python3', '-B', 'tests/run_tests.py', '--dev', 'nerve0', '-v'), multicast=True,
                check_client=all_well, note=count, seconds=300)
 

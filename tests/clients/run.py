@@ -3,18 +3,17 @@
 memory and over UDP. One line for each case, then `N passed, N failed`."""
 import argparse
 import concurrent.futures
-import dataclasses
 import itertools
 import os
 import pathlib
 import re
 import shutil
 import sys
-import time
-from typing import Iterator, Optional, Sequence
+from typing import Iterator
 
 sys.dont_write_bytecode = True  # the tree may belong to somebody else
 
+import pair  # noqa: E402
 import perftest  # noqa: E402
 import pingpong  # noqa: E402
 import pyverbs  # noqa: E402
@@ -22,11 +21,9 @@ import qperf  # noqa: E402
 import rdmacm  # noqa: E402
 import ucx  # noqa: E402
 import world  # noqa: E402
-from case import Case  # noqa: E402
-from process import Ended, Program, wait_until_listening  # noqa: E402
+from case import Case, Stage, Verdict  # noqa: E402
 
 FIRST_PORT = 20000  # below the ports that the kernel hands out
-CM_TRIES, CM_PAUSE = 6, 0.5
 
 
 def arguments() -> argparse.Namespace:
@@ -42,60 +39,25 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+SUITES = (pingpong, perftest, qperf, rdmacm, ucx, pyverbs)
+
+
 def all_cases(second: bool, long: bool) -> Iterator[Case]:
-    yield from pingpong.cases(second, long)
-    yield from perftest.cases(second, long)
-    yield from qperf.cases(second, long)
-    yield from rdmacm.cases(second, long)
-    yield from ucx.cases(second, long)
-    yield from pyverbs.cases()
+    for suite in SUITES:
+        yield from suite.cases(second, long)
 
 
 def label(transport: str, case: Case) -> str:
     return f'{transport}  {case.name}'
 
 
-@dataclasses.dataclass(frozen=True)
-class Verdict:
-    trouble: Optional[str]  # None when all is well
-    note: str = ''
-
-
 def judge(case: Case, transport: str, port: int, place: world.World, log: pathlib.Path) -> Verdict:
     way = 'auto' if case.multicast and transport == 'shm' else transport
-    env = place.environment(way) | case.env
-    limit = time.monotonic() + case.seconds
-
-    def start(command: Sequence[str], role: str) -> Program:
-        full = tuple(word.replace('PORT', str(port)) for word in command)
-        return Program(full, env, log.with_suffix(f'.{role}.log'), place.scratch)
-
-    def about_client(done: Ended) -> Verdict:
-        trouble = done.trouble() or case.check_client(done)
-        return Verdict(trouble, case.note(done) if case.note and not trouble else '')
-
-    if not case.server:
-        return about_client(start(case.client, 'client').wait(case.seconds))
-    server = start(case.server, 'server')
+    stage = Stage(place.environment(way) | case.env, port, place.scratch, log, case.seconds)
     try:
-        if case.by_cm:
-            time.sleep(CM_PAUSE)
-        elif not wait_until_listening(server, port, min(10, case.seconds)):
-            return Verdict(f'server: {server.wait(0.1).trouble() or "did not listen"}')
-        done = start(case.client, 'client').wait(limit - time.monotonic())
-        for _ in range(CM_TRIES if case.by_cm else 0):
-            if not done.trouble() or not server.running() or time.monotonic() > limit:
-                break
-            time.sleep(CM_PAUSE)
-            done = start(case.client, 'client').wait(limit - time.monotonic())
-        verdict = about_client(done)
-        if case.lasting or verdict.trouble:
-            return verdict
-        served = server.wait(limit - time.monotonic())
-        trouble = served.trouble() or case.check_server(served)
-        return Verdict(f'server: {trouble}', '') if trouble else verdict
+        return (case.act or pair.play)(stage, case)
     finally:
-        server.end()
+        stage.end()
 
 
 def run(options: argparse.Namespace) -> int:
@@ -108,7 +70,8 @@ def run(options: argparse.Namespace) -> int:
         print(*(label(*one) for one in wanted), sep='\n')
         return 0
     os.chdir(place.scratch)
-    pyverbs.prepare(place.scratch)
+    for suite in (suite for suite in SUITES if hasattr(suite, 'prepare')):
+        suite.prepare(place.scratch)
 
     def one(number: int, transport: str, case: Case) -> bool:
         log = place.logs / f'{number:04d}-{transport}-{re.sub("[^A-Za-z0-9]+", "-", case.name)[:80]}.log'

@@ -1,0 +1,33 @@
+"""How most cases go: a server, then a client; or a client alone."""
+import time
+
+from case import Case, Stage, Verdict
+from process import Ended, wait_until_listening
+
+_TRIES, _PAUSE = 6, 0.5
+
+
+def play(stage: Stage, case: Case) -> Verdict:
+    def about_client(done: Ended) -> Verdict:
+        trouble = done.trouble() or case.check_client(done)
+        return Verdict(trouble, case.note(done) if case.note and not trouble else '')
+
+    if not case.server:
+        return about_client(stage.finish(case.client, 'client'))
+    server = stage.start(case.server, 'server')
+    if case.by_cm:
+        time.sleep(_PAUSE)
+    elif not wait_until_listening(server, stage.port, min(10, case.seconds)):
+        return Verdict(f'server: {server.wait(0.1).trouble() or "did not listen"}')
+    done = stage.finish(case.client, 'client')
+    for _ in range(_TRIES if case.by_cm else 0):
+        if not done.trouble() or not server.running() or stage.remaining() < 0:
+            break
+        time.sleep(_PAUSE)
+        done = stage.finish(case.client, 'client')
+    verdict = about_client(done)
+    if case.lasting or verdict.trouble:
+        return verdict
+    served = server.wait(stage.remaining())
+    trouble = served.trouble() or case.check_server(served)
+    return Verdict(f'server: {trouble}') if trouble else verdict
