@@ -16,10 +16,13 @@ Finding preload(const std::string& folder) {
   const std::string name = "offered paths";
   const std::string file = folder + "/libnerve-preload.so";
   if (::access(file.c_str(), R_OK) == 0) {
-    return {Verdict::kOk, name,
-            "/dev/infiniband and /sys/class/infiniband, by LD_PRELOAD (`nerve run` sets it)", ""};
+    return {
+        Verdict::kOk, name,
+        "rdma_cm, /dev/infiniband and /sys/class/infiniband, by LD_PRELOAD (`nerve run` sets it)",
+        ""};
   }
-  return {Verdict::kMissing, name, fmt::format("no {}; UCX finds no devices", file),
+  return {Verdict::kMissing, name,
+          fmt::format("no {}; rdma_cm does not work and UCX finds no devices", file),
           "./nerve build"};
 }
 

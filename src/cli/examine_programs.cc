@@ -1,11 +1,11 @@
 // `nerve doctor`: programs to run, and RDMA that this machine has already.
 #include <fmt/format.h>
 
-#include <array>
 #include <cstdlib>
 #include <filesystem>
 
 #include "cli/finding.h"
+#include "cli/packages.h"
 #include "cli/run_plan.h"
 
 namespace nerve::cli {
@@ -13,28 +13,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Package {
-  const char* name;
-  const char* program;  // by which it is known
-  const char* what;
-};
-constexpr std::array kPackages = {
-    Package{"ibverbs-utils", "ibv_devinfo", "ibv_devinfo and the pingpongs"},
-    Package{"perftest", "ib_write_bw", "ib_write_bw, ib_send_lat and their kin"},
-};
+constexpr std::size_t kShown = 3;  // the rest is for people who know what they want
 
 Finding client(const Package& package, const std::string& path) {
-  const std::string file = find_command(package.program, path);
+  const std::string name{package.name};
+  const std::string file = find_command(std::string{package.program}, path);
   if (file.empty()) {
-    return {Verdict::kNote, package.name, fmt::format("not installed; has {}", package.what),
+    return {Verdict::kNote, name, fmt::format("not installed; has {}", package.what),
             fmt::format("sudo apt-get install -y {}", package.name)};
   }
   if (const auto why = ignores_library_path(file)) {
-    return {Verdict::kNote, package.name,
+    return {Verdict::kNote, name,
             fmt::format("{}: {}, so the loader ignores LD_LIBRARY_PATH", file, *why),
             "run a copy of it without that right"};
   }
-  return {Verdict::kOk, package.name, package.what, ""};
+  return {Verdict::kOk, name, std::string{package.what}, ""};
 }
 
 Finding kernel_devices() {
@@ -61,7 +54,7 @@ Finding kernel_devices() {
 
 void examine_programs(Findings& findings) {
   const char* path = std::getenv("PATH");
-  for (const Package& package : kPackages) {
+  for (const Package& package : packages().first(kShown)) {
     findings.push_back(client(package, path != nullptr ? path : "/usr/bin"));
   }
   findings.push_back(

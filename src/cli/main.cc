@@ -1,10 +1,30 @@
 // `nerve`: the one command. Sub-commands live in files of their own.
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
 
+#include "base/nearest.h"
 #include "cli/commands.h"
 #include "cli/run_plan.h"
+
+namespace {
+
+// Whether there is such a command; told when there is not.
+bool knows(const CLI::App& program, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : program.get_subcommands(nullptr)) {
+    names.push_back(command->get_name());
+  }
+  if (std::ranges::find(names, word) != names.end()) return true;
+  const std::string_view nearest = nerve::nearest_name(word, names);
+  fmt::print(stderr, "nerve: there is no command `{}`; {}\n", word,
+             nearest.empty() ? "`./nerve --help` lists those there are"
+                             : fmt::format("did you mean `{}`?", nearest));
+  return false;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using namespace nerve::cli;
@@ -18,6 +38,7 @@ int main(int argc, char** argv) {
   add_stat(program, exit_code);
   add_doctor(program, exit_code);
   add_decode(program, exit_code);
+  if (argc > 1 && argv[1][0] != '-' && !knows(program, argv[1])) return kExitUsage;
   try {
     std::vector<std::string> arguments = mark_command({argv + 1, argv + argc});
     std::ranges::reverse(arguments);  // CLI11 takes them from the back

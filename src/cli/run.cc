@@ -2,14 +2,17 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
 #include "cli/commands.h"
+#include "cli/packages.h"
 #include "cli/run_plan.h"
 #include "host/host.h"
+#include "host/interfaces.h"
 #include "host/settings.h"
 #include "host/start_capture.h"
 #include "offer/namespace.h"
@@ -71,13 +74,17 @@ std::optional<std::map<std::string, std::string>> chosen(const Options& options)
   return variables;
 }
 
+host::Config configured(const std::map<std::string, std::string>& variables) {
+  host::Environment environment = host::process_environment();
+  for (const auto& [name, value] : variables) environment[name] = value;
+  return host::load_config(environment).config;
+}
+
 // The way in which the program is shown what it looks for, done as far as it is done here; nothing
 // when it was asked for and is not to be had, which is then told.
 std::optional<host::Offer> make_offer(const std::map<std::string, std::string>& variables,
                                       const std::string& file) {
-  host::Environment environment = host::process_environment();
-  for (const auto& [name, value] : variables) environment[name] = value;
-  const host::Config config = host::load_config(environment).config;
+  const host::Config config = configured(variables);
   const host::Offer offer = choose_offer(config.offer, file);
   if (offer != host::Offer::kNamespace) return offer;
   const offer::Tree tree = offer::make_tree(host::devices_of(config), offer::look_around());
@@ -110,9 +117,20 @@ int become(const std::string& file, const std::vector<std::string>& command) {
   return why == ENOENT ? kExitNotFound : kExitCannotRun;
 }
 
+// The interface may come later, so this is no reason to stop.
+void tell_of_absent_interfaces(const std::vector<host::DeviceName>& devices) {
+  const std::vector<host::Interface> there = host::list_interfaces();
+  for (const host::DeviceName& device : devices) {
+    if (std::ranges::find(there, device.interface, &host::Interface::name) != there.end()) continue;
+    fmt::print(stderr, "nerve run: {}={}: no such interface; `ip link` lists them\n", device.name,
+               device.interface);
+  }
+}
+
 int run(const Options& options) {
   const auto variables = chosen(options);
   if (!variables) return kExitUsage;
+  tell_of_absent_interfaces(configured(*variables).devices);
   const std::string program = this_program();
   const auto folder = find_library_folder(program);
   if (!folder) {
@@ -123,8 +141,10 @@ int run(const Options& options) {
   const char* path = std::getenv("PATH");
   const std::string file = find_command(options.command[0], path != nullptr ? path : "/usr/bin");
   if (file.empty()) {
-    fmt::print(stderr, "nerve run: {}: not found in PATH; check the name, or install the package\n",
-               options.command[0]);
+    const std::string_view package = package_of(options.command[0]);
+    fmt::print(stderr, "nerve run: {}: not found in PATH; {}\n", options.command[0],
+               package.empty() ? "check the name, or install its package"
+                               : fmt::format("sudo apt-get install -y {}", package));
     return kExitNotFound;
   }
   if (const auto why = ignores_library_path(file)) {

@@ -128,7 +128,7 @@ constexpr Setting kSettings[] = {
      read_transport},
     {"devices", "NERVE_DEVICES", "--device", "NAME=IFACE", "every interface with an address",
      "NAME=INTERFACE, several with ',' between, no NAME twice",
-     "which network interfaces are RDMA devices, and their names",
+     "which network interfaces are RDMA devices, and their names; eth0 alone is nerve0=eth0",
      read_devices},
     {"port", "NERVE_PORT", "--port", "PORT", "4791",
      "a UDP port from 1 to 65535",

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "cli/commands.h"
+#include "cli/packages.h"
 #include "cli/run_plan.h"
 #include "tests/cli/program.h"
 
@@ -108,11 +109,26 @@ TEST_F(RunTest, TheExitCodeIsThePrograms) {
   const Outcome missing = nerve("run -- no-such-program");
   EXPECT_EQ(missing.exit_code, 127);
   EXPECT_EQ(missing.text,
-            "nerve run: no-such-program: not found in PATH; check the name, or install the "
+            "nerve run: no-such-program: not found in PATH; check the name, or install its "
             "package\n");
   const std::string plain = make("plain");
   EXPECT_EQ(nerve("run -- " + plain).exit_code, 126);
   EXPECT_EQ(nerve("run -- " + folder_ + "/none").exit_code, 127);
+}
+
+TEST_F(RunTest, NamesThePackageOfAProgramThatIsAbsent) {
+  EXPECT_EQ(package_of("ib_write_bw"), "perftest");
+  EXPECT_EQ(package_of("rdma_xclient"), "rdmacm-utils");
+  EXPECT_EQ(package_of("fi_info"), "libfabric-bin");
+  EXPECT_EQ(package_of("ib"), "");
+  EXPECT_EQ(package_of(""), "");
+}
+
+TEST_F(RunTest, TellsTheCommandThatWasMeant) {
+  const Outcome slip = nerve("docter");
+  EXPECT_EQ(slip.exit_code, kExitUsage);
+  EXPECT_EQ(slip.text, "nerve: there is no command `docter`; did you mean `doctor`?\n");
+  EXPECT_EQ(nerve("frobnicate").exit_code, kExitUsage);
 }
 
 TEST_F(RunTest, SaysWhatIsWrongWithItsOptions) {
@@ -137,7 +153,9 @@ TEST_F(RunTest, DevicesListsWhatWasAskedFor) {
   // Through `run`, for the library and the command line are told in the same words.
   const Outcome none = nerve("run --device x=none0 -- " NERVE_PROGRAM " devices");
   EXPECT_EQ(none.exit_code, kExitFailed);
-  EXPECT_EQ(none.text, "nerve devices: x=none0: no such interface; `ip link` lists them\n");
+  EXPECT_EQ(none.text,
+            "nerve run: x=none0: no such interface; `ip link` lists them\n"
+            "nerve devices: x=none0: no such interface; `ip link` lists them\n");
 }
 
 }  // namespace nerve::cli
