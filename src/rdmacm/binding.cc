@@ -138,6 +138,12 @@ int resolve_to(const Command& command, const std::shared_ptr<Identifier>& id, Oc
   return 0;
 }
 
+// Two wildcards that keep to their families may listen side by side at one port.
+nic::CmFamily listens_to(const Identifier& id) {
+  if (!id.local.is_any() || !id.options.one_family) return nic::CmFamily::kBoth;
+  return id.local.address.is_ipv4() ? nic::CmFamily::kIpv4 : nic::CmFamily::kIpv6;
+}
+
 }  // namespace
 
 void release_port(Registry& registry, const Identifier& id) {
@@ -219,6 +225,7 @@ int listen(const Command& command) {
     host::Adapter::Session session{*port.adapter};
     const auto comm = session->cm().listen({.service = service_of(id->space, id->local.port),
                                             .address = port.gid,
+                                            .any_of = listens_to(*id),
                                             .backlog = body.backlog});
     if (!comm) continue;
     const std::scoped_lock guard{command.registry.lock};

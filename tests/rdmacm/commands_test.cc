@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <utility>
 
 #include "tests/rdmacm/channel.h"
 
@@ -112,6 +113,37 @@ TEST(Addresses, MayBeSharedByThoseWhoSaySo) {
   ASSERT_EQ(channel.bind(ids[1], "127.0.0.1", channel.port_of(ids[0])), 0);
   EXPECT_EQ(channel.listen(ids[0]), 0);
   EXPECT_EQ(channel.listen(ids[1]), EADDRINUSE);  // but one of them listens
+}
+
+TEST(Addresses, OfTwoFamiliesMayBeListenedAtSideBySide) {
+  Channel channel;
+  const int yes = 1;
+  std::array<std::uint32_t, 2> ids{channel.create(1), channel.create(2)};
+  for (const std::uint32_t id : ids) {
+    const rdma_ucm_set_option option{.optval = reinterpret_cast<std::uint64_t>(&yes),
+                                     .id = id,
+                                     .level = RDMA_OPTION_ID,
+                                     .optname = RDMA_OPTION_ID_AFONLY,
+                                     .optlen = sizeof yes};
+    ASSERT_EQ(channel.call(RDMA_USER_CM_CMD_SET_OPTION, option), 0);
+  }
+  ASSERT_EQ(channel.bind(ids[0], "0.0.0.0", 0), 0);
+  const std::uint16_t port = channel.port_of(ids[0]);
+  ASSERT_EQ(channel.listen(ids[0]), 0);
+  ASSERT_EQ(channel.bind(ids[1], "::", port), 0);
+  ASSERT_EQ(channel.listen(ids[1]), 0);
+  // Each is asked for what is its own.
+  Channel client;
+  std::uint32_t qpn = 0x4000;  // of no other test
+  for (const auto& [text, uid] : {std::pair{"127.0.0.1", 1U}, std::pair{"::1", 2U}}) {
+    const std::uint32_t id = client.create(3);
+    ASSERT_EQ(client.resolve(id, text, port), 0);
+    client.expect(EventKind::kAddressResolved);
+    ASSERT_EQ(client.resolve_route(id), 0);
+    client.expect(EventKind::kRouteResolved);
+    ASSERT_EQ(client.connect(id, qpn++), 0);
+    EXPECT_EQ(channel.expect(EventKind::kConnectRequest).uid, uid) << text;
+  }
 }
 
 TEST(Events, AreNotWaitedForWhereTheDescriptorSaysSo) {

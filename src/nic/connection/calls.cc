@@ -118,7 +118,10 @@ Expected<CommHandle> ConnectionManager::listen(const CmListen& listen) {
   if (!listen.address.is_zero() && !port_.owns(listen.address)) {
     return refuse(ErrorCode::kInvalid, "listen: not our address");
   }
-  if (table_.serves(listen.service, listen.address)) {
+  if (!listen.address.is_zero() && listen.any_of != CmFamily::kBoth) {
+    return refuse(ErrorCode::kInvalid, "listen: an address, and any");
+  }
+  if (table_.serves(listen)) {
     return refuse(ErrorCode::kBusy, "listen: somebody does",
                   static_cast<std::uint64_t>(listen.service));
   }
@@ -132,6 +135,7 @@ Expected<CommHandle> ConnectionManager::listen(const CmListen& listen) {
   comm->cookie = listen.cookie;
   comm->service = listen.service;
   comm->address = listen.address;
+  comm->any_of = listen.any_of;
   comm->backlog = listen.backlog == 0 ? kUsualBacklog : listen.backlog;
   table_.add_listener(*comm);
   return comm->handle;

@@ -24,9 +24,13 @@ struct CmRoute {
   std::uint8_t max_retries{15};
 };
 
+// Which addresses "any" stands for.
+enum class CmFamily : std::uint8_t { kBoth, kIpv4, kIpv6 };
+
 struct CmListen {
   wire::ServiceId service{};
   wire::Gid address{};      // zero: any
+  CmFamily any_of{};        // where the address is any
   std::uint32_t backlog{};  // requests that nobody has accepted or rejected yet; zero: 1024
   std::uint64_t cookie{};
 };

@@ -83,21 +83,28 @@ void CommTable::forget(Communication& comm) {
   if (comm.by_comm_id) peers_.erase(*comm.by_comm_id);
   comm.by_comm_id.reset();
   forget_qpn(comm);
-  if (comm.state == CommState::kListen) listeners_.erase(listener_key(comm.service, comm.address));
+  if (comm.state == CommState::kListen) {
+    listeners_.erase(listener_key(comm.service, comm.address, comm.any_of));
+  }
 }
 
-bool CommTable::serves(wire::ServiceId service, const wire::Gid& address) const {
-  return listeners_.contains(listener_key(service, address));
+bool CommTable::serves(const CmListen& listen) const {
+  return listeners_.contains(listener_key(listen.service, listen.address, listen.any_of));
 }
 
 void CommTable::add_listener(Communication& listener) {
-  CHECK(listeners_.try_emplace(listener_key(listener.service, listener.address), &listener).second);
+  const PeerKey key = listener_key(listener.service, listener.address, listener.any_of);
+  CHECK(listeners_.try_emplace(key, &listener).second);
 }
 
 Communication* CommTable::listener(wire::ServiceId service, const wire::Gid& address) {
-  auto found = listeners_.find(listener_key(service, address));
-  if (found == listeners_.end()) found = listeners_.find(listener_key(service, {}));
-  return found == listeners_.end() ? nullptr : found->second;
+  const CmFamily family = address.is_ipv4() ? CmFamily::kIpv4 : CmFamily::kIpv6;
+  for (const PeerKey& key :
+       {listener_key(service, address, CmFamily::kBoth), listener_key(service, {}, family),
+        listener_key(service, {}, CmFamily::kBoth)}) {
+    if (const auto found = listeners_.find(key); found != listeners_.end()) return found->second;
+  }
+  return nullptr;
 }
 
 }  // namespace nerve::nic

@@ -40,9 +40,10 @@ class CommTable {
   void linger(Communication& comm) { lingering_.push_back(comm); }
   [[nodiscard]] Communication* longest_lingering() const { return lingering_.front(); }
 
-  [[nodiscard]] bool serves(wire::ServiceId service, const wire::Gid& address) const;
+  // Just the same; two that overlap are not one.
+  [[nodiscard]] bool serves(const CmListen& listen) const;
   void add_listener(Communication& listener);
-  // One at this address, else one at any.
+  // One at this address, else one at any of its family, else one at any.
   [[nodiscard]] Communication* listener(wire::ServiceId service, const wire::Gid& address);
 
  private:
@@ -52,8 +53,10 @@ class CommTable {
     std::size_t operator()(const PeerKey& key) const;
   };
 
-  static PeerKey listener_key(wire::ServiceId service, const wire::Gid& address) {
-    return {.gid = address, .guid = static_cast<std::uint64_t>(service)};
+  static PeerKey listener_key(wire::ServiceId service, const wire::Gid& address, CmFamily any_of) {
+    return {.gid = address,
+            .guid = static_cast<std::uint64_t>(service),
+            .number = static_cast<std::uint32_t>(any_of)};
   }
 
   SlotTable<Communication> table_;

@@ -87,6 +87,7 @@ struct Communication {
   // A listener.
   wire::ServiceId service{};
   wire::Gid address{};
+  CmFamily any_of{};
   std::uint32_t backlog{};
   std::uint32_t pending{};
 

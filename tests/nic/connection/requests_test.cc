@@ -72,6 +72,23 @@ TEST_F(CmRequests, ForAListenerAtAnotherAddress) {
   EXPECT_EQ(probe.end.expect(CmEventKind::kRequest).listener, at_other);
 }
 
+TEST_F(CmRequests, ForAListenerOfOneFamily) {
+  ASSERT_TRUE(probe.end.cm().destroy(listener));
+  const CommHandle at_ipv6 =
+      *probe.end.cm().listen({.service = test::kService, .any_of = CmFamily::kIpv6});
+  EXPECT_EQ(refused(probe.req()), RejectReason::kInvalidServiceId);
+  const CmListen ipv4{.service = test::kService, .any_of = CmFamily::kIpv4};
+  const CommHandle at_ipv4 = *probe.end.cm().listen(ipv4);
+  EXPECT_FALSE(probe.end.cm().listen(ipv4));
+  (void)probe.hear(probe.req());
+  EXPECT_EQ(probe.end.expect(CmEventKind::kRequest).listener, at_ipv4);
+  // The place of the one is free when it is gone, and the other stays.
+  ASSERT_TRUE(probe.end.cm().destroy(at_ipv4));
+  EXPECT_FALSE(probe.end.cm().listen({.service = test::kService, .any_of = CmFamily::kIpv6}));
+  EXPECT_TRUE(probe.end.cm().listen(ipv4));
+  EXPECT_TRUE(probe.end.cm().destroy(at_ipv6));
+}
+
 TEST_F(CmRequests, OfTransportsThatWeHave) {
   std::uint32_t number = 0x100;
   const auto takes = [&](wire::CmTransport transport, wire::CmExtendedTransport extended) {
