@@ -4,6 +4,12 @@
 // poll and epoll see it readable while an event waits, a signal interrupts. It is an eventfd that
 // holds no count, only the news that the queue is not empty: whoever takes the news and leaves
 // events behind gives it back.
+//
+// A program may cancel a thread that waits (pthread_cancel), as it may one that waits in a kernel.
+// glibc then unwinds the thread's stack with an unwinder that is not ours, for libibverbs.so.1
+// brings its own, and that ends the process at the first of our frames that has anything to clean
+// up or is noexcept. So waiting and taking are two steps, and a function that calls await_news()
+// has neither: what has is called by it and not inlined.
 #pragma once
 
 #include <sys/eventfd.h>
@@ -17,8 +23,15 @@
 #include <utility>
 
 #include "host/host.h"
+#include "link/system_calls.h"
 
 namespace nerve::host {
+
+// The news of a queue: waits for it unless the descriptor says not to. False: errno says why.
+inline bool await_news(int fd) {
+  std::uint64_t news{};
+  return ::read(fd, &news, sizeof news) == sizeof news;
+}
 
 template <class Event>
 class EventQueue {
@@ -50,24 +63,16 @@ class EventQueue {
     give_news();
   }
 
-  // The oldest event; waits for one unless the descriptor says not to. `take` sees it before anyone
-  // can forget it. False: errno says why.
+  // The oldest event, for a thread that has had the news. `take` sees it before anyone can forget
+  // it. False when another thread was here before.
   template <class Take>
   bool next(Take take) {
-    if (inherited()) {
-      errno = EBADF;
-      return false;
-    }
-    for (;;) {
-      std::uint64_t news{};
-      if (::read(fd_, &news, sizeof news) != sizeof news) return false;
-      const std::scoped_lock guard{lock_};
-      if (events_.empty()) continue;  // another thread took it
-      take(std::as_const(events_.front()));
-      events_.pop_front();
-      if (!events_.empty()) give_news();
-      return true;
-    }
+    const std::scoped_lock guard{lock_};
+    if (events_.empty()) return false;
+    take(std::as_const(events_.front()));
+    events_.pop_front();
+    if (!events_.empty()) give_news();
+    return true;
   }
 
   // Events that nobody fetched go to another queue.
@@ -88,7 +93,7 @@ class EventQueue {
     if (inherited()) return;
     const std::scoped_lock guard{lock_};
     if (std::erase_if(events_, unwanted) == 0 || !events_.empty()) return;
-    // A thread in next() may be ahead of us, so this must not wait.
+    // A thread in await_news() may be ahead of us, so this must not wait.
     std::uint64_t news{};
     const iovec into{&news, sizeof news};
     [[maybe_unused]] const auto taken = ::preadv2(fd_, &into, 1, -1, RWF_NOWAIT);
@@ -96,8 +101,9 @@ class EventQueue {
 
  private:
   void give_news() {
-    // Not by write(), which may be a command to whoever the descriptor is of (src/preload).
-    (void)::eventfd_write(fd_, 1);
+    // Not by libc's write(), which may be a command to whoever the descriptor is of (src/preload).
+    const std::uint64_t one = 1;
+    (void)link::system::write(fd_, &one, sizeof one);
   }
 
   int fd_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "host/membership.h"
+#include "link/system_calls.h"
 
 namespace nerve::host {
 namespace {
@@ -45,7 +46,7 @@ void pace_unreliable(Pace& pace, std::span<const wire::Frame> frames, Time now) 
 // Whether the other end of a connection is there.
 bool is_open(int connection) {
   pollfd look{.fd = connection, .events = POLLRDHUP, .revents = 0};
-  return ::poll(&look, 1, 0) == 0;
+  return link::system::poll(look, 0) == 0;
 }
 
 }  // namespace

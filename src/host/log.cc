@@ -8,6 +8,8 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "link/system_calls.h"
+
 namespace nerve::host {
 
 namespace {
@@ -22,7 +24,7 @@ std::atomic<LogLevel> chosen{LogLevel::kWarn};
   if (added > 0) length = std::min(length + static_cast<std::size_t>(added), kLongest - 1);
   line[length++] = '\n';
   // One write, so that lines of several threads and processes do not mix.
-  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), length);
+  [[maybe_unused]] const auto written = link::system::write(STDERR_FILENO, line.data(), length);
 }
 
 }  // namespace

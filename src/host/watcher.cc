@@ -13,6 +13,7 @@
 #include "host/address_watch.h"
 #include "host/clock.h"
 #include "host/unix_socket.h"
+#include "link/system_calls.h"
 
 namespace nerve::host {
 namespace {
@@ -125,7 +126,10 @@ void Watcher::listen_again(Time at) {
   control(epoll_, EPOLL_CTL_MOD, listener_.get(), EPOLLIN);
 }
 
-void Watcher::kick() { ::eventfd_write(mailbox_.event(), 1); }
+void Watcher::kick() {
+  const std::uint64_t one = 1;
+  (void)link::system::write(mailbox_.event(), &one, sizeof one);
+}
 
 void Watcher::polled(std::uint32_t frames) {
   if (left_) return;

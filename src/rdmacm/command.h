@@ -19,6 +19,7 @@ struct Command {
   std::shared_ptr<Channel> channel;
   Octets in;             // after the header
   std::uint16_t room{};  // for the answer, as the program says
+  bool told{};           // the news of an event was read from the channel
 
   // The structure of the command; of an older program it may lack its end, which is then zero.
   template <class Body>
@@ -45,7 +46,10 @@ template <class Value>
   return {reinterpret_cast<const std::byte*>(&value), sizeof value};
 }
 
-// Each is done at once and returns zero or an errno. GET_EVENT may wait.
+// What GET_EVENT returns until it is told: to be asked again when there is news.
+inline constexpr int kNoEventYet = -2;
+
+// Each is done at once and returns zero or an errno.
 int create_id(const Command& command);
 int destroy_id(const Command& command);
 int migrate_id(const Command& command);

@@ -37,11 +37,7 @@ constexpr std::array<Handler, RDMA_USER_CM_CMD_JOIN_MCAST + 1> kHandlers = [] {
   return handlers;
 }();
 
-}  // namespace
-
-int open_device() { return Registry::current().open_channel(); }
-
-ssize_t write_device(int fd, Octets octets) {
+[[gnu::noinline]] ssize_t write_once(int fd, Octets octets, bool told) noexcept {
   Registry& registry = Registry::current();
   rdma_ucm_cmd_hdr header{};
   int error = EINVAL;
@@ -59,12 +55,27 @@ ssize_t write_device(int fd, Octets octets) {
       error = kHandlers[header.cmd]({.registry = registry,
                                      .channel = channel,
                                      .in = body.first(header.in),
-                                     .room = header.out});
+                                     .room = header.out,
+                                     .told = told});
     }
   }
   if (error == 0) return static_cast<ssize_t>(octets.size());
+  if (error == kNoEventYet) return kNoEventYet;
   errno = error;
   return -1;
+}
+
+}  // namespace
+
+int open_device() { return Registry::current().open_channel(); }
+
+// A thread that waits here may be cancelled: see host/event_queue.h.
+ssize_t write_device(int fd, Octets octets) {
+  for (bool told = false;; told = true) {
+    const ssize_t written = write_once(fd, octets, told);
+    if (written != kNoEventYet) return written;
+    if (!host::await_news(fd)) return -1;
+  }
 }
 
 void close_device(int fd) { Registry::current().close_channel(fd); }

@@ -188,10 +188,9 @@ int get_event(const Command& command) {
   constexpr std::size_t kOldest = offsetof(rdma_ucm_event_resp, reserved);
   if (command.room < kOldest) return ENOSPC;
   Report report;
-  do {
-    const auto take = [&](const Report& oldest) { report = oldest; };
-    if (!command.channel->events.next(take)) return errno;
-  } while (!count(command.registry, report));
+  const auto take = [&](const Report& oldest) { report = oldest; };
+  if (!command.told || !command.channel->events.next(take)) return kNoEventYet;
+  if (!count(command.registry, report)) return kNoEventYet;
   std::memcpy(reinterpret_cast<void*>(body.response), &report.words,
               std::min<std::size_t>(command.room, sizeof report.words));
   return 0;

@@ -60,21 +60,41 @@ ibv_event_type event_type(nic::EventKind kind) {
 using namespace nerve;
 using namespace nerve::verbs;
 
-extern "C" {
+namespace {
 
-int ibv_get_async_event(ibv_context* context, ibv_async_event* event) VERBS_NOEXCEPT {
-  VerbsContext& mine = ours(context);
+[[gnu::noinline]] bool look_for_news(ibv_context& context) noexcept {
+  VerbsContext& mine = ours(&context);
+  if (mine.async.inherited()) {
+    errno = EBADF;
+    return false;
+  }
   if (mine.async.empty()) Session(*mine.adapter).drive();
-  const bool got = mine.async.next([&](const AsyncEvent& oldest) {
-    event->event_type = oldest.type;
+  return true;
+}
+
+[[gnu::noinline]] bool take_event(ibv_context& context, ibv_async_event& event) noexcept {
+  return ours(&context).async.next([&](const AsyncEvent& oldest) {
+    event.event_type = oldest.type;
     if (oldest.element == nullptr) {
-      event->element.port_num = kPort;
+      event.element.port_num = kPort;
       return;
     }
-    event->element.qp = static_cast<ibv_qp*>(oldest.element);
+    event.element.qp = static_cast<ibv_qp*>(oldest.element);
     ++*oldest.reported;
   });
-  return got ? 0 : -1;
+}
+
+}  // namespace
+
+extern "C" {
+
+// A thread that waits here may be cancelled: see host/event_queue.h.
+int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
+  if (!look_for_news(*context)) return -1;
+  while (host::await_news(context->async_fd)) {
+    if (take_event(*context, *event)) return 0;
+  }
+  return -1;
 }
 
 void ibv_ack_async_event(ibv_async_event* event) VERBS_NOEXCEPT {

@@ -8,6 +8,33 @@
 using namespace nerve;
 using namespace nerve::verbs;
 
+namespace {
+
+// A thread about to sleep sees first whether the news is on its doorstep: a request and its answer,
+// on a link within the machine, are two turns each way. False, and errno, where none can come.
+[[gnu::noinline]] bool look_for_news(ibv_comp_channel& channel) noexcept {
+  constexpr int kTurns = 4;
+  VerbsChannel& mine = ours(&channel);
+  if (mine.events.inherited()) {
+    errno = EBADF;
+    return false;
+  }
+  host::Adapter& adapter = *ours(channel.context).adapter;
+  for (int i = 0; i < kTurns && mine.events.empty(); ++i) Session{adapter}.drive();
+  return true;
+}
+
+[[gnu::noinline]] bool take_event(ibv_comp_channel& channel, ibv_cq*& cq,
+                                  void*& cq_context) noexcept {
+  return ours(&channel).events.next([&](VerbsCq* with_news) {
+    ++with_news->channel_reported;
+    cq = with_news->base();
+    cq_context = with_news->ex.cq_context;
+  });
+}
+
+}  // namespace
+
 extern "C" {
 
 ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) VERBS_NOEXCEPT {
@@ -28,19 +55,13 @@ int ibv_destroy_comp_channel(ibv_comp_channel* channel) VERBS_NOEXCEPT {
   return 0;
 }
 
-int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) VERBS_NOEXCEPT {
-  VerbsChannel& mine = ours(channel);
-  // A thread about to sleep sees first whether the news is on its doorstep: a request and its
-  // answer, on a link within the machine, are two turns each way.
-  constexpr int kTurns = 4;
-  host::Adapter& adapter = *ours(channel->context).adapter;
-  for (int i = 0; i < kTurns && mine.events.empty(); ++i) Session{adapter}.drive();
-  const bool got = mine.events.next([&](VerbsCq* with_news) {
-    ++with_news->channel_reported;
-    *cq = with_news->base();
-    *cq_context = with_news->ex.cq_context;
-  });
-  return got ? 0 : -1;
+// A thread that waits here may be cancelled: see host/event_queue.h.
+int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) {
+  if (!look_for_news(*channel)) return -1;
+  while (host::await_news(channel->fd)) {
+    if (take_event(*channel, *cq, *cq_context)) return 0;
+  }
+  return -1;
 }
 
 void ibv_ack_cq_events(ibv_cq* cq, unsigned int count) VERBS_NOEXCEPT {

@@ -5,12 +5,16 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
+#include <netinet/in.h>  // before the kernel's, which then does without its own
+#include <pthread.h>
+#include <rdma/rdma_user_cm.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -287,6 +291,29 @@ TEST_F(PreloadTest, TheConnectionManagerIsADeviceThatTakesCommands) {
   EXPECT_EQ(error_of([&] { return ::write(fd, command, sizeof command) < 0 ? -1 : 0; }), EINVAL);
   EXPECT_EQ(::close(fd), 0);
   EXPECT_EQ(error_of([&] { return ::fcntl(fd, F_GETFD); }), EBADF);
+}
+
+TEST_F(PreloadTest, AThreadThatWaitsForEventsOfConnectionsCanBeCancelled) {
+  int device = ::open("/dev/infiniband/rdma_cm", O_RDWR | O_CLOEXEC);
+  ASSERT_GE(device, 0) << std::strerror(errno);
+  const auto wait = [](void* fd) -> void* {
+    rdma_ucm_event_resp event{};
+    struct {
+      rdma_ucm_cmd_hdr header;
+      rdma_ucm_get_event body;
+    } command{{RDMA_USER_CM_CMD_GET_EVENT, sizeof command.body, sizeof event},
+              {reinterpret_cast<std::uint64_t>(&event)}};
+    (void)!::write(*static_cast<int*>(fd), &command, sizeof command);
+    return nullptr;
+  };
+  pthread_t thread{};
+  ASSERT_EQ(::pthread_create(&thread, nullptr, wait, &device), 0);
+  ::usleep(20'000);  // it waits by now
+  ASSERT_EQ(::pthread_cancel(thread), 0);
+  void* result{};
+  ASSERT_EQ(::pthread_join(thread, &result), 0);
+  EXPECT_EQ(result, PTHREAD_CANCELED);
+  EXPECT_EQ(::close(device), 0);
 }
 
 }  // namespace nerve

@@ -1,10 +1,13 @@
 // Completion channels and asynchronous events: descriptors that poll, and acknowledgements.
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <thread>
 
 #include "tests/verbs/pair.h"
@@ -166,6 +169,70 @@ TEST_F(Events, ADeviceMayBeClosedWithQueuesInIt) {
   EXPECT_EQ(ibv_close_device(second), 0);
   write();  // the engine that both contexts share goes on
   good_completion(a);
+}
+
+// What a thread does until somebody cancels it, and whether it ended by that.
+template <class Body>
+bool ends_when_cancelled(Body body) {
+  std::atomic<bool> begun{};
+  const auto run = [&] {
+    begun = true;
+    body();
+  };
+  using Run = decltype(run);
+  pthread_t thread{};
+  const auto start = [](void* given) -> void* {
+    (*static_cast<Run*>(given))();
+    return nullptr;
+  };
+  EXPECT_EQ(
+      ::pthread_create(&thread, nullptr, start, const_cast<void*>(static_cast<const void*>(&run))),
+      0);
+  while (!begun) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds{20});  // it waits by now
+  EXPECT_EQ(::pthread_cancel(thread), 0);
+  void* result{};
+  EXPECT_EQ(::pthread_join(thread, &result), 0);
+  return result == PTHREAD_CANCELED;
+}
+
+TEST_F(Events, AreNotWaitedForByAThreadThatIsCancelled) {
+  EXPECT_TRUE(ends_when_cancelled([&] {
+    ibv_cq* cq{};
+    void* told{};
+    (void)ibv_get_cq_event(channel, &cq, &told);
+  }));
+  EXPECT_TRUE(ends_when_cancelled([&] {
+    ibv_async_event event{};
+    (void)ibv_get_async_event(context, &event);
+  }));
+  // Nothing was lost with them.
+  ASSERT_EQ(ibv_req_notify_cq(a.cq, 0), 0);
+  write();
+  ibv_cq* cq{};
+  void* told{};
+  ASSERT_EQ(ibv_get_cq_event(channel, &cq, &told), 0);
+  EXPECT_EQ(cq, a.cq);
+  ibv_ack_cq_events(cq, 1);
+}
+
+TEST_F(Events, AreTakenToTheEndByAThreadThatIsToBeCancelled) {
+  std::atomic<int> done{};
+  EXPECT_TRUE(ends_when_cancelled([&] {
+    (void)::pthread_cancel(::pthread_self());
+    for (; done < 100; ++done) {  // none of these is a place to end at
+      (void)ibv_req_notify_cq(a.cq, 0);
+      write();
+      ibv_wc wc{};
+      while (ibv_poll_cq(a.cq, 1, &wc) == 0) continue;
+    }
+    for (;;) ::pthread_testcancel();
+  }));
+  EXPECT_EQ(done, 100);
+  ibv_cq* cq{};
+  void* told{};
+  ASSERT_EQ(ibv_get_cq_event(channel, &cq, &told), 0);
+  ibv_ack_cq_events(cq, 1);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "link/system_calls.h"
+
 namespace nerve::link::shm {
 namespace {
 
@@ -16,7 +18,7 @@ bool Doorbell::wake() const {
   if (asleep->exchange(0, std::memory_order_seq_cst) == 0) return false;
   const std::uint64_t one = 1;
   // A full counter wakes as well, and a closed one means that nobody is left to be woken.
-  [[maybe_unused]] const ssize_t written = ::write(event_fd, &one, sizeof one);
+  [[maybe_unused]] const ssize_t written = system::write(event_fd, &one, sizeof one);
   return true;
 }
 

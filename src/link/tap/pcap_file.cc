@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include "link/system_calls.h"
 #include "wire/pcap.h"
 
 namespace nerve::link {
@@ -181,7 +182,7 @@ bool PcapFile::append(Octets octets) {
   const FileHeader header = file_header();
   const auto write_all = [this](Octets left) {
     while (!left.empty()) {
-      const ssize_t n = ::write(fd_.get(), left.data(), left.size());
+      const ssize_t n = system::write(fd_.get(), left.data(), left.size());
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0) return false;
       left = left.subspan(static_cast<std::size_t>(n));

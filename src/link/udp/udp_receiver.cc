@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "base/check.h"
+#include "link/system_calls.h"
 #include "link/udp/address.h"
 #include "wire/icrc.h"
 
@@ -57,8 +58,8 @@ int UdpReceiver::read(std::size_t messages) {
   int got = 0;
   do {
     ++counters_.calls;
-    got = ::recvmmsg(socket_.fd(), headers_.data(), static_cast<unsigned>(messages), MSG_DONTWAIT,
-                     nullptr);
+    got = system::recvmmsg(socket_.fd(), headers_.data(), static_cast<unsigned>(messages),
+                           MSG_DONTWAIT);
   } while (got < 0 && errno == EINTR);
   return got;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "link/system_calls.h"
 #include "link/udp/train.h"
 #include "wire/icrc.h"
 #include "wire/packet.h"
@@ -26,8 +27,8 @@ bool may_refuse_trains(int error) {
 
 // How many of the messages the kernel took; negative, with errno, when it took none.
 int send_some(int fd, mmsghdr* messages, std::size_t count) {
-  if (count > 1) return ::sendmmsg(fd, messages, static_cast<unsigned>(count), MSG_DONTWAIT);
-  return ::sendmsg(fd, &messages->msg_hdr, MSG_DONTWAIT) < 0 ? -1 : 1;  // cheaper for one
+  if (count > 1) return system::sendmmsg(fd, messages, static_cast<unsigned>(count), MSG_DONTWAIT);
+  return system::sendmsg(fd, &messages->msg_hdr, MSG_DONTWAIT) < 0 ? -1 : 1;  // cheaper for one
 }
 
 Offload segmentation_of(const UdpSocket& socket, bool wanted) {
@@ -155,7 +156,7 @@ void UdpSender::flush() {
       // Once for each message: a link that stays full loses packets, it does not stop the engine.
       ++counters_.waits;
       pollfd until{.fd = outbox_fd_, .events = POLLOUT, .revents = 0};
-      (void)::poll(&until, 1, kFullWaitMs);
+      (void)system::poll(until, kFullWaitMs);
       waited = true;
       continue;
     }
@@ -194,7 +195,7 @@ int UdpSender::send_segments(std::size_t index) {
     iovec octets{.iov_base = packet.data(), .iov_len = packet.size()};
     header.msg_iov = &octets;
     ++counters_.calls;
-    if (::sendmsg(outbox_fd_, &header, MSG_DONTWAIT) >= 0) {
+    if (system::sendmsg(outbox_fd_, &header, MSG_DONTWAIT) >= 0) {
       counters_.packets += 1;
       counters_.messages += 1;
       counters_.octets += packet.size();

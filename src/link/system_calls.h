@@ -1,0 +1,39 @@
+// System calls at which a thread is not cancelled.
+//
+// The functions of libc with these names are cancellation points: a thread for which somebody has
+// called pthread_cancel() ends in the next one. Ours are made in the middle of verbs, which are no
+// such points, with a lock held and a stack that cannot be unwound (host/event_queue.h).
+#pragma once
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <ctime>
+
+namespace nerve::link::system {
+
+inline ssize_t write(int fd, const void* octets, std::size_t size) {
+  return ::syscall(SYS_write, fd, octets, size);
+}
+
+inline ssize_t sendmsg(int fd, const msghdr* message, int flags) {
+  return ::syscall(SYS_sendmsg, fd, message, flags);
+}
+
+inline int sendmmsg(int fd, mmsghdr* messages, unsigned count, int flags) {
+  return static_cast<int>(::syscall(SYS_sendmmsg, fd, messages, count, flags));
+}
+
+inline int recvmmsg(int fd, mmsghdr* messages, unsigned count, int flags) {
+  return static_cast<int>(::syscall(SYS_recvmmsg, fd, messages, count, flags, nullptr));
+}
+
+inline int poll(pollfd& one, int milliseconds) {
+  const timespec limit{.tv_sec = 0, .tv_nsec = long{milliseconds} * 1'000'000};
+  return static_cast<int>(::syscall(SYS_ppoll, &one, 1, &limit, nullptr, 0));
+}
+
+}  // namespace nerve::link::system
