@@ -13,10 +13,12 @@ from typing import Iterator
 
 sys.dont_write_bytecode = True  # the tree may belong to somebody else
 
+import iser  # noqa: E402
 import pair  # noqa: E402
 import perftest  # noqa: E402
 import pingpong  # noqa: E402
 import pyverbs  # noqa: E402
+import qemu  # noqa: E402
 import qperf  # noqa: E402
 import rdmacm  # noqa: E402
 import ucx  # noqa: E402
@@ -39,7 +41,7 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-SUITES = (pingpong, perftest, qperf, rdmacm, ucx, pyverbs)
+SUITES = (pingpong, perftest, qperf, rdmacm, ucx, pyverbs, iser, qemu)
 
 
 def all_cases(second: bool, long: bool) -> Iterator[Case]:
