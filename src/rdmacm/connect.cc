@@ -58,7 +58,7 @@ nic::CmRoute route_of(const Identifier& id) {
 
 nic::CmOffer offer_of(const Identifier& id, const rdma_ucm_conn_param& param) {
   return {.qpn = Qpn{param.qp_num & Qpn::kMask},
-          .psn = id.psn,
+          .psn = id.receive_psn,
           .qkey = param.qkey,
           .responder_resources = param.responder_resources,
           .initiator_depth = param.initiator_depth,

@@ -45,19 +45,6 @@ rdma_ucm_event_resp connection_words(const wire::CmRep& rep) {
   return words;
 }
 
-void agree(Identifier& id, const wire::CmReq& req) {
-  id.agreement = {.remote_qpn = req.local_qpn,
-                  .remote_psn = req.starting_psn,
-                  .path_mtu = req.path_mtu,
-                  .responder_resources = req.initiator_depth,
-                  .initiator_depth = req.responder_resources,
-                  .timeout = req.primary.local_ack_timeout,
-                  .retry_count = req.retry_count,
-                  .rnr_retry = req.rnr_retry_count};
-  id.options.traffic_class = req.primary.traffic_class;
-  id.flow_label = req.primary.flow_label;
-}
-
 }  // namespace
 
 void Registry::tell(const Identifier& id, EventKind kind, int status,
@@ -130,13 +117,15 @@ bool Registry::take_request(host::Adapter& adapter, const nic::CmEvent& event) {
   }
   id->port.gid = event.flow.destination;
   id->remote_gid = event.flow.source;
-  id->psn = draw_psn();
+  id->receive_psn = draw_psn();
   id->comm = event.id;
   know(*id, &adapter, event.id);
 
   Report report{.of = listener->number, .made = id->number};
   if (req != nullptr) {
-    agree(*id, *req);
+    id->agreement = Agreement::with(*req);
+    id->options.traffic_class = req->primary.traffic_class;
+    id->flow_label = req->primary.flow_label;
     report.words = connection_words(*req);
   } else {
     rdma_ucm_ud_param& ud = report.words.param.ud;
@@ -151,11 +140,7 @@ bool Registry::take_request(host::Adapter& adapter, const nic::CmEvent& event) {
 
 void Registry::take_reply(Identifier& id, const wire::CmRep& rep) {
   id.state = IdState::kAnswered;
-  id.agreement.remote_qpn = rep.local_qpn;
-  id.agreement.remote_psn = rep.starting_psn;
-  id.agreement.rnr_retry = rep.rnr_retry_count;
-  id.agreement.responder_resources = rep.initiator_depth;
-  id.agreement.initiator_depth = rep.responder_resources;
+  id.agreement.complete(rep);
   const rdma_ucm_event_resp words = connection_words(rep);
   tell(id, EventKind::kConnectResponse, 0, &words);
 }

@@ -11,6 +11,7 @@
 #include "host/adapter.h"
 #include "nic/connection/cm_types.h"
 #include "rdmacm/address.h"
+#include "rdmacm/agreement.h"
 
 namespace nerve::rdmacm {
 
@@ -59,18 +60,6 @@ struct LocalPort {
   wire::Gid gid{};
 };
 
-// What a QP is given on its way to ready, as the two ends have agreed.
-struct Agreement {
-  Qpn remote_qpn{};
-  Psn remote_psn{};
-  std::uint8_t path_mtu{};
-  std::uint8_t responder_resources{};  // ours, for the peer's READs
-  std::uint8_t initiator_depth{};
-  std::uint8_t timeout{};
-  std::uint8_t retry_count{};
-  std::uint8_t rnr_retry{};
-};
-
 struct Options {
   std::uint8_t traffic_class{};
   std::optional<std::uint8_t> ack_timeout;
@@ -97,7 +86,7 @@ struct Identifier {
   nic::CommHandle comm{};
   std::vector<std::pair<LocalPort, nic::CommHandle>> listens;
 
-  Psn psn{};
+  Psn receive_psn{};  // drawn; our REQ or REP tells the peer to begin there
   Agreement agreement;
   std::uint32_t qkey{};
   std::uint32_t events_fetched{};

@@ -96,7 +96,7 @@ int create_id(const Command& command) {
     id->uid = body.uid;
     id->space = static_cast<Space>(body.ps);
     id->qp_type = body.qp_type;
-    id->psn = draw_psn();
+    id->receive_psn = draw_psn();
   }
   return command.answer(body.response, rdma_ucm_create_id_resp{.id = id->number});
 }

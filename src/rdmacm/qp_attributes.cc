@@ -50,25 +50,28 @@ void fill_ready_to_receive(const Identifier& id, nic::Nic& nic, ib_uverbs_qp_att
   attr.ah_attr = path_to(id, id.remote_gid, gid_index_of(nic, id.port.gid));
   attr.path_mtu = id.agreement.path_mtu;
   attr.dest_qp_num = id.agreement.remote_qpn.value();
-  attr.rq_psn = id.agreement.remote_psn.value();
+  attr.rq_psn = id.receive_psn.value();
   if (!is_reliable(id)) return;
   attr.qp_attr_mask |= kMaxDestRead | kRnrTimer;
   attr.max_dest_rd_atomic = id.agreement.responder_resources;
   attr.min_rnr_timer = kMinRnrTimer;
 }
 
-void fill_ready_to_send(const Identifier& id, ib_uverbs_qp_attr& attr) {
+}  // namespace
+
+ib_uverbs_qp_attr ready_to_send(const Identifier& id) {
+  ib_uverbs_qp_attr attr{};
+  attr.qp_state = kRts;
   attr.qp_attr_mask = kState | kSqPsn;
-  attr.sq_psn = id.psn.value();
-  if (!is_reliable(id)) return;
+  attr.sq_psn = id.agreement.send_psn.value();
+  if (!is_reliable(id)) return attr;
   attr.qp_attr_mask |= kTimeout | kRetryCount | kRnrRetry | kMaxRead;
   attr.timeout = id.agreement.timeout;
   attr.retry_cnt = id.agreement.retry_count;
   attr.rnr_retry = id.agreement.rnr_retry;
   attr.max_rd_atomic = id.agreement.initiator_depth;
+  return attr;
 }
-
-}  // namespace
 
 std::uint8_t gid_index_of(nic::Nic& nic, const wire::Gid& gid) {
   for (std::uint32_t i = 0; i < host::kGidTableSize; ++i) {
@@ -116,7 +119,7 @@ int init_qp_attr(const Command& command) {
         break;
       case kRts:
         if (id->datagram() || !id->comm) return EINVAL;
-        fill_ready_to_send(*id, attr);
+        attr = ready_to_send(*id);
         break;
       default:
         return EINVAL;

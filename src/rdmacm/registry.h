@@ -147,6 +147,8 @@ void release_port(Registry& registry, const Identifier& id);
 [[nodiscard]] Psn draw_psn();
 [[nodiscard]] ib_uverbs_ah_attr path_to(const Identifier& id, const wire::Gid& gid,
                                         std::uint8_t gid_index);
+// What its QP is given on the way from ready to receive to ready to send.
+[[nodiscard]] ib_uverbs_qp_attr ready_to_send(const Identifier& id);
 [[nodiscard]] std::uint8_t gid_index_of(nic::Nic& nic, const wire::Gid& gid);
 
 }  // namespace nerve::rdmacm

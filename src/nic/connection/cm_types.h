@@ -38,7 +38,7 @@ struct CmListen {
 // What one end offers the other: the fields that REQ and REP have in common.
 struct CmOffer {
   Qpn qpn{};
-  Psn psn{};
+  Psn psn{};  // at which the other is to begin sending (12.7, starting PSN)
   std::uint32_t qkey{};
   std::uint8_t responder_resources{};
   std::uint8_t initiator_depth{};
