@@ -8,7 +8,7 @@
 #   guest.sh clean        stop, and remove the cache
 #
 # The guest has no disk: it is Debian's kernel and one archive with the programs of *this* machine
-# (perftest, ibverbs-utils, iproute2), the libraries they need and guest-init. Its only cable is a
+# (perftest, ibverbs-utils, rdmacm-utils, iproute2), the libraries they need and guest-init. Its only cable is a
 # tap in the namespace, so that no test packet can reach another network:
 #
 #   namespace   roce0: 198.51.100.1/24, 2001:db8:77::1/64, link-local    Nerve runs here
@@ -79,7 +79,7 @@ prepare() {
   # Packed anew when something of it has changed: the kernel, these scripts, or the programs.
   local wanted
   wanted=$(echo "$package" && sha256sum "$here/guest.sh" "$here/guest-init" &&
-    dpkg-query -W perftest ibverbs-utils ibverbs-providers iproute2 dropbear-bin libc6)
+    dpkg-query -W perftest ibverbs-utils ibverbs-providers rdmacm-utils librdmacm1 iproute2 dropbear-bin libc6)
   [[ ! -e $stamp || $(<"$stamp") != "$wanted" ]] || return 0
   say "packing the guest"
   pack "$cache/$package"
@@ -89,7 +89,8 @@ prepare() {
 # Which programs the guest has; busybox is all the others.
 programs() {
   printf '%s\n' ibv_devinfo ibv_{rc,uc,ud,srq}_pingpong ib_{write,read,send}_{bw,lat} \
-    ib_atomic_{bw,lat} ip tc rdma dropbear busybox
+    ib_atomic_{bw,lat} rping ucmatose udaddy mckey cmtime rdma_{server,client} rstream riostream \
+    rcopy ip tc rdma dropbear busybox
 }
 
 pack() {
@@ -100,7 +101,8 @@ pack() {
     put_program "$root" "$(command -v "$program" || die "no program $program here")"
   done
   [[ -e $root/bin/busybox ]] || ln -s "$(command -v busybox)" "$root/bin/busybox"
-  for file in /usr/lib/*/libibverbs/librxe-*.so; do
+  # No program names libgcc_s, and every one that ends a thread loads it.
+  for file in /usr/lib/*/libibverbs/librxe-*.so /lib/*/libgcc_s.so.1; do
     put_program "$root" "$file"
   done
   mkdir -p "$root/etc/libibverbs.d"
