@@ -153,14 +153,14 @@ void Registry::take_rejection(Identifier& id, const wire::CmRej& rej) {
 }
 
 void Registry::take_resolution(Identifier& id, nic::Nic& nic, const wire::CmSidrRep& rep) {
-  if (rep.status != wire::SidrStatus::kValid) {
-    id.state = IdState::kOver;
-    return tell(id, EventKind::kUnreachable, static_cast<int>(rep.status));
-  }
-  id.state = IdState::kConnected;
   rdma_ucm_event_resp words{};
   rdma_ucm_ud_param& ud = words.param.ud;
   copy_private(rep.private_data, ud.private_data, ud.private_data_len);
+  if (rep.status != wire::SidrStatus::kValid) {  // which may come with a reason in words
+    id.state = IdState::kOver;
+    return tell(id, EventKind::kUnreachable, static_cast<int>(rep.status), &words);
+  }
+  id.state = IdState::kConnected;
   ud.qp_num = rep.qpn.value();
   ud.qkey = rep.qkey;
   ud.ah_attr = path_to(id, id.remote_gid, gid_index_of(nic, id.port.gid));

@@ -127,6 +127,28 @@ TEST_F(Connection, IsRejectedWhereNobodyListens) {
   EXPECT_EQ(client.expect(EventKind::kRejected).status, 8U);  // no such service
 }
 
+// As the kernel does: a UD service that refuses may say why, too.
+TEST(Resolution, IsRefusedWithWords) {
+  constexpr std::uint8_t kUd = 4;
+  Channel server, client;
+  const std::uint32_t listener = server.create(kListenerUid, RDMA_PS_UDP, kUd);
+  ASSERT_EQ(server.bind(listener, "127.0.0.1", 0), 0);
+  ASSERT_EQ(server.listen(listener), 0);
+  const std::uint32_t active = client.create(kActiveUid, RDMA_PS_UDP, kUd);
+  ASSERT_EQ(client.resolve(active, "127.0.0.1", server.port_of(listener)), 0);
+  client.expect(EventKind::kAddressResolved);
+  ASSERT_EQ(client.resolve_route(active), 0);
+  client.expect(EventKind::kRouteResolved);
+  ASSERT_EQ(client.connect(active, 0x77), 0);
+  const auto request = server.expect(EventKind::kConnectRequest);
+  ASSERT_EQ(server.reject(request.id, "not today"), 0);
+  const auto refused = client.expect(EventKind::kUnreachable);
+  EXPECT_EQ(refused.status, 2U);
+  const auto& words = refused.param.ud;
+  ASSERT_EQ(words.private_data_len, 136);  // all that a SIDR_REP carries
+  EXPECT_STREQ(reinterpret_cast<const char*>(words.private_data), "not today");
+}
+
 TEST_F(Connection, OfSomebodyWhoGoesIsOver) {
   meet();
   ASSERT_EQ(client.destroy(active), 0);
