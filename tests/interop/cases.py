@@ -24,6 +24,11 @@ class Work:
     survives_loss: bool  # unreliable transports wait for ever for what is lost
     perftest: bool = True
     leaves: bool = False  # ends without a word to the other, who may wait for its last acknowledgement
+    by_cm: bool = False  # the two find each other by rdma_cm: such works are in cm_cases.py
+    port: int = 0  # of a server that cannot be told another
+    listens: bool = True
+    lasting: bool = False  # the server serves for ever
+    served: str = ''  # a line of the server's output matches this
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,8 +46,8 @@ class Case:
         loss = f' loss {self.loss}%' if self.loss else ''
         return f'{self.client}->{self.server} {self.work.name} {self.ip} mtu {self.mtu}{loss}'
 
-    def command(self, device: str, port: int, server: str = '') -> list[str]:
-        """Of the client when `server` is told, the server's address; else of the server."""
+    def command(self, device: str, port: int, server: str, client: bool) -> list[str]:
+        """Of one of the two; `server` is the server's address."""
         index = str(GID_INDEX[self.ip])
         if not self.work.perftest:
             unit = () if 'ud' in self.work.command[0] else ('-m', str(self.mtu))
@@ -54,7 +59,7 @@ class Case:
             unit = () if 'UD' in self.work.command else ('-u', timeout)
             where = ('-p', str(port), '-d', device, '-x', index, '-m', str(self.mtu), '-F', *unit)
         return [*(word.replace('MTU', str(self.mtu)) for word in self.work.command), *where,
-                *((server,) if server else ())]
+                *((server,) if client else ())]
 
 
 def pingpong(kind: str, *options: str) -> Work:

@@ -44,21 +44,24 @@ class Nerve:
     scratch: pathlib.Path
     interface: str = 'roce0'
     address: str = '198.51.100.1'
+    address6: str = '2001:db8:77::1'
     namespace: str = ''  # where not this one
     device = 'nerve0'
 
     def start(self, command: Sequence[str], extra: Mapping[str, str], log: pathlib.Path, seconds: float,
-              port: int = 0) -> Program:
+              port: int = 0, by_cm: bool = False) -> Program:
         """With a port, which is the one that a server will listen at."""
         env = {name: value for name, value in os.environ.items() if not name.startswith('NERVE_')}
         env |= {'LD_LIBRARY_PATH': str(self.build / 'lib'), 'NERVE_TRANSPORT': 'udp', 'LC_ALL': 'C',
+                'LD_PRELOAD': str(self.build / 'lib/libnerve-preload.so'),
                 'NERVE_DEVICES': f'{self.device}={self.interface}', 'NERVE_PCAP_DIRECTION': 'both',
-                'PATH': f'{compare_program(self.build).parent}:{env["PATH"]}', **extra}
+                'PATH': ':'.join((*(str(program.parent) for program in own_programs(self.build)), env['PATH'])), **extra}
         inside = ('ip', 'netns', 'exec', self.namespace) if self.namespace else ()
         return Program((*inside, 'timeout', str(seconds), *command), env, log, self.scratch)
 
-    def listening(self, _: Program, port: int) -> bool:
-        return listens(port)
+    def listening(self, _: Program, port: int, by_cm: bool) -> bool:
+        """Where a program listens by rdma_cm is not to be seen from outside: that it has begun to use Nerve is."""
+        return '@nerve/' in pathlib.Path('/proc/net/unix').read_text() if by_cm else listens(port)
 
 
 @dataclasses.dataclass
@@ -68,16 +71,19 @@ class Guest:
     _lost: int = 0
     device = 'rxe0'
     address = '198.51.100.2'
+    address6 = '2001:db8:77::2'
 
     def start(self, command: Sequence[str], _: Mapping[str, str], log: pathlib.Path, seconds: float,
-              port: int = 0) -> Program:
-        wait_for_port = (f'while kill -0 $pid 2>/dev/null; do grep -q ":{port:04X} .* 0A " /proc/net/tcp /proc/net/tcp6 '
+              port: int = 0, by_cm: bool = False) -> Program:
+        look = (f'rdma resource show cm_id | grep -q "LISTEN.*:{port} "' if by_cm else
+                f'grep -q ":{port:04X} .* 0A " /proc/net/tcp /proc/net/tcp6')
+        wait_for_port = (f'while kill -0 $pid 2>/dev/null; do {look} '
                          f'&& echo "{LISTENING}" && break; sleep 0.05; done;') if port else ''
         script = (f'timeout {seconds} {shlex.join(command)} & pid=$!; {wait_for_port} '
                   f'wait $pid; echo "{ENDED} $?"')
         return GuestProgram((str(HERE / 'guest.sh'), 'exec', script), os.environ, log, self.scratch)
 
-    def listening(self, program: Program, _: int) -> bool:
+    def listening(self, program: Program, _: int, __: bool) -> bool:
         return LISTENING in program.output()
 
     def says(self, command: str) -> str | None:
@@ -107,8 +113,8 @@ class Guest:
         return int(found[1]) if found else 0
 
 
-def compare_program(build: pathlib.Path) -> pathlib.Path:
-    return build / 'tests/interop/compare/nerve_compare'
+def own_programs(build: pathlib.Path) -> list[pathlib.Path]:
+    return [build / 'tests/interop' / name / f'nerve_{name}' for name in ('compare', 'meet')]
 
 
 def guest_script(action: str) -> int:

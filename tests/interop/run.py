@@ -4,6 +4,7 @@ rdma_rxe; and against Nerve over a cable that is not loopback. One line for each
 Needs root, for network namespaces of its own."""
 import argparse
 import ctypes
+import itertools
 import os
 import pathlib
 import re
@@ -19,9 +20,11 @@ import captures  # noqa: E402
 import evidence  # noqa: E402
 import peers  # noqa: E402
 import veth  # noqa: E402
-from cases import Case, cases  # noqa: E402
+import cases as by_exchange  # noqa: E402
+import cm_cases  # noqa: E402
+from cases import Case  # noqa: E402
 from case import says  # noqa: E402
-from process import Program  # noqa: E402
+from process import Ended, Program  # noqa: E402
 
 FIRST_PORT = 20000  # each case has its own: what a failed one left does not disturb the next
 SECOND_TRY = 5000
@@ -54,7 +57,8 @@ class Runner:
     def __init__(self, build: pathlib.Path, logs: pathlib.Path):
         self._nerve = peers.Nerve(build, logs)
         self.guest = peers.Guest(logs)
-        self.guest.install(peers.compare_program(build))
+        for program in peers.own_programs(build):
+            self.guest.install(program)
         self._decode = captures.Decoder(build)
         self._pulse = evidence.Pulse(self.guest.address)
         self._logs = logs
@@ -82,27 +86,37 @@ class Runner:
         far = 'far' in (case.client, case.server)
         ends = veth.ends(self._nerve, case.mtu) if far else {'host': self._nerve, 'guest': self.guest}
 
-        def start(role: str, name: str, address: str = '') -> Program:
+        server, by_cm, port = ends[case.server], case.work.by_cm, case.work.port or port
+        at = server.address6 if by_cm and case.ip == 'ipv6' else server.address
+
+        def start(role: str, name: str) -> Program:
             extra = {'NERVE_PCAP': f'{stem}.{name}.pcap'}
             if case.loss:
                 extra |= {'NERVE_FAULT': f'loss={case.loss}%,seed=7', 'NERVE_SUMMARY': 'on'}
-            return ends[name].start(case.command(ends[name].device, port, address), extra,
-                                    pathlib.Path(f'{stem}.{role}.log'), SECONDS, 0 if address else port)
+            client = role == 'client'
+            return ends[name].start(case.command(ends[name].device, port, at, client), extra,
+                                    pathlib.Path(f'{stem}.{role}.log'), SECONDS,
+                                    port if case.work.listens and not client else 0, by_cm)
 
-        server = ends[case.server]
         limit = time.monotonic() + SECONDS
         serving = start('server', case.server)
         try:
-            while not server.listening(serving, port):
+            while case.work.listens and not server.listening(serving, port, by_cm):
                 if not serving.running() or time.monotonic() > limit:
                     ended = serving.wait(0.1)
                     if ended.status == peers.NO_STATUS:
                         return LOST_TOUCH
                     return f'server: {ended.trouble() or "did not listen"}'
                 time.sleep(0.05)
-            asked = start('client', case.client, server.address).wait(limit - time.monotonic())
-            # A client that failed leaves a server that waits: what it says then is of no interest.
-            served = serving.wait(min(limit - time.monotonic(), FAREWELL) if asked.status == 0 else 1)
+            asked = start('client', case.client).wait(limit - time.monotonic())
+            while came_too_early(case, asked) and serving.running() and time.monotonic() < limit:
+                time.sleep(0.5)
+                asked = start('client', case.client).wait(limit - time.monotonic())
+            if case.work.lasting:
+                served = Ended(0, serving.output())
+            else:
+                # A client that failed leaves a server that waits: what it says then is of no interest.
+                served = serving.wait(min(limit - time.monotonic(), FAREWELL) if asked.status == 0 else 1)
         finally:
             serving.end()
         if peers.NO_STATUS in (asked.status, served.status):
@@ -115,7 +129,8 @@ class Runner:
             return LOST_LAST
         if why:
             return f'client: {why}'
-        return f'server: {served.trouble()}' if served.trouble() else None
+        why = served.trouble() or (says(case.work.served)(served) if case.work.served else None)
+        return f'server: {why}' if why else None
 
     def losses(self) -> Iterator[tuple[str, Optional[str]]]:
         """Whether what was to be lost was: else the cases with loss have shown nothing."""
@@ -123,6 +138,12 @@ class Runner:
                None if self.sent_again else 'no case with loss sent a packet again')
         lost = self.guest.lost()
         yield 'packets of the guest were lost', None if lost else f'netem says {lost}'
+
+
+def came_too_early(case: Case, asked: Ended) -> bool:
+    """By rdma_cm, to a server on Nerve that did not listen yet: it was refused, and nothing else."""
+    return (case.work.by_cm and case.server == 'host' and asked.status not in (0, None, peers.NO_STATUS) and
+            re.search(r'REJECTED, error:? 8|UNREACHABLE, error: 1|refused', asked.output) is not None)
 
 
 def run_all(options: argparse.Namespace, wanted: list[Case], logs: pathlib.Path) -> list[bool]:
@@ -161,7 +182,8 @@ def tell(name: str, why: Optional[str], logs: str) -> bool:
 
 def main() -> int:
     options = arguments()
-    wanted = [case for case in cases() if re.search(options.filter, case.name)]
+    every = itertools.chain(by_exchange.cases(), cm_cases.cases())
+    wanted = [case for case in every if re.search(options.filter, case.name)]
     if options.list:
         print(*(case.name for case in wanted), sep='\n')
         return 0

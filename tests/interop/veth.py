@@ -22,6 +22,10 @@ def address(mtu: int, far: bool) -> str:
     return f'203.0.113.{(1 if mtu == 1024 else 129) + far}'
 
 
+def address6(mtu: int, far: bool) -> str:
+    return f'2001:db8:{mtu}::{1 + far}'
+
+
 class FarEnd:
     def __init__(self, mtus: Iterable[int]):
         self.stop()  # what a killed run left
@@ -42,7 +46,7 @@ class FarEnd:
             subprocess.run((*where, 'sysctl', '-qw', f'net.ipv6.conf.{name}.accept_dad=0'), check=True)
             ip(*inside, 'link', 'set', name, 'mtu', str(FRAME_SIZE[mtu]), 'gso_max_segs', '1', 'up')
             ip(*inside, 'address', 'add', f'{address(mtu, far)}/25', 'dev', name)
-            ip(*inside, 'address', 'add', f'2001:db8:{mtu}::{1 + far}/64', 'dev', name, 'nodad')
+            ip(*inside, 'address', 'add', f'{address6(mtu, far)}/64', 'dev', name, 'nodad')
         for inside in ((), ('-n', NAMESPACE)):
             while 'fe80:' not in ip(*inside, '-6', 'address', 'show', 'dev', name):  # GID index 0, when it comes
                 time.sleep(0.05)
@@ -54,5 +58,8 @@ def ip(*arguments: str) -> str:
 
 def ends(host: peers.Nerve, mtu: int) -> dict:
     """This end and the far one of the cable for that path MTU."""
-    here = peers.Nerve(host.build, host.scratch, interface(mtu), address(mtu, False))
-    return {'host': here, 'far': peers.Nerve(host.build, host.scratch, interface(mtu), address(mtu, True), NAMESPACE)}
+    def end(far: bool) -> peers.Nerve:
+        return peers.Nerve(host.build, host.scratch, interface(mtu), address(mtu, far), address6(mtu, far),
+                           NAMESPACE if far else '')
+
+    return {'host': end(False), 'far': end(True)}
