@@ -18,6 +18,7 @@ sys.dont_write_bytecode = True  # the tree may belong to somebody else
 
 import captures  # noqa: E402
 import evidence  # noqa: E402
+import mads  # noqa: E402
 import peers  # noqa: E402
 import veth  # noqa: E402
 import cases as by_exchange  # noqa: E402
@@ -55,7 +56,7 @@ def enter(namespace: str) -> None:
 
 class Runner:
     def __init__(self, build: pathlib.Path, logs: pathlib.Path):
-        self._nerve = peers.Nerve(build, logs)
+        self.nerve = peers.Nerve(build, logs)
         self.guest = peers.Guest(logs)
         for program in peers.own_programs(build):
             self.guest.install(program)
@@ -84,7 +85,7 @@ class Runner:
 
     def _converse(self, case: Case, port: int, stem: pathlib.Path) -> Optional[str]:
         far = 'far' in (case.client, case.server)
-        ends = veth.ends(self._nerve, case.mtu) if far else {'host': self._nerve, 'guest': self.guest}
+        ends = veth.ends(self.nerve, case.mtu) if far else {'host': self.nerve, 'guest': self.guest}
 
         server, by_cm, port = ends[case.server], case.work.by_cm, case.work.port or port
         at = server.address6 if by_cm and case.ip == 'ipv6' else server.address
@@ -170,6 +171,9 @@ def run_all(options: argparse.Namespace, wanted: list[Case], logs: pathlib.Path)
     for wire in wires:
         for name, why in captures.verdicts(options.build, wire):
             results.append(tell(name, why, str(wire.file)))
+    if any(case.work.by_cm and 'guest' in (case.client, case.server) for case in wanted):
+        results.append(tell('the cable roce0: CM messages are as Linux writes them',
+                            mads.compare(wires[0].file, {runner.nerve.address, runner.nerve.address6}), str(wires[0].file)))
     if sum(1 for case in wanted if case.loss) > 10:  # fewer may be lucky
         results += [tell(name, why, str(logs)) for name, why in runner.losses()]
     return results
