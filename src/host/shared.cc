@@ -8,6 +8,7 @@
 
 #include "host/log.h"
 #include "host/summary.h"
+#include "nic/connection/connection_manager.h"
 
 namespace nerve::host {
 namespace {
@@ -179,9 +180,30 @@ void Host::Shared::finish() {
   if (!try_long()) return;
   // Whoever sent us what we have been waiting for is to hear that it came.
   if (anything_unsent()) transmit(now());
+  if (!wait_for_partings()) return;
   taps->finish();
   if (config.summary && !adapters.empty()) say("%s", summary_line(summarise(*this)).c_str());
   lock.unlock();
+}
+
+bool Host::Shared::wait_for_partings() {
+  // Time for a DREQ and two more. Few see it pass: an answer comes within the way there and back.
+  constexpr Duration kLongest{std::chrono::milliseconds{350}};
+  constexpr timespec kMoment{.tv_sec = 0, .tv_nsec = 500'000};
+  std::vector<wire::Gid> here;
+  for (const Adapter::State* adapter : adapters) {
+    here.insert(here.end(), adapter->gids.begin(), adapter->gids.end());
+  }
+  const Time limit = now() + kLongest;
+  while (now() < limit && std::ranges::any_of(adapters, [&](Adapter::State* adapter) {
+           return adapter->nic.cm().parting_from_others_than(here);
+         })) {
+    lock.unlock();
+    ::nanosleep(&kMoment, nullptr);
+    if (!try_long()) return false;
+    drive(now());
+  }
+  return true;
 }
 
 void Host::Shared::leave_to_parent() {

@@ -55,6 +55,9 @@ struct Host::Shared final : link::FrameSink, Watched {
   void management_readable() override;
   // The process ends: what was captured reaches the file, and the summary the person.
   void finish();
+  // Peers on other hosts hear that we part: there is no kernel to say it again when we are gone.
+  // Lets go of the lock meanwhile; false when it cannot be had again.
+  [[nodiscard]] bool wait_for_partings();
   // Takes the lock, unless somebody who ended in the middle of something will never give it back.
   [[nodiscard]] bool try_long();
   // This is the child of a fork: from here on nothing moves, whatever is called.

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <span>
 
 #include "base/intrusive_list.h"
 #include "base/timer_heap.h"
@@ -50,6 +51,9 @@ class ConnectionManager {
 
   // How many there are, those included that only their peers still know.
   [[nodiscard]] std::uint32_t size() const { return table_.size(); }
+  // Whether somebody who is at none of these addresses may not know yet that a connection is over:
+  // our DREQ has no answer.
+  [[nodiscard]] bool parting_from_others_than(std::span<const wire::Gid> here);
 
   // For the engine.
   void receive(const wire::Frame& frame, Time now);

@@ -1,4 +1,6 @@
 // How communications end: with a DREQ, a rejection, silence, or because their user goes.
+#include <algorithm>
+
 #include "base/planted.h"
 #include "nic/connection/connection_manager.h"
 #include "nic/connection/private_data.h"
@@ -20,6 +22,15 @@ void ConnectionManager::answer_disconnect(Communication& comm, std::uint64_t tra
       wire::CmDrep{.local_comm_id = comm.local_id,
                    .remote_comm_id = *comm.remote_id,
                    .private_data = private_data_of<224>(private_data)});
+}
+
+bool ConnectionManager::parting_from_others_than(std::span<const wire::Gid> here) {
+  bool any = false;
+  table_.for_each([&](const Communication& comm) {
+    any = any || (comm.state == CommState::kDreqSent &&
+                  std::ranges::find(here, comm.flow.destination) == here.end());
+  });
+  return any;
 }
 
 void ConnectionManager::enter_timewait(Communication& comm, Time now) {

@@ -57,6 +57,24 @@ TEST(CmEnds, ARepForWhatIsGoneIsRejected) {
   expect_nothing_left(pair);
 }
 
+// A process that is about to end may want to see its DREQ answered.
+TEST(CmEnds, KnowsWhoHasNotAnsweredItsDreq) {
+  CmPair pair;
+  pair.establish();
+  EXPECT_FALSE(pair.a.cm().parting_from_others_than({}));
+  pair.lose = [](const test::SeenMad&) { return true; };
+  ASSERT_TRUE(pair.a.cm().destroy(pair.active));
+  pair.exchange();
+  EXPECT_TRUE(pair.a.cm().parting_from_others_than({}));
+  EXPECT_TRUE(pair.a.cm().parting_from_others_than(std::array{pair.a.gid}));
+  EXPECT_FALSE(pair.a.cm().parting_from_others_than(std::array{pair.a.gid, pair.b.gid}));
+  pair.lose = nullptr;
+  pair.wait(150 * kMillisecond);
+  ASSERT_TRUE(pair.b.cm().disconnect(pair.passive, {}));
+  pair.exchange();
+  EXPECT_FALSE(pair.a.cm().parting_from_others_than({}));
+}
+
 TEST(CmEnds, DestroyedWithARequest) {
   CmPair pair;
   pair.open();
