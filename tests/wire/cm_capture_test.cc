@@ -7,6 +7,7 @@
 
 #include "tests/wire/hex_file.h"
 #include "wire/cm_mad.h"
+#include "wire/describe.h"
 #include "wire/ip_cm.h"
 
 namespace nerve::wire {
@@ -105,9 +106,39 @@ TEST(CmCapture, ReadsTheRest) {
                                                   .reason = RejectReason::kInvalidServiceId}));
 }
 
+// What Linux said to Nerve; the transactions are Nerve's where it was answered.
+TEST(CmCapture, ReadsMra) {
+  const auto mad = CmMad::decode(test::read_hex("cm_mra.hex"));
+  ASSERT_TRUE(mad);
+  EXPECT_EQ(*mad, (CmMad{0x10'fc17'79f8, CmMra{.local_comm_id = CommId{0x6012'bf0a},
+                                               .remote_comm_id = CommId{0xfc17'79f8},
+                                               .subject = CmSubject::kReq,
+                                               .service_timeout = 24}}));
+}
+
+TEST(CmCapture, ReadsSidr) {
+  const auto req = captured<CmSidrReq>("cm_sidr_req.hex");
+  EXPECT_EQ(req.request_id, CommId{0xe012'bf0a});
+  EXPECT_EQ(req.pkey, PKey{0xffff});
+  EXPECT_EQ(ip_service(req.service_id), (IpService{PortSpace::kUdp, 7174}));  // udaddy's port
+  const auto header = IpCmHeader::decode(req.private_data);
+  ASSERT_TRUE(header);
+  EXPECT_EQ(header->source_port, 0xc07e);
+  EXPECT_EQ(to_string(header->source), "2001:db8:77::2");
+  EXPECT_EQ(to_string(header->destination), "2001:db8:77::1");
+
+  const auto mad = CmMad::decode(test::read_hex("cm_sidr_rep.hex"));
+  ASSERT_TRUE(mad);
+  EXPECT_EQ(*mad, (CmMad{0x17'e017'c949, CmSidrRep{.request_id = CommId{0xe017'c949},
+                                                   .status = SidrStatus::kValid,
+                                                   .qpn = Qpn{0x9c},
+                                                   .service_id = req.service_id,
+                                                   .qkey = 0x0123'4567}}));
+}
+
 TEST(CmCapture, WritesTheSameOctetsAgain) {
-  for (const char* name :
-       {"cm_req.hex", "cm_rep.hex", "cm_rtu.hex", "cm_rej.hex", "cm_dreq.hex", "cm_drep.hex"}) {
+  for (const char* name : {"cm_req.hex", "cm_rep.hex", "cm_rtu.hex", "cm_rej.hex", "cm_dreq.hex",
+                           "cm_drep.hex", "cm_mra.hex", "cm_sidr_req.hex", "cm_sidr_rep.hex"}) {
     const auto octets = test::read_hex(name);
     const auto mad = CmMad::decode(octets);
     ASSERT_TRUE(mad) << name;

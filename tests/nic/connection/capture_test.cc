@@ -123,5 +123,54 @@ TEST(CmCaptureReplay, TheRejOfAServiceThatNobodyOffers) {
   EXPECT_EQ(std::get<wire::CmRej>(said[0].mad.message), theirs);
 }
 
+TEST(CmCaptureReplay, AsTheServiceThatIsLookedUp) {
+  test::CmProbe probe;
+  const auto theirs = captured<wire::CmSidrReq>("cm_sidr_req.hex");
+  ASSERT_TRUE(probe.end.cm().listen({.service = theirs.service_id}));
+  EXPECT_TRUE(probe.hear(theirs, 5).empty());
+  const CmEvent asked = probe.end.expect(CmEventKind::kResolveRequest);
+  EXPECT_EQ(std::get<wire::CmSidrReq>(asked.message), theirs);
+  auto linux_rep = captured<wire::CmSidrRep>("cm_sidr_rep.hex");
+  ASSERT_TRUE(probe.end.cm().resolved(asked.id, {.qpn = linux_rep.qpn, .qkey = linux_rep.qkey}));
+  const auto said = probe.listen();
+  ASSERT_EQ(said.size(), 1U);
+  linux_rep.request_id = theirs.request_id;
+  EXPECT_EQ(said[0].mad, (wire::CmMad{5, linux_rep}));
+}
+
+TEST(CmCaptureReplay, AsWhoLooksAServiceUp) {
+  test::CmProbe probe;
+  const auto theirs = captured<wire::CmSidrReq>("cm_sidr_req.hex");
+  ASSERT_TRUE(probe.end.cm().resolve({.route = {.local = probe.end.gid, .remote = probe.peer},
+                                      .service = theirs.service_id,
+                                      .private_data = theirs.private_data}));
+  const auto said = probe.listen();
+  ASSERT_EQ(said.size(), 1U);
+  auto ours = std::get<wire::CmSidrReq>(said[0].mad.message);
+  auto rep = captured<wire::CmSidrRep>("cm_sidr_rep.hex");
+  rep.request_id = std::exchange(ours.request_id, theirs.request_id);  // drawn
+  EXPECT_EQ(ours, theirs);
+  EXPECT_TRUE(probe.hear(rep, said[0].mad.transaction_id).empty());
+  EXPECT_EQ(std::get<wire::CmSidrRep>(probe.end.expect(CmEventKind::kResolved).message), rep);
+}
+
+// Linux says it to a REQ that comes again while the program thinks.
+TEST(CmCaptureReplay, AnMraStopsTheRepeats) {
+  test::CmProbe probe;
+  ASSERT_TRUE(probe.end.cm().connect({.route = {.local = probe.end.gid, .remote = probe.peer},
+                                      .service = test::kService,
+                                      .offer = probe.end.offer(),
+                                      .path_mtu = 5,
+                                      .local_ack_timeout = 16}));
+  const auto said = probe.listen();
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_LE(*probe.end.nic.next_deadline(), probe.now + test::kSecond);
+  auto mra = captured<wire::CmMra>("cm_mra.hex");
+  mra.remote_comm_id = std::get<wire::CmReq>(said[0].mad.message).local_comm_id;
+  EXPECT_TRUE(probe.hear(mra, said[0].mad.transaction_id).empty());
+  EXPECT_GT(*probe.end.nic.next_deadline(), probe.now + 60 * test::kSecond);  // it named 68
+  EXPECT_TRUE(probe.end.events().empty());
+}
+
 }  // namespace
 }  // namespace nerve::nic
