@@ -13,6 +13,7 @@ from typing import Iterator
 
 sys.dont_write_bytecode = True  # the tree may belong to somebody else
 
+import mpi  # noqa: E402
 import pair  # noqa: E402
 import perftest  # noqa: E402
 import pingpong  # noqa: E402
@@ -39,7 +40,7 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-SUITES = (pingpong, perftest, qperf, rdmacm, ucx, pyverbs)
+SUITES = (pingpong, perftest, qperf, rdmacm, ucx, mpi, pyverbs)
 
 
 def all_cases(second: bool, long: bool) -> Iterator[Case]:
