@@ -60,7 +60,7 @@ def cases(second: bool, long: bool) -> Iterator[Case]:
 def case(run: Run) -> Case:
     env = {'UCX_TLS': f'{run.transport},self', 'UCX_NET_DEVICES': 'nerve0:1', 'NERVE_SUMMARY': 'on'}
     if run.loss:
-        env |= {'NERVE_FAULT': LOSS, 'UCX_RC_TIMEOUT': '20ms'}
+        env |= {'NERVE_FAULT': LOSS, 'UCX_RC_TIMEOUT': '100ms'}
     return Case(run.name(), act=lambda stage, _: play(stage, run), env=env, seconds=120)
 
 
