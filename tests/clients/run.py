@@ -14,6 +14,7 @@ from typing import Iterator
 sys.dont_write_bytecode = True  # the tree may belong to somebody else
 
 import iser  # noqa: E402
+import mpi  # noqa: E402
 import pair  # noqa: E402
 import perftest  # noqa: E402
 import pingpong  # noqa: E402
@@ -41,7 +42,7 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-SUITES = (pingpong, perftest, qperf, rdmacm, ucx, pyverbs, iser, qemu)
+SUITES = (pingpong, perftest, qperf, rdmacm, ucx, mpi, pyverbs, iser, qemu)
 
 
 def all_cases(second: bool, long: bool) -> Iterator[Case]:

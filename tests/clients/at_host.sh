@@ -1,0 +1,15 @@
+#!/bin/sh
+# at_host.sh HOST COMMAND...: what ssh is elsewhere, between the hosts that two_hosts.sh makes. The words are joined and
+# given to a shell there.
+set -eu
+
+host=$1
+shift
+case $host in
+  near | 10.9.0.1) exec sh -c "$*" ;;
+  far | 10.9.0.2) exec nsenter --net="/proc/$FAR_HOST/ns/net" --uts="/proc/$FAR_HOST/ns/uts" sh -c "$*" ;;
+  *)
+    echo "there are near and far, not $host" >&2
+    exit 1
+    ;;
+esac
