@@ -97,6 +97,7 @@ struct Identifier {
   nic::CommHandle comm{};
   std::vector<std::pair<LocalPort, nic::CommHandle>> listens;
 
+  Qpn qpn{};  // of the QP that the program has connected
   Psn psn{};
   Agreement agreement;
   std::uint32_t qkey{};
