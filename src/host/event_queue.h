@@ -75,6 +75,17 @@ class EventQueue {
     return true;
   }
 
+  // Gives the oldest event, if there is one, to `look`, which may change it. True, and the news is
+  // given once more, when it says that the event shall be asked for again.
+  template <class Look>
+  bool put_off(Look look) {
+    if (inherited()) return false;
+    const std::scoped_lock guard{lock_};
+    if (events_.empty() || !look(events_.front())) return false;
+    give_news();  // a new edge, for who waits for edges
+    return true;
+  }
+
   // Events that nobody fetched go to another queue.
   template <class Predicate>
   void move_to(EventQueue& other, Predicate wanted) {

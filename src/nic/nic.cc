@@ -145,6 +145,7 @@ Status Nic::modify_qp(QpHandle qp, QpState to, QpAttrs given, const QpAttributes
 }
 Expected<QpQuery> Nic::query_qp(QpHandle qp) const { return modules_->qp_manager.query(qp); }
 Status Nic::destroy_qp(QpHandle qp) { return modules_->qp_manager.destroy(qp); }
+bool Nic::completions_wait(Qpn qpn) const { return modules_->qp_manager.completions_wait(qpn); }
 
 Status Nic::attach_mcast(QpHandle handle, const wire::Gid& group) {
   Qp* qp = modules_->qps.find(handle);

@@ -82,6 +82,8 @@ class Nic {
   Status modify_qp(QpHandle qp, QpState to, QpAttrs given, const QpAttributes& attributes);
   [[nodiscard]] Expected<QpQuery> query_qp(QpHandle qp) const;
   Status destroy_qp(QpHandle qp);
+  // Whether completions of this QP wait to be polled; false when there is no such QP.
+  [[nodiscard]] bool completions_wait(Qpn qpn) const;
   Status attach_mcast(QpHandle qp, const wire::Gid& group);
   Status detach_mcast(QpHandle qp, const wire::Gid& group);
   // Those that a QP is attached to, which the driver has to make arrive here.

@@ -70,6 +70,7 @@ nic::CmOffer offer_of(const Identifier& id, const rdma_ucm_conn_param& param) {
 nic::Expected<nic::CommHandle> ask(Session& session, Identifier& id,
                                    const rdma_ucm_conn_param& param, const Introduction& intro) {
   const wire::ServiceId service = service_of(id.space, id.remote.port);
+  id.qpn = Qpn{param.qp_num & Qpn::kMask};
   if (id.datagram()) {
     return session->cm().resolve(
         {.route = route_of(id), .service = service, .private_data = intro.said()});
@@ -110,6 +111,7 @@ int with_engine(const Command& command, const Identifier& id, Act act) {
 int result_of(const nic::Status& status) { return status ? 0 : errno_of(status.error()); }
 
 int answer_request(Session& session, Identifier& id, const rdma_ucm_conn_param& param) {
+  id.qpn = Qpn{param.qp_num & Qpn::kMask};
   if (!id.datagram()) {
     id.agreement.responder_resources = param.responder_resources;
     id.agreement.initiator_depth = param.initiator_depth;

@@ -87,6 +87,7 @@ struct Identifier {
   std::vector<std::pair<LocalPort, nic::CommHandle>> listens;
 
   Psn receive_psn{};  // drawn; our REQ or REP tells the peer to begin there
+  Qpn qpn{};  // of the QP that the program has connected
   Agreement agreement;
   std::uint32_t qkey{};
   std::uint32_t events_fetched{};

@@ -1,4 +1,5 @@
 // Identifiers made, destroyed and moved; their options; their events fetched.
+#include <fcntl.h>
 #include <sys/random.h>
 
 #include "nic/connection/connection_manager.h"
@@ -55,6 +56,39 @@ int set_id_option(Identifier& id, const rdma_ucm_set_option& body) {
     default:
       return ENOSYS;
   }
+}
+
+// Whether a program that does not wait for events is told to ask again, because the oldest is the
+// end of a connection and the program has not polled all that the connection brought.
+//
+// Elsewhere the end takes longer than data and is told long after it. Here both may come while the
+// program's thread is not running, between its look at the completions and its look at the events;
+// libfabric would then close the QP, and what waits for it would be lost. It is put off once: the
+// program may never poll.
+bool data_comes_first(const Command& command) {
+  host::EventQueue<Report>& events = command.channel->events;
+  if ((::fcntl(events.fd(), F_GETFL) & O_NONBLOCK) == 0) return false;
+  std::uint32_t ended = 0;
+  (void)events.put_off([&](const Report& oldest) {
+    const bool end = oldest.words.event == static_cast<std::uint32_t>(EventKind::kDisconnected);
+    if (end && !oldest.put_off) ended = oldest.of;
+    return false;
+  });
+  if (ended == 0) return false;
+  std::shared_ptr<host::Adapter> adapter;
+  Qpn qpn;
+  {
+    const std::scoped_lock guard{command.registry.lock};
+    const auto id = command.registry.ids.find(ended);
+    if (!id || !id->port.adapter) return false;
+    adapter = id->port.adapter;
+    qpn = id->qpn;
+  }
+  host::Adapter::Session session{*adapter};
+  session.drive();  // data and the end come by sockets of their own
+  return session->completions_wait(qpn) && events.put_off([&](Report& oldest) {
+    return oldest.of == ended && !std::exchange(oldest.put_off, true);
+  });
 }
 
 // Counts an event that is about to reach the program. False when nobody is there any more whose it
@@ -187,6 +221,7 @@ int get_event(const Command& command) {
   // Programs older than the last two words get what they know.
   constexpr std::size_t kOldest = offsetof(rdma_ucm_event_resp, reserved);
   if (command.room < kOldest) return ENOSPC;
+  if (data_comes_first(command)) return EAGAIN;
   Report report;
   const auto take = [&](const Report& oldest) { report = oldest; };
   if (!command.told || !command.channel->events.next(take)) return kNoEventYet;

@@ -27,6 +27,7 @@ struct Report {
   std::uint32_t of{};         // the identifier, at which it is counted when it is fetched
   std::uint32_t multicast{};  // the membership, if it is of one
   std::uint32_t made{};       // the identifier of a request that came, which is nobody's until then
+  bool put_off{};             // once is enough
   rdma_ucm_event_resp words{};
 };
 

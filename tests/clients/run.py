@@ -13,7 +13,10 @@ from typing import Iterator
 
 sys.dont_write_bytecode = True  # the tree may belong to somebody else
 
+import fio  # noqa: E402
+import gloo  # noqa: E402
 import iser  # noqa: E402
+import libfabric  # noqa: E402
 import mpi  # noqa: E402
 import pair  # noqa: E402
 import perftest  # noqa: E402
@@ -42,7 +45,7 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-SUITES = (pingpong, perftest, qperf, rdmacm, ucx, mpi, pyverbs, iser, qemu)
+SUITES = (pingpong, perftest, qperf, rdmacm, ucx, libfabric, mpi, fio, iser, gloo, qemu, pyverbs)
 
 
 def all_cases(second: bool, long: bool) -> Iterator[Case]:
@@ -73,8 +76,10 @@ def run(options: argparse.Namespace) -> int:
         print(*(label(*one) for one in wanted), sep='\n')
         return 0
     os.chdir(place.scratch)
+    names = {case.name for _, case in wanted}
     for suite in (suite for suite in SUITES if hasattr(suite, 'prepare')):
-        suite.prepare(place.scratch)
+        if any(case.name in names for case in suite.cases(place.second is not None, options.long)):
+            suite.prepare(place.scratch)
 
     def one(number: int, transport: str, case: Case) -> bool:
         log = place.logs / f'{number:04d}-{transport}-{re.sub("[^A-Za-z0-9]+", "-", case.name)[:80]}.log'

@@ -50,8 +50,8 @@ def enter(build: pathlib.Path) -> World:
     logs.mkdir(parents=True)
     if os.geteuid() != 0:
         scratch = pathlib.Path(tempfile.mkdtemp(prefix='nerve-clients-'))
-        return World(build / 'lib', logs, logs, scratch, _other_interface())
-    second = _second_interface() if _own_network() else _other_interface()
+        return World(build / 'lib', logs, logs, scratch, other_interface())
+    second = _second_interface() if _own_network() else other_interface()
     if pathlib.Path('/tmp') not in build.parents:
         _own_tmp()
     scratch = pathlib.Path(tempfile.mkdtemp(prefix='nerve-clients-'))
@@ -117,7 +117,14 @@ def _ip(*arguments: str) -> bool:
         return False
 
 
-def _other_interface() -> Optional[str]:
+def other_address() -> str:
+    """The IPv4 address of the interface besides lo, where there is one."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        request = struct.pack('16s24x', other_interface().encode())
+        return socket.inet_ntoa(fcntl.ioctl(any_socket, _SIOCGIFADDR, request)[20:24])
+
+
+def other_interface() -> Optional[str]:
     """The first interface besides lo that is up and has an IPv4 address."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         for _, name in socket.if_nameindex():

@@ -146,6 +146,13 @@ void CqManager::forget(Cq& cq, Qpn qpn) {
   cq.tail = kept;
 }
 
+bool CqManager::holds(Cq& cq, Qpn qpn) {
+  for (std::uint32_t at = cq.head; at != cq.tail; ++at) {
+    if (slot(cq, at).qpn == qpn) return true;
+  }
+  return false;
+}
+
 void CqManager::expire(Time now) {
   while (Cq* cq = timers_.pop_expired(now)) announce(*cq);
 }

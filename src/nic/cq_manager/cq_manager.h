@@ -63,6 +63,8 @@ class CqManager {
   // A destroyed QP's completions are taken out, receives from an SRQ too. The standard leaves it to
   // us; rdma-core's drivers do so, and programs rely on it when they recycle wr_ids.
   void forget(Cq& cq, Qpn qpn);
+  // Whether a completion of this QP waits to be polled.
+  [[nodiscard]] static bool holds(Cq& cq, Qpn qpn);
 
   [[nodiscard]] std::optional<Time> next_deadline() { return timers_.next_deadline(); }
   void expire(Time now);

@@ -127,6 +127,13 @@ void QpManager::forget_completions(Qp& qp) {
   if (qp.recv_cq != nullptr && qp.recv_cq != qp.send_cq) cqs_.forget(*qp.recv_cq, qp.qpn);
 }
 
+bool QpManager::completions_wait(Qpn qpn) {
+  const Qp* qp = qps_.find(qpn);
+  if (qp == nullptr) return false;
+  return (qp->send_cq != nullptr && CqManager::holds(*qp->send_cq, qpn)) ||
+         (qp->recv_cq != nullptr && CqManager::holds(*qp->recv_cq, qpn));
+}
+
 Status QpManager::destroy(QpHandle handle) {
   Qp* qp = qps_.find(handle);
   if (qp == nullptr) return refuse(ErrorCode::kNoSuchObject, "destroy qp: no such QP");

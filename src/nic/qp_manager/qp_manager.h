@@ -40,6 +40,7 @@ class QpManager {
   Status modify(QpHandle qp, QpState to, QpAttrs given, const QpAttributes& attributes);
   [[nodiscard]] Expected<QpQuery> query(QpHandle qp);
   Status destroy(QpHandle qp);
+  [[nodiscard]] bool completions_wait(Qpn qpn);
 
  private:
   [[nodiscard]] Status check_init(const QpInit& init);

@@ -243,7 +243,10 @@ TEST_F(CqManagerTest, ForgetsADestroyedQpAndKeepsTheOrderOfOthers) {
   poll(cq);  // so that what follows wraps
   for (std::uint64_t id = 10; id < 14; ++id)
     cqs_.push(*cqs_.find(cq), completion(id, id % 2 == 0 ? 0x20 : 0x21), false, Time{});
+  EXPECT_TRUE(CqManager::holds(*cqs_.find(cq), Qpn{0x20}));
   cqs_.forget(*cqs_.find(cq), Qpn{0x20});
+  EXPECT_FALSE(CqManager::holds(*cqs_.find(cq), Qpn{0x20}));
+  EXPECT_TRUE(CqManager::holds(*cqs_.find(cq), Qpn{0x21}));
   EXPECT_TRUE(push(cq, 14));
   EXPECT_EQ(poll(cq), (Ids{11, 13, 14}));
 }
