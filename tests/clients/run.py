@@ -19,6 +19,7 @@ import pingpong  # noqa: E402
 import pyverbs  # noqa: E402
 import qperf  # noqa: E402
 import rdmacm  # noqa: E402
+import rsockets  # noqa: E402
 import ucx  # noqa: E402
 import world  # noqa: E402
 from case import Case, Stage, Verdict  # noqa: E402
@@ -39,7 +40,7 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-SUITES = (pingpong, perftest, qperf, rdmacm, ucx, pyverbs)
+SUITES = (pingpong, perftest, qperf, rdmacm, rsockets, ucx, pyverbs)
 
 
 def all_cases(second: bool, long: bool) -> Iterator[Case]:
