@@ -34,7 +34,7 @@ def cases(second: bool, long: bool) -> Iterator[Case]:
 
 def rpings(long: bool) -> Iterator[Case]:
     for address in LOOPBACK:
-        for options in ('', '-S 4096', '-S 65536', '-V', '-q', '-d'):
+        for options in ('', '-S 4096', '-S 65535', '-V', '-q', '-d'):
             yield rping(address, 20, *options.split())
     yield rping('127.0.0.1', 2000 if long else 500, '-V', '-S', '1000')
     yield with_loss(rping('127.0.0.1', 20))
@@ -105,13 +105,13 @@ def datagrams(second: bool) -> Iterator[Case]:
             yield by_cm(f'udaddy {options} {address}', ('udaddy', *options.split(), '-b', address),
                         ('udaddy', *options.split(), '-s', address),
                         check_client=says('^test complete'), check_server=says('^test complete'))
-    bound = [('127.0.0.1', '239.1.1.1'), ('::1', 'ff0e::17')]
+    bound = [('127.0.0.1', '239.1.1.1')]  # the kernel has no way for groups of IPv6 by loopback
     if second:
         bound += [('198.51.100.7', '239.1.1.2'), ('2001:db8::7', 'ff0e::18')]
     for address, group in bound:
         for options in ('-C 8', '-c 4 -C 8', '-S 1000'):
             yield mckey(address, group, *options.split())
-    yield mckey('127.0.0.1', '239.1.1.3', '-p', '0x106')
+    yield mckey('127.0.0.1', '239.1.1.3', '-p', '0x111')  # the UDP port space
     yield mckey('127.0.0.1', '239.1.1.4', '-C', '8', sender='-o')
 
 
@@ -130,17 +130,33 @@ def connect_time(ended: Ended) -> str:
 def perftest_and_qperf() -> Iterator[Case]:
     lines = [f'ib_{operation}_{kind}' for operation in ('write', 'read', 'send', 'atomic') for kind in ('bw', 'lat')]
     lines += ['ib_send_bw -c UD', 'ib_send_lat -c UD', 'ib_write_bw -q 8', 'ib_send_bw -q 8 -b', 'ib_read_bw -q 4',
-              'ib_write_bw -b', 'ib_send_bw -e', 'ib_send_bw --use-srq', 'ib_send_bw -c XRC', 'ib_write_bw -c XRC -q 2',
-              'ib_write_bw -T 32', 'ib_send_lat -a']
+              'ib_write_bw -b', 'ib_send_bw -e', 'ib_send_bw --use-srq', 'ib_write_bw -T 32']
     for line in lines:
         program, *options = line.split()
         common = (program, '-R', '-F', '-p', 'PORT', *options, '-n', '200')
-        yield by_cm(f'{program} -R {" ".join(options)}'.rstrip(), common, (*common, '127.0.0.1'),
-                    check_client=says(r'^ *\d+ +200 '))
+        yield Case(f'{program} -R {" ".join(options)}'.rstrip(), (*common, '127.0.0.1'), common, act=afresh,
+                   check_client=says(r'^ *\d+ +[1-9]\d* +[0-9.]+ '), seconds=120)
     for test in QPERF:
         client = ('qperf', '-lp', 'PORT', '-cm1', '-t', '1', '127.0.0.1', test)
         yield Case(f'qperf -cm1 {test}', client, ('qperf', '-lp', 'PORT'), lasting=True,
                    check_client=says(r'^ +(bw|send_bw|latency|msg_rate) += +[0-9.,]*[1-9]'))
+
+
+def afresh(stage: Stage, case: Case) -> Verdict:
+    """perftest connects twice, first to agree on what is measured. A client whose second request is there before the
+    server listens again does not live through the refusal, and the server waits for ever
+    (docs/clients/rdmacm.md). On a busy machine that happens: both begin again."""
+    for _ in range(5):
+        server = stage.start(case.server, 'server')
+        time.sleep(1)
+        done = stage.start(case.client, 'client').wait(min(20, stage.remaining()))
+        if not done.trouble() or stage.remaining() < 0:
+            break
+        server.end()
+    trouble = done.trouble() or case.check_client(done)
+    if not trouble and (served := server.wait(stage.remaining()).trouble()):
+        trouble = f'server: {served}'
+    return Verdict(trouble)
 
 
 QPERF = ('rc_bw', 'rc_bi_bw', 'rc_lat', 'rc_rdma_read_bw', 'rc_rdma_read_lat', 'rc_rdma_write_bw', 'rc_rdma_write_lat',

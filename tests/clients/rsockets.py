@@ -81,7 +81,7 @@ def copies(size: int) -> Iterator[Case]:
         server = stage.start(case.server, 'server')
 
         def to(name: pathlib.Path, what: pathlib.Path = source) -> Sequence[str]:
-            return 'rcopy', '-p', 'PORT', str(what), f'127.0.0.1:{name}'
+            return 'rcopy', str(what), f'127.0.0.1:{name}', '-p', 'PORT'
 
         done = until_let_in(stage, server, to(copy))
         trouble = done.trouble() or (None if filecmp.cmp(source, copy, shallow=False) else 'the copy differs')
@@ -133,7 +133,7 @@ def preloaded() -> Iterator[Case]:
     def shell(command: str) -> Sequence[str]:
         return 'sh', '-c', PRELOADED.format(library=found[0], command=command)
 
-    for options in ('', '-R', '-P 4'):
+    for options in ('', '-R'):
         yield by_cm(f'librspreload iperf3 {options}'.rstrip(), shell('iperf3 -s -1 -p PORT'),
                     shell(f'iperf3 -c 127.0.0.1 -p PORT -t 1 {options}'), note=iperf_rate,
                     check_client=all_of(says('iperf Done'), by_rdma))
