@@ -146,7 +146,7 @@ def afresh(stage: Stage, case: Case) -> Verdict:
     """perftest connects twice, first to agree on what is measured. A client whose second request is there before the
     server listens again does not live through the refusal, and the server waits for ever
     (docs/clients/rdmacm.md). On a busy machine that happens: both begin again."""
-    for _ in range(5):
+    for _ in range(12):
         server = stage.start(case.server, 'server')
         time.sleep(1)
         done = stage.start(case.client, 'client').wait(min(20, stage.remaining()))
