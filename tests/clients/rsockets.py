@@ -114,7 +114,7 @@ def make(file: pathlib.Path, size: int) -> None:
 def datagrams(long: bool) -> Iterator[Case]:
     """Not more at once than fits into the receiver's queue: what is lost this program waits for in vain."""
     for options in ('-C 200 -S 64', '-C 200 -S 1400', '-T e -C 2000 -S 64', '-T e -T b -C 200 -S 1000',
-                    '-T a -T e -C 200 -S 1000', '-B 1048576 -C 300', '-T s -T e -C 200'):
+                    '-T a -T e -C 200 -S 1000', '-B 1048576 -C 300', '-T s -C 200'):
         yield by_cm(f'udpong {options}', ('udpong', '-p', 'PORT', '-b', '127.0.0.1', *options.split()),
                     ('udpong', '-p', 'PORT', '-s', '127.0.0.1', *options.split()), check_client=says('^custom'),
                     lasting=True)
