@@ -1,10 +1,12 @@
-// What the machine itself can do, without RDMA: `baseline CORE CORE udp|place|memcpy ITERATIONS`
-// prints one line, `value` and a number: microseconds of half a round trip (the median, as perftest
-// and UCX tell it), or GB/s.
+// What the machine itself can do, without RDMA: `baseline CORE CORE udp|place|memcpy|tcp
+// ITERATIONS` prints one line, `value` and a number: microseconds of half a round trip (the median,
+// as perftest and UCX tell it), or GB/s.
 //
 //   udp     8 octets through the kernel's UDP on loopback and back, both ends spinning
 //   place   8 octets by process_vm_writev into the other process, which spins on them, and back
 //   memcpy  1 MB from one buffer to another, on one core
+//   tcp     a connection to a process that accepts it; all of them are open before the first is
+//   closed
 #include <netinet/in.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -140,12 +142,50 @@ double copy_gigabytes(const Task& task) {
   return static_cast<double>(kSize) / each * 1e-9;
 }
 
+// Of each connection: opened, accepted, and closed at both ends.
+double connect_microseconds(const Task& task) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* const at = reinterpret_cast<sockaddr*>(&address);
+  if (::bind(listener, at, size) != 0 || ::listen(listener, SOMAXCONN) != 0) fail("listen");
+  if (::getsockname(listener, at, &size) != 0) fail("name");
+  const Peer peer{[&] {
+    pin(task.second_core);
+    std::vector<int> sockets(task.iterations);
+    for (int& socket : sockets) {
+      socket = ::accept(listener, nullptr, nullptr);
+      if (socket < 0) fail("accept");
+    }
+    if (::send(sockets.back(), "a", 1, 0) != 1) fail("send");
+    char octet{};
+    for (const int socket : sockets) {
+      if (::recv(socket, &octet, 1, 0) != 0) fail("the end of a connection");
+      ::close(socket);
+    }
+  }};
+  pin(task.first_core);
+  std::vector<int> sockets(task.iterations);
+  const double begin = seconds();
+  for (int& socket : sockets) {
+    socket = ::socket(AF_INET, SOCK_STREAM, 0);
+    if (::connect(socket, at, size) != 0) fail("connect");
+  }
+  char octet{};
+  if (::recv(sockets.back(), &octet, 1, 0) != 1) fail("the last connection");
+  for (const int socket : sockets) ::close(socket);
+  (void)::waitpid(peer.pid(), nullptr, 0);
+  return (seconds() - begin) / static_cast<double>(task.iterations) * 1e6;
+}
+
 struct Work {
   std::string_view name;
   double (*run)(const Task&);
 };
 constexpr std::array kWorks{Work{"udp", udp_microseconds}, Work{"place", place_microseconds},
-                            Work{"memcpy", copy_gigabytes}};
+                            Work{"memcpy", copy_gigabytes}, Work{"tcp", connect_microseconds}};
 
 }  // namespace
 }  // namespace nerve::bench
@@ -162,6 +202,6 @@ int main(int argc, char** argv) {
     std::printf("value %.4f\n", work.run(task));
     return 0;
   }
-  std::fprintf(stderr, "usage: nerve_live_baseline CORE CORE udp|place|memcpy ITERATIONS\n");
+  std::fprintf(stderr, "usage: nerve_live_baseline CORE CORE udp|place|memcpy|tcp ITERATIONS\n");
   return 2;
 }

@@ -54,9 +54,10 @@ int take_port(Registry& registry, Identifier& id) {
     return error;
   }
   const std::scoped_lock guard{registry.lock};
+  const bool was_free = id.local.port == 0;  // of the whole host, so nobody here has it either
   id.local.port = port;
   id.holds_port = true;
-  if (!clashes(registry, id)) return 0;
+  if (was_free || !clashes(registry, id)) return 0;
   id.holds_port = false;  // the process keeps it, for the other one
   return EADDRINUSE;
 }

@@ -130,6 +130,8 @@ class Registry {
   };
 
   void hear(const std::shared_ptr<host::Adapter>& adapter);
+  // An address of a device that is heard already; the engine there knows which it has now.
+  [[nodiscard]] bool find_heard(const wire::Gid& address, LocalPort& port) const;
   [[nodiscard]] Identifier* id_of(const host::Adapter* adapter, nic::CommHandle comm) const;
 
   std::mutex making_;  // taken before the host's lock

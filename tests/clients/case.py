@@ -69,6 +69,10 @@ class Case:
     env: dict = dataclasses.field(default_factory=dict)
 
 
+def by_cm(name: str, server: Sequence[str], client: Sequence[str], **more) -> Case:
+    return Case(name, client, server, by_cm=True, **more)
+
+
 LOSS = 'loss=1%,seed=7'
 
 

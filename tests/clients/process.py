@@ -42,6 +42,10 @@ class Program:
                                              stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                                              start_new_session=True)
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def running(self) -> bool:
         return self._process.poll() is None
 

@@ -25,6 +25,7 @@ import pyverbs  # noqa: E402
 import qemu  # noqa: E402
 import qperf  # noqa: E402
 import rdmacm  # noqa: E402
+import rsockets  # noqa: E402
 import ucx  # noqa: E402
 import world  # noqa: E402
 from case import Case, Stage, Verdict  # noqa: E402
@@ -45,7 +46,7 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-SUITES = (pingpong, perftest, qperf, rdmacm, ucx, libfabric, mpi, fio, iser, gloo, qemu, pyverbs)
+SUITES = (pingpong, perftest, qperf, rdmacm, rsockets, ucx, libfabric, mpi, fio, iser, gloo, qemu, pyverbs)
 
 
 def all_cases(second: bool, long: bool) -> Iterator[Case]:
