@@ -27,6 +27,12 @@ class CommTable {
   void give_id(Communication& comm);
   void erase(Communication& comm);
 
+  // In the same order on every machine.
+  template <class F>
+  void for_each(F visit) {
+    table_.for_each(visit);
+  }
+
   // By a handle that its user still has.
   [[nodiscard]] Communication* find(CommHandle handle);
   [[nodiscard]] Communication* find(wire::CommId ours);
