@@ -64,6 +64,8 @@ struct Host::Shared final : link::FrameSink, Watched {
   void offer_wanted() override;
   // True when the connection is one over which a ring was offered: the answer is here.
   bool conclude_offer(int connection);
+  // Whoever had that slot is dead: what was for him we answer, what he had with us is over.
+  void nobody_in(std::uint32_t empty);
   void answer_call(Descriptor connection);
   bool refuse_call(int listener);  // true when the caller knows
   void addresses_changed() override;
