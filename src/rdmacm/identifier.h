@@ -36,6 +36,9 @@ enum class EventKind : std::uint32_t {
   kMulticastError = 13,
   kAddressChange = 14,
   kTimewaitExit = 15,
+  // What librdmacm or its program tell themselves, from RDMACM_1.4 on.
+  kUser = 18,
+  kInternal = 19,
 };
 
 enum class IdState : std::uint8_t {
@@ -85,12 +88,14 @@ struct Identifier {
   Space space{};
   std::uint8_t qp_type{};
   IdState state{};
+  bool removed{};  // its device is gone
   Options options;
 
   Endpoint local;
   Endpoint remote;
-  bool holds_port{};  // of the port space
-  LocalPort port;     // empty: of any device
+  bool holds_port{};     // of the port space
+  bool asked_at_port{};  // a request that came, and may come again (port_uses.h)
+  LocalPort port;        // empty: of any device
   wire::Gid remote_gid{};
   std::uint32_t flow_label{};
 

@@ -16,9 +16,11 @@
 #include <tuple>
 #include <vector>
 
+#include "base/result.h"
 #include "host/event_queue.h"
 #include "host/port_space.h"
 #include "rdmacm/identifier.h"
+#include "rdmacm/port_uses.h"
 
 namespace nerve::rdmacm {
 
@@ -60,6 +62,14 @@ class Numbered {
   void erase(std::uint32_t number) {
     if (objects_.erase(number) > 0) free_.insert(number);
   }
+  template <class Predicate>
+  void erase_if(Predicate unwanted) {
+    std::erase_if(objects_, [&](const auto& entry) {
+      if (!unwanted(*entry.second)) return false;
+      free_.insert(entry.first);
+      return true;
+    });
+  }
   [[nodiscard]] const auto& all() const { return objects_; }
 
  private:
@@ -80,11 +90,13 @@ class Registry {
   // A new channel; negative, and errno, when there is no descriptor.
   [[nodiscard]] int open_channel();
   [[nodiscard]] std::shared_ptr<Channel> channel(int fd);
-  // The descriptor is closed. What the program left open is destroyed.
-  void close_channel(int fd);
+  // The descriptor is closed, and what the program left open is destroyed. False when it is none of
+  // ours.
+  bool close_channel(int fd);
 
-  // By its number, if it is of this channel.
-  [[nodiscard]] std::shared_ptr<Identifier> find(const Channel& channel, std::uint32_t number);
+  // By its number, if it is of this channel. The error is the errno that a kernel would give.
+  [[nodiscard]] Result<std::shared_ptr<Identifier>, int> find(const Channel& channel,
+                                                              std::uint32_t number);
 
   // The device that an address of this machine belongs to, its engine running and heard.
   // Zero or errno.
@@ -107,6 +119,7 @@ class Registry {
   std::mutex lock;
   Numbered<Identifier> ids;
   Numbered<Membership> memberships;
+  PortUses port_uses;
 
  private:
   // Each with the lock held.
@@ -140,9 +153,6 @@ class Registry {
 // Takes an identifier apart: nobody hears of it any more. Without the lock.
 // Returns how many of its events the program has fetched.
 std::uint32_t destroy(Registry& registry, const std::shared_ptr<Identifier>& id);
-
-// Gives back the port of an identifier that holds one. Without the lock.
-void release_port(Registry& registry, const Identifier& id);
 
 [[nodiscard]] Psn draw_psn();
 [[nodiscard]] ib_uverbs_ah_attr path_to(const Identifier& id, const wire::Gid& gid,

@@ -34,7 +34,10 @@ void ConnectionManager::lose(Communication& comm, Time now) {
       return end(comm);
     case CommState::kEstablished:
     case CommState::kDreqSent:
-      tell(CmEventKind::kDisconnected, comm);
+      tell(CmEventKind::kDisconnected, comm, nullptr,
+           wire::CmDreq{.local_comm_id = *comm.remote_id,
+                        .remote_comm_id = comm.local_id,
+                        .remote_qpn = comm.local_qpn});
       return enter_timewait(comm, now);
     default:
       return;  // it ends as it is
