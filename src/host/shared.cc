@@ -226,15 +226,18 @@ void Host::Shared::management_readable() {
 
 void Host::Shared::addresses_changed() {
   const std::vector<Interface> interfaces = list_interfaces();
-  const std::scoped_lock guard{lock};
-  exchange.set_local(addresses_of(interfaces));
-  tell_interfaces(interfaces);
-  for (Adapter::State* adapter : adapters) {
-    const auto same = std::ranges::find(interfaces, adapter->device.interface, &Interface::name);
-    adapter->update(same != interfaces.end() ? &*same : nullptr);
-    adapter->tell_events();
+  {
+    const std::scoped_lock guard{lock};
+    exchange.set_local(addresses_of(interfaces));
+    tell_interfaces(interfaces);
+    for (Adapter::State* adapter : adapters) {
+      const auto same = std::ranges::find(interfaces, adapter->device.interface, &Interface::name);
+      adapter->update(same != interfaces.end() ? &*same : nullptr);
+      adapter->tell_events();
+    }
+    (void)follow_groups();
   }
-  (void)follow_groups();
+  if (DeviceListener* const listener = device_listener) listener->on_devices_changed();
 }
 
 }  // namespace nerve::host

@@ -1,6 +1,7 @@
 // What the adapters of a process have in common, behind the one lock.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -101,6 +102,7 @@ struct Host::Shared final : link::FrameSink, Watched {
   std::unique_ptr<PortSpace> ports;  // once this process uses the CM
   std::string udp_refused;           // why there is no UDP, when there is none
   std::vector<JoinedGroup> joined_groups;
+  std::atomic<DeviceListener*> device_listener{};
 
   bool locked_for_fork{};
   bool left_to_parent{};

@@ -1,5 +1,4 @@
 // Addresses: taken, looked up, listened at.
-#include "nic/connection/connection_manager.h"
 #include "rdmacm/command.h"
 
 namespace nerve::rdmacm {
@@ -149,20 +148,13 @@ int listen(const Command& command) {
       id->state = IdState::kBound;
       return EADDRINUSE;
     }
+    id->backlog = body.backlog;
     if (id->port.adapter) ports.push_back(id->port);
   }
   if (ports.empty()) ports = command.registry.all_ports();
-  for (const LocalPort& port : ports) {
-    host::Adapter::Session session{*port.adapter};
-    const auto comm = session->cm().listen({.service = service_of(id->space, id->local.port),
-                                            .address = port.gid,
-                                            .backlog = body.backlog});
-    if (!comm) continue;
-    const std::scoped_lock guard{command.registry.lock};
-    id->listens.emplace_back(port, *comm);
-    command.registry.know(*id, port.adapter.get(), *comm);
-  }
-  return id->listens.empty() ? EADDRINUSE : 0;
+  const int error = command.registry.listen_at(id, ports);
+  if (error != 0) id->state = IdState::kBound;
+  return error;
 }
 
 }  // namespace nerve::rdmacm

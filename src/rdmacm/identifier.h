@@ -101,6 +101,7 @@ struct Identifier {
 
   nic::CommHandle comm{};
   std::vector<std::pair<LocalPort, nic::CommHandle>> listens;
+  std::uint32_t backlog{};
 
   Psn psn{};
   Agreement agreement;

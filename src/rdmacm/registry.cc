@@ -4,8 +4,6 @@
 #include <atomic>
 #include <cerrno>
 
-#include "host/host.h"
-
 namespace nerve::rdmacm {
 
 Registry& Registry::current() {
@@ -112,7 +110,11 @@ std::vector<LocalPort> Registry::all_ports() {
   return ports;
 }
 
-host::PortSpace* Registry::port_space() { return host::Host::current().use_cm(); }
+host::PortSpace* Registry::port_space() {
+  host::PortSpace* const ports = host::Host::current().use_cm();
+  if (ports != nullptr) host::Host::current().listen_devices(*this);
+  return ports;
+}
 
 void Registry::know(const Identifier& id, const host::Adapter* adapter, nic::CommHandle comm) {
   by_comm_[{adapter, comm.index, comm.generation}] = id.number;

@@ -18,6 +18,7 @@
 
 #include "base/result.h"
 #include "host/event_queue.h"
+#include "host/host.h"
 #include "host/port_space.h"
 #include "rdmacm/identifier.h"
 #include "rdmacm/port_uses.h"
@@ -82,7 +83,7 @@ class Numbered {
   std::uint32_t highest_{};
 };
 
-class Registry {
+class Registry final : public host::DeviceListener {
  public:
   // Of this process.
   static Registry& current();
@@ -106,6 +107,12 @@ class Registry {
 
   // The ports of this host's processes; null, and errno, when they cannot be had.
   [[nodiscard]] host::PortSpace* port_space();
+
+  // A listener listens at these, as far as it does not yet. Zero, or an errno when it does at none;
+  // one at a wildcard may wait for its first device.
+  int listen_at(const std::shared_ptr<Identifier>& id, const std::vector<LocalPort>& ports);
+  // Identifiers of a device that is gone are told, and listeners get those that are new.
+  void on_devices_changed() override;
 
   // Called with the host's lock held.
   void on_cm_event(host::Adapter& adapter, nic::Nic& nic, const nic::CmEvent& event);
@@ -139,9 +146,13 @@ class Registry {
     }
     Registry& registry;
     const std::shared_ptr<host::Adapter> adapter;
+    std::uint32_t interface_index{adapter->interface_index()};  // when we last looked
   };
 
   void hear(const std::shared_ptr<host::Adapter>& adapter);
+  // Those whose interface is gone since we last looked.
+  [[nodiscard]] std::vector<std::shared_ptr<host::Adapter>> lost_devices();
+  void lose(const std::shared_ptr<host::Adapter>& adapter);
   [[nodiscard]] Identifier* id_of(const host::Adapter* adapter, nic::CommHandle comm) const;
 
   std::mutex making_;  // taken before the host's lock
