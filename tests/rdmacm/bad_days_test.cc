@@ -178,8 +178,19 @@ TEST(Confirmations, ThatAreLostAreSaidAgain) {
   server.line().say('x');
 }
 
+std::size_t ports_taken() {
+  using Space = nerve::host::PortSpace::Space;
+  const auto* const ports = Registry::current().port_space();
+  std::size_t taken = 0;
+  for (std::uint32_t port = 1; port < 1U << 16; ++port) {
+    taken += ports->owner(Space::kTcp, static_cast<std::uint16_t>(port)) ? 1 : 0;
+  }
+  return taken;
+}
+
 TEST_F(Connection, ManyTimesLeavesNothing) {
   const std::size_t before = Registry::current().ids.all().size();
+  const std::size_t ports_before = ports_taken();
   for (int i = 0; i < 1000; ++i) {
     active_qpn = 0x1000 + static_cast<std::uint32_t>(i) * 2;
     passive_qpn = active_qpn + 1;
@@ -193,6 +204,7 @@ TEST_F(Connection, ManyTimesLeavesNothing) {
     ASSERT_FALSE(HasFailure());
   }
   EXPECT_EQ(Registry::current().ids.all().size(), before);
+  EXPECT_EQ(ports_taken(), ports_before);
   const auto adapter = Registry::current().all_ports().front().adapter;
   const auto communications = [&] {
     return nerve::host::Adapter::Session { *adapter } -> cm().size();
