@@ -135,6 +135,11 @@ Adapter::~Adapter() = default;
 
 const Device& Adapter::device() const { return state_->device; }
 
+std::uint32_t Adapter::interface_index() const {
+  const std::scoped_lock guard{state_->shared.lock};
+  return state_->interface_index;
+}
+
 void Adapter::listen(EventTarget& target) {
   const std::scoped_lock guard{state_->shared.lock};
   state_->listeners.push_back(&target);

@@ -45,6 +45,9 @@ class Adapter {
 
   // As it was when the adapter was opened; what changes since (GIDs, the port) the engine knows.
   [[nodiscard]] const Device& device() const;
+  // The number that the kernel has for its interface now; zero when that is gone. Another number
+  // than before: it was gone, and one of the same name has come.
+  [[nodiscard]] std::uint32_t interface_index() const;
 
   void listen(EventTarget& target);
   void unlisten(EventTarget& target);

@@ -326,16 +326,23 @@ void Exchange::drain(int connection, link::FrameSink& sink, Time now) {
   }
 }
 
-void Exchange::hang_up(int connection) {
+std::optional<std::uint32_t> Exchange::hang_up(int connection) {
+  std::optional<std::uint32_t> slot;
   const auto over = [&](const auto& ring) { return ring->connection() == connection; };
   for (const auto& ring : outgoing_) {
     if (!over(ring)) continue;
-    if (by_slot_[ring->slot()] == ring.get()) by_slot_[ring->slot()] = nullptr;
+    slot = ring->slot();
+    if (by_slot_[*slot] == ring.get()) by_slot_[*slot] = nullptr;
     ring_gone_ = true;
+  }
+  for (const auto& ring : incoming_) {
+    if (over(ring)) slot = ring->slot();
   }
   forget_grants();
   std::erase_if(outgoing_, over);
   std::erase_if(incoming_, over);
+  if (slot && (*slot >= kSlots || has_ring_to(*slot))) slot.reset();
+  return slot;
 }
 
 }  // namespace nerve::host

@@ -64,6 +64,7 @@ class Exchange final : public link::Egress, public nic::EgressGate {
   // There is somebody, but no ring is to be had.
   void no_ring_to(std::uint32_t slot) { waiting_.forget(slot); }
   [[nodiscard]] bool wants_ring() const { return wanted_.any(); }
+  void want_ring_to(std::uint32_t slot) { wanted_.set(slot); }
   // A slot to which a ring is wanted, each in its turn; it is not wanted any more then.
   [[nodiscard]] std::optional<std::uint32_t> take_wanted();
 
@@ -93,6 +94,7 @@ class Exchange final : public link::Egress, public nic::EgressGate {
 
   void set_local(std::vector<wire::Gid> gids) { local_ = std::move(gids); }
   [[nodiscard]] bool is_local(const wire::Gid& gid) const;
+  [[nodiscard]] std::span<const wire::Gid> local() const { return local_; }
   // Whether a ring leads to the process that is in this slot now: that to an earlier one is still
   // there until its end is noticed.
   [[nodiscard]] bool has_ring_to(std::uint32_t slot) const;
@@ -107,7 +109,8 @@ class Exchange final : public link::Egress, public nic::EgressGate {
   void add(std::unique_ptr<IncomingRing> ring);
   // The other end of a connection is gone. What it had written before is read first: drain().
   void drain(int connection, link::FrameSink& sink, Time now);
-  void hang_up(int connection);
+  // The slot to which no ring leads any more, if that was the last; the process may be dead.
+  std::optional<std::uint32_t> hang_up(int connection);
 
   // The rings and sockets are another process's now (host.h): none of them is touched again.
   void leave();

@@ -141,6 +141,10 @@ PortSpace* Host::use_cm() {
   return host->use_cm();
 }
 
+void Host::listen_devices(DeviceListener& listener) {
+  if (Shared* const host = shared()) host->device_listener = &listener;
+}
+
 std::shared_ptr<Adapter> Host::open(const Device& device) {
   Shared* const host = shared();
   if (host == nullptr) return nullptr;

@@ -24,6 +24,14 @@ namespace nerve::host {
 // The devices of a process with this configuration, as the machine's interfaces are now.
 [[nodiscard]] std::vector<Device> devices_of(const Config& config);
 
+// Who is told that interfaces or addresses have changed, after the adapters know. Called by the
+// background thread, without the host's lock.
+class DeviceListener {
+ public:
+  virtual ~DeviceListener() = default;
+  virtual void on_devices_changed() = 0;
+};
+
 class Host {
  public:
   // The host of the calling process.
@@ -39,6 +47,9 @@ class Host {
   // From now on this process takes part in the CM of its host: it reads what comes for QP1, and has
   // a hand in the table of ports. That table; null, and errno, when it cannot be had.
   [[nodiscard]] PortSpace* use_cm();
+
+  // One for the process, for as long as it lives.
+  void listen_devices(DeviceListener& listener);
 
   struct Shared;  // what adapters have in common: host/shared.h
 

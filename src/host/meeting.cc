@@ -142,7 +142,7 @@ void Host::Shared::offer_wanted() {
   if (!to || *to == 0 || exchange.has_ring_to(*to)) return;
   if (std::ranges::find(offers, *to, &RingOffer::slot) != offers.end()) return;
   auto offer = RingOffer::make(*to, slot, ring_size(config.ring_size));
-  if (!offer && errno == ECONNREFUSED) return exchange.nobody_in(*to, *this, now());
+  if (!offer && errno == ECONNREFUSED) return nobody_in(*to);
   if (!offer) return exchange.no_ring_to(*to);
   watcher.watch_connection(offer->connection());
   offers.push_back(std::move(*offer));
@@ -151,12 +151,16 @@ void Host::Shared::offer_wanted() {
 bool Host::Shared::conclude_offer(int connection) {
   const auto offer = std::ranges::find(offers, connection, &RingOffer::connection);
   if (offer == offers.end()) return false;
-  if (auto ring = std::move(*offer).conclude(std::chrono::milliseconds{0})) {
-    if (exchange.add(std::move(ring), now())) watcher.watch_connection(connection);
-  } else {
-    exchange.no_ring_to(offer->slot());
-  }
+  const std::uint32_t to = offer->slot();
+  auto ring = std::move(*offer).conclude(std::chrono::milliseconds{0});
   offers.erase(offer);
+  if (ring) {
+    if (exchange.add(std::move(ring), now())) watcher.watch_connection(connection);
+  } else if (!call(name_of_slot(to)) && errno == ECONNREFUSED) {
+    nobody_in(to);  // it died with the offer in its hands
+  } else {
+    exchange.no_ring_to(to);
+  }
   return true;
 }
 

@@ -22,6 +22,8 @@ using std::chrono::milliseconds;
 constexpr std::uint32_t kPorts = 1U << 16;
 constexpr std::size_t kEntries = std::size_t{PortSpace::kSpaces} * kPorts;
 constexpr std::size_t kPidsAt = kEntries * sizeof(std::uint16_t);
+constexpr std::uint16_t kLingers = 1U << 15;
+static_assert(kSlots <= kLingers);
 constexpr std::size_t kTableSize = kPidsAt + kSlots * sizeof(std::uint32_t);
 
 constexpr milliseconds kPatience{300};  // with processes that are asked
@@ -66,8 +68,8 @@ void PortSpace::move_in() {
   // over by others at this moment.
   for (std::size_t at = 0; before != 0 && at < kEntries; ++at) {
     Entry& port = reinterpret_cast<Entry*>(mapping_.octets().data())[at];
-    std::uint16_t dead = own_slot_;
-    if (port.load(std::memory_order_relaxed) == dead) (void)port.compare_exchange_strong(dead, 0);
+    std::uint16_t has = port.load(std::memory_order_relaxed);
+    if ((has & ~kLingers) == own_slot_) (void)port.compare_exchange_strong(has, 0);
   }
   pid.store(own);
 }
@@ -128,7 +130,8 @@ int PortSpace::bind(Space space, std::uint16_t port) {
   Entry& wanted = entry(space, port);
   std::uint16_t has = wanted.load();
   while (has != own_slot_) {
-    if (has != 0 && has < kSlots && is_alive(has)) return EADDRINUSE;
+    const bool free = has == 0 || (has & kLingers) != 0 || has >= kSlots;
+    if (!free && is_alive(has)) return EADDRINUSE;
     if (wanted.compare_exchange_strong(has, own_slot_)) break;
   }
   return 0;
@@ -150,21 +153,27 @@ std::optional<std::uint16_t> PortSpace::bind_any(Space space, Range range) {
   std::bitset<kSlots> alive;
   alive.set(own_slot_);
   for (std::uint32_t i = 0; i < count; ++i) {
-    const std::optional<std::uint32_t> has = owner(space, port_at(i));
-    if (has && alive[*has]) continue;
+    const std::uint16_t has = entry(space, port_at(i)).load();
+    if (has < kSlots && alive[has]) continue;
     if (bind(space, port_at(i)) == 0) return port_at(i);
-    if (has) alive.set(*has);
+    if (has < kSlots) alive.set(has);
   }
   return std::nullopt;
 }
 
 void PortSpace::release(Space space, std::uint16_t port) {
+  if (left_) return;
+  std::uint16_t has = entry(space, port).load();
+  if ((has & ~kLingers) == own_slot_) (void)entry(space, port).compare_exchange_strong(has, 0);
+}
+
+void PortSpace::linger(Space space, std::uint16_t port) {
   std::uint16_t own = own_slot_;
-  if (!left_) (void)entry(space, port).compare_exchange_strong(own, 0);
+  if (!left_) (void)entry(space, port).compare_exchange_strong(own, own_slot_ | kLingers);
 }
 
 std::optional<std::uint32_t> PortSpace::owner(Space space, std::uint16_t port) const {
-  const std::uint16_t slot = entry(space, port).load();
+  const std::uint16_t slot = entry(space, port).load() & ~kLingers;
   if (slot == 0 || slot >= kSlots) return std::nullopt;
   return slot;
 }

@@ -3,12 +3,15 @@
 // A table in memory that all processes of the user on this host map. The first who needs it makes
 // it, and whoever has it hands it on; so it has no owner, and goes with the last of them.
 //
-//         0  2 for each port of each space: the slot of the process that has it, zero for none
+//         0  2 for each port of each space: the slot of the process that has it, zero for none;
+//            the highest bit is set when it lingers
 //   393 216  4 for each slot: the pid of the process that has opened the table under this number
 //
 // A port belongs to one process at a time. That process may bind it again: which addresses its
 // several uses are for is its own affair. What a dead process had is taken over by whoever wants
-// it, or freed by whoever gets its slot. Any process can write anything here: a number that is read
+// it, or freed by whoever gets its slot. One that lingers is free for whoever wants it: nobody
+// listens there any more, but until then its last owner hears those who ask again, whom it has not
+// answered yet. Any process can write anything here: a number that is read
 // is checked, and at worst a port is not where it should be.
 //
 // Calls may come from any thread, without the host's lock; binding may call another process's name,
@@ -49,7 +52,10 @@ class PortSpace {
   [[nodiscard]] std::optional<std::uint16_t> bind_any(Space space) { return bind_any(space, {}); }
   [[nodiscard]] std::optional<std::uint16_t> bind_any(Space space, Range range);
   void release(Space space, std::uint16_t port);
-  // The slot that the table names; whether its process lives is not looked at.
+  // Gives it up, but goes on hearing what comes for it.
+  void linger(Space space, std::uint16_t port);
+  // The slot that the table names, also for a port that lingers; whether its process lives is not
+  // looked at.
   [[nodiscard]] std::optional<std::uint32_t> owner(Space space, std::uint16_t port) const;
   // The slot that serves this; nothing when nobody does, or it is no service of a port.
   [[nodiscard]] std::optional<std::uint32_t> owner(wire::ServiceId service) const;

@@ -180,6 +180,9 @@ void Host::Shared::finish() {
   if (!try_long()) return;
   // Whoever sent us what we have been waiting for is to hear that it came.
   if (anything_unsent()) transmit(now());
+  // And whoever has a connection with us hears that it is over, as from a kernel that cleans up.
+  for (Adapter::State* adapter : adapters) adapter->nic.cm().farewell();
+  if (anything_unsent()) transmit(now());
   if (!wait_for_partings()) return;
   taps->finish();
   if (config.summary && !adapters.empty()) say("%s", summary_line(summarise(*this)).c_str());
@@ -219,7 +222,19 @@ void Host::Shared::leave_to_parent() {
 void Host::Shared::hang_up(int connection) {
   if (conclude_offer(connection)) return;
   exchange.drain(connection, taps->sink(), now());
-  exchange.hang_up(connection);
+  const auto silent = exchange.hang_up(connection);
+  // Whether its process is dead shows when it is called. Those that have connections with it will
+  // not hear it from anybody else.
+  if (silent && ports) exchange.want_ring_to(*silent);
+  transmit(now());
+}
+
+void Host::Shared::nobody_in(std::uint32_t empty) {
+  exchange.nobody_in(empty, *this, now());
+  const wire::CommId one_of_its{empty << nic::kCommIdBits};
+  for (Adapter::State* adapter : adapters) {
+    adapter->nic.cm().lose_peer(one_of_its, exchange.local(), now());
+  }
   transmit(now());
 }
 
@@ -232,15 +247,18 @@ void Host::Shared::management_readable() {
 
 void Host::Shared::addresses_changed() {
   const std::vector<Interface> interfaces = list_interfaces();
-  const std::scoped_lock guard{lock};
-  exchange.set_local(addresses_of(interfaces));
-  tell_interfaces(interfaces);
-  for (Adapter::State* adapter : adapters) {
-    const auto same = std::ranges::find(interfaces, adapter->device.interface, &Interface::name);
-    adapter->update(same != interfaces.end() ? &*same : nullptr);
-    adapter->tell_events();
+  {
+    const std::scoped_lock guard{lock};
+    exchange.set_local(addresses_of(interfaces));
+    tell_interfaces(interfaces);
+    for (Adapter::State* adapter : adapters) {
+      const auto same = std::ranges::find(interfaces, adapter->device.interface, &Interface::name);
+      adapter->update(same != interfaces.end() ? &*same : nullptr);
+      adapter->tell_events();
+    }
+    (void)follow_groups();
   }
-  (void)follow_groups();
+  if (DeviceListener* const listener = device_listener) listener->on_devices_changed();
 }
 
 }  // namespace nerve::host

@@ -1,6 +1,7 @@
 // What the adapters of a process have in common, behind the one lock.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -67,6 +68,8 @@ struct Host::Shared final : link::FrameSink, Watched {
   void offer_wanted() override;
   // True when the connection is one over which a ring was offered: the answer is here.
   bool conclude_offer(int connection);
+  // Whoever had that slot is dead: what was for him we answer, what he had with us is over.
+  void nobody_in(std::uint32_t empty);
   void answer_call(Descriptor connection);
   bool refuse_call(int listener);  // true when the caller knows
   void addresses_changed() override;
@@ -102,6 +105,7 @@ struct Host::Shared final : link::FrameSink, Watched {
   std::unique_ptr<PortSpace> ports;  // once this process uses the CM
   std::string udp_refused;           // why there is no UDP, when there is none
   std::vector<JoinedGroup> joined_groups;
+  std::atomic<DeviceListener*> device_listener{};
 
   bool locked_for_fork{};
   bool left_to_parent{};

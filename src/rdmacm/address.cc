@@ -60,6 +60,13 @@ std::optional<Endpoint> read_address(Octets in) {
   }
 }
 
+int why_no_address(Octets in) {
+  constexpr sa_family_t kInfiniband = 27;  // AF_IB
+  const bool infiniband =
+      in.size() >= sizeof(sa_family_t) && copied<sa_family_t>(in) == kInfiniband;
+  return infiniband ? EAFNOSUPPORT : EINVAL;
+}
+
 std::uint16_t write_address(const Endpoint& endpoint, sockaddr_in6& out) {
   out = {};
   if (endpoint.address.is_ipv4()) {

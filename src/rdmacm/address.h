@@ -24,6 +24,9 @@ struct Endpoint {
 
 // Nothing for a family other than IPv4 and IPv6, or too few octets for it.
 [[nodiscard]] std::optional<Endpoint> read_address(Octets sockaddr);
+// The errno for one that was not read: a family that Linux would know is not supported, any other
+// makes no sense.
+[[nodiscard]] int why_no_address(Octets sockaddr);
 // As a sockaddr_in or sockaddr_in6. Returns its size.
 std::uint16_t write_address(const Endpoint& endpoint, sockaddr_in6& out);
 

@@ -14,6 +14,9 @@
 
 namespace nerve::rdmacm {
 
+// Of kernels newer than the header (6.16 on).
+enum LaterCommand : std::uint32_t { kResolveIbService = 23, kWriteCmEvent = 24 };
+
 struct Command {
   Registry& registry;
   std::shared_ptr<Channel> channel;
@@ -29,15 +32,21 @@ struct Command {
     std::memcpy(&body, in.data(), std::min(in.size(), sizeof body));
     return true;
   }
-  // As a kernel does: as much of the answer as there is room for.
+  template <class Answer>
+  [[nodiscard]] bool has_room() const {
+    return room >= sizeof(Answer);
+  }
   template <class Answer>
   int answer(std::uint64_t at, const Answer& answer) const {
-    if (room < sizeof answer) return ENOSPC;
+    if (!has_room<Answer>()) return ENOSPC;
     std::memcpy(reinterpret_cast<void*>(at), &answer, sizeof answer);
     return 0;
   }
-  [[nodiscard]] std::shared_ptr<Identifier> id(std::uint32_t number) const {
-    return registry.find(*channel, number);
+  // One whose device is gone can only be destroyed.
+  [[nodiscard]] Result<std::shared_ptr<Identifier>, int> id(std::uint32_t number) const {
+    auto found = registry.find(*channel, number);
+    if (found && (*found)->removed) return Unexpected{ENXIO};
+    return found;
   }
 };
 
@@ -55,12 +64,14 @@ int destroy_id(const Command& command);
 int migrate_id(const Command& command);
 int set_option(const Command& command);
 int get_event(const Command& command);
+int write_event(const Command& command);
 
 int bind_ip(const Command& command);
 int bind_address(const Command& command);
 int resolve_ip(const Command& command);
 int resolve_address(const Command& command);
 int resolve_route(const Command& command);
+int resolve_ib_service(const Command& command);
 int listen(const Command& command);
 
 int query_route(const Command& command);

@@ -137,8 +137,9 @@ int connect(const Command& command) {
   if (!command.read(body, offsetof(rdma_ucm_connect, ece)) || body.conn_param.valid == 0) {
     return EINVAL;
   }
-  const auto id = command.id(body.id);
-  if (!id) return ENOENT;
+  const auto found = command.id(body.id);
+  if (!found) return found.error();
+  const auto& id = *found;
   const Octets said = private_data_of(body.conn_param);
   const std::size_t room = (id->datagram() ? 216 : 92) - wire::IpCmHeader::kSize;
   if (said.size() > room) return EINVAL;
@@ -165,8 +166,9 @@ int connect(const Command& command) {
 int accept(const Command& command) {
   rdma_ucm_accept body;
   if (!command.read(body, offsetof(rdma_ucm_accept, ece))) return EINVAL;
-  const auto id = command.id(body.id);
-  if (!id) return ENOENT;
+  const auto found = command.id(body.id);
+  if (!found) return found.error();
+  const auto& id = *found;
   return with_engine(command, *id, [&](Session& session) {
     if (body.conn_param.valid == 0) {  // a REP was answered by making the QP ready
       if (id->state != IdState::kAnswered) return EINVAL;
@@ -186,8 +188,9 @@ int accept(const Command& command) {
 int reject(const Command& command) {
   rdma_ucm_reject body;
   if (!command.read(body)) return EINVAL;
-  const auto id = command.id(body.id);
-  if (!id) return ENOENT;
+  const auto found = command.id(body.id);
+  if (!found) return found.error();
+  const auto& id = *found;
   const Octets said{reinterpret_cast<const std::byte*>(body.private_data), body.private_data_len};
   return with_engine(command, *id, [&](Session& session) {
     if (id->state != IdState::kRequested && id->state != IdState::kAnswered) return EINVAL;
@@ -205,11 +208,14 @@ int reject(const Command& command) {
 int disconnect(const Command& command) {
   rdma_ucm_disconnect body;
   if (!command.read(body)) return EINVAL;
-  const auto id = command.id(body.id);
-  if (!id) return ENOENT;
+  const auto found = command.id(body.id);
+  if (!found) return found.error();
+  const auto& id = *found;
   return with_engine(command, *id, [&](Session& session) {
-    if (!id->comm || id->datagram()) return EINVAL;
-    return result_of(session->cm().disconnect(id->comm, {}));
+    if (!id->comm) return EINVAL;
+    // What is not connected, or not any more, is parted: Linux says so as well.
+    (void)session->cm().disconnect(id->comm, {});
+    return 0;
   });
 }
 
@@ -217,8 +223,9 @@ int notify(const Command& command) {
   constexpr std::uint32_t kCommunicationEstablished = 4;  // IB_EVENT_COMM_EST
   rdma_ucm_notify body;
   if (!command.read(body)) return EINVAL;
-  const auto id = command.id(body.id);
-  if (!id) return ENOENT;
+  const auto found = command.id(body.id);
+  if (!found) return found.error();
+  const auto& id = *found;
   return with_engine(command, *id, [&](Session& session) {
     if (!id->comm || body.event != kCommunicationEstablished) return EINVAL;
     return result_of(session->cm().established(id->comm));

@@ -1,6 +1,8 @@
 // The device as the preload sees it: open, write, close.
 #include "rdmacm/device.h"
 
+#include <unistd.h>
+
 #include <array>
 
 #include "rdmacm/command.h"
@@ -10,8 +12,8 @@ namespace {
 
 using Handler = int (*)(const Command&);
 
-constexpr std::array<Handler, RDMA_USER_CM_CMD_JOIN_MCAST + 1> kHandlers = [] {
-  std::array<Handler, RDMA_USER_CM_CMD_JOIN_MCAST + 1> handlers{};
+constexpr std::array<Handler, kWriteCmEvent + 1> kHandlers = [] {
+  std::array<Handler, kWriteCmEvent + 1> handlers{};
   handlers[RDMA_USER_CM_CMD_CREATE_ID] = create_id;
   handlers[RDMA_USER_CM_CMD_DESTROY_ID] = destroy_id;
   handlers[RDMA_USER_CM_CMD_BIND_IP] = bind_ip;
@@ -34,6 +36,8 @@ constexpr std::array<Handler, RDMA_USER_CM_CMD_JOIN_MCAST + 1> kHandlers = [] {
   handlers[RDMA_USER_CM_CMD_BIND] = bind_address;
   handlers[RDMA_USER_CM_CMD_RESOLVE_ADDR] = resolve_address;
   handlers[RDMA_USER_CM_CMD_JOIN_MCAST] = join_multicast;
+  handlers[kResolveIbService] = resolve_ib_service;
+  handlers[kWriteCmEvent] = write_event;
   return handlers;
 }();
 
@@ -78,6 +82,9 @@ ssize_t write_device(int fd, Octets octets) {
   }
 }
 
-void close_device(int fd) { Registry::current().close_channel(fd); }
+void close_device(int fd) {
+  // In the child of a fork it is the parent's, and only the descriptor goes.
+  if (!Registry::current().close_channel(fd)) ::close(fd);
+}
 
 }  // namespace nerve::rdmacm

@@ -13,7 +13,7 @@ namespace nerve::rdmacm {
 // As open(2), write(2) and close(2): a descriptor, the number of octets, or -1 and errno.
 [[nodiscard]] int open_device();
 [[nodiscard]] ssize_t write_device(int fd, Octets octets);
-// Before the descriptor is closed.
+// Closes the descriptor as well.
 void close_device(int fd);
 
 }  // namespace nerve::rdmacm

@@ -45,6 +45,13 @@ rdma_ucm_event_resp connection_words(const wire::CmRep& rep) {
   return words;
 }
 
+// Whether a disconnection is the peer's word. Else it did not answer our DREQ.
+bool was_said(const nic::CmEvent& event) {
+  return std::holds_alternative<wire::CmDreq>(event.message) ||
+         std::holds_alternative<wire::CmDrep>(event.message) ||
+         std::holds_alternative<wire::CmRej>(event.message);
+}
+
 }  // namespace
 
 void Registry::tell(const Identifier& id, EventKind kind, int status,
@@ -68,6 +75,7 @@ void Registry::on_cm_event(host::Adapter& adapter, nic::Nic& nic, const nic::CmE
   }
   Identifier* const id = id_of(&adapter, event.id);
   if (id == nullptr) return;
+  port_uses.end_request(*id);
   switch (event.kind) {
     case nic::CmEventKind::kReply:
       return take_reply(*id, std::get<wire::CmRep>(event.message));
@@ -83,7 +91,7 @@ void Registry::on_cm_event(host::Adapter& adapter, nic::Nic& nic, const nic::CmE
     case nic::CmEventKind::kDisconnected:
       if (id->state == IdState::kDisconnected) return;
       id->state = IdState::kDisconnected;
-      return tell(*id, EventKind::kDisconnected);
+      return tell(*id, EventKind::kDisconnected, was_said(event) ? 0 : -ETIMEDOUT);
     case nic::CmEventKind::kTimewaitOver:
       return tell(*id, EventKind::kTimewaitExit);
     case nic::CmEventKind::kResolved:
@@ -120,6 +128,7 @@ bool Registry::take_request(host::Adapter& adapter, const nic::CmEvent& event) {
   id->receive_psn = draw_psn();
   id->comm = event.id;
   know(*id, &adapter, event.id);
+  port_uses.begin_request(*id);
 
   Report report{.of = listener->number, .made = id->number};
   if (req != nullptr) {

@@ -37,6 +37,9 @@ enum class EventKind : std::uint32_t {
   kMulticastError = 13,
   kAddressChange = 14,
   kTimewaitExit = 15,
+  // What librdmacm or its program tell themselves, from RDMACM_1.4 on.
+  kUser = 18,
+  kInternal = 19,
 };
 
 enum class IdState : std::uint8_t {
@@ -74,20 +77,23 @@ struct Identifier {
   Space space{};
   std::uint8_t qp_type{};
   IdState state{};
+  bool removed{};  // its device is gone
   Options options;
 
   Endpoint local;
   Endpoint remote;
-  bool holds_port{};  // of the port space
-  LocalPort port;     // empty: of any device
+  bool holds_port{};     // of the port space
+  bool asked_at_port{};  // a request that came, and may come again (port_uses.h)
+  LocalPort port;        // empty: of any device
   wire::Gid remote_gid{};
   std::uint32_t flow_label{};
 
   nic::CommHandle comm{};
   std::vector<std::pair<LocalPort, nic::CommHandle>> listens;
+  std::uint32_t backlog{};
 
   Psn receive_psn{};  // drawn; our REQ or REP tells the peer to begin there
-  Qpn qpn{};  // of the QP that the program has connected
+  Qpn qpn{};          // of the QP that the program has connected
   Agreement agreement;
   std::uint32_t qkey{};
   std::uint32_t events_fetched{};

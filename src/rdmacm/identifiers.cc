@@ -20,11 +20,6 @@ bool is_space(std::uint16_t number) {
   return false;
 }
 
-// Of the events that nobody has fetched, those of an identifier.
-auto events_of(std::uint32_t number) {
-  return [number](const Report& report) { return report.of == number; };
-}
-
 template <class Value>
 bool read_option(const rdma_ucm_set_option& body, Value& value) {
   if (body.optlen != sizeof value) return false;
@@ -41,16 +36,17 @@ int set_id_option(Identifier& id, const rdma_ucm_set_option& body) {
       id.options.traffic_class = octet;
       return 0;
     case RDMA_OPTION_ID_ACK_TIMEOUT:
-      if (!read_option(body, octet) || octet > 31) return EINVAL;
+      if (!read_option(body, octet) || octet > 31 || id.datagram()) return EINVAL;
       id.options.ack_timeout = octet;
       return 0;
     case RDMA_OPTION_ID_REUSEADDR:
       if (!read_option(body, whole)) return EINVAL;
+      if (id.state == IdState::kListening) return EINVAL;
       id.options.reuse_address = whole != 0;
       return 0;
     case RDMA_OPTION_ID_AFONLY:
       if (!read_option(body, whole)) return EINVAL;
-      if (id.state != IdState::kIdle) return EINVAL;
+      if (id.state != IdState::kIdle && id.state != IdState::kBound) return EINVAL;
       id.options.one_family = whole != 0;
       return 0;
     default:
@@ -91,6 +87,18 @@ bool data_comes_first(const Command& command) {
   });
 }
 
+// The program knows of a request, which so leaves the backlog of its listener.
+void take_from_backlog(Registry& registry, std::uint32_t made) {
+  std::shared_ptr<Identifier> id;
+  {
+    const std::scoped_lock guard{registry.lock};
+    id = registry.ids.find(made);
+  }
+  if (!id || !id->port.adapter) return;
+  host::Adapter::Session session{*id->port.adapter};
+  (void)session->cm().seen(id->comm);
+}
+
 // Counts an event that is about to reach the program. False when nobody is there any more whose it
 // could be.
 bool count(Registry& registry, const Report& report) {
@@ -121,7 +129,8 @@ Psn draw_psn() {
 int create_id(const Command& command) {
   rdma_ucm_create_id body;
   if (!command.read(body)) return EINVAL;
-  if (!is_space(body.ps)) return EPROTONOSUPPORT;
+  if (!command.has_room<rdma_ucm_create_id_resp>()) return ENOSPC;
+  if (!is_space(body.ps)) return EINVAL;
   std::shared_ptr<Identifier> id;
   {
     const std::scoped_lock guard{command.registry.lock};
@@ -139,7 +148,6 @@ std::uint32_t destroy(Registry& registry, const std::shared_ptr<Identifier>& id)
   std::vector<std::pair<LocalPort, nic::CommHandle>> comms;
   std::vector<std::shared_ptr<Identifier>> unseen;
   std::uint32_t fetched = 0;
-  bool holds_port = false;
   {
     const std::scoped_lock guard{registry.lock};
     if (registry.ids.find(id->number) != id) return 0;  // another thread was quicker
@@ -154,18 +162,19 @@ std::uint32_t destroy(Registry& registry, const std::shared_ptr<Identifier>& id)
     comms = std::exchange(id->listens, {});
     if (id->comm) comms.emplace_back(id->port, id->comm);
     for (const auto& [port, comm] : comms) registry.forget(port.adapter.get(), comm);
-    for (const auto& [number, membership] : registry.memberships.all()) {
-      if (membership->of == id->number) membership->of = 0;
-    }
+    registry.memberships.erase_if([&](const Membership& one) { return one.of == id->number; });
     fetched = id->events_fetched;
     id->channel = nullptr;
-    holds_port = std::exchange(id->holds_port, false);
   }
   for (const auto& [port, comm] : comms) {
     host::Adapter::Session session{*port.adapter};
     (void)session->cm().destroy(comm);
   }
-  if (holds_port) release_port(registry, *id);
+  {
+    const std::scoped_lock guard{registry.lock};
+    registry.port_uses.give_back(*id);
+    registry.port_uses.end_request(*id);
+  }
   // Requests that came to a listener and that no program has heard of.
   for (const auto& one : unseen) (void)destroy(registry, one);
   return fetched;
@@ -174,9 +183,10 @@ std::uint32_t destroy(Registry& registry, const std::shared_ptr<Identifier>& id)
 int destroy_id(const Command& command) {
   rdma_ucm_destroy_id body;
   if (!command.read(body)) return EINVAL;
-  const auto id = command.id(body.id);
-  if (!id) return ENOENT;
-  const std::uint32_t fetched = destroy(command.registry, id);
+  if (!command.has_room<rdma_ucm_destroy_id_resp>()) return ENOSPC;
+  const auto id = command.registry.find(*command.channel, body.id);
+  if (!id) return id.error();
+  const std::uint32_t fetched = destroy(command.registry, *id);
   return command.answer(body.response, rdma_ucm_destroy_id_resp{.events_reported = fetched});
 }
 
@@ -185,14 +195,23 @@ int migrate_id(const Command& command) {
   if (!command.read(body)) return EINVAL;
   const auto from = command.registry.channel(static_cast<int>(body.fd));
   if (!from) return EINVAL;
-  const auto id = command.registry.find(*from, body.id);
-  if (!id) return ENOENT;
+  const auto found = command.registry.find(*from, body.id);
+  if (!found) return found.error();
+  const auto& id = *found;
   rdma_ucm_migrate_resp resp{};
   {
     const std::scoped_lock guard{command.registry.lock};
+    if (id->removed) return ENXIO;
     if (id->channel != from.get()) return ENOENT;
     if (from != command.channel) {
-      from->events.move_to(command.channel->events, events_of(id->number));
+      from->events.move_to(command.channel->events, [&](const Report& report) {
+        if (report.of != id->number) return false;
+        // A request is fetched and answered where its listener is now.
+        if (const auto made = command.registry.ids.find(report.made)) {
+          made->channel = command.channel.get();
+        }
+        return true;
+      });
       id->channel = command.channel.get();
     }
     resp.events_reported = id->events_fetched;
@@ -203,8 +222,9 @@ int migrate_id(const Command& command) {
 int set_option(const Command& command) {
   rdma_ucm_set_option body;
   if (!command.read(body)) return EINVAL;
-  const auto id = command.id(body.id);
-  if (!id) return ENOENT;
+  const auto found = command.id(body.id);
+  if (!found) return found.error();
+  const auto& id = *found;
   const std::scoped_lock guard{command.registry.lock};
   if (body.level == RDMA_OPTION_ID) return set_id_option(*id, body);
   if (body.level != RDMA_OPTION_IB || body.optname != RDMA_OPTION_IB_PATH) return ENOSYS;
@@ -226,8 +246,36 @@ int get_event(const Command& command) {
   const auto take = [&](const Report& oldest) { report = oldest; };
   if (!command.told || !command.channel->events.next(take)) return kNoEventYet;
   if (!count(command.registry, report)) return kNoEventYet;
+  if (report.made != 0) take_from_backlog(command.registry, report.made);
   std::memcpy(reinterpret_cast<void*>(body.response), &report.words,
               std::min<std::size_t>(command.room, sizeof report.words));
+  return 0;
+}
+
+// As rdma_ucm_write_cm_event in newer headers.
+struct WriteEvent {
+  std::uint32_t id;
+  std::uint32_t reserved;
+  std::uint32_t event;
+  std::uint32_t status;
+  union {
+    rdma_ucm_conn_param conn;
+    rdma_ucm_ud_param ud;
+    std::uint64_t arg;
+  } param;
+};
+
+int write_event(const Command& command) {
+  WriteEvent body;
+  if (!command.read(body, offsetof(WriteEvent, param) + sizeof body.param.arg)) return EINVAL;
+  const auto kind = static_cast<EventKind>(body.event);
+  if (kind != EventKind::kUser && kind != EventKind::kInternal) return EINVAL;
+  const auto found = command.id(body.id);
+  if (!found) return found.error();
+  rdma_ucm_event_resp words{};
+  std::memcpy(&words.param, &body.param.arg, sizeof body.param.arg);
+  const std::scoped_lock guard{command.registry.lock};
+  command.registry.tell(**found, kind, static_cast<int>(body.status), &words);
   return 0;
 }
 

@@ -96,8 +96,9 @@ ib_uverbs_ah_attr path_to(const Identifier& id, const wire::Gid& gid, std::uint8
 int init_qp_attr(const Command& command) {
   rdma_ucm_init_qp_attr body;
   if (!command.read(body)) return EINVAL;
-  const auto id = command.id(body.id);
-  if (!id) return ENOENT;
+  const auto found = command.id(body.id);
+  if (!found) return found.error();
+  const auto& id = *found;
   std::shared_ptr<host::Adapter> adapter;
   {
     const std::scoped_lock guard{command.registry.lock};

@@ -55,8 +55,9 @@ int query_addresses(const Command& command, const rdma_ucm_query& body, const Id
 int query_route(const Command& command) {
   rdma_ucm_query body;  // its first words; it has no option
   if (!command.read(body, offsetof(rdma_ucm_query, option))) return EINVAL;
-  const auto id = command.id(body.id);
-  if (!id) return ENOENT;
+  const auto found = command.id(body.id);
+  if (!found) return found.error();
+  const auto& id = *found;
   const std::scoped_lock guard{command.registry.lock};
   rdma_ucm_query_route_resp resp{};
   write_address(id->local, resp.src_addr);
@@ -74,8 +75,9 @@ int query_route(const Command& command) {
 int query(const Command& command) {
   rdma_ucm_query body;
   if (!command.read(body)) return EINVAL;
-  const auto id = command.id(body.id);
-  if (!id) return ENOENT;
+  const auto found = command.id(body.id);
+  if (!found) return found.error();
+  const auto& id = *found;
   const std::scoped_lock guard{command.registry.lock};
   // GIDs and paths are asked for only where addresses of InfiniBand are known, and they are not.
   return body.option == RDMA_USER_CM_QUERY_ADDR ? query_addresses(command, body, *id) : ENOSYS;

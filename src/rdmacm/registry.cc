@@ -4,8 +4,6 @@
 #include <atomic>
 #include <cerrno>
 
-#include "host/host.h"
-
 namespace nerve::rdmacm {
 
 Registry& Registry::current() {
@@ -38,13 +36,13 @@ std::shared_ptr<Channel> Registry::channel(int fd) {
   return it != channels_.end() ? it->second : nullptr;
 }
 
-void Registry::close_channel(int fd) {
+bool Registry::close_channel(int fd) {
   std::vector<std::shared_ptr<Identifier>> left;
   std::shared_ptr<Channel> closed;
   {
     const std::scoped_lock guard{lock};
     const auto it = channels_.find(fd);
-    if (it == channels_.end()) return;
+    if (it == channels_.end()) return false;
     closed = std::move(it->second);
     channels_.erase(it);
     for (const auto& [number, id] : ids.all()) {
@@ -52,12 +50,16 @@ void Registry::close_channel(int fd) {
     }
   }
   for (const auto& id : left) (void)destroy(*this, id);
+  return true;
 }
 
-std::shared_ptr<Identifier> Registry::find(const Channel& channel, std::uint32_t number) {
+Result<std::shared_ptr<Identifier>, int> Registry::find(const Channel& channel,
+                                                        std::uint32_t number) {
   const std::scoped_lock guard{lock};
   auto id = ids.find(number);
-  return id && id->channel == &channel ? id : nullptr;
+  if (!id) return Unexpected{ENOENT};
+  if (id->channel != &channel) return Unexpected{EINVAL};
+  return id;
 }
 
 void Registry::hear(const std::shared_ptr<host::Adapter>& adapter) {
@@ -124,7 +126,11 @@ std::vector<LocalPort> Registry::all_ports() {
   return ports;
 }
 
-host::PortSpace* Registry::port_space() { return host::Host::current().use_cm(); }
+host::PortSpace* Registry::port_space() {
+  host::PortSpace* const ports = host::Host::current().use_cm();
+  if (ports != nullptr) host::Host::current().listen_devices(*this);
+  return ports;
+}
 
 void Registry::know(const Identifier& id, const host::Adapter* adapter, nic::CommHandle comm) {
   by_comm_[{adapter, comm.index, comm.generation}] = id.number;

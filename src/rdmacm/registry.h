@@ -16,9 +16,12 @@
 #include <tuple>
 #include <vector>
 
+#include "base/result.h"
 #include "host/event_queue.h"
+#include "host/host.h"
 #include "host/port_space.h"
 #include "rdmacm/identifier.h"
+#include "rdmacm/port_uses.h"
 
 namespace nerve::rdmacm {
 
@@ -61,6 +64,14 @@ class Numbered {
   void erase(std::uint32_t number) {
     if (objects_.erase(number) > 0) free_.insert(number);
   }
+  template <class Predicate>
+  void erase_if(Predicate unwanted) {
+    std::erase_if(objects_, [&](const auto& entry) {
+      if (!unwanted(*entry.second)) return false;
+      free_.insert(entry.first);
+      return true;
+    });
+  }
   [[nodiscard]] const auto& all() const { return objects_; }
 
  private:
@@ -73,7 +84,7 @@ class Numbered {
   std::uint32_t highest_{};
 };
 
-class Registry {
+class Registry final : public host::DeviceListener {
  public:
   // Of this process.
   static Registry& current();
@@ -81,11 +92,13 @@ class Registry {
   // A new channel; negative, and errno, when there is no descriptor.
   [[nodiscard]] int open_channel();
   [[nodiscard]] std::shared_ptr<Channel> channel(int fd);
-  // The descriptor is closed. What the program left open is destroyed.
-  void close_channel(int fd);
+  // The descriptor is closed, and what the program left open is destroyed. False when it is none of
+  // ours.
+  bool close_channel(int fd);
 
-  // By its number, if it is of this channel.
-  [[nodiscard]] std::shared_ptr<Identifier> find(const Channel& channel, std::uint32_t number);
+  // By its number, if it is of this channel. The error is the errno that a kernel would give.
+  [[nodiscard]] Result<std::shared_ptr<Identifier>, int> find(const Channel& channel,
+                                                              std::uint32_t number);
 
   // The device that an address of this machine belongs to, its engine running and heard.
   // Zero or errno.
@@ -95,6 +108,12 @@ class Registry {
 
   // The ports of this host's processes; null, and errno, when they cannot be had.
   [[nodiscard]] host::PortSpace* port_space();
+
+  // A listener listens at these, as far as it does not yet. Zero, or an errno when it does at none;
+  // one at a wildcard may wait for its first device.
+  int listen_at(const std::shared_ptr<Identifier>& id, const std::vector<LocalPort>& ports);
+  // Identifiers of a device that is gone are told, and listeners get those that are new.
+  void on_devices_changed() override;
 
   // Called with the host's lock held.
   void on_cm_event(host::Adapter& adapter, nic::Nic& nic, const nic::CmEvent& event);
@@ -108,6 +127,7 @@ class Registry {
   std::mutex lock;
   Numbered<Identifier> ids;
   Numbered<Membership> memberships;
+  PortUses port_uses;
 
  private:
   // Each with the lock held.
@@ -127,11 +147,15 @@ class Registry {
     }
     Registry& registry;
     const std::shared_ptr<host::Adapter> adapter;
+    std::uint32_t interface_index{adapter->interface_index()};  // when we last looked
   };
 
   void hear(const std::shared_ptr<host::Adapter>& adapter);
   // An address of a device that is heard already; the engine there knows which it has now.
   [[nodiscard]] bool find_heard(const wire::Gid& address, LocalPort& port) const;
+  // Those whose interface is gone since we last looked.
+  [[nodiscard]] std::vector<std::shared_ptr<host::Adapter>> lost_devices();
+  void lose(const std::shared_ptr<host::Adapter>& adapter);
   [[nodiscard]] Identifier* id_of(const host::Adapter* adapter, nic::CommHandle comm) const;
 
   std::mutex making_;  // taken before the host's lock
@@ -143,9 +167,6 @@ class Registry {
 // Takes an identifier apart: nobody hears of it any more. Without the lock.
 // Returns how many of its events the program has fetched.
 std::uint32_t destroy(Registry& registry, const std::shared_ptr<Identifier>& id);
-
-// Gives back the port of an identifier that holds one. Without the lock.
-void release_port(Registry& registry, const Identifier& id);
 
 [[nodiscard]] Psn draw_psn();
 [[nodiscard]] ib_uverbs_ah_attr path_to(const Identifier& id, const wire::Gid& gid,

@@ -95,7 +95,7 @@ def enter(build: pathlib.Path, seed: int) -> Place:
         shutil.copytree(build.parent / 'asan/lib', scratch / 'asan', symlinks=True)
     (scratch / 'bin').mkdir()
     for program in (*(build / 'tests').glob('nerve_verbs_*'), *(build / 'tests').glob('nerve_hostile_*'),
-                    build / 'src/cli/nerve'):
+                    build / 'tests/nerve_cm_peer', build / 'src/cli/nerve'):
         if program.is_file():
             shutil.copy(program, scratch / 'bin')
     user = None

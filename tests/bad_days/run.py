@@ -12,6 +12,7 @@ import time
 sys.dont_write_bytecode = True  # the tree may belong to somebody else
 
 import addresses  # noqa: E402
+import connections  # noqa: E402
 import deaths  # noqa: E402
 import hostile  # noqa: E402
 import lives  # noqa: E402
@@ -19,7 +20,7 @@ import machine  # noqa: E402
 import memory  # noqa: E402
 import place as places  # noqa: E402
 
-MODULES = (addresses, deaths, lives, machine, hostile, memory)
+MODULES = (addresses, connections, deaths, lives, machine, hostile, memory)
 
 
 def arguments() -> argparse.Namespace:

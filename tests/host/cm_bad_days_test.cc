@@ -59,7 +59,9 @@ TEST(CmBadDays, APeerThatWasKilledIsParted) {
     const nic::CommHandle id = peer.establish(port);
     line.say('e');
     (void)line.hear<char>();
-    peer.disconnect(id);  // to the id of a process that is no more
+    // To the id of a process that is no more, if that has not been noticed yet.
+    (void)host::Adapter::Session { *peer.adapter } -> cm().disconnect(id, {});
+    EXPECT_EQ(peer.expect(CmEventKind::kDisconnected).id, id);
     line.say('d');
   }};
   EXPECT_EQ(client.line().hear<char>(), 'e');

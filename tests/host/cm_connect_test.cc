@@ -1,7 +1,5 @@
 // Goal: processes of one host connect through the CM that they share, by each way there is, with
 // nothing but CM calls and nobody who polls.
-#include <stdlib.h>
-
 #include <atomic>
 #include <string>
 #include <string_view>
@@ -9,23 +7,12 @@
 #include <vector>
 
 #include "tests/host/cm_peer.h"
+#include "tests/host/setting.h"
 
 namespace nerve::test {
 namespace {
 
 using Reach = CmPeer::Reach;
-
-// The processes that a test makes read it when they become hosts.
-class Setting {
- public:
-  Setting(const char* name, const char* value) : name_{name} { ::setenv(name, value, 1); }
-  ~Setting() { ::unsetenv(name_); }
-  Setting(const Setting&) = delete;
-  Setting& operator=(const Setting&) = delete;
-
- private:
-  const char* name_;
-};
 
 class CmWays : public testing::TestWithParam<const char*> {
  protected:

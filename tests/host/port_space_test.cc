@@ -56,6 +56,33 @@ struct Obedient : Process {
   }
 };
 
+// Nobody listens there any more, but who asked before may ask again.
+TEST(PortSpace, APortThatLingersIsFreeAndStillHeard) {
+  const Process process{[](Line line) {
+    PortSpace& own = ports();
+    ASSERT_EQ(own.bind(Space::kTcp, kPort), 0);
+    const auto slot = own.owner(Space::kTcp, kPort);
+    own.linger(Space::kTcp, kPort);
+    EXPECT_EQ(own.owner(Space::kTcp, kPort), slot);
+    EXPECT_EQ(own.bind(Space::kTcp, kPort), 0);
+    own.linger(Space::kTcp, kPort);
+    const Obedient other;
+    EXPECT_EQ(other.bind(kPort), 0);
+    EXPECT_NE(own.owner(Space::kTcp, kPort), slot);
+    own.linger(Space::kTcp, kPort);  // not ours any more
+    own.release(Space::kTcp, kPort);
+    EXPECT_EQ(own.bind(Space::kTcp, kPort), EADDRINUSE);
+    other.release(kPort);
+    other.leave();
+    EXPECT_EQ(own.bind(Space::kTcp, kPort), 0);
+    own.linger(Space::kTcp, kPort);
+    own.release(Space::kTcp, kPort);
+    EXPECT_FALSE(own.owner(Space::kTcp, kPort));
+    line.say('d');
+  }};
+  EXPECT_EQ(process.line().hear<char>(), 'd');
+}
+
 TEST(PortSpace, APortIsOneProcesss) {
   const Obedient a;
   const Obedient b;

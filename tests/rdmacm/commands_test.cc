@@ -23,8 +23,8 @@ TEST(Commands, OfNoIdentifierAreRefused) {
 TEST(Commands, OfAnotherChannelsIdentifierAreRefused) {
   Channel mine, other;
   const std::uint32_t id = mine.create(1);
-  EXPECT_EQ(other.bind(id, "127.0.0.1", 0), ENOENT);
-  EXPECT_EQ(other.destroy(id), ENOENT);
+  EXPECT_EQ(other.bind(id, "127.0.0.1", 0), EINVAL);
+  EXPECT_EQ(other.destroy(id), EINVAL);
 }
 
 TEST(Commands, OutOfTurnAreRefused) {

@@ -285,4 +285,11 @@ Status ConnectionManager::set_cookie(CommHandle id, std::uint64_t cookie) {
   return Done{};
 }
 
+Status ConnectionManager::seen(CommHandle id) {
+  Communication* comm = table_.find(id);
+  if (comm == nullptr) return no_such("seen: no such id");
+  no_longer_pending(*comm);
+  return Done{};
+}
+
 }  // namespace nerve::nic

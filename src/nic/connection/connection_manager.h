@@ -43,9 +43,18 @@ class ConnectionManager {
   Expected<CommHandle> resolve(const CmResolve& resolve);     // SIDR_REQ
   Status resolved(CommHandle id, const CmResolved& answer);   // SIDR_REP
   Status set_cookie(CommHandle id, std::uint64_t cookie);
+  // The user knows of a request: it counts no longer against its listener's backlog.
+  Status seen(CommHandle id);
   // In any state: whoever waits for us is told. Timewait goes on without the handle. A listener
   // takes the requests along whose events nobody has seen.
   Status destroy(CommHandle id);
+
+  // Whoever gave out ids of the same block as this one, at one of these addresses, is no more and
+  // will not say so. What it had with us is over as if its host had said it: a connection is
+  // disconnected, what was not one yet is rejected.
+  void lose_peer(wire::CommId one_of, std::span<const wire::Gid> hosts, Time now);
+  // The user goes: destroy() for all that he has. What that says leaves once, if it leaves at all.
+  void farewell();
 
   std::optional<CmEvent> next_event();
 
@@ -113,6 +122,9 @@ class ConnectionManager {
   void no_longer_pending(Communication& comm);
   void after_turn(Communication& comm, Time now);
   void establish(Communication& comm, const Arrival* arrival, const wire::CmMessage& message);
+
+  // losses.cc
+  void lose(Communication& comm, Time now);
 
   // ends.cc
   void begin_disconnect(Communication& comm, Octets private_data);

@@ -1,10 +1,11 @@
 // QPs by handle and by number. The GSI QP is number 1; the others count up from the configured
-// first one, beginning at the configured place and going round, and a number rests as long as
-// possible before it is given out again.
+// first one, beginning at the configured place and going round: a number rests until all others had
+// their turn. A peer that still remembers a connection of it would refuse another (12.9.8.3.1).
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "base/slot_table.h"
 #include "nic/config.h"
@@ -20,7 +21,7 @@ class QpTable {
       : table_{config.limits.max_qp},
         first_{config.first_qpn.value()},
         count_{config.limits.max_qp},
-        begin_{config.begin_qpns_at % std::max(config.limits.max_qp, 1U)} {}
+        next_{config.begin_qpns_at % std::max(config.limits.max_qp, 1U)} {}
 
   [[nodiscard]] bool full() const { return table_.full(); }
   [[nodiscard]] bool has_gsi() const { return static_cast<bool>(gsi_); }
@@ -30,15 +31,20 @@ class QpTable {
     auto [handle, qp] = table_.emplace();
     qp.handle = handle;
     qp.type = type;
-    qp.qpn = Qpn{first_ + (begin_ + handle.index) % count_};
     if (type == QpType::kGsi) {
       qp.qpn = kGsiQpn;
       gsi_ = handle;
+    } else {
+      qp.qpn = Qpn{first_ + take_number(handle.index)};
     }
     return qp;
   }
   void erase(Qp& qp) {
-    if (qp.handle == gsi_) gsi_ = {};
+    if (qp.handle == gsi_) {
+      gsi_ = {};
+    } else {
+      at_[qp.qpn.value() - first_] = 0;
+    }
     table_.erase(qp.handle);
   }
 
@@ -46,16 +52,26 @@ class QpTable {
   [[nodiscard]] Qp* find(Qpn qpn) {
     if (qpn == kGsiQpn) return table_.find(gsi_);
     const std::uint32_t number = qpn.value() - first_;
-    if (qpn.value() < first_ || number >= count_) return nullptr;
-    Qp* qp = table_.at(number >= begin_ ? number - begin_ : number + count_ - begin_);
-    return qp != nullptr && qp->qpn == qpn ? qp : nullptr;
+    if (qpn.value() < first_ || number >= at_.size() || at_[number] == 0) return nullptr;
+    return table_.at(at_[number] - 1);
   }
 
  private:
+  // There is one: each has at most one number, and there are as many numbers as places.
+  std::uint32_t take_number(std::uint32_t index) {
+    at_.resize(count_);
+    while (at_[next_] != 0) next_ = (next_ + 1) % count_;
+    const std::uint32_t number = next_;
+    next_ = (next_ + 1) % count_;
+    at_[number] = index + 1;
+    return number;
+  }
+
   SlotTable<Qp> table_;
   std::uint32_t first_;
   std::uint32_t count_;
-  std::uint32_t begin_;
+  std::uint32_t next_;
+  std::vector<std::uint32_t> at_;  // by number: the index in the table plus one, or zero
   QpHandle gsi_{};
 };
 

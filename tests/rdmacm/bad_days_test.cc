@@ -1,0 +1,221 @@
+// Goal: connections that go wrong end in an event or an errno, the ones that Linux gives, and leave
+// nothing behind.
+#include <chrono>
+#include <thread>
+
+#include "nic/connection/connection_manager.h"
+#include "rdmacm/registry.h"
+#include "tests/host/process.h"
+#include "tests/rdmacm/connection.h"
+
+namespace rdmacm_test {
+namespace {
+
+using nerve::rdmacm::Registry;
+using nerve::test::Line;
+using nerve::test::Process;
+using namespace std::chrono_literals;
+
+TEST_F(Connection, IsDisconnectedAsOftenAsOneLikes) {
+  meet();
+  ASSERT_EQ(client.disconnect(active), 0);
+  server.expect(EventKind::kDisconnected);
+  ASSERT_EQ(server.disconnect(passive), 0);
+  EXPECT_EQ(client.expect(EventKind::kDisconnected).status, 0U);
+  EXPECT_EQ(client.disconnect(active), 0);
+  EXPECT_EQ(server.disconnect(passive), 0);
+  EXPECT_EQ(server.disconnect(listener), EINVAL);
+}
+
+TEST_F(Connection, IsNotAcceptedWhenTheOtherIsGone) {
+  ask();
+  ASSERT_EQ(client.destroy(active), 0);
+  // No event tells of it: the program has no name for the identifier yet.
+  int error = 0;
+  for (int tries = 0; tries < 200 && error != EINVAL; ++tries) {
+    std::this_thread::sleep_for(5ms);
+    Registry& registry = Registry::current();
+    const std::scoped_lock guard{registry.lock};
+    const auto id = registry.ids.find(passive);
+    error = id && id->state == nerve::rdmacm::IdState::kOver ? EINVAL : 0;
+  }
+  EXPECT_EQ(server.accept(passive, kPassiveUid, passive_qpn), EINVAL);
+  EXPECT_FALSE(server.readable());
+  EXPECT_EQ(server.destroy(passive), 0);
+}
+
+// Who fetches requests and answers them later has room for more.
+TEST_F(Connection, ThatWasFetchedIsNotInTheBacklog) {
+  const std::uint32_t narrow = server.create(9);
+  ASSERT_EQ(server.bind(narrow, "127.0.0.1", 0), 0);
+  ASSERT_EQ(server.listen(narrow, 1), 0);
+  port = server.port_of(narrow);
+  for (int i = 0; i < 3; ++i) {
+    active_qpn += 0x1000;
+    ask();
+    EXPECT_EQ(request.uid, 9U);
+  }
+}
+
+TEST(Families, DoNotMix) {
+  Channel channel;
+  std::uint32_t id = channel.create(1);
+  rdma_ucm_resolve_ip body{};
+  body.src_addr = address("127.0.0.1", 0);
+  body.dst_addr = address("::1", 7);
+  body.id = id;
+  EXPECT_EQ(channel.call(RDMA_USER_CM_CMD_RESOLVE_IP, body), EINVAL);
+  ASSERT_EQ(channel.bind(id, "127.0.0.1", 0), 0);
+  EXPECT_EQ(channel.resolve(id, "::1", 7), EINVAL);
+  EXPECT_EQ(channel.resolve(id, "127.0.0.1", 7), 0);  // it is as it was
+  id = channel.create(2);
+  sockaddr_in6 other = address("127.0.0.1", 0);
+  other.sin6_family = AF_UNIX;
+  EXPECT_EQ(channel.call(RDMA_USER_CM_CMD_BIND_IP,
+                         rdma_ucm_bind_ip{.response = 0, .addr = other, .id = id}),
+            EINVAL);
+}
+
+TEST(Spaces, ThatAreNoneAreRefused) {
+  Channel channel;
+  rdma_ucm_create_id_resp made{};
+  const rdma_ucm_create_id body{.uid = 1, .response = 0, .ps = 0x155, .qp_type = 2, .reserved = {}};
+  EXPECT_EQ(channel.call(RDMA_USER_CM_CMD_CREATE_ID, body, made), EINVAL);
+  EXPECT_EQ(channel.call(RDMA_USER_CM_CMD_CREATE_ID, body), ENOSPC);
+}
+
+TEST(Services, OfASubnetManagerAreNotSupported) {
+  Channel channel;
+  const std::uint32_t id = channel.create(1);
+  struct {
+    std::uint32_t id, reserved;
+    std::byte service[80];
+  } body{id, 0, {}};
+  EXPECT_EQ(channel.call(23, body), EINVAL);
+  ASSERT_EQ(channel.resolve(id, "127.0.0.1", 7), 0);
+  EXPECT_EQ(channel.call(23, body), EOPNOTSUPP);
+}
+
+TEST(Ports, OfAnotherProcessAreInUse) {
+  const Process other{[](Line line) {
+    Channel channel;
+    const std::uint32_t id = channel.create(1);
+    ASSERT_EQ(channel.bind(id, "127.0.0.1", 0), 0);
+    line.say(channel.port_of(id));
+    (void)line.hear<char>();
+  }};
+  const auto port = other.line().hear<std::uint16_t>();
+  Channel channel;
+  EXPECT_EQ(channel.bind(channel.create(1), "127.0.0.1", port), EADDRINUSE);
+  other.line().say('x');
+}
+
+enum class Answer : std::uint8_t { kLost, kLate, kAtOnce };
+
+// A process that takes one request and then stops listening.
+void serve_one(Line line, Answer answer) {
+  if (answer == Answer::kLost) ::setenv("NERVE_FAULT", "drop=0x1:1", 1);
+  Channel channel;
+  const std::uint32_t listener = channel.create(kListenerUid);
+  ASSERT_EQ(channel.bind(listener, "127.0.0.1", 0), 0);
+  ASSERT_EQ(channel.listen(listener), 0);
+  line.say(channel.port_of(listener));
+  const auto request = channel.expect(EventKind::kConnectRequest);
+  if (answer != Answer::kLate) {
+    ASSERT_EQ(channel.accept(request.id, kPassiveUid, 0x901), 0);
+  }
+  ASSERT_EQ(channel.destroy(listener), 0);
+  if (answer == Answer::kLate) {
+    std::this_thread::sleep_for(350ms);  // the client asks again after 100 and after 300
+    ASSERT_EQ(channel.accept(request.id, kPassiveUid, 0x901), 0);
+  }
+  channel.expect(EventKind::kEstablished);
+  line.say('e');
+  (void)line.hear<char>();
+}
+
+void connect_once(Line line, std::uint16_t port) {
+  Channel channel;
+  const std::uint32_t id = channel.create(kActiveUid);
+  ASSERT_EQ(channel.resolve(id, "127.0.0.1", port), 0);
+  channel.expect(EventKind::kAddressResolved);
+  ASSERT_EQ(channel.resolve_route(id), 0);
+  channel.expect(EventKind::kRouteResolved);
+  ASSERT_EQ(channel.connect(id, 0x902), 0);
+  channel.expect(EventKind::kConnectResponse);
+  ASSERT_EQ(channel.confirm(id), 0);
+  line.say('e');
+  (void)line.hear<char>();
+}
+
+// A listener goes while the client has no answer yet, because it was lost or is late: the client
+// asks again, and is not told that nobody is there.
+TEST(Listeners, ThatGoLeaveTheirRequestsBehind) {
+  for (const Answer answer : {Answer::kLost, Answer::kLate}) {
+    const Process server{[=](Line line) { serve_one(line, answer); }};
+    const auto port = server.line().hear<std::uint16_t>();
+    const Process client{[=](Line line) { connect_once(line, port); }};
+    EXPECT_EQ(client.line().hear<char>(), 'e');
+    EXPECT_EQ(server.line().hear<char>(), 'e');
+    // Settled: the port is free for anybody.
+    Channel channel;
+    EXPECT_EQ(channel.bind(channel.create(1), "127.0.0.1", port), 0);
+    client.line().say('x');
+    server.line().say('x');
+  }
+}
+
+TEST(Confirmations, ThatAreLostAreSaidAgain) {
+  const Process server{[](Line line) { serve_one(line, Answer::kAtOnce); }};
+  const auto port = server.line().hear<std::uint16_t>();
+  const Process client{[=](Line line) {
+    ::setenv("NERVE_FAULT", "drop=0x1:2", 1);  // REQ, RTU
+    connect_once(line, port);
+  }};
+  EXPECT_EQ(client.line().hear<char>(), 'e');
+  EXPECT_EQ(server.line().hear<char>(), 'e');
+  client.line().say('x');
+  server.line().say('x');
+}
+
+// Those of this process, which has `own`.
+std::size_t ports_taken(std::uint16_t own) {
+  using Space = nerve::host::PortSpace::Space;
+  const auto* const ports = Registry::current().port_space();
+  const auto slot = ports->owner(Space::kTcp, own);
+  std::size_t taken = 0;
+  for (std::uint32_t i = 1; i < 1U << 16; ++i) {
+    taken += ports->owner(Space::kTcp, static_cast<std::uint16_t>(i)) == slot ? 1 : 0;
+  }
+  return taken;
+}
+
+TEST_F(Connection, ManyTimesLeavesNothing) {
+  const std::size_t before = Registry::current().ids.all().size();
+  const std::size_t ports_before = ports_taken(port);
+  for (int i = 0; i < 1000; ++i) {
+    active_qpn = 0x1000 + static_cast<std::uint32_t>(i) * 2;
+    passive_qpn = active_qpn + 1;
+    meet();
+    ASSERT_EQ(client.disconnect(active), 0);
+    server.expect(EventKind::kDisconnected);
+    ASSERT_EQ(server.disconnect(passive), 0);
+    client.expect(EventKind::kDisconnected);
+    ASSERT_EQ(server.destroy(passive), 0);
+    ASSERT_EQ(client.destroy(active), 0);
+    ASSERT_FALSE(HasFailure());
+  }
+  EXPECT_EQ(Registry::current().ids.all().size(), before);
+  EXPECT_EQ(ports_taken(port), ports_before);
+  const auto adapter = Registry::current().all_ports().front().adapter;
+  const auto communications = [&] {
+    return nerve::host::Adapter::Session { *adapter } -> cm().size();
+  };
+  for (int tries = 0; tries < 100 && communications() > 10; ++tries) {
+    std::this_thread::sleep_for(50ms);
+  }
+  EXPECT_LE(communications(), 10U);  // listeners, of this test and others
+}
+
+}  // namespace
+}  // namespace rdmacm_test

@@ -1,0 +1,100 @@
+// Goal: listeners at a wildcard follow the devices of the machine; who uses one that goes is told.
+#include <sched.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "tests/host/process.h"
+#include "tests/rdmacm/connection.h"
+
+namespace rdmacm_test {
+namespace {
+
+using nerve::test::Line;
+using nerve::test::Process;
+using namespace std::chrono_literals;
+
+constexpr const char* kAddress = "10.77.1.1";
+
+bool run(const char* command) { return std::system(command) == 0; }  // NOLINT(cert-env33-c)
+
+bool add_interface() {
+  return run("ip link add nv0 type veth peer name nv1") &&
+         run("ip addr add 10.77.1.1/24 dev nv0") && run("ip link set nv1 up") &&
+         run("ip link set nv0 up");
+}
+
+// A network of one's own, where that can be had.
+bool enter_network() {
+  const bool entered = ::unshare(CLONE_NEWNET) == 0 || ::unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0;
+  return entered && run("ip link set lo up") && add_interface() && run("ip link del nv0");
+}
+
+struct Ends {
+  std::uint32_t active{};
+  std::uint32_t passive{};
+};
+
+// Asks until the listener has heard of the device, and connects.
+Ends connect_by_device(Channel& server, Channel& client, std::uint16_t port) {
+  static std::uint32_t qpn = 0x700;
+  for (int tries = 0; tries < 200; ++tries) {
+    const std::uint32_t active = client.create(kActiveUid);
+    const int error = client.resolve(active, kAddress, port);
+    if (error == 0 && client.event().event == 0 && client.resolve_route(active) == 0) {
+      client.expect(EventKind::kRouteResolved);
+      EXPECT_EQ(client.connect(active, ++qpn), 0);
+      if (server.readable(100)) {
+        const auto request = server.expect(EventKind::kConnectRequest);
+        EXPECT_EQ(server.accept(request.id, kPassiveUid, ++qpn), 0);
+        client.expect(EventKind::kConnectResponse);
+        EXPECT_EQ(client.confirm(active), 0);
+        server.expect(EventKind::kEstablished);
+        return {.active = active, .passive = request.id};
+      }
+    }
+    EXPECT_EQ(client.destroy(active), 0);
+    std::this_thread::sleep_for(20ms);
+  }
+  ADD_FAILURE() << "the listener is not at the device";
+  return {};
+}
+
+void expect_removed(Channel& channel, std::uint32_t id) {
+  EXPECT_EQ(channel.expect(EventKind::kDeviceRemoval).id, id);
+  EXPECT_EQ(channel.disconnect(id), ENXIO);
+  rdma_ucm_query_route_resp route{};
+  EXPECT_EQ(channel.query(id, route), ENXIO);
+  EXPECT_EQ(channel.destroy(id), 0);
+}
+
+TEST(Devices, ComeAndGo) {
+  const Process process{[](Line line) {
+    if (!enter_network()) return line.say('s');
+    Channel server, client;
+    const std::uint32_t listener = server.create(kListenerUid);
+    ASSERT_EQ(server.bind(listener, "0.0.0.0", 0), 0);
+    ASSERT_EQ(server.listen(listener), 0);
+    const std::uint16_t port = server.port_of(listener);
+    for (int times = 0; times < 2; ++times) {
+      ASSERT_TRUE(add_interface());
+      const Ends ends = connect_by_device(server, client, port);
+      const std::uint32_t bound = client.create(5);
+      ASSERT_EQ(client.bind(bound, kAddress, 0), 0);
+      ASSERT_TRUE(run("ip link del nv0"));
+      expect_removed(server, ends.passive);
+      expect_removed(client, ends.active);
+      expect_removed(client, bound);
+      EXPECT_FALSE(server.readable(50));  // a wildcard goes on
+    }
+    line.say('d');
+  }};
+  const char verdict = process.line().hear<char>();
+  if (verdict == 's') GTEST_SKIP() << "no network of our own";
+  EXPECT_EQ(verdict, 'd');
+}
+
+}  // namespace
+}  // namespace rdmacm_test
