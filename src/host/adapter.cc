@@ -36,6 +36,7 @@ nic::NicConfig config_for(Host::Shared& host, const Device& device) {
   config.begin_qpns_at = drawn<std::uint32_t>();
   config.guid = device.node_guid;
   config.first_comm_id = host.slot << nic::kCommIdBits;
+  config.refusal_patience = std::chrono::milliseconds{100};
   config.begin_comm_ids_at = drawn<std::uint32_t>();
   config.gate = &host.exchange;
   config.max_outstanding_packets = config.max_read_packets = kPacketsOnTheWay;

@@ -84,6 +84,9 @@ struct NicConfig {
   std::uint64_t guid{};
   std::uint32_t first_comm_id{};
   std::uint32_t begin_comm_ids_at{};  // drawn, as where QPNs begin
+  // A REQ that is refused because nobody listens is said again for so long. Elsewhere it takes a
+  // moment to find an address and a route, and servers have got used to the time.
+  Duration refusal_patience{};
   Rate line_rate{Rate::gigabits(100)};
   Mtu max_mtu{Mtu::k4096};
   std::vector<std::uint16_t> pkeys{0xffff};

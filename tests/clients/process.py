@@ -1,4 +1,5 @@
 """Programs under a time limit, each in a process group of its own, ended by id and never by name."""
+import ctypes
 import dataclasses
 import os
 import pathlib
@@ -30,6 +31,14 @@ def last_words(output: str) -> str:
     return f': {lines[-1][:90]}' if lines else ''
 
 
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None)
+
+
+def _die_with_the_runner() -> None:
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 class Program:
     def __init__(self, command: Sequence[str], env: Mapping[str, str], log: pathlib.Path,
                  directory: pathlib.Path):
@@ -40,7 +49,7 @@ class Program:
             # A session of its own: whatever it starts can be ended with it.
             self._process = subprocess.Popen(command, env=dict(env), cwd=directory,
                                              stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                                             start_new_session=True)
+                                             start_new_session=True, preexec_fn=_die_with_the_runner)
 
     @property
     def pid(self) -> int:

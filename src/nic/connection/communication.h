@@ -79,6 +79,7 @@ struct Communication {
   bool begun{};         // the first copy has left
   Duration interval{};  // to the next copy
   Time give_up_at{};
+  Time patient_until{};  // a refusal for want of a listener is no answer before that
   Duration timewait{};
   Timer timer{};
   ListHook<Communication> due_hook{};

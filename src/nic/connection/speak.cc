@@ -109,6 +109,7 @@ void ConnectionManager::after_turn(Communication& comm, Time now) {
       comm.begun = true;
       comm.interval = std::min(kFirstRepeat, comm.response_time);
       comm.give_up_at = now + (comm.max_retries + 1) * comm.response_time;
+      comm.patient_until = now + config_.refusal_patience;
     }
     timers_.arm(comm, std::min(now + comm.interval, comm.give_up_at));
   } else if (comm.state == CommState::kTimewait || comm.state == CommState::kLastWord) {

@@ -28,4 +28,7 @@ inline constexpr std::uint8_t kUsualAckTimeout = 17;
 // datagram that was lost. A first copy after this costs a slow peer one datagram.
 inline constexpr Duration kFirstRepeat{std::chrono::milliseconds{100}};
 
+// ... and after this it asks again where nobody listened (NicConfig::refusal_patience).
+inline constexpr Duration kRefusedRepeat{std::chrono::milliseconds{10}};
+
 }  // namespace nerve::nic

@@ -45,6 +45,29 @@ TEST(CmTimeouts, AReqThatNobodyAnswers) {
   EXPECT_EQ(pair.a.cm().size(), 0U);
 }
 
+// perftest -R tells its client to come and listens a moment later.
+TEST(CmTimeouts, AListenerThatIsAlmostThereIsWaitedFor) {
+  CmPair pair{{.refusal_patience = 100 * kMillisecond}};
+  pair.active = *pair.a.cm().connect(pair.a.to(pair.b));
+  pair.exchange();
+  pair.wait(35 * kMillisecond);
+  EXPECT_EQ(pair.said(), "a:REQ b:REJ a:REQ b:REJ a:REQ b:REJ a:REQ b:REJ");
+  EXPECT_EQ(pair.a.events(), Kinds{});
+  pair.listener = *pair.b.cm().listen({.service = test::kService});
+  pair.wait(10 * kMillisecond);
+  (void)pair.b.expect(CmEventKind::kRequest);
+}
+
+TEST(CmTimeouts, NobodyIsWaitedForLong) {
+  CmPair pair{{.refusal_patience = 100 * kMillisecond}};
+  pair.active = *pair.a.cm().connect(pair.a.to(pair.b));
+  pair.exchange();
+  pair.wait(99 * kMillisecond);
+  EXPECT_EQ(pair.a.events(), Kinds{});
+  pair.wait(11 * kMillisecond);
+  (void)pair.a.expect(CmEventKind::kRejected);
+}
+
 TEST(CmTimeouts, FewRetriesAreSoonOver) {
   CmPair pair;
   pair.lose = nothing;
