@@ -111,6 +111,8 @@ class ConnectionManager {
   void say(Communication& comm, CommState state, std::uint64_t transaction,
            const wire::CmMessage& message);
   void say_again(Communication& comm);
+  // Nobody listens where we asked. True: it is asked again, for somebody may be about to.
+  [[nodiscard]] bool ask_again(Communication& comm, Time now);
   void hush(Communication& comm);
   static std::uint64_t own_transaction(const Communication& comm, wire::CmAttribute attribute) {
     return static_cast<std::uint64_t>(attribute) << 32U | comm.local_id.value();

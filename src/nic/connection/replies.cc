@@ -124,14 +124,10 @@ void ConnectionManager::on(const wire::CmRej& rej, const Arrival& arrival) {
   if (comm == nullptr || !from_peer(*comm, arrival)) return;
   switch (comm->state) {
     case CommState::kReqSent:
-      if (rej.reason == wire::RejectReason::kInvalidServiceId && comm->begun &&
-          arrival.now < comm->patient_until) {
-        hush(*comm);
-        comm->interval = std::min(kFirstRepeat, comm->response_time) / 2;  // it heard us
-        return timers_.arm(*comm, arrival.now + kRefusedRepeat);
-      }
-      break;
     case CommState::kMraReqReceived:
+      if (rej.reason == wire::RejectReason::kInvalidServiceId && ask_again(*comm, arrival.now)) {
+        return;
+      }
       break;  // whatever the peer calls it, if it calls it anything
     case CommState::kReqReceived:
     case CommState::kMraReqSent:

@@ -74,6 +74,8 @@ void ConnectionManager::on(const wire::CmSidrRep& rep, const Arrival& arrival) {
     ++counters_.mads_duplicate;
     return;
   }
+  const bool nobody_listens = rep.status == wire::SidrStatus::kUnsupportedService;
+  if (nobody_listens && ask_again(*comm, arrival.now)) return;
   tell(CmEventKind::kResolved, *comm, &arrival, rep);
   end(*comm);
 }

@@ -32,6 +32,14 @@ void ConnectionManager::say_again(Communication& comm) {
   if (!due_.contains(comm)) due_.push_back(comm);
 }
 
+bool ConnectionManager::ask_again(Communication& comm, Time now) {
+  if (!comm.begun || now >= comm.patient_until) return false;
+  hush(comm);
+  comm.interval = std::min(kFirstRepeat, comm.response_time) / 2;  // doubled when it is said
+  timers_.arm(comm, now + kRefusedRepeat);
+  return true;
+}
+
 void ConnectionManager::hush(Communication& comm) {
   if (due_.contains(comm)) due_.remove(comm);
   timers_.disarm(comm);

@@ -63,6 +63,19 @@ TEST_F(CmResolution, FindsTheQp) {
   expect_nothing_left();
 }
 
+TEST_F(CmResolution, WaitsForAListenerThatIsAlmostThere) {
+  CmPair patient{{.refusal_patience = 100 * kMillisecond}};
+  (void)*patient.a.cm().resolve(
+      {.route = {.local = patient.a.gid, .remote = patient.b.gid}, .service = test::kService});
+  patient.exchange();
+  patient.wait(15 * kMillisecond);
+  EXPECT_EQ(patient.said(), "a:SIDR_REQ b:SIDR_REP a:SIDR_REQ b:SIDR_REP");
+  EXPECT_EQ(patient.a.events(), Kinds{});
+  (void)*patient.b.cm().listen({.service = test::kService});
+  patient.wait(10 * kMillisecond);
+  (void)patient.b.expect(CmEventKind::kResolveRequest);
+}
+
 TEST_F(CmResolution, IsAnsweredAgain) {
   ask();
   int lost = 0;
