@@ -59,6 +59,7 @@ struct Obedient : Process {
 // Nobody listens there any more, but who asked before may ask again.
 TEST(PortSpace, APortThatLingersIsFreeAndStillHeard) {
   const Process process{[](Line line) {
+    const Obedient other;  // before there are threads here
     PortSpace& own = ports();
     ASSERT_EQ(own.bind(Space::kTcp, kPort), 0);
     const auto slot = own.owner(Space::kTcp, kPort);
@@ -66,7 +67,6 @@ TEST(PortSpace, APortThatLingersIsFreeAndStillHeard) {
     EXPECT_EQ(own.owner(Space::kTcp, kPort), slot);
     EXPECT_EQ(own.bind(Space::kTcp, kPort), 0);
     own.linger(Space::kTcp, kPort);
-    const Obedient other;
     EXPECT_EQ(other.bind(kPort), 0);
     EXPECT_NE(own.owner(Space::kTcp, kPort), slot);
     own.linger(Space::kTcp, kPort);  // not ours any more

@@ -150,20 +150,22 @@ void connect_once(Line line, std::uint16_t port) {
 
 // A listener goes while the client has no answer yet, because it was lost or is late: the client
 // asks again, and is not told that nobody is there.
-TEST(Listeners, ThatGoLeaveTheirRequestsBehind) {
-  for (const Answer answer : {Answer::kLost, Answer::kLate}) {
-    const Process server{[=](Line line) { serve_one(line, answer); }};
-    const auto port = server.line().hear<std::uint16_t>();
-    const Process client{[=](Line line) { connect_once(line, port); }};
-    EXPECT_EQ(client.line().hear<char>(), 'e');
-    EXPECT_EQ(server.line().hear<char>(), 'e');
-    // Settled: the port is free for anybody.
-    Channel channel;
-    EXPECT_EQ(channel.bind(channel.create(1), "127.0.0.1", port), 0);
-    client.line().say('x');
-    server.line().say('x');
-  }
+void leave_a_request_behind(Answer answer) {
+  const Process server{[=](Line line) { serve_one(line, answer); }};
+  const auto port = server.line().hear<std::uint16_t>();
+  const Process client{[=](Line line) { connect_once(line, port); }};
+  EXPECT_EQ(client.line().hear<char>(), 'e');
+  EXPECT_EQ(server.line().hear<char>(), 'e');
+  // Settled: the port is free for anybody.
+  Channel channel;
+  EXPECT_EQ(channel.bind(channel.create(1), "127.0.0.1", port), 0);
+  client.line().say('x');
+  server.line().say('x');
 }
+
+TEST(Listeners, ThatGoLeaveTheirRequestsBehind) { leave_a_request_behind(Answer::kLate); }
+
+TEST(Listeners, ThatGoLeaveTheirAnswersBehind) { leave_a_request_behind(Answer::kLost); }
 
 TEST(Confirmations, ThatAreLostAreSaidAgain) {
   const Process server{[](Line line) { serve_one(line, Answer::kAtOnce); }};
