@@ -294,8 +294,8 @@ TEST_F(PreloadTest, TheConnectionManagerIsADeviceThatTakesCommands) {
 }
 
 TEST_F(PreloadTest, AThreadThatWaitsForEventsOfConnectionsCanBeCancelled) {
-#if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a thread cannot be unwound through what the sanitizer has put in its calls";
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "a sanitizer does not notice that frames of a cancelled thread are gone";
 #endif
   int device = ::open("/dev/infiniband/rdma_cm", O_RDWR | O_CLOEXEC);
   ASSERT_GE(device, 0) << std::strerror(errno);

@@ -197,8 +197,8 @@ bool ends_when_cancelled(Body body) {
 }
 
 TEST_F(Events, AreNotWaitedForByAThreadThatIsCancelled) {
-#if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a thread cannot be unwound through what the sanitizer has put in its calls";
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "a sanitizer does not notice that frames of a cancelled thread are gone";
 #endif
   EXPECT_TRUE(ends_when_cancelled([&] {
     ibv_cq* cq{};
@@ -220,6 +220,9 @@ TEST_F(Events, AreNotWaitedForByAThreadThatIsCancelled) {
 }
 
 TEST_F(Events, AreTakenToTheEndByAThreadThatIsToBeCancelled) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "a sanitizer does not notice that frames of a cancelled thread are gone";
+#endif
   std::atomic<int> done{};
   EXPECT_TRUE(ends_when_cancelled([&] {
     (void)::pthread_cancel(::pthread_self());
