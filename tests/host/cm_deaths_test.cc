@@ -1,6 +1,7 @@
 // Goal: a process that dies in the middle of a conversation is missed: its peer hears of it by an
 // event, soon, whatever the two had said to each other, and whichever way it went.
 #include <stdlib.h>
+#include <string.h>
 
 #include <string>
 #include <string_view>
@@ -125,6 +126,10 @@ TEST_P(CmDeaths, OfEitherEndOfAConnection) {
 // It says goodbye itself, so that those hear it who cannot see it die. Over UDP the news of its
 // death may be quicker.
 TEST_P(CmDeaths, ByExitIsAGoodbye) {
+  const char* const sanitizer = ::getenv("ASAN_OPTIONS");
+  if (sanitizer != nullptr && ::strstr(sanitizer, "detect_leaks=1") != nullptr) {
+    GTEST_SKIP() << "a child of a fork that exits would be searched for leaks, for minutes";
+  }
   for (const bool server_dies : {true, false}) {
     const CmEventKind kind =
         play({.stage = Stage::kConnected, .server_dies = server_dies, .end = End::kExit}).kind;
