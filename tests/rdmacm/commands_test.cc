@@ -97,18 +97,24 @@ TEST(Addresses, AreTakenOnce) {
   EXPECT_EQ(channel.bind(second, "127.0.0.1", port), 0);
 }
 
-TEST(Addresses, MayBeSharedByThoseWhoSaySo) {
-  Channel channel;
+// Two identifiers for which this option is on.
+std::array<std::uint32_t, 2> two_with(Channel& channel, std::uint32_t option_name) {
   const int yes = 1;
-  std::array<std::uint32_t, 2> ids{channel.create(1), channel.create(2)};
+  const std::array ids{channel.create(1), channel.create(2)};
   for (const std::uint32_t id : ids) {
     const rdma_ucm_set_option option{.optval = reinterpret_cast<std::uint64_t>(&yes),
                                      .id = id,
                                      .level = RDMA_OPTION_ID,
-                                     .optname = RDMA_OPTION_ID_REUSEADDR,
+                                     .optname = option_name,
                                      .optlen = sizeof yes};
-    ASSERT_EQ(channel.call(RDMA_USER_CM_CMD_SET_OPTION, option), 0);
+    EXPECT_EQ(channel.call(RDMA_USER_CM_CMD_SET_OPTION, option), 0);
   }
+  return ids;
+}
+
+TEST(Addresses, MayBeSharedByThoseWhoSaySo) {
+  Channel channel;
+  const std::array ids = two_with(channel, RDMA_OPTION_ID_REUSEADDR);
   ASSERT_EQ(channel.bind(ids[0], "127.0.0.1", 0), 0);
   ASSERT_EQ(channel.bind(ids[1], "127.0.0.1", channel.port_of(ids[0])), 0);
   EXPECT_EQ(channel.listen(ids[0]), 0);
@@ -117,16 +123,7 @@ TEST(Addresses, MayBeSharedByThoseWhoSaySo) {
 
 TEST(Addresses, OfTwoFamiliesMayBeListenedAtSideBySide) {
   Channel channel;
-  const int yes = 1;
-  std::array<std::uint32_t, 2> ids{channel.create(1), channel.create(2)};
-  for (const std::uint32_t id : ids) {
-    const rdma_ucm_set_option option{.optval = reinterpret_cast<std::uint64_t>(&yes),
-                                     .id = id,
-                                     .level = RDMA_OPTION_ID,
-                                     .optname = RDMA_OPTION_ID_AFONLY,
-                                     .optlen = sizeof yes};
-    ASSERT_EQ(channel.call(RDMA_USER_CM_CMD_SET_OPTION, option), 0);
-  }
+  const std::array ids = two_with(channel, RDMA_OPTION_ID_AFONLY);
   ASSERT_EQ(channel.bind(ids[0], "0.0.0.0", 0), 0);
   const std::uint16_t port = channel.port_of(ids[0]);
   ASSERT_EQ(channel.listen(ids[0]), 0);

@@ -43,6 +43,13 @@ class Events : public Pair {
     EXPECT_EQ(ibv_destroy_comp_channel(channel), 0);
     Pair::TearDown();
   }
+  void take_event() {
+    ibv_cq* cq{};
+    void* told{};
+    ASSERT_EQ(ibv_get_cq_event(channel, &cq, &told), 0);
+    EXPECT_EQ(cq, a.cq);
+    ibv_ack_cq_events(cq, 1);
+  }
   void write() {
     ibv_sge local = a.sge(8);
     ibv_send_wr wr{};
@@ -79,11 +86,7 @@ TEST_F(Events, AnArmedCqMakesTheChannelReadable) {
 TEST_F(Events, WhoeverSleepsIsWoken) {
   ASSERT_EQ(ibv_req_notify_cq(a.cq, 0), 0);
   write();
-  ibv_cq* cq{};
-  void* told{};
-  ASSERT_EQ(ibv_get_cq_event(channel, &cq, &told), 0);
-  EXPECT_EQ(cq, a.cq);
-  ibv_ack_cq_events(cq, 1);
+  take_event();
   good_completion(a);
 }
 
@@ -212,11 +215,7 @@ TEST_F(Events, AreNotWaitedForByAThreadThatIsCancelled) {
   // Nothing was lost with them.
   ASSERT_EQ(ibv_req_notify_cq(a.cq, 0), 0);
   write();
-  ibv_cq* cq{};
-  void* told{};
-  ASSERT_EQ(ibv_get_cq_event(channel, &cq, &told), 0);
-  EXPECT_EQ(cq, a.cq);
-  ibv_ack_cq_events(cq, 1);
+  take_event();
 }
 
 TEST_F(Events, AreTakenToTheEndByAThreadThatIsToBeCancelled) {

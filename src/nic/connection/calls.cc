@@ -209,17 +209,7 @@ Status ConnectionManager::confirm(CommHandle id, Octets private_data) {
 Status ConnectionManager::reject(CommHandle id, wire::RejectReason reason, Octets private_data) {
   Communication* comm = table_.find(id);
   if (comm == nullptr) return no_such("reject: no such id");
-  switch (comm->state) {
-    case CommState::kReqReceived:
-    case CommState::kMraReqSent:
-    case CommState::kRepSent:
-    case CommState::kMraRepReceived:
-    case CommState::kRepReceived:
-    case CommState::kMraRepSent:
-      break;
-    default:
-      return refuse(ErrorCode::kInvalid, "reject: nothing to reject");
-  }
+  if (!comm->being_made()) return refuse(ErrorCode::kInvalid, "reject: nothing to reject");
   if (private_data.size() > 148) {
     return refuse(ErrorCode::kInvalid, "reject: private data", private_data.size(), 148);
   }

@@ -92,6 +92,12 @@ struct Communication {
   std::uint32_t backlog{};
   std::uint32_t pending{};
 
+  // Each end knows of the other, and it is not a connection yet.
+  [[nodiscard]] bool being_made() const {
+    return state == CommState::kReqReceived || state == CommState::kMraReqSent ||
+           state == CommState::kRepSent || state == CommState::kMraRepReceived ||
+           state == CommState::kRepReceived || state == CommState::kMraRepSent;
+  }
   // Something that is said again until it is answered.
   [[nodiscard]] bool repeats() const {
     return state == CommState::kReqSent || state == CommState::kMraReqReceived ||

@@ -127,6 +127,8 @@ class ConnectionManager {
 
   // losses.cc
   void lose(Communication& comm, Time now);
+  // Being made, and over as if the peer had said so.
+  void reject_for_peer(Communication& comm, wire::RejectReason reason);
 
   // ends.cc
   void begin_disconnect(Communication& comm, Octets private_data);

@@ -20,28 +20,22 @@ void ConnectionManager::lose_peer(wire::CommId one_of, std::span<const wire::Gid
 
 // What the host of the peer would have said for it.
 void ConnectionManager::lose(Communication& comm, Time now) {
-  switch (comm.state) {
-    case CommState::kReqReceived:
-    case CommState::kMraReqSent:
-    case CommState::kRepSent:
-    case CommState::kMraRepReceived:
-    case CommState::kRepReceived:
-    case CommState::kMraRepSent:
-      tell(CmEventKind::kRejected, comm, nullptr,
-           wire::CmRej{.local_comm_id = *comm.remote_id,
-                       .remote_comm_id = comm.local_id,
-                       .reason = wire::RejectReason::kConsumer});
-      return end(comm);
-    case CommState::kEstablished:
-    case CommState::kDreqSent:
-      tell(CmEventKind::kDisconnected, comm, nullptr,
-           wire::CmDreq{.local_comm_id = *comm.remote_id,
-                        .remote_comm_id = comm.local_id,
-                        .remote_qpn = comm.local_qpn});
-      return enter_timewait(comm, now);
-    default:
-      return;  // it ends as it is
+  if (comm.being_made()) return reject_for_peer(comm, wire::RejectReason::kConsumer);
+  if (comm.state != CommState::kEstablished && comm.state != CommState::kDreqSent) {
+    return;  // it ends as it is
   }
+  tell(CmEventKind::kDisconnected, comm, nullptr,
+       wire::CmDreq{.local_comm_id = *comm.remote_id,
+                    .remote_comm_id = comm.local_id,
+                    .remote_qpn = comm.local_qpn});
+  enter_timewait(comm, now);
+}
+
+void ConnectionManager::reject_for_peer(Communication& comm, wire::RejectReason reason) {
+  tell(CmEventKind::kRejected, comm, nullptr,
+       wire::CmRej{
+           .local_comm_id = *comm.remote_id, .remote_comm_id = comm.local_id, .reason = reason});
+  end(comm);
 }
 
 void ConnectionManager::farewell() {

@@ -143,23 +143,9 @@ void ConnectionManager::on_known_request(Communication& comm, const wire::CmReq&
 
 // The peer uses a QP for another connection: it has lost the old one (12.9.8.3.1).
 void ConnectionManager::on_stale(Communication& old) {
-  switch (old.state) {
-    case CommState::kEstablished:
-      return begin_disconnect(old, {});  // it will answer that it knows of none
-    case CommState::kReqReceived:
-    case CommState::kMraReqSent:
-    case CommState::kRepSent:
-    case CommState::kMraRepReceived:
-    case CommState::kRepReceived:
-    case CommState::kMraRepSent:
-      tell(CmEventKind::kRejected, old, nullptr,
-           wire::CmRej{.local_comm_id = *old.remote_id,
-                       .remote_comm_id = old.local_id,
-                       .reason = RejectReason::kStaleConnection});
-      return end(old);
-    default:
-      return;  // it ends as it is
-  }
+  if (old.being_made()) return reject_for_peer(old, RejectReason::kStaleConnection);
+  // It will answer that it knows of none. Others end as they are.
+  if (old.state == CommState::kEstablished) begin_disconnect(old, {});
 }
 
 }  // namespace nerve::nic
