@@ -38,7 +38,7 @@ def rpings(long: bool) -> Iterator[Case]:
             yield rping(address, 20, *options.split())
     yield rping('127.0.0.1', 2000 if long else 500, '-V', '-S', '1000')
     yield with_loss(rping('127.0.0.1', 20))
-    yield rpings_in_a_row(1000 if long else 100)
+    yield rpings_in_a_row(1000)
 
 
 def rping(address: str, count: int, *options: str) -> Case:

@@ -97,7 +97,8 @@ rdma_conn_param parameters(std::uint32_t qpn, const std::string& said) {
 }
 
 std::uint32_t fresh_qpn() {
-  static std::atomic<std::uint32_t> count{0};
+  // QPNs 0 and 1 are nobody's to connect, whatever the last bits of the process id.
+  static std::atomic<std::uint32_t> count{1};
   return (static_cast<std::uint32_t>(::getpid()) << 17U | (++count & 0x1'ffffU)) & 0xff'ffffU;
 }
 
