@@ -159,7 +159,8 @@ TEST(PortSpace, WhoeverMadeItMayGo) {
   third.leave();
 }
 
-// It shares nothing, and has nobody who would answer.
+// It shares nothing, and has nobody who would answer. Other tests run beside this one, and a
+// process of theirs may be silent while it ends; the looker would be silent every time.
 TEST(PortSpace, WhoOnlyLooksAtDevicesIsNotAsked) {
   const Process looker{[](Line line) {
     (void)Host::current().devices();
@@ -168,9 +169,13 @@ TEST(PortSpace, WhoOnlyLooksAtDevicesIsNotAsked) {
   }};
   (void)looker.line().hear<char>();
   const Process process{[](Line line) {
-    EXPECT_NE(ask_all(kSlot, RequestKind::kPorts, std::chrono::milliseconds{2000},
-                      [](Message& /*answer*/) { return false; }),
-              Asked::kSilence);
+    constexpr int kTries = 5;
+    Asked asked = Asked::kSilence;
+    for (int i = 0; i < kTries && asked == Asked::kSilence; ++i) {
+      asked = ask_all(kSlot, RequestKind::kPorts, std::chrono::milliseconds{2000},
+                      [](Message& /*answer*/) { return false; });
+    }
+    EXPECT_NE(asked, Asked::kSilence);
     line.say('r');
   }};
   (void)process.line().hear<char>();
