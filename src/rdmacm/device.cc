@@ -1,9 +1,12 @@
 // The device as the preload sees it: open, write, close.
 #include "rdmacm/device.h"
 
+#include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 
 #include "rdmacm/command.h"
 
@@ -41,11 +44,18 @@ constexpr std::array<Handler, kWriteCmEvent + 1> kHandlers = [] {
   return handlers;
 }();
 
-[[gnu::noinline]] ssize_t write_once(int fd, Octets octets, bool told) noexcept {
+// What a thread is told that has waited in a device which another one closed.
+constexpr ssize_t kClosed = -3;
+
+// `waits_in` is the channel that the thread has waited in, or null.
+[[gnu::noinline]] ssize_t write_once(int fd, Octets octets, const void*& waits_in) noexcept {
   Registry& registry = Registry::current();
   rdma_ucm_cmd_hdr header{};
   int error = EINVAL;
   const auto channel = registry.channel(fd);
+  const bool told = waits_in != nullptr;
+  if (told && channel.get() != waits_in) return kClosed;
+  if (told) --channel->waiting;
   if (!channel) {
     error = EBADF;
   } else if (octets.size() >= sizeof header) {
@@ -63,26 +73,55 @@ constexpr std::array<Handler, kWriteCmEvent + 1> kHandlers = [] {
                                      .told = told});
     }
   }
-  if (error == 0) return static_cast<ssize_t>(octets.size());
-  if (error == kNoEventYet) return kNoEventYet;
+  if (error == kNoEventYet) {
+    ++channel->waiting;
+    waits_in = channel.get();
+    return kNoEventYet;
+  }
+  if (error == 0) {
+    if (header.cmd == RDMA_USER_CM_CMD_GET_EVENT) channel->taker = ::gettid();
+    return static_cast<ssize_t>(octets.size());
+  }
   errno = error;
   return -1;
+}
+
+bool is_alive(pid_t thread) { return ::tgkill(::getpid(), thread, 0) == 0; }
+
+// Programs close a channel while a thread of theirs is on its way back from its last event to wait
+// for the next, and take the error that it gets then for a failure (rping). Where every call takes
+// a while the thread is there long before; here it is given a moment.
+void let_return(const Channel& channel) {
+  constexpr int kTimes = 200;
+  constexpr timespec kMoment{.tv_sec = 0, .tv_nsec = 100'000};
+  const pid_t taker = channel.taker;
+  if (taker == 0 || taker == ::gettid()) return;
+  for (int i = 0; i < kTimes && channel.waiting == 0 && is_alive(taker); ++i) {
+    (void)::nanosleep(&kMoment, nullptr);
+  }
 }
 
 }  // namespace
 
 int open_device() { return Registry::current().open_channel(); }
 
-// A thread that waits here may be cancelled: see host/event_queue.h.
+// A thread that waits here may be cancelled: see host/event_queue.h. One that waits in a device
+// which is closed meanwhile goes on waiting, as on Linux, until a signal comes.
 ssize_t write_device(int fd, Octets octets) {
-  for (bool told = false;; told = true) {
-    const ssize_t written = write_once(fd, octets, told);
+  const void* waits_in = nullptr;
+  for (;;) {
+    const ssize_t written = write_once(fd, octets, waits_in);
+    if (written == kClosed) break;
     if (written != kNoEventYet) return written;
-    if (!host::await_news(fd)) return -1;
+    if (host::await_news(fd)) continue;
+    if (errno == EBADF) break;
+    return -1;
   }
+  return ::pause();
 }
 
 void close_device(int fd) {
+  if (const auto channel = Registry::current().channel(fd)) let_return(*channel);
   // In the child of a fork it is the parent's, and only the descriptor goes.
   if (!Registry::current().close_channel(fd)) ::close(fd);
 }

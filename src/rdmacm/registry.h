@@ -8,6 +8,7 @@
 #include <netinet/in.h>  // before the kernel's, which then does without its own
 #include <rdma/rdma_user_cm.h>
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -38,6 +39,9 @@ struct Report {
 class Channel {
  public:
   host::EventQueue<Report> events;
+  std::atomic<pid_t> taker{};  // the thread that had the last event
+  // Threads. Those that were cancelled, or did not want to wait, stay counted.
+  std::atomic<std::uint32_t> waiting{};
 };
 
 struct Membership {

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <set>
 #include <thread>
 #include <vector>
@@ -168,6 +169,35 @@ TEST(Channels, ThatCloseTakeAllWithThem) {
   EXPECT_TRUE(Registry::current().memberships.all().empty());
   Channel next;
   EXPECT_EQ(next.bind(next.create(1), "127.0.0.1", port), 0);
+}
+
+// rping's event thread is still at its last event when the program closes the channel: on its way
+// back, and then for good, it waits, and hears nothing of it.
+TEST(Channels, ThatCloseLeaveAThreadWaiting) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "a descriptor that is closed while another thread reads it is a race to it";
+#endif
+  const Process process{[](Line line) {
+    Channel channel;
+    bind_and_resolve(channel, channel.create(1));
+    std::atomic<bool> has_event{};
+    std::atomic<bool> failed{};
+    std::thread waiter{[&] {
+      channel.expect(EventKind::kAddressResolved);
+      has_event = true;
+      std::this_thread::sleep_for(std::chrono::milliseconds{5});
+      rdma_ucm_event_resp answer{};
+      (void)channel.call(RDMA_USER_CM_CMD_GET_EVENT, rdma_ucm_get_event{}, answer);
+      failed = true;
+    }};
+    while (!has_event) std::this_thread::yield();
+    nerve::rdmacm::close_device(channel.fd());
+    std::this_thread::sleep_for(std::chrono::milliseconds{30});
+    EXPECT_FALSE(failed);
+    waiter.detach();
+    line.say('d');
+  }};
+  EXPECT_EQ(process.line().hear<char>(), 'd');
 }
 
 TEST(Channels, CarryWhatProgramsTellThemselves) {
