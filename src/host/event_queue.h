@@ -33,6 +33,12 @@ inline bool await_news(int fd) {
   return ::read(fd, &news, sizeof news) == sizeof news;
 }
 
+// For other threads to get on. This one is not cancelled there.
+inline void sleep_millisecond() {
+  pollfd nothing{.fd = -1, .events = 0, .revents = 0};
+  (void)link::system::poll(nothing, 1);
+}
+
 template <class Event>
 class EventQueue {
  public:

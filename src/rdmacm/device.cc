@@ -2,7 +2,6 @@
 #include "rdmacm/device.h"
 
 #include <signal.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <array>
@@ -92,12 +91,11 @@ bool is_alive(pid_t thread) { return ::tgkill(::getpid(), thread, 0) == 0; }
 // for the next, and take the error that it gets then for a failure (rping). Where every call takes
 // a while the thread is there long before; here it is given a moment.
 void let_return(const Channel& channel) {
-  constexpr int kTimes = 200;
-  constexpr timespec kMoment{.tv_sec = 0, .tv_nsec = 100'000};
+  constexpr int kMilliseconds = 20;
   const pid_t taker = channel.taker;
   if (taker == 0 || taker == ::gettid()) return;
-  for (int i = 0; i < kTimes && channel.waiting == 0 && is_alive(taker); ++i) {
-    (void)::nanosleep(&kMoment, nullptr);
+  for (int i = 0; i < kMilliseconds && channel.waiting == 0 && is_alive(taker); ++i) {
+    host::sleep_millisecond();
   }
 }
 
