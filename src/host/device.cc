@@ -46,23 +46,29 @@ std::vector<wire::Gid> gids_of(const Interface& interface) {
 }
 
 std::vector<Device> choose_devices(std::span<const Interface> interfaces,
-                                   std::span<const DeviceName> names) {
+                                   std::span<const DeviceName> names,
+                                   std::span<const Device> in_use) {
   std::vector<Device> devices;
-  const auto add = [&](const Interface& interface, std::string name) {
-    const auto index = static_cast<std::uint32_t>(devices.size());
-    devices.push_back(make_device(interface, std::move(name), index));
-  };
   if (!names.empty()) {
     for (const DeviceName& wanted : names) {
       const auto it = std::ranges::find(interfaces, wanted.interface, &Interface::name);
-      if (it != interfaces.end()) add(*it, wanted.name);
+      if (it == interfaces.end()) continue;
+      devices.push_back(make_device(*it, wanted.name, static_cast<std::uint32_t>(devices.size())));
     }
     return devices;
   }
+  std::uint32_t next = 0;
+  const auto number_of = [&](const Interface& interface) {
+    const auto kept = std::ranges::find(in_use, interface.name, &Device::interface);
+    if (kept != in_use.end()) return kept->index;
+    while (std::ranges::find(in_use, next, &Device::index) != in_use.end()) ++next;
+    return next++;
+  };
   const auto offer = [&](bool loopback) {
     for (const Interface& interface : interfaces) {
       if (interface.loopback != loopback || !interface.up || interface.addresses.empty()) continue;
-      add(interface, "nerve" + std::to_string(devices.size()));
+      const std::uint32_t number = number_of(interface);
+      devices.push_back(make_device(interface, "nerve" + std::to_string(number), number));
     }
   };
   offer(false);

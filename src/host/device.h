@@ -36,8 +36,10 @@ struct DeviceName {
 [[nodiscard]] std::vector<wire::Gid> gids_of(const Interface& interface);
 
 // With names, those and no others. Without, each interface that is up and has an address; the
-// loopback interface when it is all there is.
+// loopback interface when it is all there is. One that is in use keeps its number, whatever has
+// come or gone beside it.
 [[nodiscard]] std::vector<Device> choose_devices(std::span<const Interface> interfaces,
-                                                 std::span<const DeviceName> names);
+                                                 std::span<const DeviceName> names,
+                                                 std::span<const Device> in_use = {});
 
 }  // namespace nerve::host

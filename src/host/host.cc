@@ -113,8 +113,8 @@ Host::Shared* Host::shared() {
   return shared_;
 }
 
-std::vector<Device> devices_of(const Config& config) {
-  std::vector<Device> devices = choose_devices(list_interfaces(), config.devices);
+std::vector<Device> devices_of(const Config& config, std::span<const Device> in_use) {
+  std::vector<Device> devices = choose_devices(list_interfaces(), config.devices, in_use);
   if (config.mtu) {
     for (Device& device : devices) device.active_mtu = *config.mtu;
   }
@@ -122,8 +122,14 @@ std::vector<Device> devices_of(const Config& config) {
 }
 
 std::vector<Device> Host::devices() {
-  const Shared* const known = shared();
-  return devices_of(known != nullptr ? known->config : Config{});
+  Shared* const known = shared();
+  if (known == nullptr) return devices_of(Config{});
+  std::vector<Device> in_use;
+  {
+    const std::scoped_lock guard{known->making};
+    for (const auto& adapter : known->opened) in_use.push_back(adapter->device());
+  }
+  return devices_of(known->config, in_use);
 }
 
 bool Host::start(Shared& host) {
@@ -152,9 +158,13 @@ std::shared_ptr<Adapter> Host::open(const Device& device) {
   Shared* const host = shared();
   if (host == nullptr) return nullptr;
   const std::scoped_lock guard{host->making};
+  // Only the user gives one interface two names; else it is the same device, listed when others
+  // were beside it.
+  const bool named = !host->config.devices.empty();
   for (const auto& adapter : host->opened) {
     const Device& other = adapter->device();
-    if (other.name == device.name && other.interface == device.interface) return adapter;
+    const bool same = !named || other.name == device.name;
+    if (same && other.interface == device.interface) return adapter;
   }
   if (!start(*host)) return nullptr;
   host->open_udp();

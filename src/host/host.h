@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "host/adapter.h"
@@ -22,7 +23,8 @@ namespace nerve::host {
 [[nodiscard]] std::uint32_t generation();
 
 // The devices of a process with this configuration, as the machine's interfaces are now.
-[[nodiscard]] std::vector<Device> devices_of(const Config& config);
+[[nodiscard]] std::vector<Device> devices_of(const Config& config,
+                                             std::span<const Device> in_use = {});
 
 // Who is told that interfaces or addresses have changed, after the adapters know. Called by the
 // background thread, without the host's lock.

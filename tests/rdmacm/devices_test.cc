@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <optional>
 #include <thread>
 
 #include "tests/host/process.h"
@@ -37,6 +38,18 @@ struct Ends {
   std::uint32_t passive{};
 };
 
+// The request of this QP; an earlier one, which its sender gave up, is let go however late it
+// comes.
+std::optional<std::uint32_t> request_of(Channel& server, std::uint32_t qpn) {
+  while (server.readable(2000)) {
+    const auto next = server.event();
+    if (next.event != static_cast<std::uint32_t>(EventKind::kConnectRequest)) continue;
+    if (next.param.conn.qp_num == qpn) return next.id;
+    EXPECT_EQ(server.destroy(next.id), 0);
+  }
+  return std::nullopt;
+}
+
 // Asks until the listener has heard of the device, and connects.
 Ends connect_by_device(Channel& server, Channel& client, std::uint16_t port) {
   static std::uint32_t qpn = 0x700;
@@ -46,13 +59,12 @@ Ends connect_by_device(Channel& server, Channel& client, std::uint16_t port) {
     if (error == 0 && client.event().event == 0 && client.resolve_route(active) == 0) {
       client.expect(EventKind::kRouteResolved);
       EXPECT_EQ(client.connect(active, ++qpn), 0);
-      if (server.readable(100)) {
-        const auto request = server.expect(EventKind::kConnectRequest);
-        EXPECT_EQ(server.accept(request.id, kPassiveUid, ++qpn), 0);
+      if (const auto passive = request_of(server, qpn)) {
+        EXPECT_EQ(server.accept(*passive, kPassiveUid, ++qpn), 0);
         client.expect(EventKind::kConnectResponse);
         EXPECT_EQ(client.confirm(active), 0);
         server.expect(EventKind::kEstablished);
-        return {.active = active, .passive = request.id};
+        return {.active = active, .passive = *passive};
       }
     }
     EXPECT_EQ(client.destroy(active), 0);
