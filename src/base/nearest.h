@@ -9,18 +9,23 @@
 
 namespace nerve {
 
-// Letters to add, drop or change until one word is the other.
+// Letters to add, drop, change or swap with the next until one word is the other.
 [[nodiscard]] inline std::size_t edits_between(std::string_view one, std::string_view other) {
-  std::vector<std::size_t> row(other.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
+  std::vector<std::size_t> before;  // the row above the last
+  std::vector<std::size_t> last(other.size() + 1);
+  std::iota(last.begin(), last.end(), std::size_t{0});
   for (std::size_t i = 1; i <= one.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
+    std::vector<std::size_t> row(other.size() + 1, i);
     for (std::size_t j = 1; j <= other.size(); ++j) {
-      const std::size_t changed = diagonal + (one[i - 1] == other[j - 1] ? 0 : 1);
-      diagonal = std::exchange(row[j], std::min({changed, row[j] + 1, row[j - 1] + 1}));
+      const std::size_t changed = last[j - 1] + (one[i - 1] == other[j - 1] ? 0 : 1);
+      row[j] = std::min({changed, last[j] + 1, row[j - 1] + 1});
+      const bool swapped =
+          i > 1 && j > 1 && one[i - 1] == other[j - 2] && one[i - 2] == other[j - 1];
+      if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
     }
+    before = std::exchange(last, std::move(row));
   }
-  return row.back();
+  return last.back();
 }
 
 // Empty when none is near: a third of the letters may be wrong.

@@ -1,12 +1,13 @@
 // Objects with stable addresses, named by handles that outlive them safely.
 //
 // A handle is an index and the generation of its slot; a stale handle finds nothing. Slots are
-// made in chunks as the table grows, so that an engine with few objects is small and a pointer
-// into the table holds until its object is erased. Free slots are reused oldest first, so that a
-// number seen on the wire (a QPN) rests as long as possible before it means something else.
+// made in chunks as the table grows, each as large as all before it, so that an engine with few
+// objects is small and a pointer into the table holds until its object is erased. Free slots are
+// reused oldest first, so that a number seen on the wire rests as long as possible before it means
+// something else.
 #pragma once
 
-#include <array>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/fetch_lines.h"
 
 namespace nerve {
 
@@ -60,6 +62,9 @@ class SlotTable {
     return slot.object ? &*slot.object : nullptr;
   }
 
+  // Into the cache: the first object.
+  void fetch() const { fetch_lines(first_.get(), first_.get() + 1); }
+
   void erase(Handle<T> handle) {
     CHECK(find(handle) != nullptr);
     Slot& slot = slot_at(handle.index);
@@ -84,7 +89,7 @@ class SlotTable {
   }
 
  private:
-  static constexpr std::uint32_t kChunk = 64;
+  static constexpr std::uint32_t kFirst = 4;  // in the first chunk
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
   struct Slot {
@@ -93,12 +98,25 @@ class SlotTable {
     std::uint32_t next_free{kNone};
   };
 
-  Slot& slot_at(std::uint32_t index) { return (*chunks_[index / kChunk])[index % kChunk]; }
+  Slot& slot_at(std::uint32_t index) {
+    if (index < kFirst) return first_[index];
+    const std::uint32_t before = std::bit_floor(index);
+    return later_[static_cast<std::size_t>(std::bit_width(before / kFirst)) - 1][index - before];
+  }
+
+  void grow() {
+    if (made_ == 0) {
+      first_ = std::make_unique<Slot[]>(kFirst);
+    } else {
+      later_.push_back(std::make_unique<Slot[]>(made_));
+    }
+    room_ = made_ == 0 ? kFirst : 2 * made_;
+  }
 
   std::uint32_t take_index() {
     // A fresh slot before a used one: numbers rest longest that way.
-    if (made_ < limit_ && (first_free_ == kNone || made_ % kChunk != 0)) {
-      if (made_ % kChunk == 0) chunks_.push_back(std::make_unique<std::array<Slot, kChunk>>());
+    if (made_ < limit_ && (first_free_ == kNone || made_ < room_)) {
+      if (made_ == room_) grow();
       return made_++;
     }
     const std::uint32_t index = first_free_;
@@ -107,9 +125,11 @@ class SlotTable {
     return index;
   }
 
-  std::vector<std::unique_ptr<std::array<Slot, kChunk>>> chunks_;
+  std::unique_ptr<Slot[]> first_;
   std::uint32_t limit_;
   std::uint32_t made_{};
+  std::uint32_t room_{};  // in all chunks
+  std::vector<std::unique_ptr<Slot[]>> later_;
   std::uint32_t size_{};
   std::uint32_t first_free_{kNone};
   std::uint32_t last_free_{kNone};

@@ -10,8 +10,7 @@
 #include <cstring>
 #include <optional>
 
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
+#include "base/toml.h"
 
 namespace nerve::host {
 namespace {

@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "nic/attributes.h"
 #include "nic/flow_control/egress_gate.h"
+#include "nic/flow_control/parameters.h"
 #include "nic/short_cut.h"
 #include "wire/gid.h"
 
@@ -36,24 +37,17 @@ struct Limits {
   std::uint32_t max_connections{1U << 16};  // listeners, and what only peers remember, included
 };
 
-enum class CcAlgorithm : std::uint8_t { kNone, kDcqcn };
-
-// Defaults are those of the DCQCN paper (Zhu et al., SIGCOMM 2015) at the port's line rate.
-struct DcqcnParameters {
-  std::uint32_t g_inverse{256};  // g = 1/256
-  Duration alpha_timer{std::chrono::microseconds{55}};
-  Duration increase_timer{std::chrono::microseconds{55}};
-  Duration decrease_interval{std::chrono::microseconds{4}};  // at most one cut in it
-  std::uint64_t byte_counter{10'000'000};
-  std::uint32_t fast_recovery_stages{5};
-  Rate additive_increase{Rate::megabits(40)};
-  Rate hyper_increase{Rate::megabits(400)};
-  Rate minimum_rate{Rate::megabits(100)};
-};
+enum class CcAlgorithm : std::uint8_t { kNone, kDcqcn, kTimely, kSwift, kHpcc };
 
 struct FlowControlConfig {
   CcAlgorithm algorithm{CcAlgorithm::kNone};
   DcqcnParameters dcqcn{};
+  TimelyParameters timely{};
+  SwiftParameters swift{};
+  HpccParameters hpcc{};
+  // An ACK is asked for with every so many packets, besides the last of a message. Algorithms that
+  // live on round trips or telemetry want more of them.
+  std::uint32_t ack_every{32};
   // The receiver's half: at most one CNP per flow in this time; zero turns CNPs off.
   Duration cnp_interval{std::chrono::microseconds{50}};
   // Octets that may leave back to back when a QP is paced: what a late timer may catch up with, and
@@ -64,6 +58,23 @@ struct FlowControlConfig {
   bool shrink_on_loss{};
   bool announce_credits{true};  // AETH credits as responder
   bool heed_credits{true};      // AETH credits as requester
+};
+
+// Selective repeat (IRN: Mittal et al., "Revisiting Network Support for RDMA", SIGCOMM 2018) of RC
+// QPs: only what was lost is sent again, and packets may overtake each other. Both ends must have
+// it; nothing on the wire asks whether the other one does.
+struct SelectiveRepeatConfig {
+  bool on{};
+  // A packet that is not acknowledged in this time is sent again. It is short while few are on
+  // their way, for then no other packet would tell of the loss. Neither is longer than the QP's
+  // timeout, and only one that has taken as long as that counts as a retry.
+  Duration timeout_of_few{std::chrono::microseconds{100}};
+  Duration timeout{std::chrono::microseconds{320}};
+  std::uint32_t few{3};
+  // A missing packet counts as lost when one more than so many PSNs beyond it has arrived ...
+  std::uint32_t reorder_window{};
+  // ... or this long after the first that has overtaken it; zero: only the former.
+  Duration reorder_timeout{};
 };
 
 // A communication id is first_comm_id and a count of this width: what is above it is left to the
@@ -97,6 +108,8 @@ struct NicConfig {
   // A QP may have this many packets unacknowledged (SEND and WRITE), whatever congestion control
   // allows: it bounds what a lossy link must absorb.
   std::uint32_t max_outstanding_packets{4096};
+  // With it, that is also how many packets ahead of a missing one are kept at the receiving end.
+  SelectiveRepeatConfig selective_repeat{};
   // ... and begins no READ while it waits for this many packets of earlier ones. The peer paces
   // them, but the queue at our end may be short.
   std::uint32_t max_read_packets{1U << 23};

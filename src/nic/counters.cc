@@ -13,6 +13,8 @@ Counters& Counters::operator+=(const Counters& other) {
   rnr_naks_received += other.rnr_naks_received;
   sequence_naks_sent += other.sequence_naks_sent;
   sequence_naks_received += other.sequence_naks_received;
+  selective_naks_sent += other.selective_naks_sent;
+  selective_naks_received += other.selective_naks_received;
   error_naks_sent += other.error_naks_sent;
   error_naks_received += other.error_naks_received;
   duplicates_received += other.duplicates_received;
@@ -36,7 +38,7 @@ Counters& Counters::operator+=(const Counters& other) {
   dropped_bad_qkey += other.dropped_bad_qkey;
   dropped_wrong_address += other.dropped_wrong_address;
   dropped_no_receive += other.dropped_no_receive;
-  static_assert(sizeof(Counters) == 33 * sizeof(std::uint64_t), "a counter is missing above");
+  static_assert(sizeof(Counters) == 35 * sizeof(std::uint64_t), "a counter is missing above");
   return *this;
 }
 

@@ -16,6 +16,8 @@ struct Counters {
   std::uint64_t rnr_naks_received{};
   std::uint64_t sequence_naks_sent{};
   std::uint64_t sequence_naks_received{};
+  std::uint64_t selective_naks_sent{};
+  std::uint64_t selective_naks_received{};
   std::uint64_t error_naks_sent{};
   std::uint64_t error_naks_received{};
   std::uint64_t duplicates_received{};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/fetch_lines.h"
 #include "nic/connection/connection_manager.h"
 #include "nic/cq_manager/completion_unit.h"
 #include "nic/cq_manager/cq_manager.h"
@@ -26,6 +27,15 @@ NicConfig made_sound(NicConfig config) {
   config.scheduling_quantum = std::max(config.scheduling_quantum, 1U);
   config.max_outstanding_packets = std::max(config.max_outstanding_packets, 1U);
   config.max_read_packets = std::max(config.max_read_packets, 1U);
+  if (SelectiveRepeatConfig& repeat = config.selective_repeat; repeat.on) {
+    constexpr Duration kShortest = std::chrono::microseconds{1};
+    config.max_outstanding_packets = std::min(config.max_outstanding_packets, 1U << 16U);
+    repeat.timeout_of_few = std::max(repeat.timeout_of_few, kShortest);
+    repeat.timeout = std::max(repeat.timeout, repeat.timeout_of_few);
+    repeat.reorder_window = std::min(repeat.reorder_window, 1U << 16U);
+    repeat.reorder_timeout = std::max(repeat.reorder_timeout, Duration{});
+  }
+  config.flow_control.ack_every = std::max(config.flow_control.ack_every, 1U);
   config.limits.max_sge = std::clamp(config.limits.max_sge, 1U, 255U);
   config.limits.max_read_depth = std::min(config.limits.max_read_depth, 255U);
   config.limits.max_message = std::min(config.limits.max_message, 1U << 31);
@@ -69,15 +79,29 @@ struct Nic::Modules {
                        datagrams, completer, scheduler, cm,  now};
 
   void take_narrow_turn(Qp& qp, TxBurst& burst);
+  // What is not touched for every packet is left out.
+  void fetch() const {
+    __builtin_prefetch(&config.flow_control.ack_every);
+    fetch_lines(&config.gate, &srqs);
+    fetch_lines(&scheduler, &qp_manager);
+    fetch_lines(&requester, &cm);
+    fetch_lines(&rx_handler, &rx_handler + 1);
+  }
 };
 
 // There is no room for what the QP would send, but perhaps for the acknowledgement that it owes.
 void Nic::Modules::take_narrow_turn(Qp& qp, TxBurst& burst) {
-  const bool acknowledged = qp.responder.owes_acknowledge() && !answers.transmit(qp, burst, 0) &&
-                            config.gate->grant_acknowledge(qp.flow, qp.attributes.dest_qp) &&
-                            !answers.acknowledge(qp, burst);
-  if (acknowledged && qp.sends.all_sent()) {
+  bool owes = true;
+  if (qp.responder.owes_acknowledge() && !answers.transmit(qp, burst, 0)) {
+    while (owes && !burst.full() &&
+           config.gate->grant_acknowledge(qp.flow, qp.attributes.dest_qp)) {
+      owes = answers.acknowledge(qp, burst);
+    }
+  }
+  if (!owes && qp.sends.all_sent()) {
     scheduler.sleep(qp);
+  } else if (owes && qp.responder.sack_due && burst.full()) {
+    scheduler.rotate(qp);
   } else {
     scheduler.park(qp);
   }
@@ -288,5 +312,20 @@ void Nic::expire(Time now) {
 }
 
 std::optional<Event> Nic::next_event() { return modules_->events.pop(); }
+
+void Nic::fetch(Fetch step, Qpn qpn) const {
+  Modules& m = *modules_;
+  if (step == Fetch::kEngine) return m.fetch();
+  Qp* qp = qpn == Qpn{} ? m.scheduler.next() : m.qps.find(qpn);
+  if (qp == nullptr && qpn == Qpn{}) qp = m.scheduler.next_timer();
+  if (qp == nullptr) return;
+  if (step == Fetch::kQp) {
+    fetch_lines(qp, qp + 1);
+    m.scheduler.fetch_timers();
+    return m.cqs.fetch();
+  }
+  qp->sends.fetch();
+  __builtin_prefetch(qp->congestion.get());
+}
 
 }  // namespace nerve::nic

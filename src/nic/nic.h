@@ -112,6 +112,12 @@ class Nic {
   void expire(Time now);
   std::optional<Event> next_event();
 
+  // Into the cache, for a driver of many engines that knows which is next: what its calls touch.
+  // Each step follows what the one before has fetched, if that has had the time to come. A QPN of
+  // zero stands for the QP whose turn to send, or whose timer, is next.
+  enum class Fetch : std::uint8_t { kEngine, kQp, kWork };
+  void fetch(Fetch step, Qpn qpn = {}) const;
+
  private:
   struct Modules;
   std::unique_ptr<Modules> modules_;

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "wire/mad_peek.h"
+#include "wire/selective_nak.h"
 #include "wire/syndrome.h"
 
 namespace nerve::wire {
@@ -48,6 +49,8 @@ const char* nak_name(std::uint8_t code) {
       return "remote operation";
     case NakCode::kInvalidRdRequest:
       return "invalid rd request";
+    case NakCode::kSelective:
+      return "selective";
   }
   return nullptr;
 }
@@ -95,7 +98,11 @@ void describe_extended(const Headers& headers, HeaderSet set, Line& line) {
   }
   if (contains(set, kAeth)) {
     line.text(" aeth[").text(describe_syndrome(headers.aeth.syndrome));
-    line.text(", msn=").number(headers.aeth.msn).text("]");
+    if (const auto arrived = arrived_out_of_order(headers.aeth)) {
+      line.text(", arrived=").hex(arrived->value(), 6).text("]");
+    } else {
+      line.text(", msn=").number(headers.aeth.msn).text("]");
+    }
   }
   if (contains(set, kAtomicAckEth)) line.text(" original=").hex(headers.atomic_ack);
   if (contains(set, kImmDt)) line.text(" imm=").hex(headers.immediate, 8);

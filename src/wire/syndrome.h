@@ -16,6 +16,9 @@ enum class NakCode : std::uint8_t {
   kRemoteAccess = 2,
   kRemoteOperation = 3,
   kInvalidRdRequest = 4,
+  // Reserved by the standard, and ours among ends that agree (selective_nak.h). In the middle of
+  // the reserved codes, where the next one that the standard gives out will not be.
+  kSelective = 16,
 };
 
 // Credit code 31: the responder does not tell how many receive buffers it has.

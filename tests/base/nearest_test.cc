@@ -14,6 +14,8 @@ TEST(Nearest, CountsEdits) {
   EXPECT_EQ(edits_between("", "abc"), 3U);
   EXPECT_EQ(edits_between("kitten", "sitting"), 3U);
   EXPECT_EQ(edits_between("doctor", "doctor"), 0U);
+  EXPECT_EQ(edits_between("emcp", "ecmp"), 1U);  // fingers that ran ahead
+  EXPECT_EQ(edits_between("ab", "ba"), 1U);
 }
 
 TEST(Nearest, FindsWhatWasMeant) {

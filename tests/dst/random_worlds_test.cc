@@ -11,6 +11,8 @@ namespace {
 // The seeds are dealt to several test cases so that ctest runs them side by side.
 constexpr std::uint64_t kSeeds = 20'000;
 constexpr std::uint64_t kShards = 8;
+constexpr std::uint64_t kSelectiveSeeds = 5'000;
+constexpr std::uint64_t kSelectiveShards = 2;
 
 class RandomWorlds : public ::testing::TestWithParam<std::uint64_t> {};
 
@@ -23,6 +25,22 @@ TEST_P(RandomWorlds, DoWhatTheModelSays) {
                         }
                       });
 }
+// The same worlds, where all engines repair losses by selective repeat: the model is the same.
+class SelectiveWorlds : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(SelectiveWorlds, DoWhatTheModelSays) {
+  test::for_each_seed({.count = kSelectiveSeeds, .shard = GetParam(), .shards = kSelectiveShards},
+                      [](std::uint64_t seed) {
+                        const Outcome outcome =
+                            run_seed(seed, {.trace = test::tracing(), .selective_repeat = true});
+                        for (const std::string& violation : outcome.violations) {
+                          ADD_FAILURE() << violation;
+                        }
+                      });
+}
+INSTANTIATE_TEST_SUITE_P(Shard, SelectiveWorlds,
+                         ::testing::Range<std::uint64_t>(0, kSelectiveShards));
+
 INSTANTIATE_TEST_SUITE_P(Shard, RandomWorlds, ::testing::Range<std::uint64_t>(0, kShards));
 
 TEST(Determinism, SameSeedSameHistory) {
@@ -36,6 +54,10 @@ TEST(Determinism, ValuesAndOctetsMeanTheSame) {
     const bool trace = test::tracing();
     EXPECT_EQ(run_seed(seed, {.carriage = Carriage::kValues, .trace = trace}).history,
               run_seed(seed, {.carriage = Carriage::kOctets, .trace = trace}).history);
+    const auto selective = [&](Carriage carriage) {
+      return run_seed(seed, {.carriage = carriage, .trace = trace, .selective_repeat = true});
+    };
+    EXPECT_EQ(selective(Carriage::kValues).history, selective(Carriage::kOctets).history);
   });
 }
 

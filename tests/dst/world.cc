@@ -38,7 +38,7 @@ Faults draw_faults(Prng& prng) {
   return faults;
 }
 
-nic::NicConfig draw_config(Prng& prng) {
+nic::NicConfig draw_config(Prng& prng, const Options& options) {
   nic::NicConfig config;
   config.key_secret = {prng.next(), prng.next()};
   config.first_qpn = Qpn{static_cast<std::uint32_t>(prng.between(2, 0xf0'0000))};
@@ -54,6 +54,12 @@ nic::NicConfig draw_config(Prng& prng) {
     config.max_read_packets = static_cast<std::uint32_t>(prng.between(1, 16));
   }
   config.scheduling_quantum = static_cast<std::uint32_t>(prng.between(1, 64));
+  // By a number that is drawn already, here too.
+  config.selective_repeat.on = options.selective_repeat;
+  if (config.first_qpn.value() % 3 == 0) {
+    config.selective_repeat.reorder_window = config.first_qpn.value() / 3 % 8;
+    config.selective_repeat.reorder_timeout = microseconds{config.first_qpn.value() % 50};
+  }
   return config;
 }
 
@@ -69,7 +75,7 @@ class World {
       watch_.see(from, to, parcel);
     });
     const bool large = prng_.chance(50);
-    make_hosts(large);
+    make_hosts(large, options);
     make_counter();
     make_common_receives(large);
     make_connections(large);
@@ -94,7 +100,7 @@ class World {
   }
 
  private:
-  void make_hosts(bool large);
+  void make_hosts(bool large, const Options& options);
   void make_counter();
   void make_common_receives(bool large);
   void make_connections(bool large);
@@ -128,7 +134,7 @@ class World {
   std::vector<std::unique_ptr<Datagrams>> datagrams_;
 };
 
-void World::make_hosts(bool large) {
+void World::make_hosts(bool large, const Options& options) {
   const std::uint64_t count = prng_.chance(700) ? 2 : prng_.between(2, prng_.chance(800) ? 4 : 8);
   std::size_t zone_size = std::size_t{1} << (large ? 20U : 17U);
   if (count > 4) zone_size /= 4;  // many hosts have little to say each
@@ -150,7 +156,7 @@ void World::make_hosts(bool large) {
         .burst = static_cast<std::uint32_t>(prng_.between(1, 64)),
         .receive_burst = static_cast<std::uint32_t>(prng_.between(1, 32)),
         .interrupt_delay = prng_.chance(500) ? Duration{} : Duration{microseconds{2}}};
-    const nic::NicConfig config = draw_config(prng_);
+    const nic::NicConfig config = draw_config(prng_, options);
     hosts_.push_back(std::make_unique<Host>(i, config, gid, habits, prng_.next(), zone_size,
                                             events_, network_, journal_));
     hosts_.back()->on_completion(

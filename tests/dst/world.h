@@ -12,6 +12,7 @@ namespace nerve::dst {
 struct Options {
   Carriage carriage{Carriage::kOctets};
   bool trace{};
+  bool selective_repeat{};  // of all engines: the same world, repaired in another way
 };
 
 struct Outcome {

@@ -141,6 +141,16 @@ TEST(DataPath, OfALossyNetworkAllocatesNothing) {
   EXPECT_GT(stream.a.nic.counters().retransmitted_frames, 0U);
 }
 
+// The room for packets out of order is made with the first of them.
+TEST(DataPath, WithSelectiveRepeatAllocatesNothing) {
+  NicConfig config;
+  config.selective_repeat.on = true;
+  Stream stream{EndSetup{.config = config}};
+  expect_no_allocation(stream, [&] { reliable_round(stream, 13); });
+  EXPECT_GT(stream.a.nic.counters().retransmitted_frames, 0U);
+  EXPECT_GT(stream.b.nic.counters().selective_naks_sent, 0U);
+}
+
 TEST(DataPath, WithCongestionControlAllocatesNothing) {
   NicConfig config;
   config.flow_control.algorithm = CcAlgorithm::kDcqcn;

@@ -118,6 +118,7 @@ void CompletionUnit::enter_error(Qp& qp) {
   qp.requester.retry_at.reset();
   qp.requester.rnr_until.reset();
   qp.requester.pace_at.reset();
+  qp.responder.sack_due = false;
   flush_sends(qp);
   flush_receives(qp);
   if (qp.srq != nullptr || qp.type == QpType::kXrcRecv) raise(qp, EventKind::kQpLastWqeReached);

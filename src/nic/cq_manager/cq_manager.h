@@ -68,6 +68,8 @@ class CqManager {
 
   [[nodiscard]] std::optional<Time> next_deadline() { return timers_.next_deadline(); }
   void expire(Time now);
+  // Into the cache: the first of them.
+  void fetch() const { table_.fetch(); }
 
  private:
   [[nodiscard]] bool make_room(Cq& cq);

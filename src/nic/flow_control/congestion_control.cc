@@ -1,16 +1,26 @@
 #include "nic/flow_control/congestion_control.h"
 
 #include "nic/flow_control/dcqcn.h"
+#include "nic/flow_control/hpcc.h"
+#include "nic/flow_control/swift.h"
+#include "nic/flow_control/timely.h"
 
 namespace nerve::nic {
 
 std::unique_ptr<CongestionControl> make_congestion_control(const FlowControlConfig& config,
-                                                           Rate line_rate) {
+                                                           Rate line_rate,
+                                                           std::uint32_t packet_octets) {
   switch (config.algorithm) {
     case CcAlgorithm::kNone:
       return nullptr;
     case CcAlgorithm::kDcqcn:
       return std::make_unique<Dcqcn>(config.dcqcn, line_rate);
+    case CcAlgorithm::kTimely:
+      return std::make_unique<Timely>(config.timely, line_rate);
+    case CcAlgorithm::kSwift:
+      return std::make_unique<Swift>(config.swift, line_rate, packet_octets);
+    case CcAlgorithm::kHpcc:
+      return std::make_unique<Hpcc>(config.hpcc, line_rate);
   }
   return nullptr;
 }

@@ -13,6 +13,7 @@
 #include "base/rate.h"
 #include "base/time.h"
 #include "nic/config.h"
+#include "nic/flow_control/round_trips.h"
 #include "wire/frame.h"
 
 namespace nerve::nic {
@@ -43,10 +44,13 @@ class CongestionControl {
   // The verdict: how fast, and how many octets may be unacknowledged.
   [[nodiscard]] virtual Rate rate() const = 0;
   [[nodiscard]] virtual std::uint64_t window_octets() const = 0;  // max() when there is none
+
+  // Kept here for the requester, so that QPs without congestion control do without.
+  RoundTrips round_trips;
 };
 
-// Null for CcAlgorithm::kNone.
+// Null for CcAlgorithm::kNone. A full packet of the QP has `packet_octets`.
 [[nodiscard]] std::unique_ptr<CongestionControl> make_congestion_control(
-    const FlowControlConfig& config, Rate line_rate);
+    const FlowControlConfig& config, Rate line_rate, std::uint32_t packet_octets);
 
 }  // namespace nerve::nic

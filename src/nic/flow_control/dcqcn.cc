@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace nerve::nic {
 namespace {
@@ -19,7 +20,7 @@ DcqcnParameters usable(DcqcnParameters p, Rate line) {
   p.g_inverse = std::max(p.g_inverse, 1U);
   p.alpha_timer = std::max(p.alpha_timer, shortest);
   p.increase_timer = std::max(p.increase_timer, shortest);
-  p.byte_counter = std::max<std::uint64_t>(p.byte_counter, 1);
+  if (p.cut_by_timer) p.decrease_interval = std::max(p.decrease_interval, shortest);
   p.additive_increase = std::max(p.additive_increase, slowest);
   p.minimum_rate = std::min(std::max(p.minimum_rate, slowest), line);
   return p;
@@ -34,33 +35,79 @@ Dcqcn::Dcqcn(const DcqcnParameters& parameters, Rate line_rate)
       target_{line_} {}
 
 void Dcqcn::on_cnp(Time now) {
+  if (parameters_.alpha_by_timer) note_in_period(now);
+  if (parameters_.cut_by_timer) return cut_at_next_tick(now);
   const Duration since_cut = now - last_cut_;
   if (cut_before_ && since_cut >= Duration{} && since_cut < parameters_.decrease_interval) return;
-  if (cut_before_) decay_alpha(now);
+  cut(now);
+}
+
+void Dcqcn::cut_at_next_tick(Time now) {
+  if (cut_due_) return;
+  if (!cut_before_) {
+    last_tick_ = now;
+    if (!parameters_.alpha_by_timer) last_cut_ = now;  // alpha decays from here on
+    cut_before_ = true;
+  }
+  last_tick_ +=
+      ((now - last_tick_) / parameters_.decrease_interval + 1) * parameters_.decrease_interval;
+  cut_due_ = last_tick_;
+}
+
+void Dcqcn::cut(Time now) {
+  if (parameters_.alpha_by_timer) {
+    count_periods(now);
+  } else if (cut_before_) {
+    decay_alpha((now - last_cut_) / parameters_.alpha_timer);
+  }
   cut_before_ = true;
   last_cut_ = now;
 
-  target_ = rate_;
+  if (parameters_.clamp_target || time_stages_ + byte_stages_ > 0) target_ = rate_;
   const auto cut = static_cast<std::uint64_t>(Wide{rate_} * alpha_ / kOne / 2);
   rate_ = std::max(rate_ - cut, parameters_.minimum_rate.bits_per_second());
-  alpha_ += (kOne - alpha_) / parameters_.g_inverse;
+  if (!parameters_.alpha_by_timer) grow_alpha();
 
   octets_ = 0;
   time_stages_ = byte_stages_ = 0;
   stage_ends_ = now + parameters_.increase_timer;
 }
 
-// Alpha matters at a CNP only, so its timer is not run but caught up with.
-void Dcqcn::decay_alpha(Time now) {
-  for (auto steps = (now - last_cut_) / parameters_.alpha_timer; steps > 0; --steps) {
+// Alpha matters at a cut only, so its timer is not run but caught up with.
+void Dcqcn::decay_alpha(std::int64_t steps) {
+  for (; steps > 0; --steps) {
     const std::uint64_t step = alpha_ / parameters_.g_inverse;
     if (step == 0) return;
     alpha_ -= step;
   }
 }
 
+void Dcqcn::grow_alpha() { alpha_ += (kOne - alpha_) / parameters_.g_inverse; }
+
+// Periods are counted from the first CNP, which finds alpha at one.
+void Dcqcn::note_in_period(Time now) {
+  if (!cut_before_) {
+    period_begins_ = now;
+    return;
+  }
+  count_periods(now);
+  cnp_in_period_ = true;
+}
+
+// Those that have ended: the first of them with a CNP or without, the others without.
+void Dcqcn::count_periods(Time now) {
+  std::int64_t periods = (now - period_begins_) / parameters_.alpha_timer;
+  if (periods <= 0) return;
+  period_begins_ += periods * parameters_.alpha_timer;
+  if (std::exchange(cnp_in_period_, false)) {
+    grow_alpha();
+    --periods;
+  }
+  decay_alpha(periods);
+}
+
 void Dcqcn::on_send(std::uint64_t octets, Time) {
-  if (!limited()) return;
+  if (!limited() || parameters_.byte_counter == 0) return;
   octets_ += octets;
   while (octets_ >= parameters_.byte_counter && limited()) {
     octets_ -= parameters_.byte_counter;
@@ -70,11 +117,20 @@ void Dcqcn::on_send(std::uint64_t octets, Time) {
 }
 
 std::optional<Time> Dcqcn::next_deadline() const {
-  if (!limited()) return std::nullopt;
-  return stage_ends_;
+  if (!limited()) return cut_due_;
+  return cut_due_ ? std::min(*cut_due_, stage_ends_) : stage_ends_;
 }
 
 void Dcqcn::expire(Time now) {
+  if (cut_due_ && *cut_due_ <= now) {
+    end_stages(*cut_due_);
+    cut(*cut_due_);
+    cut_due_.reset();
+  }
+  end_stages(now);
+}
+
+void Dcqcn::end_stages(Time now) {
   while (limited() && stage_ends_ <= now) {
     stage_ends_ += parameters_.increase_timer;
     increase();
@@ -85,7 +141,8 @@ void Dcqcn::expire(Time now) {
 void Dcqcn::increase() {
   // Stages are counted when they have ended: fast recovery halves the gap F times.
   const std::uint32_t most = std::max(time_stages_, byte_stages_);
-  const std::uint32_t least = std::min(time_stages_, byte_stages_);
+  const std::uint32_t least =
+      parameters_.byte_counter == 0 ? time_stages_ : std::min(time_stages_, byte_stages_);
   if (least > parameters_.fast_recovery_stages) {
     target_ += parameters_.hyper_increase.bits_per_second();
   } else if (most >= parameters_.fast_recovery_stages) {

@@ -34,14 +34,20 @@ class Dcqcn final : public CongestionControl {
   [[nodiscard]] Rate rate() const override { return Rate::bits_per_second(rate_); }
   [[nodiscard]] std::uint64_t window_octets() const override;
 
-  // For tests and telemetry. Alpha is in units of 2^-32, as of the last CNP.
+  // For tests and telemetry. Alpha is in units of 2^-32, as of the last CNP or cut.
   static constexpr std::uint64_t kOne = std::uint64_t{1} << 32;
   [[nodiscard]] Rate target() const { return Rate::bits_per_second(target_); }
   [[nodiscard]] std::uint64_t alpha() const { return alpha_; }
 
  private:
   [[nodiscard]] bool limited() const { return rate_ < line_; }
-  void decay_alpha(Time now);
+  void decay_alpha(std::int64_t steps);
+  void grow_alpha();
+  void note_in_period(Time now);
+  void count_periods(Time now);
+  void cut_at_next_tick(Time now);
+  void cut(Time now);
+  void end_stages(Time now);
   void increase();
 
   DcqcnParameters parameters_;
@@ -53,7 +59,11 @@ class Dcqcn final : public CongestionControl {
   std::uint32_t time_stages_{};
   std::uint32_t byte_stages_{};
   Time last_cut_{};
+  Time period_begins_{};  // of alpha
+  Time last_tick_{};      // of the clock that cuts
   Time stage_ends_{};
+  std::optional<Time> cut_due_{};
+  bool cnp_in_period_{};
   bool cut_before_{};
 };
 

@@ -37,6 +37,14 @@ class Pacer {
     }
     advance(octets);
   }
+  // The last frame is taken to have been sent at the new rate, so that the gap after it is as long
+  // as the rate of now will have it.
+  constexpr void change_rate(Rate rate) {
+    if (rate == rate_ || rate == Rate{} || rate_ == Rate{}) return;
+    next_send_ += rate.time_to_send(last_octets_) - rate_.time_to_send(last_octets_);
+    rate_ = rate;
+    remainder_ = 0;
+  }
   constexpr void reset(Time now) {
     next_send_ = now;
     remainder_ = 0;
@@ -53,6 +61,7 @@ class Pacer {
     if (next_send_ < earliest) reset(earliest);
   }
   constexpr void advance(std::uint64_t octets) {
+    last_octets_ = octets;
     const std::uint64_t bps = rate_.bits_per_second();
     if (octets < kNarrow) {
       const std::uint64_t work = octets * kPicosPerOctet + remainder_;
@@ -66,8 +75,9 @@ class Pacer {
   }
 
   Time next_send_{};
-  Rate rate_{};                // at which remainder_ is counted
-  std::uint64_t remainder_{};  // of a picosecond, in units of 1 / rate
+  Rate rate_{};                  // at which remainder_ is counted
+  std::uint64_t remainder_{};    // of a picosecond, in units of 1 / rate
+  std::uint64_t last_octets_{};  // of the frame sent last
   std::uint32_t burst_octets_{};
 };
 

@@ -149,6 +149,10 @@ void QpManager::start_responder(Qp& qp) {
   qp.responder.expected = qp.attributes.rq_psn;
   qp.responder.ack_psn = qp.attributes.rq_psn + 0xff'ffffU;  // the one before
   qp.responder.pd = qp.pd;
+  if (qp.type == QpType::kRc && config_.selective_repeat.on) {
+    qp.repeat = std::make_unique<SelectiveRepeat>(config_.max_outstanding_packets);
+    qp.selective = true;
+  }
 }
 
 void QpManager::start_requester(Qp& qp) {
@@ -156,8 +160,9 @@ void QpManager::start_requester(Qp& qp) {
   state.unacked = state.next = state.sent_end = state.progress_noted = qp.attributes.sq_psn;
   qp.pacer = Pacer{config_.flow_control.pacing_burst};
   qp.pacer.reset(now_);
+  if (qp.selective) qp.repeat->sent.begin(state.unacked);
   if (qp.connected()) {
-    qp.congestion = make_congestion_control(config_.flow_control, config_.line_rate);
+    qp.congestion = make_congestion_control(config_.flow_control, config_.line_rate, qp.mtu);
   }
 }
 
@@ -169,6 +174,8 @@ void QpManager::reset(Qp& qp) {
   if (responder.receive_from != nullptr) responder.receive_from->give_back(responder.receive_slot);
   qp.responder = {};
   qp.requester = {};
+  qp.selective = false;
+  qp.repeat.reset();
   qp.sends.clear();
   qp.receives.clear();
   qp.congestion.reset();

@@ -20,8 +20,10 @@
 #include "nic/flow_control/credits.h"
 #include "nic/flow_control/flight.h"
 #include "nic/flow_control/pacer.h"
+#include "nic/flow_control/telemetry_echo.h"
 #include "nic/handles.h"
 #include "nic/qp_manager/receive_queue.h"
+#include "nic/qp_manager/selective_repeat.h"
 #include "nic/qp_manager/send_queue.h"
 #include "nic/qp_manager/srq.h"
 #include "wire/frame.h"
@@ -54,9 +56,6 @@ struct RequesterState {
   std::optional<Time> retry_at{};
   std::optional<Time> rnr_until{};
   std::optional<Time> pace_at{};
-  // The packet whose round trip is being measured.
-  Psn rtt_psn{};
-  std::optional<Time> rtt_sent{};
   SendCredits credits{};
 };
 
@@ -94,8 +93,10 @@ struct ResponderState {
   bool established_told{};
   bool skipping{};                        // UC: the rest of a cut message
   std::optional<std::uint8_t> nak_due{};  // a syndrome; goes out after the answers before it
-  [[nodiscard]] bool owes_acknowledge() const { return ack_due || nak_due.has_value(); }
-  std::uint32_t received{};  // octets of the message in progress
+  bool sack_due{};                        // selective repeat: packets are held that nobody told of
+  [[nodiscard]] bool owes_acknowledge() const { return ack_due || nak_due.has_value() || sack_due; }
+  std::unique_ptr<TelemetryEcho> telemetry;  // made when the first comes
+  std::uint32_t received{};                  // octets of the message in progress
   std::uint32_t write_length{};
   std::uint64_t write_address{};
   RKey write_rkey{};
@@ -118,6 +119,7 @@ struct Qp {
   QpType type{};
   QpState state{QpState::kReset};
   bool signal_all{};
+  bool selective{};   // it has `repeat`
   PKey pkey{0xffff};  // what attributes.pkey_index names
   std::uint32_t mtu{};
   PdHandle pd{};
@@ -138,6 +140,7 @@ struct Qp {
   Srq* srq{};
 
   QpAttributes attributes{};
+  std::unique_ptr<SelectiveRepeat> repeat;  // RC, where both ends agree
   QpCaps caps{};
   XrcdHandle xrcd{};
   QpHandle handle{};

@@ -59,10 +59,10 @@ class QpTable {
  private:
   // There is one: each has at most one number, and there are as many numbers as places.
   std::uint32_t take_number(std::uint32_t index) {
-    at_.resize(count_);
-    while (at_[next_] != 0) next_ = (next_ + 1) % count_;
+    while (next_ < at_.size() && at_[next_] != 0) next_ = (next_ + 1) % count_;
     const std::uint32_t number = next_;
     next_ = (next_ + 1) % count_;
+    if (number >= at_.size()) at_.resize(number + 1);
     at_[number] = index + 1;
     return number;
   }

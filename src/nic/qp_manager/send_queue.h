@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/fetch_lines.h"
 #include "base/fixed_array.h"
 #include "base/ids.h"
 #include "nic/attributes.h"
@@ -82,6 +83,13 @@ class SendQueue {
   Sge* sges_at(std::uint32_t i) { return sges_.data() + std::size_t{slot(i)} * max_sge_; }
   std::byte* inline_at(std::uint32_t i) {
     return inline_octets_.data() + std::size_t{slot(i)} * max_inline_;
+  }
+
+  // Into the cache: what is being sent.
+  void fetch() const {
+    const SendWqe* const wqe = wqes_.data() + slot(cursor);
+    fetch_lines(wqe, wqe + 1);
+    __builtin_prefetch(sges_.data() + std::size_t{slot(cursor)} * max_sge_);
   }
 
   void clear() { head = cursor = tail = 0; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/planted.h"
+#include "wire/selective_nak.h"
 #include "wire/syndrome.h"
 
 namespace nerve::nic {
@@ -31,8 +32,12 @@ bool Answers::transmit(Qp& qp, TxBurst& burst, std::uint32_t budget) {
 bool Answers::acknowledge(Qp& qp, TxBurst& burst) {
   if (!qp.responder.owes_acknowledge()) return false;
   if (burst.full()) return true;
-  emit_acknowledge(qp, burst);
-  return false;
+  if (qp.responder.ack_due || qp.responder.nak_due) {
+    emit_acknowledge(qp, burst);
+  } else {
+    emit_selective_nak(qp, burst);
+  }
+  return qp.responder.sack_due;
 }
 
 ReplayEntry* Answers::next_entry(Qp& qp) {
@@ -132,10 +137,28 @@ void Answers::emit_acknowledge(Qp& qp, TxBurst& burst) {
   wire::Frame& frame = add_frame(qp, burst, Operation::kAcknowledge, psn);
   frame.headers.aeth =
       is_nak ? wire::Aeth{.syndrome = *state.nak_due, .msn = state.msn} : positive_aeth(qp);
-  frame.headers.bth.becn = state.ecn_seen;
-  state.ecn_seen = false;
+  add_echoes(qp, frame);
   state.nak_due.reset();
   state.ack_due = false;
+}
+
+void Answers::emit_selective_nak(Qp& qp, TxBurst& burst) {
+  ResponderState& state = qp.responder;
+  HeldPackets& held = qp.repeat->held;
+  if (const auto arrived = held.next_word()) {
+    wire::Frame& frame = add_frame(qp, burst, Operation::kAcknowledge, state.expected);
+    frame.headers.aeth = wire::selective_nak(*arrived);
+    add_echoes(qp, frame);
+    ++counters_.selective_naks_sent;
+  }
+  state.sack_due = held.owes_word();
+}
+
+void Answers::add_echoes(Qp& qp, wire::Frame& frame) {
+  ResponderState& state = qp.responder;
+  frame.headers.bth.becn = state.ecn_seen;
+  if (state.telemetry) frame.telemetry = state.telemetry->hops();
+  state.ecn_seen = false;
 }
 
 void Answers::emit_cnp(Qp& qp, TxBurst& burst) {

@@ -20,7 +20,8 @@ class Answers {
   // Adds up to `budget` frames of READ responses and the like. True when more is owed.
   bool transmit(Qp& qp, TxBurst& burst, std::uint32_t budget);
 
-  // Once transmit() owes nothing: adds the ACK or NAK that covers it all. True when it did not fit.
+  // Once transmit() owes nothing: adds the ACK or NAK that covers it all, or one selective NAK.
+  // True when it did not fit, or another is owed.
   bool acknowledge(Qp& qp, TxBurst& burst);
 
   // A receive was posted: a peer that was told "no credits" hears of it.
@@ -30,6 +31,9 @@ class Answers {
   ReplayEntry* next_entry(Qp& qp);
   bool emit_entry(Qp& qp, ReplayEntry& entry, TxBurst& burst, bool continues);
   void emit_acknowledge(Qp& qp, TxBurst& burst);
+  void emit_selective_nak(Qp& qp, TxBurst& burst);
+  // What every acknowledgement takes back to the sender.
+  static void add_echoes(Qp& qp, wire::Frame& frame);
   void emit_cnp(Qp& qp, TxBurst& burst);
   wire::Frame& add_frame(Qp& qp, TxBurst& burst, wire::Operation operation, Psn psn);
   [[nodiscard]] wire::Aeth positive_aeth(Qp& qp) const;

@@ -55,16 +55,29 @@ void Responder::on_request(Qp& qp, const wire::Frame& frame, const wire::OpcodeI
   }
 }
 
+// Inline by force: with two callers it would cost every packet of every QP a call.
+[[gnu::always_inline]] inline bool Responder::take_in_order(Qp& qp, const Packet& packet) {
+  ResponderState& state = qp.responder;
+  state.gap_told = false;
+  state.nak_due.reset();  // if one waits, it asked for this very packet
+  Verdict verdict = Verdict::kInvalidRequest;
+  if (in_sequence(qp, packet) && length_fits(qp, packet)) verdict = execute(qp, packet);
+  if (verdict == Verdict::kAccepted) {
+    accept(qp, packet);
+    return true;
+  }
+  refuse(qp, packet, verdict);
+  return false;
+}
+
 void Responder::on_reliable(Qp& qp, const Packet& packet) {
   ResponderState& state = qp.responder;
   const std::int32_t ahead = packet.frame.headers.bth.psn.distance_from(state.expected);
   const bool wrongly_taken = planted(Bug::kAcceptWrongPsn) && ahead == 1;
   if (ahead > 0 && !wrongly_taken) {
     ++counters_.out_of_order_received;
-    if (state.gap_told) return;  // one NAK for each gap (IBTA 9.7.5.2.8)
-    state.gap_told = true;
-    ++counters_.sequence_naks_sent;
-    return owe(qp, wire::syndrome(NakCode::kSequence));
+    if (qp.selective) return hold(qp, packet, static_cast<std::uint32_t>(ahead));
+    return tell_gap(qp);
   }
   if (ahead < 0) {
     const bool executed_again = planted(Bug::kSkipDuplicateCheck) && ahead == -1 &&
@@ -72,14 +85,24 @@ void Responder::on_reliable(Qp& qp, const Packet& packet) {
                                 is_send(packet.info.operation);
     if (!executed_again) return on_duplicate(qp, packet);
   }
-  state.gap_told = false;
-  state.nak_due.reset();  // if one waits, it asked for this very packet
-  Verdict verdict = Verdict::kInvalidRequest;
-  if (in_sequence(qp, packet) && length_fits(qp, packet)) verdict = execute(qp, packet);
-  if (verdict == Verdict::kAccepted) {
-    accept(qp, packet);
-  } else {
-    refuse(qp, packet, verdict);
+  const bool taken = take_in_order(qp, packet);
+  if (qp.selective && taken) hand_on_held(qp);
+}
+
+void Responder::tell_gap(Qp& qp) {
+  if (qp.responder.gap_told) return;  // one NAK for each gap (IBTA 9.7.5.2.8)
+  qp.responder.gap_told = true;
+  ++counters_.sequence_naks_sent;
+  owe(qp, wire::syndrome(NakCode::kSequence));
+}
+
+void Responder::hand_on_held(Qp& qp) {
+  HeldPackets& held = qp.repeat->held;
+  while (qp.can_receive()) {
+    const auto frame = held.take(qp.responder.expected);
+    if (!frame) return;
+    // One that is refused is gone: the peer is told to send it again, or is told never to.
+    if (!take_in_order(qp, {*frame, *wire::find_opcode(frame->headers.bth.opcode)})) return;
   }
 }
 

@@ -110,6 +110,10 @@ void RxHandler::to_qp(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& 
     ++counters_.dropped_wrong_transport;
     return;
   }
+  if (!frame.telemetry.empty()) [[unlikely]] {
+    if (!qp.responder.telemetry) qp.responder.telemetry = std::make_unique<TelemetryEcho>();
+    qp.responder.telemetry->keep(frame.telemetry);
+  }
   responder_.on_request(qp, frame, info);
 }
 

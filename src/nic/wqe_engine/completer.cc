@@ -1,20 +1,17 @@
 #include "nic/wqe_engine/completer.h"
 
+#include <limits>
 #include <utility>
 
 #include "base/planted.h"
 #include "nic/wqe_engine/request_frame.h"
+#include "wire/selective_nak.h"
 #include "wire/syndrome.h"
 
 namespace nerve::nic {
 namespace {
 
 constexpr std::uint8_t kRnrForever = 7;
-
-// Within [unacked, sent_end): an answer to something that is really in flight.
-bool in_flight(const RequesterState& state, Psn psn) {
-  return psn_span(state.unacked, psn) < psn_span(state.unacked, state.sent_end);
-}
 
 WcStatus status_of(wire::NakCode code) {
   switch (code) {
@@ -61,6 +58,11 @@ void Completer::on_acknowledge(Qp& qp, const wire::Frame& frame) {
     if (!acknowledge(qp, psn + 1)) implied_nak(qp, frame);
     return;
   }
+  if (qp.selective) {
+    if (const auto arrived = wire::arrived_out_of_order(aeth)) {
+      return on_selective_nak(qp, *arrived, frame);
+    }
+  }
   if (!in_flight(state, psn)) return;
   if (kind == wire::AckKind::kReserved) return;
   const auto code = static_cast<wire::NakCode>(wire::value_of(aeth.syndrome));
@@ -82,7 +84,9 @@ void Completer::on_acknowledge(Qp& qp, const wire::Frame& frame) {
 void Completer::on_rnr(Qp& qp, std::uint8_t code) {
   RequesterState& state = qp.requester;
   ++counters_.rnr_naks_received;
-  if (state.rnr_until) return;  // a duplicate of the one we are waiting out
+  // A duplicate of the one we are waiting out; but what the peer held may be refused after another
+  // packet was taken.
+  if (state.rnr_until && (!qp.selective || state.rnr_heard)) return;
   if (state.rnr_retries_left == 0) {
     return completions_.fail_send(qp, WcStatus::kRnrRetryExceeded);
   }
@@ -212,6 +216,7 @@ void Completer::note_progress(Qp& qp, const wire::Frame& frame) {
   // An answer to an earlier sending may overtake the one going on.
   if (psn_span(before, state.next) < psn_span(before, state.unacked)) state.next = state.unacked;
   restart_timer(qp);
+  if (qp.selective) note_selective_progress(qp, before);
   if (!qp.congestion) return;
   AckSample sample{
       .now = now_,
@@ -219,11 +224,14 @@ void Completer::note_progress(Qp& qp, const wire::Frame& frame) {
       .outstanding_octets = std::uint64_t{psn_span(state.unacked, state.sent_end)} * qp.mtu,
       .ecn_echo = frame.headers.bth.becn,
       .telemetry = frame.telemetry};
-  if (state.rtt_sent && psn_span(before, state.rtt_psn) < psn_span(before, state.unacked)) {
-    sample.round_trip = now_ - *state.rtt_sent;
-    state.rtt_sent.reset();
-  }
+  sample.round_trip = qp.congestion->round_trips.on_ack(state.unacked, now_);
   qp.congestion->on_ack(sample);
+  // An algorithm that says anew with each ACK how fast to go means from now on. Those without a
+  // window change their rate seldom, and adapters let what they have scheduled leave.
+  if (qp.congestion->window_octets() != std::numeric_limits<std::uint64_t>::max()) {
+    qp.pacer.change_rate(qp.congestion->rate());
+    if (state.pace_at) state.pace_at = qp.pacer.next_send();
+  }
 }
 
 void Completer::skipped(Qp& qp, const wire::Frame& frame) {
@@ -263,9 +271,10 @@ void Completer::restart_timer(Qp& qp) {
   RequesterState& state = qp.requester;
   state.retry_at.reset();
   if (state.unacked == state.sent_end || state.rnr_until) return;
-  if (const auto timeout = wire::ack_timeout(qp.attributes.timeout)) {
-    state.retry_at = now_ + *timeout;
-  }
+  const auto patience = requester_.patience(qp);
+  if (!patience) return;
+  state.retry_at = now_ + *patience;
+  if (qp.selective) qp.repeat->sent.timer_from = now_;
 }
 
 void Completer::settle(Qp& qp) {
@@ -297,7 +306,11 @@ void Completer::on_timer(Qp& qp) {
     state.rnr_until.reset();
     scheduler_.wake(qp);
   }
-  if (state.retry_at && *state.retry_at <= now_) {
+  if (qp.selective) {
+    on_reorder_timeout(qp);
+    on_selective_timeout(qp);
+    if (!qp.can_send()) return;
+  } else if (state.retry_at && *state.retry_at <= now_) {
     ++counters_.timeouts;
     state.nak_heeded = false;
     note_loss(qp);

@@ -42,6 +42,7 @@ class Completer {
   void on_acknowledge(Qp& qp, const wire::Frame& frame);
   void on_rnr(Qp& qp, std::uint8_t code);
   void on_sequence_nak(Qp& qp);
+  void on_selective_nak(Qp& qp, Psn arrived, const wire::Frame& frame);
   void on_data(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info);
   void place_read(Qp& qp, SendWqe& wqe, const wire::Frame& frame);
   void place_atomic(Qp& qp, SendWqe& wqe, const wire::Frame& frame);
@@ -61,6 +62,16 @@ class Completer {
   void retry(Qp& qp);
   void restart_timer(Qp& qp);
   void settle(Qp& qp);
+
+  // Selective repeat.
+  // A missing packet counts as lost when it was overtaken by more than so many.
+  void judge_losses(Qp& qp, std::uint32_t tolerance);
+  void begin_recovery(Qp& qp);
+  // To the next packet that counts as lost and was not sent again, if there is one.
+  void resend_lost(Qp& qp);
+  void note_selective_progress(Qp& qp, Psn before);
+  void on_selective_timeout(Qp& qp);
+  void on_reorder_timeout(Qp& qp);
 
   const NicConfig& config_;
   Counters& counters_;

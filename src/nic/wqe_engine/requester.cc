@@ -4,16 +4,12 @@
 
 #include "base/planted.h"
 #include "nic/wqe_engine/request_frame.h"
-#include "wire/syndrome.h"
 
 namespace nerve::nic {
 namespace {
 
 // Half the ring: a longer flight could not be told from its own duplicates (IBTA 9.7.1).
 constexpr std::uint32_t kMaxSpan = 1U << 23;
-
-// How often a long run of packets asks for an acknowledgement on the way.
-constexpr std::uint32_t kAckEvery = 32;
 
 // Ethernet, IP, UDP and ICRC octets around what the engine sees, for pacing.
 constexpr std::uint32_t kWireOverhead = 14 + 40 + 8 + 4;
@@ -39,9 +35,7 @@ bool Requester::transmit(Qp& qp, TxBurst& burst, std::uint32_t budget) {
   }
   const bool more = last != Step::kBlocked && !qp.sends.all_sent() && qp.can_send();
 
-  // The turn's last packet asks for an acknowledgement, whatever comes next: if the QP is blocked
-  // now, only an answer can set it going again.
-  if (qp.reliable() && burst.size() > first) {
+  if (qp.reliable() && burst.size() > first && waits_for_answer(qp, more)) {
     wire::Bth& bth = burst[burst.size() - 1].headers.bth;
     bth.ack_request = true;
     qp.requester.since_ack_request = 0;
@@ -51,9 +45,29 @@ bool Requester::transmit(Qp& qp, TxBurst& burst, std::uint32_t budget) {
   return more;
 }
 
+// Whether the turn's last packet must ask for an acknowledgement, because only an answer can set
+// the QP going again. One that merely has to let others go first, or to keep to its rate, asks when
+// enough packets have gone (emit), unless these would take so long that the retry timer ran out.
+bool Requester::waits_for_answer(Qp& qp, bool more) const {
+  const RequesterState& state = qp.requester;
+  if (qp.sends.all_sent() || state.rnr_until || state.probing || !window_open(qp)) return true;
+  const SendWqe& wqe = qp.sends.current();
+  if (wqe.fault != WcStatus::kSuccess || wqe.is_local()) return true;
+  const bool at_start = !wqe.started || state.next == wqe.first_psn;
+  if (at_start && !may_begin(qp, wqe)) return true;
+  if (!paced(qp) || qp.pacer.may_send(now_)) return !more;
+  const auto timeout = wire::ack_timeout(qp.attributes.timeout);
+  constexpr std::int64_t kOften = 4;  // in the time of the timer
+  return timeout && qp.pacer.next_send() - now_ > *timeout / (kOften * ack_every());
+}
+
 Requester::Step Requester::step(Qp& qp, TxBurst& burst, Train& train) {
   RequesterState& state = qp.requester;
   if (state.rnr_until || state.probing) return Step::kBlocked;
+  if (qp.selective && state.next != state.sent_end) {
+    pass_over_arrived(qp);
+    if (qp.sends.all_sent()) return Step::kSkipped;
+  }
   SendWqe& wqe = qp.sends.current();
   if (wqe.fault != WcStatus::kSuccess) {
     if (qp.sends.cursor == qp.sends.head) completions_.fail_send(qp, wqe.fault);
@@ -191,14 +205,21 @@ bool Requester::emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& train) {
 
   const std::uint32_t consumed = wqe.op == SendOp::kRead ? wqe.packets - index : 1;
   const bool again = state.next != state.sent_end;
-  note_sent(qp, frame, state.next + (consumed - 1), again);
+  note_sent(qp, frame, again);
   const bool wants_ack =
-      qp.reliable() && (wqe.wants_response() || state.since_ack_request >= kAckEvery);
+      qp.reliable() && (wqe.wants_response() || state.since_ack_request >= ack_every());
   if (wants_ack) {
     frame.headers.bth.ack_request = true;
     state.since_ack_request = 0;
+    // In a recovery an ACK waits for what is missing, and tells no round trip.
+    if (qp.congestion && !again && !(qp.selective && qp.repeat->sent.recovering))
+      qp.congestion->round_trips.on_send(state.next + (consumed - 1), now_);
   }
   advance(qp, wqe, consumed);
+  if (again && qp.selective) {
+    qp.repeat->sent.resend_from = state.next;
+    qp.repeat->sent.repaired_at = state.sent_end;
+  }
   return true;
 }
 
@@ -238,8 +259,9 @@ void Requester::repeat_middle(Qp& qp, TxBurst& burst, std::uint32_t room) {
   if (index < 2 || index + 1 >= wqe.packets) return;  // the frame before must be a middle one too
 
   const bool again = state.next != state.sent_end;
+  if (again && qp.selective) return;  // each is judged for itself
   std::uint32_t count = std::min({wqe.packets - 1 - index, room, window_left(qp), burst.room(),
-                                  kAckEvery - std::min(state.since_ack_request, kAckEvery)});
+                                  ack_every() - std::min(state.since_ack_request, ack_every())});
   if (again) count = std::min(count, psn_span(state.next, state.sent_end));
   if (count == 0) return;
 
@@ -270,22 +292,15 @@ bool Requester::address(Qp& qp, const SendWqe& wqe, wire::Frame& frame) {
   return true;
 }
 
-void Requester::note_sent(Qp& qp, const wire::Frame& frame, Psn last_psn, bool again) {
+void Requester::note_sent(Qp& qp, const wire::Frame& frame, bool again) {
   RequesterState& state = qp.requester;
   ++counters_.frames_sent;
   counters_.octets_sent += frame.payload_length;
   if (again) ++counters_.retransmitted_frames;
   ++state.since_ack_request;
-  if (qp.reliable()) {
-    if (!state.retry_at) {
-      if (const auto timeout = wire::ack_timeout(qp.attributes.timeout)) {
-        state.retry_at = now_ + *timeout;
-      }
-    }
-    if (qp.congestion && !state.rtt_sent && !again) {
-      state.rtt_psn = last_psn;
-      state.rtt_sent = now_;
-    }
+  if (qp.reliable() && !state.retry_at) {
+    if (const auto timeout = patience(qp)) state.retry_at = now_ + *timeout;
+    if (qp.selective) note_timer(qp);
   }
   const std::uint64_t octets = wire_size(frame) + kWireOverhead;
   if (paced(qp)) qp.pacer.on_send(octets, rate_of(qp), now_);
@@ -329,7 +344,8 @@ void Requester::rewind(Qp& qp) {
   state.read_packets = 0;
   state.since_ack_request = 0;
   state.probing = false;
-  state.rtt_sent.reset();
+  if (qp.congestion) qp.congestion->round_trips.forget();
+  if (qp.selective) qp.repeat->sent.go_back(state.unacked, state.sent_end);
 }
 
 void Requester::retire_local(Qp& qp) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/slot_table.h"
 #include "base/time.h"
@@ -17,6 +18,7 @@
 #include "nic/qp_manager/address_handle.h"
 #include "nic/qp_manager/qp.h"
 #include "nic/wqe_engine/scheduler.h"
+#include "wire/syndrome.h"
 
 namespace nerve::nic {
 
@@ -39,11 +41,21 @@ class Requester {
 
   // Back to the oldest unacknowledged packet.
   static void rewind(Qp& qp);
+  // Selective repeat: back to a packet that was sent, to send it again and no others but those that
+  // the scoreboard counts as lost.
+  static void go_to(Qp& qp, Psn psn);
+
+  // How long an answer may take before something is sent again; none: for ever.
+  [[nodiscard]] std::optional<Duration> patience(const Qp& qp) const {
+    return qp.selective ? selective_patience(qp) : wire::ack_timeout(qp.attributes.timeout);
+  }
 
   // Completes local operations that have come to the head, and notes a drained send queue.
   void retire_local(Qp& qp);
 
  private:
+  [[nodiscard]] std::uint32_t ack_every() const { return config_.flow_control.ack_every; }
+
   enum class Step : std::uint8_t { kSent, kSkipped, kBlocked };
 
   // The frames of one turn: whether the next may ride in the same train as the one before.
@@ -58,6 +70,7 @@ class Requester {
   [[nodiscard]] bool may_take_short_cut(const Qp& qp, const SendWqe& wqe) const;
   // True when the request is done and gone.
   bool take_short_cut(Qp& qp, SendWqe& wqe, TxBurst& burst);
+  [[nodiscard]] bool waits_for_answer(Qp& qp, bool more) const;
   [[nodiscard]] bool may_begin(const Qp& qp, const SendWqe& wqe) const;
   [[nodiscard]] bool has_credit(const Qp& qp, const SendWqe& wqe, std::uint32_t sequence) const;
   [[nodiscard]] Rate rate_of(const Qp& qp) const;
@@ -67,6 +80,12 @@ class Requester {
   [[nodiscard]] std::uint32_t window_left(const Qp& qp) const;
   [[nodiscard]] bool window_open(const Qp& qp) const;
   void begin(Qp& qp, SendWqe& wqe);
+  // Selective repeat: forwards without sending, to `until`, or to the READ that it lies in; and to
+  // the next packet that is to be sent again, or to new ones.
+  static void pass_over(Qp& qp, Psn until);
+  static void pass_over_arrived(Qp& qp);
+  [[nodiscard]] std::optional<Duration> selective_patience(const Qp& qp) const;
+  void note_timer(Qp& qp);
   bool emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& train);
   // Fills the frame last added with packet `index` of the request.
   WcStatus build(Qp& qp, const SendWqe& wqe, std::uint32_t index, TxBurst& burst);
@@ -75,7 +94,7 @@ class Requester {
   void repeat_middle(Qp& qp, TxBurst& burst, std::uint32_t room);
   bool address(Qp& qp, const SendWqe& wqe, wire::Frame& frame);
   void advance(Qp& qp, SendWqe& wqe, std::uint32_t packets);
-  void note_sent(Qp& qp, const wire::Frame& frame, Psn last_psn, bool again);
+  void note_sent(Qp& qp, const wire::Frame& frame, bool again);
   void fault(Qp& qp, SendWqe& wqe, WcStatus status);
 
   const NicConfig& config_;
@@ -91,6 +110,11 @@ class Requester {
 // Steps from `from` to `to` going forward round the ring.
 [[nodiscard]] constexpr std::uint32_t psn_span(Psn from, Psn to) {
   return (to.value() - from.value()) & 0xff'ffffU;
+}
+
+// Within [unacked, sent_end): an answer to something that is really in flight.
+[[nodiscard]] constexpr bool in_flight(const RequesterState& state, Psn psn) {
+  return psn_span(state.unacked, psn) < psn_span(state.unacked, state.sent_end);
 }
 
 }  // namespace nerve::nic

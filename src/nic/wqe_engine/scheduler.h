@@ -50,6 +50,7 @@ class Scheduler {
     consider(qp.requester.rnr_until);
     consider(qp.requester.pace_at);
     if (qp.congestion) consider(qp.congestion->next_deadline());
+    if (qp.selective) consider(qp.repeat->sent.reorder_at);
     if (earliest) {
       timers_.arm(qp, *earliest);
     } else {
@@ -58,6 +59,9 @@ class Scheduler {
   }
   [[nodiscard]] std::optional<Time> next_deadline() { return timers_.next_deadline(); }
   [[nodiscard]] Qp* pop_expired(Time now) { return timers_.pop_expired(now); }
+  // For the cache's sake: the first may have been armed for later, or not at all.
+  [[nodiscard]] Qp* next_timer() const { return timers_.first(); }
+  void fetch_timers() const { timers_.fetch(); }
 
   // Before a QP dies, or when it may send nothing more.
   void forget(Qp& qp) {

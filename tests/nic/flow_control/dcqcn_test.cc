@@ -146,6 +146,77 @@ TEST(Dcqcn, ClimbsAdditivelyInTheExpectedTime) {
   EXPECT_LE(stages, 510);
 }
 
+// Two cuts in a row are undone as one: a quarter of the line grows back towards the whole.
+TEST(Dcqcn, MayLetTheTargetBeUntilTheRateHasGrown) {
+  DcqcnParameters p = kPaper;
+  p.clamp_target = false;
+  Dcqcn cc{p, kLine};
+  cc.on_cnp(at(microseconds{0}));
+  cc.on_cnp(at(microseconds{10}));
+  EXPECT_EQ(megabits(cc), 10'000u);
+  EXPECT_EQ(cc.target(), kLine);
+  cc.expire(at(microseconds{10} + kStage));
+  EXPECT_EQ(megabits(cc), 25'000u);
+  cc.on_cnp(at(microseconds{20} + kStage));
+  EXPECT_EQ(cc.target(), Rate::gigabits(25));
+}
+
+// Three periods, a CNP in the first and the last of them: with g = 1/4 alpha is 1, then 3/4, then
+// 3/4 * 3/4 + 1/4. Several CNPs in a period count once, when it ends.
+TEST(Dcqcn, MayCountCnpsByPeriods) {
+  DcqcnParameters p = kPaper;
+  p.alpha_by_timer = true;
+  p.g_inverse = 4;
+  Dcqcn cc{p, kLine};
+  cc.on_cnp(at(microseconds{0}));
+  cc.on_cnp(at(microseconds{20}));
+  EXPECT_EQ(cc.alpha(), Dcqcn::kOne);
+  cc.on_cnp(at(microseconds{2 * 55 + 1}));
+  EXPECT_EQ(cc.alpha(), Dcqcn::kOne * 3 / 4);
+  cc.on_cnp(at(microseconds{2 * 55 + 30}));
+  EXPECT_EQ(cc.alpha(), Dcqcn::kOne * 3 / 4);
+  cc.on_cnp(at(microseconds{3 * 55}));
+  EXPECT_EQ(cc.alpha(), Dcqcn::kOne * 13 / 16);
+}
+
+// The clock starts with the first CNP and ticks every 4 us; it cuts where one has come since.
+TEST(Dcqcn, MayCutByAClock) {
+  DcqcnParameters p = kPaper;
+  p.cut_by_timer = true;
+  p.alpha_by_timer = true;
+  Dcqcn cc{p, kLine};
+  cc.on_cnp(at(microseconds{10}));
+  EXPECT_EQ(cc.rate(), kLine);
+  EXPECT_EQ(cc.next_deadline(), at(microseconds{14}));
+  cc.on_cnp(at(microseconds{13}));
+  cc.expire(at(microseconds{14}));
+  EXPECT_EQ(megabits(cc), 20'000u);
+  EXPECT_EQ(cc.next_deadline(), at(microseconds{14} + kStage)) << "no CNP, no cut";
+  cc.on_cnp(at(microseconds{19}));
+  EXPECT_EQ(cc.next_deadline(), at(microseconds{22}));
+  cc.expire(at(microseconds{30}));
+  EXPECT_EQ(megabits(cc), 10'000u);
+  EXPECT_EQ(cc.next_deadline(), at(microseconds{22} + kStage)) << "counted from the tick";
+}
+
+// Without a byte counter the timer alone leads to hyper increase, after F stages and one more.
+TEST(Dcqcn, GrowsByTimeAloneWithoutAByteCounter) {
+  DcqcnParameters p = kPaper;
+  p.byte_counter = 0;
+  p.fast_recovery_stages = 1;
+  Dcqcn cc{p, kLine};
+  for (int i = 0; i < 4; ++i) cc.on_cnp(at(microseconds{10 * i}));
+  cc.on_send(1'000'000'000, at(microseconds{40}));
+  const Time begin = at(microseconds{30});
+  const std::uint64_t before = cc.target().bits_per_second();
+  cc.expire(begin + kStage);
+  EXPECT_EQ(cc.target().bits_per_second(), before);
+  cc.expire(begin + 2 * kStage);
+  EXPECT_EQ(cc.target().bits_per_second(), before + 40 * kMega);
+  cc.expire(begin + 3 * kStage);
+  EXPECT_EQ(cc.target().bits_per_second(), before + 440 * kMega);
+}
+
 TEST(Dcqcn, SurvivesAWildConfiguration) {
   const DcqcnParameters wild{.g_inverse = 0,
                              .alpha_timer = {},
@@ -169,8 +240,8 @@ TEST(Dcqcn, SurvivesAWildConfiguration) {
 }
 
 TEST(CongestionControl, IsNothingWhereNoneIsAskedFor) {
-  EXPECT_EQ(make_congestion_control({}, kLine), nullptr);
-  const auto cc = make_congestion_control({.algorithm = CcAlgorithm::kDcqcn}, kLine);
+  EXPECT_EQ(make_congestion_control({}, kLine, 4096), nullptr);
+  const auto cc = make_congestion_control({.algorithm = CcAlgorithm::kDcqcn}, kLine, 4096);
   ASSERT_NE(cc, nullptr);
   EXPECT_EQ(cc->rate(), kLine);
 }

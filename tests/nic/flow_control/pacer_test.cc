@@ -82,6 +82,33 @@ TEST(Pacer, CatchesUpWithLateWakeups) {
   EXPECT_LE(octets_in_a_millisecond(Pacer{}), 200'000u);
 }
 
+// 1 250 octets take 10 us at 1 Gb/s, 5 at 2 Gb/s, 100 at 100 Mb/s: from when they were sent,
+// however often the rate changes, and also when the first gap is over.
+TEST(Pacer, KeepsTheGapOfTheNewRateFromTheLastFrame) {
+  Pacer pacer;
+  pacer.on_send(700, Rate::gigabits(1), Time{});
+  const Time sent = pacer.next_send();
+  pacer.on_send(1250, Rate::gigabits(1), sent);
+  pacer.change_rate(Rate::gigabits(2));
+  EXPECT_EQ(pacer.next_send(), sent + microseconds{5});
+  EXPECT_TRUE(pacer.may_send(sent + microseconds{5}));
+  pacer.change_rate(Rate::megabits(100));
+  EXPECT_EQ(pacer.next_send(), sent + microseconds{100});
+  pacer.change_rate(Rate::gigabits(1));
+  EXPECT_EQ(pacer.next_send(), sent + microseconds{10});
+}
+
+// With an allowance the frames that leave late do so at the new rate too.
+TEST(Pacer, LagsByNoMoreThanItsAllowanceAfterAChange) {
+  Pacer pacer{1250};
+  const Time now{microseconds{500}};
+  pacer.on_send(1250, Rate::gigabits(1), now);
+  pacer.change_rate(Rate::megabits(500));
+  EXPECT_EQ(pacer.next_send(), now + microseconds{10});
+  pacer.change_rate(Rate{});
+  EXPECT_EQ(pacer.next_send(), now + microseconds{10}) << "no rate, no change";
+}
+
 TEST(Pacer, TakesNewRatesHugeFramesAndNoRate) {
   Pacer pacer;
   const Time now{};

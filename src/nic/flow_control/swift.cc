@@ -1,0 +1,111 @@
+#include "nic/flow_control/swift.h"
+
+#include <algorithm>
+
+namespace nerve::nic {
+namespace {
+
+__extension__ using Wide = unsigned __int128;
+
+constexpr std::uint64_t kPacket = 1'000'000;  // of the window's units
+constexpr std::uint64_t kPerThousandth = kPacket / 1000;
+
+// Longer targets and larger windows mean nothing, and their products would not fit.
+constexpr Duration kLongest = std::chrono::seconds{1};
+constexpr std::uint32_t kLargest = 1'000'000'000;
+
+SwiftParameters usable(SwiftParameters p) {
+  p.base_target = std::clamp(p.base_target, Duration{std::chrono::nanoseconds{100}}, kLongest);
+  p.scaling_range = std::clamp(p.scaling_range, Duration{}, kLongest);
+  p.beta = std::min(p.beta, 1000U);
+  p.most_cut = std::min(p.most_cut, 999U);
+  p.smallest_scaled = std::clamp(p.smallest_scaled, 1U, kLargest);
+  p.largest_scaled = std::max(p.largest_scaled, p.smallest_scaled + 1);
+  p.smallest = std::max(p.smallest, 1U);
+  p.largest = std::max(p.largest, p.smallest);
+  return p;
+}
+
+// The largest root whose square is not above n.
+constexpr std::uint64_t square_root(std::uint64_t n) {
+  std::uint64_t root = 0;
+  for (std::uint64_t bit = std::uint64_t{1} << 31U; bit > 0; bit >>= 1U) {
+    if ((root + bit) * (root + bit) <= n) root += bit;
+  }
+  return root;
+}
+
+// A million over the square root of a window in thousandths of a packet.
+constexpr std::int64_t inverse_root(std::uint64_t thousandths) {
+  return static_cast<std::int64_t>(square_root(1'000'000'000'000'000 / thousandths));
+}
+
+}  // namespace
+
+// A flow begins with what the line holds while a packet goes and its ACK comes, when nobody else
+// is there.
+Swift::Swift(const SwiftParameters& parameters, Rate line_rate, std::uint32_t packet_octets)
+    : parameters_{usable(parameters)},
+      line_{line_rate},
+      packet_octets_{std::max(packet_octets, 1U)},
+      round_trip_{parameters_.base_target} {
+  const Wide octets = Wide{line_rate.bits_per_second()} *
+                      static_cast<std::uint64_t>(parameters_.base_target.count()) /
+                      8'000'000'000'000U;
+  window_ = static_cast<std::uint64_t>(std::clamp<Wide>(octets * kPacket / packet_octets_,
+                                                        parameters_.smallest * kPerThousandth,
+                                                        parameters_.largest * kPerThousandth));
+}
+
+Duration Swift::target() const {
+  const std::int64_t least = inverse_root(parameters_.largest_scaled);
+  const std::int64_t most = inverse_root(parameters_.smallest_scaled);
+  const auto window = std::clamp<std::uint64_t>(
+      window_ / kPerThousandth, parameters_.smallest_scaled, parameters_.largest_scaled);
+  __extension__ using WideSigned = __int128;
+  const auto scaled = static_cast<std::int64_t>(WideSigned{parameters_.scaling_range.count()} *
+                                                (inverse_root(window) - least) /
+                                                std::max<std::int64_t>(most - least, 1));
+  return parameters_.base_target + Duration{scaled};
+}
+
+void Swift::on_ack(const AckSample& sample) {
+  const bool measured = sample.round_trip && *sample.round_trip > Duration{};
+  if (measured) round_trip_ = *sample.round_trip;
+  const Duration wanted = target();
+  if (round_trip_ <= wanted) return grow(sample.acked_octets);
+  if (!measured) return;
+  const auto over = static_cast<std::uint64_t>((round_trip_ - wanted).count());
+  const auto trip = static_cast<std::uint64_t>(round_trip_.count());
+  const auto by = static_cast<std::uint64_t>(Wide{over} * parameters_.beta / trip);
+  cut(std::min<std::uint64_t>(by, parameters_.most_cut), sample.now);
+}
+
+void Swift::grow(std::uint64_t acked_octets) {
+  const Wide step = Wide{acked_octets} * kPacket / packet_octets_ * parameters_.increase / 1000;
+  const Wide grown = window_ + (window_ >= kPacket ? step * kPacket / window_ : step);
+  window_ = static_cast<std::uint64_t>(std::min<Wide>(grown, parameters_.largest * kPerThousandth));
+}
+
+void Swift::cut(std::uint64_t thousandths, Time now) {
+  const Duration since = now - last_cut_;
+  if (cut_before_ && since >= Duration{} && since < round_trip_) return;
+  cut_before_ = true;
+  last_cut_ = now;
+  window_ = std::max<std::uint64_t>(window_ * (1000 - thousandths) / 1000,
+                                    parameters_.smallest * kPerThousandth);
+}
+
+Rate Swift::rate() const {
+  if (window_ >= kPacket) return line_;
+  const Wide bits = Wide{packet_octets_} * 8U * window_ * 1'000'000'000'000U / kPacket;
+  const auto bps =
+      static_cast<std::uint64_t>(bits / static_cast<std::uint64_t>(round_trip_.count()));
+  return std::min(line_, Rate::bits_per_second(std::max<std::uint64_t>(bps, 1'000'000)));
+}
+
+std::uint64_t Swift::window_octets() const {
+  return std::max<std::uint64_t>(window_ * packet_octets_ / kPacket, 1);
+}
+
+}  // namespace nerve::nic

@@ -1,0 +1,50 @@
+// Swift: a window steered by how far the delay is from a target (Kumar et al., SIGCOMM 2020,
+// algorithm 1).
+//
+//   below the target   the window grows by `increase` packets a round trip
+//   above it           once a round trip: window *= max(1 - beta (delay - target) / delay, 1 -
+//   most_cut)
+//
+// The target grows as the window shrinks (section 3.1, flow scaling): with n flows at a link the
+// queue is about the square root of n packets. A window below one packet is a pace: a packet, then
+// a pause.
+#pragma once
+
+#include "nic/flow_control/congestion_control.h"
+
+namespace nerve::nic {
+
+class Swift final : public CongestionControl {
+ public:
+  Swift(const SwiftParameters& parameters, Rate line_rate, std::uint32_t packet_octets);
+
+  void on_send(std::uint64_t, Time) override {}
+  void on_ack(const AckSample& sample) override;
+  void on_cnp(Time) override {}
+  void on_nak(Time now) override { cut(parameters_.most_cut, now); }
+  void on_timeout(Time now) override { cut(parameters_.most_cut, now); }
+
+  [[nodiscard]] std::optional<Time> next_deadline() const override { return std::nullopt; }
+  void expire(Time) override {}
+
+  [[nodiscard]] Rate rate() const override;
+  [[nodiscard]] std::uint64_t window_octets() const override;
+
+  // For tests: with the window as it is.
+  [[nodiscard]] Duration target() const;
+
+ private:
+  void grow(std::uint64_t acked_octets);
+  // By so many thousandths, unless it was cut within the last round trip.
+  void cut(std::uint64_t thousandths, Time now);
+
+  SwiftParameters parameters_;
+  Rate line_;
+  std::uint32_t packet_octets_;
+  std::uint64_t window_;  // millionths of a packet
+  Duration round_trip_;   // the last one measured
+  Time last_cut_{};
+  bool cut_before_{};
+};
+
+}  // namespace nerve::nic

@@ -1,0 +1,46 @@
+// TIMELY: a rate steered by how round trips change (Mittal et al., SIGCOMM 2015, algorithm 1).
+//
+//   below low     rate += step
+//   above high    rate *= 1 - beta (1 - high / round trip)
+//   growing       rate *= 1 - beta gradient         the gradient is the smoothed difference of two
+//   else          rate += step, or hyper_steps of them   round trips, over the least round trip
+//
+// All of it in integers, so that a run is the same on every machine.
+#pragma once
+
+#include "nic/flow_control/congestion_control.h"
+
+namespace nerve::nic {
+
+class Timely final : public CongestionControl {
+ public:
+  Timely(const TimelyParameters& parameters, Rate line_rate);
+
+  void on_send(std::uint64_t, Time) override {}
+  void on_ack(const AckSample& sample) override;
+  void on_cnp(Time) override {}
+  // The paper leaves losses to the transport.
+  void on_nak(Time) override {}
+  void on_timeout(Time) override {}
+
+  [[nodiscard]] std::optional<Time> next_deadline() const override { return std::nullopt; }
+  void expire(Time) override {}
+
+  [[nodiscard]] Rate rate() const override { return Rate::bits_per_second(rate_); }
+  [[nodiscard]] std::uint64_t window_octets() const override;
+
+ private:
+  void grow(std::uint64_t steps);
+  void grow_well();
+  // By so many millionths.
+  void cut(std::int64_t millionths);
+
+  TimelyParameters parameters_;
+  std::uint64_t line_;  // rates in bits per second
+  std::uint64_t rate_;
+  Duration last_{};
+  std::int64_t difference_{};  // smoothed, in picoseconds
+  std::uint32_t good_{};       // samples in a row whose gradient was not above zero
+};
+
+}  // namespace nerve::nic

@@ -1,0 +1,222 @@
+// Selective repeat at the requester (IRN, SIGCOMM 2018, section 3): what selective NAKs and short
+// timeouts mean, and how the requester gets to the packets that are to be sent again.
+//
+// As after any loss, the requester's place goes back to an earlier packet and forwards again from
+// there; but it passes over what arrived, and from the last packet that counts as lost straight to
+// new ones. READs, atomics and FLUSHes are sent again whole. An answer of theirs that was lost is
+// repaired by go-back-N, as is everything that follows an RNR NAK, but for what the peer holds.
+#include <algorithm>
+
+#include "nic/wqe_engine/completer.h"
+#include "nic/wqe_engine/requester.h"
+#include "wire/syndrome.h"
+
+namespace nerve::nic {
+namespace {
+
+Psn later(Psn a, Psn b) { return a.distance_from(b) > 0 ? a : b; }
+Psn earlier(Psn a, Psn b) { return a.distance_from(b) < 0 ? a : b; }
+
+}  // namespace
+
+std::optional<Duration> Requester::selective_patience(const Qp& qp) const {
+  const auto timeout = wire::ack_timeout(qp.attributes.timeout);
+  if (!timeout) return std::nullopt;
+  const SelectiveRepeatConfig& repeat = config_.selective_repeat;
+  const bool few = psn_span(qp.requester.unacked, qp.requester.sent_end) <= repeat.few;
+  return std::min(*timeout, few ? repeat.timeout_of_few : repeat.timeout);
+}
+
+void Requester::note_timer(Qp& qp) {
+  Scoreboard& board = qp.repeat->sent;
+  board.timer_from = now_;
+  // Nothing was under way before a packet that is new and the oldest.
+  const RequesterState& state = qp.requester;
+  const bool first = state.next == state.unacked && state.next == state.sent_end;
+  if (const auto timeout = wire::ack_timeout(qp.attributes.timeout); first && timeout) {
+    board.give_up_at = now_ + *timeout;
+  }
+}
+
+void Requester::go_to(Qp& qp, Psn psn) {
+  RequesterState& state = qp.requester;
+  qp.sends.cursor = qp.sends.head;
+  state.next = state.unacked;
+  state.reads_outstanding = 0;
+  state.read_packets = 0;
+  state.probing = false;
+  pass_over(qp, psn);
+}
+
+void Requester::pass_over(Qp& qp, Psn until) {
+  RequesterState& state = qp.requester;
+  while (state.next != until) {
+    const SendWqe& wqe = qp.sends.current();
+    if (wqe.is_local()) {  // executed when it was passed for the first time
+      ++qp.sends.cursor;
+      continue;
+    }
+    const std::uint32_t rest = psn_span(state.next, wqe.end_psn());
+    const std::uint32_t wanted = psn_span(state.next, until);
+    if (wanted < rest) {
+      if (!wqe.wants_response()) state.next = until;
+      return;
+    }
+    if (wqe.op == SendOp::kRead) state.read_packets += rest;
+    if (wqe.wants_response()) ++state.reads_outstanding;
+    state.next = wqe.end_psn();
+    ++qp.sends.cursor;
+  }
+}
+
+void Requester::pass_over_arrived(Qp& qp) {
+  RequesterState& state = qp.requester;
+  Scoreboard& board = qp.repeat->sent;
+  while (state.next.distance_from(board.lost_end) < 0) {
+    const SendWqe& wqe = qp.sends.current();
+    if (wqe.is_local()) {
+      ++qp.sends.cursor;
+      continue;
+    }
+    const Psn end = earlier(wqe.end_psn(), board.lost_end);
+    if (!wqe.wants_response()) {
+      const Psn missing = board.first_missing(state.unacked, state.next, end);
+      pass_over(qp, missing);
+      if (missing != end) return;
+      continue;
+    }
+    // One packet asks, however many PSNs the answer has.
+    const bool arrived = state.next == wqe.first_psn && board.arrived(state.unacked, wqe.first_psn);
+    const bool lost = end == wqe.end_psn() || state.next == state.unacked;
+    if (!arrived && lost) return;
+    if (!arrived) break;
+    pass_over(qp, wqe.end_psn());
+  }
+  board.resend_from = later(board.resend_from, state.next);
+  pass_over(qp, state.sent_end);
+}
+
+void Completer::on_selective_nak(Qp& qp, Psn arrived, const wire::Frame& frame) {
+  RequesterState& state = qp.requester;
+  ++counters_.selective_naks_received;
+  const Psn expected = frame.headers.bth.psn;
+  // One that was overtaken by others tells of a packet all the same.
+  if (in_flight(state, expected)) {
+    if (!acknowledge(qp, expected)) return implied_nak(qp, frame);
+    if (!qp.can_send()) return;
+    note_progress(qp, frame);
+  }
+  Scoreboard& board = qp.repeat->sent;
+  if (!in_flight(state, arrived) || !board.mark(state.unacked, arrived)) return;
+  const SelectiveRepeatConfig& config = config_.selective_repeat;
+  const bool at_rest = state.next == state.sent_end;
+  if (at_rest && board.overtook_repairs(state.unacked, arrived, config.reorder_window)) {
+    board.resend_from = state.unacked;  // they are lost as well
+  }
+  if (config.reorder_timeout > Duration{} && !board.reorder_at) {
+    board.reorder_at = now_ + config.reorder_timeout;
+  }
+  judge_losses(qp, config.reorder_window);
+}
+
+void Completer::judge_losses(Qp& qp, std::uint32_t tolerance) {
+  RequesterState& state = qp.requester;
+  if (state.rnr_until) return;  // what is not there is sent again after the wait
+  Scoreboard& board = qp.repeat->sent;
+  const Psn lost_end = board.lost_before(state.unacked, tolerance);
+  if (lost_end == state.unacked) return;
+  board.lost_end = later(board.lost_end, lost_end);
+  begin_recovery(qp);
+  resend_lost(qp);
+}
+
+void Completer::begin_recovery(Qp& qp) {
+  Scoreboard& board = qp.repeat->sent;
+  if (board.recovering) return;
+  board.recovering = true;
+  board.after_timeout = false;
+  board.recover_until = qp.requester.sent_end;
+  note_loss(qp);
+  if (!qp.congestion) return;
+  qp.congestion->round_trips.forget();
+  qp.congestion->on_nak(now_);
+}
+
+void Completer::resend_lost(Qp& qp) {
+  RequesterState& state = qp.requester;
+  Scoreboard& board = qp.repeat->sent;
+  board.resend_from = board.first_missing(state.unacked, board.resend_from, board.lost_end);
+  // On the way there already, or nothing is left.
+  if (state.next != state.sent_end || board.resend_from.distance_from(board.lost_end) >= 0) return;
+  Requester::go_to(qp, board.resend_from);
+  restart_timer(qp);
+}
+
+void Completer::note_selective_progress(Qp& qp, Psn before) {
+  RequesterState& state = qp.requester;
+  Scoreboard& board = qp.repeat->sent;
+  board.acknowledged(before, state.unacked);
+  if (const auto timeout = wire::ack_timeout(qp.attributes.timeout)) {
+    board.give_up_at = now_ + *timeout;
+  }
+  if (board.reorder_at) {
+    board.reorder_at.reset();
+    if (board.any_arrived(state.unacked)) {
+      board.reorder_at = now_ + config_.selective_repeat.reorder_timeout;
+    }
+  }
+  if (!board.recovering) return;
+  if (state.unacked.distance_from(board.recover_until) >= 0) {
+    board.recovering = false;
+  } else if (board.after_timeout) {
+    // The one that was sent again has arrived, and the one after it was not there: twice as many
+    // count as lost each time, or a long loss would take a round trip for each packet.
+    board.presumed = std::min(board.presumed * 2, config_.max_outstanding_packets);
+    const Psn presumed = earlier(state.unacked + board.presumed, board.recover_until);
+    board.lost_end = later(later(board.lost_end, presumed), board.lost_before(state.unacked, 0));
+    resend_lost(qp);
+  }
+}
+
+void Completer::on_reorder_timeout(Qp& qp) {
+  std::optional<Time>& due = qp.repeat->sent.reorder_at;
+  if (!due || *due > now_) return;
+  due.reset();
+  judge_losses(qp, 0);
+  if (!qp.sends.all_sent()) scheduler_.wake(qp);
+}
+
+void Completer::on_selective_timeout(Qp& qp) {
+  RequesterState& state = qp.requester;
+  if (!state.retry_at || *state.retry_at > now_) return;
+  Scoreboard& board = qp.repeat->sent;
+  // Set when few packets were on their way; by now there may be more.
+  const auto patience = requester_.patience(qp);
+  if (patience && board.timer_from + *patience > now_) {
+    state.retry_at = board.timer_from + *patience;
+    return;
+  }
+  ++counters_.timeouts;
+  if (now_ >= board.give_up_at) {
+    if (state.retries_left == 0) return completions_.fail_send(qp, WcStatus::kRetryExceeded);
+    --state.retries_left;
+    board.give_up_at = now_ + wire::ack_timeout(qp.attributes.timeout).value_or(Duration{});
+  }
+  board.recovering = board.after_timeout = true;
+  board.recover_until = state.sent_end;
+  board.presumed = 1;
+  board.resend_from = state.unacked;
+  board.lost_end = state.unacked + 1;
+  state.recovering = true;
+  state.nak_heeded = false;
+  note_loss(qp);
+  if (qp.congestion) {
+    qp.congestion->round_trips.forget();
+    qp.congestion->on_timeout(now_);
+  }
+  Requester::go_to(qp, state.unacked);
+  restart_timer(qp);
+  scheduler_.wake(qp);
+}
+
+}  // namespace nerve::nic
