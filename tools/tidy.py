@@ -62,7 +62,8 @@ TABLES = {  # path -> why it may be longer than LIMIT
 }
 
 CODE = {".h", ".cc"}
-TEXT = CODE | {".py", ".sh", ".md", ".txt", ".cmake", ".json", ".toml", ".yml"}
+TEXT = CODE | {".py", ".sh", ".md", ".txt", ".cmake", ".json", ".toml", ".yml",
+               ".js", ".mjs", ".css", ".html"}
 NO_SUFFIX_TEXT = {"nerve", "run", ".clang-format", ".clang-tidy", ".gitignore"}
 SKIP_FOLDERS = {".git", "build", "out", "__pycache__"}
 
@@ -103,6 +104,8 @@ class Tree:
         for path in sorted(self.root.rglob("*")):
             name = path.relative_to(self.root)
             if SKIP_FOLDERS.intersection(name.parts) or not path.is_file():
+                continue
+            if name.parts[0] == "results":  # of simulations that were run here
                 continue
             if path.suffix in TEXT or path.name in NO_SUFFIX_TEXT:
                 yield name

@@ -16,6 +16,8 @@ void add_demo(CLI::App& program, int& exit_code);
 void add_devices(CLI::App& program, int& exit_code);
 void add_doctor(CLI::App& program, int& exit_code);
 void add_run(CLI::App& program, int& exit_code);
+void add_sim(CLI::App& program, int& exit_code);
 void add_stat(CLI::App& program, int& exit_code);
+void add_sweep(CLI::App& program, int& exit_code);
 
 }  // namespace nerve::cli

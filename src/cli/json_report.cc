@@ -6,6 +6,7 @@
 #include "cli/capture_report.h"
 #include "wire/describe.h"
 #include "wire/mad_peek.h"
+#include "wire/selective_nak.h"
 
 namespace nerve::cli {
 namespace {
@@ -64,6 +65,9 @@ void add_extended(Json& json, const wire::Headers& headers, wire::HeaderSet set)
     json["aeth"] = {{"syndrome", headers.aeth.syndrome},
                     {"meaning", wire::describe_syndrome(headers.aeth.syndrome)},
                     {"msn", headers.aeth.msn}};
+    if (const auto arrived = wire::arrived_out_of_order(headers.aeth)) {
+      json["aeth"]["arrived"] = arrived->value();
+    }
   }
   if (contains(set, kAtomicAckEth)) json["atomicacketh"] = {{"original", hex(headers.atomic_ack)}};
   if (contains(set, kImmDt)) json["immediate"] = headers.immediate;

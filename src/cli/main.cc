@@ -38,6 +38,8 @@ int main(int argc, char** argv) {
   add_stat(program, exit_code);
   add_doctor(program, exit_code);
   add_decode(program, exit_code);
+  add_sim(program, exit_code);
+  add_sweep(program, exit_code);
   if (argc > 1 && argv[1][0] != '-' && !knows(program, argv[1])) return kExitUsage;
   try {
     std::vector<std::string> arguments = mark_command({argv + 1, argv + argc});

@@ -1,0 +1,52 @@
+#include "cli/report_page.h"
+
+namespace nerve::cli {
+namespace {
+
+constexpr std::string_view kMarker = "<!--results-->";
+constexpr std::string_view kBefore = R"(<script type="application/json" class="nerve-result">)";
+constexpr std::string_view kAfter = "</script>\n";
+
+bool is_space(char octet) {
+  return octet == ' ' || octet == '\n' || octet == '\t' || octet == '\r';
+}
+
+// As JSON may be written within a script element: `</script` and `<!--` would end it, so no `<` is
+// left. Outside strings JSON has none; inside \u003c means the same. The space between tokens, a
+// third of an indented file, is left out.
+void append_json(std::string& page, std::string_view json) {
+  bool in_string = false;
+  bool escaped = false;
+  for (const char octet : json) {
+    if (!in_string && is_space(octet)) continue;
+    if (octet == '<') {
+      page += "\\u003c";
+    } else {
+      page += octet;
+    }
+    if (octet == '"' && !escaped) in_string = !in_string;
+    escaped = in_string && octet == '\\' && !escaped;
+  }
+}
+
+}  // namespace
+
+std::string report_page(std::span<const std::string> result_jsons) {
+  const std::string_view page = report_template();
+  const std::size_t marker = page.find(kMarker);
+  std::size_t size = page.size();
+  for (const std::string& json : result_jsons) size += json.size() + kBefore.size() + kAfter.size();
+
+  std::string filled;
+  filled.reserve(size);
+  filled += page.substr(0, marker);
+  for (const std::string& json : result_jsons) {
+    filled += kBefore;
+    append_json(filled, json);
+    filled += kAfter;
+  }
+  filled += page.substr(marker + kMarker.size());
+  return filled;
+}
+
+}  // namespace nerve::cli

@@ -1,0 +1,167 @@
+// `nerve sim`: a scenario, run and shown.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/memory_room.h"
+#include "cli/report_page.h"
+#include "cli/run_folder.h"
+#include "cli/scenario_input.h"
+#include "cli/sim_compare.h"
+#include "cli/sim_state.h"
+#include "cli/status_line.h"
+#include "sim/results/result_json.h"
+#include "sim/results/summary.h"
+#include "sim/run.h"
+#include "sim/scenario/reference.h"
+
+namespace nerve::cli {
+namespace {
+
+constexpr const char* kFooter = R"(
+A scenario is a TOML file: servers, a network, jobs. docs/scenarios.md explains it, --keys lists every
+key, examples/scenarios/ has some worth reading.
+
+Prints a summary and writes DIR/result.json (docs/results.md) and DIR/report.html, one page to look at
+in a browser. The same scenario and seed give the same results, on every machine.
+
+--set puts a value where the file has another or none, as the file would write it; a text needs no
+quotes, and jobs and faults are counted from 0: --set fabric.routing=spray --set 'job.0.size=64 MB'.
+
+Progress goes to stderr. Ctrl-C ends the run, says how far it came, and writes nothing.
+
+Exit code: 0  every job was done
+           1  a job was not, or the scenario is wrong, or results could not be written
+           2  the command line was not understood
+         130  Ctrl-C
+
+Examples:
+    nerve sim examples/scenarios/first.toml
+    nerve sim first.toml --seed 7 --set servers.count=16 --out results/sixteen
+    nerve sim ring.toml --json --quiet | jq .jobs[0].bus_bandwidth
+    nerve sim compare results/rdma/result.json results/tcp/result.json)";
+
+struct Options {
+  std::string scenario;
+  std::optional<std::int64_t> seed;
+  std::string out;
+  std::vector<std::string> set;
+  bool json{};
+  bool quiet{};
+  bool anyway{};
+  bool keys{};
+};
+
+void print_keys() {
+  std::string table = "?";
+  for (const sim::ScenarioKey& key : sim::scenario_keys()) {
+    if (key.table != table) fmt::print("\n{}\n", key.table.empty() ? "at the top" : key.table);
+    table = key.table;
+    fmt::print("  {:<22}{}\n{:24}takes {}; default: {}\n", key.name, key.meaning, "", key.takes,
+               key.fallback.empty() ? "none" : key.fallback);
+  }
+}
+
+[[noreturn]] void end_early(StatusLine& line, const sim::RunState& state,
+                            const std::string& folder) {
+  line.clear();
+  std::error_code ignored;
+  std::filesystem::remove(folder, ignored);  // which was made for this run, unless there is more
+  fmt::print(stderr, "nerve sim: interrupted at {}; nothing is written\n", state_text(state));
+  (void)std::fflush(stdout);
+  std::_Exit(kExitInterrupted);
+}
+
+std::optional<sim::RunResult> run(const sim::Scenario& scenario, const std::string& folder,
+                                  bool quiet) {
+  StatusLine line{quiet};
+  watch_for_interrupt();
+  sim::RunOptions options;
+  options.progress = [&line, &folder](const sim::RunState& state) {
+    if (interrupted()) end_early(line, state, folder);
+    line.show([&] { return progress_text(state, line.elapsed()); });
+  };
+  auto result = sim::run(scenario, options);
+  line.clear();
+  if (result) return *std::move(result);
+  fmt::print(stderr, "nerve sim: {}: {}\n", scenario.name, result.error());
+  return std::nullopt;
+}
+
+int show(const Options& options, const std::string& folder, const sim::RunResult& result) {
+  const std::string json = sim::to_json(result);
+  const std::string page = report_page(std::span{&json, 1});
+  const bool written = write_file("sim", folder + "/result.json", json) &&
+                       write_file("sim", folder + "/report.html", page);
+  if (options.json) {
+    fmt::print("{}\n", json);
+  } else {
+    fmt::print("{}", sim::summary(result));
+  }
+  if (!written) return kExitFailed;  // but what was found has been shown
+  if (!options.quiet) {
+    fmt::print(stderr, "nerve sim: results in {0}/result.json, a page in {0}/report.html\n",
+               folder);
+  }
+  return all_done(result) ? kExitOk : kExitFailed;
+}
+
+int simulate(const Options& options) {
+  if (options.keys) {
+    print_keys();
+    return kExitOk;
+  }
+  if (options.scenario.empty()) {
+    fmt::print(stderr,
+               "nerve sim: give a scenario, as in: nerve sim "
+               "examples/scenarios/first.toml\n");
+    return kExitUsage;
+  }
+  auto overrides = parse_overrides("sim", options.set);
+  if (!overrides) return kExitUsage;
+  if (options.seed) overrides->push_back({"seed", std::to_string(*options.seed)});
+  const auto text = read_text("sim", options.scenario);
+  if (!text) return kExitFailed;
+  const auto scenario = make_scenario(*text, options.scenario, *overrides);
+  if (!scenario) return kExitFailed;
+  const std::string room = no_room(sim::memory_needed(*scenario), available_memory());
+  if (!room.empty() && !options.anyway) {
+    fmt::print(stderr, "nerve sim: {}: {}\n", options.scenario, room);
+    return kExitFailed;
+  }
+  const std::string folder = options.out.empty() ? folder_for(scenario->name) : options.out;
+  if (!make_folder("sim", folder)) return kExitFailed;  // before the work, not after it
+  const auto result = run(*scenario, folder, options.quiet);
+  return result ? show(options, folder, *result) : kExitFailed;
+}
+
+}  // namespace
+
+void add_sim(CLI::App& program, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = program.add_subcommand("sim", "Run a scenario in a simulated data centre");
+  command->add_option("SCENARIO", options->scenario, "a TOML file; - is standard input");
+  command->add_option("--seed", options->seed, "instead of the file's")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--out", options->out, "where results go; results/<name> unless told")
+      ->type_name("DIR");
+  command->add_option("--set", options->set, "a value instead of the file's; repeatable")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command->add_flag("--json", options->json, "print result.json instead of the summary");
+  command->add_flag("--quiet", options->quiet, "no progress");
+  command->add_flag("--anyway", options->anyway, "even when memory will not suffice");
+  command->add_flag("--keys", options->keys, "list every key of a scenario, and end");
+  command->footer(kFooter);
+  add_sim_compare(*command, exit_code);
+  command->callback([command, options, &exit_code] {
+    if (command->get_subcommands().empty()) exit_code = simulate(*options);
+  });
+}
+
+}  // namespace nerve::cli

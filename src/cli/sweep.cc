@@ -1,0 +1,276 @@
+// `nerve sweep`: one scenario, many times, with other values each time.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <thread>
+
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/memory_room.h"
+#include "cli/report_page.h"
+#include "cli/run_folder.h"
+#include "cli/scenario_input.h"
+#include "cli/status_line.h"
+#include "cli/sweep_pool.h"
+#include "cli/sweep_table.h"
+#include "host/amounts.h"
+#include "sim/results/result_json.h"
+#include "sim/run.h"
+#include "sim/scenario/scenario_file.h"
+
+namespace nerve::cli {
+namespace {
+
+constexpr const char* kFooter = R"(
+Each --vary names a key and its values; every combination is a run, in a process of its own, on all
+cores or on --jobs of them. Keys and values are written as after --set of nerve sim.
+
+Prints a table and writes DIR/sweep.json, DIR/report.html with all runs side by side, and
+DIR/<number>/result.json of each. docs/scenarios.md tells what sweep.json holds.
+
+Exit code: 0  every job of every run was done
+           1  one was not, or the scenario is wrong, or results could not be written
+           2  the command line was not understood
+         130  Ctrl-C; what was done is written
+
+Examples:
+    nerve sweep examples/scenarios/incast.toml --vary nic.congestion=none,dcqcn,timely,swift,hpcc
+    nerve sweep first.toml --vary fabric.oversubscription=1,2,4 --vary fabric.routing=ecmp,spray)";
+
+struct Options {
+  std::string scenario;
+  std::vector<std::string> vary;
+  std::vector<std::string> set;
+  std::optional<std::int64_t> seed;
+  std::size_t jobs{};
+  std::string out;
+  bool json{};
+  bool quiet{};
+  bool anyway{};
+};
+
+struct Plan {
+  std::string name;  // of the scenario
+  std::vector<Axis> axes;
+  std::vector<Row> rows;
+  std::vector<sim::Scenario> scenarios;  // of each row
+  std::string folder;
+};
+
+std::optional<std::vector<Axis>> parse_axes(const Options& options) {
+  std::vector<Axis> axes;
+  for (const std::string& word : options.vary) {
+    auto axis = parse_axis(word);
+    if (!axis) {
+      fmt::print(stderr, "nerve sweep: --vary {}\n", axis.error());
+      return std::nullopt;
+    }
+    axes.push_back(*std::move(axis));
+  }
+  return axes;
+}
+
+// Reads every scenario before the first is run: a mistake in the last would be a pity.
+bool fill(const std::string& text, const Options& options,
+          const std::vector<sim::Override>& overrides, Plan& plan) {
+  for (Cell& cell : cells_of(plan.axes)) {
+    std::vector<sim::Override> all = overrides;
+    all.insert(all.end(), cell.values.begin(), cell.values.end());
+    auto scenario = make_scenario(text, options.scenario, all);
+    if (!scenario) {
+      fmt::print(stderr, "nerve sweep: that was with {}\n", name_of(cell));
+      return false;
+    }
+    if (plan.name.empty()) plan.name = scenario->name;
+    scenario->name += " (" + name_of(cell) + ")";  // for reports that show several
+    plan.scenarios.push_back(*std::move(scenario));
+    Row& row = plan.rows.emplace_back();
+    row.result = fmt::format("{:03}/result.json", plan.rows.size() - 1);
+    row.cell = std::move(cell);
+  }
+  if (!plan.rows.empty()) return true;
+  fmt::print(stderr, "nerve sweep: more than {} runs; vary less\n", kMostCells);
+  return false;
+}
+
+// As many as there are cores, and as memory has room for; none when not even one.
+std::size_t how_many_at_once(const Options& options, const Plan& plan) {
+  std::size_t jobs = options.jobs;
+  if (jobs == 0) jobs = std::max(std::thread::hardware_concurrency(), 1U);
+  std::uint64_t most = 1;
+  for (const sim::Scenario& scenario : plan.scenarios) {
+    most = std::max(most, sim::memory_needed(scenario));
+  }
+  const auto available = available_memory();
+  if (options.anyway || !available) return jobs;
+  const std::string room = no_room(most, available);
+  if (!room.empty()) {
+    fmt::print(stderr, "nerve sweep: the largest run: {}\n", room);
+    return 0;
+  }
+  const std::size_t fits = *available / most;
+  if (fits < jobs && !options.quiet) {
+    fmt::print(stderr,
+               "nerve sweep: {} at once, since each may need {} of memory and {} are free\n", fits,
+               host::octets_text(most), host::octets_text(*available));
+  }
+  return std::min(jobs, fits);
+}
+
+// In the child.
+bool run_one(const sim::Scenario& scenario, const std::string& path, Tell& tell) {
+  sim::RunOptions options;
+  options.progress = [&tell](const sim::RunState& state) {
+    __atomic_store_n(&tell.now_ps, state.now.picoseconds(), __ATOMIC_RELAXED);
+    __atomic_store_n(&tell.events, state.events, __ATOMIC_RELAXED);
+  };
+  const auto result = sim::run(scenario, options);
+  if (!result) {
+    tell.fail(result.error());
+    return false;
+  }
+  const std::string folder = std::filesystem::path{path}.parent_path().string();
+  if (make_folder("sweep", folder) && write_file("sweep", path, sim::to_json(*result))) return true;
+  tell.fail("its result could not be written");
+  return false;
+}
+
+void collect(const Plan& plan, const Done& done, Row& row) {
+  if (!done.well) {
+    row.error = done.why;
+    return;
+  }
+  const auto text = read_text("sweep", plan.folder + "/" + row.result);
+  if (!text) {
+    row.error = "its result could not be read";
+    return;
+  }
+  const auto result = sim::from_json(*text);
+  if (result) {
+    row.figures = figures_of(*result);
+  } else {
+    row.error = result.error();
+  }
+}
+
+// Of runs that have no figures: whole ones, and those that a run was about to write when it ended.
+void remove_results(const Plan& plan) {
+  for (const Row& row : plan.rows) {
+    if (row.figures) continue;
+    std::error_code ignored;
+    std::filesystem::remove(plan.folder + "/" + row.result, ignored);
+    std::filesystem::remove(partial_of(plan.folder + "/" + row.result), ignored);
+  }
+}
+
+// False: Ctrl-C.
+bool run_all(const Options& options, std::size_t at_once, Plan& plan) {
+  StatusLine line{options.quiet};
+  watch_for_interrupt();
+  remove_results(plan);  // of a sweep before this one: they would look like ours
+  SweepPool pool{plan.rows.size(), at_once};
+  return pool.run(
+      [&plan](std::size_t number, Tell& tell) {
+        return run_one(plan.scenarios[number], plan.folder + "/" + plan.rows[number].result, tell);
+      },
+      [&plan](std::size_t number, const Done& done) { collect(plan, done, plan.rows[number]); },
+      [&line, &plan](std::size_t done, std::size_t running, std::uint64_t events) {
+        line.show([&] {
+          const std::size_t all = plan.rows.size();
+          const double share = static_cast<double>(done) / static_cast<double>(all);
+          const auto elapsed = line.elapsed();
+          const double rate = static_cast<double>(events) / std::max(elapsed.count(), 1e-3);
+          std::string text = fmt::format(
+              "{} {} of {} runs, {} at once, {} events/s, {}", bar_text(share), done, all, running,
+              host::count_text(static_cast<std::uint64_t>(rate)), wait_text(elapsed));
+          if (done > 0) {
+            const auto left = elapsed * static_cast<double>(all - done) / static_cast<double>(done);
+            text += fmt::format(", about {} to go", wait_text(left));
+          }
+          return text;
+        });
+      });
+}
+
+int show(const Options& options, const Plan& plan) {
+  const std::string json = sweep_json(plan.name, plan.axes, plan.rows);
+  if (!write_file("sweep", plan.folder + "/sweep.json", json)) return kExitFailed;
+  bool all_well = true;
+  std::vector<std::string> results;
+  for (const Row& row : plan.rows) {
+    all_well = all_well && row.figures && row.figures->all_done;
+    if (!row.figures) continue;
+    if (auto text = read_text("sweep", plan.folder + "/" + row.result)) {
+      results.push_back(*std::move(text));
+    }
+  }
+  fmt::print("{}", options.json ? json : sweep_table(plan.axes, plan.rows));
+  if (!results.empty() &&
+      !write_file("sweep", plan.folder + "/report.html", report_page(results))) {
+    return kExitFailed;
+  }
+  if (!options.quiet) {
+    fmt::print(stderr, "nerve sweep: results in {0}/sweep.json, a page in {0}/report.html\n",
+               plan.folder);
+  }
+  return all_well ? kExitOk : kExitFailed;
+}
+
+int sweep(const Options& options) {
+  auto overrides = parse_overrides("sweep", options.set);
+  auto axes = parse_axes(options);
+  if (!overrides || !axes) return kExitUsage;
+  if (options.seed) overrides->push_back({"seed", std::to_string(*options.seed)});
+  const auto text = read_text("sweep", options.scenario);
+  if (!text) return kExitFailed;
+  Plan plan;
+  plan.axes = *std::move(axes);
+  if (!fill(*text, options, *overrides, plan)) return kExitFailed;
+  const std::size_t at_once = how_many_at_once(options, plan);
+  if (at_once == 0) return kExitFailed;
+  plan.folder = options.out.empty() ? folder_for(plan.name) + "-sweep" : options.out;
+  if (!make_folder("sweep", plan.folder)) return kExitFailed;
+  const bool to_the_end = run_all(options, at_once, plan);
+  if (!to_the_end) {
+    remove_results(plan);
+    const auto done =
+        std::ranges::count_if(plan.rows, [](const Row& row) { return row.figures.has_value(); });
+    fmt::print(stderr, "nerve sweep: interrupted; {} of {} runs were done\n", done,
+               plan.rows.size());
+  }
+  const int shown = show(options, plan);
+  return to_the_end ? shown : kExitInterrupted;
+}
+
+}  // namespace
+
+void add_sweep(CLI::App& program, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      program.add_subcommand("sweep", "Run a scenario for every combination of some values");
+  command->add_option("SCENARIO", options->scenario, "a TOML file")->required();
+  command->add_option("--vary", options->vary, "a key and its values; repeatable")
+      ->type_name("KEY=A,B,C")
+      ->required()
+      ->allow_extra_args(false);
+  command->add_option("--set", options->set, "a value for all runs; repeatable")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command->add_option("--seed", options->seed, "instead of the file's")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--jobs", options->jobs, "runs at once; as many as cores unless told")
+      ->type_name("N")
+      ->check(CLI::Range(1, 4096));
+  command->add_option("--out", options->out, "where results go; results/<name>-sweep unless told")
+      ->type_name("DIR");
+  command->add_flag("--json", options->json, "print sweep.json instead of the table");
+  command->add_flag("--quiet", options->quiet, "no progress");
+  command->add_flag("--anyway", options->anyway, "even when memory will not suffice");
+  command->footer(kFooter);
+  command->callback([options, &exit_code] { exit_code = sweep(*options); });
+}
+
+}  // namespace nerve::cli

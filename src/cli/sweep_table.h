@@ -1,0 +1,36 @@
+// What a sweep has found: a table for people, sweep.json for machines.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/sweep_plan.h"
+#include "sim/results/run_result.h"
+
+namespace nerve::cli {
+
+// What one run comes down to.
+struct Figures {
+  std::uint64_t completion_ps{};  // of the last job
+  double bus_bandwidth{};         // octets/s, of the first job that has one
+  double slowdown_p99{};          // of all flows; zero: there were none
+  double exposed{};               // share of the ranks' time that waited for messages
+  sim::Totals totals{};
+  double wall_seconds{};
+  bool all_done{};
+};
+[[nodiscard]] Figures figures_of(const sim::RunResult& result);
+
+struct Row {
+  Cell cell;
+  std::string result;  // its file, below the sweep's folder
+  std::optional<Figures> figures;
+  std::string error;  // when there are none; empty: it was not run
+};
+
+[[nodiscard]] std::string sweep_table(const std::vector<Axis>& axes, const std::vector<Row>& rows);
+[[nodiscard]] std::string sweep_json(const std::string& scenario, const std::vector<Axis>& axes,
+                                     const std::vector<Row>& rows);
+
+}  // namespace nerve::cli

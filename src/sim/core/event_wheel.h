@@ -1,0 +1,283 @@
+// What happens next: events in time order, equal times in the order in which they were scheduled,
+// so that a run is a function of its scenario and seed alone.
+//
+// A wheel of slots, a nanosecond each, covers the time in which nearly every event of a fabric
+// falls (a packet's way to the next switch); what lies farther ahead waits in a heap until the
+// wheel has turned that far. An event says what kind of thing happens, and to which of the numbered
+// things of the simulation. Nothing is allocated per event and no function pointer is followed;
+// whoever runs the wheel switches on the kind.
+//
+// What costs time here is memory that is not in the cache. So events of a slot lie together, six in
+// a block of one cache line; blocks are listed newest first, and set in order when the slot's turn
+// comes.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/time.h"
+
+namespace nerve::sim {
+
+template <class Kind>
+struct Event {
+  Time when{};
+  std::uint32_t subject{};   // to whom it happens; below 2^28
+  std::uint32_t argument{};  // with what
+  Kind kind{};               // one of sixteen
+};
+
+template <class Kind>
+class EventWheel {
+ public:
+  static constexpr unsigned kSlotBits = 10;  // 1 024 ps a slot
+  static constexpr std::uint32_t kSlots = 1U << 14;
+  static_assert(kSlotBits % 2 == 0, "sorting deals by halves");
+
+  EventWheel() : heads_(kSlots, Head{kNone, 0}) {}
+
+  [[nodiscard]] Time now() const { return now_; }
+  [[nodiscard]] bool empty() const { return pending_ == 0; }
+  [[nodiscard]] std::size_t pending() const { return pending_; }
+  [[nodiscard]] std::uint64_t executed() const { return executed_; }
+
+  // A time that has passed means now.
+  void at(Time when, Kind kind, std::uint32_t subject, std::uint32_t argument = 0) {
+    if (when < now_) when = now_;
+    const Due due{when, subject | static_cast<std::uint32_t>(kind) << kKindShift, argument};
+    ++pending_;
+    const std::uint64_t slot = slot_of(when);
+    if (slot == turn_ && turning_) {
+      insert_current(due);
+    } else if (slot - turn_ < kSlots) {
+      push(due);
+    } else {
+      push_far(due);
+    }
+  }
+  void after(Duration delay, Kind kind, std::uint32_t subject, std::uint32_t argument = 0) {
+    at(now_ + delay, kind, subject, argument);
+  }
+
+  // Takes the next event off; false when there is none at or before `limit`.
+  bool next(Time limit, Event<Kind>& event) {
+    while (at_ == current_.size()) {
+      if (!turn(limit)) return false;
+    }
+    const Due& due = current_[at_];
+    if (due.when > limit) return false;
+    ++at_;
+    now_ = due.when;
+    --pending_;
+    ++executed_;
+    event = event_of(due);
+    return true;
+  }
+  // Calls `look` once with each event, as soon as it is known and no more than `by` others come
+  // before it, for it to fetch into the cache what that event will touch. There are several steps
+  // of it, as one thing leads to another.
+  static constexpr std::size_t kSteps = 5;
+  template <class Look>
+  void look_ahead(std::size_t step, std::size_t by, Look look) {
+    std::size_t& seen = seen_[step];
+    const std::size_t end = std::min(at_ + by, current_.size());
+    for (; seen < end; ++seen) look(event_of(current_[seen]));
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = 0xffff'ffff;
+  static constexpr std::uint32_t kWords = kSlots / 64;
+  static constexpr unsigned kKindShift = 28;
+  static constexpr std::uint32_t kSubjects = 1U << kKindShift;
+
+  struct Due {
+    Time when;
+    std::uint32_t subject_and_kind;
+    std::uint32_t argument;
+  };
+  struct alignas(64) Block {
+    static constexpr std::uint32_t kRoom = 6;
+    std::uint32_t next;  // older; when the block is free, the next free one
+    std::array<std::uint32_t, kRoom> subject_and_kind;
+    std::array<std::uint32_t, kRoom> argument;
+    std::array<std::uint16_t, kRoom> within;  // the slot, in picoseconds
+  };
+  static_assert(sizeof(Block) == 64);
+  // The newest block of a slot, and how many events it has.
+  struct Head {
+    std::uint32_t block;
+    std::uint32_t count;
+  };
+  struct Far {
+    Due due;
+    std::uint64_t ticket;
+    bool operator<(const Far& o) const {
+      return due.when != o.due.when ? o.due.when < due.when : o.ticket < ticket;
+    }
+  };
+
+  static std::uint64_t slot_of(Time when) { return when.picoseconds() >> kSlotBits; }
+
+  static Event<Kind> event_of(const Due& due) {
+    return {due.when, due.subject_and_kind % kSubjects, due.argument,
+            static_cast<Kind>(due.subject_and_kind >> kKindShift)};
+  }
+
+  std::uint32_t take_block(std::uint32_t next) {
+    if (free_ == kNone) {
+      blocks_.emplace_back().next = next;
+      return static_cast<std::uint32_t>(blocks_.size() - 1);
+    }
+    const std::uint32_t block = free_;
+    free_ = std::exchange(blocks_[block].next, next);
+    return block;
+  }
+
+  void push(const Due& due) {
+    const auto i = static_cast<std::uint32_t>(slot_of(due.when) % kSlots);
+    Head& head = heads_[i];
+    if (head.block == kNone) words_[i / 64] |= std::uint64_t{1} << (i % 64);
+    if (head.block == kNone || head.count == Block::kRoom) head = {take_block(head.block), 0};
+    Block& block = blocks_[head.block];
+    block.subject_and_kind[head.count] = due.subject_and_kind;
+    block.argument[head.count] = due.argument;
+    block.within[head.count] =
+        static_cast<std::uint16_t>(due.when.picoseconds() % (1U << kSlotBits));
+    ++head.count;
+  }
+
+  // Behind all that happen no later.
+  void insert_current(const Due& due) {
+    std::size_t i = current_.size();
+    current_.push_back(due);
+    for (; i > at_ && current_[i - 1].when > due.when; --i) current_[i] = current_[i - 1];
+    current_[i] = due;
+  }
+
+  void push_far(const Due& due) {
+    far_.push_back({due, next_ticket_++});
+    std::push_heap(far_.begin(), far_.end());
+  }
+
+  // The wheel has come to `slot`: what of the heap the wheel now covers goes onto it, before
+  // anything else can be scheduled there.
+  void advance(std::uint64_t slot) {
+    turn_ = slot;
+    while (!far_.empty() && slot_of(far_.front().due.when) - turn_ < kSlots) {
+      std::pop_heap(far_.begin(), far_.end());
+      push(far_.back().due);
+      far_.pop_back();
+    }
+  }
+
+  // The distance from `turn_` to the next slot that holds anything; kSlots when none does.
+  [[nodiscard]] std::uint32_t distance() const {
+    const auto from = static_cast<std::uint32_t>(turn_ % kSlots);
+    const std::uint64_t first = words_[from / 64] >> (from % 64);
+    if (first != 0) return static_cast<std::uint32_t>(std::countr_zero(first));
+    for (std::uint32_t i = 1; i <= kWords; ++i) {
+      const std::uint32_t word = (from / 64 + i) % kWords;
+      if (words_[word] == 0) continue;
+      const auto found = word * 64 + static_cast<std::uint32_t>(std::countr_zero(words_[word]));
+      return (found - from) % kSlots;
+    }
+    return kSlots;
+  }
+
+  // On to the next slot with events, unless it lies beyond `limit`.
+  bool turn(Time limit) {
+    turning_ = false;
+    current_.clear();
+    at_ = 0;
+    seen_.fill(0);
+    if (pending_ == 0) return false;
+    std::uint32_t ahead = distance();
+    if (ahead == kSlots) {
+      if (far_.front().due.when > limit) return false;
+      advance(slot_of(far_.front().due.when));
+      ahead = 0;
+    }
+    const std::uint64_t slot = turn_ + ahead;
+    if (slot > slot_of(limit)) return false;
+    if (ahead > 0) advance(slot);
+    open(static_cast<std::uint32_t>(slot % kSlots));
+    return true;
+  }
+
+  void open(std::uint32_t i) {
+    Head& head = heads_[i];
+    opened_.clear();
+    for (std::uint32_t block = head.block; block != kNone; block = blocks_[block].next) {
+      opened_.push_back(block);
+    }
+    for (std::size_t left = opened_.size(); left-- > 0;) {
+      const std::uint32_t block = opened_[left];
+      append(blocks_[block], left == 0 ? head.count : Block::kRoom);
+      blocks_[block].next = std::exchange(free_, block);
+    }
+    sort_current();
+    head = {kNone, 0};
+    words_[i / 64] &= ~(std::uint64_t{1} << (i % 64));
+    turning_ = true;
+  }
+  void append(const Block& block, std::uint32_t count) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::uint64_t when = turn_ << kSlotBits | block.within[i];
+      current_.push_back({Time{Duration{static_cast<std::int64_t>(when)}},
+                          block.subject_and_kind[i], block.argument[i]});
+    }
+  }
+
+  // Keeps the order of equals. Few events fall within a nanosecond, and those in order mostly; many
+  // are dealt out by the lower and then by the upper half of what tells them apart.
+  void sort_current() {
+    constexpr std::size_t kFew = 48;
+    if (current_.size() > kFew) {
+      deal(0, current_, dealt_);
+      deal(kSlotBits / 2, dealt_, current_);
+      return;
+    }
+    for (std::size_t i = 1; i < current_.size(); ++i) {
+      const Due due = current_[i];
+      std::size_t to = i;
+      for (; to > 0 && current_[to - 1].when > due.when; --to) current_[to] = current_[to - 1];
+      current_[to] = due;
+    }
+  }
+  static void deal(unsigned from_bit, const std::vector<Due>& from, std::vector<Due>& to) {
+    constexpr std::size_t kPiles = 1U << (kSlotBits / 2);
+    const auto pile = [&](const Due& due) {
+      return static_cast<std::size_t>(due.when.picoseconds() >> from_bit) % kPiles;
+    };
+    std::array<std::uint32_t, kPiles + 1> begin{};
+    for (const Due& due : from) ++begin[pile(due) + 1];
+    for (std::size_t i = 1; i <= kPiles; ++i) begin[i] += begin[i - 1];
+    to.resize(from.size());
+    for (const Due& due : from) to[begin[pile(due)]++] = due;
+  }
+
+  std::vector<Block> blocks_;
+  std::uint32_t free_{kNone};
+  std::vector<Head> heads_;                    // of each slot
+  std::array<std::uint64_t, kWords> words_{};  // which slots hold something
+  std::vector<Far> far_;
+  std::uint64_t next_ticket_{};
+
+  std::vector<Due> current_;  // the slot whose turn it is, sorted; done up to at_
+  std::vector<Due> dealt_;
+  std::vector<std::uint32_t> opened_;  // blocks, newest first
+  std::size_t at_{};
+  std::array<std::size_t, kSteps> seen_{};  // how far each step of looking ahead has come
+  bool turning_{};                          // current_ is the slot of turn_
+  std::uint64_t turn_{};                    // the slot that the wheel has come to
+  Time now_{};
+  std::size_t pending_{};
+  std::uint64_t executed_{};
+};
+
+}  // namespace nerve::sim

@@ -1,0 +1,331 @@
+#include "sim/fabric/fabric.h"
+
+#include <algorithm>
+
+namespace nerve::sim {
+namespace {
+
+constexpr std::uint32_t kEthernetGap = 20;  // preamble, start of frame, and the gap after it
+constexpr std::uint32_t kPauseFrame = 64;
+constexpr std::uint32_t kCutThroughHead = 64;  // what a switch must have seen to know the way
+
+// What travels as an event's argument. A word that was on its way when the cable failed is told by
+// the generation, of which the lowest bits will do.
+constexpr std::uint32_t kPauseGenerations = 1U << 28;
+constexpr std::uint32_t kCreditGenerations = 1U << 12;
+static_assert(kClasses == 4);
+
+constexpr std::uint32_t pause_word(std::uint32_t generation, unsigned traffic_class, bool stop) {
+  return generation % kPauseGenerations << 4U | traffic_class * 2 | (stop ? 1U : 0U);
+}
+constexpr std::uint32_t credit_word(std::uint32_t generation, unsigned traffic_class,
+                                    std::uint32_t octets) {
+  return generation % kCreditGenerations << 20U | traffic_class << 18U | octets;
+}
+
+// The way that follows from the packet alone, where one does.
+PortId settled(std::span<const PortId> ways, PathChoice choice, std::uint32_t salt,
+               const Packet& packet) {
+  if (ways.empty()) return kNoPort;
+  if (ways.size() == 1) return ways[0];
+  if (choice != PathChoice::kEcmp) return kNoPort;
+  return ways[mix(packet.flow_hash, salt) % ways.size()];
+}
+
+std::uint32_t gap_of(LinkKind kind) { return kind == LinkKind::kEthernet ? kEthernetGap : 0; }
+
+}  // namespace
+
+// What arrives between the packet that filled the share and the last that was sent before the pause
+// came: a round trip of the cable, what is within the switch and has not been counted yet, a packet
+// begun at each end, and the pause itself.
+std::uint32_t headroom_of(const FabricConfig& config, Rate rate, Duration delay) {
+  const Line line{rate};
+  const std::int64_t round_trip =
+      2 * delay.count() + config.switch_latency.count() + line.time_of(kPauseFrame).count();
+  const std::int64_t per_kilo = line.time_of(1000).count();
+  const std::int64_t octets =
+      round_trip / per_kilo * 1000 + round_trip % per_kilo * 1000 / per_kilo;
+  constexpr std::int64_t kMost = 0x7fff'ffff;
+  return static_cast<std::uint32_t>(std::min(octets, kMost)) + 3 * config.longest_packet;
+}
+
+Fabric::Fabric(Clockwork& clockwork, const Graph& graph, std::vector<FabricConfig> networks)
+    : clockwork_{clockwork}, graph_{graph}, networks_{std::move(networks)}, routes_{graph} {
+  for (const Cable& cable : graph.cables) {
+    if (!cable.between_groups) continue;
+    // What was lossless stays so in the class above.
+    std::uint8_t& lossless = networks_[graph.nodes[cable.a.value()].network].buffer.lossless;
+    if ((lossless >> kDataClass & 1U) != 0) lossless |= std::uint8_t{1U << kLiftedClass};
+  }
+  build_ports();
+  build_switches();
+  if (std::ranges::any_of(networks_, &FabricConfig::telemetry)) clockwork.packets.keep_trails();
+}
+
+std::uint32_t Fabric::gap(const Port& port) { return gap_of(port.kind); }
+
+void Fabric::build_ports() {
+  ports_.resize(graph_.ports());
+  ports_by_node_.resize(graph_.ports());
+  first_of_.resize(graph_.nodes.size() + 1);
+  for (std::uint32_t i = 0; i < ports_.size(); ++i) {
+    ++first_of_[graph_.node_at(PortId{i}).value() + 1];
+  }
+  for (std::size_t i = 1; i < first_of_.size(); ++i) first_of_[i] += first_of_[i - 1];
+  std::vector<std::uint32_t> counts(graph_.nodes.size());
+  for (std::uint32_t i = 0; i < ports_.size(); ++i) {
+    const Cable& cable = graph_.cables[i / 2];
+    Port& port = ports_[i];
+    port.node = graph_.node_at(PortId{i});
+    port.peer = Graph::other_end(PortId{i});
+    port.line = Line{cable.rate};
+    port.rate = cable.rate;
+    port.delay = cable.delay;
+    port.network = graph_.nodes[port.node.value()].network;
+    CHECK(port.network < networks_.size());
+    port.kind = cable.kind.value_or(config_of(port).kind);
+    port.lifts = port.special = cable.between_groups;
+    port.credits.fill(config_of(port).lane_buffer);
+    port.local = counts[port.node.value()]++;
+    ports_by_node_[first_of_[port.node.value()] + port.local] = PortId{i};
+    port.to_switch = graph_.nodes[graph_.node_at(port.peer).value()].kind == NodeKind::kSwitch;
+  }
+}
+
+void Fabric::build_switches() {
+  switch_of_.assign(graph_.nodes.size(), kNobody);
+  std::vector<std::vector<std::uint32_t>> headroom(graph_.nodes.size());
+  for (const Port& port : ports_) {
+    headroom[port.node.value()].push_back(headroom_of(config_of(port), port.rate, port.delay));
+  }
+  for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) {
+    if (graph_.nodes[i].kind != NodeKind::kSwitch) continue;
+    switch_of_[i] = static_cast<std::uint32_t>(switches_.size());
+    const FabricConfig& config = networks_[graph_.nodes[i].network];
+    const auto salt = static_cast<std::uint32_t>(clockwork_.prng.next());
+    switches_.push_back(
+        {SharedBuffer{config.buffer, headroom[i]},
+         FlowletTable{config.flowlet_gap, config.path_choice == PathChoice::kFlowlet},
+         config.hash_alike ? 0 : salt, 0});
+  }
+  for (Port& port : ports_) port.switch_number = switch_of_[port.node.value()];
+}
+
+void Fabric::send(PortId from, PacketId packet) {
+  clockwork_.packets[packet].ingress = kNoPort;
+  queue(from, packet);
+}
+
+// Behind what waits at a port; sent at once when nothing does.
+void Fabric::queue(PortId at, PacketId packet) {
+  Port& port = ports_[at.value()];
+  if (!port.up) return discard(at, packet);
+  port.push(clockwork_.packets, packet);
+  if (port.awaits_free) return;
+  if (port.free_at <= clockwork_.now()) return port_free(at);
+  port.awaits_free = true;
+  clockwork_.wheel.at(port.free_at, Happening::kPortFree, at.value());
+}
+
+// Puts a packet on the cable. The port is free.
+void Fabric::start(PortId from, PacketId id) {
+  Port& port = ports_[from.value()];
+  Packet& packet = clockwork_.packets[id];
+  const Time now = clockwork_.now();
+  port.free_at = now + port.line.time_of(packet.octets + gap_of(port.kind));
+  ++port.sent_packets;
+  port.sent_octets += packet.octets;
+  packet.generation = port.generation;
+  if (port.kind == LinkKind::kInfiniBand) port.credits[packet.traffic_class] -= packet.octets;
+  const FabricConfig& config = config_of(port);
+  const bool early = config.cut_through && port.to_switch;
+  const std::uint32_t seen = early ? std::min(packet.octets, kCutThroughHead) : packet.octets;
+  const Time there = now + port.line.time_of(seen) + port.delay;
+  clockwork_.wheel.at(port.to_switch ? there + config.switch_latency : there, Happening::kArrive,
+                      port.peer.value(), id.value());
+}
+
+bool Fabric::lost_on_the_way(PortId at, PacketId id) {
+  Port& port = ports_[at.value()];
+  const Packet& packet = clockwork_.packets[id];
+  if (packet.generation == port.generation) {
+    if (!port.special || !damaged(port, packet)) return false;
+    taken(at, packet);  // it needs no room any more
+  }
+  ++port.counters.lost_packets;
+  port.counters.lost_octets += packet.octets;
+  clockwork_.packets.give_back(id);
+  return true;
+}
+
+PortId Fabric::foresee(const Port& in, const Packet& packet) const {
+  return settled(routes_.ways(in.node, packet.destination), config_of(in).path_choice,
+                 switches_[in.switch_number].salt, packet);
+}
+
+PortId Fabric::choose(Switch& at, NodeId node, const Packet& packet) {
+  const auto ways = routes_.ways(node, packet.destination);
+  if (ways.empty()) return kNoPort;
+  const PathChoice choice = config_of(ports_[ways[0].value()]).path_choice;
+  const PortId way = settled(ways, choice, at.salt, packet);
+  if (way != kNoPort) return way;
+  switch (choice) {
+    case PathChoice::kEcmp:
+      break;  // settled
+    case PathChoice::kSpray:
+      return ways[mix(at.sprayed++, at.salt) % ways.size()];
+    case PathChoice::kFlowlet:
+      return at.flowlets.choose(packet.flow_hash, ways, emptiest(ways, ports_, clockwork_.prng),
+                                clockwork_.now());
+    case PathChoice::kAdaptive:
+      return emptiest(ways, ports_, clockwork_.prng);
+  }
+  return kNoPort;
+}
+
+// A packet that has just come in, before the switch has found room for it.
+void Fabric::drop(PortId at, PacketId id) {
+  Port& port = ports_[at.value()];
+  taken(at, clockwork_.packets[id]);
+  ++port.counters.dropped_packets;
+  port.counters.dropped_octets += clockwork_.packets[id].octets;
+  clockwork_.packets.give_back(id);
+}
+
+void Fabric::forward(PortId at, PacketId id) {
+  if (lost_on_the_way(at, id)) return;
+  const Port& in = ports_[at.value()];
+  Switch& here = switches_[in.switch_number];
+  Packet& packet = clockwork_.packets[id];
+  const PortId way = choose(here, in.node, packet);
+  if (way == kNoPort) return drop(at, id);
+  const Port& out = ports_[way.value()];
+  if (in.kind == LinkKind::kEthernet) {
+    if (!here.buffer.admit(in.local, packet.traffic_class, packet.octets,
+                           out.queues[packet.traffic_class].octets)) {
+      return drop(at, id);
+    }
+    if (here.buffer.begin_pause(in.local, packet.traffic_class)) {
+      tell_upstream(at, packet.traffic_class, true);
+    }
+  }
+  packet.ingress = at;
+  packet.ingress_class = packet.traffic_class;
+  if (in.special && in.lifts && packet.traffic_class == kDataClass) {
+    packet.traffic_class = kLiftedClass;
+  }
+  ++packet.hops;
+  queue(way, id);
+}
+
+std::optional<unsigned> Fabric::next_class(const Port& port) const {
+  if (port.kind == LinkKind::kEthernet) return port.turn();
+  const auto highest = [&](unsigned classes) -> std::optional<unsigned> {
+    for (unsigned one = kClasses; one-- > 0;) {
+      if ((classes >> one & 1U) == 0) continue;
+      const PacketId head = port.queues[one].head;
+      if (clockwork_.packets[head].octets <= port.credits[one]) return one;
+    }
+    return std::nullopt;
+  };
+  const unsigned ready = port.ready();
+  const auto turn = highest(ready);
+  if (turn || ready == port.waiting) return turn;
+  // Whose turn it was has no credit.
+  return highest(port.waiting & ~static_cast<unsigned>(port.paused));
+}
+
+void Fabric::port_free(PortId at) {
+  Port& port = ports_[at.value()];
+  port.awaits_free = false;
+  if (!port.up || port.free_at > clockwork_.now()) return;
+  const auto turn = next_class(port);
+  if (!turn) return;
+  const PacketId packet = port.pop(clockwork_.packets, *turn);
+  if (clockwork_.packets[packet].ingress != kNoPort) leave(at, packet);
+  start(at, packet);
+  if (port.waiting != 0) {
+    port.awaits_free = true;
+    clockwork_.wheel.at(port.free_at, Happening::kPortFree, at.value());
+  }
+}
+
+// The room that a packet had in its switch is free.
+void Fabric::release(const Packet& packet) {
+  const Port& in = ports_[packet.ingress.value()];
+  if (in.kind == LinkKind::kInfiniBand) {
+    return give_credit(packet.ingress, packet.ingress_class, packet.octets);
+  }
+  SharedBuffer& buffer = switches_[in.switch_number].buffer;
+  buffer.release(in.local, packet.ingress_class, packet.octets);
+  if (buffer.end_pause(in.local, packet.ingress_class)) {
+    tell_upstream(packet.ingress, packet.ingress_class, false);
+  }
+}
+
+// The switch is done with a packet: its room is free, its mark is made.
+void Fabric::leave(PortId from, PacketId id) {
+  Packet& packet = clockwork_.packets[id];
+  Port& port = ports_[from.value()];
+  release(packet);
+  if (port.kind == LinkKind::kInfiniBand) return;
+  if (packet.may_be_marked &&
+      marks(config_of(port).marking, port.queues[packet.traffic_class].octets, clockwork_.prng)) {
+    packet.marked = true;
+    ++port.counters.marked_packets;
+  }
+  if (packet.collects) {
+    clockwork_.packets.trail(id).add(
+        {.transmitted_octets = port.sent_octets,
+         .timestamp_ps = clockwork_.now().picoseconds(),
+         .line_rate_bps = port.rate.bits_per_second(),
+         .queue_octets = static_cast<std::uint32_t>(port.queues[packet.traffic_class].octets)});
+  }
+}
+
+// A pause overtakes what waits at the port, but not the packet that is on its way out.
+void Fabric::tell_upstream(PortId ingress, unsigned traffic_class, bool stop) {
+  Port& port = ports_[ingress.value()];
+  if (!port.up) return;
+  if (stop) ++port.counters.pauses_sent;
+  const Time begin = std::max(clockwork_.now(), port.free_at);
+  const Time there = begin + port.line.time_of(kPauseFrame + kEthernetGap) + port.delay;
+  clockwork_.wheel.at(there, Happening::kPause, port.peer.value(),
+                      pause_word(port.generation, traffic_class, stop));
+}
+
+void Fabric::pause(PortId at, std::uint32_t argument) {
+  Port& port = ports_[at.value()];
+  if (argument >> 4U != port.generation % kPauseGenerations) return;  // lost with the cable
+  const auto bit = static_cast<std::uint8_t>(1U << (argument / 2 % kClasses));
+  const std::uint8_t before = port.paused;
+  port.paused = static_cast<std::uint8_t>(argument % 2 != 0 ? before | bit : before & ~bit);
+  const Time now = clockwork_.now();
+  if (before == 0 && port.paused != 0) port.paused_since = now;
+  if (before != 0 && port.paused == 0) {
+    port.counters.paused_time_ps += static_cast<std::uint64_t>((now - port.paused_since).count());
+  }
+  if (argument % 2 == 0 && !port.awaits_free) port_free(at);
+}
+
+void Fabric::taken(PortId at, const Packet& packet) {
+  if (ports_[at.value()].kind != LinkKind::kInfiniBand) return;
+  give_credit(at, packet.traffic_class, packet.octets);
+}
+
+void Fabric::give_credit(PortId at, unsigned traffic_class, std::uint32_t octets) {
+  const Port& port = ports_[at.value()];
+  if (!port.up) return;
+  clockwork_.wheel.after(port.delay, Happening::kCredit, port.peer.value(),
+                         credit_word(port.generation, traffic_class, octets));
+}
+
+void Fabric::credit(PortId at, std::uint32_t argument) {
+  Port& port = ports_[at.value()];
+  if (argument >> 20U != port.generation % kCreditGenerations) return;  // lost with the cable
+  port.credits[argument >> 18U & 3U] += argument & 0x3'ffffU;
+  if (!port.awaits_free) port_free(at);
+}
+
+}  // namespace nerve::sim

@@ -1,0 +1,126 @@
+// Cables that fail, come back, slow down or damage what they carry. Nothing here is on the way of
+// ordinary packets.
+#include <algorithm>
+#include <array>
+
+#include "sim/fabric/fabric.h"
+
+namespace nerve::sim {
+namespace {
+
+std::array<PortId, 2> ends_of(CableId cable) {
+  return {PortId{2 * cable.value()}, PortId{2 * cable.value() + 1}};
+}
+
+}  // namespace
+
+void Fabric::take_down(CableId cable) {
+  for (const PortId at : ends_of(cable)) {
+    Port& port = ports_[at.value()];
+    if (!port.up) return;
+    port.up = false;
+    ++port.generation;
+    unpause(port);
+    empty_queues(at);
+  }
+}
+
+void Fabric::unpause(Port& port) {
+  if (port.paused == 0) return;
+  port.counters.paused_time_ps +=
+      static_cast<std::uint64_t>((clockwork_.now() - port.paused_since).count());
+  port.paused = 0;
+}
+
+void Fabric::empty_queues(PortId at) {
+  Port& port = ports_[at.value()];
+  for (unsigned one = 0; one < kClasses; ++one) {
+    while (port.queues[one].head != kNoPacket) discard(at, port.pop(clockwork_.packets, one));
+  }
+}
+
+void Fabric::discard(PortId at, PacketId id) {
+  const Packet& packet = clockwork_.packets[id];
+  const bool passes = packet.ingress != kNoPort;
+  if (passes) release(packet);
+  PortCounters& counters = ports_[passes ? packet.ingress.value() : at.value()].counters;
+  ++counters.dropped_packets;
+  counters.dropped_octets += packet.octets;
+  clockwork_.packets.give_back(id);
+}
+
+void Fabric::bring_up(CableId cable) {
+  const Cable& built = graph_.cables[cable.value()];
+  slow_down(cable, built.rate);
+  damage(cable, 0);
+  for (const PortId at : ends_of(cable)) {
+    Port& port = ports_[at.value()];
+    if (port.up) return;
+    port.up = true;
+    for (unsigned one = 0; one < kClasses; ++one) begin_again(at, one);
+  }
+}
+
+// What each end knows of the other is as it would be had they never lost sight of each other: a
+// sender has credits for the room that is free there, and is paused if it was to be.
+void Fabric::begin_again(PortId at, unsigned traffic_class) {
+  Port& port = ports_[at.value()];
+  port.credits[traffic_class] = config_of(port).lane_buffer - held_from(port.peer, traffic_class);
+  if (port.switch_number == kNobody || port.kind != LinkKind::kEthernet) return;
+  if (switches_[port.switch_number].buffer.pauses(port.local, traffic_class)) {
+    tell_upstream(at, traffic_class, true);
+  }
+}
+
+// Octets that came in by this port and still wait at their way out.
+std::uint32_t Fabric::held_from(PortId ingress, unsigned traffic_class) {
+  const Port& in = ports_[ingress.value()];
+  if (in.switch_number == kNobody) return 0;
+  std::uint32_t held = 0;
+  for (const PortId out : ports_of(in.node)) {
+    for (const PacketQueue& queue : ports_[out.value()].queues) {
+      for (PacketId id = queue.head; id != kNoPacket; id = clockwork_.packets[id].next) {
+        const Packet& packet = clockwork_.packets[id];
+        if (packet.ingress == ingress && packet.ingress_class == traffic_class) {
+          held += packet.octets;
+        }
+      }
+    }
+  }
+  return held;
+}
+
+void Fabric::slow_down(CableId cable, Rate rate) {
+  for (const PortId at : ends_of(cable)) {
+    ports_[at.value()].rate = rate;
+    ports_[at.value()].line = Line{rate};
+  }
+}
+
+void Fabric::damage(CableId cable, std::uint64_t error_chance) {
+  for (const PortId at : ends_of(cable)) {
+    Port& port = ports_[at.value()];
+    port.error_chance = error_chance;
+    port.special = port.lifts || error_chance != 0;
+  }
+}
+
+bool Fabric::damaged(const Port& at, const Packet& packet) {
+  if (at.error_chance == 0) return false;
+  if (at.error_chance >= kErrorUnit / packet.octets) return true;
+  return clockwork_.prng.below(kErrorUnit) < at.error_chance * packet.octets;
+}
+
+// Ethernet: the classes that heed pauses. InfiniBand: a receiver that gives no credits stops all.
+void Fabric::storm(PortId nic, bool begins) {
+  const Port& port = ports_[nic.value()];
+  const unsigned lossless = config_of(port).buffer.lossless;
+  const unsigned classes = port.kind == LinkKind::kInfiniBand ? (1U << kClasses) - 1 : lossless;
+  for (unsigned one = 0; one < kClasses; ++one) {
+    if ((classes >> one & 1U) != 0) tell_upstream(nic, one, begins);
+  }
+}
+
+void Fabric::reroute(const std::vector<bool>& down) { routes_ = Routes{graph_, down}; }
+
+}  // namespace nerve::sim

@@ -1,0 +1,53 @@
+// Fabric's part in looking ahead (foresight.h).
+#include "base/fetch_lines.h"
+#include "sim/fabric/fabric.h"
+
+namespace nerve::sim {
+
+void Fabric::fetch(PortId at) const {
+  const auto* const port = reinterpret_cast<const std::byte*>(&ports_[at.value()]);
+  fetch_lines(port, port + Port::kHot);
+}
+
+void Fabric::fetch_way_out(PortId at, PacketId packet) {
+  const Port& in = ports_[at.value()];
+  const PortId way = foresee(in, clockwork_.packets[packet]);
+  if (way != kNoPort) fetch(way);
+  __builtin_prefetch(&switches_[in.switch_number]);
+}
+
+void Fabric::fetch_queue(PortId at, PacketId id) {
+  const Port& in = ports_[at.value()];
+  const Packet& packet = clockwork_.packets[id];
+  switches_[in.switch_number].buffer.fetch(in.local, packet.traffic_class);
+  const PortId way = foresee(in, packet);
+  if (way == kNoPort) return;
+  const PacketQueue& queue = ports_[way.value()].queues[packet.traffic_class];
+  if (queue.head != kNoPacket) __builtin_prefetch(&clockwork_.packets[queue.tail]);
+}
+
+void Fabric::fetch_next_packet(PortId at) {
+  const Port& port = ports_[at.value()];
+  const auto turn = port.turn();
+  if (turn) __builtin_prefetch(&clockwork_.packets[port.queues[*turn].head]);
+}
+
+void Fabric::fetch_way_in(PortId at) {
+  const Port& port = ports_[at.value()];
+  const auto turn = port.turn();
+  if (!turn) return;
+  const PortId in = clockwork_.packets[port.queues[*turn].head].ingress;
+  __builtin_prefetch(&ports_[in.value()]);
+  __builtin_prefetch(&switches_[port.switch_number]);
+}
+
+void Fabric::fetch_memory(PortId at) {
+  const Port& port = ports_[at.value()];
+  const auto turn = port.turn();
+  if (!turn) return;
+  const Packet& packet = clockwork_.packets[port.queues[*turn].head];
+  switches_[port.switch_number].buffer.fetch(ports_[packet.ingress.value()].local,
+                                             packet.ingress_class);
+}
+
+}  // namespace nerve::sim

@@ -1,0 +1,29 @@
+// A cable's speed as a number to multiply with: picoseconds for each octet, in units of 2^-16.
+#pragma once
+
+#include <cstdint>
+
+#include "base/rate.h"
+#include "base/time.h"
+
+namespace nerve::sim {
+
+class Line {
+ public:
+  constexpr Line() = default;
+  explicit constexpr Line(Rate rate)
+      : per_octet_{(8'000'000'000'000ULL * 65536 / 1000 + rate.bits_per_second() / 1000 - 1) /
+                   (rate.bits_per_second() / 1000)} {}
+
+  [[nodiscard]] constexpr Duration time_of(std::uint32_t octets) const {
+    return Duration{static_cast<std::int64_t>((octets * per_octet_ + 0xffff) >> 16U)};
+  }
+
+ private:
+  std::uint64_t per_octet_{};
+};
+
+static_assert(Line{Rate::gigabits(100)}.time_of(1) == Duration{80});
+static_assert(Line{Rate::gigabits(800)}.time_of(4096) == Duration{40960});
+
+}  // namespace nerve::sim

@@ -1,0 +1,77 @@
+#include "sim/fabric/shared_buffer.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace nerve::sim {
+
+SharedBuffer::SharedBuffer(const BufferConfig& config, const std::vector<std::uint32_t>& headroom)
+    : config_{config}, headroom_{headroom}, ingress_(headroom.size() * kClasses) {
+  const auto classes = static_cast<std::uint64_t>(std::popcount(config.lossless));
+  std::uint64_t kept = 0;
+  for (const std::uint32_t one : headroom) kept += (one + config.reserve) * classes;
+  // Configurations that keep more than there is are refused when the scenario is read.
+  shareable_ = config.octets > kept ? config.octets - kept : 0;
+}
+
+bool SharedBuffer::admit(std::uint32_t port, unsigned traffic_class, std::uint32_t octets,
+                         std::uint64_t queued) {
+  if (!is_lossless(traffic_class)) {
+    if (shared_ + octets > shareable_ || queued + octets > share_of_free(config_.drop_at)) {
+      return false;
+    }
+    shared_ += octets;
+    used_ += octets;
+    return true;
+  }
+  Ingress& in = at(port, traffic_class);
+  const std::uint32_t held = in.held + octets;
+  const std::uint32_t beyond = held > config_.reserve ? held - config_.reserve : 0;
+  if (beyond <= share_of_free(config_.pause_at)) {
+    shared_ += beyond - shared_of(in);
+    in.held = held;
+  } else if (in.headroom + octets <= headroom_[port]) {
+    in.headroom += octets;
+  } else {
+    return false;
+  }
+  used_ += octets;
+  return true;
+}
+
+void SharedBuffer::release(std::uint32_t port, unsigned traffic_class, std::uint32_t octets) {
+  CHECK(used_ >= octets);
+  used_ -= octets;
+  if (!is_lossless(traffic_class)) {
+    shared_ -= octets;
+    return;
+  }
+  // The headroom empties first, so that it is whole again when it is needed.
+  Ingress& in = at(port, traffic_class);
+  const std::uint32_t from_headroom = std::min(in.headroom, octets);
+  in.headroom -= from_headroom;
+  const std::uint32_t before = shared_of(in);
+  CHECK(in.held >= octets - from_headroom);
+  in.held -= octets - from_headroom;
+  shared_ -= before - shared_of(in);
+}
+
+bool SharedBuffer::begin_pause(std::uint32_t port, unsigned traffic_class) {
+  if (!is_lossless(traffic_class)) return false;
+  Ingress& in = at(port, traffic_class);
+  if (in.paused) return false;
+  const std::uint32_t shared = shared_of(in);
+  in.paused = in.headroom > 0 || (shared > 0 && shared >= share_of_free(config_.pause_at));
+  return in.paused;
+}
+
+bool SharedBuffer::end_pause(std::uint32_t port, unsigned traffic_class) {
+  Ingress& in = at(port, traffic_class);
+  if (!in.paused || in.headroom > 0) return false;
+  const std::uint32_t shared = shared_of(in);
+  if (shared > 0 && shared + config_.resume_below > share_of_free(config_.pause_at)) return false;
+  in.paused = false;
+  return true;
+}
+
+}  // namespace nerve::sim

@@ -1,0 +1,202 @@
+#include "sim/host/carrier.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace nerve::sim {
+namespace {
+
+constexpr std::uint64_t kMostPiece = 4U << 20U;
+constexpr std::uint64_t kLeastPiece = 64U << 10U;  // below it, lanes cost more than they bring
+
+// A number for one more, used before or new.
+template <class T>
+std::uint32_t take_slot(std::vector<T>& all, std::vector<std::uint32_t>& free) {
+  if (free.empty()) {
+    all.emplace_back();
+    return static_cast<std::uint32_t>(all.size() - 1);
+  }
+  const std::uint32_t slot = free.back();
+  free.pop_back();
+  all[slot] = T{};
+  return slot;
+}
+
+}  // namespace
+
+Carrier::Carrier(Simulation& simulation, const ClusterShape& shape, const CarrierConfig& back_end,
+                 const CarrierConfig& front_end, CarrierUser& user)
+    : simulation_{simulation},
+      shape_{shape},
+      configs_{back_end, front_end},
+      user_{user},
+      owners_(simulation.fabric().graph().nodes.size()) {
+  simulation.serve(*this);
+}
+
+std::uint32_t Carrier::connection_for(const Pair& pair) {
+  const auto [at, fresh] =
+      known_.try_emplace(pair, static_cast<std::uint32_t>(connections_.size()));
+  if (!fresh) return at->second;
+  const std::uint32_t made = at->second;
+  connections_.push_back({.pair = pair, .lanes = {}, .waiting = {}});
+  const std::uint32_t lanes = pair.on_front_end
+                                  ? config_of(true).lanes
+                                  : std::max(config_of(false).lanes, shape_.nics_of_gpu());
+  for (std::uint32_t i = 0; i < lanes; ++i) add_lane(made, i);
+  return made;
+}
+
+void Carrier::add_lane(std::uint32_t connection, std::uint32_t number) {
+  const Pair& pair = connections_[connection].pair;
+  Lane lane;
+  lane.nics = {shape_.nic_of(pair.low, pair.high, number, pair.on_front_end),
+               shape_.nic_of(pair.high, pair.low, number, pair.on_front_end)};
+  const Joined joined = simulation_.join(lane.nics[0], lane.nics[1]);
+  lane.qps = {joined.mine, joined.theirs};
+  for (const std::size_t end : {0U, 1U}) {
+    auto& owners = owners_[lane.nics[end].value()];
+    owners.resize(std::max<std::size_t>(owners.size(), lane.qps[end].value() + 1));
+    owners[lane.qps[end].value()] = connection;
+  }
+  connections_[connection].lanes.push_back(lane);
+}
+
+ParcelId Carrier::send(const Parcel& parcel) {
+  const bool forward = parcel.from.value() < parcel.to.value();
+  const std::uint32_t connection =
+      connection_for({forward ? parcel.from : parcel.to, forward ? parcel.to : parcel.from,
+                      parcel.job, parcel.on_front_end});
+  const std::uint32_t number = take_slot(parcels_, free_parcels_);
+  Moving& moving = parcels_[number];
+  moving.parcel = parcel;
+  moving.connection = connection;
+  moving.direction = forward ? 0 : 1;
+  connections_[connection].waiting[moving.direction].push_back(number);
+  pump(connection, moving.direction);
+  return ParcelId{number};
+}
+
+void Carrier::ready(ParcelId id, std::uint64_t octets) {
+  Moving& moving = parcels_[id.value()];
+  if (moving.failed) return;
+  moving.parcel.ready += octets;
+  pump(moving.connection, moving.direction);
+}
+
+void Carrier::pump(std::uint32_t number, unsigned direction) {
+  while (!connections_[number].broken && !connections_[number].waiting[direction].empty()) {
+    const std::uint32_t parcel = connections_[number].waiting[direction].front();
+    Moving& moving = parcels_[parcel];
+    if (moving.cut == moving.parcel.ready && moving.parcel.ready < moving.parcel.octets) return;
+    if (!post_piece(moving, parcel)) return;
+    if (moving.all_cut()) connections_[number].waiting[direction].pop_front();
+  }
+}
+
+std::uint32_t Carrier::size_of_next_piece(const Moving& moving) const {
+  const std::size_t lanes = connections_[moving.connection].lanes.size();
+  const std::uint64_t share = (moving.parcel.octets + lanes - 1) / lanes;
+  const std::uint64_t most = lanes == 1 ? kMostPiece : std::clamp(share, kLeastPiece, kMostPiece);
+  return static_cast<std::uint32_t>(std::min(most, moving.parcel.ready - moving.cut));
+}
+
+// On the next lane that has room; false when none has.
+bool Carrier::post_piece(Moving& moving, std::uint32_t parcel) {
+  Connection& connection = connections_[moving.connection];
+  const unsigned direction = moving.direction;
+  const std::uint32_t depth = config_of(connection.pair.on_front_end).queue_depth;
+  const auto lanes = static_cast<std::uint32_t>(connection.lanes.size());
+  std::uint32_t tried = 0;
+  while (tried < lanes &&
+         connection.lanes[(connection.turn[direction] + tried) % lanes].posted[direction] >=
+             depth) {
+    ++tried;
+  }
+  if (tried == lanes) return false;
+  const std::uint32_t number = (connection.turn[direction] + tried) % lanes;
+  connection.turn[direction] = (number + 1) % lanes;
+  Lane& lane = connection.lanes[number];
+  const std::uint32_t octets = size_of_next_piece(moving);
+  const std::uint32_t piece = take_slot(pieces_, free_pieces_);
+  pieces_[piece] = {.parcel = parcel, .octets = octets, .lane = number};
+  moving.cut += octets;
+  moving.begun = true;
+  ++moving.coming;
+  ++moving.unacknowledged;
+  ++lane.posted[direction];
+  if (simulation_.write(lane.nics[direction], {lane.qps[direction], octets, piece, piece})) {
+    return true;
+  }
+  break_off(moving.connection, "the connection is in error");
+  return false;
+}
+
+void Carrier::give_back(std::uint32_t piece) {
+  if (pieces_[piece].arrived && pieces_[piece].acknowledged) free_pieces_.push_back(piece);
+}
+
+void Carrier::received(NodeId, QpNumber, std::uint32_t number) {
+  Piece& piece = pieces_[number];
+  const std::uint32_t parcel = piece.parcel;
+  Moving& moving = parcels_[parcel];
+  if (moving.failed) return;
+  piece.arrived = true;
+  --moving.coming;
+  const bool whole = moving.arrived();
+  const std::uint32_t name = moving.parcel.name;
+  give_back(number);
+  settle(parcel);
+  if (whole) user_.carried(name);
+}
+
+void Carrier::sent(NodeId, std::uint64_t message) {
+  const auto number = static_cast<std::uint32_t>(message);
+  Piece& piece = pieces_[number];
+  const std::uint32_t parcel = piece.parcel;
+  Moving& moving = parcels_[parcel];
+  if (moving.failed) return;
+  const std::uint32_t connection = moving.connection;
+  const unsigned direction = moving.direction;
+  piece.acknowledged = true;
+  --connections_[connection].lanes[piece.lane].posted[direction];
+  --moving.unacknowledged;
+  const bool whole = moving.acknowledged();
+  const std::uint32_t name = moving.parcel.name;
+  give_back(number);
+  settle(parcel);
+  if (whole) user_.acknowledged(name);
+  pump(connection, direction);
+}
+
+// Done with a parcel that is there and known to be.
+void Carrier::settle(std::uint32_t number) {
+  const Moving& moving = parcels_[number];
+  if (moving.arrived() && moving.acknowledged()) free_parcels_.push_back(number);
+}
+
+void Carrier::failed(NodeId at, QpNumber qp, std::string_view why) {
+  break_off(owners_[at.value()][qp.value()], why);
+}
+
+// The next parcel of this pair gets a new connection. What belonged to this one keeps its number:
+// something may still come of it.
+void Carrier::break_off(std::uint32_t number, std::string_view why) {
+  if (connections_[number].broken) return;
+  connections_[number].broken = true;
+  known_.erase(connections_[number].pair);
+  for (std::uint32_t i = 0; i < parcels_.size(); ++i) {
+    if (parcels_[i].connection == number) fail(i, why);
+  }
+}
+
+void Carrier::fail(std::uint32_t number, std::string_view why) {
+  Moving& moving = parcels_[number];
+  if (moving.failed || std::ranges::find(free_parcels_, number) != free_parcels_.end()) return;
+  moving.failed = true;
+  ++failed_parcels_;
+  user_.failed(moving.parcel.name, why);
+}
+
+}  // namespace nerve::sim

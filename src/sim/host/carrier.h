@@ -1,0 +1,137 @@
+// Carries parcels of any size between NICs, on connections that are made when two places first
+// speak and kept.
+//
+// A pair of places has several lanes, a QP each. A parcel is cut into pieces, which take turns on
+// the lanes; it has arrived when all of them have. No lane has more pieces posted than its send
+// queue holds: the rest of the parcel waits here, uncut. Parcels of a pair leave in order.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/host/places.h"
+#include "sim/simulation.h"
+
+namespace nerve::sim {
+
+// Told of each parcel by the name it was sent under.
+class CarrierUser {
+ public:
+  virtual ~CarrierUser() = default;
+  virtual void carried(std::uint32_t name) = 0;
+  virtual void acknowledged(std::uint32_t name) = 0;
+  virtual void failed(std::uint32_t name, std::string_view why) = 0;
+};
+
+struct Parcel {
+  PlaceId from{};
+  PlaceId to{};
+  std::uint32_t job{};  // jobs do not share connections
+  bool on_front_end{};
+  std::uint64_t octets{};
+  std::uint64_t ready{};  // of them, so many may leave already
+  std::uint32_t name{};
+};
+
+struct CarrierConfig {
+  std::uint32_t lanes{1};
+  std::uint32_t queue_depth{16};  // pieces posted on a lane, in one direction
+};
+
+using ParcelId = Id<struct ParcelTag, std::uint32_t, 32>;
+
+class Carrier final : private NicUser {
+ public:
+  Carrier(Simulation& simulation, const ClusterShape& shape, const CarrierConfig& back_end,
+          const CarrierConfig& front_end, CarrierUser& user);
+
+  ParcelId send(const Parcel& parcel);
+  // More of it may leave. The parcel has not arrived yet.
+  void ready(ParcelId parcel, std::uint64_t octets);
+
+  [[nodiscard]] std::size_t connections() const { return connections_.size(); }
+  [[nodiscard]] std::uint64_t failed_parcels() const { return failed_parcels_; }
+
+ private:
+  struct Moving {
+    Parcel parcel{};
+    std::uint32_t connection{};
+    std::uint8_t direction{};  // 0: from the first place of the pair
+    bool begun{};
+    bool failed{};
+    std::uint64_t cut{};             // octets handed to lanes
+    std::uint32_t coming{};          // pieces that have not arrived
+    std::uint32_t unacknowledged{};  // pieces
+    [[nodiscard]] bool all_cut() const { return begun && cut == parcel.octets; }
+    [[nodiscard]] bool arrived() const { return all_cut() && coming == 0; }
+    [[nodiscard]] bool acknowledged() const { return all_cut() && unacknowledged == 0; }
+  };
+  struct Piece {
+    std::uint32_t parcel{};
+    std::uint32_t octets{};
+    std::uint32_t lane{};
+    bool arrived{};
+    bool acknowledged{};
+  };
+  struct Lane {
+    std::array<NodeId, 2> nics{};
+    std::array<QpNumber, 2> qps{};
+    std::array<std::uint32_t, 2> posted{};  // pieces, in each direction
+  };
+  struct Pair {
+    PlaceId low{};
+    PlaceId high{};
+    std::uint32_t job{};
+    bool on_front_end{};
+    friend bool operator==(const Pair&, const Pair&) = default;
+  };
+  struct PairHash {
+    std::size_t operator()(const Pair& pair) const {
+      return mix(mix(pair.low.value(), pair.high.value()),
+                 pair.job * 2 + (pair.on_front_end ? 1U : 0U));
+    }
+  };
+  struct Connection {
+    Pair pair{};
+    std::vector<Lane> lanes;
+    std::array<std::uint32_t, 2> turn{};
+    std::array<std::deque<std::uint32_t>, 2> waiting;  // parcels that are not all cut
+    bool broken{};
+  };
+
+  [[nodiscard]] std::uint32_t connection_for(const Pair& pair);
+  void add_lane(std::uint32_t connection, std::uint32_t number);
+  void pump(std::uint32_t connection, unsigned direction);
+  [[nodiscard]] bool post_piece(Moving& moving, std::uint32_t parcel);
+  [[nodiscard]] std::uint32_t size_of_next_piece(const Moving& moving) const;
+  [[nodiscard]] const CarrierConfig& config_of(bool on_front_end) const {
+    return configs_[on_front_end ? 1 : 0];
+  }
+  void give_back(std::uint32_t piece);
+  void settle(std::uint32_t parcel);
+  void break_off(std::uint32_t connection, std::string_view why);
+  void fail(std::uint32_t parcel, std::string_view why);
+
+  void received(NodeId at, QpNumber qp, std::uint32_t piece) override;
+  void sent(NodeId from, std::uint64_t piece) override;
+  void failed(NodeId at, QpNumber qp, std::string_view why) override;
+
+  Simulation& simulation_;
+  ClusterShape shape_;
+  std::array<CarrierConfig, 2> configs_;
+  CarrierUser& user_;
+  std::vector<Connection> connections_;
+  std::unordered_map<Pair, std::uint32_t, PairHash> known_;  // looked up, never walked
+  std::vector<std::vector<std::uint32_t>> owners_;           // of each node and QP: its connection
+  std::vector<Moving> parcels_;
+  std::vector<std::uint32_t> free_parcels_;
+  std::vector<Piece> pieces_;
+  std::vector<std::uint32_t> free_pieces_;
+  std::uint64_t failed_parcels_{};
+};
+
+}  // namespace nerve::sim

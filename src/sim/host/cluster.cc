@@ -1,0 +1,190 @@
+#include "sim/host/cluster.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace nerve::sim {
+namespace {
+
+std::uint32_t take_number(std::vector<std::uint32_t>& free, std::size_t used) {
+  if (free.empty()) return static_cast<std::uint32_t>(used);
+  const std::uint32_t number = free.back();
+  free.pop_back();
+  return number;
+}
+
+template <class T>
+void keep(std::vector<T>& all, std::uint32_t number, const T& value) {
+  if (number == all.size()) {
+    all.push_back(value);
+  } else {
+    all[number] = value;
+  }
+}
+
+std::string name_of(const ClusterShape& shape, PlaceId place) {
+  if (shape.is_storage(place)) {
+    return "storage server " + std::to_string(place.value() - shape.all_gpus());
+  }
+  return "gpu " + std::to_string(place.value());
+}
+
+}  // namespace
+
+Cluster::Cluster(Simulation& simulation, const ClusterConfig& config)
+    : simulation_{simulation},
+      config_{config},
+      interconnect_{simulation.clockwork(), config.shape.servers, config.shape.gpus,
+                    config.interconnect},
+      carrier_{simulation, config.shape, config.back_end, config.front_end, *this},
+      disks_(config.shape.storage) {
+  simulation.on_task([this](std::uint32_t subject, std::uint32_t argument) {
+    task(static_cast<ClusterTask>(subject), argument);
+  });
+}
+
+std::uint32_t Cluster::add(Job& job, Duration start) {
+  const auto number = static_cast<std::uint32_t>(jobs_.size());
+  jobs_.push_back({.job = &job, .trouble = {}});
+  schedule(start, ClusterTask::kStart, number);
+  return number;
+}
+
+void Cluster::schedule(Duration delay, ClusterTask what, std::uint32_t argument) {
+  simulation_.clockwork().wheel.after(delay, Happening::kTask, static_cast<std::uint32_t>(what),
+                                      argument);
+}
+
+void Cluster::after(Duration delay, const Token& token) {
+  const std::uint32_t number = take_number(free_timers_, timers_.size());
+  keep(timers_, number, token);
+  schedule(delay, ClusterTask::kTimer, number);
+}
+
+void Cluster::send(const Message& message) {
+  const ClusterShape& shape = config_.shape;
+  CHECK(shape.exists(message.from) && shape.exists(message.to));
+  const std::uint32_t number = take_number(free_messages_, messages_.size());
+  keep(messages_, number, {.message = message});
+  at_disk(messages_[number], message.from);
+  at_disk(messages_[number], message.to);
+  if (shape.server_of(message.from) == shape.server_of(message.to)) {
+    messages_[number].way = Way::kInterconnect;
+    if (shape.is_storage(message.from)) return schedule({}, ClusterTask::kCrossed, number);
+    return interconnect_.send(message.from, message.to, message.octets, number);
+  }
+  const bool by_front_end = shape.by_front_end(message);
+  const auto relay = by_front_end ? std::nullopt : shape.relay_for(message.from, message.to);
+  const Parcel parcel{.from = relay.value_or(message.from),
+                      .to = message.to,
+                      .job = message.token.job,
+                      .on_front_end = by_front_end,
+                      .octets = message.octets,
+                      .ready = relay ? 0 : message.octets,
+                      .name = number};
+  const ParcelId sent = carrier_.send(parcel);
+  messages_[number].parcel = sent;
+  if (!relay) return;
+  messages_[number].way = Way::kRelay;
+  interconnect_.send(message.from, *relay, message.octets, number);
+}
+
+// A disk begins when the message does, and goes on at its own speed.
+void Cluster::at_disk(Sending& sending, PlaceId place) {
+  if (!config_.shape.is_storage(place) || config_.disk == Rate{}) return;
+  Time& free = disks_[place.value() - config_.shape.all_gpus()];
+  free = std::max(free, now()) + config_.disk.time_to_send(sending.message.octets);
+  sending.stored = std::max(sending.stored, free);
+}
+
+void Cluster::task(ClusterTask what, std::uint32_t argument) {
+  switch (what) {
+    case ClusterTask::kStart:
+      jobs_[argument].job->start();
+      return look_whether_over(argument);
+    case ClusterTask::kTimer: {
+      const Token token = timers_[argument];
+      free_timers_.push_back(argument);
+      jobs_[token.job].job->timer(token);
+      return look_whether_over(token.job);
+    }
+    case ClusterTask::kSlice:
+      return slice_left(argument);
+    case ClusterTask::kCrossed:
+      return crossed(argument);
+    case ClusterTask::kStored:
+      return deliver(argument);
+  }
+}
+
+void Cluster::slice_left(std::uint32_t transfer) {
+  const Interconnect::Slice slice = interconnect_.slice_done(transfer);
+  if (!slice.last && messages_[slice.name].way == Way::kInterconnect) return;
+  schedule(config_.interconnect_delay, ClusterTask::kCrossed, slice.name);
+}
+
+// All of a message that stays in its server, or one slice of a relayed one.
+void Cluster::crossed(std::uint32_t number) {
+  Sending& sending = messages_[number];
+  if (sending.way == Way::kRelay) {
+    const std::uint64_t more =
+        std::min(Interconnect::kSlice, sending.message.octets - sending.crossed);
+    sending.crossed += more;
+    return carrier_.ready(sending.parcel, more);
+  }
+  sending.acknowledged = true;
+  octets_within_servers_ += sending.message.octets;
+  deliver(number);
+}
+
+void Cluster::carried(std::uint32_t number) {
+  const Time stored = messages_[number].stored;
+  if (stored <= now()) return deliver(number);
+  schedule(stored - now(), ClusterTask::kStored, number);
+}
+
+void Cluster::deliver(std::uint32_t number) {
+  const Token token = messages_[number].message.token;
+  messages_[number].delivered = true;
+  const bool acknowledged_before = messages_[number].acknowledged;
+  if (acknowledged_before) free_messages_.push_back(number);
+  jobs_[token.job].job->delivered(token);
+  if (acknowledged_before) jobs_[token.job].job->acknowledged(token);
+  look_whether_over(token.job);
+}
+
+// Jobs hear of it after the delivery, though a TCP sender, or one that waits for a disk, may know
+// before.
+void Cluster::acknowledged(std::uint32_t number) {
+  messages_[number].acknowledged = true;
+  if (!messages_[number].delivered) return;
+  const Token token = messages_[number].message.token;
+  free_messages_.push_back(number);
+  jobs_[token.job].job->acknowledged(token);
+  look_whether_over(token.job);
+}
+
+// Its number is not used again: the rest of it may still be on its way through the server.
+void Cluster::failed(std::uint32_t number, std::string_view why) {
+  const Message message = messages_[number].message;
+  ++failed_messages_;
+  Running& running = jobs_[message.token.job];
+  if (running.trouble.empty()) {
+    running.trouble = "a message of " + std::to_string(message.octets) + " octets from " +
+                      name_of(config_.shape, message.from) + " to " +
+                      name_of(config_.shape, message.to) + " was lost: " + std::string{why};
+  }
+  running.job->failed(message.token);
+  look_whether_over(message.token.job);
+}
+
+void Cluster::look_whether_over(std::uint32_t job) {
+  Running& running = jobs_[job];
+  if (running.over || (running.trouble.empty() && !running.job->done())) return;
+  running.over = true;
+  ++over_;
+  if (over()) simulation_.stop();
+}
+
+}  // namespace nerve::sim

@@ -1,0 +1,308 @@
+#include "sim/host/sim_nic.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "base/check.h"
+#include "nic/qp_manager/qp_transitions.h"
+#include "wire/packet.h"
+
+namespace nerve::sim {
+namespace {
+
+using nic::QpState;
+
+// Addresses without contents: lengths are carried, octets are not.
+class NoMemory final : public MemoryPort {
+ public:
+  void read(std::uint64_t, MutableOctets) override {}
+  void write(std::uint64_t, Octets) override {}
+  std::uint64_t compare_swap(std::uint64_t, std::uint64_t, std::uint64_t) override { return 0; }
+  std::uint64_t fetch_add(std::uint64_t, std::uint64_t) override { return 0; }
+  void store_word(std::uint64_t, std::uint64_t) override {}
+  [[nodiscard]] bool has_contents() const override { return false; }
+};
+NoMemory no_memory;
+
+constexpr std::uint64_t kMemory = std::uint64_t{1} << 46;
+constexpr std::uint32_t kEthernetOctets = 14 + 4;
+constexpr std::uint32_t kTelemetryOctets = 42;  // as HPCC has it: five hops of eight, and two
+constexpr std::uint32_t kAtOnce = 2;            // a packet and the ACK beside it
+
+nic::NicConfig engine_config(const SimNicConfig& config, nic::EgressGate* gate) {
+  nic::NicConfig engine = config.engine;
+  engine.gate = gate;
+  engine.max_mtu = config.mtu;
+  engine.scheduling_quantum = 1;
+  engine.gid_table_size = 1;
+  engine.flow_control.pacing_burst = 0;
+  return engine;
+}
+
+bool is_control(const wire::Headers& headers) {
+  return headers.bth.opcode == wire::kCnpOpcode ||
+         wire::operation_of(headers.bth.opcode) == wire::Operation::kAcknowledge;
+}
+
+std::string_view reason_of(nic::WcStatus status) {
+  switch (status) {
+    case nic::WcStatus::kRetryExceeded:
+      return "no answer to any of its packets";
+    case nic::WcStatus::kRnrRetryExceeded:
+      return "the receiver has no receive posted";
+    case nic::WcStatus::kFlushed:
+      return "the connection is in error";
+    default:
+      return "the receiver refused it";
+  }
+}
+
+// One for the whole simulation: it is empty between calls.
+nic::TxBurst& shared_burst() {
+  static thread_local nic::TxBurst burst{kAtOnce};
+  return burst;
+}
+
+}  // namespace
+
+wire::Gid gid_of(NodeId node) {
+  const std::uint32_t number = node.value() + 1;
+  return wire::Gid::ipv4(10, static_cast<std::uint8_t>(number >> 16U),
+                         static_cast<std::uint8_t>(number >> 8U),
+                         static_cast<std::uint8_t>(number));
+}
+
+NodeId node_of(const wire::Gid& gid) {
+  const auto part = [&](std::size_t i) { return std::to_integer<std::uint32_t>(gid.octets[i]); };
+  return NodeId{(part(13) << 16U | part(14) << 8U | part(15)) - 1};
+}
+
+SimNic::SimNic(Clockwork& clockwork, Fabric& fabric, NodeId node, const SimNicConfig& config)
+    : clockwork_{clockwork},
+      fabric_{fabric},
+      node_{node},
+      config_{config},
+      engine_{engine_config(config, this)},
+      port_{fabric.first_port(node)},
+      ports_{fabric.ports_of(node)} {
+  CHECK(engine_.set_gid(0, gid_of(node)));
+  pd_ = *engine_.alloc_pd();
+  cq_ = *engine_.create_cq({.depth = 4 * config.queue_depth, .ignore_overrun = false});
+  const auto region = engine_.register_mr(
+      {.pd = pd_,
+       .length = kMemory,
+       .access = nic::Access::kLocalWrite | nic::Access::kRemoteWrite | nic::Access::kRemoteRead,
+       .port = &memory()});
+  keys_ = *engine_.keys_of(*region);
+}
+
+MemoryPort& SimNic::memory() const {
+  return config_.payload != nullptr ? static_cast<MemoryPort&>(*config_.payload) : no_memory;
+}
+
+QpNumber SimNic::make_qp() {
+  qps_.push_back(*engine_.create_qp(
+      {.type = nic::QpType::kRc,
+       .pd = pd_,
+       .send_cq = cq_,
+       .recv_cq = cq_,
+       .caps = {.max_send_wr = config_.queue_depth, .max_recv_wr = config_.queue_depth}}));
+  return QpNumber{static_cast<std::uint32_t>(qps_.size() - 1)};
+}
+
+Qpn SimNic::qpn_of(QpNumber qp) const { return engine_.query_qp(qps_[qp.value()])->qpn; }
+
+void SimNic::bring_up(QpNumber qp, NodeId peer, Qpn peer_qp) {
+  constexpr std::uint8_t kEcnCapable = 2;
+  nic::QpAttributes attributes{.access = nic::Access::kRemoteWrite | nic::Access::kRemoteRead,
+                               .path_mtu = config_.mtu,
+                               .dest_qp = peer_qp,
+                               .max_dest_read = 1,
+                               .max_read = 1,
+                               .min_rnr_timer = 1,
+                               .timeout = config_.timeout,
+                               .retry_count = config_.retries,
+                               .rnr_retry = 7};
+  attributes.path.destination = gid_of(peer);
+  attributes.path.traffic_class = kEcnCapable;
+  QpState from = QpState::kReset;
+  for (const QpState to : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
+    const auto rule = nic::transition_rule(nic::QpType::kRc, from, to);
+    CHECK(rule && engine_.modify_qp(qps_[qp.value()], to, rule->required, attributes));
+    from = to;
+  }
+  for (std::uint32_t i = 0; i < config_.queue_depth; ++i) refill(qp);
+}
+
+void SimNic::refill(QpNumber qp) {
+  CHECK(engine_.post_recv(qps_[qp.value()], {.wr_id = qp.value()}));
+}
+
+Joined SimNic::join(SimNic& a, SimNic& b) {
+  const Joined made{a.make_qp(), b.make_qp()};
+  a.bring_up(made.mine, b.node_, b.qpn_of(made.theirs));
+  b.bring_up(made.theirs, a.node_, a.qpn_of(made.mine));
+  return made;
+}
+
+bool SimNic::write(const NicMessage& message) {
+  const nic::Sge sge{next_address_, message.octets, keys_.lkey};
+  const nic::SendWr wr{.wr_id = message.message,
+                       .op = nic::SendOp::kWriteImm,
+                       .flags = nic::SendFlags::kSignaled,
+                       .sges = {&sge, 1},
+                       .remote_address = next_address_,
+                       .rkey = keys_.rkey,  // all NICs draw the same keys
+                       .immediate = message.immediate};
+  if (!engine_.post_send(qps_[message.qp.value()], wr)) return false;
+  if (config_.payload != nullptr) next_address_ = (next_address_ + message.octets) % (kMemory / 2);
+  pull();
+  return true;
+}
+
+// Of several ports the QP's own: its receiver numbers its QPs in turn, so that each of its ports
+// gets as many. The next one when the QP's own is down or does not lead there.
+PortId SimNic::port_to(NodeId destination, Qpn qp) const {
+  if (ports_.size() == 1) return port_;
+  for (std::size_t i = 0; i < ports_.size(); ++i) {
+    const PortId one = ports_[(qp.value() + i) % ports_.size()];
+    if (fabric_.leads_to(one, destination)) return one;
+  }
+  return ports_[qp.value() % ports_.size()];
+}
+
+bool SimNic::has_idle_port() const {
+  if (ports_.size() == 1) return fabric_.port(port_).waiting == 0;
+  return std::ranges::any_of(ports_, [&](PortId one) { return fabric_.port(one).waiting == 0; });
+}
+
+// No data while the port has some or is paused: what would wait there is better kept here, where
+// ACKs may pass it.
+std::uint32_t SimNic::grant(const Request& request) {
+  const bool one = ports_.size() == 1;
+  const Port& port =
+      fabric_.port(one ? port_ : port_to(node_of(request.flow.destination), request.destination));
+  const unsigned bit = 1U << config_.data_class;
+  return ((port.waiting | port.paused) & bit) != 0 ? 0 : request.frames;
+}
+
+void SimNic::pull() {
+  nic::TxBurst& burst = shared_burst();
+  while (has_idle_port() && engine_.wants_to_send() &&
+         engine_.transmit(burst, clockwork_.now()) > 0) {
+    for (const wire::Frame& frame : burst.frames()) send(frame);
+  }
+  arm();
+}
+
+void SimNic::send(const wire::Frame& frame) {
+  const PacketId id = clockwork_.packets.take();
+  Packet& packet = clockwork_.packets[id];
+  std::construct_at(&packet.frame, frame);
+  // One stretch of memory: a message is one, and stays as it is until it is acknowledged.
+  packet.piece = frame.payload.empty() ? wire::Piece{} : frame.payload[0];
+  packet.piece.length = frame.payload_length;
+  packet.frame.telemetry = {};
+  packet.frame.payload = {&packet.piece, frame.payload_length > 0 ? 1U : 0U};
+  packet.destination = node_of(frame.flow.destination);
+  packet.octets = static_cast<std::uint32_t>(wire::packet_size(frame)) + kEthernetOctets;
+  const bool control = is_control(frame.headers);
+  packet.traffic_class = control ? config_.control_class : config_.data_class;
+  if (!control) ++data_packets_;
+  packet.flow_hash = mix(node_.value(), packet.destination.value());
+  if (config_.hash_by_qp) {
+    packet.flow_hash = mix(packet.flow_hash, frame.flow.source_port);
+    packet.flow_hash = mix(packet.flow_hash, frame.headers.bth.dest_qp.value());
+  }
+  packet.hops = 0;
+  packet.may_be_marked = frame.flow.ecn() != wire::Ecn::kNotCapable;
+  packet.marked = false;
+  packet.collects = false;
+  if (clockwork_.packets.has_trails()) begin_trail(id, frame);
+  if (config_.cnp_delay > Duration{} && frame.headers.bth.opcode == wire::kCnpOpcode) {
+    clockwork_.wheel.after(config_.cnp_delay, Happening::kCnp, node_.value(), id.value());
+    return;
+  }
+  release(id);
+}
+
+void SimNic::release(PacketId id) {
+  const Packet& packet = clockwork_.packets[id];
+  fabric_.send(port_to(packet.destination, packet.frame.headers.bth.dest_qp), id);
+}
+
+// Data collects what switches tell; an ACK takes it back.
+void SimNic::begin_trail(PacketId id, const wire::Frame& frame) {
+  Packet& packet = clockwork_.packets[id];
+  Trail& trail = clockwork_.packets.trail(id);
+  trail.count = 0;
+  for (const wire::HopTelemetry& hop : frame.telemetry) trail.add(hop);
+  packet.collects = packet.traffic_class == config_.data_class;
+  packet.octets += kTelemetryOctets;
+}
+
+void SimNic::arrive(PortId at, PacketId id) {
+  if (fabric_.lost_on_the_way(at, id)) return;
+  Packet& packet = clockwork_.packets[id];
+  if (packet.marked) packet.frame.flow.set_ecn(wire::Ecn::kCongestion);
+  if (clockwork_.packets.has_trails()) {
+    const Trail& trail = clockwork_.packets.trail(id);
+    packet.frame.telemetry = {trail.hops.data(), trail.count};
+  }
+  fabric_.taken(at, packet);
+  engine_.receive({&packet.frame, 1}, clockwork_.now());
+  clockwork_.packets.give_back(id);
+  collect();
+  pull();
+}
+
+void SimNic::collect() {
+  static thread_local std::array<nic::Completion, 8> some;
+  while (const std::size_t count = *engine_.poll_cq(cq_, some)) {
+    for (const nic::Completion& one : std::span{some}.first(count)) tell(one);
+  }
+}
+
+void SimNic::tell(const nic::Completion& done) {
+  if (done.status != nic::WcStatus::kSuccess) {
+    const auto here = std::ranges::find_if(
+        qps_, [&](nic::QpHandle qp) { return engine_.query_qp(qp)->qpn == done.qpn; });
+    const auto number = static_cast<std::uint32_t>(here - qps_.begin());
+    return user_->failed(node_, QpNumber{number}, reason_of(done.status));
+  }
+  if (done.opcode != nic::WcOpcode::kRecvWriteImm) return user_->sent(node_, done.wr_id);
+  const QpNumber qp{static_cast<std::uint32_t>(done.wr_id)};
+  refill(qp);
+  user_->received(node_, qp, done.immediate);
+}
+
+void SimNic::port_free(PortId at) {
+  fabric_.port_free(at);
+  if (ports_.size() > 1) engine_.resume();  // those of this port, while another was idle
+  pull();
+}
+
+void SimNic::resumed() {
+  engine_.resume();
+  pull();
+}
+
+void SimNic::arm() {
+  const auto due = engine_.next_deadline();
+  if (!due || (timer_set_ && timer_at_ <= *due)) return;
+  timer_at_ = std::max(*due, clockwork_.now());
+  timer_set_ = true;
+  clockwork_.wheel.at(timer_at_, Happening::kNicTimer, node_.value());
+}
+
+// Of several that were set only the last counts; it was the earliest.
+void SimNic::timer(Time when) {
+  if (!timer_set_ || when != timer_at_) return;
+  timer_set_ = false;
+  engine_.expire(clockwork_.now());
+  collect();
+  pull();
+}
+
+}  // namespace nerve::sim

@@ -1,0 +1,74 @@
+// The sending half of a TCP connection: what may leave next, what has been lost, when to give up
+// waiting. Loss is told by selective acknowledgements (RFC 6675, with octets for segments), else by
+// a timer (RFC 6298); recovery ends when all that was out at its beginning has come (RFC 6582).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "sim/host/tcp_ranges.h"
+#include "sim/host/tcp_window.h"
+
+namespace nerve::sim {
+
+struct TcpPiece {
+  std::uint64_t first{};
+  std::uint32_t length{};
+  bool again{};
+};
+
+class TcpSender {
+ public:
+  TcpSender(const TcpSpec& spec, std::uint32_t segment);
+
+  void write(std::uint64_t octets) { end_ += octets; }
+  [[nodiscard]] std::uint64_t end() const { return end_; }
+  [[nodiscard]] std::uint64_t unacked() const { return unacked_; }
+
+  // The next segment that may leave, if any. It is taken.
+  std::optional<TcpPiece> next();
+  [[nodiscard]] bool could_send() const { return choose().has_value(); }
+  // It is on the cable: the timer runs.
+  void on_emitted(Time now);
+
+  void on_ack(const TcpSegment& segment, Time now);
+
+  // When the oldest segment is thought lost; none while nothing is out.
+  [[nodiscard]] std::optional<Time> deadline() const { return deadline_; }
+  void on_timeout(Time now);
+
+  [[nodiscard]] const TcpWindow& window() const { return window_; }
+  [[nodiscard]] std::uint64_t in_flight() const;
+
+ private:
+  [[nodiscard]] std::optional<TcpPiece> choose() const;
+  [[nodiscard]] std::uint64_t lost_below() const;
+  void measure(Duration round_trip);
+  void restart_timer(Time now);
+
+  std::uint64_t segment_;
+  Duration minimum_timeout_;
+  TcpWindow window_;
+
+  // unacked_ <= next_ <= end_
+  std::uint64_t unacked_{};
+  std::uint64_t next_{};
+  std::uint64_t end_{};
+  std::uint64_t allowed_;   // by the receiver
+  std::uint64_t marked_{};  // as the receiver has told
+  TcpRanges arrived_;       // beyond unacked_
+  bool recovering_{};
+  bool after_timeout_{};     // all that has not come is lost
+  bool resent_first_{};      // which needs no room in the window
+  std::uint64_t recover_{};  // recovery ends when all before it has come
+  std::uint64_t resend_{};   // lost octets from here on have not been sent again
+
+  bool measured_{};
+  Duration smoothed_{};
+  Duration variation_{};
+  Duration timeout_;
+  unsigned backoff_{};
+  std::optional<Time> deadline_;
+};
+
+}  // namespace nerve::sim

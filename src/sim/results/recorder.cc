@@ -1,0 +1,179 @@
+#include "sim/results/recorder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/results/fabric_result.h"
+#include "sim/results/thin.h"
+
+namespace nerve::sim {
+namespace {
+
+constexpr std::uint64_t kBitsTimesPicoseconds = 8'000'000'000'000;
+
+Samples samples_for(const SampleColumns& columns, const OutputSpec& output) {
+  if (output.sample_every.count() <= 0) {
+    return {columns.merges(), Recorder::kFirstInterval, Recorder::kMostSamples};
+  }
+  const std::size_t room = Recorder::kMostValues / columns.merges().size() / 2 * 2;
+  return {columns.merges(), output.sample_every,
+          std::clamp(room, Recorder::kMostSamples, Recorder::kMostFixedSamples)};
+}
+
+// What has left the port by now: of the packet that is leaving, the part that has.
+std::uint64_t sent_by(const Port& port, Time now) {
+  const std::uint64_t sent = port.sent_octets + port.sent_packets * Fabric::gap(port);
+  if (port.free_at <= now) return sent;
+  const auto rest = static_cast<std::uint64_t>((port.free_at - now).count());
+  return sent - std::min(sent, rest * port.rate.bits_per_second() / kBitsTimesPicoseconds);
+}
+
+// Until the last job ended, if all did.
+Time end_of(std::span<const JobResult> jobs, Time now) {
+  Time end{};
+  for (const JobResult& job : jobs) {
+    if (!job.done) return now;
+    end = std::max(end, job.end);
+  }
+  return jobs.empty() ? now : end;
+}
+
+Totals& operator+=(Totals& sum, const Totals& more) {
+  sum.data_packets += more.data_packets;
+  sum.data_octets += more.data_octets;
+  sum.marked += more.marked;
+  sum.dropped += more.dropped;
+  sum.lost += more.lost;
+  sum.pauses += more.pauses;
+  sum.paused += more.paused;
+  sum.retransmitted += more.retransmitted;
+  sum.timeouts += more.timeouts;
+  sum.congestion_notices += more.congestion_notices;
+  sum.failed_messages += more.failed_messages;
+  return sum;
+}
+
+}  // namespace
+
+Recorder::Recorder(Simulation& simulation, const OutputSpec& output)
+    : simulation_{simulation},
+      output_{output},
+      nodes_{nodes_of(simulation.fabric().graph())},
+      links_{links_of(simulation.fabric().graph())},
+      columns_{nodes_, links_},
+      samples_{samples_for(columns_, output)},
+      watched_(links_.size()) {
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    watched_[i].octet_time =
+        static_cast<double>(kBitsTimesPicoseconds) / static_cast<double>(links_[i].rate_bps);
+  }
+  simulation_.on_sample([this] {
+    if (stopped_) return;
+    take();
+    if (!simulation_.clockwork().wheel.empty()) arm();
+  });
+  arm();
+}
+
+Recorder::~Recorder() {
+  simulation_.on_sample([] {});  // one event of ours may be left
+}
+
+void Recorder::arm() {
+  simulation_.clockwork().wheel.at(taken_ + samples_.every(), Happening::kSample, 0);
+}
+
+void Recorder::stop() {
+  if (stopped_) return;
+  stopped_ = true;
+  if (taken_ < simulation_.clockwork().now()) take();
+}
+
+std::uint64_t Recorder::delivered() const {
+  std::uint64_t octets = also_delivered_ ? also_delivered_() : 0;
+  for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+    const SimNic* const nic = simulation_.find_nic(NodeId{i});
+    if (nic != nullptr) octets += nic->counters().octets_received;
+  }
+  return octets;
+}
+
+void Recorder::look_at(std::uint32_t number, Duration since, std::span<std::uint64_t> row,
+                       Counts& counts) {
+  constexpr double kMillion = 1e6;
+  Port& port = simulation_.fabric().port(PortId{number});
+  Watched& watched = watched_[number];
+  const SampleColumns::Place& place = columns_.places()[number];
+  const Time now = simulation_.clockwork().now();
+
+  const std::uint64_t sent = sent_by(port, now);
+  const std::uint64_t step = sent > watched.sent ? sent - watched.sent : 0;
+  watched.sent = std::max(watched.sent, sent);
+  const double share =
+      static_cast<double>(step) * watched.octet_time / static_cast<double>(since.count());
+  const auto millionths = static_cast<std::uint64_t>(std::min(share, 1.0) * kMillion);
+  row[place.group] += step;
+  row[place.group + 1] = std::max(row[place.group + 1], millionths);
+
+  const std::uint32_t peak = std::exchange(port.most_queued, port.queued);
+  watched.most_queued = std::max(watched.most_queued, peak);
+  if (place.tier != SampleColumns::kNone) {
+    row[place.tier] = std::max<std::uint64_t>(row[place.tier], peak);
+    row[place.tier + 1] += port.queued;
+    row[place.queue] = std::max<std::uint64_t>(row[place.queue], peak);
+  }
+
+  counts[SampleColumns::kPaused] += paused_time_ps(port, now);
+  counts[SampleColumns::kMarked] += port.counters.marked_packets;
+  counts[SampleColumns::kDropped] += port.counters.dropped_packets;
+  counts[SampleColumns::kLost] += port.counters.lost_packets;
+}
+
+void Recorder::take() {
+  const Time now = simulation_.clockwork().now();
+  const std::span<std::uint64_t> row = samples_.add();
+  Counts counts{};
+  counts[SampleColumns::kDelivered] = delivered();
+  for (std::uint32_t i = 0; i < links_.size(); ++i) look_at(i, now - taken_, row, counts);
+  for (std::size_t i = 0; i < counts.size(); ++i) row[i] = counts[i] - counted_[i];
+  counted_ = counts;
+  taken_ = now;
+  if (!stopped_) samples_.settle();
+}
+
+void Recorder::add_samples(Time end, RunResult& result) {
+  const std::int64_t every = samples_.every().count();
+  const std::int64_t run = std::max<std::int64_t>(0, (end - Time{}).count());
+  samples_.cut(static_cast<std::size_t>((run + every - 1) / every));
+  result.sample_every = samples_.every();
+  if (samples_.size() > 0) {
+    // Only the very last sample may be shorter than the rest; one within the run is whole.
+    const Duration begun = samples_.every() * static_cast<std::int64_t>(samples_.size() - 1);
+    const Duration last = std::min(samples_.every(), (taken_ - Time{}) - begun);
+    result.series = columns_.series(samples_, last, output_.top_ports);
+  }
+  if (output_.sample_every.count() > 0 && samples_.every() != output_.sample_every) {
+    result.remarks.push_back("samples were too many for their interval, which was doubled to " +
+                             std::to_string(every / 1'000'000) + " us");
+  }
+}
+
+void Recorder::finish(std::vector<JobResult> jobs, RunResult& result) {
+  stop();
+  const Time now = simulation_.clockwork().now();
+  const Time end = end_of(jobs, now);
+  result.jobs = std::move(jobs);
+  thin_flows(result);
+  result.simulated = end - Time{};
+  result.events = simulation_.clockwork().wheel.executed();
+  result.totals += totals_of(simulation_);
+  result.nodes = nodes_;
+  result.links = links_;
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    result.links[i].most_queued = watched_[i].most_queued;
+  }
+  count_links(simulation_, result.simulated, result.links);
+  add_samples(end, result);
+}
+
+}  // namespace nerve::sim

@@ -1,0 +1,214 @@
+#include "sim/run.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "sim/fabric/faults.h"
+#include "sim/fabric/path_time.h"
+#include "sim/results/recorder.h"
+#include "sim/run_setup.h"
+#include "sim/workload/make_job.h"
+
+namespace nerve::sim {
+namespace {
+
+using Jobs = std::vector<std::unique_ptr<Job>>;
+using WallClock = std::chrono::steady_clock;
+
+constexpr std::uint64_t kBatch = 100'000;  // events between looks at the clock
+constexpr std::chrono::milliseconds kBetweenReports{100};
+constexpr std::uint32_t kAroundRdma = 14 + 4 + 20 + 8 + 12 + 4;  // Ethernet, IP, UDP, BTH, ICRC
+constexpr std::uint32_t kAroundTcp = 14 + 4 + 20 + 20 + 12;
+constexpr std::uint32_t kIpAndTcp = 52;
+constexpr std::uint32_t kGap = 20;
+
+JobContext context_for(const Scenario& scenario, const JobSpec& spec, std::uint32_t number,
+                       Cluster& cluster, Simulation& simulation) {
+  const ClusterShape& shape = cluster.shape();
+  const NetworkSpec& network = spec.on_front_end ? *scenario.front_end : scenario.back_end;
+  const NicSpec& nics = spec.on_front_end ? scenario.front_end_nics : scenario.nics;
+  const bool tcp = nics.transport == Transport::kTcp;
+  const std::uint32_t around = tcp ? kAroundTcp : kAroundRdma;
+  const std::uint32_t payload = tcp ? scenario.tcp.mtu - kIpAndTcp : nic::octets(nics.mtu);
+  const bool on_front_end = spec.on_front_end;
+  // From when the sender is done with a packet to when the receiver has it.
+  const auto delay_between = [&shape, &simulation, on_front_end, octets = payload + around](
+                                 PlaceId from, PlaceId to) {
+    if (shape.server_of(from) == shape.server_of(to)) return Duration{};
+    const bool front = shape.by_front_end({from, to, 0, on_front_end, {}});
+    Fabric& fabric = simulation.fabric();
+    const NodeId first = shape.nic_of(from, to, 0, front);
+    const NodeId last = shape.nic_of(to, from, 0, front);
+    const Duration whole = path_time(fabric, first, last, octets);
+    const Duration leaving = fabric.port(fabric.first_port(first)).line.time_of(octets);
+    return std::max(Duration{}, whole - leaving);
+  };
+  JobContext context{.messenger = cluster, .number = number};
+  for (const std::uint32_t gpu :
+       place_ranks(spec, shape.servers, shape.gpus, scenario.seed + number)) {
+    context.places.emplace_back(gpu);
+    context.server_of_rank.push_back(gpu / shape.gpus);
+  }
+  for (std::uint32_t i = 0; i < shape.storage; ++i)
+    context.storage.push_back(shape.storage_place(i));
+  context.seed = scenario.seed + number;
+  const Rate pcie = scenario.servers.pcie;
+  context.nic_rate = pcie == Rate{} ? network.nic_rate : std::min(pcie, network.nic_rate);
+  context.interconnect = scenario.servers.interconnect;
+  context.storage_rate = scenario.storage ? scenario.storage->rate : Rate{};
+  context.nics_per_server = on_front_end ? 1 : shape.nics;
+  context.gpus_per_server = shape.gpus;
+  context.mtu = payload;
+  context.header_octets = around + kGap;
+  context.interconnect_delay = scenario.servers.interconnect_delay;
+  context.network_delay =
+      longest_round_trip(simulation.fabric(), on_front_end ? 1 : 0, payload + around) / 2;
+  context.delay_between = delay_between;
+  return context;
+}
+
+// Why jobs that are not done are not.
+std::string trouble_of(const Cluster& cluster, std::uint32_t number, const JobResult& job,
+                       Duration until, bool more_to_happen) {
+  if (const std::string& lost = cluster.trouble(number); !lost.empty()) return lost;
+  const std::string waits = job.trouble.empty() ? "" : ": " + job.trouble;
+  if (!more_to_happen) return "nothing is left to happen, and it is not done" + waits;
+  return fmt::format("not done after {} s{}", static_cast<double>(until.count()) / 1e12, waits);
+}
+
+std::uint64_t delivered_by_tcp(Simulation& simulation) {
+  std::uint64_t octets = 0;
+  for (std::uint32_t i = 0; i < simulation.fabric().graph().nodes.size(); ++i) {
+    const TcpNic* const nic = simulation.find_tcp_nic(NodeId{i});
+    if (nic != nullptr) octets += nic->counters().delivered_octets;
+  }
+  return octets;
+}
+
+void add_tcp(Simulation& simulation, Duration over, RunResult& result) {
+  Duration cpu{};
+  std::uint64_t cores = 0;
+  std::uint64_t dropped = 0;
+  for (std::uint32_t i = 0; i < simulation.fabric().graph().nodes.size(); ++i) {
+    const TcpNic* const nic = simulation.find_tcp_nic(NodeId{i});
+    if (nic == nullptr) continue;
+    const TcpCounters& counters = nic->counters();
+    result.totals.data_packets += counters.data_packets;
+    result.totals.data_octets += counters.data_octets;
+    result.totals.retransmitted += counters.retransmitted;
+    result.totals.timeouts += counters.timeouts;
+    dropped += counters.dropped;
+    cpu += nic->cpu_time();
+    cores += nic->cores();
+  }
+  if (cores == 0) return;
+  result.totals.dropped += dropped;
+  result.totals.cpu += cpu;
+  const double seconds = static_cast<double>(cpu.count()) / 1e12;
+  const double available = static_cast<double>(over.count()) / 1e12 * static_cast<double>(cores);
+  result.remarks.push_back(
+      fmt::format("TCP took {:.6f} s of processor time, {:.1f} % of the {} cores that it may use",
+                  seconds, available > 0 ? 100 * seconds / available : 0, cores));
+  if (dropped == 0) return;
+  result.remarks.push_back(
+      fmt::format("{} packets were dropped by hosts whose cores were too slow", dropped));
+}
+
+void note_pcie(const Scenario& scenario, RunResult& result) {
+  const Rate pcie = scenario.servers.pcie;
+  const Rate rate = scenario.back_end.nic_rate;
+  if (pcie == Rate{} || rate <= pcie) return;
+  const auto gigabits = [](Rate r) { return static_cast<double>(r.bits_per_second()) / 1e9; };
+  result.remarks.push_back(fmt::format("NICs of {:g} Gb/s are held to {:g} by servers.pcie",
+                                       gigabits(rate), gigabits(pcie)));
+}
+
+std::uint64_t resident_octets() {
+  rusage usage{};
+  if (::getrusage(RUSAGE_SELF, &usage) != 0) return 0;
+  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+// Zero when one of them cannot tell.
+std::uint64_t octets_planned(const Jobs& jobs) {
+  std::uint64_t all = 0;
+  for (const std::unique_ptr<Job>& job : jobs) {
+    const std::uint64_t octets = job->octets_planned();
+    if (octets == 0) return 0;
+    all += octets;
+  }
+  return all;
+}
+
+void let_time_pass(Simulation& simulation, const Cluster& cluster, const Recorder& recorder,
+                   const Jobs& jobs, Time limit, const RunOptions& options) {
+  const std::uint64_t planned = options.progress ? octets_planned(jobs) : 0;
+  WallClock::time_point told = WallClock::now();
+  while (!cluster.over() && simulation.run(limit, kBatch) == kBatch) {
+    if (!options.progress || WallClock::now() - told < kBetweenReports) continue;
+    told = WallClock::now();
+    const std::uint64_t moved = recorder.delivered() + cluster.octets_within_servers();
+    options.progress(
+        {.now = simulation.clockwork().now(),
+         .events = simulation.clockwork().wheel.executed(),
+         .jobs_done = cluster.jobs_over(),
+         .jobs = static_cast<std::uint32_t>(jobs.size()),
+         .share = planned == 0 ? 0 : static_cast<double>(moved) / static_cast<double>(planned)});
+  }
+}
+
+}  // namespace
+
+Result<RunResult, std::string> run(const Scenario& scenario, const RunOptions& options) {
+  const WallClock::time_point began = WallClock::now();
+  CheckedMemory payload;
+  auto setup = set_up(scenario, payload);
+  if (!setup) return Unexpected{setup.error()};
+  auto faults = Faults::find(setup->graph, scenario.faults);
+  if (!faults) return Unexpected{faults.error()};
+  Simulation simulation{scenario.seed, setup->graph, setup->networks};
+  Cluster cluster{simulation, setup->cluster};
+  Recorder recorder{simulation, scenario.output};
+  recorder.also_delivered([&simulation] { return delivered_by_tcp(simulation); });
+  Jobs jobs;
+  for (const JobSpec& spec : scenario.jobs) {
+    const auto number = static_cast<std::uint32_t>(jobs.size());
+    auto job = make_job(spec, context_for(scenario, spec, number, cluster, simulation));
+    if (!job) return Unexpected{job.error()};
+    jobs.push_back(std::move(*job));
+    cluster.add(*jobs.back(), spec.start);
+  }
+  simulation.schedule(std::move(*faults));
+  let_time_pass(simulation, cluster, recorder, jobs, Time{scenario.until}, options);
+
+  RunResult result;
+  result.scenario = scenario.name;
+  result.description = scenario.description;
+  result.version = NERVE_VERSION;
+  result.seed = scenario.seed;
+  std::vector<JobResult> results;
+  const bool more = !simulation.clockwork().wheel.empty();
+  for (std::uint32_t i = 0; i < jobs.size(); ++i) {
+    results.push_back(jobs[i]->result());
+    JobResult& job = results.back();
+    if (!job.done) job.trouble = trouble_of(cluster, i, job, scenario.until, more);
+  }
+  result.totals.failed_messages = cluster.failed_messages();
+  add_tcp(simulation, simulation.clockwork().now() - Time{}, result);
+  note_pcie(scenario, result);
+  if (payload.checked() > 0) {
+    result.remarks.push_back(
+        fmt::format("{} octets of payload checked, {} wrong", payload.checked(), payload.wrong()));
+  }
+  recorder.finish(std::move(results), result);
+  result.wall_seconds = std::chrono::duration<double>(WallClock::now() - began).count();
+  result.memory_octets = resident_octets();
+  return result;
+}
+
+}  // namespace nerve::sim

@@ -1,0 +1,201 @@
+#include "sim/run_setup.h"
+
+#include <algorithm>
+
+#include "sim/fabric/path_time.h"
+#include "sim/topology/build_network.h"
+
+namespace nerve::sim {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::uint32_t kQueueDepth = 16;
+constexpr std::uint32_t kAroundPayload = 128;
+constexpr std::uint32_t kAroundIp = 18;
+// Where nothing is dropped a QP that hears nothing is merely waiting; elsewhere the last packets of
+// a message may be lost, and only the timeout tells.
+constexpr Duration kLosslessTimeout = milliseconds{16};
+constexpr Duration kLossyTimeout = milliseconds{4};
+
+bool is_lossless(const FabricConfig& config) {
+  return config.kind == LinkKind::kInfiniBand || (config.buffer.lossless >> kDataClass & 1U) != 0;
+}
+
+// Proportional to the line, unless somebody has chosen.
+Rate scaled(Rate given, Rate usual, Rate usual_line, Rate line) {
+  if (given != usual) return given;
+  __extension__ using Wide = unsigned __int128;
+  return Rate::bits_per_second(static_cast<std::uint64_t>(
+      Wide{usual.bits_per_second()} * line.bits_per_second() / usual_line.bits_per_second()));
+}
+
+// What is between switches is as fast as the cables were bought.
+NetworkSpec within_pcie(NetworkSpec spec, Rate pcie) {
+  if (pcie == Rate{} || spec.nic_rate <= pcie) return spec;
+  if (spec.trunk_rate == Rate{} && spec.spines == 0) spec.trunk_rate = spec.nic_rate;
+  spec.nic_rate = pcie;
+  return spec;
+}
+
+SimulatedNetwork network_of(const NetworkSpec& spec, const NicSpec& nics, const TcpSpec& tcp,
+                            CheckedMemory& payload) {
+  SimulatedNetwork network;
+  network.fabric = spec.switches;
+  if (nics.transport == Transport::kTcp) {
+    network.tcp = tcp;
+    network.fabric.longest_packet = std::max(spec.switches.longest_packet, tcp.mtu + kAroundIp);
+    network.fabric.buffer.lossless = 0;
+    network.fabric.telemetry = false;
+    return network;
+  }
+  network.fabric.longest_packet =
+      std::max(spec.switches.longest_packet, nic::octets(nics.mtu) + kAroundPayload);
+  network.fabric.telemetry |= nics.flow_control.algorithm == nic::CcAlgorithm::kHpcc;
+  network.nics.mtu = nics.mtu;
+  network.nics.data_class = kDataClass;
+  network.nics.queue_depth = kQueueDepth;
+  network.nics.hash_by_qp = nics.hash_by_qp;
+  network.nics.cnp_delay = nics.cnp_delay;
+  const Duration wait = is_lossless(network.fabric) ? kLosslessTimeout : kLossyTimeout;
+  network.nics.timeout = timeout_code(nics.timeout > Duration{} ? nics.timeout : wait);
+  network.nics.payload = nics.check_payload ? &payload : nullptr;
+  network.nics.engine.selective_repeat.on = nics.recovery == Recovery::kSelectiveRepeat;
+  return network;
+}
+
+// As IRN has it: a window of what the longest way holds, a timeout that outlasts the longest queue.
+// Where packets take several ways, one that is late is not lost.
+void settle_repeat(SimulatedNetwork& network, Rate line, std::uint32_t packet,
+                   Duration round_trip) {
+  constexpr std::uint64_t kBitsTimesPicoseconds = 8'000'000'000'000;
+  constexpr std::uint32_t kLeastWindow = 16;
+  constexpr std::uint32_t kReordered = 32;
+  constexpr Duration kLate = std::chrono::microseconds{200};
+  __extension__ using Wide = unsigned __int128;
+  nic::NicConfig& engine = network.nics.engine;
+  const auto held = static_cast<std::uint64_t>(Wide{line.bits_per_second()} *
+                                               static_cast<std::uint64_t>(round_trip.count()) /
+                                               kBitsTimesPicoseconds);
+  engine.max_outstanding_packets =
+      std::max(kLeastWindow, static_cast<std::uint32_t>((held + packet - 1) / packet));
+  const Duration longest_queue = line.time_to_send(network.fabric.buffer.octets / 2);
+  engine.selective_repeat.timeout =
+      std::max(engine.selective_repeat.timeout, 2 * round_trip + longest_queue);
+  const PathChoice choice = network.fabric.path_choice;
+  if (choice != PathChoice::kSpray && choice != PathChoice::kAdaptive) return;
+  engine.selective_repeat.reorder_window = kReordered;
+  engine.selective_repeat.reorder_timeout = kLate;
+}
+
+// Needs the network to measure it.
+void settle_nics(RunSetup& setup, std::uint8_t number, const NetworkSpec& spec,
+                 const NicSpec& nics) {
+  SimulatedNetwork& network = setup.networks[number];
+  if (network.tcp) return;
+  Clockwork clockwork{0};
+  std::vector<FabricConfig> fabrics;
+  fabrics.reserve(setup.networks.size());
+  for (const SimulatedNetwork& one : setup.networks) fabrics.push_back(one.fabric);
+  Fabric fabric{clockwork, setup.graph, fabrics};
+  const Duration round_trip =
+      longest_round_trip(fabric, number, nic::octets(nics.mtu) + kAroundPayload);
+  network.nics.engine.flow_control = settled(nics.flow_control, spec.nic_rate, round_trip);
+  if (network.nics.engine.selective_repeat.on) {
+    settle_repeat(network, spec.nic_rate, nic::octets(nics.mtu), round_trip);
+  }
+}
+
+std::string objection_to(const Scenario& scenario) {
+  const ServerSpec& servers = scenario.servers;
+  if (servers.count == 0) return "there are no servers";
+  if (servers.gpus == 0) return "servers have no GPUs";
+  if (servers.nics == 0) return "servers have no NICs";
+  if (servers.interconnect == Rate{}) return "the interconnect has no rate";
+  if (scenario.tcp.cores == 0) return "TCP hosts have no cores";
+  if (scenario.tcp.copy == Rate{} || scenario.tcp.copy_out == Rate{}) {
+    return "TCP hosts copy at no rate";
+  }
+  if (scenario.tcp.mtu < 576) return "a TCP MTU below 576";
+  if (scenario.nics.qps_per_pair == 0) return "no QP between two GPUs";
+  if (scenario.front_end) return "";
+  if (scenario.storage && scenario.storage->on_front_end) {
+    return "storage is on the front end, but there is none";
+  }
+  for (const JobSpec& job : scenario.jobs) {
+    if (job.on_front_end) return "job " + job.name + " is on the front end, but there is none";
+  }
+  return "";
+}
+
+ClusterConfig cluster_of(const Scenario& scenario) {
+  ClusterConfig config;
+  const ServerSpec& servers = scenario.servers;
+  config.shape.servers = servers.count;
+  config.shape.gpus = servers.gpus;
+  config.shape.nics = servers.nics;
+  config.shape.relay_across_rails =
+      scenario.nics.relay_across_rails || scenario.back_end.topology == TopologyKind::kRailOnly;
+  config.interconnect = servers.interconnect;
+  config.interconnect_delay = servers.interconnect_delay;
+  config.back_end = {scenario.nics.qps_per_pair, kQueueDepth};
+  config.front_end = {std::max(1U, scenario.front_end_nics.qps_per_pair), kQueueDepth};
+  if (scenario.storage) {
+    config.shape.storage = scenario.storage->servers;
+    config.shape.storage_on_front_end = scenario.storage->on_front_end;
+    config.disk = scenario.storage->rate;
+  }
+  return config;
+}
+
+}  // namespace
+
+std::uint8_t timeout_code(Duration timeout) {
+  std::uint8_t code = 1;
+  while (code < 31 && Duration{std::int64_t{4'096'000} << code} < timeout) ++code;
+  return code;
+}
+
+nic::FlowControlConfig settled(nic::FlowControlConfig flow_control, Rate line,
+                               Duration round_trip) {
+  // DCQCN's paper has 40 Gb/s, TIMELY's 10.
+  const nic::FlowControlConfig usual;
+  constexpr Rate kDcqcnLine = Rate::gigabits(40);
+  constexpr Rate kTimelyLine = Rate::gigabits(10);
+  nic::DcqcnParameters& dcqcn = flow_control.dcqcn;
+  dcqcn.additive_increase =
+      scaled(dcqcn.additive_increase, usual.dcqcn.additive_increase, kDcqcnLine, line);
+  dcqcn.hyper_increase = scaled(dcqcn.hyper_increase, usual.dcqcn.hyper_increase, kDcqcnLine, line);
+  flow_control.timely.step = scaled(flow_control.timely.step, usual.timely.step, kTimelyLine, line);
+  if (flow_control.hpcc.base_round_trip == usual.hpcc.base_round_trip && round_trip > Duration{}) {
+    flow_control.hpcc.base_round_trip = round_trip;
+  }
+  return flow_control;
+}
+
+Result<RunSetup, std::string> set_up(const Scenario& scenario, CheckedMemory& payload) {
+  if (const std::string why = objection_to(scenario); !why.empty()) return Unexpected{why};
+  RunSetup setup;
+  setup.cluster = cluster_of(scenario);
+  ClusterShape& shape = setup.cluster.shape;
+  const NetworkSpec back_end = within_pcie(scenario.back_end, scenario.servers.pcie);
+  const std::uint32_t beside = shape.storage_on_front_end ? 0 : shape.storage;
+  auto graph = build_network(back_end, {shape.servers + beside, shape.nics});
+  if (!graph) return Unexpected{"the back end: " + graph.error()};
+  setup.graph = std::move(*graph);
+  setup.networks.push_back(network_of(back_end, scenario.nics, scenario.tcp, payload));
+  if (scenario.front_end) {
+    const NetworkSpec front_end = within_pcie(*scenario.front_end, scenario.servers.pcie);
+    const std::uint32_t also = shape.storage_on_front_end ? shape.storage : 0;
+    auto front = build_network(front_end, {shape.servers + also, 1});
+    if (!front) return Unexpected{"the front end: " + front.error()};
+    shape.front_end = static_cast<std::uint32_t>(setup.graph.nodes.size());
+    setup.graph = merge(std::move(setup.graph), *front);
+    setup.networks.push_back(network_of(front_end, scenario.front_end_nics, scenario.tcp, payload));
+    settle_nics(setup, 1, front_end, scenario.front_end_nics);
+  }
+  settle_nics(setup, 0, back_end, scenario.nics);
+  return setup;
+}
+
+}  // namespace nerve::sim

@@ -1,0 +1,160 @@
+#include <algorithm>
+
+#include "sim/fabric/line.h"
+#include "sim/scenario/tables.h"
+#include "sim/scenario/units.h"
+
+namespace nerve::sim::scenario_file {
+namespace {
+
+// Ids of ports, packets and places have room for more, memory has not.
+constexpr std::uint64_t kMostGpus = 1U << 20U;
+
+std::string number(std::uint64_t value) { return std::to_string(value); }
+
+TableAt table_of(const TableAt& document, std::string_view name) {
+  const Node* node = document.node.find(name);
+  const bool there = node != nullptr && node->type == NodeType::kTable;
+  return {there ? *node : document.node, document.path_of(name), document.errors};
+}
+
+void check_servers(const TableAt& document, const Scenario& scenario) {
+  const ServerSpec& servers = scenario.servers;
+  const TableAt table = table_of(document, "servers");
+  if (servers.gpus % servers.nics != 0 && servers.nics % servers.gpus != 0) {
+    std::uint32_t fits = std::min(servers.nics, servers.gpus);
+    while (servers.gpus % fits != 0) --fits;
+    table.wrong("nics", number(servers.gpus) + " GPUs cannot share " + number(servers.nics) +
+                            " NICs evenly; nics = " + number(fits) + " would do");
+  }
+  const std::uint64_t gpus = std::uint64_t{servers.count} * servers.gpus;
+  if (gpus > kMostGpus) {
+    table.wrong("count", number(servers.count) + " servers of " + number(servers.gpus) +
+                             " GPUs are " + number(gpus) + " GPUs; the most is " +
+                             number(kMostGpus));
+  }
+  if (scenario.storage && scenario.storage->on_front_end && !scenario.front_end) {
+    table_of(document, "storage")
+        .wrong("network",
+               "there is no front-end network; write [front_end], or network = "
+               "\"back-end\"");
+  }
+}
+
+void check_fat_tree(const TableAt& table, const NetworkSpec& network, std::uint64_t nics) {
+  const auto room = [](std::uint64_t k) { return k * k * k / 4; };
+  const std::uint64_t k = network.ports_per_switch;
+  std::uint64_t fits = 2;
+  while (room(fits) < nics) fits += 2;
+  if (k % 2 != 0) {
+    table.wrong("ports_per_switch", number(k) + " is odd; half of the ports go up, half down: " +
+                                        number(std::max(k + 1, fits)) + " would do");
+  } else if (k != 0 && room(k) < nics) {
+    table.wrong("ports_per_switch", "a fat tree of " + number(k) + "-port switches has room for " +
+                                        number(room(k)) + " NICs, and there are " + number(nics) +
+                                        "; " + number(fits) + " would do");
+  }
+}
+
+void check_dragonfly(const TableAt& table, const NetworkSpec& network, std::uint64_t nics) {
+  const std::uint64_t a = network.routers_per_group;
+  const std::uint64_t p = network.nics_per_router;
+  const std::uint64_t h = network.cables_out_of_router;
+  if (a == 0 && p == 0 && h == 0) return;
+  if (a == 0 || p == 0 || h == 0) {
+    table.wrong("topology",
+                "routers_per_group, nics_per_router and cables_out_of_router go together; give all "
+                "three or none");
+    return;
+  }
+  const std::uint64_t room = a * p * (a * h + 1);
+  if (room >= nics) return;
+  table.wrong("nics_per_router", "groups of " + number(a) + " routers with " + number(p) +
+                                     " NICs and " + number(h) + " cables out have room for " +
+                                     number(room) + " NICs in all, and there are " + number(nics) +
+                                     "; give more of any of the three");
+}
+
+// What a switch must be able to take in after it has told a neighbour to stop, as fabric.cc has it:
+// a round trip of the cable, and the packets that had begun.
+std::uint64_t headroom_of(Rate rate, Duration delay, const FabricConfig& switches) {
+  const auto octets =
+      static_cast<double>(2 * delay.count()) * static_cast<double>(rate.bits_per_second()) / 8e12;
+  return static_cast<std::uint64_t>(octets) + std::uint64_t{3} * switches.longest_packet;
+}
+
+void check_buffer(const TableAt& table, const NetworkSpec& network, std::uint64_t nics) {
+  const FabricConfig& switches = network.switches;
+  if (switches.kind == LinkKind::kInfiniBand) {
+    if (switches.lane_buffer < switches.longest_packet) {
+      table.wrong("lane_buffer", octets_text(switches.lane_buffer) + " cannot hold one packet of " +
+                                     octets_text(switches.longest_packet) +
+                                     ", so none would leave");
+    }
+    return;
+  }
+  const TableAt buffer = table_of(table, "buffer");
+  const BufferConfig& config = switches.buffer;
+  if (config.octets < std::uint64_t{4} * switches.longest_packet) {
+    buffer.wrong("size", octets_text(config.octets) + " is less than four packets of " +
+                             octets_text(switches.longest_packet));
+  }
+  if (config.lossless == 0) return;
+  const Rate trunk = network.trunk_rate == Rate{} ? network.nic_rate : network.trunk_rate;
+  const std::uint64_t port =
+      config.reserve + std::max(headroom_of(network.nic_rate, network.nic_delay, switches),
+                                headroom_of(trunk, network.trunk_delay, switches));
+  const std::uint64_t ports = network.topology == TopologyKind::kStar ? nics : 2;
+  if (port * ports < config.octets) return;
+  buffer.wrong("size", octets_text(config.octets) + " for " + number(ports) +
+                           " ports or more, each of which keeps " + number(port) +
+                           " B for PFC (reserve, and what is on its cable): nothing is left to "
+                           "share; give more than " +
+                           number(port * ports) + " B, or shorter cables, or pfc = false");
+}
+
+void check_network(const TableAt& document, std::string_view name, const NetworkSpec& network,
+                   std::uint64_t nics) {
+  const TableAt table = table_of(document, name);
+  if (network.topology == TopologyKind::kFatTree) check_fat_tree(table, network, nics);
+  if (network.topology == TopologyKind::kDragonfly) check_dragonfly(table, network, nics);
+  if (network.topology == TopologyKind::kFile && network.file.empty()) {
+    table.wrong("topology", "it is to come from a file; write file = \"cables.txt\"");
+  }
+  const MarkingConfig& marking = network.switches.marking;
+  if (marking.low > marking.high) {
+    table_of(table, "ecn")
+        .wrong("low",
+               octets_text(marking.low) + " is more than high, " + octets_text(marking.high));
+  }
+  check_buffer(table, network, nics);
+}
+
+void check_faults(const TableAt& document, const Scenario& scenario) {
+  const std::vector<const Node*> nodes = find_tables(document, "fault");
+  for (std::size_t i = 0; i < scenario.faults.size(); ++i) {
+    const FaultSpec& fault = scenario.faults[i];
+    const TableAt table{*nodes[i], "fault." + number(i), document.errors};
+    if (fault.kind != FaultKind::kStorm && fault.from == fault.to) {
+      table.wrong("to", "no cable leads from \"" + fault.from + "\" to itself");
+    }
+  }
+}
+
+}  // namespace
+
+void check_cluster(const TableAt& document, const Scenario& scenario) {
+  check_servers(document, scenario);
+  check_faults(document, scenario);
+  if (!document.errors.none()) return;
+  const std::uint64_t stores = scenario.storage ? scenario.storage->servers : 0;
+  const bool in_front = scenario.storage && scenario.storage->on_front_end;
+  const std::uint64_t servers = scenario.servers.count;
+  check_network(document, "fabric", scenario.back_end,
+                (servers + (in_front ? 0 : stores)) * scenario.servers.nics);
+  if (scenario.front_end) {
+    check_network(document, "front_end", *scenario.front_end, servers + (in_front ? stores : 0));
+  }
+}
+
+}  // namespace nerve::sim::scenario_file

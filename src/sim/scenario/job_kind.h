@@ -1,0 +1,42 @@
+// The kinds of job that a file can ask for: one word each, of three families.
+#pragma once
+
+#include "sim/scenario/job_spec.h"
+#include "sim/scenario/value.h"
+
+namespace nerve::sim::scenario_file {
+
+enum class JobKind : std::uint8_t {
+  kPermutation,
+  kShift,
+  kIncast,
+  kFullMesh,
+  kRandom,
+  kFlowList,
+  kCheckpoint,
+  kKvCache,
+  kAllReduce,
+  kReduceScatter,
+  kAllGather,
+  kBroadcast,
+  kAllToAll,
+  kTraining,
+};
+
+inline constexpr Named<JobKind> kJobKinds[] = {
+    {"permutation", JobKind::kPermutation}, {"shift", JobKind::kShift},
+    {"incast", JobKind::kIncast},           {"full-mesh", JobKind::kFullMesh},
+    {"random", JobKind::kRandom},           {"flow-list", JobKind::kFlowList},
+    {"checkpoint", JobKind::kCheckpoint},   {"kv-cache", JobKind::kKvCache},
+    {"all-reduce", JobKind::kAllReduce},    {"reduce-scatter", JobKind::kReduceScatter},
+    {"all-gather", JobKind::kAllGather},    {"broadcast", JobKind::kBroadcast},
+    {"all-to-all", JobKind::kAllToAll},     {"training", JobKind::kTraining},
+};
+
+using Work = std::variant<FlowsSpec, CollectiveSpec, TrainingSpec>;
+
+// Work of this kind, with the defaults of the rest.
+[[nodiscard]] Work work_of(JobKind kind);
+[[nodiscard]] JobKind kind_of(const Work& work);
+
+}  // namespace nerve::sim::scenario_file

@@ -1,0 +1,121 @@
+// What a scenario says of the work: who sends what to whom, and when.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/time.h"
+
+namespace nerve::sim {
+
+// --- messages without a plan -------------------------------------------------------------------
+
+enum class FlowPattern : std::uint8_t {
+  kPermutation,  // each rank sends to one other, no two to the same: by the seed
+  kShift,        // rank r sends to rank r + `shift`
+  kIncast,       // all send to rank 0
+  kAllToAll,     // each to each, one message, all at once
+  kRandom,       // arrivals by chance at `load` of the NICs' rate, sizes by `octets`
+  kList,         // from a file: src dst priority port bytes start
+  kCheckpoint,   // each rank to a storage server, in turn
+  kKvCache,      // prefill ranks (the first half) to decode ranks, requests by chance
+};
+
+struct FlowsSpec {
+  FlowPattern pattern{FlowPattern::kPermutation};
+  std::uint64_t octets{};    // of each flow; of kRandom the mean
+  std::uint32_t shift{1};    // kShift
+  std::uint32_t repeat{1};   // each rank, one after the other
+  double load{0.5};          // kRandom, kKvCache: of the NICs' rate
+  std::uint32_t requests{};  // kRandom, kKvCache: how many in all
+  std::string file{};        // kList
+};
+
+// --- collectives ---------------------------------------------------------------------------------
+
+enum class CollectiveKind : std::uint8_t {
+  kAllReduce,
+  kReduceScatter,
+  kAllGather,
+  kBroadcast,
+  kAllToAll,  // MoE dispatch and combine are two of these
+};
+
+enum class CollectiveAlgorithm : std::uint8_t {
+  kAuto,  // hierarchical when a server has several ranks; ring otherwise
+  kRing,
+  kTree,
+  kHalvingDoubling,
+  kHierarchical,  // within servers, then along each rail, then within servers
+  kDirect,        // each to each: all-to-all
+};
+
+struct CollectiveSpec {
+  CollectiveKind kind{CollectiveKind::kAllReduce};
+  CollectiveAlgorithm algorithm{CollectiveAlgorithm::kAuto};
+  std::uint64_t octets{};  // of each rank's buffer
+  std::uint32_t iterations{1};
+  std::uint32_t chunks{1};  // a buffer is cut into, so that steps overlap (tree, broadcast)
+};
+
+// --- training
+// --------------------------------------------------------------------------------------
+
+struct ModelSpec {
+  double parameters{};  // all of them
+  std::uint32_t layers{};
+  std::uint32_t hidden{};
+  std::uint32_t sequence{2048};
+  std::uint32_t octets_per_value{2};  // precision of gradients and activations
+  std::uint32_t experts{};            // of each MoE layer; zero: dense
+  std::uint32_t experts_per_token{2};
+};
+
+struct ParallelismSpec {
+  std::uint32_t data{1};
+  std::uint32_t tensor{1};
+  std::uint32_t pipeline{1};
+  std::uint32_t expert{1};  // among the data-parallel ranks: divides `data`
+};
+
+struct TrainingSpec {
+  ModelSpec model{};
+  ParallelismSpec parallelism{};
+  std::uint32_t micro_batches{1};        // of each data-parallel replica, in a step
+  std::uint32_t sequences_per_batch{1};  // of a micro batch
+  double tflops{400};                    // of a GPU, as achieved
+  std::uint32_t steps{1};
+  std::uint64_t bucket_octets{25'000'000};  // gradients are reduced in pieces of this size
+  bool overlap{true};                       // of the gradients' reduction with backward compute
+  bool shard_optimizer{};                   // reduce-scatter and all-gather instead of all-reduce
+  CollectiveAlgorithm algorithm{CollectiveAlgorithm::kAuto};
+};
+
+// --- a job
+// -----------------------------------------------------------------------------------------
+
+enum class Placement : std::uint8_t {
+  kPacked,   // server after server
+  kStriped,  // rank r on server r % servers
+  kRandom,   // by the seed
+};
+
+struct Straggler {
+  std::uint32_t rank{};
+  double slowdown{1};  // its compute takes so many times as long
+};
+
+struct JobSpec {
+  std::string name;
+  std::uint32_t first_gpu{};  // of the cluster, for kPacked
+  std::uint32_t ranks{};      // zero: all GPUs
+  Placement placement{Placement::kPacked};
+  Duration start{};
+  bool on_front_end{};
+  std::vector<Straggler> stragglers;
+  std::variant<FlowsSpec, CollectiveSpec, TrainingSpec> work;
+};
+
+}  // namespace nerve::sim

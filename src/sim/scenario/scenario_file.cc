@@ -1,0 +1,44 @@
+#include "sim/scenario/scenario_file.h"
+
+#include <algorithm>
+
+#include "sim/scenario/tables.h"
+
+namespace nerve::sim {
+namespace {
+
+using namespace scenario_file;
+
+void read(const Node& root, Errors& errors, Scenario& scenario) {
+  const TableAt document{root, "", errors};
+  read_tables(document, scenario);
+  read_jobs(document, scenario);
+  if (!errors.none()) return;  // what is built on values that were refused would be told twice
+  settle(document, scenario);
+  check_cluster(document, scenario);
+  check_jobs(document, scenario);
+}
+
+}  // namespace
+
+Result<Scenario, std::vector<ScenarioError>> read_scenario(std::string_view toml_text,
+                                                           const std::string& file_name,
+                                                           std::span<const Override> overrides) {
+  Result<Node, ScenarioError> parsed = parse_document(toml_text, file_name);
+  if (!parsed) return Unexpected{std::vector{parsed.error()}};
+  Errors errors{file_name};
+  Node nowhere;
+  nowhere.overridden = true;
+  for (const Override& one : overrides) {
+    std::string why = apply(*parsed, one);
+    if (!why.empty()) errors.add(nowhere, one.key, std::move(why));
+  }
+  Scenario scenario;
+  if (errors.none()) read(*parsed, errors, scenario);
+  if (errors.none()) return scenario;
+  std::vector<ScenarioError> all = errors.take();
+  std::ranges::stable_sort(all, {}, &ScenarioError::line);
+  return Unexpected{std::move(all)};
+}
+
+}  // namespace nerve::sim

@@ -1,0 +1,107 @@
+#include <algorithm>
+
+#include "sim/scenario/tables.h"
+
+namespace nerve::sim::scenario_file {
+namespace {
+
+constexpr std::uint32_t kAroundPayload = 128;  // headers and CRCs of RDMA, with room to spare
+constexpr std::uint32_t kAroundIp = 18;        // Ethernet's, around an IP packet
+
+// Whether the file has this key: fabric.ecn.low.
+bool says(const TableAt& document, std::initializer_list<std::string_view> path) {
+  const Node* node = &document.node;
+  for (const std::string_view word : path) {
+    if (node != nullptr) node = node->find(word);
+  }
+  return node != nullptr;
+}
+
+// Queues are as long as the rate is high: 400 and 1600 KB at 100 Gb/s, as the HPCC artifact and
+// adapters' vendors have it. DCTCP marks from one length on, 300 KB at 100 Gb/s.
+void settle_marking(const TableAt& document, std::string_view name, bool dctcp,
+                    NetworkSpec& network) {
+  MarkingConfig& marking = network.switches.marking;
+  const std::uint64_t gigabits = network.nic_rate.bits_per_second() / 1'000'000'000;
+  const std::uint64_t kilobytes = std::max<std::uint64_t>(gigabits, 1) * 1000;
+  const bool low = says(document, {name, "ecn", "low"});
+  const bool high = says(document, {name, "ecn", "high"});
+  const std::uint64_t steep = dctcp ? 1 : 4;
+  if (!low) marking.low = high ? marking.high / steep : kilobytes * (dctcp ? 3 : 4);
+  if (!high) marking.high = std::max<std::uint64_t>(marking.low * steep, 1);
+  // Credits do the work there.
+  if (!says(document, {name, "ecn", "enabled"})) {
+    marking.on = network.switches.kind == LinkKind::kEthernet;
+  }
+}
+
+void settle_network(const TableAt& document, std::string_view name, const NicSpec& nic,
+                    const TcpSpec& tcp, NetworkSpec& network) {
+  const bool is_tcp = nic.transport == Transport::kTcp;
+  settle_marking(document, name, is_tcp && tcp.algorithm == TcpAlgorithm::kDctcp, network);
+  FabricConfig& switches = network.switches;
+  if (is_tcp && !says(document, {name, "pfc"})) switches.buffer.lossless = 0;
+  if (!is_tcp && nic.flow_control.algorithm == nic::CcAlgorithm::kHpcc &&
+      !says(document, {name, "telemetry"})) {
+    switches.telemetry = true;
+  }
+  switches.longest_packet = is_tcp ? tcp.mtu + kAroundIp : nic::octets(nic.mtu) + kAroundPayload;
+}
+
+void settle_nic(const TableAt& document, bool front_end, const NetworkSpec& network, NicSpec& nic) {
+  const auto said = [&](std::string_view key) {
+    return front_end ? says(document, {"front_end", "nic", key}) : says(document, {"nic", key});
+  };
+  using enum nic::CcAlgorithm;
+  nic::FlowControlConfig& flow_control = nic.flow_control;
+  if (!said("congestion")) {
+    flow_control.algorithm = network.switches.kind == LinkKind::kEthernet ? kDcqcn : kNone;
+  }
+  const bool by_round_trip = flow_control.algorithm != kNone && flow_control.algorithm != kDcqcn;
+  if (!said("ack_every") && by_round_trip) flow_control.ack_every = 1;
+  if (!said("relay_across_rails")) {  // there is no other way
+    nic.relay_across_rails = network.topology == TopologyKind::kRailOnly;
+  }
+}
+
+void settle_job(const TableAt& document, std::size_t number, const Scenario& scenario,
+                JobSpec& job) {
+  const Node* list = document.node.find("job");
+  const Node* node = list->type == NodeType::kList ? &list->children[number] : list;
+  const std::uint64_t gpus = std::uint64_t{scenario.servers.count} * scenario.servers.gpus;
+  if (job.ranks == 0 && job.first_gpu < gpus) {
+    job.ranks = static_cast<std::uint32_t>(gpus - job.first_gpu);
+  }
+  const auto* flows = std::get_if<FlowsSpec>(&job.work);
+  if (flows != nullptr && flows->pattern == FlowPattern::kCheckpoint && scenario.storage &&
+      node->find("network") == nullptr) {
+    job.on_front_end = scenario.storage->on_front_end;
+  }
+  if (auto* training = std::get_if<TrainingSpec>(&job.work)) {
+    ParallelismSpec& split = training->parallelism;
+    const Node* said = node->find("parallelism");
+    const std::uint64_t others = std::uint64_t{split.tensor} * split.pipeline;
+    if ((said == nullptr || said->find("data") == nullptr) && job.ranks % others == 0) {
+      split.data = static_cast<std::uint32_t>(job.ranks / others);
+    }
+  }
+}
+
+}  // namespace
+
+void settle(const TableAt& document, Scenario& scenario) {
+  ServerSpec& servers = scenario.servers;
+  if (!says(document, {"servers", "nics"})) servers.nics = servers.gpus;
+  settle_nic(document, false, scenario.back_end, scenario.nics);
+  settle_network(document, "fabric", scenario.nics, scenario.tcp, scenario.back_end);
+  if (scenario.front_end) {
+    settle_nic(document, true, *scenario.front_end, scenario.front_end_nics);
+    settle_network(document, "front_end", scenario.front_end_nics, scenario.tcp,
+                   *scenario.front_end);
+  }
+  for (std::size_t i = 0; i < scenario.jobs.size(); ++i) {
+    settle_job(document, i, scenario, scenario.jobs[i]);
+  }
+}
+
+}  // namespace nerve::sim::scenario_file

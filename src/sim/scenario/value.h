@@ -1,0 +1,115 @@
+// One value of a scenario file on its way into a Spec, or a key that is asked what it takes.
+//
+// A key is one line of code: `v.rate(network.nic_rate)`. Given a node it reads, and tells what is
+// wrong; given none it writes down what it would take and what the value is when nobody says, for
+// the reference. So neither can be forgotten, nor tell another story.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/rate.h"
+#include "base/time.h"
+#include "sim/scenario/document.h"
+
+namespace nerve::sim::scenario_file {
+
+// What is wrong with a file, in the order found. More than a screen of it helps nobody.
+class Errors {
+ public:
+  explicit Errors(std::string file) : file_{std::move(file)} {}
+
+  void add(const Node& where, std::string key, std::string message);
+  [[nodiscard]] bool none() const { return errors_.empty(); }
+  [[nodiscard]] const std::string& file() const { return file_; }
+  [[nodiscard]] std::vector<ScenarioError> take() { return std::move(errors_); }
+
+ private:
+  static constexpr std::size_t kMost = 50;
+  std::string file_;
+  std::vector<ScenarioError> errors_;
+};
+
+// What a key takes, and its value when nobody says: in words, for the reference.
+struct KeyWords {
+  std::string takes;
+  std::string fallback;
+};
+
+template <class T>
+struct Named {
+  std::string_view name;
+  T value;
+};
+
+class Value {
+ public:
+  Value(const Node& node, std::string key, Errors& errors)
+      : node_{&node}, key_{std::move(key)}, errors_{&errors} {}
+  explicit Value(KeyWords& words) : words_{&words} {}
+
+  void text(std::string& where);
+  // A file name: beside the scenario unless it is absolute.
+  void file(std::string& where);
+  void on_off(bool& where);
+  void number(double& where, double least, double most);
+  void octets(std::uint64_t& where, std::uint64_t least, std::uint64_t most = kMostOctets);
+  void octets(std::uint32_t& where, std::uint32_t least, std::uint32_t most);
+  void time(Duration& where, Duration least, Duration most);
+  void rate(Rate& where) { any_rate(where, kLeastRate); }
+  // Zero is allowed, and means something else than a rate.
+  void rate_or_zero(Rate& where) { any_rate(where, Rate{}); }
+
+  template <class T>
+  void count(T& where, std::uint64_t least, std::uint64_t most = std::numeric_limits<T>::max()) {
+    std::uint64_t value = where;
+    any_count(value, least, most);
+    where = static_cast<T>(value);
+  }
+  // One of several numbers.
+  void count_among(std::uint32_t& where, std::span<const std::uint32_t> all);
+  // A number that is held in parts: thousandths, millionths.
+  void parts(std::uint32_t& where, std::uint32_t parts_of_one, double least, double most);
+
+  // One of several words.
+  template <class T, std::size_t N>
+  void word(T& where, const Named<T> (&names)[N]) {
+    std::vector<std::string_view> all;
+    std::size_t chosen = 0;
+    for (std::size_t i = 0; i < N; ++i) {
+      all.push_back(names[i].name);
+      if (names[i].value == where) chosen = i;
+    }
+    where = names[any_word(all, chosen)].value;
+  }
+
+  void wrong(std::string message);
+
+  static constexpr std::uint64_t kMostOctets = std::uint64_t{1} << 50U;
+  static constexpr Rate kLeastRate = Rate::megabits(1);
+  static constexpr Rate kMostRate = Rate::gigabits(100'000);
+
+ private:
+  [[nodiscard]] bool describes() const { return words_ != nullptr; }
+  void describe(std::string takes, std::string fallback);
+  void refuse(const std::string& takes);
+  void any_count(std::uint64_t& where, std::uint64_t least, std::uint64_t most);
+  void any_rate(Rate& where, Rate least);
+  [[nodiscard]] std::size_t any_word(std::span<const std::string_view> all, std::size_t chosen);
+  // The text of an amount with a unit; empty, and told, when it is none.
+  [[nodiscard]] std::string_view amount(const std::string& takes, std::string_view example);
+
+  const Node* node_{};
+  std::string key_;
+  Errors* errors_{};
+  KeyWords* words_{};
+};
+
+// `"emcp" is not known; did you mean "ecmp"? (ecmp, spray, flowlet, adaptive)`
+[[nodiscard]] std::string not_known(std::string_view word, std::span<const std::string_view> all);
+
+}  // namespace nerve::sim::scenario_file

@@ -1,0 +1,268 @@
+#include "sim/topology/graph_file.h"
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <span>
+#include <sstream>
+
+#include "sim/topology/graph_words.h"
+
+namespace nerve::sim {
+namespace {
+
+constexpr std::size_t kLongestName = 64;
+constexpr std::size_t kMostNodes = std::size_t{1} << 21;
+
+std::string in_quotes(std::string_view word) {
+  std::string text = "\"" + std::string{word.substr(0, kLongestName)};
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < ' ' || static_cast<unsigned char>(c) > '~') c = '?';
+  }
+  return text + (word.size() > kLongestName ? "...\"" : "\"");
+}
+
+// The tier of a switch: how far it is to the nearest NIC.
+void find_tiers(Graph& graph) {
+  std::vector<std::vector<std::uint32_t>> neighbours(graph.nodes.size());
+  for (const Cable& cable : graph.cables) {
+    neighbours[cable.a.value()].push_back(cable.b.value());
+    neighbours[cable.b.value()].push_back(cable.a.value());
+  }
+  std::vector<std::uint32_t> ring;
+  for (std::uint32_t i = 0; i < graph.nodes.size(); ++i) {
+    if (graph.nodes[i].kind == NodeKind::kNic) ring.push_back(i);
+  }
+  constexpr std::uint16_t kHighest = 0xffff;
+  for (std::uint16_t tier = 1; !ring.empty() && tier < kHighest; ++tier) {
+    std::vector<std::uint32_t> wider;
+    for (const std::uint32_t node : ring) {
+      for (const std::uint32_t next : neighbours[node]) {
+        GraphNode& there = graph.nodes[next];
+        if (there.kind == NodeKind::kNic || there.tier != 0) continue;
+        there.tier = tier;
+        wider.push_back(next);
+      }
+    }
+    ring = std::move(wider);
+  }
+}
+
+// Both formats: nodes under a name, then cables between them, then a graph with the NICs first.
+class Reader {
+ public:
+  Reader(std::string_view text, const std::string& name) : words_{words_of(text)}, name_{name} {}
+
+  Result<Graph, std::string> read() {
+    if (words_.empty()) return Unexpected{name_ + ":1: says nothing"};
+    const bool numbers = number_of(words_[0].text).has_value();
+    if (!(numbers ? read_hpcc() : read_ours())) return Unexpected{error_};
+    return finish();
+  }
+
+ private:
+  struct Node {
+    NodeKind kind{};
+    std::uint32_t number{};  // among those of its kind
+  };
+  struct Joint {
+    Node a;
+    Node b;
+    Rate rate;
+    Duration delay;
+  };
+
+  bool fail(std::uint32_t line, const std::string& what) {
+    error_ = name_ + ":" + std::to_string(line) + ": " + what;
+    return false;
+  }
+  [[nodiscard]] std::uint32_t last_line() const { return words_.back().line; }
+
+  bool add(NodeKind kind, const std::string& name, std::uint32_t line) {
+    auto& names = kind == NodeKind::kNic ? nics_ : switches_;
+    if (nics_.size() + switches_.size() == kMostNodes) return fail(line, "too many nodes");
+    const Node node{kind, static_cast<std::uint32_t>(names.size())};
+    if (!nodes_.try_emplace(name, node).second) {
+      return fail(line, "a second node is named " + in_quotes(name));
+    }
+    names.push_back(name);
+    return true;
+  }
+
+  bool join(const Word& a, const Word& b, const Node& from, const Node& to, const Word& rate,
+            const Word& delay) {
+    if (from.kind == to.kind && from.number == to.number) {
+      return fail(a.line, "a cable from " + in_quotes(a.text) + " to itself");
+    }
+    if (from.kind == NodeKind::kNic && to.kind == NodeKind::kNic) {
+      return fail(a.line, "a cable joins two NICs, " + in_quotes(a.text) + " and " +
+                              in_quotes(b.text) + ": put a switch between them");
+    }
+    const auto speed = rate_of(rate.text);
+    if (!speed) {
+      return fail(rate.line,
+                  in_quotes(rate.text) + " is no rate: 400G, from 1M to 100T, was expected");
+    }
+    const auto time = delay_of(delay.text);
+    if (!time) {
+      return fail(delay.line,
+                  in_quotes(delay.text) + " is no delay: 100ns, up to 1s, was expected");
+    }
+    joints_.push_back({from, to, *speed, *time});
+    return true;
+  }
+
+  // The words of the line that begins at `at`.
+  std::span<const Word> line_at(std::size_t at) {
+    std::size_t end = at;
+    while (end < words_.size() && words_[end].line == words_[at].line) ++end;
+    return std::span{words_}.subspan(at, end - at);
+  }
+
+  bool read_ours() {
+    for (std::size_t at = 0; at < words_.size();) {
+      const std::span<const Word> line = line_at(at);
+      at += line.size();
+      if (!read_line(line)) return false;
+    }
+    return true;
+  }
+
+  bool read_line(std::span<const Word> line) {
+    const std::string_view what = line[0].text;
+    const std::uint32_t number = line[0].line;
+    if (what == "nic" || what == "switch") {
+      if (line.size() != 2) return fail(number, std::string{what} + " NAME was expected");
+      if (line[1].text.size() > kLongestName) return fail(number, "a name of over 64 octets");
+      return add(what == "nic" ? NodeKind::kNic : NodeKind::kSwitch, std::string{line[1].text},
+                 number);
+    }
+    if (what != "cable") {
+      return fail(number, in_quotes(what) + " is none of nic, switch, cable");
+    }
+    if (line.size() != 5) return fail(number, "cable NAME NAME RATE DELAY was expected");
+    const auto a = nodes_.find(std::string{line[1].text});
+    const auto b = nodes_.find(std::string{line[2].text});
+    for (const auto& [found, word] : {std::pair{a, line[1]}, std::pair{b, line[2]}}) {
+      if (found == nodes_.end()) {
+        return fail(number, "no node above is named " + in_quotes(word.text));
+      }
+    }
+    return join(line[1], line[2], a->second, b->second, line[3], line[4]);
+  }
+
+  bool read_hpcc() {
+    if (words_.size() < 3) return fail(last_line(), "nodes, switches and links were expected");
+    std::uint32_t counts[3]{};
+    for (std::size_t i = 0; i < 3; ++i) {
+      const auto count = number_of(words_[i].text);
+      if (!count) return fail(words_[i].line, in_quotes(words_[i].text) + " is no number");
+      counts[i] = *count;
+    }
+    const auto [nodes, switches, links] = counts;
+    if (nodes > kMostNodes) return fail(words_[0].line, "too many nodes");
+    if (words_.size() != 3 + std::size_t{switches} + std::size_t{links} * 5) {
+      return fail(last_line(), "the first line promises " + std::to_string(switches) +
+                                   " numbers of switches and " + std::to_string(links) +
+                                   " links of five words; there are " +
+                                   std::to_string(words_.size() - 3) + " words");
+    }
+    std::vector<bool> is_switch(nodes);
+    for (const Word& word : std::span{words_}.subspan(3, switches)) {
+      const auto number = node_number(word, nodes);
+      if (!number) return false;
+      if (is_switch[*number]) return fail(word.line, "switch " + in_quotes(word.text) + " again");
+      is_switch[*number] = true;
+    }
+    std::vector<Node> all;
+    for (std::uint32_t i = 0; i < nodes; ++i) {
+      const NodeKind kind = is_switch[i] ? NodeKind::kSwitch : NodeKind::kNic;
+      auto& names = is_switch[i] ? switches_ : nics_;
+      all.push_back({kind, static_cast<std::uint32_t>(names.size())});
+      names.push_back(is_switch[i] ? "switch" + std::to_string(i)
+                                   : "nic" + std::to_string(names.size()));
+    }
+    for (std::size_t at = 3 + switches; at < words_.size(); at += 5) {
+      if (!read_link(std::span{words_}.subspan(at, 5), all)) return false;
+    }
+    return true;
+  }
+
+  bool read_link(std::span<const Word> link, const std::vector<Node>& all) {
+    const auto a = node_number(link[0], all.size());
+    if (!a) return false;
+    const auto b = node_number(link[1], all.size());
+    if (!b) return false;
+    if (!is_zero(link[4].text)) {
+      return fail(link[4].line,
+                  "error rate " + in_quotes(link[4].text) +
+                      ": only 0 is taken here; a fault of the kind errors damages bits");
+    }
+    return join(link[0], link[1], all[*a], all[*b], link[2], link[3]);
+  }
+
+  std::optional<std::uint32_t> node_number(const Word& word, std::size_t nodes) {
+    const auto number = number_of(word.text);
+    if (number && *number < nodes) return number;
+    fail(word.line, in_quotes(word.text) + " is no node: numbers from 0 to " +
+                        std::to_string(nodes == 0 ? 0 : nodes - 1) + " were expected");
+    return std::nullopt;
+  }
+
+  Result<Graph, std::string> finish() {
+    Graph graph;
+    const auto nics = static_cast<std::uint32_t>(nics_.size());
+    if (nics == 0) {
+      fail(last_line(), "there are no NICs");
+      return Unexpected{error_};
+    }
+    const auto id = [&](const Node& node) {
+      return NodeId{node.kind == NodeKind::kNic ? node.number : nics + node.number};
+    };
+    for (const std::string& name : nics_) graph.add(NodeKind::kNic, name, 0);
+    for (const std::string& name : switches_) graph.add(NodeKind::kSwitch, name, 0);
+    std::vector<bool> joined(nics);
+    for (const Joint& joint : joints_) {
+      graph.join(id(joint.a), id(joint.b), joint.rate, joint.delay);
+      for (const Node& end : {joint.a, joint.b}) {
+        if (end.kind == NodeKind::kNic) joined[end.number] = true;
+      }
+    }
+    const auto alone = std::ranges::find(joined, false);
+    if (alone != joined.end()) {
+      fail(last_line(), "NIC " +
+                            in_quotes(nics_[static_cast<std::size_t>(alone - joined.begin())]) +
+                            " has no cable");
+      return Unexpected{error_};
+    }
+    find_tiers(graph);
+    return graph;
+  }
+
+  std::vector<Word> words_;
+  std::string name_;
+  std::string error_;
+  std::map<std::string, Node> nodes_;
+  std::vector<std::string> nics_;
+  std::vector<std::string> switches_;
+  std::vector<Joint> joints_;
+};
+
+}  // namespace
+
+Result<Graph, std::string> parse_graph(std::string_view text, const std::string& name) {
+  return Reader{text, name}.read();
+}
+
+Result<Graph, std::string> read_graph(const std::string& path) {
+  constexpr std::size_t kLargest = std::size_t{256} << 20U;
+  std::ifstream file{path, std::ios::binary};
+  if (!file) return Unexpected{path + ": cannot be read"};
+  std::ostringstream text;
+  text << file.rdbuf();
+  std::string all = std::move(text).str();
+  if (all.size() > kLargest) return Unexpected{path + ": more than 256 MiB"};
+  return parse_graph(all, path);
+}
+
+}  // namespace nerve::sim

@@ -1,0 +1,64 @@
+// Recursive halving (reduce-scatter), recursive doubling (all-gather), and all-reduce as one after
+// the other: log2 N exchanges with ever nearer, then ever farther members.
+//
+// Where N is no power of two, the first 2 (N - P) members work in pairs, P being the next lower
+// power: the odd one hands its data to the even one before, and is given the result afterwards. A
+// pair's blocks lie side by side, so that every exchange is one piece of the buffer.
+#pragma once
+
+#include "sim/workload/collective/plan.h"
+#include "sim/workload/collective/shares.h"
+
+namespace nerve::sim {
+
+class HalvingPlan final : public CollectivePlan {
+ public:
+  struct Parts {
+    bool reduce_scatter{};
+    bool all_gather{};
+  };
+  HalvingPlan(std::uint32_t members, std::uint64_t octets, Parts parts);
+
+  [[nodiscard]] std::uint32_t items() const override { return exchanges_ + 3; }
+  [[nodiscard]] std::uint32_t arrivals(std::uint32_t member, std::uint32_t item) const override;
+  void sends(std::uint32_t member, std::uint32_t item, Outgoing& out) const override;
+  void load(std::uint32_t member, std::uint32_t phase, std::vector<PeerLoad>& out) const override;
+
+ private:
+  struct Exchange {
+    std::uint32_t with{};  // a worker
+    std::uint64_t from{};  // of the buffer
+    std::uint64_t until{};
+    Action action{};
+  };
+  [[nodiscard]] bool idle(std::uint32_t member) const {
+    return member < 2 * folded_ && member % 2 == 1;
+  }
+  [[nodiscard]] bool has_partner(std::uint32_t member) const {
+    return member < 2 * folded_ && member % 2 == 0;
+  }
+  [[nodiscard]] std::uint32_t worker(std::uint32_t member) const {
+    return member < 2 * folded_ ? member / 2 : member - folded_;
+  }
+  [[nodiscard]] std::uint32_t member(std::uint32_t worker) const {
+    return worker < folded_ ? 2 * worker : worker + folded_;
+  }
+  // Where the blocks of a worker begin; worker `workers_` is the end of the buffer.
+  [[nodiscard]] std::uint64_t edge(std::uint32_t worker) const {
+    return shares_.offset(member(worker));
+  }
+  [[nodiscard]] Exchange exchange(std::uint32_t worker, std::uint32_t number) const;
+  void fold(std::uint32_t member, Outgoing& out) const;
+  void unfold(std::uint32_t member, Outgoing& out) const;
+  [[nodiscard]] std::uint64_t unfolded(std::uint32_t partner) const;
+
+  std::uint64_t octets_;
+  Parts parts_;
+  Shares shares_;
+  std::uint32_t levels_;   // log2 of workers_
+  std::uint32_t workers_;  // a power of two
+  std::uint32_t folded_;   // members that do not work
+  std::uint32_t exchanges_;
+};
+
+}  // namespace nerve::sim

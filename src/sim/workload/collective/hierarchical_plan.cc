@@ -1,0 +1,116 @@
+#include "sim/workload/collective/hierarchical_plan.h"
+
+namespace nerve::sim {
+
+HierarchicalPlan::HierarchicalPlan(const Grid& grid, std::uint64_t octets, Parts parts,
+                                   std::uint32_t chunks)
+    : grid_{grid},
+      parts_{parts},
+      chunks_{chunks},
+      shares_{octets, grid.size()},
+      of_column_(std::size_t{chunks} * grid.columns()),
+      reducing_{parts.reduce_scatter ? grid.rows() - 1 : 0},
+      steps_{reducing_ + (parts.all_gather ? grid.rows() - 1 : 0)} {
+  for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) {
+    for (std::uint32_t block = 0; block < grid.size(); ++block) {
+      of_column_[chunk * grid.columns() + grid.column(block)] += octets_of(block, chunk);
+    }
+  }
+}
+
+// As of the ring: the last block that a row receives while reducing is its own.
+std::uint32_t HierarchicalPlan::row_sent(std::uint32_t row, std::uint32_t step) const {
+  const std::uint32_t back = reduces(step) ? step + 1 : step - reducing_;
+  return (row + grid_.rows() - back) % grid_.rows();
+}
+
+void HierarchicalPlan::add_block(std::uint32_t block, std::uint32_t chunk, Action action,
+                                 Outgoing& out) const {
+  const Shares parts{shares_.octets(block), chunks_};
+  out.add(shares_.offset(block) + parts.offset(chunk), parts.octets(chunk), action);
+}
+
+void HierarchicalPlan::add_column(std::uint32_t column, std::uint32_t chunk, Action action,
+                                  Outgoing& out) const {
+  if (!out.wants_pieces()) return out.add(octets_of_column(column, chunk));
+  for (std::uint32_t row = 0; row < grid_.rows(); ++row) {
+    add_block(grid_.member(row, column), chunk, action, out);
+  }
+}
+
+std::uint32_t HierarchicalPlan::arrivals(std::uint32_t member, std::uint32_t item) const {
+  const std::uint32_t column = grid_.column(member);
+  const std::uint32_t chunk = item % chunks_;
+  const std::uint32_t at = item / chunks_;
+  std::uint32_t count = 0;
+  if (at == 1 && parts_.reduce_scatter && octets_of_column(column, chunk) > 0) {
+    count += grid_.columns() - 1;
+  }
+  if (at > 1 && at <= gather_at()) {
+    const std::uint32_t before = (grid_.row(member) + grid_.rows() - 1) % grid_.rows();
+    const std::uint32_t block = grid_.member(row_sent(before, at - 2), column);
+    count += octets_of(block, chunk) > 0 ? 1 : 0;
+  }
+  if (at > gather_at() && parts_.all_gather) {
+    for (std::uint32_t other = 0; other < grid_.columns(); ++other) {
+      if (other != column && octets_of_column(other, chunk) > 0) ++count;
+    }
+  }
+  return count;
+}
+
+void HierarchicalPlan::sends(std::uint32_t member, std::uint32_t item, Outgoing& out) const {
+  const std::uint32_t row = grid_.row(member);
+  const std::uint32_t column = grid_.column(member);
+  const std::uint32_t chunk = item % chunks_;
+  const std::uint32_t at = item / chunks_;
+  const std::uint32_t next = item + chunks_;
+  const bool scatters = at == 0 && parts_.reduce_scatter;
+  const bool gathers = at == gather_at() && parts_.all_gather;
+  if (scatters || gathers) {
+    for (std::uint32_t i = 1; i < grid_.columns(); ++i) {
+      const std::uint32_t other = (column + i) % grid_.columns();
+      out.begin(grid_.member(row, other), next);
+      add_column(scatters ? other : column, chunk, scatters ? Action::kReduce : Action::kCopy, out);
+    }
+  } else if (at >= 1 && at <= steps_) {
+    out.begin(grid_.member((row + 1) % grid_.rows(), column), next);
+    add_block(grid_.member(row_sent(row, at - 1), column), chunk,
+              reduces(at - 1) ? Action::kReduce : Action::kCopy, out);
+  }
+}
+
+void HierarchicalPlan::load(std::uint32_t member, std::uint32_t phase,
+                            std::vector<PeerLoad>& out) const {
+  const bool all = phases() == 1;
+  if ((all || phase == 0) && parts_.reduce_scatter) load_within(member, true, out);
+  if (all || phase == 1) load_along(member, out);
+  if ((all || phase == 2) && parts_.all_gather) load_within(member, false, out);
+}
+
+void HierarchicalPlan::load_within(std::uint32_t member, bool scatter,
+                                   std::vector<PeerLoad>& out) const {
+  const std::uint32_t column = grid_.column(member);
+  for (std::uint32_t other = 0; other < grid_.columns(); ++other) {
+    if (other == column) continue;
+    std::uint64_t octets = 0;
+    for (std::uint32_t chunk = 0; chunk < chunks_; ++chunk) {
+      octets += octets_of_column(scatter ? other : column, chunk);
+    }
+    out.push_back({grid_.member(grid_.row(member), other), octets});
+  }
+}
+
+void HierarchicalPlan::load_along(std::uint32_t member, std::vector<PeerLoad>& out) const {
+  if (steps_ == 0) return;
+  const std::uint32_t column = grid_.column(member);
+  const std::uint32_t next = grid_.member((grid_.row(member) + 1) % grid_.rows(), column);
+  std::uint64_t all = 0;
+  for (std::uint32_t chunk = 0; chunk < chunks_; ++chunk) all += octets_of_column(column, chunk);
+  std::uint64_t octets = 0;
+  if (reducing_ > 0) octets += all - shares_.octets(member);
+  if (steps_ > reducing_) octets += all - shares_.octets(next);
+  out.push_back({next, octets});
+}
+
+}  // namespace nerve::sim

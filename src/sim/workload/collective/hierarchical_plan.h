@@ -1,0 +1,61 @@
+// Reduce-scatter, all-gather, and all-reduce as one after the other, that make the most of fast
+// servers: data is reduced within each server first, then goes round a ring along each rail, then
+// is gathered within each server. A NIC carries the part of its own column alone.
+//
+// Block b is what member b ends a reduce-scatter with; column c has the blocks of its members.
+// Within a server each sends to each directly. Each block is cut into chunks, and each chunk goes
+// its way in a lane of its own: while one is on the rails the next crosses the server.
+#pragma once
+
+#include "sim/workload/collective/grid.h"
+#include "sim/workload/collective/plan.h"
+#include "sim/workload/collective/shares.h"
+
+namespace nerve::sim {
+
+class HierarchicalPlan final : public CollectivePlan {
+ public:
+  struct Parts {
+    bool reduce_scatter{};
+    bool all_gather{};
+  };
+  // The grid outlives the plan. At most kMostLanes chunks.
+  HierarchicalPlan(const Grid& grid, std::uint64_t octets, Parts parts, std::uint32_t chunks);
+
+  [[nodiscard]] std::uint32_t items() const override { return (steps_ + 3) * chunks_; }
+  [[nodiscard]] std::uint32_t lanes() const override { return chunks_; }
+  [[nodiscard]] std::uint32_t arrivals(std::uint32_t member, std::uint32_t item) const override;
+  void sends(std::uint32_t member, std::uint32_t item, Outgoing& out) const override;
+  // Chunks overlap what is done with each of them.
+  [[nodiscard]] std::uint32_t phases() const override { return chunks_ == 1 ? kPhases : 1; }
+  void load(std::uint32_t member, std::uint32_t phase, std::vector<PeerLoad>& out) const override;
+
+ private:
+  static constexpr std::uint32_t kPhases = 3;
+
+  // A lane: scatter within the server, then a step round the ring each, then gather, then the end.
+  [[nodiscard]] std::uint32_t gather_at() const { return steps_ + 1; }
+  [[nodiscard]] std::uint32_t row_sent(std::uint32_t row, std::uint32_t step) const;
+  [[nodiscard]] bool reduces(std::uint32_t step) const { return step < reducing_; }
+  [[nodiscard]] std::uint64_t octets_of(std::uint32_t block, std::uint32_t chunk) const {
+    return Shares{shares_.octets(block), chunks_}.octets(chunk);
+  }
+  [[nodiscard]] std::uint64_t octets_of_column(std::uint32_t column, std::uint32_t chunk) const {
+    return of_column_[chunk * grid_.columns() + column];
+  }
+  void add_block(std::uint32_t block, std::uint32_t chunk, Action action, Outgoing& out) const;
+  void add_column(std::uint32_t column, std::uint32_t chunk, Action action, Outgoing& out) const;
+  void load_within(std::uint32_t member, bool scatter, std::vector<PeerLoad>& out) const;
+  void load_along(std::uint32_t member, std::vector<PeerLoad>& out) const;
+
+  const Grid& grid_;
+  Parts parts_;
+  std::uint32_t chunks_;
+  Shares shares_;
+  std::vector<std::uint64_t>
+      of_column_;           // octets of a chunk of all its blocks, by chunk and column
+  std::uint32_t reducing_;  // steps round the ring
+  std::uint32_t steps_;
+};
+
+}  // namespace nerve::sim

@@ -1,0 +1,27 @@
+// A buffer cut into parts as even as octets allow: the first few are one octet longer, and all
+// together are the buffer exactly.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace nerve::sim {
+
+class Shares {
+ public:
+  Shares(std::uint64_t octets, std::uint32_t parts)
+      : each_{octets / parts}, longer_{octets % parts} {}
+
+  [[nodiscard]] std::uint64_t offset(std::uint32_t part) const {
+    return each_ * part + std::min<std::uint64_t>(part, longer_);
+  }
+  [[nodiscard]] std::uint64_t octets(std::uint32_t part) const {
+    return each_ + (part < longer_ ? 1 : 0);
+  }
+
+ private:
+  std::uint64_t each_;
+  std::uint64_t longer_;
+};
+
+}  // namespace nerve::sim

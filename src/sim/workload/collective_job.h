@@ -1,0 +1,45 @@
+// A job that does one collective over all its ranks, again and again. A rank goes on to the next
+// iteration when its own part of the last is done.
+#pragma once
+
+#include <memory>
+
+#include "base/result.h"
+#include "sim/workload/collective/communicators.h"
+#include "sim/workload/laps.h"
+#include "sim/workload/timed_job.h"
+
+namespace nerve::sim {
+
+class CollectiveJob final : public TimedJob, private CommunicatorUser {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Job>, std::string> make(const JobSpec& spec,
+                                                                      const CollectiveSpec& work,
+                                                                      JobContext context);
+
+  void delivered(const Token& token) override { communicators_.delivered(token); }
+  void acknowledged(const Token& token) override { communicators_.acknowledged(token); }
+  [[nodiscard]] bool done() const override { return laps_.done(); }
+  [[nodiscard]] std::uint64_t octets_planned() const override {
+    return octets_of(operation_, communicators_.layout(group_)) * laps_.laps();
+  }
+  [[nodiscard]] JobResult result() const override;
+
+ private:
+  CollectiveJob(const JobSpec& spec, const CollectiveSpec& work, JobContext context);
+  void begin() override;
+  void on_timer(const Token&) override {}
+  void finished(SeatId seat) override;
+  void find_bound();
+  [[nodiscard]] double bus_bandwidth(Duration time) const;
+
+  Communicators communicators_;
+  GroupId group_;
+  Operation operation_;                      // resolved
+  std::vector<std::uint32_t> iteration_of_;  // of each rank
+  Laps laps_;
+  Duration bound_{};
+  std::string bound_is_;
+};
+
+}  // namespace nerve::sim

@@ -1,0 +1,51 @@
+#include "sim/workload/flow_book.h"
+
+#include "base/check.h"
+
+namespace nerve::sim {
+
+void FlowBook::send(std::uint32_t number, std::uint32_t from, std::uint32_t to,
+                    std::uint64_t octets) {
+  const std::uint32_t ranks = context_.ranks();
+  const bool stored = to >= ranks;
+  FlowResult& flow = flows_[number];
+  flow = {.from = from,
+          .to = to,
+          .octets = octets,
+          .start = context_.messenger.now(),
+          .end = {},
+          .ideal = stored ? lines_.alone_to_storage(from, to - ranks, octets)
+                          : lines_.alone(from, to, octets)};
+  flow.end = flow.start;
+  context_.messenger.send({.from = context_.places[from],
+                           .to = stored ? context_.storage[to - ranks] : context_.places[to],
+                           .octets = octets,
+                           .on_front_end = on_front_end_,
+                           .token = {context_.number, from, number}});
+}
+
+void FlowBook::delivered(const Token& token) {
+  CHECK(token.argument < flows_.size());
+  FlowResult& flow = flows_[token.argument];
+  flow.end = context_.messenger.now();
+  last_ = flow.end;
+  ++delivered_;
+  octets_delivered_ += flow.octets;
+}
+
+void FlowBook::tell(JobResult& result) const {
+  result.done = all_delivered();
+  result.octets_moved = octets_delivered_;
+  result.flows.reserve(delivered_);
+  for (const FlowResult& flow : flows_) {
+    if (flow.end != flow.start) result.flows.push_back(flow);
+  }
+  if (result.done) {
+    result.end = last_;
+  } else if (result.trouble.empty()) {
+    result.trouble =
+        std::to_string(delivered_) + " of " + std::to_string(flows_.size()) + " flows have arrived";
+  }
+}
+
+}  // namespace nerve::sim

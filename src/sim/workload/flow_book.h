@@ -1,0 +1,43 @@
+// The flows of a job: which have been sent, which have arrived.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/results/job_result.h"
+#include "sim/workload/job_context.h"
+#include "sim/workload/lines.h"
+
+namespace nerve::sim {
+
+// Who receives: a rank, or a storage server, which are numbered after all ranks.
+class FlowBook {
+ public:
+  // The context outlives this.
+  FlowBook(const JobContext& context, bool on_front_end)
+      : context_{context}, lines_{context}, on_front_end_{on_front_end} {}
+
+  // Room for so many flows, to be sent in any order.
+  void expect(std::uint64_t flows) { flows_.resize(flows); }
+  void send(std::uint32_t number, std::uint32_t from, std::uint32_t to, std::uint64_t octets);
+  void delivered(const Token& token);
+
+  [[nodiscard]] bool all_delivered() const { return delivered_ == flows_.size(); }
+  [[nodiscard]] std::uint64_t octets_delivered() const { return octets_delivered_; }
+  [[nodiscard]] Time last() const { return last_; }
+  [[nodiscard]] Lines& lines() { return lines_; }
+  [[nodiscard]] const Lines& lines() const { return lines_; }
+  // Writes what is known into a result. Flows that have not ended are left out.
+  void tell(JobResult& result) const;
+
+ private:
+  const JobContext& context_;
+  Lines lines_;
+  bool on_front_end_;
+  std::vector<FlowResult> flows_;  // ended after they have started: at the same time means not yet
+  std::uint64_t delivered_{};
+  std::uint64_t octets_delivered_{};
+  Time last_{};
+};
+
+}  // namespace nerve::sim

@@ -1,0 +1,169 @@
+// `nerve sim` as a person calls it: what it says of mistakes, where it puts results.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "cli/memory_room.h"
+#include "cli/run_folder.h"
+#include "cli/sim_state.h"
+#include "tests/cli/program.h"
+
+namespace nerve::cli {
+namespace {
+
+using test::nerve;
+using test::Outcome;
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// A folder of this test's own, with a small scenario in it; gone when the test is.
+class Sim : public testing::Test {
+ protected:
+  Sim()
+      : folder_{testing::TempDir() + "nerve_sim_" +
+                testing::UnitTest::GetInstance()->current_test_info()->name()} {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+    write("small.toml", R"(description = "two messages"
+[servers]
+count = 2
+gpus = 1
+[fabric]
+topology = "star"
+[[job]]
+kind = "permutation"
+size = "64 KB"
+)");
+  }
+  ~Sim() override { std::filesystem::remove_all(folder_); }
+
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream{path(name)} << text;
+  }
+  [[nodiscard]] std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  [[nodiscard]] bool there(const std::string& name) const {
+    return std::filesystem::exists(path(name)) && std::filesystem::file_size(path(name)) > 0;
+  }
+
+ private:
+  std::string folder_;
+};
+
+}  // namespace
+
+TEST_F(Sim, RunsAndWritesAResultAndAPage) {
+  const Outcome run = nerve("sim " + path("small.toml") + " --out " + path("out/deep"));
+  EXPECT_EQ(run.exit_code, 0) << run.text;
+  EXPECT_TRUE(has(run.text, "results in " + path("out/deep") + "/result.json")) << run.text;
+  EXPECT_TRUE(there("out/deep/result.json"));
+  EXPECT_TRUE(there("out/deep/report.html"));
+}
+
+TEST_F(Sim, JsonIsTheResult) {
+  const Outcome run = nerve("sim " + path("small.toml") + " --json --quiet --out " + path("o"));
+  EXPECT_EQ(run.exit_code, 0) << run.text;
+  EXPECT_EQ(run.text.rfind('{', 0), 0U) << run.text;
+}
+
+TEST_F(Sim, CompareSetsResultsSideBySide) {
+  for (const char* seed : {"1", "2"}) {
+    const Outcome run =
+        nerve("sim " + path("small.toml") + " --quiet --seed " + seed + " --out " + path(seed));
+    EXPECT_EQ(run.exit_code, 0) << run.text;
+  }
+  const std::string both = path("1/result.json") + " " + path("2/result.json");
+  const Outcome run = nerve("sim compare " + both + " --out " + path("page"));
+  EXPECT_EQ(run.exit_code, 0) << run.text;
+  EXPECT_TRUE(there("page/report.html"));
+  EXPECT_EQ(nerve("sim compare " + path("1/result.json")).exit_code, 2);
+  const Outcome other = nerve("sim compare " + path("1/result.json") + " " + path("small.toml"));
+  EXPECT_EQ(other.exit_code, 1);
+  EXPECT_TRUE(has(other.text, "give a result.json of nerve sim")) << other.text;
+}
+
+TEST_F(Sim, MistakesOfTheScenarioAreToldWithTheirPlace) {
+  write("wrong.toml", "[servers]\ncount = 0\n[fabric]\nrouting = \"emcp\"\n[[job]]\n");
+  const Outcome run = nerve("sim " + path("wrong.toml"));
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_TRUE(has(run.text, path("wrong.toml") + ":2: servers.count: 0 is not")) << run.text;
+  EXPECT_TRUE(has(run.text, path("wrong.toml") + ":4: fabric.routing: \"emcp\"")) << run.text;
+  EXPECT_TRUE(has(run.text, path("wrong.toml") + ":5: job.0: kind is missing")) << run.text;
+  const Outcome set = nerve("sim " + path("small.toml") + " --set servers.cuont=3");
+  EXPECT_EQ(set.exit_code, 1);
+  EXPECT_TRUE(has(set.text, "did you mean \"count\"?")) << set.text;
+}
+
+TEST_F(Sim, MistakesOfTheCommandLineAreOurs) {
+  EXPECT_EQ(nerve("sim").exit_code, 2);
+  EXPECT_EQ(nerve("sim --bogus").exit_code, 2);
+  EXPECT_EQ(nerve("sim " + path("small.toml") + " --set nonsense").exit_code, 2);
+  EXPECT_EQ(nerve("sim " + path("small.toml") + " --seed -1").exit_code, 2);
+  EXPECT_EQ(nerve("sim /no/such/file").exit_code, 1);
+  EXPECT_EQ(nerve("sim --help").exit_code, 0);
+  EXPECT_TRUE(has(nerve("sim --keys").text, "oversubscription"));
+}
+
+TEST_F(Sim, CtrlCEndsItAndLeavesNothing) {
+  const Outcome run =
+      nerve("sim " + path("small.toml") + " --quiet --set 'job.0.size=1 TB' --out " + path("out"),
+            "timeout --foreground --preserve-status --signal=INT 2");
+  EXPECT_EQ(run.exit_code, 130) << run.text;
+  EXPECT_TRUE(has(run.text, "nerve sim: interrupted at ")) << run.text;
+  EXPECT_FALSE(std::filesystem::exists(path("out")));
+}
+
+TEST_F(Sim, AFolderThatCannotBeWrittenToIsToldBeforeTheWork) {
+  for (const std::string& folder :
+       {std::string{"/proc"}, std::string{"/proc/x"}, path("small.toml")}) {
+    const Outcome run =
+        nerve("sim " + path("small.toml") + " --set 'job.0.size=1 GB' --out " + folder);
+    EXPECT_EQ(run.exit_code, 1) << run.text;
+    EXPECT_TRUE(has(run.text, "this folder: ")) << run.text;
+    EXPECT_TRUE(has(run.text, "choose another with --out")) << run.text;
+  }
+}
+
+TEST_F(Sim, WhatMemoryCannotHoldIsRefused) {
+  const Outcome run =
+      nerve("sim " + path("small.toml") + " --set servers.count=2000 " +
+            "--set job.0.kind=full-mesh --set nic.qps_per_pair=64 " + "--set fabric.pfc=false");
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_TRUE(has(run.text, "of memory, and ")) << run.text;
+  EXPECT_TRUE(has(run.text, "--anyway")) << run.text;
+}
+
+TEST(SimParts, MemoryIsComparedWithWhatThereIs) {
+  EXPECT_EQ(available_memory("MemTotal: 9 kB\nMemAvailable:   2048 kB\n"), 2048U * 1024);
+  EXPECT_EQ(available_memory("nothing"), std::nullopt);
+  EXPECT_EQ(no_room(100, 100), "");
+  EXPECT_EQ(no_room(100, std::nullopt), "");
+  EXPECT_TRUE(has(no_room(3'000'000'000, 1'000'000'000), "3.0 GB of memory, and 1.0 GB"));
+}
+
+TEST(SimParts, FoldersHavePlainNames) {
+  EXPECT_EQ(folder_for("first"), "results/first");
+  EXPECT_EQ(folder_for("a b/../c"), "results/a-b-..-c");
+  EXPECT_EQ(folder_for("../x"), "results/x");
+  EXPECT_EQ(folder_for(""), "results/scenario");
+}
+
+TEST(SimParts, ProgressTellsWhatCanBeTold) {
+  using std::chrono::milliseconds;
+  sim::RunState state{Time{milliseconds{12}}, 2'000'000, 1, 3, 0};
+  EXPECT_EQ(state_text(state), "12 ms simulated, 1 of 3 jobs done");
+  EXPECT_EQ(progress_text(state, std::chrono::seconds{2}),
+            "12 ms simulated, 1 of 3 jobs done, 1.0 M events/s, 2 s");
+  state.jobs = 1;
+  state.share = 0.25;
+  EXPECT_EQ(progress_text(state, std::chrono::seconds{2}),
+            "[###.........] 25 %, 6 s to go; 12 ms simulated, 1.0 M events/s, 2 s");
+  state.share = 1.2;  // it is an estimate
+  EXPECT_TRUE(has(progress_text(state, std::chrono::seconds{2}), "99 %, 0 s to go"));
+  EXPECT_EQ(simulated_text(1'234'567'890), "1.235 ms");
+  EXPECT_EQ(simulated_text(12), "12 ps");
+}
+
+}  // namespace nerve::cli

@@ -1,0 +1,78 @@
+// Goal: what holds packets back can hold them back for ever, as in real fabrics: a ring of full
+// buffers, each waiting for the next. Method: five switches in a ring, flows that each cross two of
+// its cables; with PFC and with credits nothing moves any more, and without PFC all arrives.
+#include <gtest/gtest.h>
+
+#include "sim/topology/graph_file.h"
+#include "tests/sim/traffic.h"
+
+namespace nerve::sim {
+namespace {
+
+using test::Traffic;
+
+constexpr std::uint32_t kSwitches = 5;
+constexpr std::uint32_t kNics = 4;  // on each switch
+
+Graph ring() {
+  std::string text;
+  for (std::uint32_t i = 0; i < kSwitches; ++i) {
+    text += "switch s" + std::to_string(i) + "\n";
+    for (std::uint32_t k = 0; k < kNics; ++k) {
+      const std::string name = "n" + std::to_string(i) + "." + std::to_string(k);
+      text += "nic " + name + "\ncable " + name + " s" + std::to_string(i) + " 100G 100ns\n";
+    }
+  }
+  for (std::uint32_t i = 0; i < kSwitches; ++i) {
+    text += "cable s" + std::to_string(i) + " s" + std::to_string((i + 1) % kSwitches) +
+            " 100G 100ns\n";
+  }
+  auto graph = parse_graph(text, "ring");
+  EXPECT_TRUE(graph) << graph.error();
+  return *std::move(graph);
+}
+
+void add_flows(Traffic& traffic) {
+  for (std::uint32_t i = 0; i < kSwitches; ++i) {
+    for (std::uint32_t k = 0; k < kNics; ++k) {
+      const std::uint32_t there = (i + 2) % kSwitches * kNics + k;
+      traffic.add(NodeId{i * kNics + k}, NodeId{there}, 2'000'000);
+    }
+  }
+}
+
+// Packets that are still in the fabric when nothing happens any more.
+std::size_t stuck(const FabricConfig& config) {
+  Traffic traffic{ring(), config};
+  traffic.may_fail();
+  add_flows(traffic);
+  traffic.world().run(Time{std::chrono::seconds{10}});
+  EXPECT_TRUE(traffic.world().clockwork().wheel.empty());
+  return traffic.world().clockwork().packets.in_use();
+}
+
+}  // namespace
+
+TEST(Deadlock, ARingOfPausedSwitchesStandsStill) {
+  FabricConfig config;
+  config.buffer.octets = 500'000;
+  EXPECT_GT(stuck(config), 0U);
+}
+
+TEST(Deadlock, ARingWithoutCreditsStandsStill) {
+  FabricConfig config;
+  config.kind = LinkKind::kInfiniBand;
+  EXPECT_GT(stuck(config), 0U);
+}
+
+TEST(Deadlock, WithoutPfcTheRingDropsAndGoesOn) {
+  FabricConfig config;
+  config.buffer.octets = 500'000;
+  config.buffer.lossless = 0;
+  Traffic traffic{ring(), config};
+  add_flows(traffic);
+  traffic.run();
+  EXPECT_GT(traffic.totals().dropped, 0U);
+}
+
+}  // namespace nerve::sim

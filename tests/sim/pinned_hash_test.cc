@@ -1,0 +1,173 @@
+// Goal: a scenario has one result, on every machine and in every build. Method: whole runs of small
+// scenarios, each with the hash that it must have written beside it.
+//
+// Whoever changes what the fabric does changes these hashes, and says so in the commit. A hash that
+// one build alone misses is a bug of that build: floating point that was contracted, an order that
+// was an address's, something that was never set.
+#include <gtest/gtest.h>
+
+#include <ostream>
+
+#include "sim/run.h"
+#include "sim/scenario/scenario_file.h"
+
+namespace nerve::sim {
+namespace {
+
+struct Pinned {
+  const char* name;
+  const char* scenario;
+  const char* congestion;  // control: those that reckon with fractions are the likeliest to differ
+  std::uint64_t hash;
+  // What has to have happened for the hash to be worth anything.
+  bool (*worth)(const RunResult&);
+};
+
+std::ostream& operator<<(std::ostream& out, const Pinned& pinned) { return out << pinned.name; }
+
+bool has_marks(const RunResult& result) {
+  return result.totals.marked > 0 && result.totals.congestion_notices > 0;
+}
+bool has_repairs(const RunResult& result) {
+  return result.totals.dropped > 0 && result.totals.lost > 0 && result.totals.retransmitted > 0;
+}
+bool has_tcp(const RunResult& result) {
+  return result.totals.cpu > Duration{} && result.totals.marked > 0;
+}
+bool has_queues(const RunResult& result) {
+  return std::ranges::any_of(result.links,
+                             [](const LinkResult& link) { return link.most_queued > 100'000; });
+}
+bool has_steps(const RunResult& result) { return result.jobs[0].steps.size() == 2; }
+
+constexpr const char* kFatTree = R"(
+[servers]
+count = 16
+gpus = 1
+[fabric]
+topology = "fat-tree"
+nic_rate = "100 Gb/s"
+[fabric.ecn]
+low = "20 KB"
+high = "200 KB"
+[[job]]
+kind = "permutation"
+size = "1 MB"
+[[job]]
+kind = "random"
+size = "40 KB"
+load = 0.3
+requests = 200
+)";
+
+constexpr const char* kSprayed = R"(
+[servers]
+count = 12
+gpus = 1
+[fabric]
+topology = "leaf-spine"
+nic_rate = "100 Gb/s"
+nics_per_leaf = 4
+spines = 4
+routing = "spray"
+pfc = false
+[fabric.buffer]
+size = "300 KB"
+[nic]
+recovery = "selective-repeat"
+[[job]]
+kind = "incast"
+ranks = 6
+placement = "striped"
+size = "400 KB"
+[[job]]
+kind = "permutation"
+size = "1 MB"
+[[fault]]
+at = "10 us"
+kind = "errors"
+from = "leaf1"
+to = "spine2"
+bit_error_rate = 1e-6
+)";
+
+constexpr const char* kTcp = R"(
+[servers]
+count = 8
+gpus = 1
+[fabric]
+topology = "star"
+nic_rate = "100 Gb/s"
+[fabric.ecn]
+low = "60 KB"
+high = "60 KB"
+[nic]
+transport = "tcp"
+[[job]]
+kind = "all-reduce"
+size = "4 MB"
+[[job]]
+kind = "incast"
+size = "500 KB"
+)";
+
+constexpr const char* kIncast = R"(
+[servers]
+count = 17
+gpus = 1
+[fabric]
+topology = "star"
+nic_rate = "100 Gb/s"
+[[job]]
+kind = "incast"
+size = "1 MB"
+)";
+
+constexpr const char* kTraining = R"(
+[servers]
+count = 4
+gpus = 4
+[fabric]
+topology = "rail-optimised"
+link = "infiniband"
+[[job]]
+kind = "training"
+steps = 2
+tflops = 333.3
+[job.model]
+parameters = 3e6
+layers = 3
+hidden = 256
+sequence = 128
+)";
+
+constexpr Pinned kPinned[]{
+    {"FatTree", kFatTree, "dcqcn", 0x83ed7b6d565665ac, has_marks},
+    {"SelectiveRepeatSprayedWithLosses", kSprayed, "none", 0x9c14fe74449cb958, has_repairs},
+    {"Tcp", kTcp, "none", 0xab238bdbef48dd8b, has_tcp},
+    {"Timely", kIncast, "timely", 0xa59e722021efac08, has_queues},
+    {"Swift", kIncast, "swift", 0x52e40ea3f1061342, has_queues},
+    {"Hpcc", kIncast, "hpcc", 0xce9bced14844bb6f, has_queues},
+    {"TrainingOverInfiniBand", kTraining, "none", 0x5273bbeb18b05aa9, has_steps},
+};
+
+class PinnedHash : public testing::TestWithParam<Pinned> {};
+
+TEST_P(PinnedHash, IsThatOfEveryBuild) {
+  const Override congestion{"nic.congestion", GetParam().congestion};
+  const auto scenario = read_scenario(GetParam().scenario, "pinned.toml", {&congestion, 1});
+  ASSERT_TRUE(scenario) << text_of(scenario.error()[0]);
+  const auto result = run(*scenario);
+  ASSERT_TRUE(result) << result.error();
+  for (const JobResult& job : result->jobs) EXPECT_TRUE(job.done) << job.trouble;
+  EXPECT_TRUE(GetParam().worth(*result));
+  EXPECT_EQ(hash_of(*result), GetParam().hash)
+      << std::hex << "now 0x" << hash_of(*result) << "; events " << std::dec << result->events
+      << ", " << result->simulated.count() << " ps simulated";
+}
+
+INSTANTIATE_TEST_SUITE_P(Scenarios, PinnedHash, testing::ValuesIn(kPinned),
+                         [](const auto& which) { return which.param.name; });
+
+}  // namespace
+}  // namespace nerve::sim

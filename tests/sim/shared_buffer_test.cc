@@ -1,0 +1,96 @@
+// Goal: what goes in comes out, a lossless class is paused before it would be dropped, and a full
+// switch gives each port less. Method: by hand, and random traffic beside a plain count.
+#include "sim/fabric/shared_buffer.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "base/prng.h"
+
+namespace nerve::sim {
+namespace {
+
+constexpr unsigned kClass = 1;
+constexpr BufferConfig kSmall{.octets = 100'000,
+                              .reserve = 1000,
+                              .resume_below = 500,
+                              .pause_at = {1, 2},
+                              .drop_at = {1, 1},
+                              .lossless = 1U << kClass};
+
+}  // namespace
+
+TEST(SharedBuffer, PausesAtItsShareAndResumesBelowIt) {
+  // 100 000 less two reserves and two headrooms leaves 78 000 to share.
+  SharedBuffer buffer{kSmall, {10'000, 10'000}};
+  std::uint32_t in = 0;
+  while (!buffer.begin_pause(0, kClass)) {
+    ASSERT_TRUE(buffer.admit(0, kClass, 1000, 0));
+    in += 1000;
+  }
+  // The reserve, and half of what is left when it holds as much again: a third of all.
+  EXPECT_NEAR(in, 1000 + 26'000, 1000);
+  EXPECT_FALSE(buffer.begin_pause(0, kClass)) << "said twice";
+  EXPECT_FALSE(buffer.begin_pause(1, kClass)) << "the other port has sent nothing";
+  EXPECT_FALSE(buffer.end_pause(0, kClass));
+  buffer.release(0, kClass, 1000);
+  buffer.release(0, kClass, 1000);
+  EXPECT_TRUE(buffer.end_pause(0, kClass));
+  EXPECT_FALSE(buffer.end_pause(0, kClass)) << "said twice";
+}
+
+TEST(SharedBuffer, HeadroomHoldsWhatComesAfterThePause) {
+  SharedBuffer buffer{kSmall, {10'000, 10'000}};
+  while (!buffer.begin_pause(0, kClass)) ASSERT_TRUE(buffer.admit(0, kClass, 1000, 0));
+  std::uint32_t after = 0;
+  while (buffer.admit(0, kClass, 1000, 0)) after += 1000;
+  EXPECT_GE(after, 10'000U);
+  EXPECT_LE(after, 11'000U);
+}
+
+TEST(SharedBuffer, DropsALossyClassAtTheShareOfItsQueue) {
+  SharedBuffer buffer{kSmall, {10'000, 10'000}};
+  EXPECT_TRUE(buffer.admit(0, 0, 1000, 0));
+  EXPECT_FALSE(buffer.admit(0, 0, 1000, 77'000));
+  EXPECT_FALSE(buffer.begin_pause(0, 0));
+}
+
+TEST(SharedBuffer, ComesBackToEmpty) {
+  Prng prng{11};
+  SharedBuffer buffer{kSmall, {10'000, 5'000, 0}};
+  struct In {
+    std::uint32_t port;
+    unsigned traffic_class;
+    std::uint32_t octets;
+  };
+  std::deque<In> inside;
+  std::uint64_t octets = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    if (prng.chance(520)) {
+      const In one{static_cast<std::uint32_t>(prng.below(3)), prng.chance(700) ? kClass : 0,
+                   static_cast<std::uint32_t>(prng.between(64, 4200))};
+      if (buffer.admit(one.port, one.traffic_class, one.octets, 0)) {
+        inside.push_back(one);
+        octets += one.octets;
+      }
+    } else if (!inside.empty()) {
+      buffer.release(inside.front().port, inside.front().traffic_class, inside.front().octets);
+      octets -= inside.front().octets;
+      inside.pop_front();
+    }
+    ASSERT_EQ(buffer.used(), octets);
+    ASSERT_LE(octets, kSmall.octets);
+  }
+  for (const In& one : inside) buffer.release(one.port, one.traffic_class, one.octets);
+  EXPECT_EQ(buffer.used(), 0U);
+  // As at the beginning.
+  std::uint32_t in = 0;
+  while (!buffer.begin_pause(0, kClass)) {
+    ASSERT_TRUE(buffer.admit(0, kClass, 1000, 0));
+    in += 1000;
+  }
+  EXPECT_GT(in, 20'000U);
+}
+
+}  // namespace nerve::sim

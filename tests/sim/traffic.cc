@@ -1,0 +1,108 @@
+#include "tests/sim/traffic.h"
+
+#include <algorithm>
+#include <map>
+
+namespace nerve::sim::test {
+namespace {
+
+std::vector<SimulatedNetwork> alike(const std::vector<FabricConfig>& fabrics,
+                                    const SimNicConfig& nics) {
+  std::vector<SimulatedNetwork> networks;
+  for (const FabricConfig& fabric : fabrics) networks.push_back({fabric, nics, std::nullopt});
+  return networks;
+}
+
+}  // namespace
+
+Traffic::Traffic(const Graph& graph, const std::vector<FabricConfig>& networks,
+                 const SimNicConfig& nics, std::uint64_t seed)
+    : Traffic{graph, alike(networks, nics), seed} {}
+
+Traffic::Traffic(const Graph& graph, const SimulatedNetwork& network, std::uint64_t seed)
+    : Traffic{graph, std::vector<SimulatedNetwork>{network}, seed} {}
+
+Traffic::Traffic(const Graph& graph, const std::vector<SimulatedNetwork>& networks,
+                 std::uint64_t seed)
+    : world_{seed, graph, networks} {
+  world_.serve(*this);
+}
+
+void Traffic::received(NodeId at, QpNumber, std::uint32_t immediate) {
+  EXPECT_EQ(messages_[immediate].to, at);
+  messages_[immediate].received = world_.clockwork().now();
+}
+
+void Traffic::sent(NodeId from, std::uint64_t message) {
+  EXPECT_EQ(messages_[message].from, from);
+  messages_[message].acknowledged = world_.clockwork().now();
+}
+
+void Traffic::failed(NodeId at, QpNumber qp, std::string_view why) {
+  for (Message& message : messages_) message.failed |= message.from == at && message.qp == qp;
+  if (may_fail_) return;
+  ADD_FAILURE() << "node " << at.value() << ", QP " << qp.value() << ": " << why;
+}
+
+void Traffic::add(NodeId from, NodeId to, std::uint32_t octets) {
+  add_on(from, world_.join(from, to).mine, to, octets);
+}
+
+void Traffic::add_on(NodeId from, QpNumber qp, NodeId to, std::uint32_t octets) {
+  const auto number = static_cast<std::uint32_t>(messages_.size());
+  messages_.push_back({.from = from, .to = to, .octets = octets});
+  messages_.back().qp = qp;
+  ASSERT_TRUE(world_.write(from, {qp, octets, number, number}));
+}
+
+void Traffic::schedule(const std::vector<FaultSpec>& faults) {
+  auto found = Faults::find(world_.fabric().graph(), faults);
+  ASSERT_TRUE(found) << found.error();
+  world_.schedule(*std::move(found));
+}
+
+void Traffic::run() {
+  world_.run(Time{std::chrono::seconds{10}});
+  for (const Message& message : messages_) {
+    if (message.failed) continue;  // failed() has said so if it may not
+    EXPECT_GT(message.received, Time{})
+        << "from " << message.from.value() << " to " << message.to.value();
+    // A TCP sender may hear of it before the receiving application does.
+    const bool engine = world_.find_nic(message.from) != nullptr;
+    EXPECT_GT(message.acknowledged, engine ? message.received : Time{});
+  }
+  EXPECT_EQ(world_.clockwork().packets.in_use(), 0U);
+  expect_conserved();
+}
+
+// At every switch: what others have sent to it, less what was lost on the way, has left or was
+// dropped.
+void Traffic::expect_conserved() {
+  std::map<std::uint32_t, std::int64_t> held;
+  for (const Port& port : world_.fabric().ports()) {
+    EXPECT_EQ(port.queued, 0U);
+    if (port.switch_number == kNobody) continue;
+    const Port& there = world_.fabric().port(port.peer);
+    held[port.switch_number] +=
+        static_cast<std::int64_t>(there.sent_octets - port.counters.lost_octets -
+                                  port.counters.dropped_octets - port.sent_octets);
+  }
+  for (const auto& [number, octets] : held) EXPECT_EQ(octets, 0) << "switch " << number;
+}
+
+Time Traffic::last_received() const {
+  return std::ranges::max_element(messages_, {}, &Message::received)->received;
+}
+
+Totals Traffic::totals() {
+  Totals all;
+  for (const Port& port : world_.fabric().ports()) {
+    all.dropped += port.counters.dropped_packets;
+    all.lost += port.counters.lost_packets;
+    all.pauses += port.counters.pauses_sent;
+    all.marked += port.counters.marked_packets;
+  }
+  return all;
+}
+
+}  // namespace nerve::sim::test

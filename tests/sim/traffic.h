@@ -1,0 +1,69 @@
+// A simulation with messages in it, for tests: who sends how much to whom, and when it was there.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/simulation.h"
+
+namespace nerve::sim::test {
+
+struct Message {
+  NodeId from{};
+  NodeId to{};
+  std::uint32_t octets{};
+  QpNumber qp{};  // of the sender
+  Time received{};
+  Time acknowledged{};
+  bool failed{};  // its QP is in error
+};
+
+struct Totals {
+  std::uint64_t dropped{};
+  std::uint64_t lost{};
+  std::uint64_t pauses{};
+  std::uint64_t marked{};
+};
+
+class Traffic final : private NicUser {
+ public:
+  Traffic(const Graph& graph, const std::vector<FabricConfig>& networks,
+          const SimNicConfig& nics = {}, std::uint64_t seed = 1);
+  Traffic(const Graph& graph, const FabricConfig& fabric, const SimNicConfig& nics = {},
+          std::uint64_t seed = 1)
+      : Traffic{graph, std::vector<FabricConfig>{fabric}, nics, seed} {}
+  Traffic(const Graph& graph, const SimulatedNetwork& network, std::uint64_t seed = 1);
+  Traffic(const Graph& graph, const std::vector<SimulatedNetwork>& networks,
+          std::uint64_t seed = 1);
+
+  // All messages begin at time zero, each on a QP of its own.
+  void add(NodeId from, NodeId to, std::uint32_t octets);
+  // On one that is there.
+  void add_on(NodeId from, QpNumber qp, NodeId to, std::uint32_t octets);
+  // What befalls cables; fails the test when the graph has no such cable.
+  void schedule(const std::vector<FaultSpec>& faults);
+  // A message may be given up, by an engine that says so, when its NIC is cut off.
+  void may_fail() { may_fail_ = true; }
+  // Until all is done. Fails the test when a message is missing, a packet was left behind, or a
+  // port has sent what nobody received, dropped or lost.
+  void run();
+
+  [[nodiscard]] const std::vector<Message>& messages() const { return messages_; }
+  [[nodiscard]] Time last_received() const;
+  [[nodiscard]] Totals totals();
+  [[nodiscard]] Simulation& world() { return world_; }
+
+ private:
+  void expect_conserved();
+  void received(NodeId at, QpNumber qp, std::uint32_t immediate) override;
+  void sent(NodeId from, std::uint64_t message) override;
+  void failed(NodeId at, QpNumber qp, std::string_view why) override;
+
+  Simulation world_;
+  std::vector<Message> messages_;
+  bool may_fail_{};
+};
+
+}  // namespace nerve::sim::test

@@ -1,0 +1,52 @@
+// The page: reads the results that were put into it and shows its parts, in the order in which a
+// reader asks: how long, where the time went, what flows saw, what the network did, how to repeat.
+import 'uplot/dist/uPlot.min.css';
+import './style.css';
+import { h } from './dom.js';
+import { labelled, parsed } from './results.js';
+import { watchTheme } from './theme.js';
+import { comparisonSection } from './sections/comparison.js';
+import { eventsSection } from './sections/events.js';
+import { flowsSection } from './sections/flows.js';
+import { headlineSection } from './sections/headline.js';
+import { jobsSection } from './sections/jobs.js';
+import { linksSection } from './sections/links.js';
+import { mapSection } from './sections/map.js';
+import { repeatSection } from './sections/repeat.js';
+import { timeSection } from './sections/time.js';
+
+function read() {
+  const results = [];
+  const broken = [];
+  document.querySelectorAll('script.nerve-result').forEach((script, i) => {
+    try {
+      results.push(parsed(script.textContent));
+    } catch (error) {
+      broken.push(`Result ${i + 1} cannot be read: ${error.message}`);
+    }
+  });
+  return { results: labelled(results), broken };
+}
+
+const kParts = [
+  comparisonSection, jobsSection, flowsSection, timeSection, mapSection, eventsSection,
+  linksSection, repeatSection,
+];
+
+function show(page) {
+  const { results, broken } = read();
+  page.append(...broken.map((text) => h('p', { class: 'trouble', role: 'alert' }, text)));
+  if (!results.length) {
+    page.append(h('p', {}, 'There is no result in this page.'));
+    return;
+  }
+  document.title = `${results.map((result) => result.label).join(' · ')} · Nerve`;
+  const parts = kParts.map((part) => part(results)).filter(Boolean);
+  page.append(headlineSection(results), contents(parts), ...parts);
+}
+
+const contents = (parts) => h('nav', { 'aria-label': 'On this page' }, parts.map((part) =>
+  h('a', { href: `#${part.id}` }, part.querySelector('h2').textContent)));
+
+watchTheme();
+show(document.querySelector('main'));

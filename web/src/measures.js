@@ -1,0 +1,85 @@
+// The figures that a reader asks for first, worked out from a result. NaN: the run has none.
+import { ascending, jain, largest, mean, percentile, sum } from './stats.js';
+
+// From the start of the first job to the end of the last.
+export function completion(result) {
+  if (!result.jobs.length) return result.simulated || NaN;
+  const first = Math.min(...result.jobs.map((job) => job.start));
+  return largest(result.jobs.map((job) => job.end)) - first;
+}
+
+// Of the time that ranks had: what they spent waiting for messages with nothing to compute.
+export function idleShare(jobs) {
+  const ranks = jobs.flatMap((job) => job.ranks);
+  const exposed = sum(ranks.map((rank) => rank.exposed));
+  const all = exposed + sum(ranks.map((rank) => rank.compute));
+  return all > 0 ? exposed / all : NaN;
+}
+
+export const stepTime = (job) => mean(job.steps);
+
+// How much longer a step took than the line rate allows: 0.25 is a quarter.
+export const aboveBound = (job) =>
+  (job.bound > 0 && job.steps.length ? stepTime(job) / job.bound - 1 : NaN);
+
+export function worstAboveBound(result) {
+  const known = result.jobs.map(aboveBound).filter(Number.isFinite);
+  return known.length ? Math.max(...known) : NaN;
+}
+
+// Bus bandwidth is work over time: at the bound the same work takes the bound.
+export function bandwidth(job) {
+  if (!(job.busBandwidth > 0)) return undefined;
+  return { achieved: job.busBandwidth, bound: job.busBandwidth * (1 + aboveBound(job)) };
+}
+
+export const bestBandwidth = (result) =>
+  largest(result.jobs.map((job) => job.busBandwidth)) || NaN;
+
+// How many times as long as alone in the network; a flow whose ideal is unknown does not count.
+export const slowdowns = (flows) =>
+  flows.filter((flow) => flow.ideal > 0).map((flow) => flow.time / flow.ideal);
+
+export const flowsOf = (result) => result.jobs.flatMap((job) => job.flows);
+
+// A result of very many holds some of them; this is how many there were.
+export const flowCount = (result) => sum(result.jobs.map((job) => job.flowCount));
+
+export function slowdownAt(result, share) {
+  return percentile(ascending(slowdowns(flowsOf(result))), share);
+}
+
+// Of what each flow got, in octets/s.
+export const fairness = (flows) => jain(flows.map((flow) => flow.octets / flow.time));
+
+export const busiest = (result) => largest(result.links.map((link) => link.utilisation)) || NaN;
+
+export const deepest = (result) => (result.links.length
+  ? largest(result.links.map((link) => link.queued)) : NaN);
+
+// Flows of like size are compared with each other: a short one is slowed by what a long one never
+// notices.
+const kSizes = [
+  { below: 1e4, name: 'under 10 KB' },
+  { below: 1e5, name: '10 to 100 KB' },
+  { below: 1e6, name: '100 KB to 1 MB' },
+  { below: 1e7, name: '1 to 10 MB' },
+  { below: Infinity, name: '10 MB and more' },
+];
+
+export function bySize(flows) {
+  const classes = kSizes.map((size, order) => ({ name: size.name, order, flows: [] }));
+  for (const flow of flows) {
+    classes[kSizes.findIndex((size) => flow.octets < size.below)].flows.push(flow);
+  }
+  return classes.filter((one) => one.flows.length).map((one) => {
+    const sorted = ascending(slowdowns(one.flows));
+    return {
+      ...one,
+      p50: percentile(sorted, 0.5),
+      p95: percentile(sorted, 0.95),
+      p99: percentile(sorted, 0.99),
+      most: sorted.length ? sorted[sorted.length - 1] : NaN,
+    };
+  });
+}

@@ -1,0 +1,118 @@
+// A result as the page wants it: every array is there, every number is a number, names are unique.
+// Files of other versions may lack parts; what they lack is empty here, and charts leave it out.
+
+const list = (value) => (Array.isArray(value) ? value : []);
+const number = (value) => (Number.isFinite(Number(value)) ? Number(value) : 0);
+const text = (value) => (value === undefined || value === null ? '' : String(value));
+
+function flow(from) {
+  const start = number(from.start_ps);
+  return {
+    from: number(from.from),
+    to: number(from.to),
+    octets: number(from.octets),
+    start,
+    time: number(from.end_ps) - start,
+    ideal: number(from.ideal_ps),
+  };
+}
+
+function job(from, index) {
+  return {
+    name: text(from.name) || `job ${index}`,
+    work: text(from.work),
+    done: from.done !== false,
+    trouble: text(from.trouble),
+    start: number(from.start_ps),
+    end: number(from.end_ps),
+    time: number(from.end_ps) - number(from.start_ps),
+    steps: list(from.steps_ps).map(number),
+    bound: number(from.bound_ps),
+    boundIs: text(from.bound_is),
+    octetsMoved: number(from.octets_moved),
+    busBandwidth: number(from.bus_bandwidth),
+    ranks: list(from.ranks).map((rank) => ({
+      compute: number(rank.compute ?? rank.compute_ps),
+      exposed: number(rank.exposed ?? rank.exposed_ps),
+    })),
+    // One that never ended has no time of its own.
+    flows: list(from.flows).map(flow).filter((one) => one.time > 0),
+    flowCount: number(from.flow_count) || list(from.flows).length,
+  };
+}
+
+function link(from) {
+  return {
+    from: number(from.from),
+    to: number(from.to),
+    rate: number(from.rate_bps),
+    octets: number(from.octets),
+    utilisation: number(from.utilisation),
+    queued: number(from.most_queued),
+    marked: number(from.marked),
+    dropped: number(from.dropped),
+    lost: number(from.lost),
+    pauses: number(from.pauses),
+    paused: number(from.paused_ps),
+  };
+}
+
+function node(from, index) {
+  return {
+    name: text(from.name) || `node ${index}`,
+    tier: number(from.tier),
+    isSwitch: Boolean(from.is_switch),
+  };
+}
+
+const kTotals = [
+  'data_packets', 'data_octets', 'marked', 'dropped', 'lost', 'pauses', 'paused_ps',
+  'retransmitted', 'timeouts', 'congestion_notices', 'failed_messages', 'cpu_ps',
+];
+
+// `hash` is a string of hex digits; an older file may hold a number, which has lost digits by now.
+export function normalised(from) {
+  const nodes = list(from.nodes).map(node);
+  const exists = (end) => end >= 0 && end < nodes.length;
+  return {
+    scenario: text(from.scenario) || 'a run without a name',
+    description: text(from.description),
+    version: text(from.version),
+    seed: text(from.seed),
+    hash: text(from.hash),
+    simulated: number(from.simulated_ps),
+    events: number(from.events),
+    wallSeconds: number(from.wall_seconds),
+    memoryOctets: number(from.memory_octets),
+    jobs: list(from.jobs).map(job),
+    totals: Object.fromEntries(kTotals.map((key) => [key, number(from.totals?.[key])])),
+    nodes,
+    links: list(from.links).map(link).filter((one) => exists(one.from) && exists(one.to)),
+    sampleEvery: number(from.sample_every_ps),
+    series: list(from.series).map((one) => ({
+      name: text(one.name),
+      unit: text(one.unit),
+      values: list(one.values).map(number),
+    })),
+    remarks: list(from.remarks).map(text),
+  };
+}
+
+// Runs of one scenario are told apart by what differs: the seed, or else their place in the list.
+// `index` is that place: a result has one colour in all charts.
+export function labelled(results) {
+  return results.map((result, index) => {
+    const others = results.filter((other) => other !== result && other.scenario === result.scenario);
+    let label = result.scenario;
+    if (others.some((other) => other.seed === result.seed)) label += ` (${index + 1})`;
+    else if (others.length) label += `, seed ${result.seed}`;
+    return { ...result, label, index };
+  });
+}
+
+// Numbers that a double cannot hold are kept as the digits they were written with: seeds have 64
+// bits. Reviving sees them too late, so the text is mended first.
+export function parsed(json) {
+  const whole = json.replace(/("seed"\s*:\s*)(\d{16,})/g, '$1"$2"');
+  return normalised(JSON.parse(whole));
+}

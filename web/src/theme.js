@@ -1,0 +1,42 @@
+// Colours come from the style sheet, so that canvases follow light, dark and paper as text does.
+
+let style;
+
+export const colour = (name) => {
+  style ??= getComputedStyle(document.documentElement);
+  return style.getPropertyValue(name).trim();
+};
+
+// Series have eight colours, told apart by most eyes; from the ninth on, they come again in dashes.
+const kSeriesColours = 8;
+export const seriesColour = (i) => `--c${(i % kSeriesColours) + 1}`;
+export const seriesDash = (i) => (i < kSeriesColours ? undefined : [6, 4]);
+
+const listeners = new Set();
+export const whenThemeChanges = (redraw) => listeners.add(redraw);
+const changed = () => listeners.forEach((redraw) => redraw());
+
+// Paper is white, whatever the screen is.
+export function watchTheme() {
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', changed);
+  const paper = (on) => () => {
+    document.documentElement.classList.toggle('paper', on);
+    changed();
+  };
+  addEventListener('beforeprint', paper(true));
+  addEventListener('afterprint', paper(false));
+}
+
+// The colour of a fraction, from cool to hot in one direction of lightness, so that it reads in grey
+// as well. Ask again when the theme has changed.
+export function heatScale() {
+  const stops = [0, 1, 2, 3, 4].map((i) => rgb(colour(`--heat${i}`)));
+  return (fraction) => {
+    const at = Math.min(1, Math.max(0, fraction)) * (stops.length - 1);
+    const low = Math.min(stops.length - 2, Math.floor(at));
+    const mixed = stops[low].map((from, i) => from + (stops[low + 1][i] - from) * (at - low));
+    return `rgb(${mixed.map(Math.round).join(' ')})`;
+  };
+}
+
+const rgb = (hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
