@@ -33,16 +33,7 @@ check_format() {
   }
 }
 # Headers are judged through the files that include them.
-check_clang_tidy() {
-  local log=build/release/clang-tidy.log
-  find src -name '*.cc' -print0 | sort -z |
-    xargs -0 -r -n 1 -P "$jobs" clang-tidy -p build/release --quiet \
-        --extra-arg=-Wno-ignored-optimization-argument >"$log" 2>"$log.errors" || {
-    cat "$log"
-    grep -v -e 'warnings\? generated' -e '^Suppressed' -e '^Use -header-filter' "$log.errors" >&2
-    return 1
-  }
-}
+check_clang_tidy() { python3 tools/clang_tidy.py "$jobs"; }
 check_shell() { shellcheck nerve .ci/run tools/*.sh tests/*/*.sh; }
 check_tree() { python3 tools/tidy.py; }
 

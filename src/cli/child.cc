@@ -24,7 +24,7 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr milliseconds kTick{10};
-constexpr int kExitCannotRun = 127;
+constexpr int kExitNotStarted = 127;
 
 std::vector<char*> pointers(const std::vector<std::string>& words) {
   std::vector<char*> result;
@@ -38,16 +38,16 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
 [[noreturn]] void become(char* const* arguments, char* const* environment, int log, pid_t parent) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(kExitCannotRun);  // it died before we asked
+  if (::getppid() != parent) ::_exit(kExitNotStarted);  // it died before we asked
   const int nothing = ::open("/dev/null", O_RDONLY);
   ::dup2(nothing, STDIN_FILENO);
   ::dup2(log, STDOUT_FILENO);
   ::dup2(log, STDERR_FILENO);
   ::execve(arguments[0], arguments, environment);
-  ::_exit(kExitCannotRun);
+  ::_exit(kExitNotStarted);
 }
 
-std::string read_text(const std::string& file) {
+std::string text_of(const std::string& file) {
   std::ifstream in{file};
   std::ostringstream text;
   text << in.rdbuf();
@@ -71,7 +71,7 @@ Child::Child(const std::vector<std::string>& command, const host::Environment& e
   pid_ = ::fork();
   if (pid_ == 0) become(arguments.data(), settings.data(), out, parent);
   if (pid_ > 0) ::setpgid(pid_, pid_);
-  if (pid_ < 0) status_ = kExitCannotRun << 8U;
+  if (pid_ < 0) status_ = kExitNotStarted << 8U;
   ::close(out);
 }
 
@@ -104,7 +104,7 @@ Child::Ended Child::wait(milliseconds limit) {
   while (running() && Clock::now() < until) std::this_thread::sleep_for(kTick);
   const bool late = !status_;
   end();
-  Ended ended{.well = false, .text = read_text(log_), .why = {}};
+  Ended ended{.well = false, .text = text_of(log_), .why = {}};
   if (late) {
     ended.why = fmt::format("not done after {} s", limit.count() / 1000);
   } else if (WIFSIGNALED(*status_)) {

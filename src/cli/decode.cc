@@ -12,7 +12,7 @@
 namespace nerve::cli {
 namespace {
 
-constexpr const char* kFooter = R"(
+constexpr const char* kDecodeFooter = R"(
 Files are classic pcap (microseconds or nanoseconds) or pcapng, of Ethernet, raw IP, Linux "cooked"
 or loopback frames; `-` reads standard input. Packets are RoCEv2: UDP to port 4791.
 
@@ -40,20 +40,20 @@ Examples:
     tcpdump -i eth0 -c 100 -w - udp port 4791 | nerve decode -
     nerve decode --json run.pcap | jq 'select(.icrc == "bad")')";
 
-struct Options {
+struct DecodeOptions {
   std::vector<std::string> files;
   bool check{};
   bool json{};
 };
 
-std::unique_ptr<CaptureReport> make_report(const Options& options, const std::string& file) {
+std::unique_ptr<CaptureReport> make_report(const DecodeOptions& options, const std::string& file) {
   if (options.check) return make_check_report(file);
   if (options.json) return make_json_report(file);
   return make_text_report(file);
 }
 
 // True when all of the file was understood.
-bool decode_file(const Options& options, const std::string& file) {
+bool decode_file(const DecodeOptions& options, const std::string& file) {
   const FileOctets input = read_octets(file);
   if (!input.error.empty()) {
     fmt::print(stderr, "nerve decode: {}: {}\n", file, input.error);
@@ -66,12 +66,12 @@ bool decode_file(const Options& options, const std::string& file) {
 }  // namespace
 
 void add_decode(CLI::App& program, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DecodeOptions>();
   CLI::App* command = program.add_subcommand("decode", "Explain the RoCEv2 packets of a capture");
   command->add_option("FILE", options->files, "capture files; - is standard input")->required();
   CLI::Option* check = command->add_flag("--check", options->check, "one line per file");
   command->add_flag("--json", options->json, "JSON, one object per line")->excludes(check);
-  command->footer(kFooter);
+  command->footer(kDecodeFooter);
   command->callback([options, &exit_code] {
     for (const std::string& file : options->files) {
       if (!decode_file(*options, file)) exit_code = kExitFailed;

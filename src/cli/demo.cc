@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kPacketsShown = 8;
 
-constexpr const char* kFooter = R"(
+constexpr const char* kDemoFooter = R"(
 Runs ib_send_lat, ib_write_lat, ib_write_bw and ib_read_bw (perftest) between two processes of this
 machine, unmodified and without privileges: over shared memory, and over RoCEv2 packets through the
 kernel's UDP on the loopback interface; iperf3 and qperf measure TCP beside them. Then a pingpong
@@ -253,7 +253,7 @@ void add_demo(CLI::App& program, int& exit_code) {
   CLI::App* command =
       program.add_subcommand("demo", "Run stock RDMA programs and show how they fare");
   command->add_flag("--json", *json, "the table as one JSON object");
-  command->footer(kFooter);
+  command->footer(kDemoFooter);
   command->callback([json, &exit_code] { exit_code = demonstrate(*json); });
 }
 

@@ -12,7 +12,7 @@
 namespace nerve::cli {
 namespace {
 
-constexpr const char* kFooter = R"(
+constexpr const char* kDevicesFooter = R"(
 Every network interface that is up and has an address is a device; the loopback interface only when
 there is no other. NERVE_DEVICES=NAME=IFACE,... chooses others. The GID table holds the interface's
 addresses: programs choose a row of it (-g in ibv_rc_pingpong, -x in perftest).
@@ -78,7 +78,7 @@ void add_devices(CLI::App& program, int& exit_code) {
   auto json = std::make_shared<bool>(false);
   CLI::App* command = program.add_subcommand("devices", "List the RDMA devices of this machine");
   command->add_flag("--json", *json, "JSON, one object per line");
-  command->footer(kFooter);
+  command->footer(kDevicesFooter);
   command->callback([json, &exit_code] { exit_code = list_devices(*json); });
 }
 

@@ -9,7 +9,7 @@
 namespace nerve::cli {
 namespace {
 
-constexpr const char* kFooter = R"(
+constexpr const char* kDoctorFooter = R"(
 Each line begins with
     ok       it works
     note     programs run without it, slower or with less
@@ -44,7 +44,7 @@ void add_doctor(CLI::App& program, int& exit_code) {
   auto json = std::make_shared<bool>(false);
   CLI::App* command = program.add_subcommand("doctor", "Check what this machine offers");
   command->add_flag("--json", *json, "JSON, one object per line");
-  command->footer(kFooter);
+  command->footer(kDoctorFooter);
   command->callback([json, &exit_code] { exit_code = examine(*json); });
 }
 

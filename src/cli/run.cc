@@ -24,7 +24,7 @@ namespace {
 constexpr int kExitCannotRun = 126;  // as shells do
 constexpr int kExitNotFound = 127;
 
-constexpr const char* kFooter = R"(
+constexpr const char* kRunFooter = R"(
 CMD and its arguments are run as they are; our own options come before it. Each option is also a
 variable (NERVE_TRANSPORT, ...) and a key in ~/.config/nerve/nerve.toml; an option wins over a
 variable, a variable over the file. docs/configuration.md tells all, docs/taps.md what SPEC can say.
@@ -44,7 +44,7 @@ Examples:
 constexpr std::string_view kEverydaySettings[] = {"transport", "devices", "pcap",
                                                   "fault",     "summary", "log"};
 
-struct Options {
+struct RunOptions {
   std::vector<std::vector<std::string>> values;  // for each setting
   std::vector<std::string> command;
 };
@@ -56,7 +56,7 @@ std::string joined(const std::vector<std::string>& words) {
 }
 
 // The variables that the options stand for; nothing when one of them is wrong, which is then told.
-std::optional<std::map<std::string, std::string>> chosen(const Options& options) {
+std::optional<std::map<std::string, std::string>> chosen(const RunOptions& options) {
   std::map<std::string, std::string> variables;
   host::Config tried;
   for (std::size_t i = 0; i < options.values.size(); ++i) {
@@ -127,7 +127,7 @@ void tell_of_absent_interfaces(const std::vector<host::DeviceName>& devices) {
   }
 }
 
-int run(const Options& options) {
+int run(const RunOptions& options) {
   const auto variables = chosen(options);
   if (!variables) return kExitUsage;
   tell_of_absent_interfaces(configured(*variables).devices);
@@ -187,7 +187,7 @@ void add_setting(CLI::App& command, const host::Setting& setting,
 }  // namespace
 
 void add_run(CLI::App& program, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunOptions>();
   CLI::App* command =
       program.add_subcommand("run", "Run a program with nerve's libibverbs: nerve run -- CMD...");
   command->add_option("CMD", options->command, "the program and its arguments")->required();
@@ -195,7 +195,7 @@ void add_run(CLI::App& program, int& exit_code) {
   for (std::size_t i = 0; i < options->values.size(); ++i) {
     add_setting(*command, host::settings()[i], options->values[i]);
   }
-  command->footer(kFooter);
+  command->footer(kRunFooter);
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

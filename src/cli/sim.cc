@@ -22,7 +22,7 @@
 namespace nerve::cli {
 namespace {
 
-constexpr const char* kFooter = R"(
+constexpr const char* kSimFooter = R"(
 A scenario is a TOML file: servers, a network, jobs. docs/scenarios.md explains it, --keys lists every
 key, examples/scenarios/ has some worth reading.
 
@@ -45,7 +45,7 @@ Examples:
     nerve sim ring.toml --json --quiet | jq .jobs[0].bus_bandwidth
     nerve sim compare results/rdma/result.json results/tcp/result.json)";
 
-struct Options {
+struct SimOptions {
   std::string scenario;
   std::optional<std::int64_t> seed;
   std::string out;
@@ -92,7 +92,7 @@ std::optional<sim::RunResult> run(const sim::Scenario& scenario, const std::stri
   return std::nullopt;
 }
 
-int show(const Options& options, const std::string& folder, const sim::RunResult& result) {
+int show(const SimOptions& options, const std::string& folder, const sim::RunResult& result) {
   const std::string json = sim::to_json(result);
   const std::string page = report_page(std::span{&json, 1});
   const bool written = write_file("sim", folder + "/result.json", json) &&
@@ -110,7 +110,7 @@ int show(const Options& options, const std::string& folder, const sim::RunResult
   return all_done(result) ? kExitOk : kExitFailed;
 }
 
-int simulate(const Options& options) {
+int simulate(const SimOptions& options) {
   if (options.keys) {
     print_keys();
     return kExitOk;
@@ -142,7 +142,7 @@ int simulate(const Options& options) {
 }  // namespace
 
 void add_sim(CLI::App& program, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SimOptions>();
   CLI::App* command = program.add_subcommand("sim", "Run a scenario in a simulated data centre");
   command->add_option("SCENARIO", options->scenario, "a TOML file; - is standard input");
   command->add_option("--seed", options->seed, "instead of the file's")
@@ -157,7 +157,7 @@ void add_sim(CLI::App& program, int& exit_code) {
   command->add_flag("--quiet", options->quiet, "no progress");
   command->add_flag("--anyway", options->anyway, "even when memory will not suffice");
   command->add_flag("--keys", options->keys, "list every key of a scenario, and end");
-  command->footer(kFooter);
+  command->footer(kSimFooter);
   add_sim_compare(*command, exit_code);
   command->callback([command, options, &exit_code] {
     if (command->get_subcommands().empty()) exit_code = simulate(*options);

@@ -14,7 +14,7 @@
 namespace nerve::cli {
 namespace {
 
-constexpr const char* kFooter = R"(
+constexpr const char* kCompareFooter = R"(
 Prints the figures of each result beside those of the first. With --out also DIR/report.html, a page
 of all of them.
 
@@ -25,12 +25,12 @@ Exit code: 0  they were compared
 Example:
     nerve sim compare results/rdma/result.json results/tcp/result.json --out results/rdma-tcp)";
 
-struct Options {
+struct CompareOptions {
   std::vector<std::string> files;
   std::string out;
 };
 
-int compare(const Options& options) {
+int compare(const CompareOptions& options) {
   std::vector<std::string> texts;
   std::vector<sim::RunResult> results;
   for (const std::string& file : options.files) {
@@ -57,13 +57,13 @@ int compare(const Options& options) {
 }  // namespace
 
 void add_sim_compare(CLI::App& sim, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompareOptions>();
   CLI::App* command = sim.add_subcommand("compare", "Set results side by side");
   command->add_option("RESULT", options->files, "result.json of two runs or more")
       ->required()
       ->expected(2, -1);
   command->add_option("--out", options->out, "write a page of them there")->type_name("DIR");
-  command->footer(kFooter);
+  command->footer(kCompareFooter);
   command->callback([options, &exit_code] { exit_code = compare(*options); });
 }
 

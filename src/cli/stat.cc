@@ -17,7 +17,7 @@ using host::ProcessReport;
 
 constexpr std::chrono::milliseconds kPatience{500};
 
-constexpr const char* kFooter = R"(
+constexpr const char* kStatFooter = R"(
 Each program that uses nerve is a line: payload and packets sent through shared memory (shm), as
 RoCEv2 over UDP (udp), and put straight into a neighbour's memory or fetched from it (direct);
 payload received; packets sent again; timeouts; NAKs in and out; packets dropped for whatever reason.
@@ -33,13 +33,13 @@ Examples:
     nerve stat --watch 1
     nerve stat --json 4711 | jq .retransmitted)";
 
-struct Options {
+struct StatOptions {
   std::vector<pid_t> pids;
   double watch{};
   bool json{};
 };
 
-std::vector<ProcessReport> look(const Options& options) {
+std::vector<ProcessReport> look(const StatOptions& options) {
   std::vector<ProcessReport> reports = host::ask_processes(kPatience);
   if (options.pids.empty()) return reports;
   std::erase_if(reports, [&](const ProcessReport& report) {
@@ -48,7 +48,7 @@ std::vector<ProcessReport> look(const Options& options) {
   return reports;
 }
 
-bool all_there(const Options& options, const std::vector<ProcessReport>& reports) {
+bool all_there(const StatOptions& options, const std::vector<ProcessReport>& reports) {
   bool all = true;
   for (const pid_t pid : options.pids) {
     if (std::ranges::find(reports, pid, &ProcessReport::pid) != reports.end()) continue;
@@ -59,7 +59,7 @@ bool all_there(const Options& options, const std::vector<ProcessReport>& reports
   return all;
 }
 
-void print(const Options& options, const std::vector<ProcessReport>& reports,
+void print(const StatOptions& options, const std::vector<ProcessReport>& reports,
            const std::optional<Since>& since) {
   if (options.json) {
     for (const ProcessReport& report : reports) fmt::print("{}", stat_json(report));
@@ -71,7 +71,7 @@ void print(const Options& options, const std::vector<ProcessReport>& reports,
   (void)std::fflush(stdout);
 }
 
-int stat(const Options& options) {
+int stat(const StatOptions& options) {
   std::vector<ProcessReport> reports = look(options);
   print(options, reports, std::nullopt);
   bool all = all_there(options, reports);
@@ -93,14 +93,14 @@ int stat(const Options& options) {
 }  // namespace
 
 void add_stat(CLI::App& program, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StatOptions>();
   CLI::App* command = program.add_subcommand("stat", "Show what running programs send and receive");
   command->add_option("PID", options->pids, "only these processes");
   command->add_option("--watch", options->watch, "look again every SECONDS")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.1, 86400.0));
   command->add_flag("--json", options->json, "JSON, one object per line");
-  command->footer(kFooter);
+  command->footer(kStatFooter);
   command->callback([options, &exit_code] { exit_code = stat(*options); });
 }
 

@@ -23,7 +23,7 @@
 namespace nerve::cli {
 namespace {
 
-constexpr const char* kFooter = R"(
+constexpr const char* kSweepFooter = R"(
 Each --vary names a key and its values; every combination is a run, in a process of its own, on all
 cores or on --jobs of them. Keys and values are written as after --set of nerve sim.
 
@@ -39,7 +39,7 @@ Examples:
     nerve sweep examples/scenarios/incast.toml --vary nic.congestion=none,dcqcn,timely,swift,hpcc
     nerve sweep first.toml --vary fabric.oversubscription=1,2,4 --vary fabric.routing=ecmp,spray)";
 
-struct Options {
+struct SweepOptions {
   std::string scenario;
   std::vector<std::string> vary;
   std::vector<std::string> set;
@@ -54,12 +54,12 @@ struct Options {
 struct Plan {
   std::string name;  // of the scenario
   std::vector<Axis> axes;
-  std::vector<Row> rows;
+  std::vector<SweepRow> rows;
   std::vector<sim::Scenario> scenarios;  // of each row
   std::string folder;
 };
 
-std::optional<std::vector<Axis>> parse_axes(const Options& options) {
+std::optional<std::vector<Axis>> parse_axes(const SweepOptions& options) {
   std::vector<Axis> axes;
   for (const std::string& word : options.vary) {
     auto axis = parse_axis(word);
@@ -73,7 +73,7 @@ std::optional<std::vector<Axis>> parse_axes(const Options& options) {
 }
 
 // Reads every scenario before the first is run: a mistake in the last would be a pity.
-bool fill(const std::string& text, const Options& options,
+bool fill(const std::string& text, const SweepOptions& options,
           const std::vector<sim::Override>& overrides, Plan& plan) {
   for (Cell& cell : cells_of(plan.axes)) {
     std::vector<sim::Override> all = overrides;
@@ -86,7 +86,7 @@ bool fill(const std::string& text, const Options& options,
     if (plan.name.empty()) plan.name = scenario->name;
     scenario->name += " (" + name_of(cell) + ")";  // for reports that show several
     plan.scenarios.push_back(*std::move(scenario));
-    Row& row = plan.rows.emplace_back();
+    SweepRow& row = plan.rows.emplace_back();
     row.result = fmt::format("{:03}/result.json", plan.rows.size() - 1);
     row.cell = std::move(cell);
   }
@@ -96,7 +96,7 @@ bool fill(const std::string& text, const Options& options,
 }
 
 // As many as there are cores, and as memory has room for; none when not even one.
-std::size_t how_many_at_once(const Options& options, const Plan& plan) {
+std::size_t how_many_at_once(const SweepOptions& options, const Plan& plan) {
   std::size_t jobs = options.jobs;
   if (jobs == 0) jobs = std::max(std::thread::hardware_concurrency(), 1U);
   std::uint64_t most = 1;
@@ -137,7 +137,7 @@ bool run_one(const sim::Scenario& scenario, const std::string& path, Tell& tell)
   return false;
 }
 
-void collect(const Plan& plan, const Done& done, Row& row) {
+void collect(const Plan& plan, const Done& done, SweepRow& row) {
   if (!done.well) {
     row.error = done.why;
     return;
@@ -157,7 +157,7 @@ void collect(const Plan& plan, const Done& done, Row& row) {
 
 // Of runs that have no figures: whole ones, and those that a run was about to write when it ended.
 void remove_results(const Plan& plan) {
-  for (const Row& row : plan.rows) {
+  for (const SweepRow& row : plan.rows) {
     if (row.figures) continue;
     std::error_code ignored;
     std::filesystem::remove(plan.folder + "/" + row.result, ignored);
@@ -166,7 +166,7 @@ void remove_results(const Plan& plan) {
 }
 
 // False: Ctrl-C.
-bool run_all(const Options& options, std::size_t at_once, Plan& plan) {
+bool run_all(const SweepOptions& options, std::size_t at_once, Plan& plan) {
   StatusLine line{options.quiet};
   watch_for_interrupt();
   remove_results(plan);  // of a sweep before this one: they would look like ours
@@ -194,12 +194,12 @@ bool run_all(const Options& options, std::size_t at_once, Plan& plan) {
       });
 }
 
-int show(const Options& options, const Plan& plan) {
+int show(const SweepOptions& options, const Plan& plan) {
   const std::string json = sweep_json(plan.name, plan.axes, plan.rows);
   if (!write_file("sweep", plan.folder + "/sweep.json", json)) return kExitFailed;
   bool all_well = true;
   std::vector<std::string> results;
-  for (const Row& row : plan.rows) {
+  for (const SweepRow& row : plan.rows) {
     all_well = all_well && row.figures && row.figures->all_done;
     if (!row.figures) continue;
     if (auto text = read_text("sweep", plan.folder + "/" + row.result)) {
@@ -218,7 +218,7 @@ int show(const Options& options, const Plan& plan) {
   return all_well ? kExitOk : kExitFailed;
 }
 
-int sweep(const Options& options) {
+int sweep(const SweepOptions& options) {
   auto overrides = parse_overrides("sweep", options.set);
   auto axes = parse_axes(options);
   if (!overrides || !axes) return kExitUsage;
@@ -235,8 +235,8 @@ int sweep(const Options& options) {
   const bool to_the_end = run_all(options, at_once, plan);
   if (!to_the_end) {
     remove_results(plan);
-    const auto done =
-        std::ranges::count_if(plan.rows, [](const Row& row) { return row.figures.has_value(); });
+    const auto done = std::ranges::count_if(
+        plan.rows, [](const SweepRow& row) { return row.figures.has_value(); });
     fmt::print(stderr, "nerve sweep: interrupted; {} of {} runs were done\n", done,
                plan.rows.size());
   }
@@ -247,7 +247,7 @@ int sweep(const Options& options) {
 }  // namespace
 
 void add_sweep(CLI::App& program, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SweepOptions>();
   CLI::App* command =
       program.add_subcommand("sweep", "Run a scenario for every combination of some values");
   command->add_option("SCENARIO", options->scenario, "a TOML file")->required();
@@ -269,7 +269,7 @@ void add_sweep(CLI::App& program, int& exit_code) {
   command->add_flag("--json", options->json, "print sweep.json instead of the table");
   command->add_flag("--quiet", options->quiet, "no progress");
   command->add_flag("--anyway", options->anyway, "even when memory will not suffice");
-  command->footer(kFooter);
+  command->footer(kSweepFooter);
   command->callback([options, &exit_code] { exit_code = sweep(*options); });
 }
 

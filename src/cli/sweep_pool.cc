@@ -20,8 +20,6 @@
 namespace nerve::cli {
 namespace {
 
-constexpr std::chrono::milliseconds kTick{20};
-
 std::string why_of(int status, const Tell& tell) {
   if (WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);
@@ -106,6 +104,7 @@ bool SweepPool::run(const Work& work, const OnDone& on_done, const OnTick& on_ti
     for (std::size_t i = 0; i < count_; ++i) on_done(i, {false, "no memory to share"});
     return true;
   }
+  constexpr std::chrono::milliseconds kTick{20};
   std::size_t next = 0;
   while (next < count_ || !running_.empty()) {
     if (interrupted()) {

@@ -107,16 +107,16 @@ Figures figures_of(const sim::RunResult& result) {
   return figures;
 }
 
-std::string sweep_table(const std::vector<Axis>& axes, const std::vector<Row>& rows) {
+std::string sweep_table(const std::vector<Axis>& axes, const std::vector<SweepRow>& rows) {
   std::vector<Column> shown = columns();
   std::erase_if(shown, [&rows](const Column& column) {
     return std::ranges::none_of(
-        rows, [&](const Row& row) { return row.figures && column.matters(*row.figures); });
+        rows, [&](const SweepRow& row) { return row.figures && column.matters(*row.figures); });
   });
   std::vector<std::vector<std::string>> lines(1);
   for (const Axis& axis : axes) lines[0].push_back(axis.key);
   for (const Column& column : shown) lines[0].push_back(column.name);
-  for (const Row& row : rows) {
+  for (const SweepRow& row : rows) {
     std::vector<std::string>& line = lines.emplace_back();
     for (const sim::Override& value : row.cell.values) line.push_back(value.value);
     if (!row.figures) {
@@ -129,11 +129,11 @@ std::string sweep_table(const std::vector<Axis>& axes, const std::vector<Row>& r
 }
 
 std::string sweep_json(const std::string& scenario, const std::vector<Axis>& axes,
-                       const std::vector<Row>& rows) {
+                       const std::vector<SweepRow>& rows) {
   Json json{{"scenario", scenario}, {"vary", Json::array()}, {"runs", Json::array()}};
   for (const Axis& axis : axes)
     json["vary"].push_back({{"key", axis.key}, {"values", axis.values}});
-  for (const Row& row : rows) {
+  for (const SweepRow& row : rows) {
     Json run{{"values", Json::object()}};
     for (const sim::Override& value : row.cell.values) run["values"][value.key] = value.value;
     if (row.figures) {

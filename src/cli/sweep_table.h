@@ -22,15 +22,16 @@ struct Figures {
 };
 [[nodiscard]] Figures figures_of(const sim::RunResult& result);
 
-struct Row {
+struct SweepRow {
   Cell cell;
   std::string result;  // its file, below the sweep's folder
   std::optional<Figures> figures;
   std::string error;  // when there are none; empty: it was not run
 };
 
-[[nodiscard]] std::string sweep_table(const std::vector<Axis>& axes, const std::vector<Row>& rows);
+[[nodiscard]] std::string sweep_table(const std::vector<Axis>& axes,
+                                      const std::vector<SweepRow>& rows);
 [[nodiscard]] std::string sweep_json(const std::string& scenario, const std::vector<Axis>& axes,
-                                     const std::vector<Row>& rows);
+                                     const std::vector<SweepRow>& rows);
 
 }  // namespace nerve::cli

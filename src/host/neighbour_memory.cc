@@ -10,9 +10,6 @@ namespace {
 using link::shm::Placed;
 using link::shm::Rights;
 
-// A requester that was stopped in the middle of a placement is waited for this long.
-constexpr Duration kPatience = std::chrono::seconds{1};
-
 Rights rights_of(nic::Access access) {
   Rights rights = Rights::kNone;
   if (contains(access, nic::Access::kRemoteWrite)) rights = rights | Rights::kWrite;
@@ -99,6 +96,8 @@ void NeighbourMemory::replace(Name name, const Granted& granted) {
 }
 
 void NeighbourMemory::wait_for_placements() const {
+  // With a requester that was stopped in the middle of a placement.
+  constexpr Duration kPatience = std::chrono::seconds{1};
   const Time give_up = now() + kPatience;
   link::shm::wait_for_placements(
       exchange_.placers(), [&](pid_t pid) { return now() < give_up && exchange_.is_there(pid); });

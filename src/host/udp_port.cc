@@ -15,10 +15,6 @@ namespace {
 
 using link::PortGroup;
 
-constexpr std::chrono::milliseconds kPatience{300};  // with other processes
-constexpr int kRounds = 25;
-constexpr std::chrono::milliseconds kPause{20};
-
 // The first that has the sockets is taken; nothing if all say no, or nobody answers.
 std::optional<PortGroup> ask_for_sockets(std::uint32_t own_slot, std::uint16_t port) {
   std::optional<PortGroup> found;
@@ -30,6 +26,7 @@ std::optional<PortGroup> ask_for_sockets(std::uint32_t own_slot, std::uint16_t p
     if (group && group->has_management()) found = *std::move(group);
     return found.has_value();
   };
+  constexpr std::chrono::milliseconds kPatience{300};  // with other processes
   (void)ask_all(own_slot, RequestKind::kPort, kPatience, take);
   return found;
 }
@@ -40,6 +37,8 @@ link::ReceiveWishes wishes_of(const Config& config) {
 }
 
 Result<PortGroup, std::string> acquire(const Config& config, std::uint32_t slot) {
+  constexpr int kRounds = 25;
+  constexpr std::chrono::milliseconds kPause{20};
   std::string why;
   for (int round = 0; round < kRounds; ++round) {
     auto group = PortGroup::create({.port = config.port,

@@ -22,9 +22,8 @@ using WallClock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kBatch = 100'000;  // events between looks at the clock
 constexpr std::chrono::milliseconds kBetweenReports{100};
-constexpr std::uint32_t kAroundRdma = 14 + 4 + 20 + 8 + 12 + 4;  // Ethernet, IP, UDP, BTH, ICRC
-constexpr std::uint32_t kAroundTcp = 14 + 4 + 20 + 20 + 12;
-constexpr std::uint32_t kIpAndTcp = 52;
+constexpr std::uint32_t kAroundRdma = kEthernetOctets + 20 + 8 + 12 + 4;  // IP, UDP, BTH, ICRC
+constexpr std::uint32_t kAroundTcp = kEthernetOctets + kIpAndTcp;
 constexpr std::uint32_t kGap = 20;
 
 JobContext context_for(const Scenario& scenario, const JobSpec& spec, std::uint32_t number,

@@ -8,6 +8,9 @@
 
 namespace nerve::nic {
 
+// One of hours says no more than this one, and its product with a million would not fit.
+inline constexpr Duration kLongestRoundTrip = std::chrono::seconds{1};
+
 // DCQCN (Zhu et al., SIGCOMM 2015), at the port's line rate.
 struct DcqcnParameters {
   std::uint32_t g_inverse{256};  // g = 1/256

@@ -10,13 +10,13 @@ __extension__ using Wide = unsigned __int128;
 constexpr std::uint64_t kPacket = 1'000'000;  // of the window's units
 constexpr std::uint64_t kPerThousandth = kPacket / 1000;
 
-// Longer targets and larger windows mean nothing, and their products would not fit.
-constexpr Duration kLongest = std::chrono::seconds{1};
+// Larger windows mean nothing, and their products would not fit.
 constexpr std::uint32_t kLargest = 1'000'000'000;
 
 SwiftParameters usable(SwiftParameters p) {
-  p.base_target = std::clamp(p.base_target, Duration{std::chrono::nanoseconds{100}}, kLongest);
-  p.scaling_range = std::clamp(p.scaling_range, Duration{}, kLongest);
+  p.base_target =
+      std::clamp(p.base_target, Duration{std::chrono::nanoseconds{100}}, kLongestRoundTrip);
+  p.scaling_range = std::clamp(p.scaling_range, Duration{}, kLongestRoundTrip);
   p.beta = std::min(p.beta, 1000U);
   p.most_cut = std::min(p.most_cut, 999U);
   p.smallest_scaled = std::clamp(p.smallest_scaled, 1U, kLargest);

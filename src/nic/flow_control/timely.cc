@@ -8,17 +8,15 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-constexpr std::int64_t kMillion = 1'000'000;
+constexpr std::int64_t kWhole = 1'000'000;  // of what is told in millionths
 constexpr Duration kShortest = std::chrono::nanoseconds{100};
-// A round trip of hours says no more than this one, and its product with a million would not fit.
-constexpr Duration kLongest = std::chrono::seconds{1};
 
 TimelyParameters usable(TimelyParameters p, Rate line) {
   p.newest_weight = std::min(p.newest_weight, 1000U);
   p.beta = std::min(p.beta, 1000U);
-  p.minimum_round_trip = std::clamp(p.minimum_round_trip, kShortest, kLongest);
-  p.low = std::clamp(p.low, kShortest, kLongest);
-  p.high = std::clamp(p.high, p.low, kLongest);
+  p.minimum_round_trip = std::clamp(p.minimum_round_trip, kShortest, kLongestRoundTrip);
+  p.low = std::clamp(p.low, kShortest, kLongestRoundTrip);
+  p.high = std::clamp(p.high, p.low, kLongestRoundTrip);
   p.step = std::min(p.step, line);
   p.hyper_after = std::max(p.hyper_after, 1U);
   p.steepest = std::min(p.steepest, 1'000'000U);
@@ -35,7 +33,7 @@ Timely::Timely(const TimelyParameters& parameters, Rate line_rate)
 
 void Timely::on_ack(const AckSample& sample) {
   if (!sample.round_trip || *sample.round_trip <= Duration{}) return;
-  const Duration trip = std::min(*sample.round_trip, kLongest);
+  const Duration trip = std::min(*sample.round_trip, kLongestRoundTrip);
   const Duration before = std::exchange(last_, trip);
   if (before == Duration{}) return;  // a difference takes two
   const std::int64_t weight = parameters_.newest_weight;
@@ -48,15 +46,15 @@ void Timely::on_ack(const AckSample& sample) {
   }
   if (trip > parameters_.high) {
     good_ = 0;
-    const std::int64_t over = kMillion - kMillion * parameters_.high.count() / trip.count();
+    const std::int64_t over = kWhole - kWhole * parameters_.high.count() / trip.count();
     return cut(over * parameters_.beta / 1000);
   }
   if (difference_ <= 0) return grow_well();
   good_ = 0;
   const std::int64_t gradient =
-      std::min(kMillion * difference_ / parameters_.minimum_round_trip.count(),
+      std::min(kWhole * difference_ / parameters_.minimum_round_trip.count(),
                std::int64_t{parameters_.steepest} * 1000);
-  cut(std::min(gradient * parameters_.beta / 1000, kMillion));
+  cut(std::min(gradient * parameters_.beta / 1000, kWhole));
 }
 
 void Timely::grow_well() {
@@ -70,8 +68,8 @@ void Timely::grow(std::uint64_t steps) {
 }
 
 void Timely::cut(std::int64_t millionths) {
-  const auto kept = static_cast<std::uint64_t>(kMillion - millionths);
-  rate_ = std::max(static_cast<std::uint64_t>(Wide{rate_} * kept / kMillion),
+  const auto kept = static_cast<std::uint64_t>(kWhole - millionths);
+  rate_ = std::max(static_cast<std::uint64_t>(Wide{rate_} * kept / kWhole),
                    parameters_.minimum_rate.bits_per_second());
 }
 

@@ -24,6 +24,8 @@ inline constexpr unsigned kDataClass = 1;
 // Data that has crossed a cable between groups (Cable::between_groups).
 inline constexpr unsigned kLiftedClass = 2;
 
+inline constexpr std::uint32_t kEthernetOctets = 14 + 4;  // the header and the CRC
+
 struct alignas(64) Packet {
   PacketId next{kNoPacket};    // in the queue where it waits
   NodeId destination{};        // the NIC that it is for

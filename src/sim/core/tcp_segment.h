@@ -7,6 +7,8 @@
 
 namespace nerve::sim {
 
+inline constexpr std::uint32_t kIpAndTcp = 20 + 20 + 12;  // with timestamps
+
 // Octets of a stream, from `begin` up to `end`.
 struct TcpRange {
   std::uint64_t begin;

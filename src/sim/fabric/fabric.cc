@@ -7,7 +7,6 @@ namespace {
 
 constexpr std::uint32_t kEthernetGap = 20;  // preamble, start of frame, and the gap after it
 constexpr std::uint32_t kPauseFrame = 64;
-constexpr std::uint32_t kCutThroughHead = 64;  // what a switch must have seen to know the way
 
 // What travels as an event's argument. A word that was on its way when the cable failed is told by
 // the generation, of which the lowest bits will do.

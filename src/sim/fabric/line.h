@@ -8,6 +8,8 @@
 
 namespace nerve::sim {
 
+inline constexpr std::uint32_t kCutThroughHead = 64;  // what a switch must see to know the way
+
 class Line {
  public:
   constexpr Line() = default;

@@ -6,7 +6,6 @@
 namespace nerve::sim {
 namespace {
 
-constexpr std::uint32_t kCutThroughHead = 64;
 constexpr std::uint32_t kAcknowledgement = 66;
 constexpr std::uint32_t kMostCables = 64;  // no way is longer
 

@@ -26,7 +26,6 @@ class NoMemory final : public MemoryPort {
 NoMemory no_memory;
 
 constexpr std::uint64_t kMemory = std::uint64_t{1} << 46;
-constexpr std::uint32_t kEthernetOctets = 14 + 4;
 constexpr std::uint32_t kTelemetryOctets = 42;  // as HPCC has it: five hops of eight, and two
 constexpr std::uint32_t kAtOnce = 2;            // a packet and the ACK beside it
 

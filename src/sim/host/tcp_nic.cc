@@ -8,9 +8,7 @@
 namespace nerve::sim {
 namespace {
 
-constexpr std::uint8_t kClass = 0;                 // lossy, whatever the network promises to RDMA
-constexpr std::uint32_t kIpAndTcp = 20 + 20 + 12;  // with timestamps
-constexpr std::uint32_t kEthernetOctets = 14 + 4;
+constexpr std::uint8_t kClass = 0;  // lossy, whatever the network promises to RDMA
 constexpr std::uint32_t kLeastFrame = 64;
 constexpr std::uint32_t kRangeOctets = 8;  // of a selective acknowledgement
 constexpr std::uint32_t kRangesOctets = 4;

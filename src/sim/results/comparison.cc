@@ -12,8 +12,6 @@
 namespace nerve::sim {
 namespace {
 
-double number(std::uint64_t value) { return static_cast<double>(value); }
-double number(Duration value) { return static_cast<double>(value.count()); }
 std::string picoseconds_text(double value) { return time_text(value); }
 std::string plain_number(double value) { return fmt::format("{:.3f}", value); }
 

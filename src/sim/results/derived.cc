@@ -9,8 +9,6 @@ namespace nerve::sim {
 namespace {
 
 double ratio(double a, double b) { return b > 0 ? a / b : 0; }
-double number(std::uint64_t value) { return static_cast<double>(value); }
-double number(Duration value) { return static_cast<double>(value.count()); }
 // A file may say of many things that they took for ever.
 Duration picoseconds(double value) {
   return Duration{static_cast<std::int64_t>(std::min(value, 9e18))};

@@ -7,7 +7,12 @@
 #include <span>
 #include <vector>
 
+#include "base/time.h"
+
 namespace nerve::sim {
+
+[[nodiscard]] inline double number(std::uint64_t value) { return static_cast<double>(value); }
+[[nodiscard]] inline double number(Duration value) { return static_cast<double>(value.count()); }
 
 // The smallest value that so many thousandths of all do not exceed (nearest rank: always one of the
 // values, never between two). Zero when there are none.

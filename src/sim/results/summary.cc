@@ -14,8 +14,6 @@
 namespace nerve::sim {
 namespace {
 
-double number(std::uint64_t value) { return static_cast<double>(value); }
-
 void line(std::string& out, std::string_view title, const std::string& text) {
   out += fmt::format("  {:<18}{}\n", title, text);
 }

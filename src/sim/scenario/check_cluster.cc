@@ -10,8 +10,6 @@ namespace {
 // Ids of ports, packets and places have room for more, memory has not.
 constexpr std::uint64_t kMostGpus = 1U << 20U;
 
-std::string number(std::uint64_t value) { return std::to_string(value); }
-
 TableAt table_of(const TableAt& document, std::string_view name) {
   const Node* node = document.node.find(name);
   const bool there = node != nullptr && node->type == NodeType::kTable;

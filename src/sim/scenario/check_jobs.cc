@@ -6,8 +6,6 @@
 namespace nerve::sim::scenario_file {
 namespace {
 
-std::string number(std::uint64_t value) { return std::to_string(value); }
-
 bool check_ranks(const TableAt& table, const Scenario& scenario, const JobSpec& job) {
   const std::uint64_t gpus = std::uint64_t{scenario.servers.count} * scenario.servers.gpus;
   if (job.first_gpu >= gpus) {

@@ -24,5 +24,6 @@ namespace nerve::sim::scenario_file {
 
 // A number without zeros behind its point: 0.125, 7e+09.
 [[nodiscard]] std::string number_text(double number);
+[[nodiscard]] inline std::string number(std::uint64_t value) { return std::to_string(value); }
 
 }  // namespace nerve::sim::scenario_file

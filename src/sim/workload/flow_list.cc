@@ -12,8 +12,7 @@
 namespace nerve::sim {
 namespace {
 
-constexpr std::uint64_t kMostFlows = 10'000'000;
-constexpr std::uint64_t kMostOctets = std::uint64_t{1} << 50;
+constexpr std::uint64_t kMostListed = 10'000'000;
 constexpr double kLatestStart = 1e6;  // seconds
 constexpr std::size_t kLargestFile = 1'000'000'000;
 
@@ -25,7 +24,7 @@ class Reader {
   Result<std::vector<ListedFlow>, std::string> read() {
     if (!next_line()) return fail("the file is empty, expected the number of flows");
     std::uint64_t count = 0;
-    if (words_ != 1 || !number(0, "number of flows", 1, kMostFlows, count)) {
+    if (words_ != 1 || !number(0, "number of flows", 1, kMostListed, count)) {
       return fail("expected the number of flows alone on the first line");
     }
     std::vector<ListedFlow> flows;
@@ -121,7 +120,7 @@ class Reader {
     const std::uint64_t last = ranks_ - 1;
     if (!number(0, "src", 0, last, from) || !number(1, "dst", 0, last, to) ||
         !number(2, "priority", 0, 7, ignored) || !number(3, "port", 0, 65'535, ignored) ||
-        !number(4, "bytes", 1, kMostOctets, flow.octets) || !seconds(5, flow.start)) {
+        !number(4, "bytes", 1, kMostFlowOctets, flow.octets) || !seconds(5, flow.start)) {
       return false;
     }
     if (from == to) return wrong("dst", word_[1], "another than src");

@@ -16,6 +16,8 @@
 
 namespace nerve::sim {
 
+inline constexpr std::uint64_t kMostFlowOctets = std::uint64_t{1} << 50;
+
 struct ListedFlow {
   std::uint32_t from{};
   std::uint32_t to{};

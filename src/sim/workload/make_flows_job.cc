@@ -5,7 +5,6 @@ namespace nerve::sim {
 namespace {
 
 constexpr std::uint64_t kMostFlows = 50'000'000;
-constexpr std::uint64_t kMostOctets = std::uint64_t{1} << 50;
 constexpr double kLongestGap = 1e18;  // picoseconds: eleven days
 
 bool by_chance(FlowPattern pattern) {
@@ -14,9 +13,9 @@ bool by_chance(FlowPattern pattern) {
 
 // Empty when there is nothing to object.
 std::string objection_to_size(const FlowsSpec& work, std::uint32_t ranks) {
-  if (work.octets == 0 || work.octets > kMostOctets) {
+  if (work.octets == 0 || work.octets > kMostFlowOctets) {
     return "octets is " + std::to_string(work.octets) + ", expected 1 to " +
-           std::to_string(kMostOctets);
+           std::to_string(kMostFlowOctets);
   }
   if (work.pattern != FlowPattern::kCheckpoint && ranks < 2) {
     return std::string{words_of(work.pattern)} + " needs at least 2 ranks, but the job has " +

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""clang_tidy.py JOBS: clang-tidy over src/, the files of each folder as one.
+
+Most of its time goes into headers, which it then reads once for a folder and not once for a file.
+Where files do not go together, because they give different things one name, each is judged alone.
+"""
+import collections
+import json
+import pathlib
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+DATABASE = ROOT / "build/release/compile_commands.json"
+OWN = ROOT / "build/release/clang-tidy"  # the joint files, and a database that knows them
+
+
+def read_commands():
+    """The compile command of each file of src/, as clang understands it, by folder."""
+    folders = collections.defaultdict(list)
+    for entry in json.loads(DATABASE.read_text()):
+        file = pathlib.Path(entry["file"])
+        if not file.is_relative_to(ROOT / "src") or "NERVE_PLANTED_BUGS" in entry["command"]:
+            continue
+        entry["command"] = re.sub(r" -include \S+/cmake_pch\.hxx", "", entry["command"])
+        folders[file.parent].append(entry)
+    return folders
+
+
+def join(folder, entries):
+    """A file that includes all of a folder, with the command of the first."""
+    file = OWN / ("_".join(folder.relative_to(ROOT).parts) + ".cc")
+    file.write_text("".join(
+        f'#include "{entry["file"]}"  // NOLINT(bugprone-suspicious-include)\n'
+        for entry in entries))
+    first = entries[0]
+    command = first["command"].replace(first["file"], str(file))
+    return {**first, "file": str(file), "command": command + " -Wno-shadow"}  # of neighbours
+
+
+def run(entry):
+    done = subprocess.run(
+        ["clang-tidy", "-p", OWN, "--quiet", "--extra-arg=-Wno-ignored-optimization-argument",
+         entry["file"]], capture_output=True, text=True, check=False)
+    return "" if done.returncode == 0 else done.stdout or done.stderr
+
+
+def judge(joint, entries):
+    """What is wrong with the files of a folder; nothing when they are clean."""
+    found = run(joint)
+    if "clang-diagnostic-error" in found:
+        found = "".join(run(entry) for entry in entries)
+    return found
+
+
+def main():
+    folders = read_commands()
+    OWN.mkdir(exist_ok=True)
+    work = [(join(folder, entries), entries) for folder, entries in folders.items()]
+    (OWN / "compile_commands.json").write_text(
+        json.dumps([entry for joint, entries in work for entry in [joint, *entries]]))
+    work.sort(key=lambda item: -len(item[1]))  # the longest first
+    with ThreadPoolExecutor(int(sys.argv[1])) as pool:
+        found = "".join(pool.map(lambda item: judge(*item), work))
+    print(found, end="")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
