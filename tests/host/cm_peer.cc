@@ -1,6 +1,11 @@
 #include "tests/host/cm_peer.h"
 
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
 #include <array>
+#include <string>
 #include <thread>
 
 #include "base/check.h"
@@ -16,12 +21,30 @@ wire::ServiceId service_at(std::uint16_t port) {
   return wire::service_id({.space = wire::PortSpace::kTcp, .port = port});
 }
 
+constexpr unsigned kPortsEach = 64;
+
+// Whoever has the name of a block has its ports, for as long as it or a child of its lives.
+std::uint16_t take_ports() {
+  constexpr unsigned kBlocks = 480;
+  const int holder = ::socket(AF_UNIX, SOCK_DGRAM, 0);
+  for (unsigned i = 0; i < kBlocks; ++i) {
+    const unsigned block = (static_cast<unsigned>(::getpid()) + i) % kBlocks;
+    sockaddr_un name{.sun_family = AF_UNIX, .sun_path = {}};
+    std::string{"nerve-test-ports-" + std::to_string(block)}.copy(name.sun_path + 1,
+                                                                  sizeof name.sun_path - 1);
+    if (::bind(holder, reinterpret_cast<const sockaddr*>(&name), sizeof name) == 0) {
+      return static_cast<std::uint16_t>(1024 + block * kPortsEach);
+    }
+  }
+  ADD_FAILURE() << "no ports for this test";
+  return 0;
+}
+
 }  // namespace
 
 std::uint16_t own_port(std::uint16_t which) {
-  constexpr int kEach = 64;
-  static const pid_t test_process = ::getpid();  // first asked before anybody forks
-  return static_cast<std::uint16_t>(1024 + test_process % 480 * kEach + which);
+  static const std::uint16_t first = take_ports();  // first asked before anybody forks
+  return static_cast<std::uint16_t>(first + which);
 }
 
 CmPeer::CmPeer() : ports{host::Host::current().use_cm()} {
