@@ -24,12 +24,23 @@ bool knows(const CLI::App& program, const std::string& word) {
   return false;
 }
 
+// What is wrong with the arguments, said as everything else is: by whom, and where help is.
+std::string usage_error(const CLI::App* program, const CLI::Error& error) {
+  std::string who = program->get_name();
+  for (auto used = program->get_subcommands(); !used.empty();
+       used = used.front()->get_subcommands()) {
+    who += " " + used.front()->get_name();
+  }
+  return fmt::format("{}: {}; `{} --help` explains\n", who, error.what(), who);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   using namespace nerve::cli;
   CLI::App program{"Nerve: RDMA for machines that have none", "nerve"};
   program.require_subcommand(1);
+  program.failure_message(usage_error);
   program.footer("`nerve COMMAND --help` explains a command.");
   int exit_code = kExitOk;
   add_demo(program, exit_code);

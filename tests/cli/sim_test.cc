@@ -98,7 +98,10 @@ TEST_F(Sim, MistakesOfTheScenarioAreToldWithTheirPlace) {
 
 TEST_F(Sim, MistakesOfTheCommandLineAreOurs) {
   EXPECT_EQ(nerve("sim").exit_code, 2);
-  EXPECT_EQ(nerve("sim --bogus").exit_code, 2);
+  const Outcome unknown = nerve("sim --bogus");
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_EQ(unknown.text.rfind("nerve sim: ", 0), 0U) << unknown.text;
+  EXPECT_TRUE(has(unknown.text, "--bogus; `nerve sim --help` explains\n")) << unknown.text;
   EXPECT_EQ(nerve("sim " + path("small.toml") + " --set nonsense").exit_code, 2);
   EXPECT_EQ(nerve("sim " + path("small.toml") + " --seed -1").exit_code, 2);
   EXPECT_EQ(nerve("sim /no/such/file").exit_code, 1);

@@ -66,7 +66,7 @@ TEST(SweepPool, RunsAllAndTellsWhoFailed) {
 
 TEST(SweepTable, ShowsWhatMatters) {
   const std::vector<Axis> axes{axis("fabric.routing=ecmp,spray,flowlet")};
-  std::vector<Row> rows;
+  std::vector<SweepRow> rows;
   for (const Cell& cell : cells_of(axes)) rows.push_back({cell, "000/result.json", {}, ""});
   rows[0].figures =
       Figures{.completion_ps = 2'500'000'000, .bus_bandwidth = 40e9, .all_done = true};
