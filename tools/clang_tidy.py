@@ -44,7 +44,9 @@ def run(entry):
     done = subprocess.run(
         ["clang-tidy", "-p", OWN, "--quiet", "--extra-arg=-Wno-ignored-optimization-argument",
          entry["file"]], capture_output=True, text=True, check=False)
-    return "" if done.returncode == 0 else done.stdout or done.stderr
+    if done.returncode == 0:
+        return ""
+    return done.stdout or done.stderr or f"clang-tidy ended with {done.returncode}: {entry['file']}\n"
 
 
 def judge(joint, entries):
