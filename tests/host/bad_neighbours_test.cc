@@ -221,7 +221,12 @@ TEST(Neighbours, ManyThreadsMakeOneRing) {
     threads.emplace_back([&] { endpoint.adapter->reach(card.gid, Qpn{card.qpn}); });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_LE(open_descriptors() - before, 2) << "a ring has a connection and a bell";
+  // A process of another test may be asking us something just now.
+  const auto more = [&] { return open_descriptors() - before; };
+  for (int i = 0; i < 500 && more() > 2; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{10});
+  }
+  EXPECT_LE(more(), 2) << "a ring has a connection and a bell";
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   for (const int end : ends) ::close(end);
