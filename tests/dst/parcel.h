@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/no_contents.h"
 #include "wire/frame.h"
 
 namespace nerve::dst {
@@ -35,16 +36,7 @@ struct Parcel {
 // One readable line for the trace.
 [[nodiscard]] std::string describe(const Parcel& parcel);
 
-// Address space without contents: what simulated hosts that carry no data use.
-class NoContents final : public MemoryPort {
- public:
-  void read(std::uint64_t, MutableOctets) override {}
-  void write(std::uint64_t, Octets) override {}
-  std::uint64_t compare_swap(std::uint64_t, std::uint64_t, std::uint64_t) override { return 0; }
-  std::uint64_t fetch_add(std::uint64_t, std::uint64_t) override { return 0; }
-  void store_word(std::uint64_t, std::uint64_t) override {}
-  [[nodiscard]] bool has_contents() const override { return false; }
-};
+// The memory of simulated hosts that carry no data.
 NoContents& no_contents();
 
 }  // namespace nerve::dst

@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "base/no_contents.h"
 #include "nic/nic.h"
 
 namespace nerve::nic {
@@ -18,14 +19,6 @@ struct Options {
   MemoryPort* port{};
   std::uint64_t length{1 << 24};
   Rate rate{};
-};
-class Void final : public MemoryPort {
-  void read(std::uint64_t, MutableOctets) override {}
-  void write(std::uint64_t, Octets) override {}
-  std::uint64_t compare_swap(std::uint64_t, std::uint64_t, std::uint64_t) override { return 0; }
-  std::uint64_t fetch_add(std::uint64_t, std::uint64_t) override { return 0; }
-  void store_word(std::uint64_t, std::uint64_t) override {}
-  [[nodiscard]] bool has_contents() const override { return false; }
 };
 
 struct Side {
@@ -214,7 +207,7 @@ TEST(Regression, StaleDuplicateReadIsHarmless) {
 }
 
 TEST(Regression, ReadBeyondTwoGigabytesIsRefused) {
-  Void none;
+  NoContents none;
   Side a{1, {.mtu = Mtu::k256, .port = &none, .length = 1ULL << 33}};
   Side b{2, {.mtu = Mtu::k256, .port = &none, .length = 1ULL << 33}};
   a.connect(b);
@@ -327,7 +320,7 @@ TEST(Regression, WindowDiesWithItsQp) {
 
 // A long READ is answered while a WRITE the other way must be sent again.
 TEST(Regression, AnswersDoNotExhaustRetries) {
-  Void none;
+  NoContents none;
   Side a{1, {.port = &none, .length = 1ULL << 31}};
   Side b{2, {.timeout = 8, .port = &none, .length = 1ULL << 31}};
   a.connect(b);
@@ -390,7 +383,7 @@ TEST(Regression, NakSurvivesTheApplicationsOwnModifyToError) {
 }
 
 TEST(Regression, LongReadsArePipelined) {
-  Void none;
+  NoContents none;
   Side a{1, {.mtu = Mtu::k1024, .port = &none, .length = 1ULL << 31}};
   Side b{2, {.mtu = Mtu::k1024, .port = &none, .length = 1ULL << 31}};
   a.connect(b);

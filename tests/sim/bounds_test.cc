@@ -5,12 +5,14 @@
 #include <numeric>
 
 #include "sim/topology/topologies.h"
+#include "tests/sim/times.h"
 #include "tests/sim/traffic.h"
 
 namespace nerve::sim {
 namespace {
 
 using std::chrono::microseconds;
+using test::microseconds_of;
 using test::Traffic;
 
 constexpr std::uint32_t kMessage = 4'096'000;  // a thousand packets
@@ -24,7 +26,6 @@ FabricConfig fabric(LinkKind kind) {
   return config;
 }
 
-double microseconds_of(Time time) { return static_cast<double>(time.picoseconds()) / 1e6; }
 double line_time(std::uint64_t octets) { return static_cast<double>(octets) * 8 / 100'000; }
 
 }  // namespace

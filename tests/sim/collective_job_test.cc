@@ -9,10 +9,12 @@
 #include "sim/workload/words.h"
 #include "tests/sim/fake_cluster.h"
 #include "tests/sim/plan_contents.h"
+#include "tests/sim/times.h"
 
 namespace nerve::sim {
 namespace {
 
+using test::seconds;
 using Kind = CollectiveKind;
 using Algorithm = CollectiveAlgorithm;
 using test::FakeCluster;
@@ -24,8 +26,6 @@ JobSpec job_of(const CollectiveSpec& work) {
   spec.work = work;
   return spec;
 }
-
-double seconds(Duration time) { return static_cast<double>(time.count()) / 1e12; }
 
 JobResult run(const FakeNetwork& network, const CollectiveSpec& work) {
   FakeCluster cluster{network};

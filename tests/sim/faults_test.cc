@@ -7,6 +7,7 @@
 
 #include "sim/topology/build_network.h"
 #include "sim/topology/topologies.h"
+#include "tests/sim/times.h"
 #include "tests/sim/traffic.h"
 
 namespace nerve::sim {
@@ -14,6 +15,7 @@ namespace {
 
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
+using test::microseconds_of;
 using test::Traffic;
 
 constexpr std::uint32_t kMessage = 4'096'000;  // 334 us at 100G
@@ -35,8 +37,6 @@ FaultSpec fault(FaultKind kind, Duration at, const char* from, const char* to) {
   made.reroute = microseconds{200};
   return made;
 }
-
-double microseconds_of(Time time) { return static_cast<double>(time.picoseconds()) / 1e6; }
 
 std::string why_not(const Graph& graph, const FaultSpec& spec) {
   const auto found = Faults::find(graph, {&spec, 1});

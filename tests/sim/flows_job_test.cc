@@ -10,12 +10,14 @@
 #include "sim/workload/chance.h"
 #include "sim/workload/flow_list.h"
 #include "tests/sim/fake_cluster.h"
+#include "tests/sim/times.h"
 
 namespace nerve::sim {
 namespace {
 
 using test::FakeCluster;
 using test::FakeNetwork;
+using test::seconds;
 
 JobSpec job_of(const FlowsSpec& work) {
   JobSpec spec;
@@ -41,8 +43,6 @@ std::string refused(const FakeNetwork& network, const FlowsSpec& work) {
   const auto job = make_job(job_of(work), cluster.context());
   return job ? "was made" : job.error();
 }
-
-double seconds(Duration time) { return static_cast<double>(time.count()) / 1e12; }
 
 }  // namespace
 

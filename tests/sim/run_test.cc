@@ -5,12 +5,14 @@
 #include <gtest/gtest.h>
 
 #include "sim/run_setup.h"
+#include "tests/sim/times.h"
 
 namespace nerve::sim {
 namespace {
 
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
+using test::seconds;
 
 constexpr std::uint64_t kMegabyte = 1'000'000;
 
@@ -47,8 +49,6 @@ RunResult run_of(const Scenario& scenario) {
   EXPECT_TRUE(result) << result.error();
   return result ? *result : RunResult{};
 }
-
-double seconds(Duration time) { return static_cast<double>(time.count()) / 1e12; }
 
 bool has_remark(const RunResult& result, std::string_view words) {
   return std::ranges::any_of(result.remarks, [&](const std::string& remark) {

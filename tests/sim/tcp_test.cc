@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/topology/topologies.h"
+#include "tests/sim/times.h"
 #include "tests/sim/traffic.h"
 
 namespace nerve::sim {
@@ -12,6 +13,7 @@ namespace {
 
 using std::chrono::microseconds;
 using std::chrono::nanoseconds;
+using test::microseconds_of;
 using test::Traffic;
 
 constexpr std::uint32_t kSegment = 9000 - 52;
@@ -39,7 +41,6 @@ SimulatedNetwork network(const TcpSpec& spec, std::uint64_t buffer = 32U << 20U)
 
 Graph one_switch(std::uint32_t nics) { return star(nics, {.delay = microseconds{1}}); }
 
-double microseconds_of(Time time) { return static_cast<double>(time.picoseconds()) / 1e6; }
 double at_line_rate(std::uint64_t octets) {
   return static_cast<double>(octets) / kSegment * kOnTheCable * 8 / 100'000;
 }

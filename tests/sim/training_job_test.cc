@@ -7,12 +7,14 @@
 
 #include "sim/workload/training/program.h"
 #include "tests/sim/fake_cluster.h"
+#include "tests/sim/times.h"
 
 namespace nerve::sim {
 namespace {
 
 using test::FakeCluster;
 using test::FakeNetwork;
+using test::seconds;
 
 constexpr FakeNetwork kFree{.places = 0,
                             .rate = Rate::gigabits(1'000'000'000),
@@ -58,8 +60,6 @@ JobResult run(const FakeNetwork& network, const TrainingSpec& work) {
 std::uint32_t ranks_of(const TrainingSpec& work) {
   return work.parallelism.data * work.parallelism.tensor * work.parallelism.pipeline;
 }
-
-double seconds(Duration time) { return static_cast<double>(time.count()) / 1e12; }
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/check.h"
+#include "base/no_contents.h"
 #include "nic/qp_manager/qp_transitions.h"
 #include "wire/packet.h"
 
@@ -13,17 +14,7 @@ namespace {
 
 using nic::QpState;
 
-// Addresses without contents: lengths are carried, octets are not.
-class NoMemory final : public MemoryPort {
- public:
-  void read(std::uint64_t, MutableOctets) override {}
-  void write(std::uint64_t, Octets) override {}
-  std::uint64_t compare_swap(std::uint64_t, std::uint64_t, std::uint64_t) override { return 0; }
-  std::uint64_t fetch_add(std::uint64_t, std::uint64_t) override { return 0; }
-  void store_word(std::uint64_t, std::uint64_t) override {}
-  [[nodiscard]] bool has_contents() const override { return false; }
-};
-NoMemory no_memory;
+NoContents no_memory;
 
 constexpr std::uint64_t kMemory = std::uint64_t{1} << 46;
 constexpr std::uint32_t kTelemetryOctets = 42;  // as HPCC has it: five hops of eight, and two

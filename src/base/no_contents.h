@@ -1,0 +1,20 @@
+// Addresses without contents, for hosts that carry lengths and no octets.
+#pragma once
+
+#include <cstdint>
+
+#include "base/memory_port.h"
+
+namespace nerve {
+
+class NoContents final : public MemoryPort {
+ public:
+  void read(std::uint64_t, MutableOctets) override {}
+  void write(std::uint64_t, Octets) override {}
+  std::uint64_t compare_swap(std::uint64_t, std::uint64_t, std::uint64_t) override { return 0; }
+  std::uint64_t fetch_add(std::uint64_t, std::uint64_t) override { return 0; }
+  void store_word(std::uint64_t, std::uint64_t) override {}
+  [[nodiscard]] bool has_contents() const override { return false; }
+};
+
+}  // namespace nerve
