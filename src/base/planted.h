@@ -39,6 +39,7 @@ enum class Bug : std::uint8_t {
   kLoseOnResize,            // the newest completion is lost when a CQ is resized
   kIgnoreRateLimit,         // a QP sends at line rate whatever its limit
   kAckNamesRead,            // an ACK names the last PSN that came, though a READ's data answers it
+  kForgetAckRequest,        // a QP that became blocked between turns does not ask for an ACK
   // The communication manager's, which tests/dst/cm_world.h looks for.
   kRtuNotRepeated,   // a REP that comes again is not answered
   kDrepNotRepeated,  // a DREQ that comes again is not answered

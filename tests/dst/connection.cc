@@ -70,6 +70,7 @@ void Connection::create_qp(End& end) {
     return;
   }
   end.qp = *qp;
+  end.host->watch(end.qp);
   s_.registry.qp_created(*end.host, end.qp);
 }
 

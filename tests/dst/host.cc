@@ -93,9 +93,33 @@ void Host::transmit() {
   for (;;) {
     burst_.clear();
     nic_.transmit(burst_, events_.now());
-    if (burst_.empty()) return;
+    if (burst_.empty()) break;
     for (const wire::Frame& frame : burst_.frames()) network_.send(index_, frame);
   }
+  if (nic_.port_active()) check_progress();
+}
+
+// The engine has sent all it may. Whatever is left must be on its way to being sent: a QP that
+// could send has been forgotten, and one that waits for its peer must have asked for an answer.
+void Host::check_progress() {
+  std::erase_if(watched_, [this](nic::QpHandle handle) {
+    const auto qp = nic_.query_qp(handle);
+    if (!qp) return true;  // destroyed
+    const bool can_send = qp->state == nic::QpState::kRts || qp->state == nic::QpState::kSqd;
+    if (!can_send) return false;
+    const nic::SendProgress& sends = qp->sends;
+    if (sends.waits_for == nic::SendWait::kNothing) {
+      violation("qp " + std::to_string(qp->qpn.value()) + " may send and gets no turn");
+    }
+    const bool blocked =
+        sends.waits_for == nic::SendWait::kAnswer || sends.waits_for == nic::SendWait::kProgram;
+    if (blocked && sends.unacknowledged > 0 && !sends.ack_requested) {
+      violation("qp " + std::to_string(qp->qpn.value()) + " waits for an answer to " +
+                std::to_string(sends.unacknowledged) +
+                " packets, the last of which asked for none");
+    }
+    return false;
+  });
 }
 
 void Host::take_events() {

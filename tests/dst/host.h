@@ -56,6 +56,8 @@ class Host {
   void on_event(OnEvent handler) { on_event_ = std::move(handler); }
   // A CQ with room for `depth` completions more than were asked for before.
   nic::CqHandle create_cq(std::uint32_t depth);
+  // Checks this QP's send queue after every transmission from now on.
+  void watch(nic::QpHandle qp) { watched_.push_back(qp); }
   // Pulls the cable, or plugs it in again.
   void set_port(bool active);
 
@@ -75,6 +77,7 @@ class Host {
   void arrive(Parcel parcel);
   void interrupt();
   void transmit();
+  void check_progress();
   void take_events();
   void arm(Queue& queue);
   void poll(Queue& queue);
@@ -97,6 +100,7 @@ class Host {
   nic::MrHandle regions_[MemoryModel::kZones]{};
   nic::MrKeys keys_[MemoryModel::kZones]{};
   std::vector<Queue> queues_;
+  std::vector<nic::QpHandle> watched_;
   std::optional<nic::EventKind> port_event_;  // the last one
   std::vector<Parcel> inbox_;
   bool interrupt_pending_{};

@@ -2,6 +2,7 @@
 // an independent model predicts. Method: random worlds, each made from one seed.
 #include <gtest/gtest.h>
 
+#include "tests/dst/shrink.h"
 #include "tests/dst/world.h"
 #include "tests/seeds.h"
 
@@ -14,16 +15,19 @@ constexpr std::uint64_t kShards = 8;
 constexpr std::uint64_t kSelectiveSeeds = 5'000;
 constexpr std::uint64_t kSelectiveShards = 2;
 
+void expect_no_violation(std::uint64_t seed, const Options& options) {
+  const Outcome outcome = run_seed(seed, options);
+  if (outcome.violations.empty()) return;
+  for (const std::string& violation : outcome.violations) ADD_FAILURE() << violation;
+  if (!options.trace) ADD_FAILURE() << describe(shrink(seed, options));
+}
+
 class RandomWorlds : public ::testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(RandomWorlds, DoWhatTheModelSays) {
-  test::for_each_seed({.count = kSeeds, .shard = GetParam(), .shards = kShards},
-                      [](std::uint64_t seed) {
-                        const Outcome outcome = run_seed(seed, {.trace = test::tracing()});
-                        for (const std::string& violation : outcome.violations) {
-                          ADD_FAILURE() << violation;
-                        }
-                      });
+  test::for_each_seed(
+      {.count = kSeeds, .shard = GetParam(), .shards = kShards},
+      [](std::uint64_t seed) { expect_no_violation(seed, {.trace = test::tracing()}); });
 }
 // The same worlds, where all engines repair losses by selective repeat: the model is the same.
 class SelectiveWorlds : public ::testing::TestWithParam<std::uint64_t> {};
@@ -31,17 +35,24 @@ class SelectiveWorlds : public ::testing::TestWithParam<std::uint64_t> {};
 TEST_P(SelectiveWorlds, DoWhatTheModelSays) {
   test::for_each_seed({.count = kSelectiveSeeds, .shard = GetParam(), .shards = kSelectiveShards},
                       [](std::uint64_t seed) {
-                        const Outcome outcome =
-                            run_seed(seed, {.trace = test::tracing(), .selective_repeat = true});
-                        for (const std::string& violation : outcome.violations) {
-                          ADD_FAILURE() << violation;
-                        }
+                        expect_no_violation(seed,
+                                            {.trace = test::tracing(), .selective_repeat = true});
                       });
 }
 INSTANTIATE_TEST_SUITE_P(Shard, SelectiveWorlds,
                          ::testing::Range<std::uint64_t>(0, kSelectiveShards));
 
 INSTANTIATE_TEST_SUITE_P(Shard, RandomWorlds, ::testing::Range<std::uint64_t>(0, kShards));
+
+// Seeds beyond the usual range that once failed: the last packet of a flight had not asked for an
+// ACK when the queue was stopped (131971) or ran out of credits (the others).
+// tests/regressions/ack_not_requested_test.cc tells the two stories alone.
+TEST(FormerlyFailing, DoWhatTheModelSays) {
+  for (const std::uint64_t seed : {131971, 155421, 165478, 188002, 482633, 603316}) {
+    SCOPED_TRACE(seed);
+    expect_no_violation(seed, {});
+  }
+}
 
 TEST(Determinism, SameSeedSameHistory) {
   test::for_each_seed(

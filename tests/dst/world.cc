@@ -38,6 +38,19 @@ Faults draw_faults(Prng& prng) {
   return faults;
 }
 
+// The draws stay the same; what is left out does not happen.
+Faults within(const Limits& limits, Faults faults) {
+  if (limits.off(Part::kLoss)) faults.loss = 0;
+  if (limits.off(Part::kDuplication)) faults.duplication = 0;
+  if (limits.off(Part::kReordering)) faults.reordering = 0;
+  if (limits.off(Part::kCorruption)) faults.corruption = 0;
+  if (limits.off(Part::kMarking)) faults.marking = 0;
+  if (limits.off(Part::kJitter)) faults.jitter = {};
+  if (limits.off(Part::kBlackout)) faults.blackout_from = faults.blackout_until = {};
+  if (limits.off(Part::kOutage)) faults.outage = false;
+  return faults;
+}
+
 nic::NicConfig draw_config(Prng& prng, const Options& options) {
   nic::NicConfig config;
   config.key_secret = {prng.next(), prng.next()};
@@ -67,8 +80,9 @@ class World {
  public:
   World(std::uint64_t seed, const Options& options)
       : prng_{seed},
-        journal_{options.trace},
-        network_{events_, journal_, prng_.next(), draw_faults(prng_), options.carriage},
+        limits_{options.limits},
+        journal_{options.trace, options.story},
+        network_{events_, journal_, prng_.next(), drawn_ = draw_faults(prng_), options.carriage},
         watch_{events_, journal_, network_},
         registry_{events_, journal_} {
     network_.set_tap([this](std::size_t from, std::size_t to, const Parcel& parcel) {
@@ -81,7 +95,8 @@ class World {
     make_connections(large);
     make_datagrams(nic::QpType::kUd, 250);
     make_datagrams(nic::QpType::kGsi, 100);
-    if (network_.faults().outage) plan_outage();
+    if (drawn_.outage && !limits_.off(Part::kOutage)) plan_outage();
+    network_.set_faults(within(limits_, drawn_));
   }
 
   Outcome run() {
@@ -96,7 +111,8 @@ class World {
     }
     for (const auto& host : hosts_) host->poll_all();
     if (finished()) check_memory();
-    return {journal_.violations(), journal_.hash(), network_.counts().sent};
+    return {journal_.violations(), journal_.hash(), network_.counts().sent, drawn_connections_,
+            journal_.story()};
   }
 
  private:
@@ -121,6 +137,9 @@ class World {
   void check_counter();
 
   Prng prng_;
+  Limits limits_;
+  Faults drawn_;
+  std::uint32_t drawn_connections_{};
   EventQueue events_;
   Journal journal_;
   Network network_;
@@ -215,18 +234,25 @@ void World::make_connections(bool large) {
     }
     const auto requests = static_cast<std::uint32_t>(prng_.between(1, large ? 16 : 60));
     const auto lives = static_cast<std::uint32_t>(prng_.between(1, 4));
+    const std::uint64_t seed = prng_.next();
+    ++drawn_connections_;
+    if (limits_.without_connection(i)) continue;
+    if (limits_.off(Part::kDisturbance)) terms.disturbance_per_mille = 0;
     connections_.push_back(std::make_unique<Connection>(
         Connection::Surroundings{events_, journal_, network_, registry_, watch_, &counter_,
                                  commons_},
-        *hosts_[a], *hosts_[b], terms, requests, lives, prng_.next()));
+        *hosts_[a], *hosts_[b], terms, std::min(requests, limits_.requests),
+        std::min(lives, limits_.lives), seed));
   }
 }
 
 void World::make_datagrams(nic::QpType type, std::uint32_t per_mille) {
   if (!prng_.chance(per_mille)) return;
   const auto count = static_cast<std::uint32_t>(prng_.between(1, 40));
+  const std::uint64_t seed = prng_.next();
+  if (limits_.off(Part::kDatagrams)) return;
   datagrams_.push_back(
-      std::make_unique<Datagrams>(type, events_, journal_, network_, hosts_, count, prng_.next()));
+      std::make_unique<Datagrams>(type, events_, journal_, network_, hosts_, count, seed));
 }
 
 // One port goes down for a while: what arrives is lost, what should leave waits.

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/dst/limits.h"
 #include "tests/dst/parcel.h"
 
 namespace nerve::dst {
@@ -13,12 +14,16 @@ struct Options {
   Carriage carriage{Carriage::kOctets};
   bool trace{};
   bool selective_repeat{};  // of all engines: the same world, repaired in another way
+  bool story{};             // Outcome::story is kept
+  Limits limits{};
 };
 
 struct Outcome {
   std::vector<std::string> violations;  // empty: the engine did what the standard says
   std::uint64_t history{};              // a hash of all frames and completions in their order
   std::uint64_t frames{};
+  std::uint32_t connections{};       // drawn, left out or not
+  std::vector<std::string> story{};  // a line for everything that happened
 };
 
 // Everything in the run follows from the seed; nothing here ends the process.
