@@ -9,12 +9,6 @@
 namespace nerve::dst {
 namespace {
 
-// The seeds are dealt to several test cases so that ctest runs them side by side.
-constexpr std::uint64_t kSeeds = 20'000;
-constexpr std::uint64_t kShards = 8;
-constexpr std::uint64_t kSelectiveSeeds = 5'000;
-constexpr std::uint64_t kSelectiveShards = 2;
-
 void expect_no_violation(std::uint64_t seed, const Options& options) {
   const Outcome outcome = run_seed(seed, options);
   if (outcome.violations.empty()) return;
@@ -22,27 +16,16 @@ void expect_no_violation(std::uint64_t seed, const Options& options) {
   if (!options.trace) ADD_FAILURE() << describe(shrink(seed, options));
 }
 
-class RandomWorlds : public ::testing::TestWithParam<std::uint64_t> {};
-
-TEST_P(RandomWorlds, DoWhatTheModelSays) {
-  test::for_each_seed(
-      {.count = kSeeds, .shard = GetParam(), .shards = kShards},
-      [](std::uint64_t seed) { expect_no_violation(seed, {.trace = test::tracing()}); });
+TEST(RandomWorlds, DoWhatTheModelSays) {
+  test::for_each_seed_in_parallel(
+      20'000, [](std::uint64_t seed) { expect_no_violation(seed, {.trace = test::tracing()}); });
 }
 // The same worlds, where all engines repair losses by selective repeat: the model is the same.
-class SelectiveWorlds : public ::testing::TestWithParam<std::uint64_t> {};
-
-TEST_P(SelectiveWorlds, DoWhatTheModelSays) {
-  test::for_each_seed({.count = kSelectiveSeeds, .shard = GetParam(), .shards = kSelectiveShards},
-                      [](std::uint64_t seed) {
-                        expect_no_violation(seed,
-                                            {.trace = test::tracing(), .selective_repeat = true});
-                      });
+TEST(SelectiveWorlds, DoWhatTheModelSays) {
+  test::for_each_seed_in_parallel(5'000, [](std::uint64_t seed) {
+    expect_no_violation(seed, {.trace = test::tracing(), .selective_repeat = true});
+  });
 }
-INSTANTIATE_TEST_SUITE_P(Shard, SelectiveWorlds,
-                         ::testing::Range<std::uint64_t>(0, kSelectiveShards));
-
-INSTANTIATE_TEST_SUITE_P(Shard, RandomWorlds, ::testing::Range<std::uint64_t>(0, kShards));
 
 // Seeds beyond the usual range that once failed: the last packet of a flight had not asked for an
 // ACK when the queue was stopped (131971) or ran out of credits (the others).
