@@ -27,6 +27,7 @@ packages_for() {
       printf '%s\n' ibverbs-utils ibverbs-providers perftest rdmacm-utils librdmacm-dev iproute2 busybox dropbear-bin \
         openssh-client cpio kmod tcpdump tshark
       ;;
+    fresh) printf '%s\n' debootstrap ;;
     lint) printf '%s\n' clang-format clang-tidy shellcheck ;;
   esac
 }

@@ -105,7 +105,7 @@ valid_seeds() {
 
 cmd_test() {
   local kind=${1:-}
-  if [[ $kind == clients || $kind == bad-days || $kind == interop ]]; then
+  if [[ $kind == clients || $kind == bad-days || $kind == interop || $kind == fresh ]]; then
     "cmd_test_${kind//-/_}" "${@:2}"
     return
   fi
