@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,13 @@ class Journal {
 
   // FNV-1a over words: order matters, which is the point.
   void mix(std::uint64_t word) { hash_ = (hash_ ^ word) * 0x100000001b3; }
-  void mix(Octets octets) {
-    for (const std::byte b : octets) mix(std::to_integer<std::uint64_t>(b));
+  void mix(Octets bytes) {
+    for (; bytes.size() >= 8; bytes = bytes.subspan(8)) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, bytes.data(), 8);
+      mix(word);
+    }
+    for (const std::byte b : bytes) mix(std::to_integer<std::uint64_t>(b));
   }
   [[nodiscard]] std::uint64_t hash() const { return hash_; }
 

@@ -2,20 +2,60 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
+
+#include "base/check.h"
 
 namespace nerve::dst {
 
-MemoryModel::MemoryModel(std::uint64_t seed, std::size_t zone_size)
-    : zone_size_{zone_size}, actual_(kZones * zone_size) {
-  // Any two words differ, so that misplaced bytes show; no word waits for the one before it.
-  const std::uint64_t start = Prng{seed}.next();
-  for (std::size_t at = 0; at + 8 <= actual_.size(); at += 8) {
-    std::uint64_t word = (start + at) * 0x9e3779b97f4a7c15;
-    word = (word ^ word >> 29U) * 0xbf58476d1ce4e5b9;
-    std::memcpy(actual_.data() + at, &word, 8);
+namespace {
+
+// Making memory is a third of a small world's work. So its contents are a piece of one long
+// pattern, in which any two words differ so that misplaced bytes show, and buffers are used again.
+constexpr std::size_t kLongest = std::size_t{3} << 20U;
+constexpr std::size_t kOffsets = std::size_t{1} << 20U;
+
+std::span<const std::byte> pattern_of(std::uint64_t seed, std::size_t length) {
+  static const std::vector<std::byte> kPattern = [] {
+    std::vector<std::byte> bytes(kLongest + kOffsets);
+    Prng prng{1};
+    for (std::size_t at = 0; at < bytes.size(); at += 8) {
+      const std::uint64_t word = prng.next();
+      std::memcpy(bytes.data() + at, &word, 8);
+    }
+    return bytes;
+  }();
+  CHECK(length <= kLongest);
+  return std::span{kPattern}.subspan(Prng{seed}.next() % kOffsets, length);
+}
+
+std::vector<std::vector<std::byte>>& spare_buffers() {
+  static std::vector<std::vector<std::byte>> buffers;
+  return buffers;
+}
+
+std::vector<std::byte> copy_of(std::span<const std::byte> bytes) {
+  std::vector<std::byte> buffer;
+  if (!spare_buffers().empty()) {
+    buffer = std::move(spare_buffers().back());
+    spare_buffers().pop_back();
   }
-  expected_ = actual_;
+  buffer.assign(bytes.begin(), bytes.end());
+  return buffer;
+}
+
+}  // namespace
+
+MemoryModel::MemoryModel(std::uint64_t seed, std::size_t zone_size)
+    : zone_size_{zone_size},
+      actual_{copy_of(pattern_of(seed, kZones * zone_size))},
+      expected_{copy_of(actual_)} {
   for (std::size_t zone = 0; zone < kZones; ++zone) next_[zone] = zone * zone_size_;
+}
+
+MemoryModel::~MemoryModel() {
+  spare_buffers().push_back(std::move(actual_));
+  spare_buffers().push_back(std::move(expected_));
 }
 
 std::optional<std::size_t> MemoryModel::take(Zone zone, std::size_t length, std::size_t alignment,

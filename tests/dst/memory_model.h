@@ -41,6 +41,7 @@ class MemoryModel {
   static constexpr std::uint64_t kIovaBase = 0x4000'0000'0000;
 
   MemoryModel(std::uint64_t seed, std::size_t zone_size);
+  ~MemoryModel();
   MemoryModel(const MemoryModel&) = delete;
   MemoryModel& operator=(const MemoryModel&) = delete;
 
