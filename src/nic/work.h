@@ -41,7 +41,7 @@ struct MwBind {
   std::uint64_t address{};
   std::uint64_t length{};
   Access access{};
-  RKey new_rkey{};  // type 2: the caller chooses the variant octet
+  RKey new_rkey{};  // type 2: the caller chooses the low 8 bits, and the rest is ignored
 };
 
 struct SendWr {

@@ -53,7 +53,14 @@ bool RequestMaker::spoil(Draft& draft) {
       draft.request.message.resize(length);
       return true;
   }
-  if (draft.wr.op == SendOp::kWrite) return gather(draft, length);
+  if (draft.wr.op == SendOp::kWrite) {
+    // With an immediate, the receive that it takes ends with an error too.
+    if (prng_.chance(300) && peer_receives_ != nullptr && peer_receives_->promise()) {
+      draft.wr.op = SendOp::kWriteImm;
+      draft.request.consumes_receive = true;
+    }
+    return gather(draft, length);
+  }
   draft.request.message.resize(length);
   return scatter_nothing(draft);
 }
@@ -85,7 +92,7 @@ bool RequestMaker::spoil_invalidate(Draft& draft) {
     if (!index || windows_[*index].can_be_invalidated()) return false;
     draft.wr.op = SendOp::kLocalInvalidate;
     draft.wr.rkey = windows_[*index].rkey;
-    draft.request.must_be = WcStatus::kLocalQpOperation;
+    draft.request.must_be = WcStatus::kMwBind;
     return true;
   }
   const auto index = peer_maker_->draw_window(Window::State::kBound);

@@ -54,11 +54,23 @@ bool QpModel::receive_completed(const Completion& completion) {
         violation(std::string{"a receive ended with "} + name_of(completion.status));
       }
       break;
+    case WcStatus::kLocalAccess:
+      // The receive of a WRITE with immediate whose key gives nothing; its own octets stay.
+      if (!peer_->may_lack_access()) violation("a receive ended with an access error");
+      break;
     default:
       violation(std::string{"a receive ended with "} + name_of(completion.status));
   }
   fail();
   return false;
+}
+
+bool QpModel::may_lack_access() const {
+  return std::ranges::any_of(requests_, [&](const Request& request) {
+    const bool moved_under_it = request.window && peer_->doomed_;
+    return is_write_imm(request) && !request.confirmed &&
+           (request.must_be == WcStatus::kRemoteAccess || moved_under_it);
+  });
 }
 
 bool QpModel::delivered(const Completion& completion, const Receive& receive, MemoryModel& memory) {

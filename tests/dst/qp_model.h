@@ -76,6 +76,8 @@ class QpModel {
   void check_counter(Request& request);
   // A receive of the peer completed: it must be the next message that needs one.
   bool delivered(const nic::Completion& completion, const Receive& receive, MemoryModel& memory);
+  // Whether a WRITE with immediate is under way whose key may give no access.
+  [[nodiscard]] bool may_lack_access() const;
   void check_delivery(const Request& request, const nic::Completion& completion,
                       const Receive& receive, MemoryModel& memory);
   [[nodiscard]] bool matches(const Request& request, const nic::Completion& completion,

@@ -117,6 +117,11 @@ bool RequestMaker::scatter(Draft& draft) {
                           .lkey = self_.host().keys(MemoryModel::kLocal).lkey});
     done += part;
   }
+  // An atomic uses the first eight bytes of a longer entry. What follows is canaries, or memory
+  // beyond the region, which is not looked at.
+  if (atomic && prng_.chance(200)) {
+    draft.sges.back().length += static_cast<std::uint32_t>(prng_.between(1, 64));
+  }
   return true;
 }
 

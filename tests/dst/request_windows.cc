@@ -83,6 +83,11 @@ void RequestMaker::choose_key(Draft& draft, Window& window, RKey old) {
                    .length = window.range.length,
                    .access = Access::kRemoteWrite | Access::kRemoteRead,
                    .new_rkey = window.rkey};
+  // Only the low 8 bits are the program's to choose.
+  if (!engine_chooses && prng_.chance(200)) {
+    const auto foreign = static_cast<std::uint32_t>(prng_.next()) & ~0xffU;
+    draft.wr.bind.new_rkey = RKey{foreign | (window.rkey.value() & 0xffU) | 0x100U};
+  }
   // A bind that nobody hears of helps nobody.
   draft.request.signaled = true;
 }

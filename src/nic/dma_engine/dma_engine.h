@@ -81,8 +81,8 @@ class DmaEngine {
   [[nodiscard]] Expected<RKey> rkey_of(MwHandle mw) const;
 
   // Executes a BIND_MW work request of QP `by`. A zero length unbinds (type 1). Type 1 takes the
-  // next variant when new_rkey is zero, else, like type 2, the one given there. A refused bind
-  // leaves the window as it was.
+  // next variant when new_rkey is zero, else, like type 2, the low 8 bits given there. Returns the
+  // key that peers use. A refused bind leaves the window as it was.
   Result<RKey, WcStatus> bind(const MwBind& bind, RemoteAccessor by);
   // LOCAL_INV and SEND_INV: only a type 2 window that is bound to this very QP can be invalidated.
   [[nodiscard]] bool can_invalidate(RKey rkey, RemoteAccessor by) const;

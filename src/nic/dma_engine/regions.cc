@@ -44,8 +44,10 @@ Status check(const MrInit& init) {
     }
     return Done{};
   }
-  if (init.length == 0) return refuse(ErrorCode::kInvalid, "mr: length zero");
-  if (init.address == 0 && init.port == nullptr) return refuse(ErrorCode::kInvalid, "mr: null");
+  // A region of length zero serves operations of length zero; where it lies does not matter.
+  if (init.length > 0 && init.address == 0 && init.port == nullptr) {
+    return refuse(ErrorCode::kInvalid, "mr: null");
+  }
   if (passes_the_end(init.address, init.length)) {
     return refuse(ErrorCode::kInvalid, "mr: ends beyond the address space", init.address,
                   init.length);

@@ -14,7 +14,12 @@ using enum Access;
 constexpr Access kWindowRights =
     kRemoteWrite | kRemoteRead | kRemoteAtomic | kFlushGlobal | kFlushPersistent | kZeroBased;
 
-constexpr std::uint32_t kVariant = 0xff;
+// Of a window's key the consumer chooses the low 8 bits; the other 24 name the window and stay
+// (IBTA 10.6.7.2). What a bind asks for there is not looked at, as on hardware.
+constexpr std::uint32_t with_variant(std::uint32_t key, RKey wanted) {
+  constexpr std::uint32_t kVariant = 0xff;
+  return (key & ~kVariant) | (wanted.value() & kVariant);
+}
 
 }  // namespace
 
@@ -53,11 +58,10 @@ Expected<RKey> DmaEngine::rkey_of(MwHandle mw) const {
 bool DmaEngine::may_bind(const MemoryWindow& window, const MwBind& bind, RemoteAccessor by) const {
   if (window.pd != by.pd) return false;  // C10-72
   const bool type_1 = window.type == MwType::kType1;
-  const std::uint32_t wanted = bind.new_rkey.value();
-  if (!type_1 || wanted != 0) {
-    if ((wanted | kVariant) != (window.key | kVariant)) return false;
-    // Whoever still holds the key that was given last would hold a valid one again.
-    if (wanted == window.key && window.key_was_bound) return false;
+  if (!type_1 || bind.new_rkey != RKey{}) {
+    // A peer that still holds the key of the last bind would hold a valid one again.
+    const bool same = with_variant(window.key, bind.new_rkey) == window.key;
+    if (same && window.key_was_bound) return false;
   }
   if (type_1 && bind.length == 0) return true;
   if (type_1 && contains(bind.access, kZeroBased)) return false;  // o10-36.2.2
@@ -84,9 +88,9 @@ Result<RKey, WcStatus> DmaEngine::bind(const MwBind& bind, RemoteAccessor by) {
   if (window == nullptr || !may_bind(*window, bind, by)) return Unexpected{WcStatus::kMwBind};
 
   unbind(*window);
-  const std::uint32_t wanted = bind.new_rkey.value();
-  const bool engine_chooses = window->type == MwType::kType1 && wanted == 0;
-  window->key = engine_chooses ? keys_.next_variant(window->key) : wanted;
+  const bool engine_chooses = window->type == MwType::kType1 && bind.new_rkey == RKey{};
+  window->key =
+      engine_chooses ? keys_.next_variant(window->key) : with_variant(window->key, bind.new_rkey);
   window->key_was_bound = bind.length > 0;
   if (bind.length == 0) return RKey{window->key};
 

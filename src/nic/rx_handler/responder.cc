@@ -230,6 +230,14 @@ void Responder::refuse(Qp& qp, const Packet& packet, Verdict verdict) {
     case Verdict::kInvalidRequest:
       return fatal(NakCode::kInvalidRequest, EventKind::kQpRequestError);
     case Verdict::kRemoteAccess:
+      // A WRITE with immediate has a receive of its own, which ends with a local access error
+      // (IBTA 11.6.2). Of one of several packets only the last names it; a key that the first
+      // packet shows to be wrong ends the connection before that.
+      if (is_write(packet.info.operation) && has_immediate(packet.info) &&
+          receives_.take(qp, packet.frame.headers.xrc_srq)) {
+        completions_.finish_receive(
+            qp, {.status = WcStatus::kLocalAccess, .opcode = WcOpcode::kRecvWriteImm}, true);
+      }
       return fatal(NakCode::kRemoteAccess, EventKind::kQpAccessError);
     case Verdict::kTooLong:
       completions_.finish_receive(qp, {.status = WcStatus::kLocalLength, .opcode = WcOpcode::kRecv},

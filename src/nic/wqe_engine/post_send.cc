@@ -22,14 +22,15 @@ bool supports(QpType type, SendOp op) {
   return false;
 }
 
-bool takes_inline(SendOp op) {
-  return op != SendOp::kRead && op != SendOp::kCompareSwap && op != SendOp::kFetchAdd;
-}
+constexpr std::uint32_t kWord = sizeof(std::uint64_t);
+
+// Answered by the 64-bit word that was there before.
+bool fetches_word(SendOp op) { return op == SendOp::kCompareSwap || op == SendOp::kFetchAdd; }
+
+bool takes_inline(SendOp op) { return op != SendOp::kRead && !fetches_word(op); }
 
 // Operations on one 64-bit word.
-bool is_word(SendOp op) {
-  return op == SendOp::kCompareSwap || op == SendOp::kFetchAdd || op == SendOp::kAtomicWrite;
-}
+bool is_word(SendOp op) { return fetches_word(op) || op == SendOp::kAtomicWrite; }
 
 bool carries_no_list(SendOp op) {
   return op == SendOp::kFlush || op == SendOp::kLocalInvalidate || op == SendOp::kBindMw;
@@ -60,11 +61,15 @@ Expected<std::uint64_t> message_length(const Qp& qp, const SendWr& wr, const Lim
   if (length > limits.max_message) {
     return refuse(ErrorCode::kInvalid, "post send: message too long", length, limits.max_message);
   }
-  if (qp.datagram() && length > qp.mtu) {
-    return refuse(ErrorCode::kInvalid, "post send: datagram longer than the MTU", length, qp.mtu);
+  if (fetches_word(wr.op)) {
+    if (length < kWord) {
+      return refuse(ErrorCode::kInvalid, "post send: an atomic needs eight bytes", length, kWord);
+    }
+    length = kWord;  // the answer takes the first eight bytes of a longer list
   }
-  if (is_word(wr.op) && length != 8) {
-    return refuse(ErrorCode::kInvalid, "post send: an atomic takes eight octets", length, 8);
+  if (wr.op == SendOp::kAtomicWrite && length != kWord) {
+    return refuse(ErrorCode::kInvalid, "post send: an atomic write is of eight bytes", length,
+                  kWord);
   }
   if (carries_no_list(wr.op) && length != 0) {
     return refuse(ErrorCode::kInvalid, "post send: this operation carries no data", length, 0);

@@ -178,7 +178,9 @@ Requester::Step Requester::run_local(Qp& qp, SendWqe& wqe) {
   if (qp.state == QpState::kSqd || local_must_wait(qp, wqe)) return Step::kBlocked;
   const RemoteAccessor self{qp.pd, qp.qpn};
   if (wqe.op == SendOp::kLocalInvalidate) {
-    if (!dma_.invalidate(wqe.rkey, self)) wqe.fault = WcStatus::kLocalQpOperation;
+    // The standard's "Memory Management Operation Error" is called MW_BIND_ERR in verbs
+    // (IBTA 11.6.2).
+    if (!dma_.invalidate(wqe.rkey, self)) wqe.fault = WcStatus::kMwBind;
   } else if (const auto bound = dma_.bind(wqe.bind, self); !bound) {
     wqe.fault = bound.error();
   }
@@ -233,6 +235,9 @@ WcStatus Requester::build(Qp& qp, std::uint32_t position, Psn psn, TxBurst& burs
   const RequesterState& state = qp.requester;
   const SendWqe& wqe = qp.sends.at(position);
   wire::Frame& frame = burst[burst.size() - 1];
+  // A datagram is one packet. Adapters report a longer one by a completion; IBTA C10-93.1.1 would
+  // have it vanish without an error (docs/coverage.md).
+  if (qp.datagram() && wqe.length > qp.mtu) return WcStatus::kLocalLength;
   Segment segment = segment_of(wqe, wqe.started ? psn_span(wqe.first_psn, psn) : 0, qp.mtu);
   if (planted(Bug::kResumeAtMessageStart) && state.next != state.sent_end) segment.offset = 0;
   if (wqe.wants_response() && qp.attributes.max_read == 0) return WcStatus::kLocalQpOperation;

@@ -193,6 +193,10 @@ class History {
     ASSERT_EQ(key.has_value(), works);
     ASSERT_EQ(dma_.rkey_of(window.handle)->value(), works ? key->value() : window.key);
     if (!works) return;
+    EXPECT_EQ(key->value() >> 8, window.key >> 8) << "the window's own bits";
+    if (bind.new_rkey != RKey{} || window.type == MwType::kType2) {
+      EXPECT_EQ(key->value() & 0xffU, bind.new_rkey.value() & 0xffU);
+    }
     let_go(window);
     window.key = key->value();
     window.key_was_bound = bind.length > 0;

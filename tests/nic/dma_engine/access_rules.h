@@ -44,7 +44,7 @@ constexpr Wide kSpace = Wide{1} << 64;
 inline bool registrable(const MrInit& init) {
   const bool writes = intersects(init.access, kRemoteWrite | kRemoteAtomic);
   if (writes && !contains(init.access, kLocalWrite)) return false;
-  if (init.length == 0 || (init.address == 0 && init.port == nullptr)) return false;
+  if (init.length > 0 && init.address == 0 && init.port == nullptr) return false;
   const std::uint64_t first = contains(init.access, kZeroBased) ? 0 : init.iova;
   return Wide{init.address} + init.length <= kSpace && Wide{first} + init.length <= kSpace;
 }
@@ -61,8 +61,8 @@ inline bool bindable(const Window& window, const Region& region, const MwBind& b
   const std::uint32_t wanted = bind.new_rkey.value();
   if (by.pd != window.pd) return false;
   if (!(type_1 && wanted == 0)) {
-    if (wanted >> 8 != window.key >> 8) return false;
-    if (wanted == window.key && window.key_was_bound) return false;
+    const bool same = static_cast<std::uint8_t>(wanted) == static_cast<std::uint8_t>(window.key);
+    if (same && window.key_was_bound) return false;
   }
   if (type_1 && bind.length == 0) return true;
   if (!type_1 && (window.bound_to || bind.length == 0)) return false;

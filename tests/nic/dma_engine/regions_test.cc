@@ -52,11 +52,25 @@ TEST_F(Regions, RangesThatWrapAreRefused) {
   init = whole_buffer();
   init.length = kEnd;
   EXPECT_EQ(refusal(init), ErrorCode::kInvalid);
-  init.length = 0;
-  EXPECT_EQ(refusal(init), ErrorCode::kInvalid);
   init = whole_buffer();
   init.address = 0;
   EXPECT_EQ(refusal(init), ErrorCode::kInvalid);
+}
+
+TEST_F(Regions, OfLengthZeroServeOperationsOfLengthZero) {
+  for (const std::uint64_t address : {address_of(buffer.data()), std::uint64_t{0}}) {
+    MrInit init = whole_buffer();
+    init.address = init.iova = address;
+    init.length = 0;
+    const MrHandle mr = add_region(init);
+    EXPECT_EQ(remote_fault(rkey(mr), address, 0), std::nullopt);
+    EXPECT_EQ(remote_fault(rkey(mr), address, 1), AccessFault::kOutOfBounds);
+    const LKey lkey = dma.keys_of(mr)->lkey;
+    EXPECT_TRUE(dma.resolve_local(lkey, pd, address, 0, kLocalWrite));
+    EXPECT_EQ(dma.resolve_local(lkey, pd, address, 1, kLocalWrite).error(),
+              AccessFault::kOutOfBounds);
+    EXPECT_TRUE(dma.deregister(mr));
+  }
 }
 
 TEST_F(Regions, EveryBoundIsKept) {
@@ -176,7 +190,8 @@ TEST_F(Regions, AFailedReregisterChangesNothing) {
   EXPECT_EQ(fails(MrChange::kTranslation, {.length = 8}), ErrorCode::kInvalid);
   EXPECT_EQ(fails(MrChange::kAccess, {.access = kRemoteWrite}), ErrorCode::kInvalid);
   EXPECT_EQ(fails(MrChange::kPd, {.pd = {7, 7}}), ErrorCode::kNoSuchObject);
-  EXPECT_EQ(fails(MrChange::kPd | MrChange::kTranslation, {.pd = pd}), ErrorCode::kInvalid);
+  EXPECT_EQ(fails(MrChange::kPd | MrChange::kTranslation, {.pd = pd, .length = 8}),
+            ErrorCode::kInvalid);
 }
 
 TEST_F(Regions, DeregisteredRegionsAreGone) {

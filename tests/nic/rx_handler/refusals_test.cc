@@ -191,6 +191,38 @@ TEST_F(Refusals, KeyThatGivesNothing) {
   with_key(probe.frame_at(kReadRequest, psn, 4096, 8), probe.end.nic.keys_of(foreign)->rkey);
 }
 
+// The receive that a WRITE with immediate takes ends with a local access error (IBTA 11.6.2). Where
+// the first of several packets shows that the key is wrong, no receive was taken yet.
+TEST_F(Refusals, WriteWithImmediateToAKeyThatGivesNothing) {
+  constexpr Refusal kReceiveFails{test::kNakAccess, EventKind::kQpAccessError,
+                                  WcStatus::kLocalAccess};
+  const RKey wrong{probe.end.keys.rkey.value() ^ 1U};
+  start();
+  wire::Frame only = probe.frame_at(kWriteOnlyImm, psn, 4096, 8, 8);
+  only.headers.reth.rkey = wrong;
+  refused(only, kReceiveFails);
+  start();
+  wire::Frame first = probe.frame_at(kWriteFirst, psn, 4096, 1032, 1024);
+  first.headers.reth.rkey = wrong;
+  refused(first, kAccess);
+  // The region goes away between the first packet and the last.
+  start();
+  accepted(probe.frame_at(kWriteFirst, psn, 4096, 1032, 1024));
+  ASSERT_TRUE(probe.end.nic.deregister_mr(probe.end.mr));
+  refused(probe.frame(kWriteLastImm, psn, 8), kReceiveFails);
+}
+
+TEST_F(Refusals, WriteWithImmediateToAKeyThatGivesNothingNeedsNoReceive) {
+  probe.end.attributes.rq_psn = Psn{psn};
+  probe.end.bring_to(QpState::kRts);
+  wire::Frame only = probe.frame_at(kWriteOnlyImm, psn, 4096, 8, 8);
+  only.headers.reth.rkey = RKey{probe.end.keys.rkey.value() ^ 1U};
+  const auto answers = probe.hear(only);
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_EQ(answers[0].headers.aeth.syndrome, test::kNakAccess);
+  EXPECT_TRUE(probe.end.completions().empty());
+}
+
 // The whole range is judged by its first packet.
 TEST_F(Refusals, RangeOutOfBounds) {
   const std::size_t size = probe.end.memory.size();

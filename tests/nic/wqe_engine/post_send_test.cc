@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstring>
 #include <vector>
 
 #include "nic/nic.h"
@@ -74,7 +75,7 @@ TEST_F(PostSend, SeveralAreTakenTogetherOrNotAtAll) {
   const Sge half = a.sge(0, 4);
   bad.sges = {&half, 1};
   EXPECT_EQ(said(a.nic.post_sends(a.qp, std::array{good, bad})),
-            "invalid: post send: an atomic takes eight octets");
+            "invalid: post send: an atomic needs eight bytes");
   pair.exchange();
   EXPECT_TRUE(pair.seen.empty());
   EXPECT_TRUE(a.completions().empty());
@@ -159,11 +160,14 @@ TEST_F(PostSend, TakesMessagesUpToTwoToThe31) {
 }
 
 TEST_F(PostSend, KnowsTheLengthOfEachOperation) {
-  for (const SendOp op : {kCompareSwap, kFetchAdd, kAtomicWrite}) {
-    for (const std::uint32_t length : {0U, 4U, 7U, 9U, 16U}) {
-      const Sge list = a.sge(0, length);
+  for (const std::uint32_t length : {0U, 4U, 7U, 9U, 16U}) {
+    const Sge list = a.sge(0, length);
+    EXPECT_EQ(refusal(pair, {.op = kAtomicWrite, .sges = {&list, 1}}),
+              "invalid: post send: an atomic write is of eight bytes");
+    for (const SendOp op : {kCompareSwap, kFetchAdd}) {
+      if (length >= 8) continue;
       EXPECT_EQ(refusal(pair, {.op = op, .sges = {&list, 1}}),
-                "invalid: post send: an atomic takes eight octets");
+                "invalid: post send: an atomic needs eight bytes");
     }
   }
   for (const SendOp op : {kFlush, kLocalInvalidate, kBindMw}) {
@@ -223,16 +227,57 @@ TEST_F(PostSend, CarriesNothingWhenThereIsNothing) {
   EXPECT_EQ(b.octets(0, 64), before);
 }
 
-TEST(PostSendDatagram, StaysWithinTheMtuAndHasAnAddress) {
+TEST(PostSendDatagram, NeedsAnAddressHandle) {
+  test::Pair pair{EndSetup{.type = QpType::kUd}};
+  pair.connect();
+  EXPECT_EQ(refusal(pair, {}), "invalid: post send: no address handle");
+}
+
+// The one before it is sent, it ends with a length error, and those after it are flushed.
+TEST(PostSendDatagram, LongerThanTheMtuEndsWithALengthError) {
   test::Pair pair{EndSetup{.type = QpType::kUd}};
   pair.connect();
   const AhHandle ah = *pair.a.nic.create_ah(pair.a.pd, {.destination = pair.b.gid});
-  const Sge long_one = pair.a.sge(0, 4097);
-  EXPECT_EQ(refusal(pair, {.sges = {&long_one, 1}, .ah = ah}),
-            "invalid: post send: datagram longer than the MTU");
-  EXPECT_EQ(refusal(pair, {}), "invalid: post send: no address handle");
-  const Sge fits = pair.a.sge(0, 4096);
-  EXPECT_EQ(said(pair.a.nic.post_send(pair.a.qp, {.sges = {&fits, 1}, .ah = ah})), "done");
+  std::uint64_t id = 0;
+  for (const std::uint32_t length : {4096U, 4097U, 8U}) {
+    ASSERT_TRUE(pair.a.post(
+        {.wr_id = ++id, .flags = SendFlags::kSignaled, .ah = ah, .remote_qpn = pair.b.qpn()}, 0,
+        length));
+  }
+  pair.exchange();
+  ASSERT_EQ(pair.seen.size(), 1U);
+  EXPECT_EQ(pair.seen[0].payload_length, 4096U);
+  const auto got = pair.a.completions();
+  ASSERT_EQ(got.size(), 3U);
+  EXPECT_EQ(got[0].status, WcStatus::kSuccess);
+  EXPECT_EQ(got[1].wr_id, 2U);
+  EXPECT_EQ(got[1].status, WcStatus::kLocalLength);
+  EXPECT_EQ(got[2].status, WcStatus::kFlushed);
+  EXPECT_EQ(pair.a.state(), QpState::kSqe);
+}
+
+TEST_F(PostSend, AtomicsUseEightBytesOfALongerList) {
+  for (const SendOp op : {kCompareSwap, kFetchAdd}) {
+    b.fill(64, 8, 5);
+    const std::uint64_t found = b.word(64);
+    a.fill(0, 64, 9);
+    auto expected = a.octets(0, 64);
+    std::memcpy(expected.data(), &found, sizeof found);
+    ASSERT_TRUE(a.post({.op = op,
+                        .flags = SendFlags::kSignaled,
+                        .remote_address = b.at(64),
+                        .rkey = b.keys.rkey,
+                        .compare_or_add = found,
+                        .swap = 2},
+                       0, 64));
+    pair.exchange();
+    const auto got = a.completions();
+    ASSERT_EQ(got.size(), 1U);
+    EXPECT_EQ(got[0].status, WcStatus::kSuccess);
+    EXPECT_EQ(got[0].octets, 8U);
+    EXPECT_EQ(a.octets(0, 64), expected) << "the bytes behind the first eight are as they were";
+    EXPECT_EQ(b.word(64), op == kCompareSwap ? 2 : 2 * found);
+  }
 }
 
 }  // namespace

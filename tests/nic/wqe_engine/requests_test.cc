@@ -82,6 +82,38 @@ TEST(Requests, AReadWithoutAnyDepthFails) {
   EXPECT_EQ(pair.a.state(), QpState::kErr);
 }
 
+// A region, a window of type 1, a window that another QP bound, and a key that nobody has.
+TEST(Requests, AnInvalidationThatIsNotAllowedIsAMemoryManagementError) {
+  for (int which = 0; which < 4; ++which) {
+    Pair pair;
+    pair.connect();
+    const MwType type = which == 1 ? MwType::kType1 : MwType::kType2;
+    const MwHandle mw = *pair.a.nic.alloc_mw(pair.a.pd, type);
+    const RKey own = *pair.a.nic.rkey_of(mw);
+    ASSERT_TRUE(pair.a.nic.post_send(pair.a.qp, {.op = SendOp::kBindMw,
+                                                 .bind = {.window = mw,
+                                                          .region = pair.a.mr,
+                                                          .address = pair.a.at(0),
+                                                          .length = 64,
+                                                          .access = Access::kRemoteRead,
+                                                          .new_rkey = own}}));
+    pair.exchange();
+    if (which == 2) {
+      pair.a.qp = pair.a.make_qp();
+      pair.a.bring_to(QpState::kRts);
+    }
+    const RKey key = which == 0 ? pair.a.keys.rkey : which == 3 ? RKey{1} : own;
+    ASSERT_TRUE(
+        pair.a.nic.post_send(pair.a.qp, {.wr_id = 5, .op = SendOp::kLocalInvalidate, .rkey = key}));
+    pair.exchange();
+    const auto got = pair.a.completions();
+    ASSERT_EQ(got.size(), 1U) << which;
+    EXPECT_EQ(got[0].wr_id, 5U);
+    EXPECT_EQ(got[0].status, WcStatus::kMwBind) << which;
+    EXPECT_EQ(pair.a.state(), QpState::kErr);
+  }
+}
+
 TEST(Requests, UnsignalledOnesCompleteInSilenceUnlessTheyFail) {
   Pair pair;
   pair.connect();
