@@ -94,6 +94,7 @@ using namespace nerve::verbs;
 extern "C" {
 
 ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) VERBS_NOEXCEPT {
+  if (const int error = check_live(pd); error != 0) return none(error);
   auto made = std::unique_ptr<VerbsAh>{new (std::nothrow) VerbsAh};
   if (!made) return none(ENOMEM);
   const auto address = with_gid(Session(*ours(pd->context).adapter).nic(), address_of(*attr));
@@ -102,26 +103,25 @@ ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) VERBS_NOEXCEPT {
   made->ah = {.context = pd->context, .pd = pd, .handle = handle->index};
   made->handle = *handle;
   made->destination = address.destination;
-  LiveObjects& live = ours(pd->context).live;
-  const std::scoped_lock guard{live.lock};
-  live.ahs.insert(made.get());
+  add_live(made->ah);
   return &made.release()->ah;
 }
 
 int ibv_destroy_ah(ibv_ah* ah) VERBS_NOEXCEPT {
+  if (const int error = check_live(ah); error != 0) return fail(error);
   const auto gone = Session(*ours(ah->context).adapter)->destroy_ah(ours(ah).handle);
   if (!gone) return refused(ah->context, gone.error());
-  {
-    LiveObjects& live = ours(ah->context).live;
-    const std::scoped_lock guard{live.lock};
-    live.ahs.erase(&ours(ah));
-  }
-  delete &ours(ah);
+  remove_live(ah);
+  free_later(ours(ah));
   return 0;
 }
 
 int ibv_init_ah_from_wc(ibv_context* context, uint8_t port, ibv_wc* wc, ibv_grh* grh,
                         ibv_ah_attr* attr) VERBS_NOEXCEPT {
+  if (const int error = check_live(context); error != 0) {
+    errno = error;
+    return -1;
+  }
   *attr = {};
   attr->dlid = wc->slid;
   attr->src_path_bits = wc->dlid_path_bits;
@@ -152,6 +152,7 @@ int ibv_init_ah_from_wc(ibv_context* context, uint8_t port, ibv_wc* wc, ibv_grh*
 }
 
 ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* grh, uint8_t port) VERBS_NOEXCEPT {
+  if (const int error = check_live(pd); error != 0) return none(error);
   ibv_ah_attr attr;
   if (ibv_init_ah_from_wc(pd->context, port, wc, grh, &attr) != 0) return nullptr;
   return ibv_create_ah(pd, &attr);

@@ -63,6 +63,10 @@ using namespace nerve::verbs;
 namespace {
 
 [[gnu::noinline]] bool look_for_news(ibv_context& context) noexcept {
+  if (const int error = check_live(&context); error != 0) {
+    errno = error;
+    return false;
+  }
   VerbsContext& mine = ours(&context);
   if (mine.async.inherited()) {
     errno = EBADF;

@@ -15,7 +15,7 @@ namespace {
 [[gnu::noinline]] bool look_for_news(ibv_comp_channel& channel) noexcept {
   constexpr int kTurns = 4;
   VerbsChannel& mine = ours(&channel);
-  if (mine.events.inherited()) {
+  if (check_live(&channel) != 0 || mine.events.inherited()) {
     errno = EBADF;
     return false;
   }
@@ -38,19 +38,23 @@ namespace {
 extern "C" {
 
 ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) VERBS_NOEXCEPT {
+  if (const int error = check_live(context); error != 0) return none(error);
   auto made = std::unique_ptr<VerbsChannel>{new (std::nothrow) VerbsChannel};
   if (!made) return none(ENOMEM);
   if (made->events.fd() < 0) return none(EMFILE);
   made->channel = {.context = context, .fd = made->events.fd(), .refcnt = 0};
+  add_live(made->channel);
   return &made.release()->channel;
 }
 
 int ibv_destroy_comp_channel(ibv_comp_channel* channel) VERBS_NOEXCEPT {
+  if (const int error = check_live(channel); error != 0) return fail(error);
   ibv_context* context = channel->context;
   ::pthread_mutex_lock(&context->mutex);
   const bool used = channel->refcnt > 0;
   ::pthread_mutex_unlock(&context->mutex);
-  if (used) return EBUSY;
+  if (used) return fail(EBUSY);
+  remove_live(channel);
   delete &ours(channel);
   return 0;
 }

@@ -35,7 +35,9 @@ ibv_context* open_context(VerbsDevice& device, std::shared_ptr<Exports> exports)
   ::pthread_mutex_init(&face.context.mutex, nullptr);
   set_calls(face);
   context->adapter->listen(context->port_events);
-  return &context.release()->face.context;
+  ibv_context* const opened = &context.release()->face.context;
+  add_live({opened, ObjectKind::kContext, opened, 0});
+  return opened;
 }
 
 }  // namespace
@@ -74,6 +76,7 @@ ibv_context* ibv_import_device(int cmd_fd) VERBS_NOEXCEPT {
 }
 
 int ibv_close_device(ibv_context* context) VERBS_NOEXCEPT {
+  if (const int error = check_live(context); error != 0) return fail(error);
   VerbsContext& closing = ours(context);
   closing.adapter->unlisten(closing.port_events);
   destroy_leftovers(closing);

@@ -2,10 +2,9 @@
 // that nobody asked for.
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <set>
 
 #include "host/adapter.h"
 #include "host/event_queue.h"
@@ -13,6 +12,7 @@
 #include "verbs/api.h"
 #include "verbs/device.h"
 #include "verbs/exports.h"
+#include "verbs/live_objects.h"
 
 namespace nerve::verbs {
 
@@ -22,30 +22,13 @@ struct AsyncEvent {
   std::uint32_t* reported{};  // how many of its events the program has fetched
 };
 
-struct VerbsAh;
 struct VerbsContext;
-struct VerbsCq;
-struct VerbsMw;
-struct VerbsQp;
-struct VerbsSrq;
-struct VerbsXrcd;
 
 // Events of the port and of the device.
 struct PortEvents final : host::EventTarget {
   explicit PortEvents(VerbsContext& context) : owner{context} {}
   void on_event(const nic::Event& event) override;
   VerbsContext& owner;
-};
-
-// What a program has made and not destroyed, and the engine would go on telling of or keeping.
-struct LiveObjects {
-  std::mutex lock;
-  std::set<VerbsQp*> qps;
-  std::set<VerbsSrq*> srqs;
-  std::set<VerbsCq*> cqs;
-  std::set<VerbsAh*> ahs;
-  std::set<VerbsMw*> mws;
-  std::set<VerbsXrcd*> xrcds;
 };
 
 struct VerbsContext {
@@ -55,7 +38,6 @@ struct VerbsContext {
   std::shared_ptr<Exports> exports;  // with contexts imported from this one
   host::EventQueue<AsyncEvent> async;
   PortEvents port_events{*this};
-  LiveObjects live;
 };
 
 // Takes out of the engine what the program left there, as a kernel does when a device is closed.
@@ -75,9 +57,15 @@ inline constexpr std::uint8_t kPort = 1;
 // Fills the table of `face` (calls.cc).
 void set_calls(verbs_context& face);
 
-// The errno of a refusal, told in a line to whoever debugs.
+// The errno of a refusal, which is also set, and printed to whoever debugs.
 [[nodiscard]] int refused(ibv_context* context, const nic::Error& error);
 [[nodiscard]] int refused(const ibv_qp& qp, const nic::Error& error);
+
+// For calls that return an errno: the kernel's answer is both the result and errno.
+inline int fail(int error) {
+  errno = error;
+  return error;
+}
 
 // For calls that return a pointer: null, and the errno set.
 inline std::nullptr_t none(int error) {

@@ -36,6 +36,8 @@ std::uint32_t room_for(std::uint32_t depth) { return std::max(depth, 16U); }
 
 VerbsCq* make_cq(ibv_context* context, std::uint32_t asked, void* cq_context,
                  ibv_comp_channel* channel, bool ignore_overrun) {
+  if (const int error = check_live(context); error != 0) return none(error);
+  if (const int error = check_live_or_null(channel); error != 0) return none(error);
   const std::uint32_t depth = room_for(asked);
   auto made = std::unique_ptr<VerbsCq>{new (std::nothrow) VerbsCq};
   if (!made) return none(ENOMEM);
@@ -59,9 +61,7 @@ VerbsCq* make_cq(ibv_context* context, std::uint32_t asked, void* cq_context,
     ++channel->refcnt;
     ::pthread_mutex_unlock(&channel->context->mutex);
   }
-  LiveObjects& live = ours(context).live;
-  const std::scoped_lock guard{live.lock};
-  live.cqs.insert(made.get());
+  add_live(*made->base());
   return made.release();
 }
 
@@ -143,8 +143,9 @@ int req_notify_cq(ibv_cq* cq, int solicited_only) noexcept {
 }
 
 int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attr) noexcept {
+  if (const int error = check_live(cq); error != 0) return fail(error);
   VerbsCq& mine = ours(cq);
-  if ((attr->attr_mask & ~std::uint32_t{IBV_CQ_ATTR_MODERATE}) != 0) return EOPNOTSUPP;
+  if ((attr->attr_mask & ~std::uint32_t{IBV_CQ_ATTR_MODERATE}) != 0) return fail(EOPNOTSUPP);
   if (attr->attr_mask == 0) return 0;
   const auto changed = Session(*mine.adapter)
                            ->moderate_cq(mine.handle, attr->moderate.cq_count,
@@ -166,7 +167,8 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attr) noexcep
   const bool has_flags = (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0;
   const std::uint32_t flags = has_flags ? attr->flags : 0;
   if ((flags & ~kFlags) != 0) return none(EOPNOTSUPP);
-  if (!is_vector(context, attr->comp_vector)) return none(EINVAL);
+  if (const int error = check_live(context); error != 0) return none(error);
+  if (attr->cqe == 0 || !is_vector(context, attr->comp_vector)) return none(EINVAL);
   VerbsCq* made = make_cq(context, attr->cqe, attr->cq_context, attr->channel,
                           (flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN) != 0);
   if (made == nullptr) return nullptr;
@@ -184,6 +186,7 @@ extern "C" {
 
 ibv_cq* ibv_create_cq(ibv_context* context, int depth, void* cq_context, ibv_comp_channel* channel,
                       int vector) VERBS_NOEXCEPT {
+  if (const int error = check_live(context); error != 0) return none(error);
   if (depth < 1 || vector < 0 || !is_vector(context, static_cast<std::uint64_t>(vector))) {
     return none(EINVAL);
   }
@@ -192,8 +195,9 @@ ibv_cq* ibv_create_cq(ibv_context* context, int depth, void* cq_context, ibv_com
 }
 
 int ibv_resize_cq(ibv_cq* cq, int depth) VERBS_NOEXCEPT {
+  if (const int error = check_live(cq); error != 0) return fail(error);
+  if (depth < 1) return fail(EINVAL);
   VerbsCq& mine = ours(cq);
-  if (depth < 1) return EINVAL;
   const auto resized =
       Session(*mine.adapter)->resize_cq(mine.handle, static_cast<std::uint32_t>(depth));
   if (!resized) return refused(cq->context, resized.error());
@@ -202,14 +206,11 @@ int ibv_resize_cq(ibv_cq* cq, int depth) VERBS_NOEXCEPT {
 }
 
 int ibv_destroy_cq(ibv_cq* cq) VERBS_NOEXCEPT {
+  if (const int error = check_live(cq); error != 0) return fail(error);
   VerbsCq& mine = ours(cq);
   const auto gone = Session(*mine.adapter)->destroy_cq(mine.handle);
   if (!gone) return refused(cq->context, gone.error());
-  {
-    LiveObjects& live = ours(cq->context).live;
-    const std::scoped_lock guard{live.lock};
-    live.cqs.erase(&mine);
-  }
+  remove_live(cq);
   if (ibv_comp_channel* channel = cq->channel; channel != nullptr) {
     ours(channel).events.forget([&](const VerbsCq* with_news) { return with_news == &mine; });
     ::pthread_mutex_lock(&channel->context->mutex);
@@ -220,7 +221,7 @@ int ibv_destroy_cq(ibv_cq* cq) VERBS_NOEXCEPT {
   wait_for_acks(mine);
   ::pthread_mutex_destroy(&mine.ex.mutex);
   ::pthread_cond_destroy(&mine.ex.cond);
-  delete &mine;
+  free_later(mine);
   return 0;
 }
 

@@ -1,6 +1,7 @@
 // Completion queues and the channels that tell of them.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 
@@ -35,6 +36,8 @@ struct VerbsCq {
   std::uint32_t async_reported{};
   // Between start_poll and end_poll: the completion that the readers read.
   nic::Completion current{};
+  Time newest{};                                // of the completions that were read
+  std::chrono::nanoseconds wall_clock_ahead{};  // of CLOCK_MONOTONIC, by which they are stamped
   bool single_threaded{};
   std::mutex polling;
 

@@ -10,6 +10,15 @@
 namespace nerve::verbs {
 namespace {
 
+// A post that sends at once goes by the clock as the last poll read it, so that its completions may
+// be stamped a little earlier than those before them. Within a CQ time does not go back.
+void keep_order_of_time(VerbsCq& cq) {
+  constexpr auto kLittle = std::chrono::seconds{1};
+  const Duration behind = cq.newest - cq.current.at;
+  if (behind > Duration{} && behind < kLittle) cq.current.at = cq.newest;
+  cq.newest = cq.current.at;
+}
+
 // 0 and a completion to read, or ENOENT.
 int take_next(VerbsCq& cq) {
   Session session{*cq.adapter, Session::For::kWork};
@@ -23,6 +32,7 @@ int take_next(VerbsCq& cq) {
   }
   if (!got) return EINVAL;
   if (*got == 0) return ENOENT;
+  keep_order_of_time(cq);
   cq.ex.wr_id = cq.current.wr_id;
   cq.ex.status = static_cast<ibv_wc_status>(cq.current.status);
   return 0;
@@ -75,9 +85,39 @@ std::uint64_t read_completion_ts(ibv_cq_ex* cq) noexcept {
   return static_cast<std::uint64_t>(monotonic_time(current(cq)).count());
 }
 
+// How far the wall clock is ahead of the monotonic one. The two cannot be read at the same instant,
+// so this is known to within the time between two readings of the latter.
+struct Ahead {
+  std::chrono::nanoseconds least, most;
+};
+
+Ahead compare_clocks() {
+  const auto before = time_by(CLOCK_MONOTONIC);
+  const auto wall = time_by(CLOCK_REALTIME);
+  const auto after = time_by(CLOCK_MONOTONIC);
+  return {.least = wall - after, .most = wall - before};
+}
+
+// The kernel slews both clocks together, so the distance changes only when somebody sets the wall
+// clock. It is measured once for a CQ, since the error of another measurement could make timestamps
+// go backwards, and measured anew when the clock was set.
+std::chrono::nanoseconds wall_clock_ahead(VerbsCq& cq) {
+  constexpr auto kWasSet = std::chrono::milliseconds{1};
+  constexpr int kAttempts = 8;  // a thread may lose its processor between two readings
+  Ahead now = compare_clocks();
+  const bool holds = cq.wall_clock_ahead >= now.least - kWasSet &&  //
+                     cq.wall_clock_ahead <= now.most + kWasSet;
+  if (holds) return cq.wall_clock_ahead;
+  for (int i = 1; i < kAttempts; ++i) {
+    const Ahead again = compare_clocks();
+    if (again.most - again.least < now.most - now.least) now = again;
+  }
+  return cq.wall_clock_ahead = now.least;  // no completion is in the future
+}
+
 std::uint64_t read_completion_wallclock_ns(ibv_cq_ex* cq) noexcept {
-  const auto ago = time_by(CLOCK_MONOTONIC) - monotonic_time(current(cq));
-  return static_cast<std::uint64_t>((time_by(CLOCK_REALTIME) - ago).count());
+  const auto at = monotonic_time(current(cq)) + wall_clock_ahead(ours(cq));
+  return static_cast<std::uint64_t>(at.count());
 }
 
 }  // namespace

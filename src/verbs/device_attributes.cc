@@ -101,8 +101,9 @@ ibv_device_attr_ex describe_more(VerbsContext& context) {
 
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input,
                     ibv_device_attr_ex* attr, std::size_t size) noexcept {
-  if (input != nullptr && input->comp_mask != 0) return EINVAL;
-  if (size < sizeof(ibv_device_attr)) return EINVAL;
+  if (const int error = check_live(context); error != 0) return fail(error);
+  if (input != nullptr && input->comp_mask != 0) return fail(EINVAL);
+  if (size < sizeof(ibv_device_attr)) return fail(EINVAL);
   const ibv_device_attr_ex known = describe_more(ours(context));
   std::memset(static_cast<void*>(attr), 0, size);
   std::memcpy(static_cast<void*>(attr), &known, std::min(size, sizeof known));
@@ -110,6 +111,7 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
 }
 
 int compat_query_device(ibv_context* context, ibv_device_attr* attr) noexcept {
+  if (const int error = check_live(context); error != 0) return fail(error);
   *attr = describe(ours(context));
   return 0;
 }

@@ -18,22 +18,23 @@ bool within(const DeviceMemory& memory, std::uint64_t offset, std::size_t length
 }
 
 // Device memory is read and written in words of four octets, here as on hardware that has it.
-bool may_copy(const DeviceMemory& memory, std::uint64_t offset, std::size_t length) {
+bool may_copy(const DeviceMemory* memory, std::uint64_t offset, std::size_t length) {
   constexpr std::uint64_t kWord = 4;
-  return offset % kWord == 0 && length % kWord == 0 && within(memory, offset, length);
+  if (memory == nullptr) return false;  // freed
+  return offset % kWord == 0 && length % kWord == 0 && within(*memory, offset, length);
 }
 
 int copy_in(ibv_dm* dm, std::uint64_t offset, const void* from, std::size_t length) noexcept {
-  const DeviceMemory& memory = *ours(dm).memory;
+  const DeviceMemory* memory = ours(dm).memory.get();
   if (!may_copy(memory, offset, length)) return EINVAL;
-  std::memcpy(memory.octets + offset, from, length);
+  std::memcpy(memory->octets + offset, from, length);
   return 0;
 }
 
 int copy_out(void* to, ibv_dm* dm, std::uint64_t offset, std::size_t length) noexcept {
-  const DeviceMemory& memory = *ours(dm).memory;
+  const DeviceMemory* memory = ours(dm).memory.get();
   if (!may_copy(memory, offset, length)) return EINVAL;
-  std::memcpy(to, memory.octets + offset, length);
+  std::memcpy(to, memory->octets + offset, length);
   return 0;
 }
 
@@ -46,6 +47,12 @@ VerbsDm* make_dm(ibv_context* context, std::shared_ptr<DeviceMemory> memory) {
   made->dm.comp_mask = IBV_DM_MASK_HANDLE;
   made->memory = std::move(memory);
   return made;
+}
+
+void retire(VerbsDm& dm) {
+  remove_live(&dm);
+  dm.memory.reset();
+  free_later(dm);
 }
 
 }  // namespace
@@ -72,6 +79,7 @@ DeviceMemory::~DeviceMemory() {
 
 ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attr) noexcept {
   constexpr std::uint32_t kMaxLogAlign = 20;
+  if (const int error = check_live(context); error != 0) return none(error);
   if (attr->comp_mask != 0) return none(EOPNOTSUPP);
   if (attr->length == 0 || attr->log_align_req > kMaxLogAlign) return none(EINVAL);
   if (attr->length > kMaxDeviceMemory) return none(ENOMEM);
@@ -86,38 +94,36 @@ ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attr) noexcept {
   while (exports.dms.contains(number)) ++number;
   made->dm.handle = number;
   exports.dms[number] = made;
+  add_live(made->dm);
   return &made->dm;
 }
 
 int free_dm(ibv_dm* dm) noexcept {
+  if (const int error = check_live(dm); error != 0) return fail(error);
   VerbsDm& mine = ours(dm);
   Exports& exports = *ours(dm->context).exports;
   const std::scoped_lock guard{exports.lock};
   for (const auto& [handle, mr] : exports.mrs) {
-    if (mr->device_memory == mine.memory) return EBUSY;
+    if (mr->device_memory == mine.memory) return fail(EBUSY);
   }
   exports.dms.erase(dm->handle);
-  delete &mine;
+  retire(mine);
   return 0;
 }
 
 ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t length,
                   unsigned int access) noexcept {
+  if (const int error = check_live(pd, dm); error != 0) return none(error);
   const VerbsDm& mine = ours(dm);
   // Device memory has no addresses but offsets.
   if ((access & IBV_ACCESS_ZERO_BASED) == 0) return none(EINVAL);
   if (!within(*mine.memory, offset, length)) return none(EINVAL);
-  nic::MrInit init{.pd = {},
-                   .address = reinterpret_cast<std::uint64_t>(mine.memory->octets) + offset,
-                   .length = length,
-                   .iova = 0,
-                   .access = static_cast<nic::Access>(access),
-                   .port = nullptr};
-  // A region of nothing is allowed here and the engine has none, so it gets an octet of nowhere.
-  if (length == 0) {
-    init.length = 1;
-    init.port = &nowhere();
-  }
+  const nic::MrInit init{.pd = {},
+                         .address = reinterpret_cast<std::uint64_t>(mine.memory->octets) + offset,
+                         .length = length,
+                         .iova = 0,
+                         .access = static_cast<nic::Access>(access),
+                         .port = nullptr};
   return register_region(pd, init, MrKind::kDevice, nullptr, mine.memory);
 }
 
@@ -129,6 +135,7 @@ using namespace nerve::verbs;
 extern "C" {
 
 ibv_dm* ibv_import_dm(ibv_context* context, uint32_t handle) VERBS_NOEXCEPT {
+  if (const int error = check_live(context); error != 0) return none(error);
   Exports& exports = *ours(context).exports;
   const std::scoped_lock guard{exports.lock};
   const auto found = exports.dms.find(handle);
@@ -136,10 +143,13 @@ ibv_dm* ibv_import_dm(ibv_context* context, uint32_t handle) VERBS_NOEXCEPT {
   VerbsDm* imported = make_dm(context, found->second->memory);
   if (imported == nullptr) return none(ENOMEM);
   imported->dm.handle = handle;
+  add_live(imported->dm);
   return &imported->dm;
 }
 
-void ibv_unimport_dm(ibv_dm* dm) VERBS_NOEXCEPT { delete &ours(dm); }
+void ibv_unimport_dm(ibv_dm* dm) VERBS_NOEXCEPT {
+  if (check_live(dm) == 0) retire(ours(dm));
+}
 
 int ibv_dm_export_dmabuf_fd(ibv_dm* /*dm*/) VERBS_NOEXCEPT {
   errno = EOPNOTSUPP;

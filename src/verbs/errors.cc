@@ -34,7 +34,7 @@ int refused(ibv_context* context, const nic::Error& error) {
     host::log(host::LogLevel::kDebug, "%s: %s: %" PRIu64 ", limit %" PRIu64, context->device->name,
               error.reason, error.value, error.limit);
   }
-  return errno_of(error.code);
+  return fail(errno_of(error.code));
 }
 
 int refused(const ibv_qp& qp, const nic::Error& error) {
@@ -42,7 +42,7 @@ int refused(const ibv_qp& qp, const nic::Error& error) {
     host::log(host::LogLevel::kDebug, "%s: qp 0x%x: %s: %" PRIu64 ", limit %" PRIu64,
               qp.context->device->name, qp.qp_num, error.reason, error.value, error.limit);
   }
-  return errno_of(error.code);
+  return fail(errno_of(error.code));
 }
 
 }  // namespace nerve::verbs

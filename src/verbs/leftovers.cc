@@ -10,17 +10,30 @@
 namespace nerve::verbs {
 
 void destroy_leftovers(VerbsContext& context) {
+  const std::vector<LiveObject> left = remove_live_of(&context.face.context);
+  const auto for_each = [&](ObjectKind kind, auto destroy) {
+    for (const LiveObject& one : left) {
+      if (one.kind == kind) destroy(one.object);
+    }
+  };
   {
     Session session{*context.adapter};
-    const std::scoped_lock guard{context.live.lock};
-    for (const VerbsQp* qp : context.live.qps) (void)session->destroy_qp(qp->handle);
-    for (const VerbsSrq* srq : context.live.srqs) (void)session->destroy_srq(srq->handle);
-    for (const VerbsCq* cq : context.live.cqs) (void)session->destroy_cq(cq->handle);
-    for (const VerbsAh* ah : context.live.ahs) (void)session->destroy_ah(ah->handle);
-    for (const VerbsMw* mw : context.live.mws) (void)session->dealloc_mw(mw->handle);
+    for_each(ObjectKind::kQp,
+             [&](void* qp) { (void)session->destroy_qp(ours(static_cast<ibv_qp*>(qp)).handle); });
+    for_each(ObjectKind::kSrq, [&](void* srq) {
+      (void)session->destroy_srq(ours(static_cast<ibv_srq*>(srq)).handle);
+    });
+    for_each(ObjectKind::kCq,
+             [&](void* cq) { (void)session->destroy_cq(ours(static_cast<ibv_cq*>(cq)).handle); });
+    for_each(ObjectKind::kAh,
+             [&](void* ah) { (void)session->destroy_ah(ours(static_cast<ibv_ah*>(ah)).handle); });
+    for_each(ObjectKind::kMw,
+             [&](void* mw) { (void)session->dealloc_mw(ours(static_cast<ibv_mw*>(mw)).handle); });
     (void)session.groups_changed();
   }
-  for (VerbsXrcd* xrcd : context.live.xrcds) (void)leave_xrcd(*xrcd);
+  for_each(ObjectKind::kXrcd, [&](void* xrcd) {
+    (void)leave_xrcd(*context.adapter, ours(static_cast<ibv_xrcd*>(xrcd)));
+  });
   // Numbers that an imported context shares are closed with the last of them.
   if (context.exports.use_count() > 1) return;
   const std::scoped_lock guard{context.exports->lock};

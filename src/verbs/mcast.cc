@@ -9,6 +9,7 @@ extern "C" {
 
 // Ethernet has no LIDs: the group's number there says nothing.
 int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t /*lid*/) VERBS_NOEXCEPT {
+  if (const int error = check_live(qp); error != 0) return fail(error);
   VerbsQp& mine = ours(qp);
   Session session{*mine.adapter};
   const auto attached = session->attach_mcast(mine.handle, gid_of(*gid));
@@ -19,6 +20,7 @@ int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t /*lid*/) VERBS_NOE
 }
 
 int ibv_detach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t /*lid*/) VERBS_NOEXCEPT {
+  if (const int error = check_live(qp); error != 0) return fail(error);
   VerbsQp& mine = ours(qp);
   Session session{*mine.adapter};
   const auto detached = session->detach_mcast(mine.handle, gid_of(*gid));

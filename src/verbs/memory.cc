@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "base/memory_port.h"
 #include "verbs/registration.h"
 
 namespace nerve::verbs {
@@ -47,15 +48,23 @@ void take_keys(VerbsMr& mr, const nic::MrKeys& keys) {
   mr.mr.rkey = keys.rkey.value();
 }
 
-}  // namespace
+void retire(VerbsMr& mr) {
+  remove_live(&mr);
+  mr.device_memory.reset();
+  free_later(mr);
+}
 
+// Memory that reads as zero and forgets what is written.
 MemoryPort& nowhere() {
   static NullPort port;
   return port;
 }
 
+}  // namespace
+
 ibv_mr* register_region(ibv_pd* pd, nic::MrInit init, MrKind kind, void* address,
                         std::shared_ptr<DeviceMemory> device_memory) {
+  if (const int error = check_live(pd); error != 0) return none(error);
   VerbsContext& owner = ours(pd->context);
   auto made = std::unique_ptr<VerbsMr>{new (std::nothrow) VerbsMr};
   if (!made) return none(ENOMEM);
@@ -77,6 +86,7 @@ ibv_mr* register_region(ibv_pd* pd, nic::MrInit init, MrKind kind, void* address
   made->mr.handle = made->handle.index;
   const std::scoped_lock guard{owner.exports->lock};
   owner.exports->mrs[made->mr.handle] = made.get();
+  add_live(made->mr);
   return &made.release()->mr;
 }
 
@@ -94,16 +104,17 @@ ibv_mr* alloc_null_mr(ibv_pd* pd) noexcept {
 // already taken, provided that the ranges are the program's to advise.
 int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_sge* list,
               std::uint32_t count) noexcept {
+  if (const int error = check_live(pd); error != 0) return fail(error);
   switch (advice) {
     case IBV_ADVISE_MR_ADVICE_PREFETCH:
     case IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE:
     case IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT:
       break;
     default:
-      return EOPNOTSUPP;
+      return fail(EOPNOTSUPP);
   }
-  if ((flags & ~std::uint32_t{IBV_ADVISE_MR_FLAG_FLUSH}) != 0) return EOPNOTSUPP;
-  if (count == 0 || list == nullptr) return EINVAL;
+  if ((flags & ~std::uint32_t{IBV_ADVISE_MR_FLAG_FLUSH}) != 0) return fail(EOPNOTSUPP);
+  if (count == 0 || list == nullptr) return fail(EINVAL);
   Exports& exports = *ours(pd->context).exports;
   const std::scoped_lock guard{exports.lock};
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -111,7 +122,7 @@ int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_
     for (const auto& [handle, mr] : exports.mrs) {
       known = known || (mr->mr.lkey == list[i].lkey && mr->pd == ours(pd).handle);
     }
-    if (!known) return ENOENT;
+    if (!known) return fail(ENOENT);
   }
   return 0;
 }
@@ -160,11 +171,19 @@ ibv_mr* ibv_reg_mr_ex(ibv_pd* pd, ibv_mr_init_attr* attr) VERBS_NOEXCEPT {
 
 int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length,
                  int access) VERBS_NOEXCEPT {
-  VerbsMr& region = ours(mr);
   const auto bad_input = [] {
     errno = EINVAL;
     return static_cast<int>(IBV_REREG_MR_ERR_INPUT);
   };
+  // What libibverbs leaves to the kernel and the kernel refuses is a command error. The manual
+  // allows the region to be lost with it; here the engine judges before it changes anything, and
+  // the region is as it was.
+  const auto refused_command = [](int error) {
+    errno = error;
+    return static_cast<int>(IBV_REREG_MR_ERR_CMD);
+  };
+  if (const int error = check_live(mr); error != 0) return refused_command(error);
+  VerbsMr& region = ours(mr);
   const bool translation = (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0;
   if (region.kind != MrKind::kHost) return bad_input();
   if ((flags & ~static_cast<int>(IBV_REREG_MR_FLAGS_SUPPORTED)) != 0) return bad_input();
@@ -172,6 +191,7 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length
   if (access != 0 && (flags & IBV_REREG_MR_CHANGE_ACCESS) == 0) return bad_input();
   const bool moves = (flags & IBV_REREG_MR_CHANGE_PD) != 0;
   if (moves && pd == nullptr) return bad_input();
+  if (const int error = moves ? check_live(pd) : 0; error != 0) return refused_command(error);
 
   nic::MrInit wanted = host_region(address, length, reinterpret_cast<std::uint64_t>(address),
                                    static_cast<unsigned>(access));
@@ -179,11 +199,7 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length
   const Session session{*ours(mr->context).adapter};
   const auto changed =
       session->reregister_mr(region.handle, static_cast<nic::MrChange>(flags), wanted);
-  if (!changed) {
-    errno = refused(mr->context, changed.error());
-    // The engine judges before it changes anything: the region is as it was.
-    return IBV_REREG_MR_ERR_INPUT;
-  }
+  if (!changed) return refused_command(refused(mr->context, changed.error()));
   take_keys(region, *session->keys_of(region.handle));
   if (moves) {
     mr->pd = pd;
@@ -197,17 +213,19 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length
 }
 
 int ibv_dereg_mr(ibv_mr* mr) VERBS_NOEXCEPT {
+  if (const int error = check_live(mr); error != 0) return fail(error);
   VerbsMr& region = ours(mr);
   VerbsContext& owner = ours(mr->context);
   const std::scoped_lock guard{owner.exports->lock};
   const auto gone = Session(*owner.adapter)->deregister_mr(region.handle);
   if (!gone) return refused(mr->context, gone.error());
   owner.exports->mrs.erase(mr->handle);
-  delete &region;
+  retire(region);
   return 0;
 }
 
 ibv_mr* ibv_import_mr(ibv_pd* pd, uint32_t handle) VERBS_NOEXCEPT {
+  if (const int error = check_live(pd); error != 0) return none(error);
   Exports& exports = *ours(pd->context).exports;
   const std::scoped_lock guard{exports.lock};
   const auto found = exports.mrs.find(handle);
@@ -217,9 +235,12 @@ ibv_mr* ibv_import_mr(ibv_pd* pd, uint32_t handle) VERBS_NOEXCEPT {
   *imported = *found->second;
   imported->mr.context = pd->context;
   imported->mr.pd = pd;
+  add_live(imported->mr);
   return &imported->mr;
 }
 
-void ibv_unimport_mr(ibv_mr* mr) VERBS_NOEXCEPT { delete &ours(mr); }
+void ibv_unimport_mr(ibv_mr* mr) VERBS_NOEXCEPT {
+  if (check_live(mr) == 0) retire(ours(mr));
+}
 
 }  // extern "C"

@@ -159,7 +159,8 @@ void fill(ibv_qp_attr& attr, const nic::QpQuery& query) {
 }  // namespace
 
 int modify_qp_rate_limit(ibv_qp* qp, ibv_qp_rate_limit_attr* attr) noexcept {
-  if (attr->comp_mask != 0) return EINVAL;
+  if (const int error = check_live(qp); error != 0) return fail(error);
+  if (attr->comp_mask != 0) return fail(EINVAL);
   // A burst and a packet size are hints for shapers made of hardware.
   nic::QpAttributes values{};
   values.rate_limit = Rate::bits_per_second(std::uint64_t{attr->rate_limit} * 1000);
@@ -174,10 +175,11 @@ using namespace nerve::verbs;
 extern "C" {
 
 int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) VERBS_NOEXCEPT {
+  if (const int error = check_live(qp); error != 0) return fail(error);
   const auto given = attributes_in(meant_for(qp->qp_type, mask));
   const bool steps = (mask & IBV_QP_STATE) != 0;
-  if (!given || (steps && !is_state(attr->qp_state))) return EINVAL;
-  if ((mask & IBV_QP_CUR_STATE) != 0 && !is_state(attr->cur_qp_state)) return EINVAL;
+  if (!given || (steps && !is_state(attr->qp_state))) return fail(EINVAL);
+  if ((mask & IBV_QP_CUR_STATE) != 0 && !is_state(attr->cur_qp_state)) return fail(EINVAL);
   std::optional<nic::QpState> to;
   if (steps) to = static_cast<nic::QpState>(attr->qp_state);
   const int result = modify(ours(qp), to, *given, attributes_of(*attr));
@@ -186,6 +188,7 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) VERBS_NOEXCEPT {
 }
 
 int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init) VERBS_NOEXCEPT {
+  if (const int error = check_live(qp); error != 0) return fail(error);
   VerbsQp& mine = ours(qp);
   const auto query = Session(*mine.adapter)->query_qp(mine.handle);
   if (!query) return refused(*qp, query.error());

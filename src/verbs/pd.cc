@@ -20,10 +20,11 @@ class Counts {
 
 int dealloc_parent_domain(VerbsPd& domain) {
   const Counts guard{domain.pd.context};
-  if (domain.children > 0) return EBUSY;
+  if (domain.children > 0) return fail(EBUSY);
   --domain.parent->children;
   if (domain.td != nullptr) --domain.td->users;
-  delete &domain;
+  remove_live(&domain);
+  free_later(domain);
   return 0;
 }
 
@@ -32,23 +33,30 @@ int dealloc_parent_domain(VerbsPd& domain) {
 // Thread domains promise that one thread alone uses what belongs to them. The engine has one lock
 // whoever calls, so the promise is noted and nothing more.
 ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attr) noexcept {
+  if (const int error = check_live(context); error != 0) return none(error);
   if (attr->comp_mask != 0) return none(EOPNOTSUPP);
   auto* td = new (std::nothrow) VerbsTd;
   if (td == nullptr) return none(ENOMEM);
   td->td.context = context;
+  add_live(td->td);
   return &td->td;
 }
 
 int dealloc_td(ibv_td* td) noexcept {
-  auto* mine = reinterpret_cast<VerbsTd*>(td);
+  if (const int error = check_live(td); error != 0) return fail(error);
+  VerbsTd& mine = *reinterpret_cast<VerbsTd*>(td);
   const Counts guard{td->context};
-  if (mine->users > 0) return EBUSY;
-  delete mine;
+  if (mine.users > 0) return fail(EBUSY);
+  remove_live(td);
+  free_later(mine);
   return 0;
 }
 
 ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attr) noexcept {
+  if (const int error = check_live(context); error != 0) return none(error);
   if (attr->pd == nullptr) return none(EINVAL);
+  if (const int error = check_live(attr->pd); error != 0) return none(error);
+  if (const int error = check_live_or_null(attr->td); error != 0) return none(error);
   // An allocator is an offer of memory for queues. Ours are not in memory that a program could
   // provide, so it is never called.
   constexpr std::uint32_t kKnown =
@@ -64,6 +72,7 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* a
   const Counts guard{context};
   ++parent.children;
   if (domain->td != nullptr) ++domain->td->users;
+  add_live(domain->pd);
   return &domain->pd;
 }
 
@@ -75,6 +84,7 @@ using namespace nerve::verbs;
 extern "C" {
 
 ibv_pd* ibv_alloc_pd(ibv_context* context) VERBS_NOEXCEPT {
+  if (const int error = check_live(context); error != 0) return none(error);
   VerbsContext& owner = ours(context);
   auto made = std::unique_ptr<VerbsPd>{new (std::nothrow) VerbsPd};
   if (!made) return none(ENOMEM);
@@ -84,26 +94,30 @@ ibv_pd* ibv_alloc_pd(ibv_context* context) VERBS_NOEXCEPT {
   made->pd = {.context = context, .handle = handle->index};
   const std::scoped_lock guard{owner.exports->lock};
   owner.exports->pds[handle->index] = made.get();
+  add_live(made->pd);
   return &made.release()->pd;
 }
 
 int ibv_dealloc_pd(ibv_pd* pd) VERBS_NOEXCEPT {
+  if (const int error = check_live(pd); error != 0) return fail(error);
   VerbsPd& domain = ours(pd);
   if (domain.parent != nullptr) return dealloc_parent_domain(domain);
   VerbsContext& owner = ours(pd->context);
   {
     const Counts guard{pd->context};
-    if (domain.children > 0) return EBUSY;
+    if (domain.children > 0) return fail(EBUSY);
   }
   const std::scoped_lock guard{owner.exports->lock};
   const auto gone = Session(*owner.adapter)->dealloc_pd(domain.handle);
   if (!gone) return refused(pd->context, gone.error());
   owner.exports->pds.erase(pd->handle);
-  delete &domain;
+  remove_live(pd);
+  free_later(domain);
   return 0;
 }
 
 ibv_pd* ibv_import_pd(ibv_context* context, uint32_t handle) VERBS_NOEXCEPT {
+  if (const int error = check_live(context); error != 0) return none(error);
   Exports& exports = *ours(context).exports;
   const std::scoped_lock guard{exports.lock};
   const auto found = exports.pds.find(handle);
@@ -112,9 +126,14 @@ ibv_pd* ibv_import_pd(ibv_context* context, uint32_t handle) VERBS_NOEXCEPT {
   if (imported == nullptr) return none(ENOMEM);
   imported->pd = {.context = context, .handle = handle};
   imported->handle = found->second->handle;
+  add_live(imported->pd);
   return &imported->pd;
 }
 
-void ibv_unimport_pd(ibv_pd* pd) VERBS_NOEXCEPT { delete &ours(pd); }
+void ibv_unimport_pd(ibv_pd* pd) VERBS_NOEXCEPT {
+  if (check_live(pd) != 0) return;
+  remove_live(pd);
+  free_later(ours(pd));
+}
 
 }  // extern "C"

@@ -61,7 +61,7 @@ ibv_port_attr describe_port(VerbsContext& context) {
 
 // 0 and a GID, ENODATA for an empty entry, EINVAL for none at all.
 int find_gid(ibv_context* context, std::uint32_t port, std::uint32_t index, wire::Gid& gid) {
-  if (port != kPort) return EINVAL;
+  if (check_live(context) != 0 || port != kPort) return EINVAL;
   const auto found = Session(*ours(context).adapter)->query_gid(index);
   if (!found) return EINVAL;
   if (found->is_zero()) return ENODATA;
@@ -88,7 +88,7 @@ ibv_mtu mtu_of(nic::Mtu mtu) {
 // written, what we do not know is zero.
 int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attr,
                std::size_t size) noexcept {
-  if (port != kPort) return EINVAL;
+  if (check_live(context) != 0 || port != kPort) return fail(EINVAL);
   const ibv_port_attr known = describe_port(ours(context));
   std::memset(static_cast<void*>(attr), 0, size);
   std::memcpy(static_cast<void*>(attr), &known, std::min(size, sizeof known));
@@ -113,7 +113,7 @@ int ibv_query_port(ibv_context* context, uint8_t port, _compat_ibv_port_attr* at
 
 // In units of 100 Mb/s.
 int ibv_query_port_speed(ibv_context* context, uint32_t port, uint64_t* speed) VERBS_NOEXCEPT {
-  if (port != kPort) return EINVAL;
+  if (check_live(context) != 0 || port != kPort) return fail(EINVAL);
   *speed = Session(*ours(context).adapter)->config().line_rate.bits_per_second() / 100'000'000;
   return 0;
 }
@@ -144,9 +144,9 @@ int ibv_query_gid_type(ibv_context* context, uint8_t port, unsigned int index,
 
 int _ibv_query_gid_ex(ibv_context* context, uint32_t port, uint32_t index, ibv_gid_entry* entry,
                       uint32_t flags, size_t entry_size) VERBS_NOEXCEPT {
-  if (flags != 0) return EOPNOTSUPP;
+  if (flags != 0) return fail(EOPNOTSUPP);
   wire::Gid gid;
-  if (const int error = find_gid(context, port, index, gid); error != 0) return error;
+  if (const int error = find_gid(context, port, index, gid); error != 0) return fail(error);
   const ibv_gid_entry known = entry_for(context, index, gid);
   std::memset(static_cast<void*>(entry), 0, entry_size);
   std::memcpy(static_cast<void*>(entry), &known, std::min(entry_size, sizeof known));
@@ -156,7 +156,7 @@ int _ibv_query_gid_ex(ibv_context* context, uint32_t port, uint32_t index, ibv_g
 ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, size_t max_entries,
                              uint32_t flags, size_t entry_size) VERBS_NOEXCEPT {
   if (flags != 0) return -EOPNOTSUPP;
-  if (entry_size == 0) return -EINVAL;
+  if (check_live(context) != 0 || entry_size == 0) return -EINVAL;
   const uint32_t table = Session(*ours(context).adapter)->config().gid_table_size;
   size_t filled = 0;
   for (uint32_t index = 0; index < table; ++index) {
@@ -172,6 +172,10 @@ ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, size_
 }
 
 int ibv_query_pkey(ibv_context* context, uint8_t port, int index, __be16* pkey) VERBS_NOEXCEPT {
+  if (check_live(context) != 0) {
+    errno = EINVAL;
+    return -1;
+  }
   const Session session{*ours(context).adapter};
   const auto& pkeys = session->config().pkeys;
   if (port != kPort || index < 0 || static_cast<size_t>(index) >= pkeys.size()) {

@@ -88,7 +88,22 @@ void fill_face(VerbsQp& made, ibv_context* context, const ibv_qp_init_attr_ex& a
                .sq_sig_all = attr.sq_sig_all};
 }
 
+// What the QP will refer to must exist.
+int check_parts(const ibv_context* context, const ibv_qp_init_attr_ex& attr) {
+  if (const int error = check_live(context); error != 0) return error;
+  const auto has = [&](std::uint32_t bit) { return (attr.comp_mask & bit) != 0; };
+  const ibv_pd* pd = has(IBV_QP_INIT_ATTR_PD) ? attr.pd : nullptr;
+  const ibv_xrcd* xrcd = has(IBV_QP_INIT_ATTR_XRCD) ? attr.xrcd : nullptr;
+  for (const int error :
+       {check_live_or_null(pd), check_live_or_null(xrcd), check_live_or_null(attr.send_cq),
+        check_live_or_null(attr.recv_cq), check_live_or_null(attr.srq)}) {
+    if (error != 0) return error;
+  }
+  return 0;
+}
+
 ibv_qp* make_qp(ibv_context* context, ibv_qp_init_attr_ex& attr) {
+  if (const int error = check_parts(context, attr); error != 0) return none(error);
   const auto type = type_of(attr.qp_type);
   if (!type) return none(EOPNOTSUPP);
   auto made = std::unique_ptr<VerbsQp>{new (std::nothrow) VerbsQp};
@@ -114,9 +129,7 @@ ibv_qp* make_qp(ibv_context* context, ibv_qp_init_attr_ex& attr) {
   }
   attr.cap = cap_of(query->caps);
   fill_face(*made, context, attr, query->qpn);
-  LiveObjects& live = ours(context).live;
-  const std::scoped_lock guard{live.lock};
-  live.qps.insert(made.get());
+  add_live(made->base());
   return &made.release()->base();
 }
 
@@ -162,6 +175,7 @@ ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) VERBS_NOEXCEPT {
   wide.sq_sig_all = attr->sq_sig_all;
   wide.comp_mask = IBV_QP_INIT_ATTR_PD;
   wide.pd = pd;
+  if (const int error = check_live(pd); error != 0) return none(error);
   ibv_qp* qp = make_qp(pd->context, wide);
   if (qp != nullptr) attr->cap = wide.cap;
   return qp;
@@ -172,6 +186,7 @@ ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) VERBS_NOEXCEPT {
 }
 
 int ibv_destroy_qp(ibv_qp* qp) VERBS_NOEXCEPT {
+  if (const int error = check_live(qp); error != 0) return fail(error);
   VerbsQp& mine = ours(qp);
   {
     Session session{*mine.adapter};
@@ -179,16 +194,13 @@ int ibv_destroy_qp(ibv_qp* qp) VERBS_NOEXCEPT {
     if (!gone) return refused(*qp, gone.error());
     if (mine.datagram) (void)session.groups_changed();
   }
-  {
-    LiveObjects& live = ours(qp->context).live;
-    const std::scoped_lock guard{live.lock};
-    live.qps.erase(&mine);
-  }
+  remove_live(qp);
   ours(qp->context).async.forget([&](const AsyncEvent& event) { return event.element == qp; });
   wait_for_acks(mine);
   ::pthread_mutex_destroy(&qp->mutex);
   ::pthread_cond_destroy(&qp->cond);
-  delete &mine;
+  mine.staging.reset();
+  free_later(mine);
   return 0;
 }
 

@@ -3,7 +3,6 @@
 
 #include <memory>
 
-#include "base/memory_port.h"
 #include "nic/memory.h"
 #include "verbs/memory.h"
 #include "verbs/pd.h"
@@ -13,8 +12,5 @@ namespace nerve::verbs {
 // Makes the region that `init` describes, but for its domain; null with errno.
 ibv_mr* register_region(ibv_pd* pd, nic::MrInit init, MrKind kind, void* address,
                         std::shared_ptr<DeviceMemory> device_memory);
-
-// Memory that reads as zero and forgets what is written.
-[[nodiscard]] MemoryPort& nowhere();
 
 }  // namespace nerve::verbs

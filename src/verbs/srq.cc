@@ -11,6 +11,7 @@ namespace nerve::verbs {
 namespace {
 
 ibv_srq* make_srq(ibv_pd* pd, void* srq_context, ibv_srq_attr& attr, nic::SrqInit init) {
+  if (const int error = check_live(pd); error != 0) return none(error);
   auto made = std::unique_ptr<VerbsSrq>{new (std::nothrow) VerbsSrq};
   if (!made) return none(ENOMEM);
   made->adapter = ours(pd->context).adapter.get();
@@ -30,9 +31,7 @@ ibv_srq* make_srq(ibv_pd* pd, void* srq_context, ibv_srq_attr& attr, nic::SrqIni
   srq.handle = handle->index;
   ::pthread_mutex_init(&srq.mutex, nullptr);
   ::pthread_cond_init(&srq.cond, nullptr);
-  LiveObjects& live = ours(pd->context).live;
-  const std::scoped_lock guard{live.lock};
-  live.srqs.insert(made.get());
+  add_live(srq);
   return &made.release()->srq;
 }
 
@@ -66,6 +65,7 @@ ibv_srq* create_srq_ex(ibv_context* /*context*/, ibv_srq_init_attr_ex* attr) noe
     case IBV_SRQT_XRC:
       if (!has(IBV_SRQ_INIT_ATTR_XRCD) || !has(IBV_SRQ_INIT_ATTR_CQ)) return none(EINVAL);
       if (attr->xrcd == nullptr || attr->cq == nullptr) return none(EINVAL);
+      if (const int error = check_live(attr->xrcd, attr->cq); error != 0) return none(error);
       init.type = nic::SrqType::kXrc;
       init.xrcd = ours(attr->xrcd).handle;
       init.cq = ours(attr->cq).handle;
@@ -77,6 +77,7 @@ ibv_srq* create_srq_ex(ibv_context* /*context*/, ibv_srq_init_attr_ex* attr) noe
 }
 
 int get_srq_num(ibv_srq* srq, std::uint32_t* number) noexcept {
+  if (const int error = check_live(srq); error != 0) return fail(error);
   VerbsSrq& mine = ours(srq);
   const auto query = Session(*mine.adapter)->query_srq(mine.handle);
   if (!query) return refused(srq->context, query.error());
@@ -101,15 +102,18 @@ ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) VERBS_NOEXCEPT {
 }
 
 int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) VERBS_NOEXCEPT {
+  if (const int error = check_live(srq); error != 0) return fail(error);
   VerbsSrq& mine = ours(srq);
-  if ((mask & IBV_SRQ_MAX_WR) != 0) return EOPNOTSUPP;  // IBV_DEVICE_SRQ_RESIZE is not claimed
-  if ((mask & ~static_cast<int>(IBV_SRQ_LIMIT)) != 0) return EINVAL;
+  // IBV_DEVICE_SRQ_RESIZE is not claimed.
+  if ((mask & IBV_SRQ_MAX_WR) != 0) return fail(EOPNOTSUPP);
+  if ((mask & ~static_cast<int>(IBV_SRQ_LIMIT)) != 0) return fail(EINVAL);
   if (mask == 0) return 0;
   const auto set = Session(*mine.adapter)->set_srq_limit(mine.handle, attr->srq_limit);
   return set ? 0 : refused(srq->context, set.error());
 }
 
 int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attr) VERBS_NOEXCEPT {
+  if (const int error = check_live(srq); error != 0) return fail(error);
   VerbsSrq& mine = ours(srq);
   const auto query = Session(*mine.adapter)->query_srq(mine.handle);
   if (!query) return refused(srq->context, query.error());
@@ -118,19 +122,16 @@ int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attr) VERBS_NOEXCEPT {
 }
 
 int ibv_destroy_srq(ibv_srq* srq) VERBS_NOEXCEPT {
+  if (const int error = check_live(srq); error != 0) return fail(error);
   VerbsSrq& mine = ours(srq);
   const auto gone = Session(*mine.adapter)->destroy_srq(mine.handle);
   if (!gone) return refused(srq->context, gone.error());
-  {
-    LiveObjects& live = ours(srq->context).live;
-    const std::scoped_lock guard{live.lock};
-    live.srqs.erase(&mine);
-  }
+  remove_live(srq);
   ours(srq->context).async.forget([&](const AsyncEvent& event) { return event.element == srq; });
   wait_for_acks(mine);
   ::pthread_mutex_destroy(&srq->mutex);
   ::pthread_cond_destroy(&srq->cond);
-  delete &mine;
+  free_later(mine);
   return 0;
 }
 

@@ -9,6 +9,7 @@
 namespace nerve::verbs {
 
 ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) noexcept {
+  if (const int error = check_live(pd); error != 0) return none(error);
   if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) return none(EINVAL);
   auto made = std::unique_ptr<VerbsMw>{new (std::nothrow) VerbsMw};
   if (!made) return none(ENOMEM);
@@ -21,21 +22,16 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) noexcept {
               .rkey = session->rkey_of(*handle)->value(),
               .handle = handle->index,
               .type = type};
-  LiveObjects& live = ours(pd->context).live;
-  const std::scoped_lock guard{live.lock};
-  live.mws.insert(made.get());
+  add_live(made->mw);
   return &made.release()->mw;
 }
 
 int dealloc_mw(ibv_mw* mw) noexcept {
+  if (const int error = check_live(mw); error != 0) return fail(error);
   const auto gone = Session(*ours(mw->context).adapter)->dealloc_mw(ours(mw).handle);
   if (!gone) return refused(mw->context, gone.error());
-  {
-    LiveObjects& live = ours(mw->context).live;
-    const std::scoped_lock guard{live.lock};
-    live.mws.erase(&ours(mw));
-  }
-  delete &ours(mw);
+  remove_live(mw);
+  free_later(ours(mw));
   return 0;
 }
 

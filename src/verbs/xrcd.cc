@@ -73,6 +73,7 @@ ibv_xrcd* open_shared(ibv_context* context, VerbsXrcd& xrcd, int fd, int flags) 
 }  // namespace
 
 ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attr) noexcept {
+  if (const int error = check_live(context); error != 0) return none(error);
   constexpr std::uint32_t kBoth = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
   if ((attr->comp_mask & ~kBoth) != 0) return none(EOPNOTSUPP);
   if ((attr->comp_mask & kBoth) != kBoth) return none(EINVAL);
@@ -88,32 +89,26 @@ ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attr) noexcept {
     return none(EINVAL);  // neither named nor new
   }
   if (opened == nullptr) return nullptr;
-  LiveObjects& live = ours(context).live;
-  const std::scoped_lock guard{live.lock};
-  live.xrcds.insert(made.release());
+  add_live(made.release()->xrcd);
   return opened;
 }
 
-int leave_xrcd(VerbsXrcd& xrcd) {
+nic::Status leave_xrcd(host::Adapter& adapter, VerbsXrcd& xrcd) {
   const std::scoped_lock guard{registry().lock};
   if (xrcd.shared == nullptr || xrcd.shared.use_count() == 1) {
-    ibv_context* context = xrcd.xrcd.context;
-    const auto gone = Session(*ours(context).adapter)->dealloc_xrcd(xrcd.handle);
-    if (!gone) return refused(context, gone.error());
+    if (const auto gone = Session(adapter)->dealloc_xrcd(xrcd.handle); !gone) return gone;
   }
   xrcd.shared.reset();
-  return 0;
+  return nic::Done{};
 }
 
 int close_xrcd(ibv_xrcd* xrcd) noexcept {
+  if (const int error = check_live(xrcd); error != 0) return fail(error);
   VerbsXrcd& mine = ours(xrcd);
-  if (const int error = leave_xrcd(mine); error != 0) return error;
-  {
-    LiveObjects& live = ours(xrcd->context).live;
-    const std::scoped_lock guard{live.lock};
-    live.xrcds.erase(&mine);
-  }
-  delete &mine;
+  const nic::Status gone = leave_xrcd(*ours(xrcd->context).adapter, mine);
+  if (!gone) return refused(xrcd->context, gone.error());
+  remove_live(xrcd);
+  free_later(mine);
   return 0;
 }
 

@@ -65,6 +65,37 @@ TEST_F(CqEx, TheReadersReadWhatThePollFound) {
   EXPECT_EQ(ibv_start_poll(cq, &attr), ENOENT);  // and no end_poll
 }
 
+// Reading a completion's time does not change it, however often the clocks are read in between; so
+// the times of completions are in the order of the completions.
+TEST_F(CqEx, TheWallClockOfACompletionStaysTheSame) {
+  auto* cq = reinterpret_cast<ibv_cq_ex*>(a.cq);
+  std::uint64_t last = 0;
+  for (int round = 0; round < 50; ++round) {
+    ibv_sge from = a.sge(8);
+    ibv_send_wr wr{};
+    wr.sg_list = &from;
+    wr.num_sge = 1;
+    wr.opcode = IBV_WR_RDMA_WRITE;
+    wr.send_flags = IBV_SEND_SIGNALED;
+    wr.wr.rdma = {.remote_addr = b.at(), .rkey = b.mr->rkey};
+    ibv_send_wr* bad{};
+    ASSERT_EQ(ibv_post_send(a.qp, &wr, &bad), 0);
+    ibv_poll_cq_attr attr{};
+    int found = ENOENT;
+    for (int tries = 0; found == ENOENT && tries < 10'000'000; ++tries) {
+      found = ibv_start_poll(cq, &attr);
+    }
+    ASSERT_EQ(found, 0);
+    const std::uint64_t at = ibv_wc_read_completion_wallclock_ns(cq);
+    EXPECT_LE(last, at);
+    last = at;
+    for (int again = 0; again < 1000; ++again) {
+      ASSERT_EQ(ibv_wc_read_completion_wallclock_ns(cq), at);
+    }
+    ibv_end_poll(cq);
+  }
+}
+
 TEST_F(CqEx, WhatIsNotOfferedIsSaid) {
   ibv_cq_init_attr_ex attr{};
   attr.cqe = 1;
