@@ -36,7 +36,7 @@ Registry& registry() {
 // first and this one last, which is the order of the calls.
 void lock_for_fork() { registry().lock.lock(); }
 void unlock_after_fork() { registry().lock.unlock(); }
-[[maybe_unused]] const int registered =
+[[maybe_unused]] const int kRegistered =
     ::pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork);
 
 }  // namespace

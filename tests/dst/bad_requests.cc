@@ -16,6 +16,8 @@ bool RequestMaker::spoil(Draft& draft) {
   draft.wr.op = prng_.chance(500) ? SendOp::kWrite : SendOp::kRead;
   draft.wr.rkey = open;
   draft.wr.remote_address = MemoryModel::iova(start);
+  const bool has_dead = peer_maker_ != nullptr && peer_maker_->draw_window(Window::State::kDead);
+  if (has_dead && prng_.chance(400)) return spoil_window(draft);
   switch (prng_.below(9)) {
     case 0:  // a key that differs in its variant octet
       draft.wr.rkey = RKey{open.value() ^ static_cast<std::uint32_t>(prng_.between(1, 255))};

@@ -17,8 +17,8 @@ std::optional<std::size_t> RequestMaker::draw_window(Window::State state) {
     if (windows_[i].state == state) found.push_back(i);
   }
   if (found.empty()) return std::nullopt;
-  // What changed last is forgotten most easily.
-  if (prng_.chance(300)) return found.back();
+  // What changed last is forgotten most easily, a key that must not work any more above all.
+  if (prng_.chance(state == Window::State::kDead ? 600 : 300)) return found.back();
   return found[prng_.below(found.size())];
 }
 
