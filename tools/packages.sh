@@ -47,7 +47,7 @@ missing() {
 # again after packages changed, so that it finds what was missing.
 need() {
   local names
-  [[ -z ${NERVE_NO_INSTALL:-} ]] || return 0
+  (($# > 0)) && [[ -z ${NERVE_NO_INSTALL:-} ]] || return 0
   command -v dpkg-query >/dev/null || return 0 # not a Debian: the build will say what it lacks
   names=$(missing "$@")
   [[ -n $names ]] || return 0

@@ -60,21 +60,22 @@ show_seeds() {
 }
 
 # RandomWorlds.DoWhatTheModelSays: 512000 of 1000000 seeds (51 %), 1234 a second, 6 min 35 s left
-# The sums are over the tests that run: those that are done are in the count of tests.
+# The sums are over the tests that still run.
 sum_of_seeds() {
-  local name names=() sum=0 all=0 rate=0 longest=0 own left line
+  local name names=() sum=0 all=0 rate=0 longest=0 left line
   for name in "${!tried[@]}"; do
     ((tried[$name] < planned[$name])) || continue
     names+=("$name")
     ((sum += tried[$name], all += planned[$name])) || true
-    own=$((tried[$name] * 1000 / (took[$name] + 1)))
-    left=$(((planned[$name] - tried[$name]) / (own > 0 ? own : 1)))
-    ((rate += own, longest = left > longest ? left : longest)) || true
+    left=$(((planned[$name] - tried[$name]) * took[$name] / (tried[$name] + 1) / 1000))
+    ((rate += tried[$name] * 60000 / (took[$name] + 1), longest = left > longest ? left : longest)) || true
   done
   ((${#names[@]} > 0)) || return 1
   line=${names[0]}
   ((${#names[@]} == 1)) || line="${#names[@]} tests"
-  line+=": $sum of $all seeds ($((sum * 100 / all)) %), $rate a second, $(readable_time "$longest") left"
+  line+=": $sum of $all seeds ($((sum * 100 / all)) %), "
+  if ((rate < 600)); then line+="$rate a minute"; else line+="$((rate / 60)) a second"; fi
+  line+=", $(readable_time "$longest") left"
   ((failures == 0)) || line+=", $failures FAILED"
   echo "$line"
 }

@@ -126,10 +126,10 @@ run_order() {
       "$order" "$command" &>"$log" </dev/null || status=$?
     if [[ $status =~ ^($wanted)$ ]]; then
       ((++passed))
-      printf 'ok    %-7s  %-11s  %5d s\n' "$order" "$name" $((SECONDS - start))
+      printf 'ok    %-7s  %-12s  %5d s\n' "$order" "$name" $((SECONDS - start))
     else
       ((++failed))
-      printf 'FAIL  %-7s  %-11s  %5d s  status %d: %s; its log: %s\n' \
+      printf 'FAIL  %-7s  %-12s  %5d s  status %d: %s; its log: %s\n' \
         "$order" "$name" $((SECONDS - start)) "$status" "$command" "$log"
     fi
   done < <(steps | "${sort[@]}")

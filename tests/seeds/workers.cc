@@ -14,6 +14,7 @@
 #include <memory>
 #include <span>
 #include <thread>
+#include <utility>
 
 namespace nerve::test {
 namespace {
@@ -73,7 +74,7 @@ class Workers {
         board_{new (memory_.start()) Board{}},
         desks_{reinterpret_cast<Desk*>(board_ + 1), jobs_},
         workers_(jobs_, 0),
-        killed_(jobs_, false) {
+        killed_(jobs_, 0) {
     std::uninitialized_value_construct(desks_.begin(), desks_.end());
   }
 
@@ -128,12 +129,14 @@ class Workers {
       return;
     }
     workers_[i] = 0;
-    const Clock::rep since = desks_[i].since.exchange(0);
-    if (since == 0) return;  // no seeds are left
+    const bool killed = std::exchange(killed_[i], 0) != 0;
+    if (desks_[i].since.exchange(0) == 0) {
+      if (killed) start(i);  // too late: the seed had just ended
+      return;                // else no seeds are left
+    }
     std::string how = end_of(status);
-    if (killed_[i]) how = "took longer than " + std::to_string(hooks_.limit.count()) + " ms";
+    if (killed) how = "took longer than " + std::to_string(hooks_.limit.count()) + " ms";
     if (WIFEXITED(status) && WEXITSTATUS(status) == kSeedFailed) how = "failed";
-    killed_[i] = false;
     ++board_->tried;
     run_.failed.push_back({desks_[i].seed, how});
     if (hooks_.failed) hooks_.failed(run_.failed.back());
@@ -146,9 +149,9 @@ class Workers {
 
   void end_hang(std::size_t i) {
     const Clock::rep since = desks_[i].since;
-    if (since == 0 || killed_[i]) return;
+    if (since == 0 || killed_[i] != 0) return;
     if (Clock::now() - Clock::time_point{Clock::duration{since}} < hooks_.limit) return;
-    killed_[i] = true;
+    killed_[i] = 1;
     kill(workers_[i], SIGKILL);
   }
 
@@ -159,7 +162,7 @@ class Workers {
   Board* board_;
   std::span<Desk> desks_;
   std::vector<pid_t> workers_;  // 0: ended
-  std::vector<bool> killed_;
+  std::vector<char> killed_;    // because its seed took too long
   SeedRun run_;
 };
 
