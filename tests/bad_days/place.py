@@ -34,6 +34,7 @@ class Place:
     scratch: pathlib.Path   # what programs may read and write
     logs: pathlib.Path
     seed: int
+    worlds: int             # how many random ones
     user: Optional[int]     # whom programs run as; None: as we do
     number: int = 0         # of the next log
     started: list = dataclasses.field(default_factory=list)  # programs, to be ended whatever happens
@@ -85,7 +86,7 @@ def need_root() -> None:
         raise Skip('needs root')
 
 
-def enter(build: pathlib.Path, seed: int) -> Place:
+def enter(build: pathlib.Path, seed: int, worlds: int) -> Place:
     logs = build / 'bad_days'
     shutil.rmtree(logs, ignore_errors=True)
     logs.mkdir(parents=True)
@@ -104,4 +105,4 @@ def enter(build: pathlib.Path, seed: int) -> Place:
         mount(b'tmpfs', b'/dev/shm', b'mode=1777')  # what is left there is of our making
         user = pwd.getpwnam('nobody').pw_uid
         os.chown(scratch, user, -1)
-    return Place(build, scratch, logs, seed, user)
+    return Place(build, scratch, logs, seed, worlds, user)

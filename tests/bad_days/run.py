@@ -19,8 +19,9 @@ import lives  # noqa: E402
 import machine  # noqa: E402
 import memory  # noqa: E402
 import place as places  # noqa: E402
+import worlds  # noqa: E402
 
-MODULES = (addresses, connections, deaths, lives, machine, hostile, memory)
+MODULES = (addresses, connections, deaths, lives, machine, hostile, worlds, memory)
 
 
 def arguments() -> argparse.Namespace:
@@ -28,6 +29,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument('filter', nargs='?', default='', metavar='FILTER',
                         help='run the cases whose line matches this regular expression')
     parser.add_argument('--seed', type=int, default=1, metavar='N', help='of the random moments; 1 unless told')
+    parser.add_argument('--worlds', type=int, default=2000, metavar='N',
+                        help='how many random worlds, half of them over each transport; 2000 unless told; '
+                             'NERVE_SEED=n in the environment replays the n-th')
     parser.add_argument('--list', action='store_true', help='print the cases and run nothing')
     parser.add_argument('--keep-logs', action='store_true', help='keep the logs of cases that passed too')
     parser.add_argument('--build', type=pathlib.Path, required=True, help=argparse.SUPPRESS)
@@ -60,7 +64,7 @@ def main() -> int:
         print(*(name for name, _ in wanted), sep='\n')
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # by way of what ends the programs
-    place = places.enter(options.build.resolve(), options.seed)
+    place = places.enter(options.build.resolve(), options.seed, options.worlds)
     try:
         verdicts = [run_one(name, case, place, options.keep_logs) for name, case in wanted]
     finally:

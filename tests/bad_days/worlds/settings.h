@@ -1,0 +1,32 @@
+// What the two processes of a group of worlds are configured with: faults and other settings of the
+// library, by seed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace worlds {
+
+// Worlds that the same two processes live through, one after the other.
+inline constexpr std::uint64_t kGroup = 10;
+[[nodiscard]] constexpr std::uint64_t first_of_group(std::uint64_t seed) {
+  return (seed - 1) / kGroup * kGroup + 1;
+}
+
+struct Settings {
+  std::string faults;  // without a seed; empty when there are none
+  bool loses{};        // packets may be lost
+  bool repeats{};      // packets may come twice or out of order
+  bool udp{};          // the transport
+  std::string ring_size;
+  std::string congestion;
+  std::string offloads;
+
+  [[nodiscard]] std::string describe() const;
+};
+
+[[nodiscard]] Settings draw_settings(std::uint64_t first_seed, bool udp);
+// Sets the variables that the library reads when it is first used.
+void apply(const Settings& settings, std::uint64_t first_seed, std::uint64_t side);
+
+}  // namespace worlds

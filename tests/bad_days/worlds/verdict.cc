@@ -1,0 +1,65 @@
+#include "tests/bad_days/worlds/verdict.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace worlds {
+namespace {
+
+struct Here {
+  std::uint64_t seed{};
+  std::size_t side{};
+  std::string settings;
+  const Describes* describes{};
+};
+Here& here() {
+  static Here one;
+  return one;
+}
+
+[[noreturn]] void end(const std::string& what, ExitStatus status) {
+  const Here& h = here();
+  const std::string state = h.describes != nullptr ? "; " + h.describes->describe() : "";
+  std::printf("world %llu side %zu (%s): %s%s\n", static_cast<unsigned long long>(h.seed), h.side,
+              h.settings.c_str(), what.c_str(), state.c_str());
+  std::fflush(stdout);
+  ::_exit(status);
+}
+
+}  // namespace
+
+void set_world(std::uint64_t seed, std::size_t side, const std::string& settings) {
+  here().seed = seed;
+  here().side = side;
+  here().settings = settings;
+}
+
+void set_description(const Describes* describes) { here().describes = describes; }
+
+void violation(const std::string& what) { end(what, kWrong); }
+void peer_gave_up() { end("the peer has ended", kPeerGaveUp); }
+void refused(const char* call) { violation(std::string{call} + ": " + std::strerror(errno)); }
+
+bool tracing() {
+  static const bool on = std::getenv("WORLDS_TRACE") != nullptr;
+  return on;
+}
+
+void trace(const std::string& line) {
+  const Here& h = here();
+  std::printf("%llu world %llu side %zu %s\n", static_cast<unsigned long long>(now_us()),
+              static_cast<unsigned long long>(h.seed), h.side, line.c_str());
+}
+
+std::uint64_t now_us() {
+  const auto since = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(since).count());
+}
+
+}  // namespace worlds
