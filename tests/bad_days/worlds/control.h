@@ -22,6 +22,7 @@ enum class Word : std::uint8_t {
   kReady,   // all QPs can receive
   kStrike,  // a QP is about to end before its time
   kStruck,  // ... and has
+  kWindow,  // the key of a window of type 1, which its bind has chosen
   kIdle,    // nothing more will be posted, and everything that was expected has come
   kReport,  // how far every QP came
   kOver,    // all objects are gone
@@ -32,6 +33,8 @@ struct Card {
   std::array<std::uint64_t, kZones> addresses{};
   std::array<std::uint32_t, kZones> rkeys{};
   std::array<std::uint32_t, kMostQps> qpns{};
+  std::array<std::uint64_t, kMostQps> region_addresses{};
+  std::array<std::uint32_t, kMostQps> region_rkeys{};
   std::array<std::uint32_t, kMostWindows> windows{};
 };
 
@@ -46,7 +49,8 @@ struct Report {
 
 struct Message {
   Word word{};
-  std::uint32_t qp{};
+  std::uint32_t qp{};  // or the window
+  std::uint32_t key{};
   Card card{};
   Report report{};
 };

@@ -93,7 +93,7 @@ void Side::check_memory(const Report& peer) {
     if (!qps_[i].plan->reliable()) continue;
     for (std::size_t k = 0; k < peer.qps[i].confirmed; ++k) {
       const Request& request = (*qps_[i].peer_requests)[k];
-      if (!request.remote) continue;
+      if (!request.remote || reused(request.remote->at)) continue;
       std::ranges::copy(request.remote->after,
                         expected_.begin() + static_cast<std::ptrdiff_t>(request.remote->at));
       any = &request;
@@ -118,6 +118,7 @@ void Side::check_memory(const Report& peer) {
 
 // A request that did not succeed may have been executed in part: its bytes may be old or new.
 bool Side::explained(std::size_t at, const Report& peer) const {
+  if (reused(at)) return false;
   const std::byte value = memory_[at];
   for (std::size_t i = 0; i < qps_.size(); ++i) {
     const Qp& qp = qps_[i];

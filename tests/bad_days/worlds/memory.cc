@@ -7,7 +7,7 @@
 namespace worlds {
 namespace {
 
-constexpr std::array<std::size_t, kZones> kSizes{32'768, 131'072, 196'608, 262'144};
+constexpr std::array<std::size_t, kZones> kSizes{65'536, 262'144, 393'216, 262'144};
 
 }  // namespace
 

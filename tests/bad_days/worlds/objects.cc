@@ -24,7 +24,8 @@ Objects::Objects(const World& world, std::size_t side, ibv_context* context, Byt
       context_{context},
       qps_(world.qps.size()),
       ahs_(world.qps.size()),
-      windows_(world.windows.size()) {
+      windows_(world.windows.size()),
+      regions_(world.qps.size()) {
   const SidePlan& plan = world.sides[side];
   pd_ = ibv_alloc_pd(context);
   must(pd_ != nullptr, "ibv_alloc_pd");
@@ -67,25 +68,19 @@ void Objects::register_memory(Bytes& memory) {
   if (world_.windows.size() > kMostWindows) violation("a world with too many windows");
   for (std::size_t i = 0; i < windows_.size(); ++i) {
     if (world_.windows[i].side != side_) continue;
-    windows_[i] = ibv_alloc_mw(pd_, IBV_MW_TYPE_2);
+    const bool type_1 = world_.windows[i].type_1;
+    windows_[i] = ibv_alloc_mw(pd_, type_1 ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2);
     must(windows_[i] != nullptr, "ibv_alloc_mw");
     card_.windows[i] = ibv_inc_rkey(windows_[i]->rkey);
   }
-}
-
-ibv_cq* Objects::create_cq(std::size_t entries) {
-  ibv_cq* cq = ibv_create_cq(context_, static_cast<int>(entries), nullptr, channel_, 0);
-  must(cq != nullptr, "ibv_create_cq");
-  cqs_.push_back(cq);
-  return cq;
-}
-
-// Just large enough for what can be outstanding.
-void Objects::create_cqs() {
-  if (world_.sides[side_].cqs != CqLayout::kOne) return;
-  std::size_t entries = world_.sides[side_].shared.depth + kMostQps;
-  for (const QpPlan& qp : world_.qps) entries += qp.depth + qp.ends[side_].receives.depth;
-  (void)create_cq(entries);
+  for (std::size_t i = 0; i < regions_.size(); ++i) {
+    const std::optional<Piece>& region = world_.qps[i].ends[side_].region;
+    if (!region) continue;
+    regions_[i] = ibv_reg_mr(pd_, &memory[region->at], region->length, kAllRemote);
+    must(regions_[i] != nullptr, "ibv_reg_mr");
+    card_.region_addresses[i] = reinterpret_cast<std::uint64_t>(&memory[region->at]);
+    card_.region_rkeys[i] = regions_[i]->rkey;
+  }
 }
 
 void Objects::create_qp(std::size_t index) {
@@ -139,7 +134,7 @@ void Objects::create_qp(std::size_t index) {
   attr.qp_access_flags = kAllRemote;
   const int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
                    (plan.type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS);
-  must(ibv_modify_qp(qps_[index], &attr, mask) == 0, "modify to init");
+  must((errno = ibv_modify_qp(qps_[index], &attr, mask)) == 0, "modify to init");
 }
 
 void Objects::connect(const Card& peer) {
@@ -173,12 +168,12 @@ void Objects::connect_qp(std::size_t index, const Card& peer) {
     rtr |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
     rts |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
   }
-  must(ibv_modify_qp(qps_[index], &attr, rtr) == 0, "modify to rtr");
+  must((errno = ibv_modify_qp(qps_[index], &attr, rtr)) == 0, "modify to rtr");
   attr.qp_state = IBV_QPS_RTS;
   attr.sq_psn = plan.psn[side_];
   attr.timeout = plan.timeout;
   attr.retry_cnt = attr.rnr_retry = 7;
-  must(ibv_modify_qp(qps_[index], &attr, rts) == 0, "modify to rts");
+  must((errno = ibv_modify_qp(qps_[index], &attr, rts)) == 0, "modify to rts");
   if (plan.type != IBV_QPT_UD) return;
   ahs_[index] = ibv_create_ah(pd_, &attr.ah_attr);
   must(ahs_[index] != nullptr, "ibv_create_ah");
@@ -187,12 +182,18 @@ void Objects::connect_qp(std::size_t index, const Card& peer) {
 void Objects::to_state(std::size_t index, ibv_qp_state state) {
   ibv_qp_attr attr{};
   attr.qp_state = state;
-  must(ibv_modify_qp(qps_[index], &attr, IBV_QP_STATE) == 0, "modify to err or reset");
+  must((errno = ibv_modify_qp(qps_[index], &attr, IBV_QP_STATE)) == 0,
+       "modify to err, reset, sqd or rts");
 }
 
 void Objects::destroy_qp(std::size_t index) {
   must((errno = ibv_destroy_qp(qps_[index])) == 0, "ibv_destroy_qp");
   qps_[index] = nullptr;
+}
+
+void Objects::deregister(std::size_t index) {
+  must((errno = ibv_dereg_mr(regions_[index])) == 0, "ibv_dereg_mr");
+  regions_[index] = nullptr;
 }
 
 void Objects::destroy() {
@@ -204,6 +205,9 @@ void Objects::destroy() {
   for (ibv_cq* cq : cqs_) must((errno = ibv_destroy_cq(cq)) == 0, "ibv_destroy_cq");
   for (ibv_mw* window : windows_) {
     if (window != nullptr) must((errno = ibv_dealloc_mw(window)) == 0, "ibv_dealloc_mw");
+  }
+  for (std::size_t i = 0; i < regions_.size(); ++i) {
+    if (regions_[i] != nullptr) deregister(i);
   }
   for (ibv_mr* mr : mrs_) must((errno = ibv_dereg_mr(mr)) == 0, "ibv_dereg_mr");
   if (channel_ != nullptr) {

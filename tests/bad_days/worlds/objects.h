@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "tests/bad_days/worlds/control.h"
@@ -29,8 +30,14 @@ class Objects {
   [[nodiscard]] ibv_srq* srq() const { return srq_; }
   [[nodiscard]] ibv_ah* ah(std::size_t index) const { return ahs_[index]; }
   [[nodiscard]] const std::vector<ibv_cq*>& cqs() const { return cqs_; }
+  // Completions of one queue, by the calls that the plan wants; as many as fit.
+  [[nodiscard]] std::size_t poll(std::size_t cq, std::span<ibv_wc> found);
+  // To at least its first size.
+  void resize_cq(std::size_t cq, std::size_t more);
   [[nodiscard]] ibv_comp_channel* channel() const { return channel_; }
   [[nodiscard]] ibv_mr* mr(Zone zone) const { return mrs_[static_cast<std::size_t>(zone)]; }
+  // A QP's own region.
+  void deregister(std::size_t index);
   [[nodiscard]] ibv_mw* window(std::size_t index) const { return windows_[index]; }
   // The address of a place in our memory, as a request names it.
   [[nodiscard]] std::uint64_t address(std::size_t at) const;
@@ -41,6 +48,7 @@ class Objects {
  private:
   void register_memory(Bytes& memory);
   void create_cqs();
+  [[nodiscard]] static std::size_t poll_extended(ibv_cq_ex* cq, std::span<ibv_wc> found);
   [[nodiscard]] ibv_cq* create_cq(std::size_t entries);
   void create_qp(std::size_t index);
   void connect_qp(std::size_t index, const Card& peer);
@@ -53,9 +61,11 @@ class Objects {
   ibv_srq* srq_{};
   std::array<ibv_mr*, kZones> mrs_{};
   std::vector<ibv_cq*> cqs_;
+  std::vector<std::size_t> cq_sizes_;
   std::vector<ibv_qp*> qps_;
   std::vector<ibv_ah*> ahs_;
   std::vector<ibv_mw*> windows_;
+  std::vector<ibv_mr*> regions_;  // of each QP that has one
   Card card_;
 };
 

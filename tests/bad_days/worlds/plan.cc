@@ -37,6 +37,7 @@ QpPlan draw_qp(nerve::Prng& prng) {
   qp.rnr_timer = static_cast<std::uint8_t>(prng.between(1, 12));
   qp.signal_all = prng.chance(200);
   qp.wr_calls = prng.chance(300);
+  qp.pauses = qp.type == IBV_QPT_RC && prng.chance(150);
   qp.gid_index = prng.below(2);
   for (std::size_t side = 0; side < 2; ++side) {
     qp.psn[side] = draw_psn(prng);
@@ -51,6 +52,8 @@ SidePlan draw_side(nerve::Prng& prng) {
   side.events = prng.chance(400);
   side.cqs = static_cast<CqLayout>(prng.below(3));
   side.poll_batch = static_cast<int>(prng.between(1, prng.chance(500) ? 1 : 16));
+  side.extended_cqs = prng.chance(300);
+  side.resizes_cqs = prng.chance(300);
   side.other_iova = prng.chance(300);
   side.shared = draw_queue(prng);
   return side;

@@ -45,6 +45,7 @@ struct Patch {
 struct Target {
   Zone zone{Zone::kOpen};
   std::optional<std::size_t> window{};
+  bool region{};  // the QP's own region
   std::size_t at{};
   std::uint32_t spoil_key{};  // is xored to the key
 };
@@ -75,9 +76,10 @@ struct Request {
   }
 };
 
-// A window of type 2 on a range of its owner's open zone.
+// A window on a range of its owner's open zone.
 struct Window {
   std::size_t side{};
+  bool type_1{};  // else type 2
   std::size_t at{};
   std::size_t length{};
 };
@@ -98,7 +100,8 @@ struct ReceiveQueue {
 struct EndPlan {
   std::vector<Request> requests;
   bool shared_receives{};
-  ReceiveQueue receives;  // where they are not shared
+  ReceiveQueue receives;        // where they are not shared
+  std::optional<Piece> region;  // of the open zone, registered once more for this QP alone
 };
 
 // How a QP ends before its time.
@@ -108,6 +111,8 @@ enum class Blow : std::uint8_t {
   kError,       // its program moves it to ERR
   kReset,
   kDestroy,
+  kDeregister,  // its program deregisters the QP's own region and uses the memory for something
+                // else
 };
 
 struct QpPlan {
@@ -121,6 +126,7 @@ struct QpPlan {
   std::uint8_t rnr_timer{};
   bool signal_all{};
   bool wr_calls{};  // posts by ibv_wr_* instead of ibv_post_send
+  bool pauses{};    // its send queue is stopped for a while (SQD)
   std::size_t gid_index{};
   std::array<std::uint32_t, 2> psn{};
   std::array<EndPlan, 2> ends;
@@ -137,6 +143,8 @@ enum class CqLayout : std::uint8_t { kOne, kOnePerQp, kOnePerQueue };
 struct SidePlan {
   bool events{};  // sleeps until a completion event comes; else it polls
   CqLayout cqs{};
+  bool extended_cqs{};  // are polled by ibv_start_poll
+  bool resizes_cqs{};
   int poll_batch{};
   bool other_iova{};         // regions have other addresses than their memory
   ReceiveQueue shared;       // an SRQ; without receives there is none

@@ -23,11 +23,17 @@ Planner::Planner(World& world, nerve::Prng& prng)
       const Place p = place(qp, side);
       const std::size_t mtu = worlds::bytes_of(p.qp.mtu);
       p.end.signaled_per_mille = static_cast<std::uint32_t>(prng_.between(200, 1000));
-      p.end.largest = prng_.chance(100) ? 20'000 : mtu * prng_.between(1, 6) + prng_.below(4);
+      const std::size_t large = prng_.chance(300) ? 60'000 : 20'000;
+      p.end.largest = prng_.chance(120) ? large : mtu * prng_.between(1, 6) + prng_.below(4);
       if (!p.qp.reliable()) continue;
       const std::size_t length = prng_.between(1, mtu * 3);
       if (const auto at = p.theirs.take(Zone::kOpen, length, 1, prng_)) p.end.hot = {*at, length};
       p.end.word = p.theirs.take(Zone::kOpen, 8, 8, prng_);
+      if (!prng_.chance(150)) continue;
+      const std::size_t size = prng_.between(1, 16'384);
+      if (const auto at = p.own.take(Zone::kOpen, size, 1, prng_)) {
+        p.qp.ends[side].region = Piece{*at, size};
+      }
     }
   }
 }
@@ -123,6 +129,10 @@ bool Planner::fill_write(const Place& p, Request& request) {
   }
   const std::size_t length = draw_length(p, p.end.largest);
   if (!gather(p, request, length)) return false;
+  if (choose_region(p, request, length)) {
+    set_remote(p, request, request.message);
+    return true;
+  }
   std::optional<std::size_t> at;
   if (p.end.hot && length <= p.end.hot->length && prng_.chance(350)) {
     // Overwriting what was written before shows a stale duplicate that is executed again.
@@ -143,7 +153,21 @@ void Planner::set_remote(const Place&, Request& request, View after) {
   }
 }
 
+bool Planner::choose_region(const Place& p, Request& request, std::size_t length) {
+  const std::optional<Piece>& region = p.qp.ends[1 - p.side].region;
+  if (!region || !prng_.chance(600) || p.end.region_used + length > region->length) return false;
+  request.target.region = true;
+  request.target.at = region->at + p.end.region_used;
+  p.end.region_used += length;
+  return true;
+}
+
 bool Planner::fill_read(const Place& p, Request& request) {
+  if (const std::size_t wanted = draw_length(p, p.end.largest); choose_region(p, request, wanted)) {
+    const View there = p.theirs.planned(request.target.at, wanted);
+    request.message.assign(there.begin(), there.end());
+    return scatter(p, request);
+  }
   const bool hot = p.end.hot && prng_.chance(400);
   const std::size_t start = hot ? p.end.hot->at : Memory::start(Zone::kStatic);
   const std::size_t room = hot ? p.end.hot->length : Memory::size(Zone::kStatic);

@@ -26,6 +26,7 @@ class Planner {
   struct End {
     std::optional<Piece> hot;         // in the peer's memory
     std::optional<std::size_t> word;  // for atomics, in the peer's memory
+    std::size_t region_used{};        // of the peer's region
     bool reads_hot{};                 // a READ of the hot range may be under way
     std::uint32_t silent{};           // unsignaled requests in a row
     std::uint32_t sent{};             // messages that take a receive of the peer
@@ -54,6 +55,8 @@ class Planner {
   bool fill(const Place& p, Request& request);
   bool fill_send(const Place& p, Request& request);
   bool fill_write(const Place& p, Request& request);
+  // Fresh memory of the peer's region of this QP, if it has one.
+  bool choose_region(const Place& p, Request& request, std::size_t length);
   bool fill_read(const Place& p, Request& request);
   bool fill_atomic(const Place& p, Request& request);
   bool gather(const Place& p, Request& request, std::size_t length);

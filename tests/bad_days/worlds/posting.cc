@@ -47,8 +47,15 @@ bool Side::post_requests(std::size_t index) {
   std::size_t count = 0;
   const std::size_t first = qp.posted;
   for (const std::size_t limit = prng_.between(1, 4); count < limit && may_post(qp, now); ++count) {
+    // Such a bind has a call of its own.
+    const bool alone = binds_type_1(qp, qp.posted);
+    if (alone && count > 0) break;
     ++qp.posted;
     qp.due_us = 0;
+    if (alone) {
+      ++count;
+      break;
+    }
     if (strikes && qp.posted == plan.blow_at && !qp.struck_here) {
       ++count;
       break;
@@ -56,7 +63,9 @@ bool Side::post_requests(std::size_t index) {
   }
   if (count == 0) return false;
   qp.posted = first;
-  if (plan.wr_calls) {
+  if (binds_type_1(qp, first)) {
+    bind_type_1(index);
+  } else if (plan.wr_calls) {
     post_by_calls(index, count);
   } else {
     post(index, count);
@@ -78,9 +87,13 @@ void Side::strike(std::size_t index) {
       objects_.to_state(index, IBV_QPS_ERR);
       qp.health = Health::kError;
       // Work that is posted now is flushed at once.
-      if (qp.posted < qp.requests->size() && qp.posted - qp.completed < qp.plan->depth) {
+      if (qp.posted < qp.requests->size() && qp.posted - qp.completed < qp.plan->depth &&
+          !binds_type_1(qp, qp.posted)) {
         post(index, 1);
       }
+      break;
+    case Blow::kDeregister:
+      deregister(index);
       break;
     case Blow::kReset:
       (void)poll_all();
@@ -95,17 +108,59 @@ void Side::strike(std::size_t index) {
   control_.send({.word = Word::kStruck, .qp = number});
 }
 
-std::uint64_t Side::remote_address(const Request& request) const {
+void Side::deregister(std::size_t index) {
+  constexpr std::uint64_t kMoment = 300;
+  const Piece region = *qps_[index].plan->ends[side_].region;
+  objects_.deregister(index);
+  // The memory is the program's own again.
+  for (std::size_t i = region.at; i < region.at + region.length; ++i) {
+    expected_[i] = memory_[i] = static_cast<std::byte>(prng_.next());
+  }
+  reused_.push_back(region);
+  // Requests that come now are refused.
+  for (const std::uint64_t end = now_us() + kMoment; now_us() < end;) (void)poll_all();
+  objects_.to_state(index, IBV_QPS_ERR);
+  qps_[index].health = Health::kError;
+}
+
+bool Side::binds_type_1(const Qp& qp, std::size_t at) const {
+  const Request& request = (*qp.requests)[at];
+  return request.op == Op::kBind && world_.windows[*request.target.window].type_1;
+}
+
+void Side::bind_type_1(std::size_t index) {
+  Qp& qp = qps_[index];
+  const Request& request = (*qp.requests)[qp.posted];
+  const std::size_t window = *request.target.window;
+  ibv_mw_bind bind{.wr_id = index << 32U | qp.posted,
+                   .send_flags = flags_of(qp, request),
+                   .bind_info = bind_info(request)};
+  ++qp.posted;
+  must((errno = ibv_bind_mw(objects_.qp(index), objects_.window(window), &bind)) == 0,
+       "ibv_bind_mw");
+  control_.send({.word = Word::kWindow,
+                 .qp = static_cast<std::uint32_t>(window),
+                 .key = objects_.window(window)->rkey});
+}
+
+std::uint64_t Side::remote_address(const Qp& qp, const Request& request) const {
+  const auto index = static_cast<std::size_t>(&qp - qps_.data());
+  if (request.target.region) {
+    const Piece& region = *qp.plan->ends[1 - side_].region;
+    return peer_.region_addresses[index] + (request.target.at - region.at);
+  }
   const Zone zone = request.target.zone;
   return peer_.addresses[static_cast<std::size_t>(zone)] +
          (request.target.at - Memory::start(zone));
 }
 
-std::uint32_t Side::remote_key(const Request& request) const {
-  const std::uint32_t key = request.target.window
-                                ? peer_.windows[*request.target.window]
-                                : peer_.rkeys[static_cast<std::size_t>(request.target.zone)];
-  return key ^ request.target.spoil_key;
+std::uint32_t Side::remote_key(const Qp& qp, const Request& request) const {
+  const auto index = static_cast<std::size_t>(&qp - qps_.data());
+  const Target& target = request.target;
+  const std::uint32_t key = target.window   ? peer_.windows[*target.window]
+                            : target.region ? peer_.region_rkeys[index]
+                                            : peer_.rkeys[static_cast<std::size_t>(target.zone)];
+  return key ^ target.spoil_key;
 }
 
 unsigned Side::flags_of(const Qp& qp, const Request& request) const {
@@ -151,7 +206,7 @@ void Side::post(std::size_t index, std::size_t count) {
     wr.opcode = opcode_of(request.op);
     wr.send_flags = flags_of(qp, request) | (request.inlined ? unsigned{IBV_SEND_INLINE} : 0U);
     wr.imm_data = htobe32(request.immediate);
-    if (request.op == Op::kSendInvalidate) wr.invalidate_rkey = remote_key(request);
+    if (request.op == Op::kSendInvalidate) wr.invalidate_rkey = remote_key(qp, request);
     if (qp.plan->type == IBV_QPT_UD) {
       wr.wr.ud = {.ah = objects_.ah(index), .remote_qpn = qp.peer_number, .remote_qkey = kQkey};
     } else if (request.op == Op::kBind) {
@@ -161,12 +216,12 @@ void Side::post(std::size_t index, std::size_t count) {
     } else if (request.op == Op::kLocalInvalidate) {
       wr.invalidate_rkey = objects_.card().windows[*request.target.window];
     } else if (request.op == Op::kCompareSwap || request.op == Op::kFetchAdd) {
-      wr.wr.atomic = {.remote_addr = remote_address(request),
+      wr.wr.atomic = {.remote_addr = remote_address(qp, request),
                       .compare_add = request.compare_or_add,
                       .swap = request.swap,
-                      .rkey = remote_key(request)};
+                      .rkey = remote_key(qp, request)};
     } else {
-      wr.wr.rdma = {.remote_addr = remote_address(request), .rkey = remote_key(request)};
+      wr.wr.rdma = {.remote_addr = remote_address(qp, request), .rkey = remote_key(qp, request)};
     }
     if (tracing()) {
       trace("posts " + std::string{name_of(request.op)} + " qp " + std::to_string(index) + " #" +
@@ -189,8 +244,8 @@ void Side::post_by_calls(std::size_t index, std::size_t count) {
     const Request& r = (*qp.requests)[qp.posted + i];
     ex->wr_id = index << 32U | (qp.posted + i);
     ex->wr_flags = flags_of(qp, r);
-    const std::uint32_t key = remote_key(r);
-    const std::uint64_t address = remote_address(r);
+    const std::uint32_t key = remote_key(qp, r);
+    const std::uint64_t address = remote_address(qp, r);
     switch (r.op) {
       case Op::kSend:
         ibv_wr_send(ex);

@@ -40,6 +40,7 @@ Side::Side(const World& world, std::size_t side, ibv_context* context, Control& 
     qp.peer_requests = &plan.ends[1 - side].requests;
     qp.receives = shares ? &queues_.back() : &queues_[i];
     qp.number = objects_.qp(i)->qp_num;
+    qp.matched.resize(qp.peer_requests->size());
   }
   for (Queue& queue : queues_) queue.done.resize(queue.plan->receives.size());
 }
@@ -71,6 +72,9 @@ void Side::exchange_cards() {
   for (std::size_t i = 0; i < qps_.size(); ++i) {
     if (qps_[i].receives == &queues_[i]) (void)post_receives(queues_[i], objects_.qp(i), i);
   }
+  for (Qp& qp : qps_) {
+    if (qp.plan->pauses && qp.plan->blow == Blow::kNone) qp.pause_us = now + prng_.between(1, 1000);
+  }
   control_.send({.word = Word::kReady});
   (void)control_.wait(Word::kReady);
 }
@@ -99,6 +103,7 @@ bool Side::step() {
   bool busy = hear();
   for (std::size_t i = 0; i < qps_.size(); ++i) {
     busy |= post_requests(i);
+    busy |= pause_or_resume(i);
     if (qps_[i].receives == &queues_[i] && qps_[i].may_post) {
       busy |= post_receives(queues_[i], objects_.qp(i), i);
     }
@@ -106,6 +111,16 @@ bool Side::step() {
   if (objects_.srq() != nullptr) busy |= post_receives(queues_.back(), nullptr, kSharedQueue);
   busy |= poll_all();
   return busy;
+}
+
+// Stops a send queue for a while: what was sent finishes, what is posted waits.
+bool Side::pause_or_resume(std::size_t index) {
+  Qp& qp = qps_[index];
+  if (qp.pause_us == 0 || step_us_ < qp.pause_us) return false;
+  objects_.to_state(index, qp.paused ? IBV_QPS_RTS : IBV_QPS_SQD);
+  qp.pause_us = qp.paused ? 0 : step_us_ + prng_.between(20, 3000);
+  qp.paused = !qp.paused;
+  return true;
 }
 
 // Sleeps until an event where the plan wants events; else gives others a chance to run.
@@ -149,7 +164,10 @@ std::uint64_t Side::next_due() const {
   const auto consider = [&](std::uint64_t due) {
     if (due > step_us_) next = std::min(next, due);
   };
-  for (const Qp& qp : qps_) consider(qp.due_us);
+  for (const Qp& qp : qps_) {
+    consider(qp.due_us);
+    consider(qp.pause_us);
+  }
   for (const Queue& queue : queues_) consider(queue.due_us);
   return next;
 }
@@ -168,6 +186,9 @@ bool Side::hear() {
       case Word::kStruck:
         on_struck(qps_.at(message->qp));
         break;
+      case Word::kWindow:
+        peer_.windows.at(message->qp) = message->key;
+        break;
       case Word::kIdle:
         peer_idle_ = true;
         break;
@@ -183,6 +204,11 @@ void Side::on_struck(Qp& qp) {
   if (qp.plan->peer_waits) return;
   objects_.to_state(static_cast<std::size_t>(&qp - qps_.data()), IBV_QPS_ERR);
   qp.health = Health::kError;
+}
+
+bool Side::reused(std::size_t at) const {
+  return std::ranges::any_of(reused_,
+                             [&](const Piece& p) { return at >= p.at && at - p.at < p.length; });
 }
 
 bool Side::lossy(const Qp& qp) const {

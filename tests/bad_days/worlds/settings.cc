@@ -26,6 +26,7 @@ std::string Settings::describe() const {
   if (!ring_size.empty()) text += ", ring_size=" + ring_size;
   if (!congestion.empty()) text += ", congestion=" + congestion;
   if (!offloads.empty()) text += ", offloads=" + offloads;
+  if (noise) text += ", noise";
   return text;
 }
 
@@ -37,6 +38,7 @@ Settings draw_settings(std::uint64_t first_seed, bool udp) {
   if (!udp && prng.chance(300)) s.ring_size = "64K";
   if (udp && prng.chance(300)) s.offloads = "off";
   if (prng.chance(300)) s.congestion = "dcqcn";
+  s.noise = prng.chance(250);
   if (prng.chance(350)) return s;
   std::vector<std::string> words;
   if (prng.chance(600)) words.push_back(rate("loss", 40, prng));

@@ -18,6 +18,7 @@ struct Settings {
   bool loses{};        // packets may be lost
   bool repeats{};      // packets may come twice or out of order
   bool udp{};          // the transport
+  bool noise{};        // another thread of each process makes and destroys objects
   std::string ring_size;
   std::string congestion;
   std::string offloads;

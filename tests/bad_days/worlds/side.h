@@ -51,16 +51,19 @@ class Side final : public Describes {
     bool struck_here{};
     bool may_post{true};
     std::size_t posted{};
-    std::size_t completed{};  // requests before it have ended
-    std::size_t confirmed{};  // ... with success
-    std::size_t received{};   // receives that completed
-    std::size_t delivered{};  // the peer's requests before it have had their receive
+    std::size_t completed{};    // requests before it have ended
+    std::size_t confirmed{};    // ... with success
+    std::size_t received{};     // receives that completed
+    std::size_t delivered{};    // the peer's requests before it have had their receive
+    std::vector<bool> matched;  // the peer's requests that had their receive
     std::size_t last_receive{};
     bool any_receive{};
     bool send_error{};  // a request has ended with an error: those after it are flushed
     bool flushed_receive{};
     std::uint64_t due_us{};  // when the next request may be posted
     std::uint64_t last_count{};
+    std::uint64_t pause_us{};  // when its send queue stops, then when it goes on; zero: no more
+    bool paused{};
   };
 
   // run.cc
@@ -69,6 +72,7 @@ class Side final : public Describes {
   bool step();
   void wait();
   bool hear();
+  bool pause_or_resume(std::size_t index);
   void on_struck(Qp& qp);
   [[nodiscard]] bool idle() const;
   [[nodiscard]] bool settled(const Qp& qp) const;
@@ -85,9 +89,12 @@ class Side final : public Describes {
   void post(std::size_t index, std::size_t count);
   void post_by_calls(std::size_t index, std::size_t count);
   void strike(std::size_t index);
+  void deregister(std::size_t index);
+  void bind_type_1(std::size_t index);
   bool post_receives(Queue& queue, ibv_qp* qp, std::uint64_t id);
-  [[nodiscard]] std::uint64_t remote_address(const Request& request) const;
-  [[nodiscard]] std::uint32_t remote_key(const Request& request) const;
+  [[nodiscard]] std::uint64_t remote_address(const Qp& qp, const Request& request) const;
+  [[nodiscard]] std::uint32_t remote_key(const Qp& qp, const Request& request) const;
+  [[nodiscard]] bool binds_type_1(const Qp& qp, std::size_t at) const;
   [[nodiscard]] unsigned flags_of(const Qp& qp, const Request& request) const;
   [[nodiscard]] ibv_mw_bind_info bind_info(const Request& request) const;
 
@@ -117,6 +124,7 @@ class Side final : public Describes {
   [[nodiscard]] Qp* qp_by_number(std::uint32_t number);
   [[nodiscard]] std::string name(const Qp& qp) const;
   [[noreturn]] void wrong(const Qp& qp, const std::string& what) const;
+  [[nodiscard]] bool reused(std::size_t at) const;
   [[nodiscard]] bool lossy(const Qp& qp) const;
 
   const World& world_;
@@ -131,7 +139,8 @@ class Side final : public Describes {
   Card peer_;
   std::vector<Queue> queues_;  // of each QP, then the shared one
   std::vector<Qp> qps_;
-  std::vector<bool> armed_;            // for each CQ
+  std::vector<Piece> reused_;  // regions that were deregistered: nothing may change them any more
+  std::vector<bool> armed_;    // for each CQ
   std::vector<std::uint64_t> counts_;  // what the peer's counter held, as found
   bool draining_{};
   bool peer_idle_{};

@@ -6,7 +6,8 @@ namespace worlds {
 void Planner::strike(std::size_t qp) {
   const std::size_t side = prng_.below(2);
   const Place p = place(qp, side);
-  if (!p.qp.reliable() || !prng_.chance(250)) return;
+  const bool region = p.qp.ends[side].region.has_value();
+  if (!p.qp.reliable() || !prng_.chance(region ? 600 : 250)) return;
   std::vector<Request>& all = p.qp.ends[side].requests;
   p.qp.blow_side = side;
   p.qp.blow_at = prng_.between(0, all.size());
@@ -14,6 +15,7 @@ void Planner::strike(std::size_t qp) {
   constexpr std::array kBlows{Blow::kBadRequest, Blow::kBadRequest, Blow::kError, Blow::kReset,
                               Blow::kDestroy};
   p.qp.blow = kBlows[prng_.below(kBlows.size())];
+  if (region && prng_.chance(700)) p.qp.blow = Blow::kDeregister;
   if (p.qp.blow != Blow::kBadRequest) return;
   Request bad;
   if (!spoil(p, p.qp.blow_at, bad)) {

@@ -19,10 +19,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "tests/bad_days/worlds/noise.h"
 #include "tests/bad_days/worlds/side.h"
 
 namespace worlds {
@@ -100,6 +102,8 @@ ibv_context* open_device() {
   set_world(first, side, settings.describe());
   Control control{fd};
   ibv_context* const context = open_device();
+  std::optional<Noise> noise;
+  if (settings.noise) noise.emplace(context, first + side);
   // Only one of them is wrong, and not at once.
   Plant plant{.mistake = side == 1 ? options.mistake : Mistake::kNone, .countdown = 20};
   if (options.mistake == Mistake::kByte || options.mistake == Mistake::kStale) plant.countdown = 1;
@@ -115,6 +119,7 @@ ibv_context* open_device() {
     if (!settings.faults.empty()) ++totals.faulty;
     for (const QpPlan& qp : world.qps) totals.struck += qp.blow != Blow::kNone ? 1U : 0U;
   }
+  noise.reset();
   must((errno = ibv_close_device(context)) == 0, "ibv_close_device");
   std::exit(kRight);
 }

@@ -11,7 +11,8 @@ void Planner::add_window(std::size_t qp, std::size_t side) {
   const auto at = owner.own.take(Zone::kOpen, length, 1, prng_);
   if (!at) return;
   const std::size_t window = world_.windows.size();
-  world_.windows.push_back({.side = side, .at = *at, .length = length});
+  const bool type_1 = prng_.chance(400);
+  world_.windows.push_back({.side = side, .type_1 = type_1, .at = *at, .length = length});
   Request bind{.op = Op::kBind};
   bind.target.window = window;
   append(owner, std::move(bind));
@@ -25,7 +26,8 @@ void Planner::add_window(std::size_t qp, std::size_t side) {
     use.after_receives = announced;
     append(user, std::move(use));
   }
-  const std::uint64_t how = prng_.below(3);
+  // A window of type 1 cannot be invalidated.
+  const std::uint64_t how = type_1 ? 0 : prng_.below(3);
   if (how == 0) return;
   Request over{.op = how == 1 ? Op::kSendInvalidate : Op::kSend};
   over.after_receives = announced;
