@@ -196,6 +196,19 @@ void Objects::deregister(std::size_t index) {
   regions_[index] = nullptr;
 }
 
+void Objects::take_rights(std::size_t index) {
+  errno = ibv_rereg_mr(regions_[index], IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0,
+                       IBV_ACCESS_LOCAL_WRITE);
+  must(errno == 0, "ibv_rereg_mr");
+}
+
+ibv_qp_state Objects::state_of(std::size_t index) const {
+  ibv_qp_attr attr{};
+  ibv_qp_init_attr init{};
+  must((errno = ibv_query_qp(qps_[index], &attr, IBV_QP_STATE, &init)) == 0, "ibv_query_qp");
+  return attr.qp_state;
+}
+
 void Objects::destroy() {
   for (std::size_t i = 0; i < qps_.size(); ++i) {
     if (qps_[i] != nullptr) destroy_qp(i);

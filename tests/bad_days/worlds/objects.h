@@ -36,8 +36,10 @@ class Objects {
   void resize_cq(std::size_t cq, std::size_t more);
   [[nodiscard]] ibv_comp_channel* channel() const { return channel_; }
   [[nodiscard]] ibv_mr* mr(Zone zone) const { return mrs_[static_cast<std::size_t>(zone)]; }
-  // A QP's own region.
+  // A QP's own region: from here on the peer can do nothing with it.
   void deregister(std::size_t index);
+  void take_rights(std::size_t index);
+  [[nodiscard]] ibv_qp_state state_of(std::size_t index) const;
   [[nodiscard]] ibv_mw* window(std::size_t index) const { return windows_[index]; }
   // The address of a place in our memory, as a request names it.
   [[nodiscard]] std::uint64_t address(std::size_t at) const;

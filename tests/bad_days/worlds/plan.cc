@@ -41,6 +41,7 @@ QpPlan draw_qp(nerve::Prng& prng) {
   qp.gid_index = prng.below(2);
   for (std::size_t side = 0; side < 2; ++side) {
     qp.psn[side] = draw_psn(prng);
+    qp.ends[side].one_by_one = prng.chance(250);
     qp.ends[side].shared_receives = qp.type == IBV_QPT_RC && prng.chance(350);
     qp.ends[side].receives = draw_queue(prng);
   }
@@ -54,6 +55,10 @@ SidePlan draw_side(nerve::Prng& prng) {
   side.poll_batch = static_cast<int>(prng.between(1, prng.chance(500) ? 1 : 16));
   side.extended_cqs = prng.chance(300);
   side.resizes_cqs = prng.chance(300);
+  if (side.events && prng.chance(300)) {
+    side.moderation_count = static_cast<std::uint16_t>(prng.between(1, 8));
+    side.moderation_us = static_cast<std::uint16_t>(prng.between(1, 500));
+  }
   side.other_iova = prng.chance(300);
   side.shared = draw_queue(prng);
   return side;

@@ -99,6 +99,7 @@ struct ReceiveQueue {
 
 struct EndPlan {
   std::vector<Request> requests;
+  bool one_by_one{};  // each request waits for the one before it, as the short cut likes it
   bool shared_receives{};
   ReceiveQueue receives;        // where they are not shared
   std::optional<Piece> region;  // of the open zone, registered once more for this QP alone
@@ -133,6 +134,7 @@ struct QpPlan {
   Blow blow{};
   std::size_t blow_side{};
   std::size_t blow_at{};  // when so many requests of that side have been posted
+  bool reregisters{};     // instead of deregistering: the key stays, the rights go
   bool peer_waits{};      // for its own timers to notice, instead of moving its QP to ERR
 
   [[nodiscard]] bool reliable() const { return type == IBV_QPT_RC; }
@@ -145,6 +147,8 @@ struct SidePlan {
   CqLayout cqs{};
   bool extended_cqs{};  // are polled by ibv_start_poll
   bool resizes_cqs{};
+  std::uint16_t moderation_count{};  // completions for one event; zero: no moderation
+  std::uint16_t moderation_us{};
   int poll_batch{};
   bool other_iova{};         // regions have other addresses than their memory
   ReceiveQueue shared;       // an SRQ; without receives there is none

@@ -78,8 +78,8 @@ void Planner::append(const Place& p, Request request) {
   std::vector<Request>& all = p.qp.ends[p.side].requests;
   // Room in the send queue is known by completions alone, so a full one must hold one that tells.
   const bool must_tell = p.end.silent + 1 >= p.qp.depth;
-  request.signaled = p.qp.signal_all || must_tell || request.op == Op::kBind ||
-                     prng_.chance(p.end.signaled_per_mille);
+  request.signaled = p.qp.signal_all || must_tell || p.qp.ends[p.side].one_by_one ||
+                     request.op == Op::kBind || prng_.chance(p.end.signaled_per_mille);
   p.end.silent = request.signaled ? 0 : p.end.silent + 1;
   if (p.qp.reliable() && prng_.chance(50)) request.fenced = true;
   if (request.fenced) p.end.reads_hot = false;

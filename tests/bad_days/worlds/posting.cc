@@ -30,7 +30,8 @@ ibv_wr_opcode opcode_of(Op op) {
 bool Side::may_post(Qp& qp, std::uint64_t now) {
   if (!qp.may_post || qp.posted == qp.requests->size()) return false;
   const Request& next = (*qp.requests)[qp.posted];
-  if (qp.posted - qp.completed >= qp.plan->depth || qp.received < next.after_receives) return false;
+  const std::size_t limit = qp.plan->ends[side_].one_by_one ? 1 : qp.plan->depth;
+  if (qp.posted - qp.completed >= limit || qp.received < next.after_receives) return false;
   if (qp.due_us == 0) qp.due_us = now + next.pause_us;
   return now >= qp.due_us;
 }
@@ -111,7 +112,11 @@ void Side::strike(std::size_t index) {
 void Side::deregister(std::size_t index) {
   constexpr std::uint64_t kMoment = 300;
   const Piece region = *qps_[index].plan->ends[side_].region;
-  objects_.deregister(index);
+  if (qps_[index].plan->reregisters) {
+    objects_.take_rights(index);
+  } else {
+    objects_.deregister(index);
+  }
   // The memory is the program's own again.
   for (std::size_t i = region.at; i < region.at + region.length; ++i) {
     expected_[i] = memory_[i] = static_cast<std::byte>(prng_.next());

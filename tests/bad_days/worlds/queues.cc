@@ -21,6 +21,13 @@ ibv_cq* Objects::create_cq(std::size_t entries) {
     cq = ibv_create_cq(context_, static_cast<int>(entries), nullptr, channel_, 0);
     must(cq != nullptr, "ibv_create_cq");
   }
+  const SidePlan& plan = world_.sides[side_];
+  if (plan.moderation_count > 0) {
+    ibv_modify_cq_attr attr{};
+    attr.attr_mask = IBV_CQ_ATTR_MODERATE;
+    attr.moderate = {.cq_count = plan.moderation_count, .cq_period = plan.moderation_us};
+    must((errno = ibv_modify_cq(cq, &attr)) == 0, "ibv_modify_cq");
+  }
   cqs_.push_back(cq);
   cq_sizes_.push_back(entries);
   return cq;

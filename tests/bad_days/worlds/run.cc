@@ -133,7 +133,8 @@ void Side::wait() {
   }
   for (std::size_t i = 0; i < armed_.size(); ++i) {
     if (armed_[i]) continue;
-    must((errno = ibv_req_notify_cq(objects_.cqs()[i], 0)) == 0, "ibv_req_notify_cq");
+    const int solicited = next_is_solicited(i) ? 1 : 0;
+    must((errno = ibv_req_notify_cq(objects_.cqs()[i], solicited)) == 0, "ibv_req_notify_cq");
     armed_[i] = true;
   }
   if (poll_all()) return;  // it came before the queue was armed
@@ -156,6 +157,18 @@ void Side::wait() {
     if (!armed_[index]) violation("an event of a completion queue that was not armed");
     armed_[index] = false;
   }
+}
+
+// Whether the queue tells of nothing but the receives of one QP, and the next of them is for a
+// message whose sender asked for an event.
+bool Side::next_is_solicited(std::size_t cq) const {
+  if (world_.sides[side_].cqs != CqLayout::kOnePerQueue || cq % 2 == 0) return false;
+  const Qp& qp = qps_[cq / 2];
+  if (!qp.plan->reliable() || qp.plan->blow != Blow::kNone) return false;
+  const auto from = qp.peer_requests->begin() + static_cast<std::ptrdiff_t>(qp.delivered);
+  const auto next = std::find_if(from, qp.peer_requests->end(),
+                                 [](const Request& r) { return r.consumes_receive; });
+  return next != qp.peer_requests->end() && next->solicited;
 }
 
 std::uint64_t Side::next_due() const {
@@ -257,7 +270,13 @@ void Side::linger() {
 void Side::drain() {
   draining_ = true;
   for (std::size_t i = 0; i < qps_.size(); ++i) {
-    if (qps_[i].health != Health::kGone) objects_.to_state(i, IBV_QPS_ERR);
+    if (qps_[i].health == Health::kGone) continue;
+    const ibv_qp_state state = objects_.state_of(i);
+    const bool good = qps_[i].plan->blow == Blow::kNone;
+    if (good && state != (qps_[i].paused ? IBV_QPS_SQD : IBV_QPS_RTS)) {
+      wrong(qps_[i], "is in state " + std::to_string(state) + " at the end");
+    }
+    objects_.to_state(i, IBV_QPS_ERR);
   }
   const auto over = [&] {
     return std::ranges::all_of(qps_, [&](const Qp& qp) {

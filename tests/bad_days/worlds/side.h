@@ -82,6 +82,7 @@ class Side final : public Describes {
   void drain();
   void check_async_events();
   [[nodiscard]] std::uint64_t next_due() const;
+  [[nodiscard]] bool next_is_solicited(std::size_t cq) const;
 
   // posting.cc
   bool post_requests(std::size_t index);

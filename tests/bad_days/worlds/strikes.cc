@@ -11,6 +11,7 @@ void Planner::strike(std::size_t qp) {
   std::vector<Request>& all = p.qp.ends[side].requests;
   p.qp.blow_side = side;
   p.qp.blow_at = prng_.between(0, all.size());
+  p.qp.reregisters = prng_.chance(400);
   p.qp.peer_waits = prng_.chance(150);
   constexpr std::array kBlows{Blow::kBadRequest, Blow::kBadRequest, Blow::kError, Blow::kReset,
                               Blow::kDestroy};
