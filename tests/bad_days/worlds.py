@@ -7,7 +7,7 @@ from peers import Program
 from place import Place, Trouble
 
 MISTAKES = ('byte', 'stale', 'lost', 'twice', 'order', 'event')
-JOBS = 3          # pairs of processes at a time: some of them wait for timers
+JOBS = 4          # pairs of processes at a time: most of them wait for timers
 REPEATS = 20      # of one world: what happens depends on time as well as on the seed
 _FAILED = re.compile(r'^world (\d+) side \d .*', re.M)
 

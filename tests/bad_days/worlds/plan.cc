@@ -12,15 +12,15 @@ std::uint32_t draw_psn(nerve::Prng& prng) {
   return static_cast<std::uint32_t>(prng.next()) % kPsns;
 }
 
-ReceiveQueue draw_queue(nerve::Prng& prng) {
+ReceiveQueue draw_queue(nerve::Prng& prng, bool bulk) {
   return {.depth = static_cast<std::uint32_t>(prng.between(1, prng.chance(500) ? 4 : 32)),
-          .capacity = prng.between(1, prng.chance(600) ? 600 : 3000),
+          .capacity = prng.between(1, bulk || prng.chance(600) ? 600 : 3000),
           .max_sge = static_cast<std::uint32_t>(prng.between(1, 4)),
           .late = prng.chance(400),
           .receives = {}};
 }
 
-QpPlan draw_qp(nerve::Prng& prng) {
+QpPlan draw_qp(nerve::Prng& prng, bool bulk) {
   QpPlan qp;
   const std::uint64_t kind = prng.below(10);
   qp.type = kind < 8 ? IBV_QPT_RC : kind < 9 ? IBV_QPT_UC : IBV_QPT_UD;
@@ -31,9 +31,10 @@ QpPlan draw_qp(nerve::Prng& prng) {
   qp.max_sge = static_cast<std::uint32_t>(prng.between(1, 6));
   qp.max_inline = prng.chance(500) ? 0 : static_cast<std::uint32_t>(prng.between(1, 256));
   qp.read_depth = static_cast<std::uint8_t>(prng.between(1, 8));
-  // Short, so that a lost last packet does not cost much; long enough for eight of them to outlast
-  // the moments in which a busy machine does not run a process.
-  qp.timeout = static_cast<std::uint8_t>(prng.between(13, 14));
+  // Short, so that a lost last packet does not cost much; long enough for eight of them (a second)
+  // to outlast the moments in which a busy machine does not run a process. While a receive is
+  // missing, every RNR NAK that is lost costs a retry, and only progress gives it back.
+  qp.timeout = 15;
   qp.rnr_timer = static_cast<std::uint8_t>(prng.between(1, 12));
   qp.signal_all = prng.chance(200);
   qp.wr_calls = prng.chance(300);
@@ -43,12 +44,12 @@ QpPlan draw_qp(nerve::Prng& prng) {
     qp.psn[side] = draw_psn(prng);
     qp.ends[side].one_by_one = prng.chance(250);
     qp.ends[side].shared_receives = qp.type == IBV_QPT_RC && prng.chance(350);
-    qp.ends[side].receives = draw_queue(prng);
+    qp.ends[side].receives = draw_queue(prng, bulk);
   }
   return qp;
 }
 
-SidePlan draw_side(nerve::Prng& prng) {
+SidePlan draw_side(nerve::Prng& prng, bool bulk) {
   SidePlan side;
   side.events = prng.chance(400);
   side.cqs = static_cast<CqLayout>(prng.below(3));
@@ -60,7 +61,7 @@ SidePlan draw_side(nerve::Prng& prng) {
     side.moderation_us = static_cast<std::uint16_t>(prng.between(1, 500));
   }
   side.other_iova = prng.chance(300);
-  side.shared = draw_queue(prng);
+  side.shared = draw_queue(prng, bulk);
   return side;
 }
 
@@ -81,16 +82,19 @@ World draw_world(std::uint64_t seed, const Settings& settings) {
   nerve::Prng prng{seed};
   World world{
       .seed = seed, .settings = settings, .qps = {}, .sides = {}, .windows = {}, .memories = {}};
+  // Enough requests to fill rings and windows; what they receive must fit into the memory.
+  const bool bulk = prng.chance(60);
   for (std::size_t side = 0; side < 2; ++side) {
     world.memories.emplace_back(prng.next());
-    world.sides[side] = draw_side(prng);
+    world.sides[side] = draw_side(prng, bulk);
     world.sides[side].counter_at = *world.memories[side].take(Zone::kOpen, 8, 8, prng);
   }
   for (std::uint64_t count = prng.between(1, 4); count > 0; --count) {
-    world.qps.push_back(draw_qp(prng));
+    world.qps.push_back(draw_qp(prng, bulk));
   }
   Planner planner{world, prng};
-  for (std::uint64_t count = prng.between(1, 40); count > 0; --count) {
+  for (std::uint64_t count = bulk ? prng.between(100, 200) : prng.between(1, 40); count > 0;
+       --count) {
     planner.add(prng.below(world.qps.size()), prng.below(2));
   }
   for (std::size_t qp = 0; qp < world.qps.size(); ++qp) {

@@ -64,6 +64,12 @@ bool Side::post_requests(std::size_t index) {
   }
   if (count == 0) return false;
   qp.posted = first;
+  for (std::size_t i = first; tracing() && i < first + count; ++i) {
+    const Request& request = (*qp.requests)[i];
+    trace("posts " + std::to_string(index) + " #" + std::to_string(i) + " " + name_of(request.op) +
+          " bytes " + std::to_string(request.message.size()) +
+          (request.signaled ? " signaled" : ""));
+  }
   if (binds_type_1(qp, first)) {
     bind_type_1(index);
   } else if (plan.wr_calls) {
@@ -227,11 +233,6 @@ void Side::post(std::size_t index, std::size_t count) {
                       .rkey = remote_key(qp, request)};
     } else {
       wr.wr.rdma = {.remote_addr = remote_address(qp, request), .rkey = remote_key(qp, request)};
-    }
-    if (tracing()) {
-      trace("posts " + std::string{name_of(request.op)} + " qp " + std::to_string(index) + " #" +
-            std::to_string(qp.posted + i) + " length " + std::to_string(request.message.size()) +
-            (request.signaled ? " signaled" : ""));
     }
   }
   qp.posted += count;

@@ -7,6 +7,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
 
 namespace worlds {
 namespace {
@@ -16,17 +19,34 @@ struct Here {
   std::size_t side{};
   std::string settings;
   const Describes* describes{};
+  std::uint64_t waited_ms{};
+  std::uint64_t began_us{};
 };
 Here& here() {
   static Here one;
   return one;
 }
 
+// How long the threads of this process have waited for a processor, all together.
+std::uint64_t waited_ms() {
+  std::uint64_t sum = 0;
+  std::error_code none;
+  for (const auto& task : std::filesystem::directory_iterator{"/proc/self/task", none}) {
+    std::uint64_t ran = 0;
+    std::uint64_t waited = 0;
+    std::ifstream{task.path() / "schedstat"} >> ran >> waited;
+    sum += waited / 1'000'000;
+  }
+  return sum;
+}
+
 [[noreturn]] void end(const std::string& what, ExitStatus status) {
   const Here& h = here();
   const std::string state = h.describes != nullptr ? "; " + h.describes->describe() : "";
-  std::printf("world %llu side %zu (%s): %s%s\n", static_cast<unsigned long long>(h.seed), h.side,
-              h.settings.c_str(), what.c_str(), state.c_str());
+  std::printf("world %llu side %zu (%s): %s%s; threads waited %llu of %llu ms for a processor\n",
+              static_cast<unsigned long long>(h.seed), h.side, h.settings.c_str(), what.c_str(),
+              state.c_str(), static_cast<unsigned long long>(waited_ms() - h.waited_ms),
+              static_cast<unsigned long long>((now_us() - h.began_us) / 1000));
   std::fflush(stdout);
   ::_exit(status);
 }
@@ -37,6 +57,8 @@ void set_world(std::uint64_t seed, std::size_t side, const std::string& settings
   here().seed = seed;
   here().side = side;
   here().settings = settings;
+  here().waited_ms = waited_ms();
+  here().began_us = now_us();
 }
 
 void set_description(const Describes* describes) { here().describes = describes; }
