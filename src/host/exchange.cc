@@ -1,11 +1,8 @@
 #include "host/exchange.h"
 
-#include <poll.h>
-
 #include <algorithm>
 
 #include "host/membership.h"
-#include "link/system_calls.h"
 
 namespace nerve::host {
 namespace {
@@ -43,12 +40,6 @@ void pace_unreliable(Pace& pace, std::span<const wire::Frame> frames, Time now) 
   if (count > 0) pace.sent(count, octets, now);
 }
 
-// Whether the other end of a connection is there.
-bool is_open(int connection) {
-  pollfd look{.fd = connection, .events = POLLRDHUP, .revents = 0};
-  return link::system::poll(look, 0) == 0;
-}
-
 }  // namespace
 
 Exchange::Exchange(Transport transport, std::uint32_t own_slot)
@@ -77,28 +68,14 @@ OutgoingRing* Exchange::ring_to(const wire::Gid& gid, Qpn qpn) const {
   return by_slot_[slot_of(qpn)];
 }
 
-std::vector<link::shm::Placer> Exchange::placers() const {
-  std::vector<link::shm::Placer> placers;
-  if (left_) return placers;
-  for (const auto& ring : incoming_) {
-    if (!ring->given_up()) placers.push_back(ring->placer());
-  }
-  return placers;
-}
-
-bool Exchange::is_there(pid_t placer) const {
-  const auto it =
-      std::ranges::find(incoming_, placer, [](auto& ring) { return ring->placer().pid; });
-  return it != incoming_.end() && is_open((*it)->connection());
+std::span<const std::shared_ptr<IncomingRing>> Exchange::placers() const {
+  if (left_) return {};
+  return incoming_;
 }
 
 bool Exchange::has_ring_to(std::uint32_t slot) const {
   const OutgoingRing* const ring = by_slot_[slot];
   return ring != nullptr && is_open(ring->connection());
-}
-
-void Exchange::give_up_on_placers() {
-  for (const auto& ring : incoming_) ring->give_up();
 }
 
 void Exchange::send(std::span<const wire::Frame> frames, Time now) {
@@ -315,7 +292,7 @@ bool Exchange::add(std::unique_ptr<OutgoingRing> ring, Time now) {
   return true;
 }
 
-void Exchange::add(std::unique_ptr<IncomingRing> ring) { incoming_.push_back(std::move(ring)); }
+void Exchange::add(std::shared_ptr<IncomingRing> ring) { incoming_.push_back(std::move(ring)); }
 
 void Exchange::drain(int connection, link::FrameSink& sink, Time now) {
   // That ring alone, and no more than it can hold: the others' traffic need never end, and this is

@@ -84,13 +84,8 @@ class Exchange final : public link::Egress, public nic::EgressGate {
 
   // The ring that leads to a QP of another process, if one does.
   [[nodiscard]] OutgoingRing* ring_to(const wire::Gid& gid, Qpn qpn) const;
-  // Those that may be placing octets in our memory.
-  [[nodiscard]] std::vector<link::shm::Placer> placers() const;
-  // Whether one of them is still there. Its connection tells: a process that was killed keeps its
-  // number until somebody asks after it.
-  [[nodiscard]] bool is_there(pid_t placer) const;
-  // Those that are placing now were waited for in vain, and are not waited for again.
-  void give_up_on_placers();
+  // The rings of processes that may place bytes in our memory.
+  [[nodiscard]] std::span<const std::shared_ptr<IncomingRing>> placers() const;
 
   void set_local(std::vector<wire::Gid> gids) { local_ = std::move(gids); }
   [[nodiscard]] bool is_local(const wire::Gid& gid) const;
@@ -106,7 +101,7 @@ class Exchange final : public link::Egress, public nic::EgressGate {
   }
   // False when there is one to that process already, agreed on meanwhile: then this one goes.
   [[nodiscard]] bool add(std::unique_ptr<OutgoingRing> ring, Time now);
-  void add(std::unique_ptr<IncomingRing> ring);
+  void add(std::shared_ptr<IncomingRing> ring);
   // The other end of a connection is gone. What it had written before is read first: drain().
   void drain(int connection, link::FrameSink& sink, Time now);
   // The slot to which no ring leads any more, if that was the last; the process may be dead.
@@ -142,7 +137,7 @@ class Exchange final : public link::Egress, public nic::EgressGate {
   std::unique_ptr<OwnRing> own_;
   std::vector<std::unique_ptr<OutgoingRing>> outgoing_;
   std::vector<OutgoingRing*> by_slot_;
-  std::vector<std::unique_ptr<IncomingRing>> incoming_;
+  std::vector<std::shared_ptr<IncomingRing>> incoming_;
   const PortSpace* ports_{};
   WaitingMads waiting_;
   bool reads_network_{};

@@ -34,7 +34,7 @@ void Host::Shared::answer_call(Descriptor connection) {
   const int fd = connection.get();
   switch (request->kind) {
     case RequestKind::kRing: {
-      auto ring = IncomingRing::accept(std::move(connection), *pid, *request, *message);
+      auto ring = IncomingRing::accept(std::move(connection), *request, *message);
       if (!ring) return;
       const std::scoped_lock guard{lock};
       exchange.add(std::move(ring));

@@ -1,7 +1,9 @@
 #include "host/neighbour_memory.h"
 
+#include <utility>
+
 #include "host/clock.h"
-#include "link/shm/in_use.h"
+#include "host/unix_socket.h"
 #include "link/shm/placement.h"
 
 namespace nerve::host {
@@ -65,11 +67,7 @@ void NeighbourMemory::offer(RKey key, const Region& region) {
                                     .pd = region.pd.index});
 }
 
-void NeighbourMemory::withdraw(RKey key) {
-  if (left_) return;
-  own_.withdraw(key);
-  wait_for_placements();
-}
+void NeighbourMemory::withdraw(RKey key) { take_back(key); }
 
 void NeighbourMemory::offer(Qpn qpn, const Connection& connection) {
   // The peer's QPN says who it is only among the processes of this host.
@@ -79,10 +77,14 @@ void NeighbourMemory::offer(Qpn qpn, const Connection& connection) {
                                    .pd = connection.pd.index});
 }
 
-void NeighbourMemory::withdraw(Qpn qpn) {
-  if (left_) return;
-  own_.withdraw(qpn);
-  wait_for_placements();
+void NeighbourMemory::withdraw(Qpn qpn) { take_back(qpn); }
+
+template <class Name>
+void NeighbourMemory::take_back(Name name) {
+  // What was never published has no placements: most QPs and regions are not for others.
+  if (left_ || !own_.find(name)) return;
+  own_.withdraw(name);
+  await_placements();
 }
 
 template <class Name, class Granted>
@@ -91,17 +93,35 @@ void NeighbourMemory::replace(Name name, const Granted& granted) {
   const std::optional<Granted> before = own_.find(name);
   if (before == granted) return;
   own_.publish(name, granted);
-  // Rights may have shrunk: when this returns, nobody acts on the old ones.
-  if (before) wait_for_placements();
+  // Rights may have shrunk: when this has been waited for, nobody acts on the old ones.
+  if (before) await_placements();
 }
 
-void NeighbourMemory::wait_for_placements() const {
-  // With a requester that was stopped in the middle of a placement.
+void NeighbourMemory::await_placements() {
+  std::vector<PendingPlacement> under_way;
+  for (const std::shared_ptr<IncomingRing>& ring : exchange_.placers()) {
+    const auto placement = ring->placement();
+    if (!placement || ring->gave_up(placement->number())) continue;
+    (deferring_ ? pending_ : under_way).push_back({ring, *placement});
+  }
+  wait_for(under_way);
+}
+
+std::vector<PendingPlacement> NeighbourMemory::end_deferring() {
+  deferring_ = false;
+  return std::exchange(pending_, {});
+}
+
+void wait_for(std::span<const PendingPlacement> placements) {
+  if (placements.empty()) return;
+  // With a requester that was stopped in the middle of a placement. Its connection tells whether it
+  // is there: a process that was killed keeps its number until its parent asks after it.
   constexpr Duration kPatience = std::chrono::seconds{1};
   const Time give_up = now() + kPatience;
-  link::shm::wait_for_placements(
-      exchange_.placers(), [&](pid_t pid) { return now() < give_up && exchange_.is_there(pid); });
-  if (now() >= give_up) exchange_.give_up_on_placers();
+  for (const auto& [ring, placement] : placements) {
+    placement.wait([&] { return now() < give_up && is_open(ring->connection()); });
+    if (!placement.is_over()) ring->give_up(placement.number());
+  }
 }
 
 }  // namespace nerve::host

@@ -2,11 +2,23 @@
 // out itself, in the memory of the other process, within the rights that process has published.
 #pragma once
 
+#include <memory>
+#include <span>
+#include <vector>
+
 #include "host/exchange.h"
+#include "link/shm/in_use.h"
 #include "link/shm/rights_table.h"
 #include "nic/short_cut.h"
 
 namespace nerve::host {
+
+// A placement in our memory that may have begun before a right was withdrawn. Keeps its ring.
+struct PendingPlacement {
+  std::shared_ptr<IncomingRing> ring;
+  link::shm::Placement placement;
+};
+void wait_for(std::span<const PendingPlacement> placements);
 
 class NeighbourMemory final : public nic::ShortCut {
  public:
@@ -21,6 +33,13 @@ class NeighbourMemory final : public nic::ShortCut {
   void offer(Qpn qpn, const Connection& connection) override;
   void withdraw(Qpn qpn) override;
 
+  // Between these two calls, rights that are withdrawn leave placements behind that may still be
+  // under way; the caller waits for them, without the host's lock, before it believes the rights
+  // gone. Otherwise they are waited for at once, with the lock held: that is how a request that
+  // takes rights back completes only after the last placement.
+  void begin_deferring() { deferring_ = true; }
+  [[nodiscard]] std::vector<PendingPlacement> end_deferring();
+
   // What is published is another process's now (host.h).
   void leave() { left_ = true; }
 
@@ -31,12 +50,16 @@ class NeighbourMemory final : public nic::ShortCut {
  private:
   template <class Name, class Granted>
   void replace(Name name, const Granted& granted);
-  void wait_for_placements() const;
+  template <class Name>
+  void take_back(Name name);
+  void await_placements();
 
   Exchange& exchange_;
   link::shm::RightsPublisher& own_;
   std::uint64_t octets_{};
   bool left_{};
+  bool deferring_{};
+  std::vector<PendingPlacement> pending_;
   std::uint64_t times_{};
 };
 

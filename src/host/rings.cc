@@ -115,8 +115,8 @@ std::unique_ptr<OutgoingRing> RingOffer::conclude(std::chrono::milliseconds pati
   return ring;
 }
 
-std::unique_ptr<IncomingRing> IncomingRing::accept(Descriptor connection, pid_t pid,
-                                                   const Request& request, const Message& message) {
+std::unique_ptr<IncomingRing> IncomingRing::accept(Descriptor connection, const Request& request,
+                                                   const Message& message) {
   if (message.descriptors.size() != 1) return nullptr;
   auto memory = map_shared_memory(message.descriptors[0].get(), link::shm::kHeaderPage,
                                   kLargestRing, Others::kWrite);
@@ -126,15 +126,14 @@ std::unique_ptr<IncomingRing> IncomingRing::accept(Descriptor connection, pid_t 
 
   std::unique_ptr<IncomingRing> ring{new IncomingRing};
   ring->slot_ = request.slot;
-  ring->pid_ = pid;
   ring->connection_ = std::move(connection);
   ring->memory_ = std::move(*memory);
   ring->reader_.emplace(ring->memory_.octets(), *size);
   return ring;
 }
 
-link::shm::Placer IncomingRing::placer() const {
-  return {.pid = pid_, .in_use = in_use_in(memory_.octets())};
+std::optional<link::shm::Placement> IncomingRing::placement() const {
+  return link::shm::Placement::under_way(*in_use_in(memory_.octets()));
 }
 
 std::unique_ptr<OwnRing> OwnRing::make(const link::shm::RingSize& size) {

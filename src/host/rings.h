@@ -109,28 +109,27 @@ class OutgoingRing {
 class IncomingRing {
  public:
   // Takes the ring that came with a request, once the caller is known to be our own user's.
-  [[nodiscard]] static std::unique_ptr<IncomingRing> accept(Descriptor connection, pid_t pid,
+  [[nodiscard]] static std::unique_ptr<IncomingRing> accept(Descriptor connection,
                                                             const Request& request,
                                                             const Message& message);
 
   [[nodiscard]] std::uint32_t slot() const { return slot_; }
   [[nodiscard]] int connection() const { return connection_.get(); }
   [[nodiscard]] link::shm::RingReader& reader() { return *reader_; }
-  [[nodiscard]] link::shm::Placer placer() const;
-  // The placement that goes on now, if any, is not waited for: its process is stopped.
-  void give_up() { given_up_ = placer().in_use->load(); }
-  [[nodiscard]] bool given_up() const {
-    return given_up_ % 2 == 1 && placer().in_use->load() == given_up_;
-  }
+  // The writer's placement in our memory that is under way, if any (link/shm/in_use.h).
+  [[nodiscard]] std::optional<link::shm::Placement> placement() const;
+  // A placement that was waited for in vain, because its process is stopped, is not waited for
+  // again. Called with and without the host's lock.
+  void give_up(std::uint64_t placement) { given_up_ = placement; }
+  [[nodiscard]] bool gave_up(std::uint64_t placement) const { return given_up_ == placement; }
 
  private:
   IncomingRing() = default;
   std::uint32_t slot_{};
-  pid_t pid_{};
   Descriptor connection_;
   Mapping memory_;
   std::optional<link::shm::RingReader> reader_;
-  std::uint64_t given_up_{};
+  std::atomic<std::uint64_t> given_up_{};
 };
 
 // From this process to itself: nobody else sees the memory.

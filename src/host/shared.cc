@@ -120,15 +120,21 @@ bool Host::Shared::anything_parked() {
   return std::ranges::any_of(adapters, [](const auto* a) { return a->nic.any_parked(); });
 }
 
-void Host::Shared::poll() {
-  if (left_to_parent) return;
+bool Host::Shared::poll() {
+  if (left_to_parent) return false;
   for (Adapter::State* adapter : adapters) adapter->waiting_posts = 0;
   // Deadlines are looked at now and then: the clock takes longer to read than the rings.
   const bool look = ++idle_polls % kPollsPerLook == 0;
-  if (!look && !anything_unsent() && !exchange.worth_receiving()) return watcher.polled();
+  if (!look && !anything_unsent() && !exchange.worth_receiving()) {
+    watcher.polled();
+    return false;
+  }
   const Time at = now();
   looked_at = at;
-  if (look) expire(at);
+  if (look) {
+    expire(at);
+    crowd.saw_poller(at);
+  }
   const std::uint64_t sent = exchange.counters().frames();
   // What has just arrived may make the program post. If so, that goes first and the
   // acknowledgement with it; if not, it will poll again and find nothing new.
@@ -136,6 +142,7 @@ void Host::Shared::poll() {
   if (arrived == 0 || unanswered >= kAnswerAfter || !watcher.somebody_polls()) transmit(at);
   watcher.polled(static_cast<std::uint32_t>(arrived + exchange.counters().frames() - sent));
   for (Adapter::State* adapter : adapters) adapter->tell_events();
+  return look && crowd.crowded();
 }
 
 void Host::Shared::transmit(Time at) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "host/config.h"
+#include "host/crowd.h"
 #include "host/exchange.h"
 #include "host/host.h"
 #include "host/lock.h"
@@ -42,8 +43,9 @@ struct Host::Shared final : link::FrameSink, Watched {
   // The parts of it: frames in, deadlines met, frames out.
   std::size_t take_in(Time at);
   void expire(Time at);
-  // For a thread of the program's that polls: drives when there is a reason to.
-  void poll();
+  // For a thread of the program's that polls: drives when there is a reason to. True when the
+  // thread is to give way to others if the poll finds nothing for it.
+  bool poll();
   void transmit(Time at);
   // The time of the last look at the clock, for those who can do with a little less than now.
   [[nodiscard]] Time lately() const { return looked_at; }
@@ -110,6 +112,7 @@ struct Host::Shared final : link::FrameSink, Watched {
   bool locked_for_fork{};
   bool left_to_parent{};
 
+  Crowd crowd;
   std::uint32_t idle_polls{};
   std::uint32_t fruitful_polls{};
   Time looked_at{};

@@ -12,6 +12,8 @@
 #include <fstream>
 #include <set>
 
+#include "link/system_calls.h"
+
 namespace nerve::host {
 namespace {
 
@@ -66,6 +68,11 @@ std::optional<pid_t> own_peer(int socket) {
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return std::nullopt;
   if (peer.uid != ::geteuid()) return std::nullopt;
   return peer.pid;
+}
+
+bool is_open(int connection) {
+  pollfd look{.fd = connection, .events = POLLRDHUP, .revents = 0};
+  return link::system::poll(look, 0) == 0;
 }
 
 bool send_message(int socket, Octets octets, std::span<const int> descriptors) {

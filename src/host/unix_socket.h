@@ -28,6 +28,9 @@ namespace nerve::host {
 // The process at the other end, if it runs under our own user.
 [[nodiscard]] std::optional<pid_t> own_peer(int socket);
 
+// Whether the other end of a connection is there.
+[[nodiscard]] bool is_open(int connection);
+
 struct Message {
   std::vector<std::byte> octets;
   std::vector<Descriptor> descriptors;

@@ -21,7 +21,8 @@ void keep_order_of_time(VerbsCq& cq) {
 
 // 0 and a completion to read, or ENOENT.
 int take_next(VerbsCq& cq) {
-  Session session{*cq.adapter, Session::For::kWork};
+  Session session{*cq.adapter, polling(cq)};
+  if (!session) return ENOENT;
   const std::span<nic::Completion> one{&cq.current, 1};
   auto got = session->poll_cq(cq.handle, one);
   if (got && *got == 0) {
@@ -31,7 +32,10 @@ int take_next(VerbsCq& cq) {
     session.polled();
   }
   if (!got) return EINVAL;
-  if (*got == 0) return ENOENT;
+  if (*got == 0) {
+    session.found_nothing();
+    return ENOENT;
+  }
   keep_order_of_time(cq);
   cq.ex.wr_id = cq.current.wr_id;
   cq.ex.status = static_cast<ibv_wc_status>(cq.current.status);

@@ -32,7 +32,7 @@ class Ring {
     const auto message = receive_message(connection.get(), std::chrono::seconds{1});
     const auto request = Request::decode(message->octets);
     const int fd = connection.get();
-    target.add(IncomingRing::accept(std::move(connection), ::getpid(), *request, *message));
+    target.add(IncomingRing::accept(std::move(connection), *request, *message));
     EXPECT_TRUE(send_message(fd, encode_answer(), mailbox.descriptors()));
     requester = std::move(*offer).conclude(std::chrono::seconds{1});
     EXPECT_NE(requester, nullptr);
@@ -96,6 +96,29 @@ TEST_F(Rights, WithdrawingWaitsForPlacements) {
   allow(kAll);
   EXPECT_TRUE(waits([&] { memory.withdraw(kQpn); }));
   EXPECT_FALSE(ring.mailbox.rights().find(kQpn));
+}
+
+// A verb waits for them only after it has released the lock.
+TEST_F(Rights, DeferredWaitsAreLeftToTheCaller) {
+  allow(kAll);
+  std::vector<PendingPlacement> pending;
+  EXPECT_FALSE(waits([&] {
+    memory.begin_deferring();
+    memory.withdraw(kQpn);
+    pending = memory.end_deferring();
+  }));
+  ASSERT_EQ(pending.size(), 1U);
+  allow(kAll);
+  EXPECT_TRUE(waits([&] {
+    memory.begin_deferring();
+    memory.withdraw(kQpn);
+    wait_for(memory.end_deferring());
+  }));
+  EXPECT_TRUE(memory.end_deferring().empty());
+}
+
+TEST_F(Rights, WhatWasNotOfferedIsNotWaitedFor) {
+  EXPECT_FALSE(waits([&] { memory.withdraw(kQpn); }));
 }
 
 // From "ready to receive" to "ready to send" nothing is taken back, and nobody is waited for.

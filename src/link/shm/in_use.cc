@@ -12,15 +12,17 @@ constexpr std::chrono::microseconds kSleep{50};
 
 }  // namespace
 
-void wait_for_placements(std::span<const Placer> placers, const std::function<bool(pid_t)>& alive) {
-  for (const Placer& placer : placers) {
-    const std::uint64_t seen = placer.in_use->load(std::memory_order_seq_cst);
-    if (seen % 2 == 0) continue;
-    for (int looks = 0; placer.in_use->load(std::memory_order_acquire) == seen; ++looks) {
-      if (looks < kLooksBeforeSleep) continue;
-      if (!alive(placer.pid)) break;
-      std::this_thread::sleep_for(kSleep);
-    }
+std::optional<Placement> Placement::under_way(const std::atomic<std::uint64_t>& in_use) {
+  const std::uint64_t number = in_use.load(std::memory_order_seq_cst);
+  if (number % 2 == 0) return std::nullopt;
+  return Placement{in_use, number};
+}
+
+void Placement::wait(const std::function<bool()>& alive) const {
+  for (int looks = 0; !is_over(); ++looks) {
+    if (looks < kLooksBeforeSleep) continue;
+    if (!alive()) return;
+    std::this_thread::sleep_for(kSleep);
   }
 }
 

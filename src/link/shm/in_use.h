@@ -12,12 +12,10 @@
 // placement that began after the withdrawal and cannot have seen the entry.
 #pragma once
 
-#include <sys/types.h>
-
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <span>
+#include <optional>
 
 namespace nerve::link::shm {
 
@@ -37,14 +35,24 @@ class Placing {
   std::atomic<std::uint64_t>& in_use_;
 };
 
-struct Placer {
-  pid_t pid{};
-  const std::atomic<std::uint64_t>* in_use{};
-};
+// A placement that is under way, as its target sees it.
+class Placement {
+ public:
+  // The one that this word tells of, if any. To be asked after the entry is withdrawn.
+  [[nodiscard]] static std::optional<Placement> under_way(const std::atomic<std::uint64_t>& in_use);
 
-// Returns when no placement that began before the call is under way. A requester for which `alive`
-// says no is not waited for: what is dead places no more. It is asked now and then, so the caller
-// may also use it to give up on one that was stopped in the middle.
-void wait_for_placements(std::span<const Placer> placers, const std::function<bool(pid_t)>& alive);
+  [[nodiscard]] std::uint64_t number() const { return number_; }
+  [[nodiscard]] bool is_over() const { return in_use_->load(std::memory_order_acquire) != number_; }
+  // Returns when it is over, or when `alive` says no: what is dead places no more. That is asked
+  // now and then, so the caller may also use it to give up on a requester that was stopped.
+  void wait(const std::function<bool()>& alive) const;
+
+ private:
+  Placement(const std::atomic<std::uint64_t>& in_use, std::uint64_t number)
+      : in_use_{&in_use}, number_{number} {}
+
+  const std::atomic<std::uint64_t>* in_use_;
+  std::uint64_t number_;
+};
 
 }  // namespace nerve::link::shm

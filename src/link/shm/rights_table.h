@@ -83,7 +83,7 @@ class RightsPublisher {
   [[nodiscard]] std::optional<QpRights> find(Qpn qpn) const;
 
   // From here on no reader finds it. One that has found it may still be placing: before memory goes
-  // away or rights shrink, wait_for_placements() (in_use.h).
+  // away or rights shrink, wait for it: Placement (in_use.h).
   void withdraw(RKey key);
   void withdraw(Qpn qpn);
 

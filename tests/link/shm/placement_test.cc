@@ -251,8 +251,7 @@ TEST(RightsTable, ReadersSeeWholeEntries) {
 TEST(InUse, WhoDoesNotPlaceIsNotWaitedFor) {
   std::atomic<std::uint64_t> in_use{};
   { const Placing placing{in_use}; }
-  const Placer placer{.pid = 1, .in_use = &in_use};
-  wait_for_placements({&placer, 1}, [](pid_t) -> bool { CHECK(false); });
+  EXPECT_FALSE(Placement::under_way(in_use));
 }
 
 TEST(InUse, TheDeadAreNotWaitedFor) {
@@ -264,9 +263,11 @@ TEST(InUse, TheDeadAreNotWaitedFor) {
   }
   ASSERT_EQ(::waitpid(pid, nullptr, 0), pid);
   ASSERT_EQ(in_use->load() % 2, 1U);
-  const Placer placer{.pid = pid, .in_use = &*in_use};
+  const auto placement = Placement::under_way(*in_use);
+  ASSERT_TRUE(placement);
   int asked = 0;
-  wait_for_placements({&placer, 1}, [&](pid_t who) { return who != pid || ++asked < 3; });
+  placement->wait([&] { return ++asked < 3; });
+  EXPECT_FALSE(placement->is_over());
   EXPECT_EQ(asked, 3);
 }
 
@@ -306,8 +307,9 @@ TEST(InUse, NoPlacementOutlivesTheWait) {
   }};
   while (!world->looked_up.load()) std::this_thread::yield();
   table.withdraw(RKey{5});
-  const Placer placer{.pid = requester.pid(), .in_use = &world->in_use};
-  wait_for_placements({&placer, 1}, [&](pid_t) {
+  const auto placement = Placement::under_way(world->in_use);
+  ASSERT_TRUE(placement);
+  placement->wait([&] {
     world->may_place.store(true);
     return true;
   });
