@@ -39,6 +39,8 @@ enum class Bug : std::uint8_t {
   kLoseOnResize,            // the newest completion is lost when a CQ is resized
   kIgnoreRateLimit,         // a QP sends at line rate whatever its limit
   kAckNamesRead,            // an ACK names the last PSN that came, though a READ's data answers it
+  // What only some families of worlds do (tests/dst/twists.h).
+  kTakesStalePacket,  // a QP that has had no packet yet takes one of its number's life before
   // The communication manager's, which tests/dst/cm_world.h looks for.
   kRtuNotRepeated,   // a REP that comes again is not answered
   kDrepNotRepeated,  // a DREQ that comes again is not answered

@@ -101,7 +101,14 @@ void Connection::begin_life() {
       s_.registry.set_feeder(*end.receives, end.feeder);
     }
   }
-  const Psn first[2] = {draw_psn(prng_), draw_psn(prng_)};
+  Psn first[2] = {draw_psn(prng_), draw_psn(prng_)};
+  if (s_.twists.hasty_lives) {
+    // All streams of the world count on from each other: what is left of an earlier one lies before
+    // these, where it can only be a duplicate or the answer to nothing.
+    const auto gap = [&] { return static_cast<std::uint32_t>(prng_.below(3)); };
+    first[0] = s_.watch.furthest().value_or(first[0]) + gap();
+    first[1] = first[0] + gap();
+  }
   for (std::size_t i = 0; i < 2; ++i) {
     End& end = ends_[i];
     End& peer = ends_[1 - i];
@@ -132,6 +139,10 @@ void Connection::begin_life() {
   patience_ = s_.events.now() + milliseconds{20'000};
   watch_over();
 }
+
+// UC takes a packet that opens a message whatever its PSN, so that it has to wait.
+bool Connection::hasty() const { return s_.twists.hasty_lives && terms_.type != QpType::kUc; }
+
 
 void Connection::modify(End& end, QpState to, QpAttrs given, const nic::QpAttributes& attributes) {
   const auto status = end.host->nic().modify_qp(end.qp, to, given, attributes);
@@ -204,7 +215,9 @@ void Connection::watch_over() {
     patience_ = s_.events.now() +
                 (prng_.chance(500) ? Duration{milliseconds{3'000}} : Duration{microseconds{300}});
   }
-  s_.events.after(microseconds{200}, [this] { watch_over(); });
+  s_.events.after(microseconds{200}, [this, life = life_] {
+    if (life == life_) watch_over();
+  });
 }
 
 // Stops one send queue for a while: what was sent finishes, what is posted waits.
@@ -250,6 +263,7 @@ void Connection::disturb() {
       break;  // whoever uses the region finds out
   }
   end.host->pump();
+  if (hasty() && prng_.chance(700)) end_life();
 }
 
 void Connection::reset(End& end) {
@@ -296,8 +310,10 @@ void Connection::end_life() {
     if (end.maker) end.maker->drop_windows();
   }
   ++life_;
-  // Frames of this life must be gone before the QPs speak again.
-  s_.events.after(s_.network.longest_delay(), [this] { after_life(); });
+  // Frames of this life must be gone before the QPs speak again, or have PSNs that tell them apart.
+  const Duration rest = hasty() ? Duration{microseconds{prng_.between(0, 4)}}  //
+                                : s_.network.longest_delay();
+  s_.events.after(rest, [this] { after_life(); });
 }
 
 void Connection::after_life() {

@@ -14,6 +14,7 @@
 #include "tests/dst/registry.h"
 #include "tests/dst/request_maker.h"
 #include "tests/dst/terms.h"
+#include "tests/dst/twists.h"
 #include "tests/dst/wire_watch.h"
 
 namespace nerve::dst {
@@ -36,6 +37,7 @@ class Connection {
     WireWatch& watch;
     SharedCounter* counter;
     const std::vector<CommonReceives>& commons;  // by host
+    const Twists& twists;
   };
 
   Connection(Surroundings surroundings, Host& a, Host& b, const Terms& terms,
@@ -69,6 +71,7 @@ class Connection {
   void modify(End& end, nic::QpState to, nic::QpAttrs given, const nic::QpAttributes& attributes);
   void tick(std::size_t side);
   void watch_over();
+  [[nodiscard]] bool hasty() const;
   void pause();
   void disturb();
   void reset(End& end);

@@ -83,6 +83,8 @@ const char* name_of(Bug bug) {
       return "IgnoreRateLimit";
     case Bug::kAckNamesRead:
       return "AckNamesRead";
+    case Bug::kTakesStalePacket:
+      return "TakesStalePacket";
     case Bug::kRtuNotRepeated:
       return "RtuNotRepeated";
     case Bug::kDrepNotRepeated:
@@ -95,9 +97,19 @@ const char* name_of(Bug bug) {
   return "Unnamed";
 }
 
+Family family_of(Bug bug) {
+  switch (bug) {
+    case Bug::kTakesStalePacket:
+      return Family::kLives;
+    default:
+      return Family::kCommon;
+  }
+}
+
 // The worlds in which a bug would show.
 Outcome run_world_of(Bug bug, std::uint64_t seed) {
-  return bug >= Bug::kRtuNotRepeated ? run_connections(seed) : run_seed(seed);
+  if (bug >= Bug::kRtuNotRepeated) return run_connections(seed);
+  return run_seed(seed, {.family = family_of(bug)});
 }
 
 class PlantedBugs : public ::testing::TestWithParam<std::uint8_t> {

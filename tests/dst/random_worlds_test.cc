@@ -14,6 +14,20 @@ constexpr std::uint64_t kShards = 8;
 constexpr std::uint64_t kSelectiveSeeds = 5'000;
 constexpr std::uint64_t kSelectiveShards = 2;
 
+constexpr std::uint64_t kFamilySeeds = 4'000;
+constexpr std::uint64_t kFamilyShards = 2;
+
+void run_family(Family family, std::uint64_t shard) {
+  test::for_each_seed({.count = kFamilySeeds, .shard = shard, .shards = kFamilyShards},
+                      [&](std::uint64_t seed) {
+                        const Outcome outcome =
+                            run_seed(seed, {.trace = test::tracing(), .family = family});
+                        for (const std::string& violation : outcome.violations) {
+                          ADD_FAILURE() << violation;
+                        }
+                      });
+}
+
 class RandomWorlds : public ::testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(RandomWorlds, DoWhatTheModelSays) {
@@ -40,6 +54,12 @@ TEST_P(SelectiveWorlds, DoWhatTheModelSays) {
 }
 INSTANTIATE_TEST_SUITE_P(Shard, SelectiveWorlds,
                          ::testing::Range<std::uint64_t>(0, kSelectiveShards));
+
+// Connections that end and begin in every way.
+class LifeWorlds : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(LifeWorlds, DoWhatTheModelSays) { run_family(Family::kLives, GetParam()); }
+INSTANTIATE_TEST_SUITE_P(Shard, LifeWorlds, ::testing::Range<std::uint64_t>(0, kFamilyShards));
 
 INSTANTIATE_TEST_SUITE_P(Shard, RandomWorlds, ::testing::Range<std::uint64_t>(0, kShards));
 

@@ -27,6 +27,14 @@ void WireWatch::connected(std::size_t from, Qpn own, std::size_t to, Qpn peer, P
   streams_.push_back({.next = first, .mtu = mtu, .limit = limit});
 }
 
+std::optional<Psn> WireWatch::furthest() const {
+  std::optional<Psn> furthest;
+  for (const Stream& stream : streams_) {
+    if (!furthest || stream.next.distance_from(*furthest) > 0) furthest = stream.next;
+  }
+  return furthest;
+}
+
 void WireWatch::violation(const std::string& what, const Parcel& parcel) {
   journal_.violation(events_.now(), "on the wire: " + what + ": " + describe(parcel));
 }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +27,8 @@ class WireWatch {
   // One direction of a connection begins: requests from `own` of host `from` to `to`.
   void connected(std::size_t from, Qpn own, std::size_t to, Qpn peer, Psn first, std::uint32_t mtu,
                  Rate limit);
+  // The first PSN that no stream of this world has reached, if they all began in one place.
+  [[nodiscard]] std::optional<Psn> furthest() const;
   void see(std::size_t from, std::size_t to, const Parcel& parcel);
 
  private:

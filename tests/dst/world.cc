@@ -38,7 +38,7 @@ Faults draw_faults(Prng& prng) {
   return faults;
 }
 
-nic::NicConfig draw_config(Prng& prng, const Options& options) {
+nic::NicConfig draw_config(Prng& prng, const Options& options, const Twists& twists) {
   nic::NicConfig config;
   config.key_secret = {prng.next(), prng.next()};
   config.first_qpn = Qpn{static_cast<std::uint32_t>(prng.between(2, 0xf0'0000))};
@@ -60,13 +60,21 @@ nic::NicConfig draw_config(Prng& prng, const Options& options) {
     config.selective_repeat.reorder_window = config.first_qpn.value() / 3 % 8;
     config.selective_repeat.reorder_timeout = microseconds{config.first_qpn.value() % 50};
   }
+  // Room for two ends of each connection and for the datagrams.
+  if (twists.hasty_lives) config.limits.max_qp = 12;
   return config;
+}
+
+// Lives that end in the middle of their work, so that many packets outlive them.
+void twist(Terms& terms, const Twists& twists) {
+  if (twists.hasty_lives) terms.disturbance_per_mille = 900;
 }
 
 class World {
  public:
   World(std::uint64_t seed, const Options& options)
       : prng_{seed},
+        twists_{options.twists ? *options.twists : draw_twists(options.family, seed)},
         journal_{options.trace},
         network_{events_, journal_, prng_.next(), draw_faults(prng_), options.carriage},
         watch_{events_, journal_, network_},
@@ -121,6 +129,7 @@ class World {
   void check_counter();
 
   Prng prng_;
+  Twists twists_;
   EventQueue events_;
   Journal journal_;
   Network network_;
@@ -156,7 +165,7 @@ void World::make_hosts(bool large, const Options& options) {
         .burst = static_cast<std::uint32_t>(prng_.between(1, 64)),
         .receive_burst = static_cast<std::uint32_t>(prng_.between(1, 32)),
         .interrupt_delay = prng_.chance(500) ? Duration{} : Duration{microseconds{2}}};
-    const nic::NicConfig config = draw_config(prng_, options);
+    const nic::NicConfig config = draw_config(prng_, options, twists_);
     hosts_.push_back(std::make_unique<Host>(i, config, gid, habits, prng_.next(), zone_size,
                                             events_, network_, journal_));
     hosts_.back()->on_completion(
@@ -214,10 +223,12 @@ void World::make_connections(bool large) {
       terms.receive_capacity = common_capacity_;
     }
     const auto requests = static_cast<std::uint32_t>(prng_.between(1, large ? 16 : 60));
-    const auto lives = static_cast<std::uint32_t>(prng_.between(1, 4));
+    const std::uint64_t most_lives = twists_.hasty_lives ? 12 : 4;
+    const auto lives = static_cast<std::uint32_t>(prng_.between(1, most_lives));
+    twist(terms, twists_);
     connections_.push_back(std::make_unique<Connection>(
         Connection::Surroundings{events_, journal_, network_, registry_, watch_, &counter_,
-                                 commons_},
+                                 commons_, twists_},
         *hosts_[a], *hosts_[b], terms, requests, lives, prng_.next()));
   }
 }

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tests/dst/parcel.h"
+#include "tests/dst/twists.h"
 
 namespace nerve::dst {
 
@@ -13,6 +15,8 @@ struct Options {
   Carriage carriage{Carriage::kOctets};
   bool trace{};
   bool selective_repeat{};  // of all engines: the same world, repaired in another way
+  Family family{Family::kCommon};
+  std::optional<Twists> twists{};  // instead of those that the seed draws
 };
 
 struct Outcome {

@@ -1,0 +1,16 @@
+#include "tests/dst/twists.h"
+
+#include "base/prng.h"
+
+namespace nerve::dst {
+
+Twists draw_twists(Family family, std::uint64_t seed) {
+  Prng prng{seed ^ 0x7715'7000U ^ static_cast<std::uint64_t>(family) << 48U};
+  Twists twists;
+  if (family == Family::kLives) {
+    twists.hasty_lives = prng.chance(600);
+  }
+  return twists;
+}
+
+}  // namespace nerve::dst

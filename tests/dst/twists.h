@@ -1,0 +1,22 @@
+// What a world may do beside the common stock. Each family of worlds draws its own selection, from
+// a generator apart, so that a seed of the common family keeps its history whatever is added here.
+#pragma once
+
+#include <cstdint>
+
+namespace nerve::dst {
+
+enum class Family : std::uint8_t {
+  kCommon,  // none of these
+  kLives,   // how connections begin and end
+};
+
+struct Twists {
+  // A connection that ended begins again at once, while packets of the life before are on their
+  // way, and hosts have so few QPs that numbers come round.
+  bool hasty_lives{};
+};
+
+[[nodiscard]] Twists draw_twists(Family family, std::uint64_t seed);
+
+}  // namespace nerve::dst
