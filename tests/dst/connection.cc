@@ -135,6 +135,11 @@ void Connection::begin_life() {
       if (life == life_ && !broken_) disturb();
     });
   }
+  if (terms_.regions_vanish && prng_.chance(800)) {
+    s_.events.after(microseconds{prng_.between(1, 200)}, [this, life = life_] {
+      if (life == life_) take_region_away(100);
+    });
+  }
   if (terms_.type == QpType::kRc && prng_.chance(150)) pause();
   patience_ = s_.events.now() + milliseconds{20'000};
   watch_over();
@@ -142,7 +147,6 @@ void Connection::begin_life() {
 
 // UC takes a packet that opens a message whatever its PSN, so that it has to wait.
 bool Connection::hasty() const { return s_.twists.hasty_lives && terms_.type != QpType::kUc; }
-
 
 void Connection::modify(End& end, QpState to, QpAttrs given, const nic::QpAttributes& attributes) {
   const auto status = end.host->nic().modify_qp(end.qp, to, given, attributes);
@@ -264,6 +268,23 @@ void Connection::disturb() {
   }
   end.host->pump();
   if (hasty() && prng_.chance(700)) end_life();
+}
+
+// Waits for a moment in which a request is using a region.
+void Connection::take_region_away(std::uint32_t attempts) {
+  End& end = ends_[prng_.below(2)];
+  for (End& each : ends_) each.host->poll_all();
+  if (broken_ || attempts == 0) return;
+  if (!end.maker || !end.in_service || !end.maker->deregister_region_in_use()) {
+    s_.events.after(Duration{microseconds{1}} * static_cast<std::int64_t>(prng_.between(0, 5)),
+                    [this, attempts, life = life_] {
+                      if (life == life_) take_region_away(attempts - 1);
+                    });
+    return;
+  }
+  for (End& each : ends_) each.life->doom();
+  broken_ = true;
+  end.host->pump();
 }
 
 void Connection::reset(End& end) {

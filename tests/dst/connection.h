@@ -74,6 +74,7 @@ class Connection {
   [[nodiscard]] bool hasty() const;
   void pause();
   void disturb();
+  void take_region_away(std::uint32_t attempts);
   void reset(End& end);
   void destroy(End& end);
   void end_life();

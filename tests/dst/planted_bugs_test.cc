@@ -85,6 +85,10 @@ const char* name_of(Bug bug) {
       return "AckNamesRead";
     case Bug::kTakesStalePacket:
       return "TakesStalePacket";
+    case Bug::kReadLosesSink:
+      return "ReadLosesSink";
+    case Bug::kWindowGivesAtomics:
+      return "WindowGivesAtomics";
     case Bug::kRtuNotRepeated:
       return "RtuNotRepeated";
     case Bug::kDrepNotRepeated:
@@ -101,6 +105,9 @@ Family family_of(Bug bug) {
   switch (bug) {
     case Bug::kTakesStalePacket:
       return Family::kLives;
+    case Bug::kReadLosesSink:
+    case Bug::kWindowGivesAtomics:
+      return Family::kMemory;
     default:
       return Family::kCommon;
   }

@@ -128,6 +128,9 @@ void QpModel::check_status(const Request& request, WcStatus status) {
       // A region that was registered anew under a request; SEND_INV needs its window alive too.
       if (peer_ != nullptr && peer_->doomed_ && request.window) return;
       break;
+    case WcStatus::kLocalProtection:
+      if (request.uses_desk && doomed_) return;
+      break;
     default:
       break;
   }
@@ -145,12 +148,12 @@ void QpModel::confirm(Request& request) {
   request.confirmed = true;
   if (request.counter != nullptr) check_counter(request);
   for (const Patch& patch : request.local) {
-    const Octets now = patch.memory->actual(patch.offset, patch.length);
-    if (!std::ranges::equal(now, patch.after)) {
+    const std::vector<std::byte> now = patch.memory->left_by_requests(patch.offset, patch.length);
+    if (now != patch.after) {
       violation(std::string{name_of(request.op)} + " #" + std::to_string(request.wr_id & 0xffff) +
                 " brought wrong octets");
     }
-    patch.memory->expect(patch.offset, patch.after);
+    patch.memory->expect_of_request(patch.offset, patch.after);
   }
   if (!reliable()) {
     // UC tells that a message was sent, never that it arrived.
@@ -178,8 +181,8 @@ void QpModel::confirm(Request& request) {
 // already replaced it.
 void QpModel::check_target(const Request& request) {
   for (const Patch& patch : request.remote) {
-    const Octets now = patch.memory->actual(patch.offset, patch.length);
-    if (std::ranges::equal(now, patch.after)) continue;
+    const std::vector<std::byte> now = patch.memory->left_by_requests(patch.offset, patch.length);
+    if (now == patch.after) continue;
     for (std::size_t i = 0; i < patch.length; ++i) {
       if (now[i] == patch.after[i]) continue;
       const std::size_t at = patch.offset + i;

@@ -18,14 +18,13 @@ constexpr std::uint64_t kFamilySeeds = 4'000;
 constexpr std::uint64_t kFamilyShards = 2;
 
 void run_family(Family family, std::uint64_t shard) {
-  test::for_each_seed({.count = kFamilySeeds, .shard = shard, .shards = kFamilyShards},
-                      [&](std::uint64_t seed) {
-                        const Outcome outcome =
-                            run_seed(seed, {.trace = test::tracing(), .family = family});
-                        for (const std::string& violation : outcome.violations) {
-                          ADD_FAILURE() << violation;
-                        }
-                      });
+  test::for_each_seed(
+      {.count = kFamilySeeds, .shard = shard, .shards = kFamilyShards}, [&](std::uint64_t seed) {
+        const Outcome outcome = run_seed(seed, {.trace = test::tracing(), .family = family});
+        for (const std::string& violation : outcome.violations) {
+          ADD_FAILURE() << violation;
+        }
+      });
 }
 
 class RandomWorlds : public ::testing::TestWithParam<std::uint64_t> {};
@@ -60,6 +59,12 @@ class LifeWorlds : public ::testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(LifeWorlds, DoWhatTheModelSays) { run_family(Family::kLives, GetParam()); }
 INSTANTIATE_TEST_SUITE_P(Shard, LifeWorlds, ::testing::Range<std::uint64_t>(0, kFamilyShards));
+
+// Keys that give every right, and go away while they are in use.
+class MemoryWorlds : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(MemoryWorlds, DoWhatTheModelSays) { run_family(Family::kMemory, GetParam()); }
+INSTANTIATE_TEST_SUITE_P(Shard, MemoryWorlds, ::testing::Range<std::uint64_t>(0, kFamilyShards));
 
 INSTANTIATE_TEST_SUITE_P(Shard, RandomWorlds, ::testing::Range<std::uint64_t>(0, kShards));
 

@@ -31,6 +31,8 @@ struct Terms {
   std::uint32_t bad_request_per_mille{};
   std::uint32_t bad_receive_per_mille{};
   std::uint32_t disturbance_per_mille{};  // per life: ERR, RESET or destroy in mid-flight
+  bool regions_vanish{};                  // ... or a region that is in use is deregistered
+  bool window_atomics{};
 };
 
 [[nodiscard]] Terms draw_terms(Prng& prng, const Faults& faults, bool large);

@@ -10,6 +10,10 @@ Twists draw_twists(Family family, std::uint64_t seed) {
   if (family == Family::kLives) {
     twists.hasty_lives = prng.chance(600);
   }
+  if (family == Family::kMemory) {
+    twists.window_atomics = prng.chance(800);
+    twists.regions_vanish = !twists.window_atomics || prng.chance(500);
+  }
   return twists;
 }
 

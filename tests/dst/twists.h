@@ -9,12 +9,19 @@ namespace nerve::dst {
 enum class Family : std::uint8_t {
   kCommon,  // none of these
   kLives,   // how connections begin and end
+  kMemory,  // keys that go away while they are in use, and windows that give every right
 };
 
 struct Twists {
   // A connection that ended begins again at once, while packets of the life before are on their
   // way, and hosts have so few QPs that numbers come round.
   bool hasty_lives{};
+  // Regions are deregistered under the requests that use them, on either side, and their memory is
+  // put to other use at once.
+  bool regions_vanish{};
+  // READs and atomics go through windows and small regions too, some of which give no right to
+  // atomics.
+  bool window_atomics{};
 };
 
 [[nodiscard]] Twists draw_twists(Family family, std::uint64_t seed);

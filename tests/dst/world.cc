@@ -65,9 +65,13 @@ nic::NicConfig draw_config(Prng& prng, const Options& options, const Twists& twi
   return config;
 }
 
-// Lives that end in the middle of their work, so that many packets outlive them.
 void twist(Terms& terms, const Twists& twists) {
+  // Lives that end in the middle of their work, so that many packets outlive them.
   if (twists.hasty_lives) terms.disturbance_per_mille = 900;
+  const bool reliable = terms.type != nic::QpType::kUc;
+  terms.regions_vanish = twists.regions_vanish && reliable;
+  terms.window_atomics =
+      (twists.window_atomics || twists.regions_vanish) && terms.type == nic::QpType::kRc;
 }
 
 class World {
