@@ -78,10 +78,7 @@ void Connection::begin_life() {
   --lives_left_;
   broken_ = false;
   const Faults& faults = s_.network.faults();
-  // Seven retries against a few losses in a hundred never fail by chance alone.
-  const bool persistent = terms_.retry_count == 7 && faults.loss + faults.corruption <= 30 &&
-                          faults.blackout_until == Time{} && !faults.outage;
-  const bool may_give_up = faults.any() && !persistent;
+  if (s_.twists.other_mtus) terms_.mtu = draw_mtu(prng_);
   for (End& end : ends_) {
     if (!end.qp) create_qp(end);
     if (finished_) return;
@@ -89,11 +86,12 @@ void Connection::begin_life() {
     if (has_receives && !end.srq) end.receives = &s_.registry.add_receives(*end.host, false);
     end.life = &s_.registry.add_life(*end.host, end.qp, end.type, end.receives,
                                      {.network_is_bad = faults.any(),
-                                      .retries_may_fail = may_give_up,
+                                      .retries_may_fail = may_give_up(),
                                       .network_repeats = faults.duplication + faults.reordering > 0,
                                       .endless_rnr = terms_.rnr_retry == 7},
                                      prng_.next());
     end.life->on_failure([this] { broken_ = true; });
+    end.life->on_error([this, &end](nic::WcStatus status) { on_error(end, status); });
     if (has_receives && !end.srq) {
       end.feeder =
           std::make_shared<ReceiveFeeder>(*end.host, end.qp, nic::SrqHandle{}, *end.receives,
@@ -102,6 +100,9 @@ void Connection::begin_life() {
     }
   }
   Psn first[2] = {draw_psn(prng_), draw_psn(prng_)};
+  if (terms_.wraps) {
+    for (Psn& psn : first) psn = Psn{0x100'0000U - static_cast<std::uint32_t>(prng_.between(1, 3))};
+  }
   if (s_.twists.hasty_lives) {
     // All streams of the world count on from each other: what is left of an earlier one lies before
     // these, where it can only be a duplicate or the answer to nothing.
@@ -141,8 +142,30 @@ void Connection::begin_life() {
     });
   }
   if (terms_.type == QpType::kRc && prng_.chance(150)) pause();
-  patience_ = s_.events.now() + milliseconds{20'000};
+  patience_ = s_.events.age() + (may_hang() ? milliseconds{20} : milliseconds{20'000});
   watch_over();
+}
+
+// Without a timeout nobody notices that the last packet was lost.
+bool Connection::may_hang() const { return terms_.timeout == 0 && s_.network.faults().any(); }
+
+bool Connection::may_give_up() const {
+  const Faults& faults = s_.network.faults();
+  // Seven retries against a few losses in a hundred never fail by chance alone.
+  const bool persistent = terms_.retry_count == 7 && faults.loss + faults.corruption <= 30 &&
+                          faults.blackout_until == Time{} && !faults.outage;
+  // A timeout shorter than the way there and back fails on the best of networks, and a clock that
+  // jumps lets every timer run out once.
+  const bool hurried = terms_.timeout > 0 && terms_.timeout < 8;
+  return (faults.any() && !persistent) || hurried || terms_.retry_count < s_.twists.clock_jumps;
+}
+
+// Nobody gives up before it has tried as often as was agreed.
+void Connection::on_error(const End& end, nic::WcStatus status) {
+  // While the port is down a retry sends nothing.
+  if (status == nic::WcStatus::kRetryExceeded && !s_.network.faults().outage) {
+    s_.watch.gave_up(end.host->index(), end.life->qpn(), terms_.retry_count);
+  }
 }
 
 // UC takes a packet that opens a message whatever its PSN, so that it has to wait.
@@ -207,16 +230,16 @@ void Connection::tick(std::size_t side) {
 void Connection::watch_over() {
   if (finished_) return;
   const bool idle = ends_[0].life->settled() && ends_[1].life->settled();
-  const bool late = s_.events.now() > patience_;
+  const bool late = s_.events.age() > patience_;
   if ((idle && (requests_left_ == 0 || broken_)) || late) {
-    if (late && !broken_) {
+    if (late && !broken_ && !may_hang()) {
       s_.journal.violation(s_.events.now(), "no progress: " + describe());
     }
     return end_life();
   }
-  if (broken_ && patience_ > s_.events.now() + milliseconds{3'000}) {
+  if (broken_ && patience_ > s_.events.age() + milliseconds{3'000}) {
     // Half of the broken connections are left to die by their own timers, half are cleaned up.
-    patience_ = s_.events.now() +
+    patience_ = s_.events.age() +
                 (prng_.chance(500) ? Duration{milliseconds{3'000}} : Duration{microseconds{300}});
   }
   s_.events.after(microseconds{200}, [this, life = life_] {
@@ -334,10 +357,16 @@ void Connection::end_life() {
   // Frames of this life must be gone before the QPs speak again, or have PSNs that tell them apart.
   const Duration rest = hasty() ? Duration{microseconds{prng_.between(0, 4)}}  //
                                 : s_.network.longest_delay();
+  patience_ = s_.events.age() + rest;
   s_.events.after(rest, [this] { after_life(); });
 }
 
 void Connection::after_life() {
+  // A clock that jumped has not moved the frames.
+  if (s_.events.age() < patience_) {
+    s_.events.after(patience_ - s_.events.age(), [this] { after_life(); });
+    return;
+  }
   const bool again = lives_left_ > 0 && requests_left_ > 0 && !finished_;
   for (End& end : ends_) {
     if (again && prng_.chance(600)) {

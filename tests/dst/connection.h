@@ -67,6 +67,9 @@ class Connection {
   void create_queues(End& end);
   void create_qp(End& end);
   void begin_life();
+  [[nodiscard]] bool may_hang() const;
+  [[nodiscard]] bool may_give_up() const;
+  void on_error(const End& end, nic::WcStatus status);
   void connect(End& end, const End& peer, Psn own, Psn theirs);
   void modify(End& end, nic::QpState to, nic::QpAttrs given, const nic::QpAttributes& attributes);
   void tick(std::size_t side);
@@ -87,7 +90,7 @@ class Connection {
   std::uint32_t requests_left_;
   std::uint32_t lives_left_;
   std::uint32_t life_{};
-  Time patience_{};  // when a broken connection is torn down at the latest
+  Duration patience_{};  // the age of the world when a broken connection is torn down at the latest
   bool broken_{};
   bool finished_{};
 };

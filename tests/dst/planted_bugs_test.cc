@@ -89,6 +89,14 @@ const char* name_of(Bug bug) {
       return "ReadLosesSink";
     case Bug::kWindowGivesAtomics:
       return "WindowGivesAtomics";
+    case Bug::kRetriesOneShort:
+      return "RetriesOneShort";
+    case Bug::kKeepsFirstMtu:
+      return "KeepsFirstMtu";
+    case Bug::kReplayForgetsWrap:
+      return "ReplayForgetsWrap";
+    case Bug::kForgetsOverdueTimer:
+      return "ForgetsOverdueTimer";
     case Bug::kRtuNotRepeated:
       return "RtuNotRepeated";
     case Bug::kDrepNotRepeated:
@@ -104,6 +112,10 @@ const char* name_of(Bug bug) {
 Family family_of(Bug bug) {
   switch (bug) {
     case Bug::kTakesStalePacket:
+    case Bug::kRetriesOneShort:
+    case Bug::kKeepsFirstMtu:
+    case Bug::kReplayForgetsWrap:
+    case Bug::kForgetsOverdueTimer:
       return Family::kLives;
     case Bug::kReadLosesSink:
     case Bug::kWindowGivesAtomics:

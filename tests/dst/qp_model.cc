@@ -88,6 +88,7 @@ void QpModel::send_completed(const Completion& completion) {
       return;
     default:
       check_status(request, completion.status);
+      if (on_error_) on_error_(completion.status);
       leave_open(request);
       send_error_ = true;
       fail();

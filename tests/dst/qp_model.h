@@ -39,6 +39,8 @@ class QpModel {
   [[nodiscard]] QpModel* peer() const { return peer_; }
   // Called once when something went wrong on this QP.
   void on_failure(std::function<void()> tell) { on_failure_ = std::move(tell); }
+  // Called with the status of the request that ended in error.
+  void on_error(std::function<void(nic::WcStatus)> tell) { on_error_ = std::move(tell); }
   void on_confirmed(std::function<void(const Request&)> tell) { on_confirmed_ = std::move(tell); }
 
   [[nodiscard]] std::uint64_t next_wr_id() const {
@@ -96,6 +98,7 @@ class QpModel {
   Prng prng_;
   QpModel* peer_{};
   std::function<void()> on_failure_;
+  std::function<void(nic::WcStatus)> on_error_;
   std::function<void(const Request&)> on_confirmed_;
   std::vector<Request> requests_;
   std::size_t completed_{};  // requests before it have ended

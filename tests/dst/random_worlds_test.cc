@@ -4,6 +4,7 @@
 
 #include "tests/dst/world.h"
 #include "tests/seeds.h"
+#include "wire/opcode.h"
 
 namespace nerve::dst {
 namespace {
@@ -67,6 +68,23 @@ TEST_P(MemoryWorlds, DoWhatTheModelSays) { run_family(Family::kMemory, GetParam(
 INSTANTIATE_TEST_SUITE_P(Shard, MemoryWorlds, ::testing::Range<std::uint64_t>(0, kFamilyShards));
 
 INSTANTIATE_TEST_SUITE_P(Shard, RandomWorlds, ::testing::Range<std::uint64_t>(0, kShards));
+
+// Each kind of request has been seen across the wrap of PSNs.
+TEST(LifeWorldsCover, EveryOperationAcrossTheWrap) {
+  using wire::Operation;
+  std::uint32_t wrapped = 0;
+  for (std::uint64_t seed = 1; seed <= 1'000; ++seed) {
+    wrapped |= run_seed(seed, {.family = Family::kLives}).wrapped;
+  }
+  for (const Operation operation :
+       {Operation::kSendLast, Operation::kSendLastImm, Operation::kSendLastInvalidate,
+        Operation::kWriteLast, Operation::kWriteLastImm, Operation::kReadRequest,
+        Operation::kCompareSwap, Operation::kFetchAdd, Operation::kAtomicWrite,
+        Operation::kFlush}) {
+    EXPECT_TRUE((wrapped >> static_cast<std::uint32_t>(operation) & 1U) != 0)
+        << "operation " << static_cast<int>(operation);
+  }
+}
 
 TEST(Determinism, SameSeedSameHistory) {
   test::for_each_seed(

@@ -33,9 +33,11 @@ struct Terms {
   std::uint32_t disturbance_per_mille{};  // per life: ERR, RESET or destroy in mid-flight
   bool regions_vanish{};                  // ... or a region that is in use is deregistered
   bool window_atomics{};
+  bool wraps{};  // PSNs wrap within the first requests, which are long
 };
 
 [[nodiscard]] Terms draw_terms(Prng& prng, const Faults& faults, bool large);
+[[nodiscard]] nic::Mtu draw_mtu(Prng& prng);
 [[nodiscard]] Psn draw_psn(Prng& prng);
 
 }  // namespace nerve::dst

@@ -16,6 +16,18 @@ struct Twists {
   // A connection that ended begins again at once, while packets of the life before are on their
   // way, and hosts have so few QPs that numbers come round.
   bool hasty_lives{};
+  // Retry counts from 0 to 7 on any network, timeouts from none to long ones.
+  bool any_retries{};
+  // Each life has an MTU of its own.
+  bool other_mtus{};
+  // Streams begin a packet or two before PSNs wrap, with long requests.
+  bool wraps{};
+  // So often the clock goes forward by up to days between two calls, for all hosts.
+  std::uint32_t clock_jumps{};
+  // What the clock shows when the world begins: nothing, the last moments before instants wrap, or
+  // so long a time that an instant of zero lies in the future.
+  enum class Clock : std::uint8_t { kZero, kBeforeWrap, kLate };
+  Clock clock{Clock::kZero};
   // Regions are deregistered under the requests that use them, on either side, and their memory is
   // put to other use at once.
   bool regions_vanish{};

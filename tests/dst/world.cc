@@ -15,6 +15,7 @@ namespace nerve::dst {
 namespace {
 
 using std::chrono::microseconds;
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 Faults draw_faults(Prng& prng) {
@@ -65,13 +66,34 @@ nic::NicConfig draw_config(Prng& prng, const Options& options, const Twists& twi
   return config;
 }
 
-void twist(Terms& terms, const Twists& twists) {
+void twist(Terms& terms, const Twists& twists, Prng& prng) {
   // Lives that end in the middle of their work, so that many packets outlive them.
   if (twists.hasty_lives) terms.disturbance_per_mille = 900;
+  if (twists.any_retries) {
+    terms.retry_count = static_cast<std::uint8_t>(prng.below(8));
+    const std::uint64_t kind = prng.below(4);
+    const std::uint64_t timeout = kind == 0   ? 0
+                                  : kind == 1 ? prng.between(1, 7)
+                                              : prng.between(8, 15);
+    terms.timeout = static_cast<std::uint8_t>(timeout);
+  }
+  terms.wraps = twists.wraps;
   const bool reliable = terms.type != nic::QpType::kUc;
   terms.regions_vanish = twists.regions_vanish && reliable;
   terms.window_atomics =
       (twists.window_atomics || twists.regions_vanish) && terms.type == nic::QpType::kRc;
+}
+
+Time begin_of(Twists::Clock clock, Prng& prng) {
+  switch (clock) {
+    case Twists::Clock::kZero:
+      break;
+    case Twists::Clock::kBeforeWrap:
+      return Time{} - microseconds{prng.between(0, 1'000)};
+    case Twists::Clock::kLate:
+      return Time{} + std::chrono::days{110};
+  }
+  return {};
 }
 
 class World {
@@ -79,6 +101,7 @@ class World {
   World(std::uint64_t seed, const Options& options)
       : prng_{seed},
         twists_{options.twists ? *options.twists : draw_twists(options.family, seed)},
+        twist_prng_{seed ^ 0x7715'7111U},
         journal_{options.trace},
         network_{events_, journal_, prng_.next(), draw_faults(prng_), options.carriage},
         watch_{events_, journal_, network_},
@@ -86,6 +109,7 @@ class World {
     network_.set_tap([this](std::size_t from, std::size_t to, const Parcel& parcel) {
       watch_.see(from, to, parcel);
     });
+    events_.begin_at(begin_of(twists_.clock, twist_prng_));
     const bool large = prng_.chance(50);
     make_hosts(large, options);
     make_counter();
@@ -94,21 +118,22 @@ class World {
     make_datagrams(nic::QpType::kUd, 250);
     make_datagrams(nic::QpType::kGsi, 100);
     if (network_.faults().outage) plan_outage();
+    plan_jumps();
   }
 
   Outcome run() {
     for (const auto& connection : connections_) connection->start();
     for (const auto& datagrams : datagrams_) datagrams->start();
-    const Time limit{Duration{seconds{60}}};
+    const Duration limit{seconds{60}};
     while (!finished() && journal_.violations().size() < 4) {
-      if (!events_.step(limit)) {
+      if (!events_.step(events_.at_age(limit))) {
         report_stuck();
         break;
       }
     }
     for (const auto& host : hosts_) host->poll_all();
     if (finished()) check_memory();
-    return {journal_.violations(), journal_.hash(), network_.counts().sent};
+    return {journal_.violations(), journal_.hash(), network_.counts().sent, watch_.wrapped()};
   }
 
  private:
@@ -118,6 +143,7 @@ class World {
   void make_connections(bool large);
   void make_datagrams(nic::QpType type, std::uint32_t per_mille);
   void plan_outage();
+  void plan_jumps();
   bool completed(Host& host, const nic::Completion& completion);
   [[nodiscard]] bool finished() const {
     return std::ranges::all_of(datagrams_, [](const auto& d) { return d->finished(); }) &&
@@ -134,6 +160,7 @@ class World {
 
   Prng prng_;
   Twists twists_;
+  Prng twist_prng_;
   EventQueue events_;
   Journal journal_;
   Network network_;
@@ -229,7 +256,7 @@ void World::make_connections(bool large) {
     const auto requests = static_cast<std::uint32_t>(prng_.between(1, large ? 16 : 60));
     const std::uint64_t most_lives = twists_.hasty_lives ? 12 : 4;
     const auto lives = static_cast<std::uint32_t>(prng_.between(1, most_lives));
-    twist(terms, twists_);
+    twist(terms, twists_, twist_prng_);
     connections_.push_back(std::make_unique<Connection>(
         Connection::Surroundings{events_, journal_, network_, registry_, watch_, &counter_,
                                  commons_, twists_},
@@ -251,6 +278,15 @@ void World::plan_outage() {
   const Time until = from + microseconds{prng_.between(10, 10'000)};
   events_.at(from, [&host] { host.set_port(false); });
   events_.at(until, [&host] { host.set_port(true); });
+}
+
+void World::plan_jumps() {
+  constexpr Duration kJumps[] = {Duration{},  milliseconds{1},       milliseconds{70},
+                                 seconds{10}, std::chrono::hours{1}, std::chrono::days{15}};
+  for (std::uint32_t i = 0; i < twists_.clock_jumps; ++i) {
+    const Duration by = kJumps[twist_prng_.below(std::size(kJumps))];
+    events_.after(microseconds{twist_prng_.between(0, 1'000)}, [this, by] { events_.jump(by); });
+  }
 }
 
 void World::check_memory() {

@@ -23,6 +23,7 @@ struct Outcome {
   std::vector<std::string> violations;  // empty: the engine did what the standard says
   std::uint64_t history{};              // a hash of all frames and completions in their order
   std::uint64_t frames{};
+  std::uint32_t wrapped{};  // operations that were seen across the wrap of PSNs (wire_watch.h)
 };
 
 // Everything in the run follows from the seed; nothing here ends the process.

@@ -259,7 +259,10 @@ void Completer::note_loss(Qp& qp) {
 
 void Completer::retry(Qp& qp) {
   RequesterState& state = qp.requester;
-  if (state.retries_left == 0) return completions_.fail_send(qp, WcStatus::kRetryExceeded);
+  const std::uint8_t none_left = planted(Bug::kRetriesOneShort) ? 1 : 0;
+  if (state.retries_left <= none_left) {
+    return completions_.fail_send(qp, WcStatus::kRetryExceeded);
+  }
   --state.retries_left;
   state.recovering = true;
   Requester::rewind(qp);
@@ -305,8 +308,10 @@ void Completer::on_timer(Qp& qp) {
     scheduler_.wake(qp);
   }
   if (state.rnr_until && *state.rnr_until <= now_) {
+    const bool forgotten =
+        planted(Bug::kForgetsOverdueTimer) && now_ - *state.rnr_until > std::chrono::seconds{1};
     state.rnr_until.reset();
-    scheduler_.wake(qp);
+    if (!forgotten) scheduler_.wake(qp);
   }
   if (qp.selective) {
     on_reorder_timeout(qp);
