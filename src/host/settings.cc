@@ -189,9 +189,9 @@ constexpr Setting kSettings[] = {
 };
 // clang-format on
 
-constexpr std::string_view kOtherVariables[] = {"NERVE_CONFIG", "NERVE_SEED",
-                                                "NERVE_SEEDS",  "NERVE_MOST_SEEDS",
-                                                "NERVE_JOBS",   "NERVE_NO_INSTALL"};
+constexpr std::string_view kOtherVariables[] = {
+    "NERVE_CONFIG", "NERVE_SEED",     "NERVE_SEEDS", "NERVE_MOST_SEEDS", "NERVE_FAILURES",
+    "NERVE_TRACE",  "NERVE_PROGRESS", "NERVE_JOBS",  "NERVE_NO_INSTALL"};
 
 template <std::string_view Setting::*Member>
 const Setting* find_by(std::string_view name) {

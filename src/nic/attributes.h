@@ -88,6 +88,23 @@ struct QpAttributes {
   friend bool operator==(const QpAttributes&, const QpAttributes&) = default;
 };
 
+// What keeps a QP from sending its next request packet.
+enum class SendWait : std::uint8_t {
+  kNothing,   // it may send as soon as it gets a turn
+  kProgram,   // nothing is posted, or the send queue is stopped (SQD)
+  kAnswer,    // window, credits, read depth, fence, or an error behind requests in flight
+  kRnrTimer,  // the peer had no receive posted
+  kPacer,     // rate limit or congestion control
+  kPath,      // the link has no room for it (EgressGate)
+};
+
+// How far the send queue is, for diagnosis.
+struct SendProgress {
+  std::uint32_t unacknowledged{};  // request packets that are sent and not acknowledged
+  bool ack_requested{};            // the last of them asked for an acknowledgement
+  SendWait waits_for{};
+};
+
 struct QpQuery {
   QpState state{};
   bool sq_draining{};
@@ -95,6 +112,7 @@ struct QpQuery {
   QpCaps caps{};
   Qpn qpn{};
   QpType type{};
+  SendProgress sends{};  // while the QP can send
 };
 
 struct CqInit {

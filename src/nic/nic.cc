@@ -167,7 +167,13 @@ Expected<QpHandle> Nic::create_qp(const QpInit& init) { return modules_->qp_mana
 Status Nic::modify_qp(QpHandle qp, QpState to, QpAttrs given, const QpAttributes& attributes) {
   return modules_->qp_manager.modify(qp, to, given, attributes);
 }
-Expected<QpQuery> Nic::query_qp(QpHandle qp) const { return modules_->qp_manager.query(qp); }
+Expected<QpQuery> Nic::query_qp(QpHandle handle) const {
+  Expected<QpQuery> query = modules_->qp_manager.query(handle);
+  if (!query) return query;
+  Qp& qp = *modules_->qps.find(handle);
+  if (qp.can_send()) query->sends = modules_->requester.progress(qp);
+  return query;
+}
 Status Nic::destroy_qp(QpHandle qp) { return modules_->qp_manager.destroy(qp); }
 bool Nic::completions_wait(Qpn qpn) const { return modules_->qp_manager.completions_wait(qpn); }
 
@@ -276,7 +282,8 @@ std::uint32_t Nic::transmit(TxBurst& burst, Time now) {
     bool owes = m.answers.transmit(*qp, burst, both ? share : std::min(quantum, granted));
     const std::uint32_t used = burst.size() - first + (qp->responder.owes_acknowledge() ? 1 : 0);
     const std::uint32_t left = granted - std::min(granted, used);
-    const bool more = m.requester.transmit(*qp, burst, std::min(quantum, left));
+    const bool clipped = granted < 2 * quantum;
+    const bool more = m.requester.transmit(*qp, burst, std::min(quantum, left), clipped);
     if (!owes) owes = m.answers.acknowledge(*qp, burst);
     if (gated) m.config.gate->give_back(granted - std::min(granted, burst.size() - first));
     // The turn may have ended the QP's business (an error takes it off the list).

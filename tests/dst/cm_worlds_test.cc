@@ -10,7 +10,7 @@ namespace nerve::dst {
 namespace {
 
 TEST(CmWorlds, EveryConnectEnds) {
-  test::for_each_seed(4000, [](std::uint64_t seed) {
+  test::for_each_seed_in_parallel(4000, [](std::uint64_t seed) {
     const Outcome outcome =
         run_connections(seed, {.carriage = Carriage::kValues, .trace = test::tracing()});
     for (const std::string& violation : outcome.violations) ADD_FAILURE() << violation;
@@ -18,7 +18,7 @@ TEST(CmWorlds, EveryConnectEnds) {
 }
 
 TEST(CmWorlds, ValuesAndOctetsMeanTheSame) {
-  test::for_each_seed(100, [](std::uint64_t seed) {
+  test::for_each_seed_in_parallel(100, [](std::uint64_t seed) {
     const Outcome octets = run_connections(seed, {.carriage = Carriage::kOctets});
     const Outcome values = run_connections(seed, {.carriage = Carriage::kValues});
     EXPECT_EQ(octets.history, values.history);

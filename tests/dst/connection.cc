@@ -1,5 +1,7 @@
 #include "tests/dst/connection.h"
 
+#include <algorithm>
+
 namespace nerve::dst {
 
 using nic::QpAttrs;
@@ -17,6 +19,7 @@ Connection::Connection(Surroundings surroundings, Host& a, Host& b, const Terms&
   ends_[0].type = terms_.type;
   ends_[1].type = xrc ? QpType::kXrcRecv : terms_.type;
   for (End& end : ends_) create_queues(end);
+  if (terms_.neglects_cq) neglect_one_cq();
 }
 
 void Connection::create_queues(End& end) {
@@ -35,6 +38,7 @@ void Connection::create_queues(End& end) {
     end.srq = common.srq;
     end.receives = common.model;
     end.feeder = common.feeder;
+    end.receives->add_user();
     return;
   }
   if (end.type == QpType::kXrcSend || !terms_.shared_receives) return;
@@ -49,9 +53,15 @@ void Connection::create_queues(End& end) {
                              .cq = xrc ? end.recv_cq : nic::CqHandle{}});
   end.srq_number = nic.query_srq(end.srq)->number;
   end.receives = &s_.registry.add_receives(*end.host, true);
+  end.receives->add_user();
   end.feeder = std::make_shared<ReceiveFeeder>(*end.host, nic::QpHandle{}, end.srq, *end.receives,
                                                terms_, s_.events, s_.journal, prng_.next());
   s_.registry.set_feeder(*end.receives, end.feeder);
+  if (s_.twists.srq_limits) {
+    s_.registry.watch_srq(std::make_shared<SrqWatch>(*end.host, end.srq, *end.receives,
+                                                     caps.max_recv_wr, s_.twists.short_receives,
+                                                     s_.events, s_.journal, prng_.next()));
+  }
 }
 
 void Connection::create_qp(End& end) {
@@ -70,6 +80,7 @@ void Connection::create_qp(End& end) {
     return;
   }
   end.qp = *qp;
+  end.host->watch(end.qp);
   s_.registry.qp_created(*end.host, end.qp);
 }
 
@@ -91,6 +102,7 @@ void Connection::begin_life() {
                                       .endless_rnr = terms_.rnr_retry == 7},
                                      prng_.next());
     end.life->on_failure([this] { broken_ = true; });
+    if (end.neglected) end.life->neglect();
     end.life->on_error([this, &end](nic::WcStatus status) { on_error(end, status); });
     if (has_receives && !end.srq) {
       end.feeder =
@@ -163,6 +175,9 @@ bool Connection::may_give_up() const {
 // Nobody gives up before it has tried as often as was agreed.
 void Connection::on_error(const End& end, nic::WcStatus status) {
   // While the port is down a retry sends nothing.
+  if (status == nic::WcStatus::kRnrRetryExceeded) {
+    s_.watch.gave_up_waiting(end.host->index(), end.life->qpn(), terms_.rnr_retry);
+  }
   if (status == nic::WcStatus::kRetryExceeded && !s_.network.faults().outage) {
     s_.watch.gave_up(end.host->index(), end.life->qpn(), terms_.retry_count);
   }
@@ -340,6 +355,7 @@ void Connection::destroy(End& end) {
 void Connection::end_life() {
   for (End& end : ends_) {
     if (!end.in_service) continue;
+    for (const nic::CqHandle cq : {end.send_cq, end.recv_cq}) end.host->attend_to(cq);
     end.host->pump();
     end.host->poll_all();
     end.life->check_flush_reason();
@@ -369,7 +385,9 @@ void Connection::after_life() {
   }
   const bool again = lives_left_ > 0 && requests_left_ > 0 && !finished_;
   for (End& end : ends_) {
-    if (again && prng_.chance(600)) {
+    if (end.overrun) {
+      replace_cqs(end);
+    } else if (again && prng_.chance(600)) {
       if (end.qp) modify(end, QpState::kReset, QpAttrs::kNone, {});
       end.in_service = false;
     } else {
@@ -380,6 +398,45 @@ void Connection::after_life() {
   }
   if (again) return begin_life();
   finished_ = true;
+}
+
+// Work may be lost with it, so that later work of this QP must not go on as if nothing were
+// missing.
+void Connection::neglect_one_cq() {
+  End& end = ends_[prng_.below(2)];
+  if (end.type == QpType::kXrcRecv) return;
+  const bool may_receive = end.type != QpType::kXrcSend && !end.srq;
+  const bool receives = may_receive && prng_.chance(500);
+  const std::uint32_t enough = receives ? terms_.caps.max_recv_wr : terms_.caps.max_send_wr;
+  const auto depth = static_cast<std::uint32_t>(prng_.between(1, std::max(1U, enough - 1)));
+  const Time until = s_.events.now() + microseconds{prng_.between(20, 2'000)};
+  (receives ? end.recv_cq : end.send_cq) = end.host->create_neglected_cq(depth, until);
+  end.neglected = true;
+  s_.registry.on_overrun(*end.host, receives ? end.recv_cq : end.send_cq,
+                         [this, &end] { overran(end); });
+}
+
+void Connection::overran(End& end) {
+  end.overrun = true;
+  if (end.host->nic().query_qp(end.qp)->state != QpState::kErr) {
+    s_.journal.violation(s_.events.now(), "a qp goes on that has lost a completion");
+  }
+  s_.registry.may_be_fatal(*end.host, end.qp);
+  for (End& each : ends_) each.life->doom();
+  end.life->overrun();
+  broken_ = true;
+}
+
+// What was overrun is so for good.
+void Connection::replace_cqs(End& end) {
+  end.in_service = false;
+  destroy(end);
+  for (nic::CqHandle* cq : {&end.send_cq, &end.recv_cq}) {
+    if (!end.host->is_neglected(*cq)) continue;
+    end.host->destroy_cq(*cq);
+    *cq = end.host->create_cq(std::max(terms_.caps.max_send_wr, terms_.caps.max_recv_wr));
+  }
+  end.overrun = end.neglected = false;
 }
 
 std::string Connection::describe() const {

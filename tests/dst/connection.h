@@ -61,10 +61,15 @@ class Connection {
     nic::QpType type{};
     QpModel* life{};
     std::unique_ptr<RequestMaker> maker{};
+    bool neglected{};  // one of its CQs is too small and not polled for a while
+    bool overrun{};
     bool in_service{};  // connected and not yet reset or destroyed
   };
 
   void create_queues(End& end);
+  void neglect_one_cq();
+  void overran(End& end);
+  void replace_cqs(End& end);
   void create_qp(End& end);
   void begin_life();
   [[nodiscard]] bool may_hang() const;

@@ -53,6 +53,7 @@ void Datagrams::make_member(Host& host) {
                                           .max_recv_sge = 1}});
   if (!qp) return violation(std::string{"create_qp refused: "} + qp.error().reason);
   member.qp = *qp;
+  host.watch(*qp);
   member.qpn = nic.query_qp(*qp)->qpn;
   if (gsi() && member.qpn != Qpn{1}) violation("the gsi qp is not qp 1");
   nic::QpAttributes a;

@@ -50,11 +50,11 @@ void Host::violation(const std::string& what) {
 }
 
 nic::CqHandle Host::create_cq(std::uint32_t depth) {
-  if (habits_.one_cq && !queues_.empty()) {
-    Queue& queue = queues_.front();
-    queue.needed += depth;
-    if (!nic_.resize_cq(queue.cq, queue.needed)) violation("resize_cq refused");
-    return queue.cq;
+  const auto common = std::ranges::find(queues_, 0U, &Queue::depth);
+  if (habits_.one_cq && common != queues_.end()) {
+    common->needed += depth;
+    if (!nic_.resize_cq(common->cq, common->needed)) violation("resize_cq refused");
+    return common->cq;
   }
   Queue queue{.cq = *nic_.create_cq({.depth = depth, .cookie = queues_.size()}), .needed = depth};
   if (habits_.listening != Listening::kPolls) {
@@ -63,6 +63,47 @@ nic::CqHandle Host::create_cq(std::uint32_t depth) {
   }
   queues_.push_back(std::move(queue));
   return queues_.back().cq;
+}
+
+nic::CqHandle Host::create_neglected_cq(std::uint32_t depth, Time until) {
+  queues_.push_back({.cq = *nic_.create_cq({.depth = depth, .cookie = queues_.size()}),
+                     .needed = depth,
+                     .depth = depth,
+                     .neglected_until = until});
+  events_.at(until, [this] { pump(); });
+  return queues_.back().cq;
+}
+
+void Host::attend_to(nic::CqHandle cq) {
+  const auto queue = std::ranges::find(queues_, cq, &Queue::cq);
+  if (queue != queues_.end() && neglected(*queue)) queue->neglected_until = events_.now();
+}
+
+void Host::destroy_cq(nic::CqHandle cq) {
+  const auto queue = std::ranges::find(queues_, cq, &Queue::cq);
+  if (!nic_.destroy_cq(cq)) violation("destroy_cq refused");
+  queue->gone = true;
+}
+
+bool Host::neglected(const Queue& queue) const {
+  return queue.depth > 0 && !queue.overrun && events_.now() < queue.neglected_until;
+}
+
+// An overrun CQ keeps what it has, in order, and takes no more.
+void Host::overran(const nic::Event& event) {
+  if (event.cookie >= queues_.size() || queues_[event.cookie].cq != event.cq) {
+    return violation("an error of no cq");
+  }
+  Queue& queue = queues_[event.cookie];
+  if (queue.depth == 0) return violation("a cq that is large enough was overrun");
+  if (queue.overrun) return violation("a cq was overrun twice");
+  const bool untouched = neglected(queue);
+  queue.overrun = true;
+  const std::uint32_t found = poll(queue);
+  if (untouched && found != queue.depth) {
+    violation("an overrun cq of " + std::to_string(queue.depth) + " has kept " +
+              std::to_string(found) + " completions");
+  }
 }
 
 void Host::arm(Queue& queue) {
@@ -83,6 +124,9 @@ void Host::pump() {
   take_events();
   if (habits_.tunes_cqs && prng_.chance(50)) tune();
   if (habits_.listening != Listening::kWaits || prng_.chance(50)) poll_all();
+  for (Queue& queue : queues_) {
+    if (queue.depth > 0) poll(queue);  // it is not armed
+  }
   // Completions may have been answered with new work.
   transmit();
   take_events();
@@ -93,9 +137,33 @@ void Host::transmit() {
   for (;;) {
     burst_.clear();
     nic_.transmit(burst_, events_.now());
-    if (burst_.empty()) return;
+    if (burst_.empty()) break;
     for (const wire::Frame& frame : burst_.frames()) network_.send(index_, frame);
   }
+  if (nic_.port_active()) check_progress();
+}
+
+// The engine has sent all it may. Whatever is left must be on its way to being sent: a QP that
+// could send has been forgotten, and one that waits for its peer must have asked for an answer.
+void Host::check_progress() {
+  std::erase_if(watched_, [this](nic::QpHandle handle) {
+    const auto qp = nic_.query_qp(handle);
+    if (!qp) return true;  // destroyed
+    const bool can_send = qp->state == nic::QpState::kRts || qp->state == nic::QpState::kSqd;
+    if (!can_send) return false;
+    const nic::SendProgress& sends = qp->sends;
+    if (sends.waits_for == nic::SendWait::kNothing) {
+      violation("qp " + std::to_string(qp->qpn.value()) + " may send and gets no turn");
+    }
+    const bool blocked =
+        sends.waits_for == nic::SendWait::kAnswer || sends.waits_for == nic::SendWait::kProgram;
+    if (blocked && sends.unacknowledged > 0 && !sends.ack_requested) {
+      violation("qp " + std::to_string(qp->qpn.value()) + " waits for an answer to " +
+                std::to_string(sends.unacknowledged) +
+                " packets, the last of which asked for none");
+    }
+    return false;
+  });
 }
 
 void Host::take_events() {
@@ -118,6 +186,7 @@ void Host::take_events() {
       port_event_ = event->kind;
     }
     if (on_event_) on_event_(*this, *event);
+    if (event->kind == nic::EventKind::kCqError) overran(*event);
   }
 }
 
@@ -134,15 +203,19 @@ void Host::poll_all() {
     violation("an armed cq did not tell");
     queue.watch.told();  // once is enough
   }
+  if (on_polled_) on_polled_(*this);
   set_alarm();
 }
 
-void Host::poll(Queue& queue) {
+std::uint32_t Host::poll(Queue& queue) {
+  if (queue.gone || neglected(queue)) return 0;
+  std::uint32_t found = 0;
   std::array<nic::Completion, 8> some;
   for (;;) {
     const auto got = nic_.poll_cq(queue.cq, std::span{some}.first(1 + prng_.below(some.size())));
     CHECK(got.has_value());
     if (*got == 0) break;
+    found += static_cast<std::uint32_t>(*got);
     for (const nic::Completion& completion : std::span{some}.first(*got)) {
       journal_.mix(events_.now().picoseconds());
       journal_.mix(completion.wr_id);
@@ -152,12 +225,14 @@ void Host::poll(Queue& queue) {
     }
   }
   queue.watch.emptied();
+  return found;
 }
 
 // Changes one CQ while completions wait in it.
 void Host::tune() {
   if (queues_.empty()) return;
   Queue& queue = queues_[prng_.below(queues_.size())];
+  if (queue.depth > 0) return;
   if (prng_.chance(500)) {
     const auto depth = static_cast<std::uint32_t>(prng_.between(queue.needed, 3 * queue.needed));
     if (!nic_.resize_cq(queue.cq, depth)) violation("resize_cq refused");

@@ -14,19 +14,22 @@ namespace nerve::dst {
 
 class Journal {
  public:
-  explicit Journal(bool trace) : trace_{trace} {}
+  // `keep`: the lines are kept for story().
+  explicit Journal(bool trace, bool keep = false) : trace_{trace}, keep_{keep} {}
 
   // The first few say what broke; what follows is usually their echo.
   void violation(Time now, const std::string& what) {
     if (violations_.size() < kMaxViolations) violations_.push_back(stamp(now) + what);
-    if (trace_) std::fprintf(stderr, "%s VIOLATION %s\n", stamp(now).c_str(), what.c_str());
+    line(now, "VIOLATION " + what);
   }
   [[nodiscard]] const std::vector<std::string>& violations() const { return violations_; }
 
-  [[nodiscard]] bool tracing() const { return trace_; }
-  void line(Time now, const std::string& text) const {
+  [[nodiscard]] bool tracing() const { return trace_ || keep_; }
+  void line(Time now, const std::string& text) {
     if (trace_) std::fprintf(stderr, "%s %s\n", stamp(now).c_str(), text.c_str());
+    if (keep_) story_.push_back(stamp(now) + text);
   }
+  [[nodiscard]] const std::vector<std::string>& story() const { return story_; }
 
   // FNV-1a over words: order matters, which is the point.
   void mix(std::uint64_t word) { hash_ = (hash_ ^ word) * 0x100000001b3; }
@@ -45,8 +48,10 @@ class Journal {
   }
 
   bool trace_;
+  bool keep_;
   std::uint64_t hash_{0xcbf29ce484222325};
   std::vector<std::string> violations_;
+  std::vector<std::string> story_;
 };
 
 }  // namespace nerve::dst

@@ -49,6 +49,7 @@ Pair::Pair(const PairSetup& setup)
                              .srq = end.srq,
                              .caps = setup.caps});
     end.qpn = nic.query_qp(end.qp)->qpn;
+    end.host->watch(end.qp);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/planted.h"
 #include "tests/dst/cm_world.h"
+#include "tests/dst/shrink.h"
 #include "tests/dst/world.h"
 
 namespace nerve {
@@ -83,6 +84,8 @@ const char* name_of(Bug bug) {
       return "IgnoreRateLimit";
     case Bug::kAckNamesRead:
       return "AckNamesRead";
+    case Bug::kForgetAckRequest:
+      return "ForgetAckRequest";
     case Bug::kTakesStalePacket:
       return "TakesStalePacket";
     case Bug::kReadLosesSink:
@@ -97,6 +100,12 @@ const char* name_of(Bug bug) {
       return "ReplayForgetsWrap";
     case Bug::kForgetsOverdueTimer:
       return "ForgetsOverdueTimer";
+    case Bug::kOverrunLosesOldest:
+      return "OverrunLosesOldest";
+    case Bug::kSrqLimitEarly:
+      return "SrqLimitEarly";
+    case Bug::kRnrRetriesOneShort:
+      return "RnrRetriesOneShort";
     case Bug::kRtuNotRepeated:
       return "RtuNotRepeated";
     case Bug::kDrepNotRepeated:
@@ -117,6 +126,10 @@ Family family_of(Bug bug) {
     case Bug::kReplayForgetsWrap:
     case Bug::kForgetsOverdueTimer:
       return Family::kLives;
+    case Bug::kOverrunLosesOldest:
+    case Bug::kSrqLimitEarly:
+    case Bug::kRnrRetriesOneShort:
+      return Family::kReceives;
     case Bug::kReadLosesSink:
     case Bug::kWindowGivesAtomics:
       return Family::kMemory;
@@ -152,6 +165,20 @@ INSTANTIATE_TEST_SUITE_P(All, PlantedBugs,
                          [](const ::testing::TestParamInfo<std::uint8_t>& which) {
                            return std::string{name_of(static_cast<Bug>(which.param))};
                          });
+
+// A failing world is made small, and the small one still fails in the same way.
+TEST(Shrink, FindsASmallWorldThatStillFails) {
+  active_bug = Bug::kCompleteBeforeAck;
+  std::uint64_t seed = 1;
+  while (run_seed(seed).violations.empty()) ASSERT_LT(++seed, kSeeds);
+  const std::size_t whole = run_seed(seed, {.story = true}).story.size();
+  const Shrunk shrunk = shrink(seed, {});
+  EXPECT_FALSE(shrunk.violation.empty());
+  EXPECT_LE(shrunk.limits.requests, 8U) << describe(shrunk);
+  EXPECT_LT(2 * shrunk.story.size(), whole) << describe(shrunk);
+  EXPECT_FALSE(run_seed(seed, {.limits = shrunk.limits}).violations.empty());
+  active_bug = Bug::kNone;
+}
 
 TEST(PlantedBugsOff, NothingIsFound) {
   for (std::uint64_t seed = 1; seed <= kSeeds / 4; ++seed) {

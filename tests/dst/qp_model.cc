@@ -32,6 +32,7 @@ bool QpModel::violation(const std::string& what) {
 }
 
 bool QpModel::settled() const {
+  if (overrun_) return true;
   if (send_error_ || flushed_) return completed_ == requests_.size();
   return std::none_of(requests_.begin() + static_cast<std::ptrdiff_t>(completed_), requests_.end(),
                       [](const Request& r) { return r.signaled; });
@@ -166,7 +167,7 @@ void QpModel::confirm(Request& request) {
       // The peer's receive must already have completed; its CQ may not have been polled yet.
       events_.after({}, [this, index] {
         peer_->host().poll_all();
-        if (delivered_ <= index && !peer_->ended_) {
+        if (delivered_ <= index && !peer_->ended_ && !peer_->neglected_) {
           violation("request #" + std::to_string(index) + " completed before the peer had it");
         }
       });
@@ -234,6 +235,7 @@ void QpModel::voided() {
   for (; completed_ < requests_.size(); ++completed_) leave_open(requests_[completed_]);
   if (receives_ != nullptr) {
     receives_->leave_open_in_progress();
+    if (neglected_) receives_->leave_all_open();
     if (receives_->shared()) {
       receives_->may_have_lost_one();
     } else {
@@ -252,6 +254,7 @@ void QpModel::check_flush_reason() {
 
 void QpModel::settle() {
   if (ended_) return;
+  if (overrun_) return voided();
   if (!settled()) {
     violation("never completed: " + describe());
   }

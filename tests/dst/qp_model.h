@@ -60,6 +60,10 @@ class QpModel {
 
   // Somebody did something that may end this QP: errors are no surprise from here on.
   void doom() { doomed_ = true; }
+  // Completions of this QP are not polled for a while ...
+  void neglect() { neglected_ = true; }
+  // ... and have been lost with an overrun CQ: nobody tells how its requests ended.
+  void overrun() { neglected_ = overrun_ = doomed_ = true; }
   // The QP was reset or destroyed: what was under way has no completion any more.
   void voided();
   // Nothing is flushed unless something failed first.
@@ -111,6 +115,8 @@ class QpModel {
   bool ended_{};
   bool flushed_a_receive_{};
   bool flushed_{};
+  bool neglected_{};
+  bool overrun_{};
 };
 
 }  // namespace nerve::dst

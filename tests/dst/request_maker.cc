@@ -52,6 +52,7 @@ void RequestMaker::post_one(bool last) {
   const bool reliable = self_.type() != QpType::kUc;
   const std::vector<SendOp> ops = possible_operations();
   draft.wr.op = ops[prng_.below(ops.size())];
+  if (terms_.send_per_mille > 0 && prng_.chance(terms_.send_per_mille)) draft.wr.op = SendOp::kSend;
   // The last free slot must announce itself, else nobody learns when the others are free again.
   const bool must_tell = last || self_.outstanding() + 1 >= terms_.caps.max_send_wr;
   draft.request.signaled =

@@ -19,6 +19,12 @@ Twists draw_twists(Family family, std::uint64_t seed) {
     twists.window_atomics = prng.chance(800);
     twists.regions_vanish = !twists.window_atomics || prng.chance(500);
   }
+  if (family == Family::kReceives) {
+    twists.neglected_cqs = prng.chance(350);
+    twists.srq_limits = !twists.neglected_cqs && prng.chance(700);
+    twists.short_receives = twists.srq_limits && prng.chance(700);
+    twists.rnr_storm = !twists.neglected_cqs && prng.chance(300);
+  }
   return twists;
 }
 

@@ -7,9 +7,10 @@
 namespace nerve::dst {
 
 enum class Family : std::uint8_t {
-  kCommon,  // none of these
-  kLives,   // how connections begin and end
-  kMemory,  // keys that go away while they are in use, and windows that give every right
+  kCommon,    // none of these
+  kLives,     // how connections begin and end
+  kMemory,    // keys that go away while they are in use, and windows that give every right
+  kReceives,  // queues that run low, over or dry
 };
 
 struct Twists {
@@ -34,6 +35,14 @@ struct Twists {
   // READs and atomics go through windows and small regions too, some of which give no right to
   // atomics.
   bool window_atomics{};
+  // CQs that are too small and not polled for a while.
+  bool neglected_cqs{};
+  // SRQs with limits; where receives are short, no message holds one for longer than a call, so
+  // that the moment of the event is known exactly.
+  bool srq_limits{};
+  bool short_receives{};
+  // Many senders and few receives, all of one SRQ.
+  bool rnr_storm{};
 };
 
 [[nodiscard]] Twists draw_twists(Family family, std::uint64_t seed);

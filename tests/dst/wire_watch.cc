@@ -53,6 +53,15 @@ void WireWatch::gave_up(std::size_t host, Qpn qpn, std::uint32_t retries) {
   }
 }
 
+void WireWatch::gave_up_waiting(std::size_t host, Qpn qpn, std::uint32_t retries) {
+  const auto found = by_requester_.find({host, qpn.value()});
+  if (found != by_requester_.end() && streams_[found->second].refusals <= retries) {
+    journal_.violation(events_.now(),
+                       "host " + std::to_string(host) + " gave up waiting for a receive after " +
+                           std::to_string(streams_[found->second].refusals) + " refusals");
+  }
+}
+
 void WireWatch::violation(const std::string& what, const Parcel& parcel) {
   journal_.violation(events_.now(), "on the wire: " + what + ": " + describe(parcel));
 }
@@ -134,14 +143,12 @@ void WireWatch::see_acknowledge(Stream& stream, const Parcel& parcel) {
   const std::uint8_t syndrome = parcel.headers.aeth.syndrome;
   if (wire::kind_of(syndrome) == wire::AckKind::kRnrNak) {
     const Faults& faults = network_.faults();
+    if (psn != stream.refused) stream.refusals = 0;
+    stream.refused = psn;
+    ++stream.refusals;
     const Time latest = events_.now() + faults.delay + faults.jitter;
-    const Time until = events_.now() + faults.delay + wire::rnr_delay(wire::value_of(syndrome));
-    // One that repeats what is being waited out, because a hasty requester asked twice, adds
-    // nothing.
-    if (events_.now() >= stream.quiet_until || stream.quiet_until > until) {
-      stream.quiet_from = latest + std::chrono::microseconds{3};
-      stream.quiet_until = until;
-    }
+    stream.quiet_from = latest + std::chrono::microseconds{3};
+    stream.quiet_until = events_.now() + faults.delay + wire::rnr_delay(wire::value_of(syndrome));
   }
   if (wire::kind_of(syndrome) != wire::AckKind::kAck) return;
   if (psn.distance_from(stream.next) >= 0) {

@@ -31,6 +31,8 @@ class WireWatch {
   [[nodiscard]] std::optional<Psn> furthest() const;
   // The requester has given up after so many retries.
   void gave_up(std::size_t host, Qpn qpn, std::uint32_t retries);
+  // ... because there were no receives.
+  void gave_up_waiting(std::size_t host, Qpn qpn, std::uint32_t retries);
   // The operations, one bit for each, of which a request was seen that begins before PSNs wrap and
   // ends behind, or, where one packet is all there is, that has the last PSN.
   [[nodiscard]] std::uint32_t wrapped() const { return wrapped_; }
@@ -49,7 +51,9 @@ class WireWatch {
     std::vector<std::pair<Psn, std::uint32_t>> ends{};
     // First PSN and number of PSNs of each request that is answered by data.
     std::vector<std::pair<Psn, std::uint32_t>> asked{};
-    Time quiet_from{};  // between these two the receiver asked for silence
+    Psn refused{};             // the packet for which there was no receive last
+    std::uint32_t refusals{};  // how often, one after the other
+    Time quiet_from{};         // between these two the receiver asked for silence
     Time quiet_until{};
   };
   using Key = std::pair<std::size_t, std::uint32_t>;  // host, QPN of the receiver of the frame

@@ -39,6 +39,19 @@ Faults draw_faults(Prng& prng) {
   return faults;
 }
 
+// The draws stay the same; what is left out does not happen.
+Faults within(const Limits& limits, Faults faults) {
+  if (limits.off(Part::kLoss)) faults.loss = 0;
+  if (limits.off(Part::kDuplication)) faults.duplication = 0;
+  if (limits.off(Part::kReordering)) faults.reordering = 0;
+  if (limits.off(Part::kCorruption)) faults.corruption = 0;
+  if (limits.off(Part::kMarking)) faults.marking = 0;
+  if (limits.off(Part::kJitter)) faults.jitter = {};
+  if (limits.off(Part::kBlackout)) faults.blackout_from = faults.blackout_until = {};
+  if (limits.off(Part::kOutage)) faults.outage = false;
+  return faults;
+}
+
 nic::NicConfig draw_config(Prng& prng, const Options& options, const Twists& twists) {
   nic::NicConfig config;
   config.key_secret = {prng.next(), prng.next()};
@@ -78,6 +91,13 @@ void twist(Terms& terms, const Twists& twists, Prng& prng) {
     terms.timeout = static_cast<std::uint8_t>(timeout);
   }
   terms.wraps = twists.wraps;
+  terms.neglects_cq = twists.neglected_cqs && prng.chance(700);
+  if (terms.neglects_cq) terms.signaled_per_mille = 1000;
+  if (twists.short_receives) {
+    // One packet, and never more than the receive holds.
+    terms.receive_capacity = std::min(terms.receive_capacity, 200U);
+    terms.bad_request_per_mille = 0;
+  }
   const bool reliable = terms.type != nic::QpType::kUc;
   terms.regions_vanish = twists.regions_vanish && reliable;
   terms.window_atomics =
@@ -102,8 +122,9 @@ class World {
       : prng_{seed},
         twists_{options.twists ? *options.twists : draw_twists(options.family, seed)},
         twist_prng_{seed ^ 0x7715'7111U},
-        journal_{options.trace},
-        network_{events_, journal_, prng_.next(), draw_faults(prng_), options.carriage},
+        limits_{options.limits},
+        journal_{options.trace, options.story},
+        network_{events_, journal_, prng_.next(), drawn_ = draw_faults(prng_), options.carriage},
         watch_{events_, journal_, network_},
         registry_{events_, journal_} {
     network_.set_tap([this](std::size_t from, std::size_t to, const Parcel& parcel) {
@@ -115,9 +136,11 @@ class World {
     make_counter();
     make_common_receives(large);
     make_connections(large);
+    if (twists_.rnr_storm) make_storm();
     make_datagrams(nic::QpType::kUd, 250);
     make_datagrams(nic::QpType::kGsi, 100);
-    if (network_.faults().outage) plan_outage();
+    if (drawn_.outage && !limits_.off(Part::kOutage)) plan_outage();
+    network_.set_faults(within(limits_, drawn_));
     plan_jumps();
   }
 
@@ -133,7 +156,8 @@ class World {
     }
     for (const auto& host : hosts_) host->poll_all();
     if (finished()) check_memory();
-    return {journal_.violations(), journal_.hash(), network_.counts().sent, watch_.wrapped()};
+    return {journal_.violations(), journal_.hash(),  network_.counts().sent,
+            drawn_connections_,    journal_.story(), watch_.wrapped()};
   }
 
  private:
@@ -141,6 +165,7 @@ class World {
   void make_counter();
   void make_common_receives(bool large);
   void make_connections(bool large);
+  void make_storm();
   void make_datagrams(nic::QpType type, std::uint32_t per_mille);
   void plan_outage();
   void plan_jumps();
@@ -161,6 +186,9 @@ class World {
   Prng prng_;
   Twists twists_;
   Prng twist_prng_;
+  Limits limits_;
+  Faults drawn_;
+  std::uint32_t drawn_connections_{};
   EventQueue events_;
   Journal journal_;
   Network network_;
@@ -201,6 +229,7 @@ void World::make_hosts(bool large, const Options& options) {
                                             events_, network_, journal_));
     hosts_.back()->on_completion(
         [this](Host& host, nic::CqHandle, const nic::Completion& c) { return completed(host, c); });
+    hosts_.back()->on_polled([this](Host& host) { registry_.polled(host); });
     hosts_.back()->on_event(
         [this](Host& host, const nic::Event& event) { registry_.event(host, event); });
   }
@@ -226,12 +255,20 @@ void World::make_counter() {
 void World::make_common_receives(bool large) {
   commons_.resize(hosts_.size());
   common_capacity_ = static_cast<std::uint32_t>(prng_.between(1, large ? 20'000 : 1500));
+  if (twists_.short_receives || twists_.rnr_storm) {
+    common_capacity_ = static_cast<std::uint32_t>(prng_.between(1, 200));
+  }
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
-    if (!prng_.chance(300)) continue;
+    const bool forced = twists_.srq_limits || (twists_.rnr_storm && i == 0);
+    if (!prng_.chance(forced ? 1000 : 300)) continue;
     Host& host = *hosts_[i];
     Terms terms = draw_terms(prng_, network_.faults(), large);
     terms.receive_capacity = common_capacity_;
     terms.caps.max_recv_wr = static_cast<std::uint32_t>(prng_.between(2, 16));
+    if (twists_.rnr_storm && i == 0) {
+      terms.caps.max_recv_wr = static_cast<std::uint32_t>(prng_.between(1, 3));
+      terms.late_receives = true;
+    }
     CommonReceives& common = commons_[i];
     common.depth = terms.caps.max_recv_wr;
     common.srq = *host.nic().create_srq(
@@ -240,6 +277,11 @@ void World::make_common_receives(bool large) {
     common.feeder = std::make_shared<ReceiveFeeder>(
         host, nic::QpHandle{}, common.srq, *common.model, terms, events_, journal_, prng_.next());
     registry_.set_feeder(*common.model, common.feeder);
+    if (twists_.srq_limits) {
+      registry_.watch_srq(std::make_shared<SrqWatch>(host, common.srq, *common.model, common.depth,
+                                                     twists_.short_receives, events_, journal_,
+                                                     prng_.next()));
+    }
   }
 }
 
@@ -256,19 +298,52 @@ void World::make_connections(bool large) {
     const auto requests = static_cast<std::uint32_t>(prng_.between(1, large ? 16 : 60));
     const std::uint64_t most_lives = twists_.hasty_lives ? 12 : 4;
     const auto lives = static_cast<std::uint32_t>(prng_.between(1, most_lives));
+    const std::uint64_t seed = prng_.next();
+    ++drawn_connections_;
+    if (limits_.without_connection(i)) continue;
     twist(terms, twists_, twist_prng_);
+    if (limits_.off(Part::kDisturbance)) terms.disturbance_per_mille = 0;
     connections_.push_back(std::make_unique<Connection>(
         Connection::Surroundings{events_, journal_, network_, registry_, watch_, &counter_,
                                  commons_, twists_},
-        *hosts_[a], *hosts_[b], terms, requests, lives, prng_.next()));
+        *hosts_[a], *hosts_[b], terms, std::min(requests, limits_.requests),
+        std::min(lives, limits_.lives), seed));
+  }
+}
+
+// Many senders to one host, which posts few receives and those late.
+void World::make_storm() {
+  const std::uint64_t senders = prng_.between(6, 16);
+  for (std::uint64_t i = 0; i < senders; ++i) {
+    Terms terms = draw_terms(prng_, network_.faults(), /*large=*/false);
+    terms.type = nic::QpType::kRc;
+    terms.shared_receives = false;
+    terms.common_receives = terms.late_receives = true;
+    terms.receive_capacity = common_capacity_;
+    terms.rnr_timer = static_cast<std::uint8_t>(prng_.between(1, 10));
+    terms.rnr_retry = static_cast<std::uint8_t>(prng_.chance(500) ? 7 : prng_.below(7));
+    twist(terms, twists_, twist_prng_);
+    terms.send_per_mille = 800;
+    const std::size_t from = prng_.between(1, hosts_.size() - 1);
+    const auto requests = static_cast<std::uint32_t>(prng_.between(5, 20));
+    const std::uint64_t seed = prng_.next();
+    const std::uint32_t number = drawn_connections_++;
+    if (number < 32 && limits_.without_connection(number)) continue;
+    connections_.push_back(std::make_unique<Connection>(
+        Connection::Surroundings{events_, journal_, network_, registry_, watch_, &counter_,
+                                 commons_, twists_},
+        *hosts_[from], *hosts_[0], terms, std::min(requests, limits_.requests),
+        /*lives=*/1, seed));
   }
 }
 
 void World::make_datagrams(nic::QpType type, std::uint32_t per_mille) {
   if (!prng_.chance(per_mille)) return;
   const auto count = static_cast<std::uint32_t>(prng_.between(1, 40));
+  const std::uint64_t seed = prng_.next();
+  if (limits_.off(Part::kDatagrams)) return;
   datagrams_.push_back(
-      std::make_unique<Datagrams>(type, events_, journal_, network_, hosts_, count, prng_.next()));
+      std::make_unique<Datagrams>(type, events_, journal_, network_, hosts_, count, seed));
 }
 
 // One port goes down for a while: what arrives is lost, what should leave waits.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/dst/limits.h"
 #include "tests/dst/parcel.h"
 #include "tests/dst/twists.h"
 
@@ -15,6 +16,8 @@ struct Options {
   Carriage carriage{Carriage::kOctets};
   bool trace{};
   bool selective_repeat{};  // of all engines: the same world, repaired in another way
+  bool story{};             // Outcome::story is kept
+  Limits limits{};
   Family family{Family::kCommon};
   std::optional<Twists> twists{};  // instead of those that the seed draws
 };
@@ -23,6 +26,8 @@ struct Outcome {
   std::vector<std::string> violations;  // empty: the engine did what the standard says
   std::uint64_t history{};              // a hash of all frames and completions in their order
   std::uint64_t frames{};
+  std::uint32_t connections{};       // drawn, left out or not
+  std::vector<std::string> story{};  // a line for everything that happened
   std::uint32_t wrapped{};  // operations that were seen across the wrap of PSNs (wire_watch.h)
 };
 

@@ -75,6 +75,7 @@ TEST_F(ConfigTest, VariablesOfEveryKind) {
   EXPECT_TRUE(from_variable("NERVE_SUMMARY", "1").summary);
   EXPECT_EQ(from_variable("NERVE_TRANSPORT", ""), Config{});
   EXPECT_EQ(from_variable("NERVE_SEED", "7"), Config{});
+  EXPECT_EQ(from_variable("NERVE_PROGRESS", "/tmp/x"), Config{});
   const Config devices = from_variable("NERVE_DEVICES", "nerve0=eth0,mine=lo,wlan0");
   EXPECT_EQ(devices.devices,
             (std::vector<DeviceName>{{"nerve0", "eth0"}, {"mine", "lo"}, {"nerve2", "wlan0"}}));

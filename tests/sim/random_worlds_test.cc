@@ -192,6 +192,6 @@ void live(std::uint64_t seed) {
 
 }  // namespace
 
-TEST(RandomWorlds, NoneHangsOrLosesCount) { nerve::test::for_each_seed(200, live); }
+TEST(RandomWorlds, NoneHangsOrLosesCount) { nerve::test::for_each_seed_in_parallel(200, live); }
 
 }  // namespace nerve::sim

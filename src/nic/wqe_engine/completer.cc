@@ -1,5 +1,6 @@
 #include "nic/wqe_engine/completer.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -84,10 +85,15 @@ void Completer::on_acknowledge(Qp& qp, const wire::Frame& frame) {
 void Completer::on_rnr(Qp& qp, std::uint8_t code) {
   RequesterState& state = qp.requester;
   ++counters_.rnr_naks_received;
-  // A duplicate of the one we are waiting out; but what the peer held may be refused after another
-  // packet was taken.
-  if (state.rnr_until && (!qp.selective || state.rnr_heard)) return;
-  if (state.rnr_retries_left == 0) {
+  // A second copy of the refused packet was refused too: the same event, but the wait begins with
+  // the later NAK. Of selective repeat: what the peer held may be refused after another packet was
+  // taken, which is a new event.
+  if (state.rnr_until && (!qp.selective || state.rnr_heard)) {
+    state.rnr_until = std::max(*state.rnr_until, now_ + wire::rnr_delay(code));
+    return;
+  }
+  const std::uint8_t none_left = planted(Bug::kRnrRetriesOneShort) ? 1 : 0;
+  if (state.rnr_retries_left <= none_left) {
     return completions_.fail_send(qp, WcStatus::kRnrRetryExceeded);
   }
   if (qp.attributes.rnr_retry != kRnrForever) --state.rnr_retries_left;

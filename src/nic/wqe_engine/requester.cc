@@ -21,7 +21,7 @@ std::uint32_t wire_size(const wire::Frame& frame) {
 
 }  // namespace
 
-bool Requester::transmit(Qp& qp, TxBurst& burst, std::uint32_t budget) {
+bool Requester::transmit(Qp& qp, TxBurst& burst, std::uint32_t budget, bool clipped) {
   if (!qp.can_send()) return false;
   const std::uint32_t first = burst.size();
   Train train;
@@ -35,20 +35,23 @@ bool Requester::transmit(Qp& qp, TxBurst& burst, std::uint32_t budget) {
   }
   const bool more = last != Step::kBlocked && !qp.sends.all_sent() && qp.can_send();
 
-  if (qp.reliable() && burst.size() > first && waits_for_answer(qp, more)) {
-    wire::Bth& bth = burst[burst.size() - 1].headers.bth;
-    bth.ack_request = true;
-    qp.requester.since_ack_request = 0;
+  if (qp.reliable() && qp.can_send() && needs_ack(qp, more && !clipped)) {
+    if (burst.size() > first) {
+      burst[burst.size() - 1].headers.bth.ack_request = true;
+      qp.requester.since_ack_request = 0;
+    } else if (last == Step::kBlocked && !ack_is_requested(qp)) {
+      resend_last(qp, burst);
+    }
   }
   completions_.note_drained(qp);  // unreliable requests end when they are sent
   scheduler_.rearm(qp);
   return more;
 }
 
-// Whether the turn's last packet must ask for an acknowledgement, because only an answer can set
-// the QP going again. One that merely has to let others go first, or to keep to its rate, asks when
-// enough packets have gone (emit), unless these would take so long that the retry timer ran out.
-bool Requester::waits_for_answer(Qp& qp, bool more) const {
+// Whether the last packet of this turn must ask for an acknowledgement, because only an answer can
+// set the QP going again. A QP that merely lets others go first, or keeps to its rate, asks every
+// ack_every() packets (emit), unless sending that many takes so long that the retry timer expires.
+bool Requester::needs_ack(Qp& qp, bool more) const {
   const RequesterState& state = qp.requester;
   if (qp.sends.all_sent() || state.rnr_until || state.probing || !window_open(qp)) return true;
   const SendWqe& wqe = qp.sends.current();
@@ -160,18 +163,21 @@ void Requester::begin(Qp& qp, SendWqe& wqe) {
   state.next_sequence = (state.next_sequence + 1) & 0xff'ffffU;
 }
 
+bool Requester::local_must_wait(const Qp& qp, const SendWqe& wqe) {
+  if (wqe.started) return false;
+  if (contains(wqe.flags, SendFlags::kFence) && qp.requester.reads_outstanding > 0) return true;
+  // Earlier requests may still need the window for a retransmission (IBTA 10.6.5).
+  return wqe.op == SendOp::kLocalInvalidate && qp.sends.cursor != qp.sends.head;
+}
+
 Requester::Step Requester::run_local(Qp& qp, SendWqe& wqe) {
   if (wqe.started) {  // executed on an earlier pass
     ++qp.sends.cursor;
     return Step::kSkipped;
   }
-  const bool fenced = contains(wqe.flags, SendFlags::kFence);
-  if (qp.state == QpState::kSqd) return Step::kBlocked;
-  if (fenced && qp.requester.reads_outstanding > 0) return Step::kBlocked;
+  if (qp.state == QpState::kSqd || local_must_wait(qp, wqe)) return Step::kBlocked;
   const RemoteAccessor self{qp.pd, qp.qpn};
   if (wqe.op == SendOp::kLocalInvalidate) {
-    // Earlier requests may still need the window for a retransmission (IBTA 10.6.5).
-    if (qp.sends.cursor != qp.sends.head) return Step::kBlocked;
     if (!dma_.invalidate(wqe.rkey, self)) wqe.fault = WcStatus::kLocalQpOperation;
   } else if (const auto bound = dma_.bind(wqe.bind, self); !bound) {
     wqe.fault = bound.error();
@@ -189,9 +195,9 @@ Requester::Step Requester::run_local(Qp& qp, SendWqe& wqe) {
 
 bool Requester::emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& train) {
   RequesterState& state = qp.requester;
-  const std::uint32_t index = psn_span(wqe.first_psn, state.next);
   wire::Frame& frame = burst.add();
-  if (const WcStatus built = build(qp, wqe, index, burst); built != WcStatus::kSuccess) {
+  if (const WcStatus built = build(qp, qp.sends.cursor, state.next, burst);
+      built != WcStatus::kSuccess) {
     burst.drop_last();
     fault(qp, wqe, built);
     return false;
@@ -203,7 +209,7 @@ bool Requester::emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& train) {
   frame.continues_train = train.size != 0 && size <= train.size && same_flow;
   train.size = frame.continues_train && size < train.size ? 0 : size;
 
-  const std::uint32_t consumed = wqe.op == SendOp::kRead ? wqe.packets - index : 1;
+  const std::uint32_t consumed = wqe.op == SendOp::kRead ? psn_span(state.next, wqe.end_psn()) : 1;
   const bool again = state.next != state.sent_end;
   note_sent(qp, frame, again);
   const bool wants_ack =
@@ -223,10 +229,11 @@ bool Requester::emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& train) {
   return true;
 }
 
-WcStatus Requester::build(Qp& qp, const SendWqe& wqe, std::uint32_t index, TxBurst& burst) {
+WcStatus Requester::build(Qp& qp, std::uint32_t position, Psn psn, TxBurst& burst) {
   const RequesterState& state = qp.requester;
+  const SendWqe& wqe = qp.sends.at(position);
   wire::Frame& frame = burst[burst.size() - 1];
-  Segment segment = segment_of(wqe, index, qp.mtu);
+  Segment segment = segment_of(wqe, wqe.started ? psn_span(wqe.first_psn, psn) : 0, qp.mtu);
   if (planted(Bug::kResumeAtMessageStart) && state.next != state.sent_end) segment.offset = 0;
   if (wqe.wants_response() && qp.attributes.max_read == 0) return WcStatus::kLocalQpOperation;
   if (!address(qp, wqe, frame)) return WcStatus::kLocalQpOperation;
@@ -234,17 +241,17 @@ WcStatus Requester::build(Qp& qp, const SendWqe& wqe, std::uint32_t index, TxBur
   PKey pkey = qp.pkey;
   if (qp.type == QpType::kGsi) pkey = port_.pkey(wqe.pkey_index).value_or(qp.pkey);
   fill_request_headers(qp, wqe, segment, pkey, frame.headers);
-  frame.headers.bth.psn = state.next;
-  if (planted(Bug::kPsnWrapOff) && state.next == Psn{0xff'ffff}) frame.headers.bth.psn = Psn{0};
+  frame.headers.bth.psn = psn;
+  if (planted(Bug::kPsnWrapOff) && psn == Psn{0xff'ffff}) frame.headers.bth.psn = Psn{0};
 
   const bool headers_say_all = wqe.wants_response() && wqe.op != SendOp::kAtomicWrite;
   if (headers_say_all || segment.length == 0) return WcStatus::kSuccess;
   if (contains(wqe.flags, SendFlags::kInline)) {
-    const std::byte* from = qp.sends.inline_at(qp.sends.cursor) + segment.offset;
+    const std::byte* from = qp.sends.inline_at(position) + segment.offset;
     burst.add_piece({.address = reinterpret_cast<std::uint64_t>(from), .length = segment.length});
     return WcStatus::kSuccess;
   }
-  const std::span<const Sge> list{qp.sends.sges_at(qp.sends.cursor), wqe.sge_count};
+  const std::span<const Sge> list{qp.sends.sges_at(position), wqe.sge_count};
   const bool readable = dma_.gather(list, segment.offset, segment.length, qp.pd, burst);
   return readable ? WcStatus::kSuccess : WcStatus::kLocalProtection;
 }

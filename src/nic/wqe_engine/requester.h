@@ -36,8 +36,12 @@ class Requester {
         scheduler_{scheduler},
         now_{now} {}
 
-  // Adds up to `budget` frames. True when the QP could send more right now.
-  bool transmit(Qp& qp, TxBurst& burst, std::uint32_t budget);
+  // Adds up to `budget` frames. True when the QP could send more right now. `clipped`: the path has
+  // no room beyond the budget, so that the next turn may be late.
+  bool transmit(Qp& qp, TxBurst& burst, std::uint32_t budget, bool clipped = false);
+
+  // How far the QP is, and what it waits for.
+  [[nodiscard]] SendProgress progress(Qp& qp) const;
 
   // Back to the oldest unacknowledged packet.
   static void rewind(Qp& qp);
@@ -65,12 +69,16 @@ class Requester {
 
   Step step(Qp& qp, TxBurst& burst, Train& train);
   Step run_local(Qp& qp, SendWqe& wqe);
+  [[nodiscard]] static bool local_must_wait(const Qp& qp, const SendWqe& wqe);
   // Datagrams ask the gate one by one, for each may go elsewhere; connected QPs ask once a turn.
   [[nodiscard]] bool room_for(Qp& qp, const SendWqe& wqe);
   [[nodiscard]] bool may_take_short_cut(const Qp& qp, const SendWqe& wqe) const;
   // True when the request is done and gone.
   bool take_short_cut(Qp& qp, SendWqe& wqe, TxBurst& burst);
-  [[nodiscard]] bool waits_for_answer(Qp& qp, bool more) const;
+  [[nodiscard]] bool needs_ack(Qp& qp, bool more) const;
+  [[nodiscard]] SendWait waits_for(Qp& qp) const;
+  [[nodiscard]] bool ack_is_requested(const Qp& qp) const;
+  void resend_last(Qp& qp, TxBurst& burst);
   [[nodiscard]] bool may_begin(const Qp& qp, const SendWqe& wqe) const;
   [[nodiscard]] bool has_credit(const Qp& qp, const SendWqe& wqe, std::uint32_t sequence) const;
   [[nodiscard]] Rate rate_of(const Qp& qp) const;
@@ -87,8 +95,8 @@ class Requester {
   [[nodiscard]] std::optional<Duration> selective_patience(const Qp& qp) const;
   void note_timer(Qp& qp);
   bool emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& train);
-  // Fills the frame last added with packet `index` of the request.
-  WcStatus build(Qp& qp, const SendWqe& wqe, std::uint32_t index, TxBurst& burst);
+  // Fills the frame last added with the packet `psn` of the request at `position` in the queue.
+  WcStatus build(Qp& qp, std::uint32_t position, Psn psn, TxBurst& burst);
   // The middle packets of a long message differ in PSN and place alone: one check and the headers
   // of the frame before serve a run of them.
   void repeat_middle(Qp& qp, TxBurst& burst, std::uint32_t room);

@@ -25,6 +25,7 @@ class Scheduler {
     if (!parked_.contains(qp)) parked_.push_back(qp);
   }
   [[nodiscard]] bool any_parked() const { return !parked_.empty(); }
+  [[nodiscard]] bool is_parked(const Qp& qp) const { return parked_.contains(qp); }
   void resume() {
     while (Qp* qp = parked_.front()) {
       parked_.remove(*qp);

@@ -35,7 +35,7 @@ bool Requester::take_short_cut(Qp& qp, SendWqe& wqe, TxBurst& burst) {
   bool done = false;
   if (wqe.op == SendOp::kWrite) {
     const wire::Frame& frame = burst.add();
-    done = build(qp, wqe, 0, burst) == WcStatus::kSuccess &&
+    done = build(qp, qp.sends.cursor, qp.requester.next, burst) == WcStatus::kSuccess &&
            config_.short_cut->write(place, frame.payload);
     burst.drop_last();
   } else if (qp.attributes.max_read > 0) {

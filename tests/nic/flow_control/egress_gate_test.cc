@@ -45,6 +45,8 @@ TEST(EgressGate, ParksAQpUntilThereIsRoom) {
   TxBurst burst{64};
   EXPECT_EQ(pair.a.nic.transmit(burst, pair.now), 4U);
   EXPECT_TRUE(pair.a.nic.any_parked());
+  EXPECT_TRUE(burst[3].headers.bth.ack_request) << "the rest may be long in coming";
+  EXPECT_EQ(pair.a.nic.query_qp(pair.a.qp)->sends.waits_for, SendWait::kPath);
   EXPECT_EQ(pair.a.nic.transmit(burst, pair.now), 0U);
 
   gate.left = 1000;

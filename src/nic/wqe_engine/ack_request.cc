@@ -1,0 +1,71 @@
+// A QP that cannot go on by itself must have asked for the answer that sets it going again.
+//
+// The requester asks when it sees at the end of a turn that only an answer can help. But a QP may
+// expect another turn, or the pacer's next slot, and become blocked before it comes: its program
+// stops the send queue, a window shrinks, a key of the next request goes away. Then the last packet
+// has left without asking. The peer would stay silent until the retry timer expires, and a QP
+// without retries would fail although nothing was lost. So that packet is sent once more and asks:
+// a duplicate, which every responder acknowledges (IBTA 9.7.5.1). Where its own memory has gone
+// away since, an earlier packet does as well; where that of all of them has, the oldest request
+// fails.
+#include "base/planted.h"
+#include "nic/wqe_engine/requester.h"
+
+namespace nerve::nic {
+
+// Selective repeat has short timers of its own, which retransmit without counting as a retry.
+bool Requester::ack_is_requested(const Qp& qp) const {
+  const RequesterState& state = qp.requester;
+  return state.since_ack_request == 0 || state.unacked == state.next || qp.selective;
+}
+
+void Requester::resend_last(Qp& qp, TxBurst& burst) {
+  if (planted(Bug::kForgetAckRequest)) return;
+  RequesterState& state = qp.requester;
+  std::uint32_t position = qp.sends.cursor;
+  for (std::uint32_t back = 1; back <= psn_span(state.unacked, state.next); ++back) {
+    const Psn psn = state.next + (0x100'0000U - back);
+    const auto sent_from = [&](const SendWqe& wqe) {
+      return wqe.started && psn_span(wqe.first_psn, psn) < wqe.packets;
+    };
+    while (!sent_from(qp.sends.at(position))) --position;
+
+    wire::Frame& frame = burst.add();
+    if (build(qp, position, psn, burst) == WcStatus::kSuccess) {
+      frame.headers.bth.ack_request = true;
+      note_sent(qp, frame, /*again=*/true);
+      state.since_ack_request = 0;
+      return;
+    }
+    // Its memory is gone. The peer says how far it has come whichever packet it sees again.
+    burst.drop_last();
+  }
+  // Nothing that waits for an answer could be sent again.
+  completions_.fail_send(qp, WcStatus::kLocalProtection);
+}
+
+SendWait Requester::waits_for(Qp& qp) const {
+  const RequesterState& state = qp.requester;
+  if (scheduler_.is_parked(qp)) return SendWait::kPath;
+  if (state.rnr_until) return SendWait::kRnrTimer;
+  if (qp.sends.all_sent()) {
+    return state.unacked == state.sent_end ? SendWait::kProgram : SendWait::kAnswer;
+  }
+  if (state.probing || !window_open(qp)) return SendWait::kAnswer;
+  const SendWqe& wqe = qp.sends.current();
+  if (wqe.fault != WcStatus::kSuccess) return SendWait::kAnswer;
+  if (qp.state == QpState::kSqd && !wqe.started) return SendWait::kProgram;
+  if (wqe.is_local()) return local_must_wait(qp, wqe) ? SendWait::kAnswer : SendWait::kNothing;
+  const bool at_start = !wqe.started || state.next == wqe.first_psn;
+  if (at_start && !may_begin(qp, wqe)) return SendWait::kAnswer;
+  if (state.pace_at || (paced(qp) && !qp.pacer.may_send(now_))) return SendWait::kPacer;
+  return SendWait::kNothing;
+}
+
+SendProgress Requester::progress(Qp& qp) const {
+  return {.unacknowledged = psn_span(qp.requester.unacked, qp.requester.next),
+          .ack_requested = ack_is_requested(qp),
+          .waits_for = waits_for(qp)};
+}
+
+}  // namespace nerve::nic

@@ -1,0 +1,130 @@
+# shellcheck shell=bash disable=SC2154  # part of ./nerve, which sets root, jobs, say, die and misused
+# Building: one build at a time in each build/<preset>/, configured again when that could change it.
+
+command_line="./nerve $*"
+
+presets() { sed -n 's/.*{"name": "\([a-z]*\)", "configurePreset".*/\1/p' "$root/CMakePresets.json"; }
+
+check_preset() {
+  presets | grep -qx -- "$1" || misused "no preset '$1'; there are: $(presets | xargs)"
+}
+
+# The thread sanitizer of GCC 12 cannot start where addresses are randomised by more than 28 bits.
+steady() {
+  if [[ $1 == tsan ]] && setarch -R true 2>/dev/null; then
+    setarch -R "${@:2}"
+  else
+    "${@:2}"
+  fi
+}
+
+# lock FD FILE WORK: holds FILE locked until FD is closed. FILE names the command that has it, so
+# that another one can print what it waits for.
+lock() {
+  local fd=$1 file=$2 work=$3
+  while :; do
+    mkdir -p "${file%/*}"
+    eval "exec $fd<>\"\$file\""
+    if ! flock -n "$fd"; then
+      say "waiting for $(holder "$file"), which $work"
+      flock "$fd"
+    fi
+    [[ ! $file -ef /proc/self/fd/$fd ]] || break # removed by `nerve clean` while we waited
+  done
+  echo "'$command_line' (pid $$)" >"$file"
+}
+holder() {
+  local name
+  name=$(<"$1")
+  echo "${name:-another command}"
+}
+locked() { [[ -e $1 ]] && ! flock -n "$1" true; }
+
+# Shows the lines of ninja as one line that moves on a terminal, and as nothing elsewhere.
+show_progress() {
+  local preset=$1 line started=
+  while IFS= read -r line; do
+    [[ $line == \[*/*\]* && $line != *"Re-checking globbed"* ]] || continue
+    [[ -n $started ]] || say "building ($preset)"
+    started=1
+    [[ ! -t 2 || -n ${CI:-} ]] || printf '\r\033[K%.*s' $((${COLUMNS:-80} - 1)) "$line" >&2
+  done
+  [[ -z $started || ! -t 2 || -n ${CI:-} ]] || printf '\r\033[K' >&2
+}
+
+# What a configuration depends on besides the CMake files, which ninja watches: the presets, and the
+# installed packages. CMake searches again for what it did not find before.
+configured_for() {
+  stat -c '%n %s %.Y' "$root/CMakePresets.json" /var/lib/dpkg/status 2>/dev/null || true
+}
+
+configure() {
+  local preset=$1 dir=$root/build/$1 log=$root/build/$1/nerve.log stamp=$root/build/$1/nerve.stamp
+  local now fresh=()
+  now=$(configured_for) # before, so that a package installed meanwhile counts as a change
+  [[ ! -f $dir/build.ninja || ! -f $stamp || $(<"$stamp") != "$now" ]] || return 0
+  [[ -f $dir/build.ninja ]] || fresh=(--fresh) # a configuration that failed remembers what it lacked
+  say "configuring ($preset)"
+  (cd -- "$root" && cmake --preset "$preset" "${fresh[@]}" &>>"$log" </dev/null) ||
+    failed "$log" "configuring"
+  echo "$now" >"$stamp"
+}
+
+# build PRESET [TARGET...]: configures when it has to, then lets ninja decide.
+build() {
+  local preset=$1 dir=$root/build/$1 log=$root/build/$1/nerve.log
+  local targets=("${@:2}")
+  check_preset "$preset"
+  writable "$dir" || die "cannot write to all of $dir: build as its owner, or remove it"
+  lock 9 "$dir/nerve.lock" "builds in build/$preset"
+  : >"$log"
+  configure "$preset"
+  # Test programs are run once at build time, to list their tests: no search for leaks in that.
+  ASAN_OPTIONS=detect_leaks=0 steady "$preset" cmake --build "$dir" --parallel "$jobs" \
+    ${targets[@]+--target "${targets[@]}"} \
+    2>&1 </dev/null | tee -a "$log" | show_progress "$preset" || failed "$log" "building"
+  exec 9>&-
+}
+
+failed() {
+  grep -v '^\[[0-9]*/[0-9]*\] \(Building\|Linking\|Re-checking\)' "$1" | tail -n 60 >&2 || true
+  die "$2 failed; the whole log: $1"
+}
+
+# Whether a build in this folder could write its files: the tree may belong to another user, or to
+# root after `sudo ./nerve`.
+writable() {
+  local dir=$1 file
+  for file in "$dir/nerve.lock" "$dir/nerve.log" "$dir/.ninja_log"; do
+    [[ ! -e $file || -w $file ]] || return 1
+  done
+  while [[ ! -e $dir ]]; do dir=${dir%/*}; done
+  [[ -w $dir ]]
+}
+
+# Whether these targets were built before, and no linker is at work on one: it makes its output
+# executable when it is complete.
+usable() {
+  local target file
+  for target in "$@"; do
+    case $target in
+      nerve_cli) file=src/cli/nerve ;;
+      nerve_verbs) file=lib/libibverbs.so.1 ;;
+    esac
+    [[ -x $root/build/release/$file ]] || return 1
+  done
+}
+
+# build_to_run TARGET...: as build release does, but what was built before is good enough to run
+# when nothing can be built now.
+build_to_run() {
+  local dir=$root/build/release
+  if ! writable "$dir" && usable "$@"; then
+    [[ -z $(find "$root/src" -newer "$dir/.ninja_log" -print -quit) ]] ||
+      say "cannot write to $dir: running what was built there, which is older than the sources"
+  elif locked "$dir/nerve.lock" && usable "$@"; then
+    say "$(holder "$dir/nerve.lock") builds in build/release: running what was built before"
+  else
+    build release "$@"
+  fi
+}
