@@ -40,6 +40,17 @@ enum class Bug : std::uint8_t {
   kIgnoreRateLimit,         // a QP sends at line rate whatever its limit
   kAckNamesRead,            // an ACK names the last PSN that came, though a READ's data answers it
   kForgetAckRequest,        // a QP that became blocked between turns does not ask for an ACK
+  // What only some families of worlds do (tests/dst/twists.h).
+  kTakesStalePacket,     // a QP that has had no packet yet takes one of its number's life before
+  kReadLosesSink,        // a READ whose sink was deregistered succeeds without its data
+  kWindowGivesAtomics,   // a window gives the right to atomics though it was bound without
+  kRetriesOneShort,      // a QP gives up one retry early
+  kKeepsFirstMtu,        // a QP that is connected again keeps the MTU of its first connection
+  kReplayForgetsWrap,    // a READ across the wrap of PSNs is not found when it comes again
+  kForgetsOverdueTimer,  // an RNR timer that is a second late wakes nobody
+  kOverrunLosesOldest,   // a full CQ drops its oldest completion for the new one
+  kSrqLimitEarly,        // an SRQ tells of its limit when it is reached, not when it is passed
+  kRnrRetriesOneShort,   // a QP that finds no receives gives up one retry early
   // The communication manager's, which tests/dst/cm_world.h looks for.
   kRtuNotRepeated,   // a REP that comes again is not answered
   kDrepNotRepeated,  // a DREQ that comes again is not answered

@@ -76,6 +76,7 @@ bool RequestMaker::scatter_nothing(Draft& draft) {
 
 bool RequestMaker::spoil_window(Draft& draft) {
   if (peer_maker_ == nullptr) return false;
+  if (terms_.window_atomics && prng_.chance(500)) return spoil_window_atomic(draft);
   const auto index = peer_maker_->draw_window(Window::State::kDead);
   if (!index) return false;
   const Window& window = peer_maker_->windows_[*index];

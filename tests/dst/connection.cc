@@ -1,5 +1,7 @@
 #include "tests/dst/connection.h"
 
+#include <algorithm>
+
 namespace nerve::dst {
 
 using nic::QpAttrs;
@@ -17,6 +19,7 @@ Connection::Connection(Surroundings surroundings, Host& a, Host& b, const Terms&
   ends_[0].type = terms_.type;
   ends_[1].type = xrc ? QpType::kXrcRecv : terms_.type;
   for (End& end : ends_) create_queues(end);
+  if (terms_.neglects_cq) neglect_one_cq();
 }
 
 void Connection::create_queues(End& end) {
@@ -35,6 +38,7 @@ void Connection::create_queues(End& end) {
     end.srq = common.srq;
     end.receives = common.model;
     end.feeder = common.feeder;
+    end.receives->add_user();
     return;
   }
   if (end.type == QpType::kXrcSend || !terms_.shared_receives) return;
@@ -49,9 +53,15 @@ void Connection::create_queues(End& end) {
                              .cq = xrc ? end.recv_cq : nic::CqHandle{}});
   end.srq_number = nic.query_srq(end.srq)->number;
   end.receives = &s_.registry.add_receives(*end.host, true);
+  end.receives->add_user();
   end.feeder = std::make_shared<ReceiveFeeder>(*end.host, nic::QpHandle{}, end.srq, *end.receives,
                                                terms_, s_.events, s_.journal, prng_.next());
   s_.registry.set_feeder(*end.receives, end.feeder);
+  if (s_.twists.srq_limits) {
+    s_.registry.watch_srq(std::make_shared<SrqWatch>(*end.host, end.srq, *end.receives,
+                                                     caps.max_recv_wr, s_.twists.short_receives,
+                                                     s_.events, s_.journal, prng_.next()));
+  }
 }
 
 void Connection::create_qp(End& end) {
@@ -79,10 +89,7 @@ void Connection::begin_life() {
   --lives_left_;
   broken_ = false;
   const Faults& faults = s_.network.faults();
-  // Seven retries against a few losses in a hundred never fail by chance alone.
-  const bool persistent = terms_.retry_count == 7 && faults.loss + faults.corruption <= 30 &&
-                          faults.blackout_until == Time{} && !faults.outage;
-  const bool may_give_up = faults.any() && !persistent;
+  if (s_.twists.other_mtus) terms_.mtu = draw_mtu(prng_);
   for (End& end : ends_) {
     if (!end.qp) create_qp(end);
     if (finished_) return;
@@ -90,11 +97,13 @@ void Connection::begin_life() {
     if (has_receives && !end.srq) end.receives = &s_.registry.add_receives(*end.host, false);
     end.life = &s_.registry.add_life(*end.host, end.qp, end.type, end.receives,
                                      {.network_is_bad = faults.any(),
-                                      .retries_may_fail = may_give_up,
+                                      .retries_may_fail = may_give_up(),
                                       .network_repeats = faults.duplication + faults.reordering > 0,
                                       .endless_rnr = terms_.rnr_retry == 7},
                                      prng_.next());
     end.life->on_failure([this] { broken_ = true; });
+    if (end.neglected) end.life->neglect();
+    end.life->on_error([this, &end](nic::WcStatus status) { on_error(end, status); });
     if (has_receives && !end.srq) {
       end.feeder =
           std::make_shared<ReceiveFeeder>(*end.host, end.qp, nic::SrqHandle{}, *end.receives,
@@ -102,7 +111,17 @@ void Connection::begin_life() {
       s_.registry.set_feeder(*end.receives, end.feeder);
     }
   }
-  const Psn first[2] = {draw_psn(prng_), draw_psn(prng_)};
+  Psn first[2] = {draw_psn(prng_), draw_psn(prng_)};
+  if (terms_.wraps) {
+    for (Psn& psn : first) psn = Psn{0x100'0000U - static_cast<std::uint32_t>(prng_.between(1, 3))};
+  }
+  if (s_.twists.hasty_lives) {
+    // All streams of the world count on from each other: what is left of an earlier one lies before
+    // these, where it can only be a duplicate or the answer to nothing.
+    const auto gap = [&] { return static_cast<std::uint32_t>(prng_.below(3)); };
+    first[0] = s_.watch.furthest().value_or(first[0]) + gap();
+    first[1] = first[0] + gap();
+  }
   for (std::size_t i = 0; i < 2; ++i) {
     End& end = ends_[i];
     End& peer = ends_[1 - i];
@@ -129,10 +148,43 @@ void Connection::begin_life() {
       if (life == life_ && !broken_) disturb();
     });
   }
+  if (terms_.regions_vanish && prng_.chance(800)) {
+    s_.events.after(microseconds{prng_.between(1, 200)}, [this, life = life_] {
+      if (life == life_) take_region_away(100);
+    });
+  }
   if (terms_.type == QpType::kRc && prng_.chance(150)) pause();
-  patience_ = s_.events.now() + milliseconds{20'000};
+  patience_ = s_.events.age() + (may_hang() ? milliseconds{20} : milliseconds{20'000});
   watch_over();
 }
+
+// Without a timeout nobody notices that the last packet was lost.
+bool Connection::may_hang() const { return terms_.timeout == 0 && s_.network.faults().any(); }
+
+bool Connection::may_give_up() const {
+  const Faults& faults = s_.network.faults();
+  // Seven retries against a few losses in a hundred never fail by chance alone.
+  const bool persistent = terms_.retry_count == 7 && faults.loss + faults.corruption <= 30 &&
+                          faults.blackout_until == Time{} && !faults.outage;
+  // A timeout shorter than the way there and back fails on the best of networks, and a clock that
+  // jumps lets every timer run out once.
+  const bool hurried = terms_.timeout > 0 && terms_.timeout < 8;
+  return (faults.any() && !persistent) || hurried || terms_.retry_count < s_.twists.clock_jumps;
+}
+
+// Nobody gives up before it has tried as often as was agreed.
+void Connection::on_error(const End& end, nic::WcStatus status) {
+  // While the port is down a retry sends nothing.
+  if (status == nic::WcStatus::kRnrRetryExceeded) {
+    s_.watch.gave_up_waiting(end.host->index(), end.life->qpn(), terms_.rnr_retry);
+  }
+  if (status == nic::WcStatus::kRetryExceeded && !s_.network.faults().outage) {
+    s_.watch.gave_up(end.host->index(), end.life->qpn(), terms_.retry_count);
+  }
+}
+
+// UC takes a packet that opens a message whatever its PSN, so that it has to wait.
+bool Connection::hasty() const { return s_.twists.hasty_lives && terms_.type != QpType::kUc; }
 
 void Connection::modify(End& end, QpState to, QpAttrs given, const nic::QpAttributes& attributes) {
   const auto status = end.host->nic().modify_qp(end.qp, to, given, attributes);
@@ -193,19 +245,21 @@ void Connection::tick(std::size_t side) {
 void Connection::watch_over() {
   if (finished_) return;
   const bool idle = ends_[0].life->settled() && ends_[1].life->settled();
-  const bool late = s_.events.now() > patience_;
+  const bool late = s_.events.age() > patience_;
   if ((idle && (requests_left_ == 0 || broken_)) || late) {
-    if (late && !broken_) {
+    if (late && !broken_ && !may_hang()) {
       s_.journal.violation(s_.events.now(), "no progress: " + describe());
     }
     return end_life();
   }
-  if (broken_ && patience_ > s_.events.now() + milliseconds{3'000}) {
+  if (broken_ && patience_ > s_.events.age() + milliseconds{3'000}) {
     // Half of the broken connections are left to die by their own timers, half are cleaned up.
-    patience_ = s_.events.now() +
+    patience_ = s_.events.age() +
                 (prng_.chance(500) ? Duration{milliseconds{3'000}} : Duration{microseconds{300}});
   }
-  s_.events.after(microseconds{200}, [this] { watch_over(); });
+  s_.events.after(microseconds{200}, [this, life = life_] {
+    if (life == life_) watch_over();
+  });
 }
 
 // Stops one send queue for a while: what was sent finishes, what is posted waits.
@@ -251,6 +305,24 @@ void Connection::disturb() {
       break;  // whoever uses the region finds out
   }
   end.host->pump();
+  if (hasty() && prng_.chance(700)) end_life();
+}
+
+// Waits for a moment in which a request is using a region.
+void Connection::take_region_away(std::uint32_t attempts) {
+  End& end = ends_[prng_.below(2)];
+  for (End& each : ends_) each.host->poll_all();
+  if (broken_ || attempts == 0) return;
+  if (!end.maker || !end.in_service || !end.maker->deregister_region_in_use()) {
+    s_.events.after(Duration{microseconds{1}} * static_cast<std::int64_t>(prng_.between(0, 5)),
+                    [this, attempts, life = life_] {
+                      if (life == life_) take_region_away(attempts - 1);
+                    });
+    return;
+  }
+  for (End& each : ends_) each.life->doom();
+  broken_ = true;
+  end.host->pump();
 }
 
 void Connection::reset(End& end) {
@@ -283,6 +355,7 @@ void Connection::destroy(End& end) {
 void Connection::end_life() {
   for (End& end : ends_) {
     if (!end.in_service) continue;
+    for (const nic::CqHandle cq : {end.send_cq, end.recv_cq}) end.host->attend_to(cq);
     end.host->pump();
     end.host->poll_all();
     end.life->check_flush_reason();
@@ -297,14 +370,24 @@ void Connection::end_life() {
     if (end.maker) end.maker->drop_windows();
   }
   ++life_;
-  // Frames of this life must be gone before the QPs speak again.
-  s_.events.after(s_.network.longest_delay(), [this] { after_life(); });
+  // Frames of this life must be gone before the QPs speak again, or have PSNs that tell them apart.
+  const Duration rest = hasty() ? Duration{microseconds{prng_.between(0, 4)}}  //
+                                : s_.network.longest_delay();
+  patience_ = s_.events.age() + rest;
+  s_.events.after(rest, [this] { after_life(); });
 }
 
 void Connection::after_life() {
+  // A clock that jumped has not moved the frames.
+  if (s_.events.age() < patience_) {
+    s_.events.after(patience_ - s_.events.age(), [this] { after_life(); });
+    return;
+  }
   const bool again = lives_left_ > 0 && requests_left_ > 0 && !finished_;
   for (End& end : ends_) {
-    if (again && prng_.chance(600)) {
+    if (end.overrun) {
+      replace_cqs(end);
+    } else if (again && prng_.chance(600)) {
       if (end.qp) modify(end, QpState::kReset, QpAttrs::kNone, {});
       end.in_service = false;
     } else {
@@ -315,6 +398,45 @@ void Connection::after_life() {
   }
   if (again) return begin_life();
   finished_ = true;
+}
+
+// Work may be lost with it, so that later work of this QP must not go on as if nothing were
+// missing.
+void Connection::neglect_one_cq() {
+  End& end = ends_[prng_.below(2)];
+  if (end.type == QpType::kXrcRecv) return;
+  const bool may_receive = end.type != QpType::kXrcSend && !end.srq;
+  const bool receives = may_receive && prng_.chance(500);
+  const std::uint32_t enough = receives ? terms_.caps.max_recv_wr : terms_.caps.max_send_wr;
+  const auto depth = static_cast<std::uint32_t>(prng_.between(1, std::max(1U, enough - 1)));
+  const Time until = s_.events.now() + microseconds{prng_.between(20, 2'000)};
+  (receives ? end.recv_cq : end.send_cq) = end.host->create_neglected_cq(depth, until);
+  end.neglected = true;
+  s_.registry.on_overrun(*end.host, receives ? end.recv_cq : end.send_cq,
+                         [this, &end] { overran(end); });
+}
+
+void Connection::overran(End& end) {
+  end.overrun = true;
+  if (end.host->nic().query_qp(end.qp)->state != QpState::kErr) {
+    s_.journal.violation(s_.events.now(), "a qp goes on that has lost a completion");
+  }
+  s_.registry.may_be_fatal(*end.host, end.qp);
+  for (End& each : ends_) each.life->doom();
+  end.life->overrun();
+  broken_ = true;
+}
+
+// What was overrun is so for good.
+void Connection::replace_cqs(End& end) {
+  end.in_service = false;
+  destroy(end);
+  for (nic::CqHandle* cq : {&end.send_cq, &end.recv_cq}) {
+    if (!end.host->is_neglected(*cq)) continue;
+    end.host->destroy_cq(*cq);
+    *cq = end.host->create_cq(std::max(terms_.caps.max_send_wr, terms_.caps.max_recv_wr));
+  }
+  end.overrun = end.neglected = false;
 }
 
 std::string Connection::describe() const {

@@ -14,6 +14,7 @@
 #include "tests/dst/registry.h"
 #include "tests/dst/request_maker.h"
 #include "tests/dst/terms.h"
+#include "tests/dst/twists.h"
 #include "tests/dst/wire_watch.h"
 
 namespace nerve::dst {
@@ -36,6 +37,7 @@ class Connection {
     WireWatch& watch;
     SharedCounter* counter;
     const std::vector<CommonReceives>& commons;  // by host
+    const Twists& twists;
   };
 
   Connection(Surroundings surroundings, Host& a, Host& b, const Terms& terms,
@@ -59,18 +61,28 @@ class Connection {
     nic::QpType type{};
     QpModel* life{};
     std::unique_ptr<RequestMaker> maker{};
+    bool neglected{};  // one of its CQs is too small and not polled for a while
+    bool overrun{};
     bool in_service{};  // connected and not yet reset or destroyed
   };
 
   void create_queues(End& end);
+  void neglect_one_cq();
+  void overran(End& end);
+  void replace_cqs(End& end);
   void create_qp(End& end);
   void begin_life();
+  [[nodiscard]] bool may_hang() const;
+  [[nodiscard]] bool may_give_up() const;
+  void on_error(const End& end, nic::WcStatus status);
   void connect(End& end, const End& peer, Psn own, Psn theirs);
   void modify(End& end, nic::QpState to, nic::QpAttrs given, const nic::QpAttributes& attributes);
   void tick(std::size_t side);
   void watch_over();
+  [[nodiscard]] bool hasty() const;
   void pause();
   void disturb();
+  void take_region_away(std::uint32_t attempts);
   void reset(End& end);
   void destroy(End& end);
   void end_life();
@@ -83,7 +95,7 @@ class Connection {
   std::uint32_t requests_left_;
   std::uint32_t lives_left_;
   std::uint32_t life_{};
-  Time patience_{};  // when a broken connection is torn down at the latest
+  Duration patience_{};  // the age of the world when a broken connection is torn down at the latest
   bool broken_{};
   bool finished_{};
 };

@@ -2,6 +2,7 @@
 // function of its seed alone.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <queue>
 #include <utility>
@@ -15,6 +16,10 @@ namespace nerve::dst {
 class EventQueue {
  public:
   [[nodiscard]] Time now() const { return now_; }
+  // How long the world has gone on, without the time that was passed over.
+  [[nodiscard]] Duration age() const { return now_ - begin_ - jumped_; }
+  [[nodiscard]] Time at_age(Duration age) const { return begin_ + jumped_ + age; }
+  [[nodiscard]] bool has_jumped() const { return jumped_ > Duration{}; }
   [[nodiscard]] bool empty() const { return heap_.empty(); }
 
   // A time that has passed means now.
@@ -23,13 +28,22 @@ class EventQueue {
   }
   void after(Duration delay, std::function<void()> action) { at(now_ + delay, std::move(action)); }
 
+  // Before anything is scheduled.
+  void begin_at(Time when) { now_ = begin_ = when; }
+  // Time goes on without anything happening, as when a machine sleeps; what was due meanwhile is
+  // late.
+  void jump(Duration by) {
+    now_ += by;
+    jumped_ += by;
+  }
+
   // Runs the next event; false when there is none before `limit`.
   bool step(Time limit) {
     if (heap_.empty() || heap_.top().when > limit) return false;
     // The action may schedule more, so it leaves the heap before it runs.
     Event event = std::move(const_cast<Event&>(heap_.top()));
     heap_.pop();
-    now_ = event.when;
+    now_ = std::max(now_, event.when);
     event.action();
     return true;
   }
@@ -46,6 +60,8 @@ class EventQueue {
 
   std::priority_queue<Event> heap_;
   Time now_{};
+  Time begin_{};
+  Duration jumped_{};
   std::uint64_t next_ticket_{};
 };
 

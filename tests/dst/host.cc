@@ -50,11 +50,11 @@ void Host::violation(const std::string& what) {
 }
 
 nic::CqHandle Host::create_cq(std::uint32_t depth) {
-  if (habits_.one_cq && !queues_.empty()) {
-    Queue& queue = queues_.front();
-    queue.needed += depth;
-    if (!nic_.resize_cq(queue.cq, queue.needed)) violation("resize_cq refused");
-    return queue.cq;
+  const auto common = std::ranges::find(queues_, 0U, &Queue::depth);
+  if (habits_.one_cq && common != queues_.end()) {
+    common->needed += depth;
+    if (!nic_.resize_cq(common->cq, common->needed)) violation("resize_cq refused");
+    return common->cq;
   }
   Queue queue{.cq = *nic_.create_cq({.depth = depth, .cookie = queues_.size()}), .needed = depth};
   if (habits_.listening != Listening::kPolls) {
@@ -63,6 +63,47 @@ nic::CqHandle Host::create_cq(std::uint32_t depth) {
   }
   queues_.push_back(std::move(queue));
   return queues_.back().cq;
+}
+
+nic::CqHandle Host::create_neglected_cq(std::uint32_t depth, Time until) {
+  queues_.push_back({.cq = *nic_.create_cq({.depth = depth, .cookie = queues_.size()}),
+                     .needed = depth,
+                     .depth = depth,
+                     .neglected_until = until});
+  events_.at(until, [this] { pump(); });
+  return queues_.back().cq;
+}
+
+void Host::attend_to(nic::CqHandle cq) {
+  const auto queue = std::ranges::find(queues_, cq, &Queue::cq);
+  if (queue != queues_.end() && neglected(*queue)) queue->neglected_until = events_.now();
+}
+
+void Host::destroy_cq(nic::CqHandle cq) {
+  const auto queue = std::ranges::find(queues_, cq, &Queue::cq);
+  if (!nic_.destroy_cq(cq)) violation("destroy_cq refused");
+  queue->gone = true;
+}
+
+bool Host::neglected(const Queue& queue) const {
+  return queue.depth > 0 && !queue.overrun && events_.now() < queue.neglected_until;
+}
+
+// An overrun CQ keeps what it has, in order, and takes no more.
+void Host::overran(const nic::Event& event) {
+  if (event.cookie >= queues_.size() || queues_[event.cookie].cq != event.cq) {
+    return violation("an error of no cq");
+  }
+  Queue& queue = queues_[event.cookie];
+  if (queue.depth == 0) return violation("a cq that is large enough was overrun");
+  if (queue.overrun) return violation("a cq was overrun twice");
+  const bool untouched = neglected(queue);
+  queue.overrun = true;
+  const std::uint32_t found = poll(queue);
+  if (untouched && found != queue.depth) {
+    violation("an overrun cq of " + std::to_string(queue.depth) + " has kept " +
+              std::to_string(found) + " completions");
+  }
 }
 
 void Host::arm(Queue& queue) {
@@ -83,6 +124,9 @@ void Host::pump() {
   take_events();
   if (habits_.tunes_cqs && prng_.chance(50)) tune();
   if (habits_.listening != Listening::kWaits || prng_.chance(50)) poll_all();
+  for (Queue& queue : queues_) {
+    if (queue.depth > 0) poll(queue);  // it is not armed
+  }
   // Completions may have been answered with new work.
   transmit();
   take_events();
@@ -142,6 +186,7 @@ void Host::take_events() {
       port_event_ = event->kind;
     }
     if (on_event_) on_event_(*this, *event);
+    if (event->kind == nic::EventKind::kCqError) overran(*event);
   }
 }
 
@@ -150,20 +195,27 @@ void Host::poll_all() {
   for (Queue& queue : queues_) poll(queue);
   // What was answered with a flush may have been announced meanwhile.
   take_events();
+  // Where the clock has jumped, expire() may still have to be called.
+  const std::optional<Time> due = nic_.next_deadline();
+  const bool late = events_.has_jumped() && due && *due <= events_.now();
   for (Queue& queue : queues_) {
-    if (!queue.watch.overdue(events_.now())) continue;
+    if (late || !queue.watch.overdue(events_.now())) continue;
     violation("an armed cq did not tell");
     queue.watch.told();  // once is enough
   }
+  if (on_polled_) on_polled_(*this);
   set_alarm();
 }
 
-void Host::poll(Queue& queue) {
+std::uint32_t Host::poll(Queue& queue) {
+  if (queue.gone || neglected(queue)) return 0;
+  std::uint32_t found = 0;
   std::array<nic::Completion, 8> some;
   for (;;) {
     const auto got = nic_.poll_cq(queue.cq, std::span{some}.first(1 + prng_.below(some.size())));
     CHECK(got.has_value());
     if (*got == 0) break;
+    found += static_cast<std::uint32_t>(*got);
     for (const nic::Completion& completion : std::span{some}.first(*got)) {
       journal_.mix(events_.now().picoseconds());
       journal_.mix(completion.wr_id);
@@ -173,12 +225,14 @@ void Host::poll(Queue& queue) {
     }
   }
   queue.watch.emptied();
+  return found;
 }
 
 // Changes one CQ while completions wait in it.
 void Host::tune() {
   if (queues_.empty()) return;
   Queue& queue = queues_[prng_.below(queues_.size())];
+  if (queue.depth > 0) return;
   if (prng_.chance(500)) {
     const auto depth = static_cast<std::uint32_t>(prng_.between(queue.needed, 3 * queue.needed));
     if (!nic_.resize_cq(queue.cq, depth)) violation("resize_cq refused");

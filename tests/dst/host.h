@@ -1,6 +1,7 @@
 // One simulated host: an engine, its memory, and the loop that a driver would run around it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -54,10 +55,20 @@ class Host {
 
   void on_completion(OnCompletion handler) { on_completion_ = std::move(handler); }
   void on_event(OnEvent handler) { on_event_ = std::move(handler); }
+  // Every CQ has been polled and every event taken.
+  void on_polled(std::function<void(Host&)> handler) { on_polled_ = std::move(handler); }
   // A CQ with room for `depth` completions more than were asked for before.
   nic::CqHandle create_cq(std::uint32_t depth);
   // Checks this QP's send queue after every transmission from now on.
   void watch(nic::QpHandle qp) { watched_.push_back(qp); }
+  // One that may be too small for what completes there, and that nobody polls before `until`.
+  nic::CqHandle create_neglected_cq(std::uint32_t depth, Time until);
+  [[nodiscard]] bool is_neglected(nic::CqHandle cq) const {
+    return std::ranges::any_of(queues_, [&](const Queue& q) { return q.cq == cq && q.depth > 0; });
+  }
+  // From now on it is polled, if it is a neglected one.
+  void attend_to(nic::CqHandle cq);
+  void destroy_cq(nic::CqHandle cq);
   // Pulls the cable, or plugs it in again.
   void set_port(bool active);
 
@@ -72,6 +83,11 @@ class Host {
     nic::CqHandle cq{};
     std::uint32_t needed{};
     CqWatch watch{};
+    // A neglected one.
+    std::uint32_t depth{};  // zero: it is an ordinary one, large enough and polled
+    Time neglected_until{};
+    bool overrun{};
+    bool gone{};
   };
 
   void arrive(Parcel parcel);
@@ -80,7 +96,9 @@ class Host {
   void check_progress();
   void take_events();
   void arm(Queue& queue);
-  void poll(Queue& queue);
+  std::uint32_t poll(Queue& queue);  // returns how many
+  void overran(const nic::Event& event);
+  [[nodiscard]] bool neglected(const Queue& queue) const;
   void tune();
   void set_alarm();
   void violation(const std::string& what);
@@ -107,6 +125,7 @@ class Host {
   std::optional<Time> alarm_;
   OnCompletion on_completion_;
   OnEvent on_event_;
+  std::function<void(Host&)> on_polled_;
 };
 
 }  // namespace nerve::dst

@@ -86,7 +86,38 @@ void MemoryModel::expect(std::size_t offset, Octets octets) {
   std::memcpy(expected_.data() + offset, octets.data(), octets.size());
 }
 
+void MemoryModel::expect_of_request(std::size_t offset, Octets octets) {
+  if (seals_.empty()) return expect(offset, octets);
+  for (std::size_t i = 0; i < octets.size(); ++i) {
+    if (!sealed(offset + i)) expected_[offset + i] = octets[i];
+  }
+}
+
+bool MemoryModel::sealed(std::size_t at) const {
+  return std::ranges::any_of(seals_, [&](const Patch& seal) {
+    return at >= seal.offset && at < seal.offset + seal.length;
+  });
+}
+
+void MemoryModel::seal(std::size_t offset, std::size_t length, Prng& prng) {
+  const Octets before = actual(offset, length);
+  seals_.push_back({.offset = offset, .length = length, .before = {before.begin(), before.end()}});
+  scramble(offset, length, prng);
+}
+
+std::vector<std::byte> MemoryModel::left_by_requests(std::size_t offset, std::size_t length) const {
+  const Octets now = actual(offset, length);
+  std::vector<std::byte> left{now.begin(), now.end()};
+  for (const Patch& seal : seals_) {
+    const std::size_t first = std::max(offset, seal.offset);
+    const std::size_t end = std::min(offset + length, seal.offset + seal.length);
+    for (std::size_t at = first; at < end; ++at) left[at - offset] = seal.before[at - seal.offset];
+  }
+  return left;
+}
+
 bool MemoryModel::explained(std::size_t at) const {
+  if (sealed(at)) return false;
   return std::ranges::any_of(loose_ends_, [&](const Patch& patch) {
     if (at < patch.offset || at >= patch.offset + patch.length) return false;
     const std::size_t i = at - patch.offset;

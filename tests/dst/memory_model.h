@@ -64,13 +64,23 @@ class MemoryModel {
   void scramble(std::size_t offset, std::size_t length, Prng& prng);
   // From now on the model expects these octets.
   void expect(std::size_t offset, Octets octets);
+  // The same of what a request has done, which is no matter where the memory is sealed.
+  void expect_of_request(std::size_t offset, Octets octets);
   // The patch may or may not have happened, in part or in whole.
   void leave_open(Patch patch) { loose_ends_.push_back(std::move(patch)); }
+
+  // The application takes the memory back: from here on nobody else may change it, whatever is
+  // still under way.
+  void seal(std::size_t offset, std::size_t length, Prng& prng);
+  // What requests have left there: where it is sealed, what they had left by then.
+  [[nodiscard]] std::vector<std::byte> left_by_requests(std::size_t offset,
+                                                        std::size_t length) const;
 
   // What differs without an explanation; empty when nothing does.
   [[nodiscard]] std::string verify() const;
 
  private:
+  [[nodiscard]] bool sealed(std::size_t at) const;
   [[nodiscard]] bool explained(std::size_t at) const;
 
   std::size_t zone_size_;
@@ -78,6 +88,7 @@ class MemoryModel {
   std::vector<std::byte> actual_;
   std::vector<std::byte> expected_;
   std::vector<Patch> loose_ends_;
+  std::vector<Patch> seals_;  // `before`: what was there
 };
 
 }  // namespace nerve::dst

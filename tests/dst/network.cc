@@ -60,7 +60,7 @@ void Network::launch(std::size_t from, std::size_t to, Parcel parcel, bool corru
   }
   const bool reorder = prng_.chance(faults_.reordering);
   const auto stretch = static_cast<std::int64_t>(prng_.between(1, 9));
-  Time& last = last_arrival_[{from, to}];
+  Time& last = last_arrival_.try_emplace({from, to}, events_.now()).first->second;
   Time when = events_.now() + delay;
   if (reorder) {
     when += stretch * faults_.delay;

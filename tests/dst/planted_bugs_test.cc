@@ -86,6 +86,26 @@ const char* name_of(Bug bug) {
       return "AckNamesRead";
     case Bug::kForgetAckRequest:
       return "ForgetAckRequest";
+    case Bug::kTakesStalePacket:
+      return "TakesStalePacket";
+    case Bug::kReadLosesSink:
+      return "ReadLosesSink";
+    case Bug::kWindowGivesAtomics:
+      return "WindowGivesAtomics";
+    case Bug::kRetriesOneShort:
+      return "RetriesOneShort";
+    case Bug::kKeepsFirstMtu:
+      return "KeepsFirstMtu";
+    case Bug::kReplayForgetsWrap:
+      return "ReplayForgetsWrap";
+    case Bug::kForgetsOverdueTimer:
+      return "ForgetsOverdueTimer";
+    case Bug::kOverrunLosesOldest:
+      return "OverrunLosesOldest";
+    case Bug::kSrqLimitEarly:
+      return "SrqLimitEarly";
+    case Bug::kRnrRetriesOneShort:
+      return "RnrRetriesOneShort";
     case Bug::kRtuNotRepeated:
       return "RtuNotRepeated";
     case Bug::kDrepNotRepeated:
@@ -98,9 +118,30 @@ const char* name_of(Bug bug) {
   return "Unnamed";
 }
 
+Family family_of(Bug bug) {
+  switch (bug) {
+    case Bug::kTakesStalePacket:
+    case Bug::kRetriesOneShort:
+    case Bug::kKeepsFirstMtu:
+    case Bug::kReplayForgetsWrap:
+    case Bug::kForgetsOverdueTimer:
+      return Family::kLives;
+    case Bug::kOverrunLosesOldest:
+    case Bug::kSrqLimitEarly:
+    case Bug::kRnrRetriesOneShort:
+      return Family::kReceives;
+    case Bug::kReadLosesSink:
+    case Bug::kWindowGivesAtomics:
+      return Family::kMemory;
+    default:
+      return Family::kCommon;
+  }
+}
+
 // The worlds in which a bug would show.
 Outcome run_world_of(Bug bug, std::uint64_t seed) {
-  return bug >= Bug::kRtuNotRepeated ? run_connections(seed) : run_seed(seed);
+  if (bug >= Bug::kRtuNotRepeated) return run_connections(seed);
+  return run_seed(seed, {.family = family_of(bug)});
 }
 
 class PlantedBugs : public ::testing::TestWithParam<std::uint8_t> {

@@ -32,6 +32,7 @@ bool QpModel::violation(const std::string& what) {
 }
 
 bool QpModel::settled() const {
+  if (overrun_) return true;
   if (send_error_ || flushed_) return completed_ == requests_.size();
   return std::none_of(requests_.begin() + static_cast<std::ptrdiff_t>(completed_), requests_.end(),
                       [](const Request& r) { return r.signaled; });
@@ -88,6 +89,7 @@ void QpModel::send_completed(const Completion& completion) {
       return;
     default:
       check_status(request, completion.status);
+      if (on_error_) on_error_(completion.status);
       leave_open(request);
       send_error_ = true;
       fail();
@@ -128,6 +130,9 @@ void QpModel::check_status(const Request& request, WcStatus status) {
       // A region that was registered anew under a request; SEND_INV needs its window alive too.
       if (peer_ != nullptr && peer_->doomed_ && request.window) return;
       break;
+    case WcStatus::kLocalProtection:
+      if (request.uses_desk && doomed_) return;
+      break;
     default:
       break;
   }
@@ -145,12 +150,12 @@ void QpModel::confirm(Request& request) {
   request.confirmed = true;
   if (request.counter != nullptr) check_counter(request);
   for (const Patch& patch : request.local) {
-    const Octets now = patch.memory->actual(patch.offset, patch.length);
-    if (!std::ranges::equal(now, patch.after)) {
+    const std::vector<std::byte> now = patch.memory->left_by_requests(patch.offset, patch.length);
+    if (now != patch.after) {
       violation(std::string{name_of(request.op)} + " #" + std::to_string(request.wr_id & 0xffff) +
                 " brought wrong octets");
     }
-    patch.memory->expect(patch.offset, patch.after);
+    patch.memory->expect_of_request(patch.offset, patch.after);
   }
   if (!reliable()) {
     // UC tells that a message was sent, never that it arrived.
@@ -162,7 +167,7 @@ void QpModel::confirm(Request& request) {
       // The peer's receive must already have completed; its CQ may not have been polled yet.
       events_.after({}, [this, index] {
         peer_->host().poll_all();
-        if (delivered_ <= index && !peer_->ended_) {
+        if (delivered_ <= index && !peer_->ended_ && !peer_->neglected_) {
           violation("request #" + std::to_string(index) + " completed before the peer had it");
         }
       });
@@ -178,8 +183,8 @@ void QpModel::confirm(Request& request) {
 // already replaced it.
 void QpModel::check_target(const Request& request) {
   for (const Patch& patch : request.remote) {
-    const Octets now = patch.memory->actual(patch.offset, patch.length);
-    if (std::ranges::equal(now, patch.after)) continue;
+    const std::vector<std::byte> now = patch.memory->left_by_requests(patch.offset, patch.length);
+    if (now == patch.after) continue;
     for (std::size_t i = 0; i < patch.length; ++i) {
       if (now[i] == patch.after[i]) continue;
       const std::size_t at = patch.offset + i;
@@ -230,6 +235,7 @@ void QpModel::voided() {
   for (; completed_ < requests_.size(); ++completed_) leave_open(requests_[completed_]);
   if (receives_ != nullptr) {
     receives_->leave_open_in_progress();
+    if (neglected_) receives_->leave_all_open();
     if (receives_->shared()) {
       receives_->may_have_lost_one();
     } else {
@@ -248,6 +254,7 @@ void QpModel::check_flush_reason() {
 
 void QpModel::settle() {
   if (ended_) return;
+  if (overrun_) return voided();
   if (!settled()) {
     violation("never completed: " + describe());
   }

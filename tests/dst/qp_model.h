@@ -39,6 +39,8 @@ class QpModel {
   [[nodiscard]] QpModel* peer() const { return peer_; }
   // Called once when something went wrong on this QP.
   void on_failure(std::function<void()> tell) { on_failure_ = std::move(tell); }
+  // Called with the status of the request that ended in error.
+  void on_error(std::function<void(nic::WcStatus)> tell) { on_error_ = std::move(tell); }
   void on_confirmed(std::function<void(const Request&)> tell) { on_confirmed_ = std::move(tell); }
 
   [[nodiscard]] std::uint64_t next_wr_id() const {
@@ -58,6 +60,10 @@ class QpModel {
 
   // Somebody did something that may end this QP: errors are no surprise from here on.
   void doom() { doomed_ = true; }
+  // Completions of this QP are not polled for a while ...
+  void neglect() { neglected_ = true; }
+  // ... and have been lost with an overrun CQ: nobody tells how its requests ended.
+  void overrun() { neglected_ = overrun_ = doomed_ = true; }
   // The QP was reset or destroyed: what was under way has no completion any more.
   void voided();
   // Nothing is flushed unless something failed first.
@@ -98,6 +104,7 @@ class QpModel {
   Prng prng_;
   QpModel* peer_{};
   std::function<void()> on_failure_;
+  std::function<void(nic::WcStatus)> on_error_;
   std::function<void(const Request&)> on_confirmed_;
   std::vector<Request> requests_;
   std::size_t completed_{};  // requests before it have ended
@@ -110,6 +117,8 @@ class QpModel {
   bool ended_{};
   bool flushed_a_receive_{};
   bool flushed_{};
+  bool neglected_{};
+  bool overrun_{};
 };
 
 }  // namespace nerve::dst

@@ -5,6 +5,7 @@
 #include "tests/dst/shrink.h"
 #include "tests/dst/world.h"
 #include "tests/seeds.h"
+#include "wire/opcode.h"
 
 namespace nerve::dst {
 namespace {
@@ -14,6 +15,13 @@ void expect_no_violation(std::uint64_t seed, const Options& options) {
   if (outcome.violations.empty()) return;
   for (const std::string& violation : outcome.violations) ADD_FAILURE() << violation;
   if (!options.trace) ADD_FAILURE() << describe(shrink(seed, options));
+}
+
+// Worlds that do what others do not (twists.h).
+void run_family(Family family) {
+  test::for_each_seed_in_parallel(4'000, [&](std::uint64_t seed) {
+    expect_no_violation(seed, {.trace = test::tracing(), .family = family});
+  });
 }
 
 TEST(RandomWorlds, DoWhatTheModelSays) {
@@ -34,6 +42,31 @@ TEST(FormerlyFailing, DoWhatTheModelSays) {
   for (const std::uint64_t seed : {131971, 155421, 165478, 188002, 482633, 603316}) {
     SCOPED_TRACE(seed);
     expect_no_violation(seed, {});
+  }
+}
+
+// Connections that end and begin in every way.
+TEST(LifeWorlds, DoWhatTheModelSays) { run_family(Family::kLives); }
+
+// Keys that give every right, and go away while they are in use.
+TEST(MemoryWorlds, DoWhatTheModelSays) { run_family(Family::kMemory); }
+
+// Queues that run low, over or dry.
+TEST(ReceiveWorlds, DoWhatTheModelSays) { run_family(Family::kReceives); }
+
+// Each kind of request has been seen across the wrap of PSNs.
+TEST(LifeWorldsCover, EveryOperationAcrossTheWrap) {
+  using wire::Operation;
+  std::uint32_t wrapped = 0;
+  for (std::uint64_t seed = 1; seed <= 1'000; ++seed) {
+    wrapped |= run_seed(seed, {.family = Family::kLives}).wrapped;
+  }
+  for (const Operation operation :
+       {Operation::kSendLast, Operation::kSendLastImm, Operation::kWriteLast,
+        Operation::kWriteLastImm, Operation::kReadRequest, Operation::kCompareSwap,
+        Operation::kFetchAdd, Operation::kAtomicWrite, Operation::kFlush}) {
+    EXPECT_TRUE((wrapped >> static_cast<std::uint32_t>(operation) & 1U) != 0)
+        << "operation " << static_cast<int>(operation);
   }
 }
 

@@ -24,6 +24,7 @@ class ReceiveModel {
   [[nodiscard]] std::uint64_t next_wr_id() { return kMark | std::uint64_t{id_} << 32U | next_++; }
   void posted(Receive receive) {
     has_bad_ |= receive.bad;
+    ++posted_;
     receives_.push_back(std::move(receive));
   }
   // A message that arrives may hit a receive whose keys are wrong.
@@ -36,6 +37,7 @@ class ReceiveModel {
       if (it->wr_id == wr_id) {
         Receive receive = std::move(*it);
         receives_.erase(it);
+        ++completed_;
         return receive;
       }
       if (!shared_) break;
@@ -56,11 +58,21 @@ class ReceiveModel {
       memory_.leave_open({.memory = &memory_, .offset = range.offset, .length = range.length});
     }
   }
+  void leave_all_open() const {
+    for (const Receive& receive : receives_) leave_open(receive);
+  }
   void clear() { receives_.clear(); }
 
   // A QP died with a receive of a shared queue in its hands, or with none: nobody tells.
   void may_have_lost_one() { ++lost_; }
   [[nodiscard]] std::size_t possibly_lost() const { return lost_; }
+
+  // Since the beginning.
+  [[nodiscard]] std::uint64_t posted_in_all() const { return posted_; }
+  [[nodiscard]] std::uint64_t completed_in_all() const { return completed_; }
+  // QPs that take receives from it, each of which may hold one for a message that is arriving.
+  void add_user() { ++users_; }
+  [[nodiscard]] std::uint32_t users() const { return users_; }
 
   // The application had fewer receives posted than messages were on their way.
   void fell_behind() { fell_behind_ = true; }
@@ -73,6 +85,9 @@ class ReceiveModel {
   bool fell_behind_{};
   bool has_bad_{};
   std::size_t lost_{};
+  std::uint64_t posted_{};
+  std::uint64_t completed_{};
+  std::uint32_t users_{};
   std::uint32_t next_{};
   std::deque<Receive> receives_;
 };

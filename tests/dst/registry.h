@@ -1,7 +1,9 @@
 // Who a completion or an event belongs to.
 #pragma once
 
+#include <algorithm>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -12,6 +14,7 @@
 #include "tests/dst/host.h"
 #include "tests/dst/qp_model.h"
 #include "tests/dst/receive_feeder.h"
+#include "tests/dst/srq_watch.h"
 
 namespace nerve::dst {
 
@@ -63,7 +66,39 @@ class Registry {
     if (feeders_[id]) feeders_[id]->feed();
     return solicited;
   }
+  // Told when this CQ is overrun, which no other may be.
+  void on_overrun(Host& host, nic::CqHandle cq, std::function<void()> tell) {
+    overruns_[{host.index(), {cq.index, cq.generation}}] = std::move(tell);
+  }
+  // Only a QP that has lost a completion is.
+  void may_be_fatal(Host& host, nic::QpHandle qp) { fatal_.insert(key(host, qp)); }
+  void watch_srq(std::shared_ptr<SrqWatch> watch) {
+    watch->start();
+    srqs_.push_back(std::move(watch));
+  }
+  void polled(const Host& host) {
+    for (const auto& srq : srqs_) {
+      if (&srq->host() == &host) srq->check();
+    }
+  }
   void event(Host& host, const nic::Event& event) {
+    if (event.kind == nic::EventKind::kCqError) {
+      const auto found = overruns_.find({host.index(), {event.cq.index, event.cq.generation}});
+      if (found != overruns_.end()) found->second();
+    }
+    if (event.kind == nic::EventKind::kQpFatal && !fatal_.contains(key(host, event.qp))) {
+      violation(host, "a qp is fatal that has lost nothing");
+    }
+    if (event.kind == nic::EventKind::kSrqLimitReached) {
+      const auto found = std::ranges::find_if(srqs_, [&](const auto& srq) {
+        return &srq->host() == &host && srq->handle() == event.srq;
+      });
+      if (found == srqs_.end()) {
+        violation(host, "an srq without a limit has reached it");
+      } else {
+        (*found)->reached();
+      }
+    }
     if (event.qp && !alive_.contains(key(host, event.qp))) {
       violation(host, "an event of a destroyed qp");
     }
@@ -86,6 +121,9 @@ class Registry {
   std::vector<std::shared_ptr<ReceiveFeeder>> feeders_;
   std::map<std::pair<std::size_t, std::uint32_t>, QpModel*> by_qpn_;
   std::set<QpKey> alive_;
+  std::map<QpKey, std::function<void()>> overruns_;  // by CQ
+  std::set<QpKey> fatal_;
+  std::vector<std::shared_ptr<SrqWatch>> srqs_;
 };
 
 }  // namespace nerve::dst

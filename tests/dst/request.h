@@ -43,6 +43,7 @@ struct Request {
   SharedCounter* counter{};
   Range reads_from{};                   // READ: where in the peer's memory
   std::optional<std::size_t> window{};  // of the peer (target) or own (bind), by index
+  bool uses_desk{};                     // own memory that may be deregistered under it
   // Built to fail: the only status it may have (besides those that the network excuses).
   nic::WcStatus must_be{nic::WcStatus::kSuccess};
   bool confirmed{};

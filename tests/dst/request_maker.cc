@@ -27,7 +27,10 @@ RequestMaker::RequestMaker(QpModel& self, QpModel& peer, ReceiveFeeder* peer_rec
   const std::size_t length = prng_.between(1, std::size_t{octets(terms_.mtu)} * 3);
   if (const auto at = theirs_.take(MemoryModel::kOpen, length, 1, prng_)) hot_ = {*at, length};
   word_ = theirs_.take(MemoryModel::kOpen, 8, 8, prng_);
-  if (self_.type() == QpType::kRc && prng_.chance(500)) register_region();
+  if (self_.type() == QpType::kRc && (terms_.regions_vanish || prng_.chance(500))) {
+    register_region();
+  }
+  if (terms_.regions_vanish) register_desk();
   self_.on_confirmed([this](const Request& request) { on_confirmed(request); });
 }
 
@@ -49,6 +52,7 @@ void RequestMaker::post_one(bool last) {
   const bool reliable = self_.type() != QpType::kUc;
   const std::vector<SendOp> ops = possible_operations();
   draft.wr.op = ops[prng_.below(ops.size())];
+  if (terms_.send_per_mille > 0 && prng_.chance(terms_.send_per_mille)) draft.wr.op = SendOp::kSend;
   // The last free slot must announce itself, else nobody learns when the others are free again.
   const bool must_tell = last || self_.outstanding() + 1 >= terms_.caps.max_send_wr;
   draft.request.signaled =
@@ -156,7 +160,7 @@ bool RequestMaker::choose_target(Draft& draft, std::size_t length) {
     // Overwrite what was written before: a stale duplicate that is executed again shows.
     const std::size_t fits = std::min(length, hot_->length);
     if (fits == length) at = hot_->offset + prng_.below(hot_->length - length + 1);
-  } else if (peer_maker_ != nullptr && prng_.chance(300)) {
+  } else if (peer_maker_ != nullptr && prng_.chance(terms_.regions_vanish ? 700 : 300)) {
     const auto index = peer_maker_->draw_window(Window::State::kBound);
     if (index && peer_maker_->windows_[*index].range.length >= length) {
       const Window& window = peer_maker_->windows_[*index];
@@ -195,6 +199,9 @@ bool RequestMaker::waits_for_read(std::size_t offset, std::size_t length) const 
 }
 
 bool RequestMaker::fill_read(Draft& draft) {
+  if (terms_.window_atomics && prng_.chance(400)) {
+    if (const auto index = draw_readable()) return fill_read_through(draft, *index);
+  }
   std::size_t length = draw_length(terms_.largest_message);
   const bool hot = hot_ && prng_.chance(400);
   const std::size_t room = hot ? hot_->length : theirs_.zone_size();
@@ -212,8 +219,18 @@ bool RequestMaker::fill_read(Draft& draft) {
 
 bool RequestMaker::fill_atomic(Draft& draft) {
   if (!word_) return false;
+  std::size_t word = *word_;
+  draft.wr.rkey = peer_.host().keys(MemoryModel::kOpen).rkey;
+  if (terms_.window_atomics && prng_.chance(700)) {
+    if (const auto other = draw_word(/*open=*/true)) {
+      word = other->offset;
+      draft.wr.rkey = peer_maker_->windows_[other->window].rkey;
+      draft.request.window = other->window;
+      if (waits_for_read(word, 8)) draft.wr.flags |= SendFlags::kFence;
+    }
+  }
   std::uint64_t before = 0;
-  std::memcpy(&before, theirs_.expected(*word_, 8).data(), 8);
+  std::memcpy(&before, theirs_.expected(word, 8).data(), 8);
   std::uint64_t after = before;
   if (draft.wr.op == SendOp::kCompareSwap) {
     draft.wr.compare_or_add = prng_.chance(700) ? before : prng_.next();
@@ -223,11 +240,10 @@ bool RequestMaker::fill_atomic(Draft& draft) {
     draft.wr.compare_or_add = prng_.next();
     after = before + draft.wr.compare_or_add;
   }
-  draft.wr.remote_address = MemoryModel::iova(*word_);
-  draft.wr.rkey = peer_.host().keys(MemoryModel::kOpen).rkey;
+  draft.wr.remote_address = MemoryModel::iova(word);
   const auto* octets_of_before = reinterpret_cast<const std::byte*>(&before);
   draft.request.message.assign(octets_of_before, octets_of_before + 8);
-  patch_remote(draft, *word_, std::as_bytes(std::span{&after, 1}));
+  patch_remote(draft, word, std::as_bytes(std::span{&after, 1}));
   return scatter(draft);
 }
 
@@ -249,10 +265,18 @@ bool RequestMaker::fill_shared_counter(Draft& draft) {
 }
 
 bool RequestMaker::fill_atomic_write(Draft& draft) {
-  const auto at = theirs_.take(MemoryModel::kOpen, 8, 8, prng_);
+  auto at = theirs_.take(MemoryModel::kOpen, 8, 8, prng_);
+  draft.wr.rkey = peer_.host().keys(MemoryModel::kOpen).rkey;
+  if (terms_.window_atomics && prng_.chance(500)) {
+    if (const auto other = draw_word(/*open=*/true)) {
+      at = other->offset;
+      draft.wr.rkey = peer_maker_->windows_[other->window].rkey;
+      draft.request.window = other->window;
+      if (waits_for_read(*at, 8)) draft.wr.flags |= SendFlags::kFence;
+    }
+  }
   if (!at || !gather(draft, 8)) return false;
   draft.wr.remote_address = MemoryModel::iova(*at);
-  draft.wr.rkey = peer_.host().keys(MemoryModel::kOpen).rkey;
   patch_remote(draft, *at, draft.request.message);
   return true;
 }

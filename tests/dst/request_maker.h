@@ -38,6 +38,7 @@ struct Window {
   // Regions.
   bool writable{};
   bool in_other_pd{};
+  bool atomics{};  // it gives the right to them, and to read
   [[nodiscard]] bool can_be_invalidated() const { return handle && type == nic::MwType::kType2; }
 };
 
@@ -54,6 +55,9 @@ class RequestMaker {
   // Moves a region, gives it to another domain or changes its rights, while traffic goes on. Unless
   // `in_use`, one that no request is using; false when there is none.
   bool reregister_region(bool in_use);
+  // Deregisters a region that a request is using, the peer's or an own one, and takes its memory
+  // back; false when there is none.
+  bool deregister_region_in_use();
   // Windows do not outlive the connection.
   void drop_windows();
 
@@ -80,10 +84,25 @@ class RequestMaker {
   void choose_key(Draft& draft, Window& window, RKey old);
   void bound(Window& window);
   void register_region();
+  [[nodiscard]] nic::Access rights_of_region(bool writable) const;
+  // A place in the desk, where there is one with room.
+  std::optional<std::size_t> take_from_desk(std::size_t length);
+  void register_desk();
+  bool deregister_desk_in_use();
+  // A word of a window of the peer, or of one of its regions, that gives the right to atomics
+  // (`open`) or does not.
+  struct RemoteWord {
+    std::size_t offset{};
+    std::size_t window{};
+  };
+  std::optional<RemoteWord> draw_word(bool open);
+  std::optional<std::size_t> draw_readable();
+  bool fill_read_through(Draft& draft, std::size_t window);
   bool spoil(Draft& draft);
   bool spoil_window(Draft& draft);
   bool spoil_invalidate(Draft& draft);
   bool spoil_atomic(Draft& draft);
+  bool spoil_window_atomic(Draft& draft);
   void submit(Draft& draft);
 
   std::size_t draw_length(std::size_t most);
@@ -115,6 +134,11 @@ class RequestMaker {
   RequestMaker* peer_maker_{};
   std::vector<Window> windows_;
   std::optional<Range> hot_;
+  // A region of its own for some sources and results.
+  nic::MrHandle desk_region_{};
+  LKey desk_key_{};
+  Range desk_{};
+  std::size_t desk_used_{};
   std::optional<std::size_t> word_;  // for this QP's atomics alone
 };
 

@@ -11,6 +11,9 @@ using nic::WcStatus;
 
 std::size_t RequestMaker::draw_length(std::size_t most) {
   const std::size_t mtu = octets(terms_.mtu);
+  if (terms_.wraps && self_.requests().size() < 2) {
+    return std::min(mtu * prng_.between(2, 5) + prng_.below(3), most);
+  }
   std::size_t length = 0;
   switch (prng_.below(8)) {
     case 0:
@@ -53,13 +56,19 @@ bool RequestMaker::gather(Draft& draft, std::size_t length) {
   std::size_t left = length;
   for (; pieces > 0; --pieces) {
     const std::size_t part = pieces == 1 ? left : prng_.between(0, left);
-    auto zone = MemoryModel::kStatic;
     std::size_t at = prng_.below(own_.zone_size() - part + 1);
-    if (prng_.chance(400)) {
+    LKey key = self_.host().keys(MemoryModel::kStatic).lkey;
+    if (const auto place = take_from_desk(part)) {
+      at = *place;
+      key = desk_key_;
+      own_.scramble(at, part, prng_);
+      draft.request.uses_desk = true;
+      draft.request.scratch.push_back({at, part});
+    } else if (prng_.chance(400)) {
       // Memory that the application will use again as soon as it may.
       const auto fresh = own_.take(MemoryModel::kLocal, part, 1, prng_);
       if (!fresh) return false;
-      zone = MemoryModel::kLocal;
+      key = self_.host().keys(MemoryModel::kLocal).lkey;
       at = *fresh;
       own_.scramble(at, part, prng_);
       draft.request.scratch.push_back({at, part});
@@ -68,7 +77,7 @@ bool RequestMaker::gather(Draft& draft, std::size_t length) {
     message.insert(message.end(), source.begin(), source.end());
     draft.sges.push_back({.address = MemoryModel::iova(at),
                           .length = static_cast<std::uint32_t>(part),
-                          .lkey = self_.host().keys(zone).lkey});
+                          .lkey = key});
     left -= part;
   }
   return true;
@@ -81,7 +90,7 @@ bool RequestMaker::gather_result_of_read(Draft& draft, std::size_t most) {
     return false;
   }
   const Request& read = all.back();
-  if (read.local.size() > terms_.caps.max_send_sge || read.confirmed ||
+  if (read.local.size() > terms_.caps.max_send_sge || read.confirmed || read.uses_desk ||
       read.must_be != WcStatus::kSuccess) {
     return false;
   }
@@ -103,8 +112,10 @@ bool RequestMaker::scatter(Draft& draft) {
   for (; pieces > 0; --pieces) {
     const std::size_t left = message.size() - done;
     const std::size_t part = pieces == 1 ? left : prng_.between(0, left);
-    const auto at = own_.take(MemoryModel::kLocal, part, 1, prng_);
+    const auto desk = take_from_desk(part);
+    const auto at = desk ? desk : own_.take(MemoryModel::kLocal, part, 1, prng_);
     if (!at) return false;
+    if (desk) draft.request.uses_desk = true;
     const Octets before = own_.expected(*at, part);
     const Octets after = Octets{message}.subspan(done, part);
     draft.request.local.push_back({.memory = &own_,
@@ -114,7 +125,7 @@ bool RequestMaker::scatter(Draft& draft) {
                                    .after = {after.begin(), after.end()}});
     draft.sges.push_back({.address = MemoryModel::iova(*at),
                           .length = static_cast<std::uint32_t>(part),
-                          .lkey = self_.host().keys(MemoryModel::kLocal).lkey});
+                          .lkey = desk ? desk_key_ : self_.host().keys(MemoryModel::kLocal).lkey});
     done += part;
   }
   // An atomic uses the first eight bytes of a longer entry. What follows is canaries, or memory

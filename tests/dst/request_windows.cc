@@ -77,11 +77,13 @@ void RequestMaker::choose_key(Draft& draft, Window& window, RKey old) {
   const bool engine_chooses = window.type == MwType::kType1 && prng_.chance(500);
   const std::uint32_t variant = (old.value() + static_cast<std::uint32_t>(prng_.between(1, 255)));
   window.rkey = engine_chooses ? RKey{} : RKey{(old.value() & ~0xffU) | (variant & 0xffU)};
+  window.atomics = terms_.window_atomics && prng_.chance(600);
+  const Access more = window.atomics ? Access::kRemoteAtomic : Access::kNone;
   draft.wr.bind = {.window = window.handle,
                    .region = self_.host().region(MemoryModel::kOpen),
                    .address = MemoryModel::iova(window.range.offset),
                    .length = window.range.length,
-                   .access = Access::kRemoteWrite | Access::kRemoteRead,
+                   .access = Access::kRemoteWrite | Access::kRemoteRead | more,
                    .new_rkey = window.rkey};
   // Only the low 8 bits are the program's to choose.
   if (!engine_chooses && prng_.chance(200)) {
@@ -107,23 +109,32 @@ void RequestMaker::bound(Window& window) {
 }
 
 void RequestMaker::register_region() {
-  const std::size_t length = prng_.between(1, std::size_t{octets(terms_.mtu)} * 2);
+  // A longer one is in use for longer.
+  const std::size_t mtus = terms_.regions_vanish ? 8 : 2;
+  const std::size_t length = prng_.between(1, std::size_t{octets(terms_.mtu)} * mtus);
   const auto at = own_.take(MemoryModel::kOpen, length, 1, prng_);
   if (!at) return;
   nic::Nic& nic = self_.host().nic();
   const bool writable = prng_.chance(600);
-  const auto region = nic.register_mr(
-      {.pd = self_.host().pd(),
-       .address = reinterpret_cast<std::uint64_t>(own_.pointer(*at)),
-       .length = length,
-       .iova = MemoryModel::iova(*at),
-       .access = writable ? Access::kLocalWrite | Access::kRemoteWrite : Access::kRemoteRead});
+  const auto region =
+      nic.register_mr({.pd = self_.host().pd(),
+                       .address = reinterpret_cast<std::uint64_t>(own_.pointer(*at)),
+                       .length = length,
+                       .iova = MemoryModel::iova(*at),
+                       .access = rights_of_region(writable)});
   if (!region) return;
   windows_.push_back({.region = *region,
                       .rkey = nic.keys_of(*region)->rkey,
                       .range = {*at, length},
                       .state = writable ? Window::State::kBound : Window::State::kDead,
-                      .writable = writable});
+                      .writable = writable,
+                      .atomics = writable && terms_.window_atomics});
+}
+
+Access RequestMaker::rights_of_region(bool writable) const {
+  if (!writable) return Access::kRemoteRead;
+  const Access rights = Access::kLocalWrite | Access::kRemoteWrite;
+  return terms_.window_atomics ? rights | Access::kRemoteRead | Access::kRemoteAtomic : rights;
 }
 
 bool RequestMaker::reregister_region(bool in_use) {
@@ -149,12 +160,12 @@ bool RequestMaker::reregister_region(bool in_use) {
          .address = reinterpret_cast<std::uint64_t>(own_.pointer(window.range.offset)),
          .length = window.range.length,
          .iova = MemoryModel::iova(window.range.offset),
-         .access =
-             window.writable ? Access::kLocalWrite | Access::kRemoteWrite : Access::kRemoteRead});
+         .access = rights_of_region(window.writable)});
     if (!status) journal_.violation(events_.now(), "reregister_mr refused");
     window.rkey = host.nic().keys_of(window.region)->rkey;
     const bool open = window.writable && !window.in_other_pd;
     window.state = open ? Window::State::kBound : Window::State::kDead;
+    window.atomics = window.writable && terms_.window_atomics;
     if (past.rkey != window.rkey) windows_.push_back(past);
     return true;
   }
@@ -196,6 +207,8 @@ void RequestMaker::drop_windows() {
     window.handle = {};
     window.state = Window::State::kDead;
   }
+  if (desk_region_) (void)self_.host().nic().deregister_mr(desk_region_);
+  desk_region_ = {};
 }
 
 }  // namespace nerve::dst

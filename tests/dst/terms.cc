@@ -14,12 +14,16 @@ Psn draw_psn(Prng& prng) {
   return Psn{static_cast<std::uint32_t>(prng.next())};
 }
 
+Mtu draw_mtu(Prng& prng) {
+  constexpr std::array kMtus{Mtu::k256, Mtu::k256, Mtu::k512, Mtu::k1024, Mtu::k2048, Mtu::k4096};
+  return kMtus[prng.below(kMtus.size())];
+}
+
 Terms draw_terms(Prng& prng, const Faults& faults, bool large) {
   Terms t;
   const std::uint64_t kind = prng.below(10);
   t.type = kind < 7 ? QpType::kRc : kind < 9 ? QpType::kUc : QpType::kXrcSend;
-  constexpr std::array kMtus{Mtu::k256, Mtu::k256, Mtu::k512, Mtu::k1024, Mtu::k2048, Mtu::k4096};
-  t.mtu = kMtus[prng.below(kMtus.size())];
+  t.mtu = draw_mtu(prng);
   const auto draw32 = [&](std::uint64_t low, std::uint64_t high) {
     return static_cast<std::uint32_t>(prng.between(low, high));
   };

@@ -31,9 +31,15 @@ struct Terms {
   std::uint32_t bad_request_per_mille{};
   std::uint32_t bad_receive_per_mille{};
   std::uint32_t disturbance_per_mille{};  // per life: ERR, RESET or destroy in mid-flight
+  bool regions_vanish{};                  // ... or a region that is in use is deregistered
+  bool window_atomics{};
+  bool neglects_cq{};              // one CQ of one end is too small and not polled for a while
+  std::uint32_t send_per_mille{};  // chance of a SEND beside that of any other operation
+  bool wraps{};                    // PSNs wrap within the first requests, which are long
 };
 
 [[nodiscard]] Terms draw_terms(Prng& prng, const Faults& faults, bool large);
+[[nodiscard]] nic::Mtu draw_mtu(Prng& prng);
 [[nodiscard]] Psn draw_psn(Prng& prng);
 
 }  // namespace nerve::dst

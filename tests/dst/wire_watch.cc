@@ -12,6 +12,8 @@ using wire::Role;
 
 namespace {
 
+constexpr std::size_t kMostCounted = 1U << 16U;
+
 bool answered_by_data(Operation operation) {
   return operation == Operation::kReadRequest || operation == Operation::kCompareSwap ||
          operation == Operation::kFetchAdd || operation == Operation::kAtomicWrite ||
@@ -24,7 +26,40 @@ void WireWatch::connected(std::size_t from, Qpn own, std::size_t to, Qpn peer, P
                           std::uint32_t mtu, Rate limit) {
   by_responder_[{to, peer.value()}] = streams_.size();
   by_requester_[{from, own.value()}] = streams_.size();
-  streams_.push_back({.next = first, .mtu = mtu, .limit = limit});
+  streams_.push_back({.first = first,
+                      .next = first,
+                      .mtu = mtu,
+                      .limit = limit,
+                      .busy_until = events_.now(),
+                      .quiet_from = events_.now(),
+                      .quiet_until = events_.now()});
+}
+
+std::optional<Psn> WireWatch::furthest() const {
+  std::optional<Psn> furthest;
+  for (const Stream& stream : streams_) {
+    if (!furthest || stream.next.distance_from(*furthest) > 0) furthest = stream.next;
+  }
+  return furthest;
+}
+
+void WireWatch::gave_up(std::size_t host, Qpn qpn, std::uint32_t retries) {
+  const auto found = by_requester_.find({host, qpn.value()});
+  if (found == by_requester_.end()) return;
+  const std::vector<std::uint8_t>& sent = streams_[found->second].times_sent;
+  if (sent.empty() || *std::ranges::max_element(sent) <= retries) {
+    journal_.violation(events_.now(), "host " + std::to_string(host) + " gave up after less than " +
+                                          std::to_string(retries) + " retries");
+  }
+}
+
+void WireWatch::gave_up_waiting(std::size_t host, Qpn qpn, std::uint32_t retries) {
+  const auto found = by_requester_.find({host, qpn.value()});
+  if (found != by_requester_.end() && streams_[found->second].refusals <= retries) {
+    journal_.violation(events_.now(),
+                       "host " + std::to_string(host) + " gave up waiting for a receive after " +
+                           std::to_string(streams_[found->second].refusals) + " refusals");
+  }
 }
 
 void WireWatch::violation(const std::string& what, const Parcel& parcel) {
@@ -54,25 +89,41 @@ void WireWatch::see_request(Stream& stream, const Parcel& parcel, const wire::Op
       parcel.length != stream.mtu) {
     violation("a packet that is not the last is not full", parcel);
   }
-  if (!network_.faults().any() && events_.now() > stream.quiet_from &&
+  if (!network_.faults().any() && !events_.has_jumped() && events_.now() > stream.quiet_from &&
       events_.now() < stream.quiet_until) {
     violation("a request before the rnr timer has run out", parcel);
   }
   check_rate(stream, parcel);
+  std::uint32_t psns = 1;
+  if (info.operation == Operation::kReadRequest) {
+    psns = std::max(1U, (parcel.headers.reth.length + stream.mtu - 1) / stream.mtu);
+  }
+  count_sending(stream, psn, psns);
   const std::int32_t ahead = psn.distance_from(stream.next);
   if (ahead > 0) return violation("a psn was left out", parcel);
   if (ahead < 0) {
     if (info.transport == wire::Transport::kUc) violation("uc sends a psn twice", parcel);
     return;
   }
-  std::uint32_t psns = 1;
-  if (info.operation == Operation::kReadRequest) {
-    psns = std::max(1U, (parcel.headers.reth.length + stream.mtu - 1) / stream.mtu);
-  }
   stream.next = psn + psns;
+  const bool goes_on = position == Position::kMiddle || position == Position::kLast;
+  const bool over = goes_on ? psn == Psn{0} : psn.value() + psns > 0xff'ffffU;
+  if (over && position != Position::kFirst) {
+    wrapped_ |= 1U << static_cast<std::uint32_t>(info.operation);
+  }
   if (answered_by_data(info.operation)) stream.asked.emplace_back(psn, psns);
   if (position == Position::kLast || position == Position::kOnly) {
     stream.ends.emplace_back(psn + (psns - 1), ++stream.messages);
+  }
+}
+
+void WireWatch::count_sending(Stream& stream, Psn psn, std::uint32_t psns) {
+  const std::size_t first = (psn.value() - stream.first.value()) & 0xff'ffffU;
+  const std::size_t end = std::min(first + psns, kMostCounted);
+  if (first >= end) return;
+  if (end > stream.times_sent.size()) stream.times_sent.resize(end);
+  for (std::size_t i = first; i < end; ++i) {
+    if (stream.times_sent[i] < 0xff) ++stream.times_sent[i];
   }
 }
 
@@ -92,6 +143,9 @@ void WireWatch::see_acknowledge(Stream& stream, const Parcel& parcel) {
   const std::uint8_t syndrome = parcel.headers.aeth.syndrome;
   if (wire::kind_of(syndrome) == wire::AckKind::kRnrNak) {
     const Faults& faults = network_.faults();
+    if (psn != stream.refused) stream.refusals = 0;
+    stream.refused = psn;
+    ++stream.refusals;
     const Time latest = events_.now() + faults.delay + faults.jitter;
     stream.quiet_from = latest + std::chrono::microseconds{3};
     stream.quiet_until = events_.now() + faults.delay + wire::rnr_delay(wire::value_of(syndrome));

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,25 +27,39 @@ class WireWatch {
   // One direction of a connection begins: requests from `own` of host `from` to `to`.
   void connected(std::size_t from, Qpn own, std::size_t to, Qpn peer, Psn first, std::uint32_t mtu,
                  Rate limit);
+  // The first PSN that no stream of this world has reached, if they all began in one place.
+  [[nodiscard]] std::optional<Psn> furthest() const;
+  // The requester has given up after so many retries.
+  void gave_up(std::size_t host, Qpn qpn, std::uint32_t retries);
+  // ... because there were no receives.
+  void gave_up_waiting(std::size_t host, Qpn qpn, std::uint32_t retries);
+  // The operations, one bit for each, of which a request was seen that begins before PSNs wrap and
+  // ends behind, or, where one packet is all there is, that has the last PSN.
+  [[nodiscard]] std::uint32_t wrapped() const { return wrapped_; }
   void see(std::size_t from, std::size_t to, const Parcel& parcel);
 
  private:
   struct Stream {
+    Psn first{};
     Psn next{};  // the first PSN that was never sent
     std::uint32_t mtu{};
     Rate limit{};
     Time busy_until{};  // when a link of that rate would have sent all of it
     std::uint32_t messages{};
+    std::vector<std::uint8_t> times_sent{};  // by PSN, from the first one on
     // Last PSN of each message sent, with the number of messages up to it.
     std::vector<std::pair<Psn, std::uint32_t>> ends{};
     // First PSN and number of PSNs of each request that is answered by data.
     std::vector<std::pair<Psn, std::uint32_t>> asked{};
-    Time quiet_from{};  // between these two the receiver asked for silence
+    Psn refused{};             // the packet for which there was no receive last
+    std::uint32_t refusals{};  // how often, one after the other
+    Time quiet_from{};         // between these two the receiver asked for silence
     Time quiet_until{};
   };
   using Key = std::pair<std::size_t, std::uint32_t>;  // host, QPN of the receiver of the frame
 
   void see_request(Stream& stream, const Parcel& parcel, const wire::OpcodeInfo& info);
+  static void count_sending(Stream& stream, Psn psn, std::uint32_t psns);
   void check_rate(Stream& stream, const Parcel& parcel);
   void see_acknowledge(Stream& stream, const Parcel& parcel);
   void violation(const std::string& what, const Parcel& parcel);
@@ -55,6 +70,7 @@ class WireWatch {
   std::map<Key, std::size_t> by_responder_;  // index of the stream whose requests go there
   std::map<Key, std::size_t> by_requester_;  // ... whose acknowledgements go there
   std::vector<Stream> streams_;
+  std::uint32_t wrapped_{};
 };
 
 }  // namespace nerve::dst

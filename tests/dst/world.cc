@@ -15,6 +15,7 @@ namespace nerve::dst {
 namespace {
 
 using std::chrono::microseconds;
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 Faults draw_faults(Prng& prng) {
@@ -51,7 +52,7 @@ Faults within(const Limits& limits, Faults faults) {
   return faults;
 }
 
-nic::NicConfig draw_config(Prng& prng, const Options& options) {
+nic::NicConfig draw_config(Prng& prng, const Options& options, const Twists& twists) {
   nic::NicConfig config;
   config.key_secret = {prng.next(), prng.next()};
   config.first_qpn = Qpn{static_cast<std::uint32_t>(prng.between(2, 0xf0'0000))};
@@ -73,13 +74,54 @@ nic::NicConfig draw_config(Prng& prng, const Options& options) {
     config.selective_repeat.reorder_window = config.first_qpn.value() / 3 % 8;
     config.selective_repeat.reorder_timeout = microseconds{config.first_qpn.value() % 50};
   }
+  // Room for two ends of each connection and for the datagrams.
+  if (twists.hasty_lives) config.limits.max_qp = 12;
   return config;
+}
+
+void twist(Terms& terms, const Twists& twists, Prng& prng) {
+  // Lives that end in the middle of their work, so that many packets outlive them.
+  if (twists.hasty_lives) terms.disturbance_per_mille = 900;
+  if (twists.any_retries) {
+    terms.retry_count = static_cast<std::uint8_t>(prng.below(8));
+    const std::uint64_t kind = prng.below(4);
+    const std::uint64_t timeout = kind == 0   ? 0
+                                  : kind == 1 ? prng.between(1, 7)
+                                              : prng.between(8, 15);
+    terms.timeout = static_cast<std::uint8_t>(timeout);
+  }
+  terms.wraps = twists.wraps;
+  terms.neglects_cq = twists.neglected_cqs && prng.chance(700);
+  if (terms.neglects_cq) terms.signaled_per_mille = 1000;
+  if (twists.short_receives) {
+    // One packet, and never more than the receive holds.
+    terms.receive_capacity = std::min(terms.receive_capacity, 200U);
+    terms.bad_request_per_mille = 0;
+  }
+  const bool reliable = terms.type != nic::QpType::kUc;
+  terms.regions_vanish = twists.regions_vanish && reliable;
+  terms.window_atomics =
+      (twists.window_atomics || twists.regions_vanish) && terms.type == nic::QpType::kRc;
+}
+
+Time begin_of(Twists::Clock clock, Prng& prng) {
+  switch (clock) {
+    case Twists::Clock::kZero:
+      break;
+    case Twists::Clock::kBeforeWrap:
+      return Time{} - microseconds{prng.between(0, 1'000)};
+    case Twists::Clock::kLate:
+      return Time{} + std::chrono::days{110};
+  }
+  return {};
 }
 
 class World {
  public:
   World(std::uint64_t seed, const Options& options)
       : prng_{seed},
+        twists_{options.twists ? *options.twists : draw_twists(options.family, seed)},
+        twist_prng_{seed ^ 0x7715'7111U},
         limits_{options.limits},
         journal_{options.trace, options.story},
         network_{events_, journal_, prng_.next(), drawn_ = draw_faults(prng_), options.carriage},
@@ -88,31 +130,34 @@ class World {
     network_.set_tap([this](std::size_t from, std::size_t to, const Parcel& parcel) {
       watch_.see(from, to, parcel);
     });
+    events_.begin_at(begin_of(twists_.clock, twist_prng_));
     const bool large = prng_.chance(50);
     make_hosts(large, options);
     make_counter();
     make_common_receives(large);
     make_connections(large);
+    if (twists_.rnr_storm) make_storm();
     make_datagrams(nic::QpType::kUd, 250);
     make_datagrams(nic::QpType::kGsi, 100);
     if (drawn_.outage && !limits_.off(Part::kOutage)) plan_outage();
     network_.set_faults(within(limits_, drawn_));
+    plan_jumps();
   }
 
   Outcome run() {
     for (const auto& connection : connections_) connection->start();
     for (const auto& datagrams : datagrams_) datagrams->start();
-    const Time limit{Duration{seconds{60}}};
+    const Duration limit{seconds{60}};
     while (!finished() && journal_.violations().size() < 4) {
-      if (!events_.step(limit)) {
+      if (!events_.step(events_.at_age(limit))) {
         report_stuck();
         break;
       }
     }
     for (const auto& host : hosts_) host->poll_all();
     if (finished()) check_memory();
-    return {journal_.violations(), journal_.hash(), network_.counts().sent, drawn_connections_,
-            journal_.story()};
+    return {journal_.violations(), journal_.hash(),  network_.counts().sent,
+            drawn_connections_,    journal_.story(), watch_.wrapped()};
   }
 
  private:
@@ -120,8 +165,10 @@ class World {
   void make_counter();
   void make_common_receives(bool large);
   void make_connections(bool large);
+  void make_storm();
   void make_datagrams(nic::QpType type, std::uint32_t per_mille);
   void plan_outage();
+  void plan_jumps();
   bool completed(Host& host, const nic::Completion& completion);
   [[nodiscard]] bool finished() const {
     return std::ranges::all_of(datagrams_, [](const auto& d) { return d->finished(); }) &&
@@ -137,6 +184,8 @@ class World {
   void check_counter();
 
   Prng prng_;
+  Twists twists_;
+  Prng twist_prng_;
   Limits limits_;
   Faults drawn_;
   std::uint32_t drawn_connections_{};
@@ -175,11 +224,12 @@ void World::make_hosts(bool large, const Options& options) {
         .burst = static_cast<std::uint32_t>(prng_.between(1, 64)),
         .receive_burst = static_cast<std::uint32_t>(prng_.between(1, 32)),
         .interrupt_delay = prng_.chance(500) ? Duration{} : Duration{microseconds{2}}};
-    const nic::NicConfig config = draw_config(prng_, options);
+    const nic::NicConfig config = draw_config(prng_, options, twists_);
     hosts_.push_back(std::make_unique<Host>(i, config, gid, habits, prng_.next(), zone_size,
                                             events_, network_, journal_));
     hosts_.back()->on_completion(
         [this](Host& host, nic::CqHandle, const nic::Completion& c) { return completed(host, c); });
+    hosts_.back()->on_polled([this](Host& host) { registry_.polled(host); });
     hosts_.back()->on_event(
         [this](Host& host, const nic::Event& event) { registry_.event(host, event); });
   }
@@ -205,12 +255,20 @@ void World::make_counter() {
 void World::make_common_receives(bool large) {
   commons_.resize(hosts_.size());
   common_capacity_ = static_cast<std::uint32_t>(prng_.between(1, large ? 20'000 : 1500));
+  if (twists_.short_receives || twists_.rnr_storm) {
+    common_capacity_ = static_cast<std::uint32_t>(prng_.between(1, 200));
+  }
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
-    if (!prng_.chance(300)) continue;
+    const bool forced = twists_.srq_limits || (twists_.rnr_storm && i == 0);
+    if (!prng_.chance(forced ? 1000 : 300)) continue;
     Host& host = *hosts_[i];
     Terms terms = draw_terms(prng_, network_.faults(), large);
     terms.receive_capacity = common_capacity_;
     terms.caps.max_recv_wr = static_cast<std::uint32_t>(prng_.between(2, 16));
+    if (twists_.rnr_storm && i == 0) {
+      terms.caps.max_recv_wr = static_cast<std::uint32_t>(prng_.between(1, 3));
+      terms.late_receives = true;
+    }
     CommonReceives& common = commons_[i];
     common.depth = terms.caps.max_recv_wr;
     common.srq = *host.nic().create_srq(
@@ -219,6 +277,11 @@ void World::make_common_receives(bool large) {
     common.feeder = std::make_shared<ReceiveFeeder>(
         host, nic::QpHandle{}, common.srq, *common.model, terms, events_, journal_, prng_.next());
     registry_.set_feeder(*common.model, common.feeder);
+    if (twists_.srq_limits) {
+      registry_.watch_srq(std::make_shared<SrqWatch>(host, common.srq, *common.model, common.depth,
+                                                     twists_.short_receives, events_, journal_,
+                                                     prng_.next()));
+    }
   }
 }
 
@@ -233,16 +296,44 @@ void World::make_connections(bool large) {
       terms.receive_capacity = common_capacity_;
     }
     const auto requests = static_cast<std::uint32_t>(prng_.between(1, large ? 16 : 60));
-    const auto lives = static_cast<std::uint32_t>(prng_.between(1, 4));
+    const std::uint64_t most_lives = twists_.hasty_lives ? 12 : 4;
+    const auto lives = static_cast<std::uint32_t>(prng_.between(1, most_lives));
     const std::uint64_t seed = prng_.next();
     ++drawn_connections_;
     if (limits_.without_connection(i)) continue;
+    twist(terms, twists_, twist_prng_);
     if (limits_.off(Part::kDisturbance)) terms.disturbance_per_mille = 0;
     connections_.push_back(std::make_unique<Connection>(
         Connection::Surroundings{events_, journal_, network_, registry_, watch_, &counter_,
-                                 commons_},
+                                 commons_, twists_},
         *hosts_[a], *hosts_[b], terms, std::min(requests, limits_.requests),
         std::min(lives, limits_.lives), seed));
+  }
+}
+
+// Many senders to one host, which posts few receives and those late.
+void World::make_storm() {
+  const std::uint64_t senders = prng_.between(6, 16);
+  for (std::uint64_t i = 0; i < senders; ++i) {
+    Terms terms = draw_terms(prng_, network_.faults(), /*large=*/false);
+    terms.type = nic::QpType::kRc;
+    terms.shared_receives = false;
+    terms.common_receives = terms.late_receives = true;
+    terms.receive_capacity = common_capacity_;
+    terms.rnr_timer = static_cast<std::uint8_t>(prng_.between(1, 10));
+    terms.rnr_retry = static_cast<std::uint8_t>(prng_.chance(500) ? 7 : prng_.below(7));
+    twist(terms, twists_, twist_prng_);
+    terms.send_per_mille = 800;
+    const std::size_t from = prng_.between(1, hosts_.size() - 1);
+    const auto requests = static_cast<std::uint32_t>(prng_.between(5, 20));
+    const std::uint64_t seed = prng_.next();
+    const std::uint32_t number = drawn_connections_++;
+    if (number < 32 && limits_.without_connection(number)) continue;
+    connections_.push_back(std::make_unique<Connection>(
+        Connection::Surroundings{events_, journal_, network_, registry_, watch_, &counter_,
+                                 commons_, twists_},
+        *hosts_[from], *hosts_[0], terms, std::min(requests, limits_.requests),
+        /*lives=*/1, seed));
   }
 }
 
@@ -262,6 +353,15 @@ void World::plan_outage() {
   const Time until = from + microseconds{prng_.between(10, 10'000)};
   events_.at(from, [&host] { host.set_port(false); });
   events_.at(until, [&host] { host.set_port(true); });
+}
+
+void World::plan_jumps() {
+  constexpr Duration kJumps[] = {Duration{},  milliseconds{1},       milliseconds{70},
+                                 seconds{10}, std::chrono::hours{1}, std::chrono::days{15}};
+  for (std::uint32_t i = 0; i < twists_.clock_jumps; ++i) {
+    const Duration by = kJumps[twist_prng_.below(std::size(kJumps))];
+    events_.after(microseconds{twist_prng_.between(0, 1'000)}, [this, by] { events_.jump(by); });
+  }
 }
 
 void World::check_memory() {

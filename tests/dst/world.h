@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tests/dst/limits.h"
 #include "tests/dst/parcel.h"
+#include "tests/dst/twists.h"
 
 namespace nerve::dst {
 
@@ -16,6 +18,8 @@ struct Options {
   bool selective_repeat{};  // of all engines: the same world, repaired in another way
   bool story{};             // Outcome::story is kept
   Limits limits{};
+  Family family{Family::kCommon};
+  std::optional<Twists> twists{};  // instead of those that the seed draws
 };
 
 struct Outcome {
@@ -24,6 +28,7 @@ struct Outcome {
   std::uint64_t frames{};
   std::uint32_t connections{};       // drawn, left out or not
   std::vector<std::string> story{};  // a line for everything that happened
+  std::uint32_t wrapped{};  // operations that were seen across the wrap of PSNs (wire_watch.h)
 };
 
 // Everything in the run follows from the seed; nothing here ends the process.

@@ -90,5 +90,54 @@ TEST(AckRequest, IsMadeUpForWhenTheNextRequestFails) {
   EXPECT_EQ(pair.statuses(), (std::vector{WcStatus::kSuccess, WcStatus::kLocalProtection}));
 }
 
+// Memory that is deregistered while requests use it. Found by tests/dst (MemoryWorlds, seed 318).
+struct VanishingPair : PacedPair {
+  nic::MrHandle region{};
+  // A WRITE from memory of its own region.
+  bool write_from_region(std::uint64_t wr_id) {
+    if (!region) {
+      region =
+          *nic(0).register_mr({.pd = end(0).host->pd(),
+                               .address = reinterpret_cast<std::uint64_t>(memory(0).pointer(0)),
+                               .length = kPacket});
+    }
+    const nic::Sge sge{.length = kPacket, .lkey = nic(0).keys_of(region)->lkey};
+    nic::SendWr wr{.wr_id = wr_id,
+                   .op = nic::SendOp::kWrite,
+                   .flags = nic::SendFlags::kSignaled,
+                   .sges = {&sge, 1}};
+    wr.remote_address = MemoryModel::iova(memory(1).zone_start(MemoryModel::kOpen));
+    wr.rkey = end(1).host->keys(MemoryModel::kOpen).rkey;
+    return nic(0).post_send(end(0).qp, wr).has_value();
+  }
+};
+
+// The packet that should be sent once more cannot be: the one before it asks in its place.
+TEST(AckRequest, IsMadeUpForByAnEarlierPacket) {
+  VanishingPair pair;
+  ASSERT_TRUE(pair.write(0, 1, kPacket));
+  ASSERT_TRUE(pair.write_from_region(2));
+  ASSERT_TRUE(pair.write_from_region(3));
+  while (pair.progress().unacknowledged < 2) pair.run_for(microseconds{1});
+  ASSERT_FALSE(pair.progress().ack_requested);
+  ASSERT_TRUE(pair.nic(0).deregister_mr(pair.region));
+  pair.run_for(microseconds{100});
+  EXPECT_EQ(pair.statuses(),
+            (std::vector{WcStatus::kSuccess, WcStatus::kSuccess, WcStatus::kLocalProtection}));
+  EXPECT_EQ(pair.nic(0).counters().timeouts, 0U);
+}
+
+// None of those that are under way can be.
+TEST(AckRequest, ThatNoPacketCanMakeIsAnError) {
+  VanishingPair pair;
+  ASSERT_TRUE(pair.write_from_region(1));
+  ASSERT_TRUE(pair.write_from_region(2));
+  pair.pump();
+  ASSERT_EQ(pair.progress().unacknowledged, 1U);
+  ASSERT_TRUE(pair.nic(0).deregister_mr(pair.region));
+  pair.run_for(microseconds{100});
+  EXPECT_EQ(pair.statuses(), (std::vector{WcStatus::kLocalProtection, WcStatus::kFlushed}));
+}
+
 }  // namespace
 }  // namespace nerve::dst

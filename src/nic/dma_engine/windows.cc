@@ -106,7 +106,7 @@ Result<RKey, WcStatus> DmaEngine::bind(const MwBind& bind, RemoteAccessor by) {
   grant.shift = whole.shift + (bind.address - grant.start);
   grant.port = whole.port;
   grant.pd = window->pd;
-  grant.allow(bind.access);
+  grant.allow(planted(Bug::kWindowGivesAtomics) ? bind.access | kRemoteAtomic : bind.access);
   grant.qpn = kAnyQp;
   if (window->type == MwType::kType2) {
     grant.qpn = by.qpn.value();

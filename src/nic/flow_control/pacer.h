@@ -24,29 +24,35 @@ class Pacer {
 
   // When the next frame may leave; `now` or earlier means at once.
   [[nodiscard]] constexpr Time next_send() const { return next_send_; }
-  [[nodiscard]] constexpr bool may_send(Time now) const { return next_send_ <= now; }
+  [[nodiscard]] constexpr bool may_send(Time now) const {
+    return next_send_ <= now || is_ancient(now);
+  }
 
   // Credit does not build up while a QP is idle, but for the burst allowance. A rate of zero
   // stands for "not limited": the frame takes no time.
   constexpr void on_send(std::uint64_t octets, Rate rate, Time now) {
     if (rate == Rate{}) return reset(now);
-    if (next_send_ < now) catch_up(rate, now);
+    if (next_send_ < now || is_ancient(now)) catch_up(rate, now);
     if (rate != rate_) {
       rate_ = rate;
       remainder_ = 0;
     }
     advance(octets);
+    longest_wait_ = next_send_ - now;
   }
   // The last frame is taken to have been sent at the new rate, so that the gap after it is as long
   // as the rate of now will have it.
   constexpr void change_rate(Rate rate) {
     if (rate == rate_ || rate == Rate{} || rate_ == Rate{}) return;
-    next_send_ += rate.time_to_send(last_octets_) - rate_.time_to_send(last_octets_);
+    const Duration longer = rate.time_to_send(last_octets_) - rate_.time_to_send(last_octets_);
+    next_send_ += longer;
+    longest_wait_ += longer;
     rate_ = rate;
     remainder_ = 0;
   }
   constexpr void reset(Time now) {
     next_send_ = now;
+    longest_wait_ = {};
     remainder_ = 0;
   }
 
@@ -56,9 +62,14 @@ class Pacer {
   // Below this the product fits 64 bits, and a division costs a few cycles instead of a call.
   static constexpr std::uint64_t kNarrow = 1U << 20;
 
+  // What lies further ahead than the last frame has put it is an instant of months ago, from across
+  // the wrap of time, or the zero of an engine that had not been told the time.
+  [[nodiscard]] constexpr bool is_ancient(Time now) const {
+    return next_send_ - now > longest_wait_;
+  }
   constexpr void catch_up(Rate rate, Time now) {
     const Time earliest = burst_octets_ == 0 ? now : now - rate.time_to_send(burst_octets_);
-    if (next_send_ < earliest) reset(earliest);
+    if (next_send_ < earliest || is_ancient(now)) reset(earliest);
   }
   constexpr void advance(std::uint64_t octets) {
     last_octets_ = octets;
@@ -75,6 +86,7 @@ class Pacer {
   }
 
   Time next_send_{};
+  Duration longest_wait_{};      // no instant is further ahead of the present
   Rate rate_{};                  // at which remainder_ is counted
   std::uint64_t remainder_{};    // of a picosecond, in units of 1 / rate
   std::uint64_t last_octets_{};  // of the frame sent last

@@ -4,6 +4,7 @@
 #include <bit>
 #include <utility>
 
+#include "base/planted.h"
 #include "nic/qp_manager/qp_manager.h"
 #include "nic/qp_manager/qp_transitions.h"
 
@@ -145,7 +146,8 @@ void QpManager::enter(Qp& qp, QpState from, QpState to) {
 }
 
 void QpManager::start_responder(Qp& qp) {
-  qp.mtu = octets(qp.datagram() ? config_.max_mtu : qp.attributes.path_mtu);
+  const bool keeps = planted(Bug::kKeepsFirstMtu) && qp.mtu != 0;
+  if (!keeps) qp.mtu = octets(qp.datagram() ? config_.max_mtu : qp.attributes.path_mtu);
   qp.responder.expected = qp.attributes.rq_psn;
   qp.responder.ack_psn = qp.attributes.rq_psn + 0xff'ffffU;  // the one before
   qp.responder.pd = qp.pd;

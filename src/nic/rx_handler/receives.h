@@ -31,7 +31,8 @@ class Receives {
     responder.receive_from = &queue;
     responder.receive_srq = srq;
     // One-shot: the limit disarms itself (IBTA 10.2.9.2).
-    if (srq != nullptr && srq->limit > 0 && queue.size() < srq->limit) {
+    const std::uint32_t early = planted(Bug::kSrqLimitEarly) ? 1 : 0;
+    if (srq != nullptr && srq->limit > 0 && queue.size() < srq->limit + early) {
       srq->limit = 0;
       completions_.raise(*srq, EventKind::kSrqLimitReached);
     }

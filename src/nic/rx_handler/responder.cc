@@ -83,7 +83,8 @@ void Responder::on_reliable(Qp& qp, const Packet& packet) {
     const bool executed_again = planted(Bug::kSkipDuplicateCheck) && ahead == -1 &&
                                 packet.info.position == wire::Position::kOnly &&
                                 is_send(packet.info.operation);
-    if (!executed_again) return on_duplicate(qp, packet);
+    const bool stale = planted(Bug::kTakesStalePacket) && state.expected == qp.attributes.rq_psn;
+    if (!executed_again && !stale) return on_duplicate(qp, packet);
   }
   const bool taken = take_in_order(qp, packet);
   if (qp.selective && taken) hand_on_held(qp);

@@ -5,7 +5,9 @@
 // stops the send queue, a window shrinks, a key of the next request goes away. Then the last packet
 // has left without asking. The peer would stay silent until the retry timer expires, and a QP
 // without retries would fail although nothing was lost. So that packet is sent once more and asks:
-// a duplicate, which every responder acknowledges (IBTA 9.7.5.1).
+// a duplicate, which every responder acknowledges (IBTA 9.7.5.1). Where its own memory has gone
+// away since, an earlier packet does as well; where that of all of them has, the oldest request
+// fails.
 #include "base/planted.h"
 #include "nic/wqe_engine/requester.h"
 
@@ -20,21 +22,26 @@ bool Requester::ack_is_requested(const Qp& qp) const {
 void Requester::resend_last(Qp& qp, TxBurst& burst) {
   if (planted(Bug::kForgetAckRequest)) return;
   RequesterState& state = qp.requester;
-  const Psn psn = state.next + 0xff'ffffU;
   std::uint32_t position = qp.sends.cursor;
-  const auto sent_from = [&](const SendWqe& wqe) {
-    return wqe.started && psn_span(wqe.first_psn, psn) < wqe.packets;
-  };
-  while (!sent_from(qp.sends.at(position))) --position;
+  for (std::uint32_t back = 1; back <= psn_span(state.unacked, state.next); ++back) {
+    const Psn psn = state.next + (0x100'0000U - back);
+    const auto sent_from = [&](const SendWqe& wqe) {
+      return wqe.started && psn_span(wqe.first_psn, psn) < wqe.packets;
+    };
+    while (!sent_from(qp.sends.at(position))) --position;
 
-  wire::Frame& frame = burst.add();
-  if (build(qp, position, psn, burst) != WcStatus::kSuccess) {
-    burst.drop_last();  // its memory is gone: the retransmission will report that
-    return;
+    wire::Frame& frame = burst.add();
+    if (build(qp, position, psn, burst) == WcStatus::kSuccess) {
+      frame.headers.bth.ack_request = true;
+      note_sent(qp, frame, /*again=*/true);
+      state.since_ack_request = 0;
+      return;
+    }
+    // Its memory is gone. The peer says how far it has come whichever packet it sees again.
+    burst.drop_last();
   }
-  frame.headers.bth.ack_request = true;
-  note_sent(qp, frame, /*again=*/true);
-  state.since_ack_request = 0;
+  // Nothing that waits for an answer could be sent again.
+  completions_.fail_send(qp, WcStatus::kLocalProtection);
 }
 
 SendWait Requester::waits_for(Qp& qp) const {

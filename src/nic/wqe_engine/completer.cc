@@ -92,7 +92,8 @@ void Completer::on_rnr(Qp& qp, std::uint8_t code) {
     state.rnr_until = std::max(*state.rnr_until, now_ + wire::rnr_delay(code));
     return;
   }
-  if (state.rnr_retries_left == 0) {
+  const std::uint8_t none_left = planted(Bug::kRnrRetriesOneShort) ? 1 : 0;
+  if (state.rnr_retries_left <= none_left) {
     return completions_.fail_send(qp, WcStatus::kRnrRetryExceeded);
   }
   if (qp.attributes.rnr_retry != kRnrForever) --state.rnr_retries_left;
@@ -162,7 +163,9 @@ void Completer::place_read(Qp& qp, SendWqe& wqe, const wire::Frame& frame) {
     if (frame.payload_length == expected_length && expected_length > 0) {
       const auto placed = dma_.scatter({qp.sends.sges_at(qp.sends.head), wqe.sge_count},
                                        segment.offset, frame.payload, qp.pd);
-      if (!placed) return completions_.fail_send(qp, WcStatus::kLocalProtection);
+      if (!placed && !planted(Bug::kReadLosesSink)) {
+        return completions_.fail_send(qp, WcStatus::kLocalProtection);
+      }
     }
   }
   if (frame.payload_length != expected_length) {
@@ -262,7 +265,10 @@ void Completer::note_loss(Qp& qp) {
 
 void Completer::retry(Qp& qp) {
   RequesterState& state = qp.requester;
-  if (state.retries_left == 0) return completions_.fail_send(qp, WcStatus::kRetryExceeded);
+  const std::uint8_t none_left = planted(Bug::kRetriesOneShort) ? 1 : 0;
+  if (state.retries_left <= none_left) {
+    return completions_.fail_send(qp, WcStatus::kRetryExceeded);
+  }
   --state.retries_left;
   state.recovering = true;
   Requester::rewind(qp);
@@ -308,8 +314,10 @@ void Completer::on_timer(Qp& qp) {
     scheduler_.wake(qp);
   }
   if (state.rnr_until && *state.rnr_until <= now_) {
+    const bool forgotten =
+        planted(Bug::kForgetsOverdueTimer) && now_ - *state.rnr_until > std::chrono::seconds{1};
     state.rnr_until.reset();
-    scheduler_.wake(qp);
+    if (!forgotten) scheduler_.wake(qp);
   }
   if (qp.selective) {
     on_reorder_timeout(qp);
