@@ -6,7 +6,6 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <numeric>
 
 #include "host/unix_socket.h"
 
@@ -19,29 +18,25 @@ constexpr std::uint32_t kRows = kSlots / kSocketGroup;
 constexpr int kAttempts = 4;
 
 // How many processes, but for one, use each socket of the group.
-struct Sharers {
-  std::array<std::uint32_t, kSocketGroup> count{};
-  std::array<std::uint32_t, kSocketGroup> lowest{};  // slot
-};
+using Sharers = std::array<std::uint32_t, kSocketGroup>;
 
 Sharers count_sharers(std::uint32_t but_for) {
-  Sharers sharers;
-  sharers.lowest.fill(kSlots);
+  Sharers sharers{};
   for (const std::uint32_t slot : live_slots()) {
-    if (slot == but_for) continue;
-    ++sharers.count[slot % kSocketGroup];
-    sharers.lowest[slot % kSocketGroup] = std::min(sharers.lowest[slot % kSocketGroup], slot);
+    if (slot != but_for) ++sharers[slot % kSocketGroup];
   }
   return sharers;
 }
 
 // A socket with few sharers; in its column, a row that depends on the pid, so that the QPNs of a
-// process that died are not given out again at once.
+// process that died are not given out again at once. Among equal columns the pid decides too, so
+// that processes which start at the same moment choose different ones.
 std::optional<Membership> claim_slot(const Sharers& sharers) {
-  const auto row = static_cast<std::uint32_t>(::getpid()) % kRows;
+  const auto pid = static_cast<std::uint32_t>(::getpid());
+  const std::uint32_t row = pid / kSocketGroup % kRows;
   std::array<std::uint32_t, kSocketGroup> columns{};
-  std::iota(columns.begin(), columns.end(), 0U);
-  std::ranges::stable_sort(columns, {}, [&](std::uint32_t c) { return sharers.count[c]; });
+  for (std::uint32_t i = 0; i < kSocketGroup; ++i) columns[i] = (pid + i) % kSocketGroup;
+  std::ranges::stable_sort(columns, {}, [&](std::uint32_t c) { return sharers[c]; });
   for (const std::uint32_t column : columns) {
     for (std::uint32_t i = 0; i < kRows; ++i) {
       const std::uint32_t slot = (row + i) % kRows * kSocketGroup + column;
@@ -81,15 +76,15 @@ std::vector<std::uint32_t> live_slots() {
 
 std::optional<Membership> join_host() {
   std::optional<Membership> joined;
-  // Two that join at the same moment may choose the same column: the one with the higher slot
-  // moves.
+  // Two that join at the same moment may choose the same column. At least one of them sees the
+  // other when it looks again, and moves; the other may have looked before, and does not look once
+  // more.
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const Sharers sharers = count_sharers(joined ? joined->slot : 0);
     if (joined) {
-      const std::uint32_t column = joined->slot % kSocketGroup;
-      const bool crowded = sharers.count[column] > 0 && sharers.lowest[column] < joined->slot;
-      const bool choice = std::ranges::find(sharers.count, 0U) != sharers.count.end();
-      if (!crowded || !choice) break;
+      const bool shares = sharers[joined->slot % kSocketGroup] > 0;
+      const bool choice = std::ranges::find(sharers, 0U) != sharers.end();
+      if (!shares || !choice) break;
     }
     joined = claim_slot(sharers);
     if (!joined) break;
