@@ -69,6 +69,7 @@ struct Request {
   std::uint32_t after_receives{};  // of this QP and side, before it may be posted
   std::uint32_t pause_us{};        // before it is posted
   std::uint32_t spoil_lkey{};
+  std::uint32_t spoil_qkey{};  // such a datagram must not arrive
   ibv_wc_status must_be{IBV_WC_SUCCESS};
 
   [[nodiscard]] bool brings_back() const {

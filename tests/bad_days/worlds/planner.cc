@@ -117,6 +117,10 @@ bool Planner::fill(const Place& p, Request& request) {
 
 bool Planner::fill_send(const Place& p, Request& request) {
   request.consumes_receive = true;
+  if (p.qp.type == IBV_QPT_UD && prng_.chance(150)) {
+    request.spoil_qkey = 1;
+    request.consumes_receive = false;
+  }
   request.immediate = static_cast<std::uint32_t>(prng_.next());
   if (prng_.chance(150) && gather_result_of_read(p, request)) return true;
   return gather(p, request, draw_length(p, capacity(p)));

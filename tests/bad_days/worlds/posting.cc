@@ -219,7 +219,9 @@ void Side::post(std::size_t index, std::size_t count) {
     wr.imm_data = htobe32(request.immediate);
     if (request.op == Op::kSendInvalidate) wr.invalidate_rkey = remote_key(qp, request);
     if (qp.plan->type == IBV_QPT_UD) {
-      wr.wr.ud = {.ah = objects_.ah(index), .remote_qpn = qp.peer_number, .remote_qkey = kQkey};
+      wr.wr.ud = {.ah = objects_.ah(index),
+                  .remote_qpn = qp.peer_number,
+                  .remote_qkey = kQkey ^ request.spoil_qkey};
     } else if (request.op == Op::kBind) {
       wr.bind_mw = {.mw = objects_.window(*request.target.window),
                     .rkey = objects_.card().windows[*request.target.window],
@@ -288,7 +290,7 @@ void Side::post_by_calls(std::size_t index, std::size_t count) {
         continue;
     }
     if (qp.plan->type == IBV_QPT_UD) {
-      ibv_wr_set_ud_addr(ex, objects_.ah(index), qp.peer_number, kQkey);
+      ibv_wr_set_ud_addr(ex, objects_.ah(index), qp.peer_number, kQkey ^ r.spoil_qkey);
     }
     if (r.inlined) {
       inlined[i] = r.message;

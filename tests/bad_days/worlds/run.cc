@@ -28,7 +28,7 @@ Side::Side(const World& world, std::size_t side, ibv_context* context, Control& 
       objects_{world, side, context, memory_},
       queues_(world.qps.size() + 1),
       qps_(world.qps.size()),
-      armed_(objects_.cqs().size()) {
+      arming_(objects_.cqs().size()) {
   queues_.back().plan = &world.sides[side].shared;
   for (std::size_t i = 0; i < qps_.size(); ++i) {
     const QpPlan& plan = world.qps[i];
@@ -109,8 +109,22 @@ bool Side::step() {
     }
   }
   if (objects_.srq() != nullptr) busy |= post_receives(queues_.back(), nullptr, kSharedQueue);
+  // Queues may be armed while completions wait in them.
+  if (objects_.channel() != nullptr && prng_.chance(300)) arm();
   busy |= poll_all();
   return busy;
+}
+
+void Side::arm() {
+  for (std::size_t i = 0; i < arming_.size(); ++i) {
+    const bool solicited = next_is_solicited(i);
+    Arming& arming = arming_[i];
+    if (arming.any || (arming.solicited && solicited)) continue;
+    errno = ibv_req_notify_cq(objects_.cqs()[i], solicited ? 1 : 0);
+    must(errno == 0, "ibv_req_notify_cq");
+    (solicited ? arming.solicited : arming.any) = true;
+    ++arming.events_allowed;
+  }
 }
 
 // Stops a send queue for a while: what was sent finishes, what is posted waits.
@@ -131,12 +145,7 @@ void Side::wait() {
     if (++quiet_ % kPatient == 0) ::sched_yield();
     return;
   }
-  for (std::size_t i = 0; i < armed_.size(); ++i) {
-    if (armed_[i]) continue;
-    const int solicited = next_is_solicited(i) ? 1 : 0;
-    must((errno = ibv_req_notify_cq(objects_.cqs()[i], solicited)) == 0, "ibv_req_notify_cq");
-    armed_[i] = true;
-  }
+  arm();
   if (poll_all()) return;  // it came before the queue was armed
   const std::uint64_t now = now_us();
   const std::uint64_t due = std::min(next_due(), progress_us_ + patience_us_ + 1);
@@ -154,8 +163,10 @@ void Side::wait() {
     if (found == objects_.cqs().end()) violation("an event of a completion queue that is not ours");
     if (plant_.now(Mistake::kEvent)) continue;
     const auto index = static_cast<std::size_t>(found - objects_.cqs().begin());
-    if (!armed_[index]) violation("an event of a completion queue that was not armed");
-    armed_[index] = false;
+    Arming& arming = arming_[index];
+    if (arming.events_allowed == 0)
+      violation("more events of a completion queue than it was armed");
+    arming = {.any = false, .solicited = false, .events_allowed = arming.events_allowed - 1};
   }
 }
 

@@ -66,11 +66,19 @@ class Side final : public Describes {
     bool paused{};
   };
 
+  // What a CQ was asked to tell of; zero of both: nothing.
+  struct Arming {
+    bool any{};
+    bool solicited{};
+    std::uint32_t events_allowed{};
+  };
+
   // run.cc
   void exchange_cards();
   void run_until_idle();
   bool step();
   void wait();
+  void arm();
   bool hear();
   bool pause_or_resume(std::size_t index);
   void on_struck(Qp& qp);
@@ -140,8 +148,8 @@ class Side final : public Describes {
   Card peer_;
   std::vector<Queue> queues_;  // of each QP, then the shared one
   std::vector<Qp> qps_;
-  std::vector<Piece> reused_;  // regions that were deregistered: nothing may change them any more
-  std::vector<bool> armed_;    // for each CQ
+  std::vector<Piece> reused_;   // regions that were deregistered: nothing may change them any more
+  std::vector<Arming> arming_;  // for each CQ
   std::vector<std::uint64_t> counts_;  // what the peer's counter held, as found
   bool draining_{};
   bool peer_idle_{};
