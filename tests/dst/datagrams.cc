@@ -132,8 +132,16 @@ void Datagrams::send_one() {
   if (--left_ > 0) {
     events_.after(microseconds{prng_.between(0, 20)}, [this] { send_one(); });
   } else {
-    events_.after(network_.longest_delay() + microseconds{500}, [this] { finish(); });
+    finish_at(events_.age() + network_.longest_delay() + microseconds{500});
   }
+}
+
+// A clock that jumped has not moved the frames.
+void Datagrams::finish_at(Duration age) {
+  events_.at(events_.at_age(age), [this, age] {
+    if (events_.age() < age) return finish_at(age);
+    finish();
+  });
 }
 
 void Datagrams::completed(const nic::Completion& completion) {

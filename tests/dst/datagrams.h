@@ -74,6 +74,7 @@ class Datagrams {
   void make_member(Host& host);
   void send_one();
   void received(Member& member, std::size_t index, const nic::Completion& completion);
+  void finish_at(Duration age);
   void finish();
   void violation(const std::string& what);
 

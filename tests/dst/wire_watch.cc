@@ -20,13 +20,18 @@ bool answered_by_data(Operation operation) {
          operation == Operation::kFlush;
 }
 
+std::uint32_t most(const std::vector<std::uint8_t>& times) {
+  return times.empty() ? 0 : *std::ranges::max_element(times);
+}
+
 }  // namespace
 
 void WireWatch::connected(std::size_t from, Qpn own, std::size_t to, Qpn peer, Psn first,
                           std::uint32_t mtu, Rate limit) {
   by_responder_[{to, peer.value()}] = streams_.size();
   by_requester_[{from, own.value()}] = streams_.size();
-  streams_.push_back({.first = first,
+  streams_.push_back({.responder = {to, peer.value()},
+                      .first = first,
                       .next = first,
                       .mtu = mtu,
                       .limit = limit,
@@ -43,22 +48,35 @@ std::optional<Psn> WireWatch::furthest() const {
   return furthest;
 }
 
-void WireWatch::gave_up(std::size_t host, Qpn qpn, std::uint32_t retries) {
+const WireWatch::Stream* WireWatch::counted(std::size_t host, Qpn qpn) const {
   const auto found = by_requester_.find({host, qpn.value()});
-  if (found == by_requester_.end()) return;
-  const std::vector<std::uint8_t>& sent = streams_[found->second].times_sent;
-  if (sent.empty() || *std::ranges::max_element(sent) <= retries) {
+  if (found == by_requester_.end()) return nullptr;
+  const Stream& stream = streams_[found->second];
+  const auto at_peer = by_responder_.find(stream.responder);
+  return at_peer != by_responder_.end() && at_peer->second == found->second ? &stream : nullptr;
+}
+
+void WireWatch::gave_up(std::size_t host, Qpn qpn, std::uint32_t retries) {
+  const Stream* const stream = counted(host, qpn);
+  if (stream == nullptr) return;
+  if (most(stream->times_sent) <= retries) {
     journal_.violation(events_.now(), "host " + std::to_string(host) + " gave up after less than " +
                                           std::to_string(retries) + " retries");
   }
 }
 
+// Counted by packet and not one after the other: NAKs that are still on their way may be of a
+// packet that the peer has taken meanwhile.
 void WireWatch::gave_up_waiting(std::size_t host, Qpn qpn, std::uint32_t retries) {
-  const auto found = by_requester_.find({host, qpn.value()});
-  if (found != by_requester_.end() && streams_[found->second].refusals <= retries) {
-    journal_.violation(events_.now(),
-                       "host " + std::to_string(host) + " gave up waiting for a receive after " +
-                           std::to_string(streams_[found->second].refusals) + " refusals");
+  // A late copy of a NAK cannot be told from another refusal.
+  if (network_.faults().duplication > 0) return;
+  const Stream* const stream = counted(host, qpn);
+  if (stream == nullptr) return;
+  const std::uint32_t refusals = most(stream->times_refused);
+  if (refusals <= retries) {
+    journal_.violation(events_.now(), "host " + std::to_string(host) +
+                                          " gave up waiting for a receive after " +
+                                          std::to_string(refusals) + " refusals");
   }
 }
 
@@ -98,7 +116,7 @@ void WireWatch::see_request(Stream& stream, const Parcel& parcel, const wire::Op
   if (info.operation == Operation::kReadRequest) {
     psns = std::max(1U, (parcel.headers.reth.length + stream.mtu - 1) / stream.mtu);
   }
-  count_sending(stream, psn, psns);
+  count(stream.times_sent, stream, psn, psns);
   const std::int32_t ahead = psn.distance_from(stream.next);
   if (ahead > 0) return violation("a psn was left out", parcel);
   if (ahead < 0) {
@@ -117,13 +135,14 @@ void WireWatch::see_request(Stream& stream, const Parcel& parcel, const wire::Op
   }
 }
 
-void WireWatch::count_sending(Stream& stream, Psn psn, std::uint32_t psns) {
+void WireWatch::count(std::vector<std::uint8_t>& times, const Stream& stream, Psn psn,
+                      std::uint32_t psns) {
   const std::size_t first = (psn.value() - stream.first.value()) & 0xff'ffffU;
   const std::size_t end = std::min(first + psns, kMostCounted);
   if (first >= end) return;
-  if (end > stream.times_sent.size()) stream.times_sent.resize(end);
+  if (end > times.size()) times.resize(end);
   for (std::size_t i = first; i < end; ++i) {
-    if (stream.times_sent[i] < 0xff) ++stream.times_sent[i];
+    if (times[i] < 0xff) ++times[i];
   }
 }
 
@@ -143,9 +162,7 @@ void WireWatch::see_acknowledge(Stream& stream, const Parcel& parcel) {
   const std::uint8_t syndrome = parcel.headers.aeth.syndrome;
   if (wire::kind_of(syndrome) == wire::AckKind::kRnrNak) {
     const Faults& faults = network_.faults();
-    if (psn != stream.refused) stream.refusals = 0;
-    stream.refused = psn;
-    ++stream.refusals;
+    count(stream.times_refused, stream, psn, 1);
     const Time latest = events_.now() + faults.delay + faults.jitter;
     stream.quiet_from = latest + std::chrono::microseconds{3};
     stream.quiet_until = events_.now() + faults.delay + wire::rnr_delay(wire::value_of(syndrome));

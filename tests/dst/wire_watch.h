@@ -39,27 +39,31 @@ class WireWatch {
   void see(std::size_t from, std::size_t to, const Parcel& parcel);
 
  private:
+  using Key = std::pair<std::size_t, std::uint32_t>;  // host, QPN of the receiver of the frame
   struct Stream {
+    Key responder{};
     Psn first{};
     Psn next{};  // the first PSN that was never sent
     std::uint32_t mtu{};
     Rate limit{};
     Time busy_until{};  // when a link of that rate would have sent all of it
     std::uint32_t messages{};
-    std::vector<std::uint8_t> times_sent{};  // by PSN, from the first one on
+    std::vector<std::uint8_t> times_sent{};     // by PSN, from the first one on
+    std::vector<std::uint8_t> times_refused{};  // ... for lack of a receive
     // Last PSN of each message sent, with the number of messages up to it.
     std::vector<std::pair<Psn, std::uint32_t>> ends{};
     // First PSN and number of PSNs of each request that is answered by data.
     std::vector<std::pair<Psn, std::uint32_t>> asked{};
-    Psn refused{};             // the packet for which there was no receive last
-    std::uint32_t refusals{};  // how often, one after the other
-    Time quiet_from{};         // between these two the receiver asked for silence
+    Time quiet_from{};  // between these two the receiver asked for silence
     Time quiet_until{};
   };
-  using Key = std::pair<std::size_t, std::uint32_t>;  // host, QPN of the receiver of the frame
 
+  // The stream of this requester; none if its peer's QPN has gone to another one meanwhile, because
+  // then its packets count for that.
+  [[nodiscard]] const Stream* counted(std::size_t host, Qpn qpn) const;
   void see_request(Stream& stream, const Parcel& parcel, const wire::OpcodeInfo& info);
-  static void count_sending(Stream& stream, Psn psn, std::uint32_t psns);
+  static void count(std::vector<std::uint8_t>& times, const Stream& stream, Psn psn,
+                    std::uint32_t psns);
   void check_rate(Stream& stream, const Parcel& parcel);
   void see_acknowledge(Stream& stream, const Parcel& parcel);
   void violation(const std::string& what, const Parcel& parcel);
