@@ -12,7 +12,7 @@ using nic::WcStatus;
 std::size_t RequestMaker::draw_length(std::size_t most) {
   const std::size_t mtu = octets(terms_.mtu);
   if (terms_.wraps && self_.requests().size() < 2) {
-    return std::min(mtu * prng_.between(2, 5) + prng_.below(3), most);
+    return std::min(mtu * prng_.between(2, 12) + prng_.below(3), most);
   }
   std::size_t length = 0;
   switch (prng_.below(8)) {

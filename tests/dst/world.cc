@@ -91,6 +91,8 @@ void twist(Terms& terms, const Twists& twists, Prng& prng) {
     terms.timeout = static_cast<std::uint8_t>(timeout);
   }
   terms.wraps = twists.wraps;
+  // An answer that is never given again shows where nobody may give up.
+  if (twists.wraps && !twists.any_retries) terms.retry_count = 7;
   terms.neglects_cq = twists.neglected_cqs && prng.chance(700);
   if (terms.neglects_cq) terms.signaled_per_mille = 1000;
   if (twists.short_receives) {
