@@ -116,7 +116,6 @@ void Side::strike(std::size_t index) {
 }
 
 void Side::deregister(std::size_t index) {
-  constexpr std::uint64_t kMoment = 300;
   const Piece region = *qps_[index].plan->ends[side_].region;
   if (qps_[index].plan->reregisters) {
     objects_.take_rights(index);
@@ -129,7 +128,8 @@ void Side::deregister(std::size_t index) {
   }
   reused_.push_back(region);
   // Requests that come now are refused.
-  for (const std::uint64_t end = now_us() + kMoment; now_us() < end;) (void)poll_all();
+  const std::uint64_t end = now_us() + prng_.between(100, 3000);
+  while (now_us() < end) (void)poll_all();
   objects_.to_state(index, IBV_QPS_ERR);
   qps_[index].health = Health::kError;
 }
