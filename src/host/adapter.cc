@@ -20,14 +20,12 @@ constexpr std::uint32_t kPacketsOnTheWay = 1024;
 // A program with many completions to work off still moves frames each time it has taken so many.
 constexpr std::uint32_t kFruitfulPolls = 8;
 
-// Longer than most sessions take.
-bool try_for_a_moment(Lock& lock) {
-  constexpr int kTries = 16;
-  for (int tries = 0; tries < kTries; ++tries) {
-    if (lock.try_lock_unless_wanted()) return true;
-    pause_briefly();
-  }
-  return false;
+// For placements in memory whose rights were withdrawn. A peer may have lost its processor in the
+// middle of one; other threads need not wait with us.
+void unlock_and_wait(Host::Shared& shared) {
+  const std::vector<PendingPlacement> pending = shared.neighbours.end_deferring();
+  shared.lock.unlock();
+  wait_for(pending);
 }
 
 template <class Value>
@@ -180,23 +178,13 @@ void Adapter::reach_comm(const wire::Gid& peer, wire::CommId id) {
 
 Adapter::Session::Session(Adapter& adapter, For purpose)
     : state_{*adapter.state_}, control_{purpose == For::kControl} {
-  Lock& lock = state_.shared.lock;
-  if (purpose == For::kEmptyPoll) {
-    held_ = try_for_a_moment(lock);
-    return;
-  }
-  lock.lock();
+  state_.shared.lock.lock();
   if (!control_) return;
   if (state_.nic.wants_to_send()) state_.shared.transmit(now());
   state_.shared.neighbours.begin_deferring();
 }
 
 Adapter::Session::~Session() {
-  if (!held_) {
-    // Whoever has held the lock for so long may need this thread's processor to go on.
-    ::sched_yield();
-    return;
-  }
   Host::Shared& shared = state_.shared;
   // Few, and a connection waits for each: they do not wait for company.
   if (shared.ports && state_.nic.cm().wants_to_send()) state_.transmit(now());
@@ -205,12 +193,12 @@ Adapter::Session::~Session() {
     // What was posted may have to be sent again, and its program may never call again.
     if (const std::optional<Time> wake = shared.next_wake()) shared.watcher.expect(*wake);
   }
-  std::vector<PendingPlacement> pending;
-  if (control_) pending = shared.neighbours.end_deferring();
-  shared.lock.unlock();
-  // The peer may have lost its processor in the middle: the other threads need not wait with us.
-  wait_for(pending);
-  if (give_way_) ::sched_yield();
+  if (control_) {
+    unlock_and_wait(shared);
+  } else {
+    shared.lock.unlock();
+    if (give_way_) ::sched_yield();
+  }
 }
 
 nic::Nic& Adapter::Session::nic() const { return state_.nic; }

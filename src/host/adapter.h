@@ -76,17 +76,12 @@ class Adapter::Session {
  public:
   // What the session is for. A program that posts and polls is soon back, so answers to its peers
   // may wait for what it posts next; before anything else happens they are sent.
-  // A poll of a queue that is known to be empty only drives, and whoever holds the lock does so
-  // as well or soon will: it does not wait for the lock.
-  enum class For : std::uint8_t { kWork, kControl, kEmptyPoll };
+  enum class For : std::uint8_t { kWork, kControl };
 
   explicit Session(Adapter& adapter, For purpose = For::kControl);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
-
-  // False when an empty poll did not get the lock; then there is no session.
-  explicit operator bool() const { return held_; }
 
   [[nodiscard]] nic::Nic& nic() const;
   nic::Nic* operator->() const { return &nic(); }
@@ -111,7 +106,6 @@ class Adapter::Session {
  private:
   State& state_;
   const bool control_;
-  bool held_{true};
   bool crowded_{};
   bool give_way_{};
 };

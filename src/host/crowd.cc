@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include <bit>
+#include <cstdint>
 #include <utility>
 
 namespace nerve::host {
@@ -13,19 +13,16 @@ namespace {
 // busy.
 constexpr Duration kPeriod = std::chrono::milliseconds{50};
 
-int processors() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  // More processors than the set has bits for: then there is no crowd to speak of.
-  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : CPU_SETSIZE;
-}
-
-std::uint64_t bit_of_this_thread() {
+std::size_t hash_of_this_thread() {
   // A thread's descriptor lies at the same place of its stack, and stacks at multiples of a page:
   // multiplying brings what differs into the upper bits.
   constexpr std::uint64_t kGolden = 0x9e37'79b9'7f4a'7c15U;
-  const auto self = static_cast<std::uint64_t>(::pthread_self());
-  return std::uint64_t{1} << (self * kGolden >> 58U);
+  return static_cast<std::uint64_t>(::pthread_self()) * kGolden >> 58U;
+}
+
+std::size_t this_processor() {
+  const int processor = ::sched_getcpu();
+  return processor < 0 ? 0 : static_cast<std::size_t>(processor);
 }
 
 }  // namespace
@@ -33,14 +30,16 @@ std::uint64_t bit_of_this_thread() {
 void Crowd::saw_poller(Time now) {
   if (now - period_began_ >= kPeriod || now < period_began_) {
     crowded_ = std::exchange(crowded_in_period_, false);
-    seen_ = 0;
+    threads_.reset();
+    processors_.reset();
     period_began_ = now;
   }
-  const std::uint64_t bit = bit_of_this_thread();
-  if ((seen_ & bit) != 0) return;
-  seen_ |= bit;
-  const int pollers = std::popcount(seen_);
-  if (pollers > 1) crowded_in_period_ = pollers > processors();
+  const std::size_t thread = hash_of_this_thread();
+  const std::size_t processor = this_processor() % processors_.size();
+  if (threads_[thread] && processors_[processor]) return;
+  threads_.set(thread);
+  processors_.set(processor);
+  crowded_in_period_ = threads_.count() > processors_.count();
 }
 
 }  // namespace nerve::host

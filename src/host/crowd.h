@@ -1,4 +1,4 @@
-// Whether more threads of the program poll than there are processors for.
+// Whether more threads of the program poll than they have processors.
 //
 // A thread that polls in vain uses up its time slice, milliseconds, while the thread whose message
 // would end its wait may be one that has no processor. So when there is a crowd, a poll that finds
@@ -6,7 +6,7 @@
 // another program, and the poll's latency would be that program's time slice.
 #pragma once
 
-#include <cstdint>
+#include <bitset>
 
 #include "base/time.h"
 
@@ -20,7 +20,10 @@ class Crowd {
   [[nodiscard]] bool crowded() const { return crowded_ || crowded_in_period_; }
 
  private:
-  std::uint64_t seen_{};  // a bit for each thread, by a hash: a few too few are counted in a crowd
+  // Bits for threads, by a hash, so that a few too few are counted in a crowd; and for the
+  // processors on which they polled, which may be fewer than the machine has.
+  std::bitset<64> threads_;
+  std::bitset<1024> processors_;
   Time period_began_{};
   bool crowded_{};  // in the last period
   bool crowded_in_period_{};

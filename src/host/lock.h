@@ -22,16 +22,13 @@ class Lock {
   Lock& operator=(const Lock&) = delete;
 
   void lock() {
-    if (!try_lock_unless_wanted()) wait();
-  }
-  // False when it is taken.
-  [[nodiscard]] bool try_lock();
-  // False also when threads sleep that want it: for a thread that can do without.
-  [[nodiscard]] bool try_lock_unless_wanted() {
     std::uint32_t word = 0;
-    return word_.compare_exchange_strong(word, kTaken, std::memory_order_acquire,
-                                         std::memory_order_relaxed);
+    if (!word_.compare_exchange_strong(word, kTaken, std::memory_order_acquire,
+                                       std::memory_order_relaxed)) {
+      wait();
+    }
   }
+  [[nodiscard]] bool try_lock();
   void unlock() {
     std::uint32_t word = kTaken;
     if (!word_.compare_exchange_strong(word, 0, std::memory_order_release,

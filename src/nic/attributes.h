@@ -1,7 +1,6 @@
 // Attributes of queue pairs and of the other objects: what create, modify and query speak of.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include "base/ids.h"
@@ -120,8 +119,6 @@ struct CqInit {
   std::uint32_t depth{1};
   std::uint64_t cookie{};
   bool ignore_overrun{};
-  // How many completions wait, kept up to date for threads that look without calling the engine.
-  std::atomic<std::uint32_t>* waiting{};
 };
 
 enum class SrqType : std::uint8_t { kBasic, kXrc };

@@ -42,11 +42,10 @@ VerbsCq* make_cq(ibv_context* context, std::uint32_t asked, void* cq_context,
   auto made = std::unique_ptr<VerbsCq>{new (std::nothrow) VerbsCq};
   if (!made) return none(ENOMEM);
   made->adapter = ours(context).adapter.get();
-  const auto handle = Session(*made->adapter)
-                          ->create_cq({.depth = depth,
-                                       .cookie = made->events.cookie(),
-                                       .ignore_overrun = ignore_overrun,
-                                       .waiting = &made->waiting});
+  const auto handle =
+      Session(*made->adapter)
+          ->create_cq(
+              {.depth = depth, .cookie = made->events.cookie(), .ignore_overrun = ignore_overrun});
   if (!handle) return none(refused(context, handle.error()));
   made->handle = *handle;
   ibv_cq_ex& cq = made->ex;
@@ -121,8 +120,7 @@ int poll_cq(ibv_cq* cq, int count, ibv_wc* out) noexcept {
   VerbsCq& mine = ours(cq);
   std::array<nic::Completion, 4> taken;  // few: most polls bring one or none
   int filled = 0;
-  Session session{*mine.adapter, polling(mine)};
-  if (!session) return 0;
+  Session session{*mine.adapter, Session::For::kWork};
   bool driven = false;
   while (filled < count) {
     const auto room = std::min<std::size_t>(taken.size(), static_cast<std::size_t>(count - filled));

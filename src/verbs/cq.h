@@ -1,7 +1,6 @@
 // Completion queues and the channels that tell of them.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <mutex>
@@ -32,7 +31,6 @@ struct VerbsCq {
   ibv_cq_ex ex{};  // an ibv_cq begins like this
   host::Adapter* adapter{};
   nic::CqHandle handle{};
-  std::atomic<std::uint32_t> waiting{};  // completions; the engine counts, under the lock
   CqEvents events{*this};
   std::uint32_t channel_reported{};  // events that the program fetched; guarded by its channel
   std::uint32_t async_reported{};
@@ -45,13 +43,6 @@ struct VerbsCq {
 
   [[nodiscard]] ibv_cq* base() { return reinterpret_cast<ibv_cq*>(&ex); }
 };
-
-// What to open a session for to poll this queue. A completion that the program may know of, because
-// it called since or was told, is seen here: it was counted before that.
-[[nodiscard]] inline Session::For polling(const VerbsCq& cq) {
-  return cq.waiting.load(std::memory_order_relaxed) > 0 ? Session::For::kWork
-                                                        : Session::For::kEmptyPoll;
-}
 
 inline VerbsChannel& ours(ibv_comp_channel* channel) {
   return *reinterpret_cast<VerbsChannel*>(channel);

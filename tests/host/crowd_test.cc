@@ -62,6 +62,31 @@ TEST(Crowd, OneThreadIsNone) {
   }
 }
 
+// As a program does that gives each of its threads a processor of its own.
+TEST(Crowd, ThreadsWithAProcessorEachAreNone) {
+  cpu_set_t before;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
+  if (CPU_COUNT(&before) < 2) GTEST_SKIP() << "one processor only";
+  Crowd crowd;
+  std::vector<std::thread> threads;
+  std::mutex lock;
+  std::barrier together{2};
+  for (int cpu = 0; threads.size() < 2; ++cpu) {
+    if (!CPU_ISSET(cpu, &before)) continue;
+    threads.emplace_back([&, cpu] {
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      CPU_SET(cpu, &one);
+      ::sched_setaffinity(0, sizeof one, &one);
+      together.arrive_and_wait();
+      const std::scoped_lock guard{lock};
+      crowd.saw_poller(kStart);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_FALSE(crowd.crowded());
+}
+
 TEST(Crowd, MoreThreadsThanProcessorsAreOneUntilTheyStop) {
   const OneProcessor one;
   Crowd crowd;

@@ -30,7 +30,6 @@ Expected<CqHandle> CqManager::create(const CqInit& init) {
   cq.depth = init.depth;
   cq.ignore_overrun = init.ignore_overrun;
   cq.cookie = init.cookie;
-  cq.waiting_for_others = init.waiting;
   cq.handle = handle;
   return handle;
 }
@@ -50,7 +49,6 @@ Status CqManager::resize(CqHandle handle, std::uint32_t depth) {
     cq->ring = std::move(ring);
     cq->head = 0;
     cq->tail = waiting - (planted(Bug::kLoseOnResize) && waiting > 0 ? 1U : 0U);
-    cq->show_waiting();
   }
   cq->depth = depth;
   return Done{};
@@ -93,7 +91,6 @@ Expected<std::size_t> CqManager::poll(CqHandle handle, std::span<Completion> out
   const std::size_t count = std::min<std::size_t>(out.size(), cq->waiting());
   // One at a time: most polls find one or none, and a call to memcpy costs more than the copy.
   for (std::size_t i = 0; i < count; ++i) out[i] = slot(*cq, cq->head++);
-  if (count > 0) cq->show_waiting();
   return count;
 }
 
@@ -102,7 +99,6 @@ bool CqManager::push(Cq& cq, const Completion& completion, bool solicited, Time 
     if (!make_room(cq)) return false;
   }
   slot(cq, cq.tail++) = completion;
-  cq.show_waiting();
   if (planted(Bug::kSwapCompletions) && cq.waiting() >= 2)
     std::swap(slot(cq, cq.tail - 1), slot(cq, cq.tail - 2));
 
@@ -148,7 +144,6 @@ void CqManager::forget(Cq& cq, Qpn qpn) {
     ++kept;
   }
   cq.tail = kept;
-  cq.show_waiting();
 }
 
 bool CqManager::holds(Cq& cq, Qpn qpn) {

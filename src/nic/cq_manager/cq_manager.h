@@ -1,7 +1,6 @@
 // The CQ Manager: completion queues, their arming and moderation, and overflow.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -38,15 +37,8 @@ struct Cq {
   Timer timer;                     // end of the moderation period
   CqHandle handle{};
   std::uint64_t cookie{};
-  std::atomic<std::uint32_t>* waiting_for_others{};  // CqInit::waiting
 
   [[nodiscard]] std::uint32_t waiting() const { return tail - head; }
-  // After every change of head or tail.
-  void show_waiting() const {
-    if (waiting_for_others != nullptr) {
-      waiting_for_others->store(waiting(), std::memory_order_relaxed);
-    }
-  }
 };
 
 class CqManager {
