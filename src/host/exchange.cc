@@ -28,18 +28,6 @@ bool is_unreliable(const wire::Frame& frame) {
   return transport == wire::Transport::kUc || transport == wire::Transport::kUd;
 }
 
-// Frames of several QPs may go the same way in one run.
-void pace_unreliable(Pace& pace, std::span<const wire::Frame> frames, Time now) {
-  std::uint64_t count = 0;
-  std::uint64_t octets = 0;
-  for (const wire::Frame& frame : frames) {
-    if (!is_unreliable(frame)) continue;
-    ++count;
-    octets += frame.payload_length;
-  }
-  if (count > 0) pace.sent(count, octets, now);
-}
-
 }  // namespace
 
 Exchange::Exchange(Transport transport, std::uint32_t own_slot)
@@ -104,7 +92,7 @@ void Exchange::send_run(std::span<const wire::Frame> frames, Time now) {
       break;
     case Way::kUdp:
       udp_out_->send(frames, now);
-      pace_unreliable(pace_, frames, now);
+      sent_unreliable(frames, now);
       udp_quiet_ = 0;
       counters_.udp_frames += frames.size();
       counters_.udp_octets += octets_of(frames);
@@ -151,9 +139,10 @@ void Exchange::send_octets(const wire::Flow& flow, Octets udp_payload, Time now)
 std::uint32_t Exchange::grant(const Request& request) {
   const Route route = route_to(request.flow.destination, slot_of(request.destination));
   last_granted_ = route.ring;
+  granted_by_room_ = false;
   if (route.way != Way::kRing) {
     if (route.way != Way::kUdp || request.reliable) return request.frames;
-    const std::uint32_t granted = pace_.grant(request.frames, burst_began_);
+    const std::uint32_t granted = grant_unreliable(request);
     refused_ = refused_ || granted == 0;
     return granted;
   }
@@ -171,6 +160,30 @@ std::uint32_t Exchange::grant(const Request& request) {
   return 0;
 }
 
+std::uint32_t Exchange::grant_unreliable(const Request& request) {
+  const std::uint32_t granted = pace_.grant(request.frames, burst_began_);
+  if (granted == 0 || room_ == nullptr || !is_local(request.flow.destination)) return granted;
+  granted_by_room_ = true;
+  return room_->grant(slot_of(request.destination), granted, burst_began_);
+}
+
+// Frames of several QPs may go the same way in one run: to one slot of one host.
+void Exchange::sent_unreliable(std::span<const wire::Frame> frames, Time now) {
+  std::uint64_t count = 0;
+  std::uint64_t octets = 0;
+  for (const wire::Frame& frame : frames) {
+    if (!is_unreliable(frame)) continue;
+    ++count;
+    octets += frame.payload_length;
+  }
+  if (count == 0) return;
+  pace_.sent(count, octets, now);
+  const wire::Frame& first = frames.front();
+  if (room_ != nullptr && is_local(first.flow.destination)) {
+    room_->sent(slot_of(first.headers.bth.dest_qp), count, octets);
+  }
+}
+
 bool Exchange::grant_acknowledge(const wire::Flow& flow, Qpn destination) {
   const Route route = route_to(flow.destination, slot_of(destination));
   return route.way != Way::kRing || route.ring->grant_bare();
@@ -178,6 +191,7 @@ bool Exchange::grant_acknowledge(const wire::Flow& flow, Qpn destination) {
 
 void Exchange::give_back(std::uint32_t unused) {
   if (last_granted_ != nullptr) last_granted_->give_back(unused);
+  if (granted_by_room_) room_->give_back(unused);
 }
 
 bool Exchange::stuck(const OutgoingRing& ring) const {
@@ -193,6 +207,7 @@ void Exchange::forget_grants() {
   for (link::shm::RingWriter* ring : granted_) ring->take_back_grants();
   granted_.clear();
   last_granted_ = nullptr;
+  if (room_ != nullptr) room_->begin_burst();
 }
 
 bool Exchange::room_again(Time now) {
@@ -201,14 +216,18 @@ bool Exchange::room_again(Time now) {
     return ring->writer().room() >= std::min(kWorthResuming, ring->writer().capacity() / 2);
   };
   const auto ready = [&](auto& ring) { return roomy(ring) || stuck(*ring); };
-  const bool room = ring_gone_ || pace_.room_again(now) || (own_ && roomy(own_)) ||
+  const bool room = ring_gone_ || pace_.room_again(now) ||
+                    (room_ != nullptr && room_->room_again(now)) || (own_ && roomy(own_)) ||
                     std::ranges::any_of(outgoing_, ready);
   if (room) refused_ = ring_gone_ = false;
   return room;
 }
 
 std::optional<Time> Exchange::next_room() const {
-  return refused_ ? pace_.next_room() : std::nullopt;
+  if (!refused_) return std::nullopt;
+  const std::optional<Time> paced = pace_.next_room();
+  const std::optional<Time> free = room_ != nullptr ? room_->next_room() : std::nullopt;
+  return paced && free ? std::min(*paced, *free) : (paced ? paced : free);
 }
 
 std::size_t Exchange::receive(link::FrameSink& own, link::FrameSink& others, std::size_t budget,

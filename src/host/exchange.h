@@ -15,6 +15,7 @@
 #include "host/membership.h"
 #include "host/pace.h"
 #include "host/rings.h"
+#include "host/socket_room.h"
 #include "link/link.h"
 #include "nic/flow_control/egress_gate.h"
 
@@ -95,9 +96,11 @@ class Exchange final : public link::Egress, public nic::EgressGate {
   [[nodiscard]] bool has_ring_to(std::uint32_t slot) const;
   void set_own(std::unique_ptr<OwnRing> ring) { own_ = std::move(ring); }
   void set_ports(const PortSpace& ports) { ports_ = &ports; }
-  void set_udp(link::Egress& out, link::Ingress& in) {
+  // `room` is that of the sockets of this host's processes.
+  void set_udp(link::Egress& out, link::Ingress& in, SocketRoom& room) {
     udp_out_ = &out;
     udp_in_ = &in;
+    room_ = &room;
   }
   // False when there is one to that process already, agreed on meanwhile: then this one goes.
   [[nodiscard]] bool add(std::unique_ptr<OutgoingRing> ring, Time now);
@@ -129,6 +132,8 @@ class Exchange final : public link::Egress, public nic::EgressGate {
   bool want_ring(const wire::Gid& gid, std::uint32_t slot);
   [[nodiscard]] bool stuck(const OutgoingRing& ring) const;
   void forget_grants();
+  std::uint32_t grant_unreliable(const Request& request);
+  void sent_unreliable(std::span<const wire::Frame> frames, Time now);
 
   Transport transport_;
   std::uint32_t own_slot_;
@@ -152,8 +157,10 @@ class Exchange final : public link::Egress, public nic::EgressGate {
   link::shm::RingWriter* last_granted_{};        // by the last grant; none when it was not a ring
   Time burst_began_{};
   Pace pace_;
-  bool refused_{};    // somebody waits for room
-  bool ring_gone_{};  // ... perhaps in a ring that is no more
+  SocketRoom* room_{};
+  bool granted_by_room_{};  // the last grant
+  bool refused_{};          // somebody waits for room
+  bool ring_gone_{};        // ... perhaps in a ring that is no more
   ExchangeCounters counters_;
 };
 

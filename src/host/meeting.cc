@@ -176,7 +176,7 @@ void Host::Shared::open_udp() {
   const std::scoped_lock guard{lock};
   udp = *std::move(port);
   tell_interfaces(list_interfaces());
-  exchange.set_udp(udp->sender(), udp->receiver());
+  exchange.set_udp(udp->sender(), udp->receiver(), udp->room());
   watcher.watch_socket(udp->receiver().fd());
 }
 

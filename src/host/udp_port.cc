@@ -55,11 +55,19 @@ Result<PortGroup, std::string> acquire(const Config& config, std::uint32_t slot)
   return Unexpected{std::move(why)};
 }
 
+std::optional<SocketRoom::Level> level_of(const link::UdpSocket& socket) {
+  const auto fill = socket.receive_fill();
+  if (!fill) return std::nullopt;
+  return SocketRoom::Level{.used = fill->used, .size = fill->size};
+}
+
 }  // namespace
 
 UdpPort::UdpPort(PortGroup group, std::uint32_t slot, std::unique_ptr<link::UdpSender> sender)
     : group_{std::move(group)},
       receiver_{group_, group_.index_of(Qpn{slot << kSlotShift})},
+      room_{group_.size(),
+            [this](std::uint32_t socket) { return level_of(group_.socket(socket)); }},
       sender_{std::move(sender)} {}
 
 link::UdpReceiver& UdpPort::read_management(link::UdpReceiver::Unread unread) {

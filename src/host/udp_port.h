@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "host/config.h"
+#include "host/socket_room.h"
 #include "link/udp/port_group.h"
 #include "link/udp/udp_receiver.h"
 #include "link/udp/udp_sender.h"
@@ -23,6 +24,7 @@ class UdpPort {
   [[nodiscard]] link::UdpSender& sender() { return *sender_; }
   [[nodiscard]] link::UdpReceiver& receiver() { return receiver_; }
   [[nodiscard]] const link::PortGroup& group() const { return group_; }
+  [[nodiscard]] SocketRoom& room() { return room_; }
 
   // The socket that management's datagrams come to, whichever process they are for. The first that
   // reads it finds what came while nobody did, and discards it.
@@ -35,6 +37,7 @@ class UdpPort {
 
   link::PortGroup group_;
   link::UdpReceiver receiver_;
+  SocketRoom room_;
   std::optional<link::UdpReceiver> management_;
   std::unique_ptr<link::UdpSender> sender_;
 };

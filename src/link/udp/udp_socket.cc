@@ -1,8 +1,10 @@
 #include "link/udp/udp_socket.h"
 
+#include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -62,6 +64,13 @@ int UdpSocket::get(int level, int name, int otherwise) const {
   int value = 0;
   socklen_t size = sizeof value;
   return ::getsockopt(fd_.get(), level, name, &value, &size) == 0 ? value : otherwise;
+}
+
+std::optional<UdpSocket::Fill> UdpSocket::receive_fill() const {
+  std::array<std::uint32_t, SK_MEMINFO_VARS> info{};
+  socklen_t size = sizeof info;
+  if (::getsockopt(fd_.get(), SOL_SOCKET, SO_MEMINFO, info.data(), &size) != 0) return std::nullopt;
+  return Fill{.used = info[SK_MEMINFO_RMEM_ALLOC], .size = info[SK_MEMINFO_RCVBUF]};
 }
 
 int UdpSocket::grow_buffer(int name, int forced_name, int octets) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/result.h"
 #include "link/descriptor.h"
@@ -33,6 +34,12 @@ class UdpSocket {
   // Zero or errno.
   [[nodiscard]] int set(int level, int name, int value) const;
   [[nodiscard]] int get(int level, int name, int otherwise) const;
+  // How full the receive buffer is, in bytes as the kernel charges them. Nothing before Linux 4.12.
+  struct Fill {
+    std::uint32_t used{};
+    std::uint32_t size{};
+  };
+  [[nodiscard]] std::optional<Fill> receive_fill() const;
   // As much of `octets` as this machine allows; tells what the kernel then says it has.
   [[nodiscard]] int grow_buffer(int name, int forced_name, int octets) const;
 
