@@ -46,7 +46,7 @@ enum class Bug : std::uint8_t {
   kWindowGivesAtomics,   // a window gives the right to atomics though it was bound without
   kRetriesOneShort,      // a QP gives up one retry early
   kKeepsFirstMtu,        // a QP that is connected again keeps the MTU of its first connection
-  kReplayForgetsWrap,    // a READ across the wrap of PSNs is not found when it comes again
+  kAnswerSkipsAtWrap,    // the answer to a READ leaves out a PSN when PSNs wrap
   kForgetsOverdueTimer,  // an RNR timer that is a second late wakes nobody
   kOverrunLosesOldest,   // a full CQ drops its oldest completion for the new one
   kSrqLimitEarly,        // an SRQ tells of its limit when it is reached, not when it is passed

@@ -174,11 +174,14 @@ bool Connection::may_give_up() const {
 
 // Nobody gives up before it has tried as often as was agreed.
 void Connection::on_error(const End& end, nic::WcStatus status) {
-  // While the port is down a retry sends nothing.
-  if (status == nic::WcStatus::kRnrRetryExceeded) {
+  // A copy of an RNR NAK that comes late counts like another one.
+  const Faults& faults = s_.network.faults();
+  const bool repeats = faults.duplication + faults.reordering > 0;
+  if (status == nic::WcStatus::kRnrRetryExceeded && !repeats) {
     s_.watch.gave_up_waiting(end.host->index(), end.life->qpn(), terms_.rnr_retry);
   }
-  if (status == nic::WcStatus::kRetryExceeded && !s_.network.faults().outage) {
+  // While the port is down a retry sends nothing.
+  if (status == nic::WcStatus::kRetryExceeded && !faults.outage) {
     s_.watch.gave_up(end.host->index(), end.life->qpn(), terms_.retry_count);
   }
 }

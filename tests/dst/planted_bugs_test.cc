@@ -96,8 +96,8 @@ const char* name_of(Bug bug) {
       return "RetriesOneShort";
     case Bug::kKeepsFirstMtu:
       return "KeepsFirstMtu";
-    case Bug::kReplayForgetsWrap:
-      return "ReplayForgetsWrap";
+    case Bug::kAnswerSkipsAtWrap:
+      return "AnswerSkipsAtWrap";
     case Bug::kForgetsOverdueTimer:
       return "ForgetsOverdueTimer";
     case Bug::kOverrunLosesOldest:
@@ -123,7 +123,7 @@ Family family_of(Bug bug) {
     case Bug::kTakesStalePacket:
     case Bug::kRetriesOneShort:
     case Bug::kKeepsFirstMtu:
-    case Bug::kReplayForgetsWrap:
+    case Bug::kAnswerSkipsAtWrap:
     case Bug::kForgetsOverdueTimer:
       return Family::kLives;
     case Bug::kOverrunLosesOldest:

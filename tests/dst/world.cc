@@ -113,7 +113,7 @@ Time begin_of(Twists::Clock clock, Prng& prng) {
     case Twists::Clock::kBeforeWrap:
       return Time{} - microseconds{prng.between(0, 1'000)};
     case Twists::Clock::kLate:
-      return Time{} + std::chrono::days{110};
+      return Time{} + std::chrono::days{55} + std::chrono::days{55};
   }
   return {};
 }

@@ -76,7 +76,8 @@ bool Answers::owes_credit_update(const Qp& qp) {
 
 bool Answers::emit_entry(Qp& qp, ReplayEntry& entry, TxBurst& burst, bool continues) {
   ResponderState& state = qp.responder;
-  const Psn psn = entry.first_psn + entry.next_packet;
+  Psn psn = entry.first_psn + entry.next_packet;
+  if (planted(Bug::kAnswerSkipsAtWrap) && psn.value() < entry.first_psn.value()) psn = psn + 1;
   const bool first = entry.next_packet == 0;
   const bool last = entry.next_packet + 1 == entry.packets;
 

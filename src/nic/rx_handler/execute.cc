@@ -193,8 +193,7 @@ void Responder::replay(Qp& qp, const Packet& packet) {
   for (std::uint32_t age = 1; age <= size; ++age) {
     const std::uint32_t sequence = state.replay_end - age;
     ReplayEntry& entry = state.replay[sequence % size];
-    const std::uint32_t ring = planted(Bug::kReplayForgetsWrap) ? ~0U : 0xff'ffffU;
-    const std::uint32_t into = (psn.value() - entry.first_psn.value()) & ring;
+    const std::uint32_t into = (psn.value() - entry.first_psn.value()) & 0xff'ffffU;
     if (into >= entry.packets) continue;
     using Kind = ReplayEntry::Kind;
     if (packet.info.operation == Operation::kReadRequest) {
