@@ -115,7 +115,10 @@ inside() {
   ' inside "$root" "$tree" "$2" "${CCACHE_DIR:-}" "${variables[@]}"
 }
 
-passed=0 failed=0
+# A step is in a process group of its own, by timeout: it must not outlive this script.
+passed=0 failed=0 step=''
+trap '[[ -z $step ]] || kill "$step"' EXIT
+trap 'exit 130' INT TERM
 run_order() {
   local order=$1 name wanted command log start status sort=(cat)
   [[ $order == forward ]] || sort=(tac)
@@ -123,7 +126,10 @@ run_order() {
   while read -r name wanted command; do
     log=$work/$order.logs/$name.log start=$SECONDS status=0
     timeout "$limit" bash -c "$(declare -f inside); $(declare -p work tree); inside \"\$@\"" inside \
-      "$order" "$command" &>"$log" </dev/null || status=$?
+      "$order" "$command" &>"$log" </dev/null &
+    step=$!
+    wait "$step" || status=$?
+    step=''
     if [[ $status =~ ^($wanted)$ ]]; then
       ((++passed))
       printf 'ok    %-7s  %-12s  %5d s\n' "$order" "$name" $((SECONDS - start))
