@@ -298,6 +298,43 @@ TEST(Regression, PacedRetryDoesNotBurnRetries) {
   EXPECT_EQ(sent, 8U);
 }
 
+// A QP that waits for the pacer goes back after a timeout and sends nothing yet. A NAK that was on
+// its way tells of the same loss: it took the last retry (LifeWorlds, seed 42758 and others).
+TEST(Regression, LateNakDoesNotTakeARetryBeforeAnythingIsSentAgain) {
+  Side a{1, {.retry = 1}}, b{2};
+  a.connect(b);
+  b.connect(a);
+  ASSERT_TRUE(a.rdma(SendOp::kWrite, 1, 0, 5000, b, 0, b.keys.rkey));
+  int n = 0;
+  pass(a, b, at(1), [&](const wire::Frame&) { return n++ != 0; });  // the first is lost
+  const Time due = *a.nic.next_deadline();
+  a.nic.expire(due);
+  pass(b, a, due);  // the NAK
+  exchange(a, b, due);
+  const auto done = a.poll();
+  ASSERT_EQ(done.size(), 1U);
+  EXPECT_EQ(done[0].status, WcStatus::kSuccess);
+}
+
+// The same with data beyond an answer that is missing: it started the timer although nothing had
+// been asked for again (LifeWorlds, seed 197039).
+TEST(Regression, LateDataDoesNotStartTheTimerBeforeAnythingIsSentAgain) {
+  Side a{1, {.retry = 1}}, b{2};
+  a.connect(b);
+  b.connect(a);
+  ASSERT_TRUE(a.rdma(SendOp::kRead, 1, 0, 3000, b, 0, b.keys.rkey));
+  pass(a, b, at(1));
+  const Time due = *a.nic.next_deadline();
+  a.nic.expire(due);
+  int n = 0;
+  pass(b, a, due, [&](const wire::Frame&) { return n++ == 2; });  // the last of three
+  EXPECT_FALSE(a.nic.next_deadline().has_value());
+  exchange(a, b, due);
+  const auto done = a.poll();
+  ASSERT_EQ(done.size(), 1U);
+  EXPECT_EQ(done[0].status, WcStatus::kSuccess);
+}
+
 TEST(Regression, WindowDiesWithItsQp) {
   Side a{1}, b{2};
   a.connect(b);

@@ -114,6 +114,8 @@ void Completer::on_sequence_nak(Qp& qp) {
   RequesterState& state = qp.requester;
   // rxe follows an RNR NAK with a sequence NAK for the packets behind it: the same event.
   if (state.rnr_until) return;
+  // A paced QP may still be waiting to send again what it went back for: no new loss.
+  if (state.recovering && state.next == state.unacked) return;
   if (state.nak_heeded) return;  // once for each gap; a timeout may make it news again
   state.nak_heeded = true;
   if (qp.congestion) qp.congestion->on_nak(now_);
@@ -245,7 +247,9 @@ void Completer::note_progress(Qp& qp, const wire::Frame& frame) {
 void Completer::skipped(Qp& qp, const wire::Frame& frame) {
   // Already asked for again: what comes answers the first time of asking, and the peer is at work
   // on that before it sees the second. A slow one takes longer over it than the timer allows.
-  if (qp.requester.recovering) restart_timer(qp);
+  // But where nothing has been asked for again yet, the timer waits for that.
+  const RequesterState& state = qp.requester;
+  if (state.recovering && state.next != state.unacked) restart_timer(qp);
   implied_nak(qp, frame);
 }
 
