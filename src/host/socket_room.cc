@@ -20,12 +20,12 @@ constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
 constexpr Duration kShareLasts = std::chrono::microseconds{50};
 
 // How soon a full socket is looked at again: at first, and at last.
-constexpr Duration kFirstLook = std::chrono::microseconds{20};
+constexpr Duration kFirstSocketLook = std::chrono::microseconds{20};
 constexpr Duration kLastLook = std::chrono::milliseconds{1};
 
 // A process that has read nothing for so long is stopped, or hangs. Longer than for rings
 // (exchange.cc): reliable QPs, which have timers to keep, do not wait here.
-constexpr Duration kStuckAfter = std::chrono::seconds{1};
+constexpr Duration kReceiverStuckAfter = std::chrono::seconds{1};
 
 }  // namespace
 
@@ -48,7 +48,7 @@ std::uint32_t SocketRoom::grant(std::uint32_t slot, std::uint32_t frames, Time n
 bool SocketRoom::look(Socket& socket, Time now) {
   // While it is full, everything waits for the next look.
   if (socket.full_since && now < socket.next_look) {
-    return now - *socket.full_since >= kStuckAfter;
+    return now - *socket.full_since >= kReceiverStuckAfter;
   }
   const std::optional<Level> level = look_(static_cast<std::uint32_t>(&socket - sockets_.data()));
   const Time looked_before = std::exchange(socket.looked_at, now);
@@ -61,14 +61,14 @@ bool SocketRoom::look(Socket& socket, Time now) {
   // A QP that waits looks every millisecond. When none did, the socket may have been read meanwhile
   // and filled again by others; but one that was given up stays so until it has room.
   const auto may_have_drained = [&] {
-    return level->used < socket.used || (looked_before - *socket.full_since < kStuckAfter &&
-                                         now - looked_before > kStuckAfter / 4);
+    return level->used < socket.used || (looked_before - *socket.full_since < kReceiverStuckAfter &&
+                                         now - looked_before > kReceiverStuckAfter / 4);
   };
   if (!socket.full_since || may_have_drained()) socket.full_since = now;
   socket.used = level->used;
   const Duration full_for = now - *socket.full_since;
-  socket.next_look = now + std::clamp(full_for / 4, kFirstLook, kLastLook);
-  const bool stuck = full_for >= kStuckAfter;
+  socket.next_look = now + std::clamp(full_for / 4, kFirstSocketLook, kLastLook);
+  const bool stuck = full_for >= kReceiverStuckAfter;
   socket.share = stuck ? kUnlimited : 0;
   return stuck;
 }
