@@ -118,9 +118,10 @@ void wait_for(std::span<const PendingPlacement> placements) {
   // is there: a process that was killed keeps its number until its parent asks after it.
   constexpr Duration kPatience = std::chrono::seconds{1};
   const Time give_up = now() + kPatience;
-  for (const auto& [ring, placement] : placements) {
-    placement.wait([&] { return now() < give_up && is_open(ring->connection()); });
-    if (!placement.is_over()) ring->give_up(placement.number());
+  for (const PendingPlacement& pending : placements) {
+    const link::shm::Placement& placement = pending.placement;
+    placement.wait([&] { return now() < give_up && is_open(pending.ring->connection()); });
+    if (!placement.is_over()) pending.ring->give_up(placement.number());
   }
 }
 
