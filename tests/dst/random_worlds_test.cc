@@ -37,12 +37,17 @@ TEST(SelectiveWorlds, DoWhatTheModelSays) {
 
 // Seeds beyond the usual range that once failed: the last packet of a flight had not asked for an
 // ACK when the queue was stopped (131971) or ran out of credits (the others).
-// tests/regressions/ack_not_requested_test.cc tells the two stories alone.
+// tests/regressions/ack_not_requested_test.cc tells these stories alone.
 TEST(FormerlyFailing, DoWhatTheModelSays) {
   for (const std::uint64_t seed : {131971, 155421, 165478, 188002, 482633, 603316}) {
     SCOPED_TRACE(seed);
     expect_no_violation(seed, {});
   }
+}
+
+// The packet that makes up for it was sent above the rate limit.
+TEST(FormerlyFailing, LivesDoWhatTheModelSays) {
+  expect_no_violation(814729, {.family = Family::kLives});
 }
 
 // Connections that end and begin in every way.

@@ -53,6 +53,21 @@ TEST(AckRequest, IsMadeUpForWhenTheSendQueueIsStopped) {
   EXPECT_EQ(pair.nic(0).counters().retransmitted_frames, 1U) << "the one that asks";
 }
 
+// LifeWorlds, seed 814729: the packet that makes up for it was sent at once, above the rate limit.
+TEST(AckRequest, IsMadeUpForAtTheRateOfTheQp) {
+  PacedPair pair;
+  ASSERT_TRUE(pair.write(0, 1, kPacket));
+  ASSERT_TRUE(pair.write(0, 2, kPacket));
+  pair.pump();
+  ASSERT_TRUE(pair.nic(0).modify_qp(pair.end(0).qp, QpState::kSqd, QpAttrs::kNone, {}));
+  pair.run_for(microseconds{15});
+  EXPECT_EQ(pair.progress().waits_for, nic::SendWait::kPacer);
+  EXPECT_EQ(pair.nic(0).counters().frames_sent, 1U);
+  pair.run_for(microseconds{15});
+  EXPECT_EQ(pair.progress().waits_for, nic::SendWait::kProgram);
+  EXPECT_EQ(pair.nic(0).counters().frames_sent, 2U);
+}
+
 // Seeds 155421, 165478, 188002, 482633 and 603316: an answer to an earlier request announces so few
 // credits that the next message must wait.
 TEST(AckRequest, IsMadeUpForWhenTheCreditsRunOut) {

@@ -7,7 +7,8 @@
 // without retries would fail although nothing was lost. So that packet is sent once more and asks:
 // a duplicate, which every responder acknowledges (IBTA 9.7.5.1). Where its own memory has gone
 // away since, an earlier packet does as well; where that of all of them has, the oldest request
-// fails.
+// fails. The duplicate keeps to the QP's rate like every other packet: it leaves in the pacer's next
+// slot.
 #include "base/planted.h"
 #include "nic/wqe_engine/requester.h"
 
@@ -22,6 +23,10 @@ bool Requester::ack_is_requested(const Qp& qp) const {
 void Requester::resend_last(Qp& qp, TxBurst& burst) {
   if (planted(Bug::kForgetAckRequest)) return;
   RequesterState& state = qp.requester;
+  if (paced(qp) && !qp.pacer.may_send(now_)) {
+    state.pace_at = qp.pacer.next_send();
+    return;
+  }
   std::uint32_t position = qp.sends.cursor;
   for (std::uint32_t back = 1; back <= psn_span(state.unacked, state.next); ++back) {
     const Psn psn = state.next + (0x100'0000U - back);
@@ -48,6 +53,7 @@ SendWait Requester::waits_for(Qp& qp) const {
   const RequesterState& state = qp.requester;
   if (scheduler_.is_parked(qp)) return SendWait::kPath;
   if (state.rnr_until) return SendWait::kRnrTimer;
+  if (state.pace_at) return SendWait::kPacer;
   if (qp.sends.all_sent()) {
     return state.unacked == state.sent_end ? SendWait::kProgram : SendWait::kAnswer;
   }
@@ -58,7 +64,7 @@ SendWait Requester::waits_for(Qp& qp) const {
   if (wqe.is_local()) return local_must_wait(qp, wqe) ? SendWait::kAnswer : SendWait::kNothing;
   const bool at_start = !wqe.started || state.next == wqe.first_psn;
   if (at_start && !may_begin(qp, wqe)) return SendWait::kAnswer;
-  if (state.pace_at || (paced(qp) && !qp.pacer.may_send(now_))) return SendWait::kPacer;
+  if (paced(qp) && !qp.pacer.may_send(now_)) return SendWait::kPacer;
   return SendWait::kNothing;
 }
 
