@@ -51,6 +51,9 @@ enum class Bug : std::uint8_t {
   kOverrunLosesOldest,   // a full CQ drops its oldest completion for the new one
   kSrqLimitEarly,        // an SRQ tells of its limit when it is reached, not when it is passed
   kRnrRetriesOneShort,   // a QP that finds no receives gives up one retry early
+  kUdSrqUsesQpDomain,    // a datagram is placed with the keys of the QP's domain, not the SRQ's
+  kForgetsTwinQps,       // with a QP's completions go those of every sixteenth QP
+  kXrcWrongSrq,          // an XRC message takes a receive of the SRQ before the one it names
   // The communication manager's, which tests/dst/cm_world.h looks for.
   kRtuNotRepeated,   // a REP that comes again is not answered
   kDrepNotRepeated,  // a DREQ that comes again is not answered

@@ -41,9 +41,8 @@ bool RequestMaker::spoil(Draft& draft) {
     case 6:  // a word that is none
       return spoil_atomic(draft);
     case 7:  // more than the receive holds
-      if (peer_receives_ == nullptr || !peer_receives_->promise()) return false;
+      if (!promise_receive(draft)) return false;
       draft.wr.op = SendOp::kSend;
-      draft.request.consumes_receive = true;
       draft.request.must_be = WcStatus::kRemoteInvalidRequest;
       return gather(draft, terms_.receive_capacity + prng_.between(1, 2000));
     default:  // a source that we may not read
@@ -57,9 +56,8 @@ bool RequestMaker::spoil(Draft& draft) {
   }
   if (draft.wr.op == SendOp::kWrite) {
     // With an immediate, the receive that it takes ends with an error too.
-    if (prng_.chance(300) && peer_receives_ != nullptr && peer_receives_->promise()) {
+    if (prng_.chance(300) && promise_receive(draft)) {
       draft.wr.op = SendOp::kWriteImm;
-      draft.request.consumes_receive = true;
     }
     return gather(draft, length);
   }
@@ -100,10 +98,9 @@ bool RequestMaker::spoil_invalidate(Draft& draft) {
   }
   const auto index = peer_maker_->draw_window(Window::State::kBound);
   if (!index || peer_maker_->windows_[*index].can_be_invalidated()) return false;
-  if (peer_receives_ == nullptr || !peer_receives_->promise()) return false;
+  if (!promise_receive(draft)) return false;
   draft.wr.op = SendOp::kSendInvalidate;
   draft.wr.rkey = draft.request.invalidate = peer_maker_->windows_[*index].rkey;
-  draft.request.consumes_receive = true;
   return gather(draft, draw_length(terms_.receive_capacity));
 }
 

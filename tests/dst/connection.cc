@@ -10,6 +10,16 @@ using nic::QpType;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
+namespace {
+
+std::vector<ReceiveModel*> models_of(const std::vector<ReceiveSource>& sources) {
+  std::vector<ReceiveModel*> models;
+  for (const ReceiveSource& source : sources) models.push_back(source.model);
+  return models;
+}
+
+}  // namespace
+
 Connection::Connection(Surroundings surroundings, Host& a, Host& b, const Terms& terms,
                        std::uint32_t requests, std::uint32_t lives, std::uint64_t seed)
     : s_{surroundings}, terms_{terms}, prng_{seed}, requests_left_{requests}, lives_left_{lives} {
@@ -22,68 +32,6 @@ Connection::Connection(Surroundings surroundings, Host& a, Host& b, const Terms&
   if (terms_.neglects_cq) neglect_one_cq();
 }
 
-void Connection::create_queues(End& end) {
-  nic::Nic& nic = end.host->nic();
-  const nic::QpCaps& caps = terms_.caps;
-  const CommonReceives& common = s_.commons[end.host->index()];
-  const bool joins = terms_.common_receives && common.srq;
-  // Just large enough: the model never has more requests waiting than this. Of a shared queue it
-  // does not know how many receives died with a QP.
-  constexpr std::uint32_t kMayBeLost = 32;
-  std::uint32_t receives = joins ? common.depth : caps.max_recv_wr;
-  if (joins || terms_.shared_receives) receives += kMayBeLost;
-  end.send_cq = end.host->create_cq(caps.max_send_wr);
-  end.recv_cq = end.host->create_cq(receives);
-  if (joins) {
-    end.srq = common.srq;
-    end.receives = common.model;
-    end.feeder = common.feeder;
-    end.receives->add_user();
-    return;
-  }
-  if (end.type == QpType::kXrcSend || !terms_.shared_receives) return;
-  const bool xrc = end.type == QpType::kXrcRecv;
-  if (xrc) end.xrcd = *nic.alloc_xrcd();
-  end.srq = *nic.create_srq({.pd = end.host->pd(),
-                             .type = xrc ? nic::SrqType::kXrc : nic::SrqType::kBasic,
-                             .max_wr = caps.max_recv_wr,
-                             .max_sge = caps.max_recv_sge,
-                             .limit = 0,
-                             .xrcd = end.xrcd,
-                             .cq = xrc ? end.recv_cq : nic::CqHandle{}});
-  end.srq_number = nic.query_srq(end.srq)->number;
-  end.receives = &s_.registry.add_receives(*end.host, true);
-  end.receives->add_user();
-  end.feeder = std::make_shared<ReceiveFeeder>(*end.host, nic::QpHandle{}, end.srq, *end.receives,
-                                               terms_, s_.events, s_.journal, prng_.next());
-  s_.registry.set_feeder(*end.receives, end.feeder);
-  if (s_.twists.srq_limits) {
-    s_.registry.watch_srq(std::make_shared<SrqWatch>(*end.host, end.srq, *end.receives,
-                                                     caps.max_recv_wr, s_.twists.short_receives,
-                                                     s_.events, s_.journal, prng_.next()));
-  }
-}
-
-void Connection::create_qp(End& end) {
-  const bool srq = end.srq && end.type != QpType::kXrcRecv;
-  const auto qp = end.host->nic().create_qp({.type = end.type,
-                                             .pd = end.host->pd(),
-                                             .send_cq = end.send_cq,
-                                             .recv_cq = end.recv_cq,
-                                             .srq = srq ? end.srq : nic::SrqHandle{},
-                                             .xrcd = end.xrcd,
-                                             .caps = terms_.caps,
-                                             .signal_all = terms_.signal_all});
-  if (!qp) {
-    s_.journal.violation(s_.events.now(), std::string{"create_qp refused: "} + qp.error().reason);
-    finished_ = true;
-    return;
-  }
-  end.qp = *qp;
-  end.host->watch(end.qp);
-  s_.registry.qp_created(*end.host, end.qp);
-}
-
 void Connection::begin_life() {
   ++life_;
   --lives_left_;
@@ -93,9 +41,11 @@ void Connection::begin_life() {
   for (End& end : ends_) {
     if (!end.qp) create_qp(end);
     if (finished_) return;
-    const bool has_receives = end.type != QpType::kXrcSend;
-    if (has_receives && !end.srq) end.receives = &s_.registry.add_receives(*end.host, false);
-    end.life = &s_.registry.add_life(*end.host, end.qp, end.type, end.receives,
+    const bool private_receives = end.type != QpType::kXrcSend && !end.has_srq();
+    if (private_receives) {
+      end.sources = {{.model = &s_.registry.add_receives(*end.host, false)}};
+    }
+    end.life = &s_.registry.add_life(*end.host, end.qp, end.type, models_of(end.sources),
                                      {.network_is_bad = faults.any(),
                                       .retries_may_fail = may_give_up(),
                                       .network_repeats = faults.duplication + faults.reordering > 0,
@@ -104,11 +54,11 @@ void Connection::begin_life() {
     end.life->on_failure([this] { broken_ = true; });
     if (end.neglected) end.life->neglect();
     end.life->on_error([this, &end](nic::WcStatus status) { on_error(end, status); });
-    if (has_receives && !end.srq) {
-      end.feeder =
-          std::make_shared<ReceiveFeeder>(*end.host, end.qp, nic::SrqHandle{}, *end.receives,
-                                          terms_, s_.events, s_.journal, prng_.next());
-      s_.registry.set_feeder(*end.receives, end.feeder);
+    if (private_receives) {
+      ReceiveSource& own = end.sources.front();
+      own.feeder = std::make_shared<ReceiveFeeder>(*end.host, end.qp, nic::SrqHandle{}, *own.model,
+                                                   terms_, s_.events, s_.journal, prng_.next());
+      s_.registry.set_feeder(*own.model, own.feeder);
     }
   }
   Psn first[2] = {draw_psn(prng_), draw_psn(prng_)};
@@ -131,9 +81,8 @@ void Connection::begin_life() {
                        first[i], octets(terms_.mtu), terms_.rate_limit);
     end.maker.reset();
     if (end.type == QpType::kXrcRecv) continue;
-    end.maker =
-        std::make_unique<RequestMaker>(*end.life, *peer.life, peer.feeder.get(), peer.srq_number,
-                                       s_.counter, terms_, s_.events, s_.journal, prng_.next());
+    end.maker = std::make_unique<RequestMaker>(*end.life, *peer.life, peer.sources, s_.counter,
+                                               terms_, s_.events, s_.journal, prng_.next());
   }
   if (terms_.type == QpType::kRc) {
     ends_[0].maker->set_peer(*ends_[1].maker);
@@ -286,7 +235,7 @@ void Connection::pause() {
 void Connection::disturb() {
   End& end = ends_[prng_.below(2)];
   for (End& each : ends_) {
-    each.host->poll_all();
+    see_completions(each);
     each.life->doom();
   }
   broken_ = true;
@@ -328,22 +277,41 @@ void Connection::take_region_away(std::uint32_t attempts) {
   end.host->pump();
 }
 
+// Before they are lost with their QP; in a crowd not always. Those of an XRC SRQ are not lost.
+void Connection::see_completions(End& end) {
+  if (s_.twists.crowded_cq && end.type != QpType::kXrcRecv && prng_.chance(700)) {
+    end.life->neglect();
+  } else {
+    end.host->poll_all();
+  }
+}
+
+void Connection::stop_feeding(End& end) {
+  if (end.owns_receives()) end.sources.front().feeder->stop();
+}
+
+// The receive that a QP held, if any, has left room for another.
+void Connection::feed_srqs(End& end) {
+  if (!end.has_srq()) return;
+  for (const ReceiveSource& source : end.sources) source.feeder->feed();
+}
+
 void Connection::reset(End& end) {
   if (!end.in_service) return;
-  end.host->poll_all();
+  see_completions(end);
   end.life->voided();
   end.in_service = false;
-  if (end.feeder && !end.srq) end.feeder->stop();
+  stop_feeding(end);
   modify(end, QpState::kReset, QpAttrs::kNone, {});
-  if (end.srq) end.feeder->feed();  // the one it held, if any, has left room for another
+  feed_srqs(end);
 }
 
 void Connection::destroy(End& end) {
   if (!end.qp) return;
-  end.host->poll_all();
+  see_completions(end);
   if (end.in_service) end.life->voided();
   end.in_service = false;
-  if (end.feeder && !end.srq) end.feeder->stop();
+  stop_feeding(end);
   const auto status = end.host->nic().destroy_qp(end.qp);
   if (!status) {
     s_.journal.violation(s_.events.now(),
@@ -351,7 +319,7 @@ void Connection::destroy(End& end) {
   }
   s_.registry.qp_destroyed(*end.host, end.qp, end.life->qpn());
   end.qp = {};
-  if (end.srq) end.feeder->feed();
+  feed_srqs(end);
 }
 
 // Every request and receive that is still waiting must come back flushed.
@@ -363,7 +331,7 @@ void Connection::end_life() {
     end.host->poll_all();
     end.life->check_flush_reason();
     end.life->doom();
-    if (end.feeder && !end.srq) end.feeder->stop();
+    stop_feeding(end);
     modify(end, QpState::kErr, QpAttrs::kNone, {});
     end.host->pump();
     end.host->poll_all();
@@ -401,45 +369,6 @@ void Connection::after_life() {
   }
   if (again) return begin_life();
   finished_ = true;
-}
-
-// Work may be lost with it, so that later work of this QP must not go on as if nothing were
-// missing.
-void Connection::neglect_one_cq() {
-  End& end = ends_[prng_.below(2)];
-  if (end.type == QpType::kXrcRecv) return;
-  const bool may_receive = end.type != QpType::kXrcSend && !end.srq;
-  const bool receives = may_receive && prng_.chance(500);
-  const std::uint32_t enough = receives ? terms_.caps.max_recv_wr : terms_.caps.max_send_wr;
-  const auto depth = static_cast<std::uint32_t>(prng_.between(1, std::max(1U, enough - 1)));
-  const Time until = s_.events.now() + microseconds{prng_.between(20, 2'000)};
-  (receives ? end.recv_cq : end.send_cq) = end.host->create_neglected_cq(depth, until);
-  end.neglected = true;
-  s_.registry.on_overrun(*end.host, receives ? end.recv_cq : end.send_cq,
-                         [this, &end] { overran(end); });
-}
-
-void Connection::overran(End& end) {
-  end.overrun = true;
-  if (end.host->nic().query_qp(end.qp)->state != QpState::kErr) {
-    s_.journal.violation(s_.events.now(), "a qp goes on that has lost a completion");
-  }
-  s_.registry.may_be_fatal(*end.host, end.qp);
-  for (End& each : ends_) each.life->doom();
-  end.life->overrun();
-  broken_ = true;
-}
-
-// What was overrun is so for good.
-void Connection::replace_cqs(End& end) {
-  end.in_service = false;
-  destroy(end);
-  for (nic::CqHandle* cq : {&end.send_cq, &end.recv_cq}) {
-    if (!end.host->is_neglected(*cq)) continue;
-    end.host->destroy_cq(*cq);
-    *cq = end.host->create_cq(std::max(terms_.caps.max_send_wr, terms_.caps.max_recv_wr));
-  }
-  end.overrun = end.neglected = false;
 }
 
 std::string Connection::describe() const {

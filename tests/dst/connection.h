@@ -19,12 +19,13 @@
 
 namespace nerve::dst {
 
-// A receive queue that connections of one host have in common; none when there is no SRQ.
+// What connections of one host receive into together: an SRQ, and the SRQs of an XRC domain, each
+// of which any XRC QP of the host may be told to take from.
 struct CommonReceives {
-  nic::SrqHandle srq{};
-  std::uint32_t depth{};
-  ReceiveModel* model{};
-  std::shared_ptr<ReceiveFeeder> feeder{};
+  ReceiveSource basic{};
+  nic::XrcdHandle xrcd{};
+  nic::CqHandle xrc_cq{};
+  std::vector<ReceiveSource> xrc{};
 };
 
 class Connection {
@@ -52,11 +53,8 @@ class Connection {
     Host* host{};
     nic::CqHandle send_cq{};
     nic::CqHandle recv_cq{};
-    nic::SrqHandle srq{};
-    std::uint32_t srq_number{};
     nic::XrcdHandle xrcd{};
-    ReceiveModel* receives{};
-    std::shared_ptr<ReceiveFeeder> feeder{};
+    std::vector<ReceiveSource> sources{};  // one, but several SRQs for XRC
     nic::QpHandle qp{};
     nic::QpType type{};
     QpModel* life{};
@@ -64,9 +62,13 @@ class Connection {
     bool neglected{};  // one of its CQs is too small and not polled for a while
     bool overrun{};
     bool in_service{};  // connected and not yet reset or destroyed
+
+    [[nodiscard]] bool has_srq() const { return !sources.empty() && sources.front().srq; }
+    [[nodiscard]] bool owns_receives() const { return !sources.empty() && !sources.front().srq; }
   };
 
   void create_queues(End& end);
+  void create_srq(End& end);
   void neglect_one_cq();
   void overran(End& end);
   void replace_cqs(End& end);
@@ -83,6 +85,9 @@ class Connection {
   void pause();
   void disturb();
   void take_region_away(std::uint32_t attempts);
+  void see_completions(End& end);
+  void stop_feeding(End& end);
+  void feed_srqs(End& end);
   void reset(End& end);
   void destroy(End& end);
   void end_life();

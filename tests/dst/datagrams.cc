@@ -13,10 +13,11 @@ using nic::WcOpcode;
 using nic::WcStatus;
 using std::chrono::microseconds;
 
-Datagrams::Datagrams(nic::QpType type, EventQueue& events, Journal& journal, const Network& network,
-                     std::vector<std::unique_ptr<Host>>& hosts, std::uint32_t count,
-                     std::uint64_t seed)
+Datagrams::Datagrams(nic::QpType type, bool shared, EventQueue& events, Journal& journal,
+                     const Network& network, std::vector<std::unique_ptr<Host>>& hosts,
+                     std::uint32_t count, std::uint64_t seed)
     : type_{type},
+      shared_{shared},
       events_{events},
       journal_{journal},
       network_{network},
@@ -43,10 +44,14 @@ void Datagrams::make_member(Host& host) {
   nic::Nic& nic = host.nic();
   Member member{.host = &host};
   member.cq = host.create_cq(2 * kReceives);
+  const nic::SrqHandle srq =
+      shared_ ? *nic.create_srq({.pd = host.other_pd(), .max_wr = kReceives, .max_sge = 1})
+              : nic::SrqHandle{};
   const auto qp = nic.create_qp({.type = type_,
                                  .pd = host.pd(),
                                  .send_cq = member.cq,
                                  .recv_cq = member.cq,
+                                 .srq = srq,
                                  .caps = {.max_send_wr = kReceives,
                                           .max_recv_wr = kReceives,
                                           .max_send_sge = 4,
@@ -67,18 +72,32 @@ void Datagrams::make_member(Host& host) {
   if (!up) return violation("modify_qp refused");
   member.in_group = !gsi() && prng_.chance(600);
   if (member.in_group && !nic.attach_mcast(*qp, group_)) violation("attach_mcast refused");
+  const LKey key = shared_ ? other_key(host) : host.keys(MemoryModel::kLocal).lkey;
   const std::uint64_t receives = prng_.between(0, gsi() ? kReceives / 3 : kReceives);
   for (std::uint64_t i = 0; i < receives; ++i) {
     const auto at = host.memory().take(MemoryModel::kLocal, kGrh + capacity(), 1, prng_);
     if (!at) break;
     const nic::Sge sge{.address = MemoryModel::iova(*at),
                        .length = static_cast<std::uint32_t>(kGrh + capacity()),
-                       .lkey = host.keys(MemoryModel::kLocal).lkey};
+                       .lkey = key};
     const std::uint64_t wr_id = id_of(members_.size(), true, member.buffers.size());
-    if (!nic.post_recv(*qp, {.wr_id = wr_id, .sges = {&sge, 1}})) violation("post_recv refused");
+    const nic::RecvWr wr{.wr_id = wr_id, .sges = {&sge, 1}};
+    const auto posted = shared_ ? nic.post_srq_recv(srq, wr) : nic.post_recv(*qp, wr);
+    if (!posted) violation("post_recv refused");
     member.buffers.push_back({{*at, kGrh + capacity()}});
   }
   members_.push_back(std::move(member));
+}
+
+LKey Datagrams::other_key(Host& host) {
+  const std::size_t start = host.memory().zone_start(MemoryModel::kLocal);
+  const auto region = host.nic().register_mr(
+      {.pd = host.other_pd(),
+       .address = reinterpret_cast<std::uint64_t>(host.memory().pointer(start)),
+       .length = host.memory().zone_size(),
+       .iova = MemoryModel::iova(start),
+       .access = nic::Access::kLocalWrite});
+  return host.nic().keys_of(*region)->lkey;
 }
 
 void Datagrams::start() {

@@ -26,8 +26,10 @@ class Datagrams {
     return (wr_id >> 61U & 1U) != 0 ? nic::QpType::kGsi : nic::QpType::kUd;
   }
 
-  Datagrams(nic::QpType type, EventQueue& events, Journal& journal, const Network& network,
-            std::vector<std::unique_ptr<Host>>& hosts, std::uint32_t count, std::uint64_t seed);
+  // `shared`: they receive from SRQs of another protection domain.
+  Datagrams(nic::QpType type, bool shared, EventQueue& events, Journal& journal,
+            const Network& network, std::vector<std::unique_ptr<Host>>& hosts, std::uint32_t count,
+            std::uint64_t seed);
 
   void start();
   [[nodiscard]] bool finished() const { return finished_; }
@@ -72,6 +74,8 @@ class Datagrams {
            std::uint64_t{receive} << 39U | index;
   }
   void make_member(Host& host);
+  // Key to the host's local memory in its other protection domain.
+  LKey other_key(Host& host);
   void send_one();
   void received(Member& member, std::size_t index, const nic::Completion& completion);
   void finish_at(Duration age);
@@ -79,6 +83,7 @@ class Datagrams {
   void violation(const std::string& what);
 
   nic::QpType type_;
+  bool shared_;
   EventQueue& events_;
   Journal& journal_;
   const Network& network_;

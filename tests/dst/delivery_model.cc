@@ -26,30 +26,32 @@ bool QpModel::receive_completed(const Completion& completion) {
                                      ", " + std::to_string(completion.octets) + " octets");
   }
   if (ended_) return violation("a receive completed after reset or destroy");
-  const std::optional<Receive> receive = receives_->take(completion.wr_id);
+  ReceiveModel& from = *receives((completion.wr_id & ~ReceiveModel::kMark) >> 32U);
+  const std::optional<Receive> receive = from.take(completion.wr_id);
   if (!receive) return violation("a receive completed out of order, twice, or was never posted");
   // QPs that share a queue end their messages in any order, but each takes its receives in turn.
-  if (completion.wr_id < last_receive_) violation("a shared receive was taken out of order");
-  last_receive_ = completion.wr_id;
+  std::uint64_t& last = last_receive_[from.id()];
+  if (completion.wr_id < last) violation("a shared receive was taken out of order");
+  last = completion.wr_id;
   switch (completion.status) {
     case WcStatus::kSuccess:
       if (flushed_a_receive_) violation("a receive succeeded after a flush");
       // A message that UC cut short leaves its octets in the receive, which the next one takes.
-      if (!reliable() && excuses_.network_is_bad) receives_->leave_open(*receive);
+      if (!reliable() && excuses_.network_is_bad) from.leave_open(*receive);
       if (receive->bad && completion.opcode == WcOpcode::kRecv && completion.octets > 0) {
         violation("a receive succeeded with keys that give no access");
       }
-      return peer_->delivered(completion, *receive, receives_->memory());
+      return peer_->delivered(completion, *receive, from);
     case WcStatus::kFlushed:
       // Only the first one can have been under way; the others must be as they were posted.
-      if (!flushed_a_receive_) receives_->leave_open(*receive);
+      if (!flushed_a_receive_) from.leave_open(*receive);
       flushed_a_receive_ = true;
       return false;
     case WcStatus::kLocalProtection:
       if (!receive->bad) violation("a receive with good keys ended with a protection error");
       break;
     case WcStatus::kLocalLength:
-      receives_->leave_open(*receive);
+      from.leave_open(*receive);
       if (!doomed_ && !peer_->doomed_) {
         violation(std::string{"a receive ended with "} + name_of(completion.status));
       }
@@ -73,17 +75,19 @@ bool QpModel::may_lack_access() const {
   });
 }
 
-bool QpModel::delivered(const Completion& completion, const Receive& receive, MemoryModel& memory) {
+bool QpModel::delivered(const Completion& completion, const Receive& receive,
+                        const ReceiveModel& from) {
   // UC may lose whole messages, but what arrives is whole. It does not look for duplicates: a
   // packet that opens a message is taken whatever its PSN (IBTA 9.8.2.2), so that only on a
   // network that keeps order and copies nothing do messages come once and in order.
   const bool any_order = !reliable() && excuses_.network_repeats;
   for (std::size_t i = any_order ? 0 : delivered_; i < requests_.size(); ++i) {
     Request& request = requests_[i];
-    if (!request.consumes_receive) continue;
-    if (!reliable() && !matches(request, completion, receive, memory)) continue;
+    if (request.takes_from == nullptr) continue;
+    if (!reliable() && !matches(request, completion, receive, from.memory())) continue;
     delivered_ = i + 1;
-    check_delivery(request, completion, receive, memory);
+    if (request.takes_from != &from) violation("a message took a receive of another srq");
+    check_delivery(request, completion, receive, from.memory());
     return request.solicited && reliable();  // which of two alike UC brought, nobody knows
   }
   return violation("the peer received a message that was not sent, or has received it already");

@@ -123,7 +123,7 @@ void Host::pump() {
   transmit();
   take_events();
   if (habits_.tunes_cqs && prng_.chance(50)) tune();
-  if (habits_.listening != Listening::kWaits || prng_.chance(50)) poll_all();
+  poll_by_habit();
   for (Queue& queue : queues_) {
     if (queue.depth > 0) poll(queue);  // it is not armed
   }
@@ -131,6 +131,18 @@ void Host::pump() {
   transmit();
   take_events();
   set_alarm();
+}
+
+void Host::poll_by_habit() {
+  const bool seldom = habits_.listening == Listening::kWaits || habits_.polls_seldom;
+  if (!seldom || prng_.chance(50)) return poll_all();
+  if (!habits_.polls_seldom || poll_pending_) return;
+  poll_pending_ = true;
+  events_.after(std::chrono::microseconds{100}, [this] {
+    poll_pending_ = false;
+    poll_all();
+    pump();
+  });
 }
 
 void Host::transmit() {

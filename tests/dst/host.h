@@ -34,6 +34,7 @@ class Host {
   struct Habits {
     Listening listening{Listening::kPolls};
     bool one_cq{};                    // for all QPs, instead of two for each
+    bool polls_seldom{};              // ... so that completions wait in the CQ
     bool tunes_cqs{};                 // resizes and moderates them while they are in use
     std::uint32_t burst{64};          // frames per transmit call
     std::uint32_t receive_burst{16};  // at most so many frames per receive call
@@ -97,6 +98,7 @@ class Host {
   void take_events();
   void arm(Queue& queue);
   std::uint32_t poll(Queue& queue);  // returns how many
+  void poll_by_habit();
   void overran(const nic::Event& event);
   [[nodiscard]] bool neglected(const Queue& queue) const;
   void tune();
@@ -122,6 +124,7 @@ class Host {
   std::optional<nic::EventKind> port_event_;  // the last one
   std::vector<Parcel> inbox_;
   bool interrupt_pending_{};
+  bool poll_pending_{};
   std::optional<Time> alarm_;
   OnCompletion on_completion_;
   OnEvent on_event_;

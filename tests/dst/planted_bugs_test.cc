@@ -106,6 +106,12 @@ const char* name_of(Bug bug) {
       return "SrqLimitEarly";
     case Bug::kRnrRetriesOneShort:
       return "RnrRetriesOneShort";
+    case Bug::kUdSrqUsesQpDomain:
+      return "UdSrqUsesQpDomain";
+    case Bug::kForgetsTwinQps:
+      return "ForgetsTwinQps";
+    case Bug::kXrcWrongSrq:
+      return "XrcWrongSrq";
     case Bug::kRtuNotRepeated:
       return "RtuNotRepeated";
     case Bug::kDrepNotRepeated:
@@ -129,6 +135,9 @@ Family family_of(Bug bug) {
     case Bug::kOverrunLosesOldest:
     case Bug::kSrqLimitEarly:
     case Bug::kRnrRetriesOneShort:
+    case Bug::kUdSrqUsesQpDomain:
+    case Bug::kForgetsTwinQps:
+    case Bug::kXrcWrongSrq:
       return Family::kReceives;
     case Bug::kReadLosesSink:
     case Bug::kWindowGivesAtomics:

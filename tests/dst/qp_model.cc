@@ -11,14 +11,14 @@ using nic::SendOp;
 using nic::WcStatus;
 
 QpModel::QpModel(std::uint32_t id, Host& host, nic::QpHandle handle, Qpn qpn, nic::QpType type,
-                 ReceiveModel* receives, Excuses excuses, EventQueue& events, Journal& journal,
-                 std::uint64_t seed)
+                 std::vector<ReceiveModel*> receives, Excuses excuses, EventQueue& events,
+                 Journal& journal, std::uint64_t seed)
     : id_{id},
       host_{host},
       handle_{handle},
       qpn_{qpn},
       type_{type},
-      receives_{receives},
+      receives_{std::move(receives)},
       excuses_{excuses},
       events_{events},
       journal_{journal},
@@ -29,6 +29,11 @@ bool QpModel::violation(const std::string& what) {
                                         std::to_string(qpn_.value()) + " (life " +
                                         std::to_string(id_) + "): " + what);
   return false;
+}
+
+ReceiveModel* QpModel::receives(std::size_t id) const {
+  const auto found = std::ranges::find(receives_, id, [](const auto* each) { return each->id(); });
+  return found == receives_.end() ? nullptr : *found;
 }
 
 bool QpModel::settled() const {
@@ -121,10 +126,13 @@ void QpModel::check_status(const Request& request, WcStatus status) {
       if (excuses_.retries_may_fail || peer_gone) return;
       break;
     case WcStatus::kRnrRetryExceeded:
-      if (peer_->receives_->has_fallen_behind() && !excuses_.endless_rnr) return;
+      if (request.takes_from != nullptr && request.takes_from->has_fallen_behind() &&
+          !excuses_.endless_rnr) {
+        return;
+      }
       break;
     case WcStatus::kRemoteOperation:
-      if (request.consumes_receive && peer_->receives_->has_bad()) return;
+      if (request.takes_from != nullptr && request.takes_from->has_bad()) return;
       break;
     case WcStatus::kRemoteAccess:
       // A region that was registered anew under a request; SEND_INV needs its window alive too.
@@ -163,7 +171,7 @@ void QpModel::confirm(Request& request) {
   } else {
     check_target(request);
     const std::size_t index = request.wr_id & 0xffff'ffff;
-    if (request.consumes_receive && peer_ != nullptr) {
+    if (request.takes_from != nullptr && peer_ != nullptr) {
       // The peer's receive must already have completed; its CQ may not have been polled yet.
       events_.after({}, [this, index] {
         peer_->host().poll_all();
@@ -233,13 +241,13 @@ void QpModel::leave_open(Request& request) {
 
 void QpModel::voided() {
   for (; completed_ < requests_.size(); ++completed_) leave_open(requests_[completed_]);
-  if (receives_ != nullptr) {
-    receives_->leave_open_in_progress();
-    if (neglected_) receives_->leave_all_open();
-    if (receives_->shared()) {
-      receives_->may_have_lost_one();
+  for (ReceiveModel* receives : receives_) {
+    receives->leave_open_in_progress();
+    if (neglected_) receives->leave_all_open();
+    if (receives->shared()) {
+      receives->may_have_lost_one();
     } else {
-      receives_->clear();
+      receives->clear();
     }
   }
   doomed_ = true;
@@ -259,9 +267,10 @@ void QpModel::settle() {
     violation("never completed: " + describe());
   }
   for (; completed_ < requests_.size(); ++completed_) leave_open(requests_[completed_]);
-  if (receives_ != nullptr && !receives_->shared() && receives_->outstanding() > 0) {
-    violation(std::to_string(receives_->outstanding()) + " receives were not flushed");
-    receives_->clear();
+  for (ReceiveModel* receives : receives_) {
+    if (receives->shared() || receives->outstanding() == 0) continue;
+    violation(std::to_string(receives->outstanding()) + " receives were not flushed");
+    receives->clear();
   }
   ended_ = true;
 }

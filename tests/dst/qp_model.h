@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,15 +27,16 @@ class QpModel {
   };
 
   QpModel(std::uint32_t id, Host& host, nic::QpHandle handle, Qpn qpn, nic::QpType type,
-          ReceiveModel* receives, Excuses excuses, EventQueue& events, Journal& journal,
-          std::uint64_t seed);
+          std::vector<ReceiveModel*> receives, Excuses excuses, EventQueue& events,
+          Journal& journal, std::uint64_t seed);
 
   [[nodiscard]] std::uint32_t id() const { return id_; }
   [[nodiscard]] Host& host() const { return host_; }
   [[nodiscard]] nic::QpHandle handle() const { return handle_; }
   [[nodiscard]] Qpn qpn() const { return qpn_; }
   [[nodiscard]] nic::QpType type() const { return type_; }
-  [[nodiscard]] ReceiveModel* receives() const { return receives_; }
+  // The queue of this number, if it is one that this QP takes receives from.
+  [[nodiscard]] ReceiveModel* receives(std::size_t id) const;
   void set_peer(QpModel& peer) { peer_ = &peer; }
   [[nodiscard]] QpModel* peer() const { return peer_; }
   // Called once when something went wrong on this QP.
@@ -81,7 +83,8 @@ class QpModel {
   void check_target(const Request& request);
   void check_counter(Request& request);
   // A receive of the peer completed: it must be the next message that needs one.
-  bool delivered(const nic::Completion& completion, const Receive& receive, MemoryModel& memory);
+  bool delivered(const nic::Completion& completion, const Receive& receive,
+                 const ReceiveModel& from);
   // Whether a WRITE with immediate is under way whose key may give no access.
   [[nodiscard]] bool may_lack_access() const;
   void check_delivery(const Request& request, const nic::Completion& completion,
@@ -97,7 +100,7 @@ class QpModel {
   nic::QpHandle handle_;
   Qpn qpn_;
   nic::QpType type_;
-  ReceiveModel* receives_;
+  std::vector<ReceiveModel*> receives_;
   Excuses excuses_;
   EventQueue& events_;
   Journal& journal_;
@@ -110,8 +113,8 @@ class QpModel {
   std::size_t completed_{};  // requests before it have ended
   std::size_t delivered_{};  // requests before it have had their receive
   std::uint64_t last_counter_{};
-  std::uint64_t last_receive_{};
-  bool failed_{};      // for whatever reason
+  std::map<std::uint32_t, std::uint64_t> last_receive_;  // by queue
+  bool failed_{};                                        // for whatever reason
   bool send_error_{};  // a request has ended with an error: those after it are flushed
   bool doomed_{};
   bool ended_{};

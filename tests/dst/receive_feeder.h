@@ -47,4 +47,13 @@ class ReceiveFeeder : public std::enable_shared_from_this<ReceiveFeeder> {
   bool stopped_{};
 };
 
+// A queue that messages take receives from: a QP's own, or an SRQ.
+struct ReceiveSource {
+  nic::SrqHandle srq{};  // none: a QP's own
+  std::uint32_t number{};
+  std::uint32_t depth{};
+  ReceiveModel* model{};
+  std::shared_ptr<ReceiveFeeder> feeder{};
+};
+
 }  // namespace nerve::dst

@@ -23,12 +23,13 @@ class Registry {
   Registry(EventQueue& events, Journal& journal) : events_{events}, journal_{journal} {}
 
   // Lives and queues are kept until the end, so that a ghost is recognised as one.
-  QpModel& add_life(Host& host, nic::QpHandle handle, nic::QpType type, ReceiveModel* receives,
-                    QpModel::Excuses excuses, std::uint64_t seed) {
+  QpModel& add_life(Host& host, nic::QpHandle handle, nic::QpType type,
+                    std::vector<ReceiveModel*> receives, QpModel::Excuses excuses,
+                    std::uint64_t seed) {
     const Qpn qpn = host.nic().query_qp(handle)->qpn;
     lives_.push_back(std::make_unique<QpModel>(static_cast<std::uint32_t>(lives_.size()), host,
-                                               handle, qpn, type, receives, excuses, events_,
-                                               journal_, seed));
+                                               handle, qpn, type, std::move(receives), excuses,
+                                               events_, journal_, seed));
     by_qpn_[{host.index(), qpn.value()}] = lives_.back().get();
     return *lives_.back();
   }
@@ -59,7 +60,7 @@ class Registry {
     const auto life = by_qpn_.find({host.index(), completion.qpn.value()});
     if (life == by_qpn_.end()) return violation(host, "a receive completion of no living qp");
     const std::size_t id = (completion.wr_id & ~ReceiveModel::kMark) >> 32U;
-    if (life->second->receives() == nullptr || life->second->receives()->id() != id) {
+    if (life->second->receives(id) == nullptr) {
       return violation(host, "a receive completed on the wrong qp");
     }
     const bool solicited = life->second->receive_completed(completion);

@@ -27,16 +27,18 @@ struct SharedCounter {
   std::vector<std::uint64_t> returned{};  // what the acknowledged ones found there
 };
 
+class ReceiveModel;
+
 struct Request {
   std::uint64_t wr_id{};
   nic::SendOp op{};
   bool signaled{};
   // SEND and WRITE: what must arrive. READ and atomics: what must be found.
   std::vector<std::byte> message{};
-  std::vector<Patch> remote{};   // octets of the peer that it replaces
-  std::vector<Patch> local{};    // own octets that it fills
-  std::vector<Range> scratch{};  // sources that the application reuses once it completed
-  bool consumes_receive{};
+  std::vector<Patch> remote{};       // octets of the peer that it replaces
+  std::vector<Patch> local{};        // own octets that it fills
+  std::vector<Range> scratch{};      // sources that the application reuses once it completed
+  const ReceiveModel* takes_from{};  // the peer's queue whose receive it consumes
   bool solicited{};
   std::uint32_t immediate{};
   RKey invalidate{};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace nerve::dst {
 
@@ -10,15 +11,14 @@ using nic::SendFlags;
 using nic::SendOp;
 using nic::WcStatus;
 
-RequestMaker::RequestMaker(QpModel& self, QpModel& peer, ReceiveFeeder* peer_receives,
-                           std::uint32_t srq_number, SharedCounter* counter, const Terms& terms,
-                           EventQueue& events, Journal& journal, std::uint64_t seed)
+RequestMaker::RequestMaker(QpModel& self, QpModel& peer, std::vector<ReceiveSource> peer_sources,
+                           SharedCounter* counter, const Terms& terms, EventQueue& events,
+                           Journal& journal, std::uint64_t seed)
     : self_{self},
       peer_{peer},
       own_{self.host().memory()},
       theirs_{peer.host().memory()},
-      peer_receives_{peer_receives},
-      srq_number_{srq_number},
+      peer_sources_{std::move(peer_sources)},
       counter_{counter},
       terms_{terms},
       events_{events},
@@ -67,7 +67,7 @@ void RequestMaker::post_one(bool last) {
     draft.wr.flags |= SendFlags::kSignaled;
   }
   if (reliable && prng_.chance(50)) draft.wr.flags |= SendFlags::kFence;
-  if (draft.request.consumes_receive && prng_.chance(300)) {
+  if (draft.request.takes_from != nullptr && prng_.chance(300)) {
     draft.wr.flags |= SendFlags::kSolicited;
     draft.request.solicited = true;
   }
@@ -108,7 +108,10 @@ void RequestMaker::submit(Draft& draft) {
   request.wr_id = draft.wr.wr_id = self_.next_wr_id();
   request.immediate = draft.wr.immediate;
   draft.wr.sges = draft.sges;
-  draft.wr.remote_srq = srq_number_;
+  // XRC names an SRQ with every request, whether it takes a receive or not.
+  if (draft.request.takes_from == nullptr && !peer_sources_.empty()) {
+    draft.wr.remote_srq = draw_source().number;
+  }
   const SendOp op = draft.wr.op;
   if (const auto status = self_.host().nic().post_send(self_.handle(), draft.wr); !status) {
     journal_.violation(events_.now(), std::string{"post_send of "} + name_of(op) +
@@ -118,6 +121,19 @@ void RequestMaker::submit(Draft& draft) {
   // Inline octets were taken at once; the caller's memory is its own again.
   std::ranges::fill(draft.inline_octets, std::byte{0xee});
   self_.posted(std::move(draft.request));
+}
+
+const ReceiveSource& RequestMaker::draw_source() {
+  return peer_sources_[peer_sources_.size() == 1 ? 0 : prng_.below(peer_sources_.size())];
+}
+
+bool RequestMaker::promise_receive(Draft& draft) {
+  if (peer_sources_.empty()) return false;
+  const ReceiveSource& source = draw_source();
+  if (!source.feeder->promise()) return false;
+  draft.request.takes_from = source.model;
+  draft.wr.remote_srq = source.number;
+  return true;
 }
 
 bool RequestMaker::fill_send(Draft& draft) {
@@ -134,8 +150,7 @@ bool RequestMaker::fill_send(Draft& draft) {
       draft.wr.flags |= SendFlags::kFence;
     }
   }
-  if (peer_receives_ == nullptr || !peer_receives_->promise()) return false;
-  draft.request.consumes_receive = true;
+  if (!promise_receive(draft)) return false;
   draft.wr.immediate = static_cast<std::uint32_t>(prng_.next());
   const bool passes_on = prng_.chance(150) && gather_result_of_read(draft, terms_.receive_capacity);
   if (!passes_on && !gather(draft, draw_length(terms_.receive_capacity))) return false;
@@ -145,8 +160,7 @@ bool RequestMaker::fill_send(Draft& draft) {
 
 bool RequestMaker::fill_write(Draft& draft) {
   if (draft.wr.op == SendOp::kWriteImm) {
-    if (peer_receives_ == nullptr || !peer_receives_->promise()) return false;
-    draft.request.consumes_receive = true;
+    if (!promise_receive(draft)) return false;
     draft.wr.immediate = static_cast<std::uint32_t>(prng_.next());
   }
   const std::size_t length = draw_length(terms_.largest_message);

@@ -44,7 +44,7 @@ struct Window {
 
 class RequestMaker {
  public:
-  RequestMaker(QpModel& self, QpModel& peer, ReceiveFeeder* peer_receives, std::uint32_t srq_number,
+  RequestMaker(QpModel& self, QpModel& peer, std::vector<ReceiveSource> peer_sources,
                SharedCounter* counter, const Terms& terms, EventQueue& events, Journal& journal,
                std::uint64_t seed);
 
@@ -71,6 +71,9 @@ class RequestMaker {
 
   [[nodiscard]] std::vector<nic::SendOp> possible_operations() const;
   bool fill(Draft& draft);
+  // Chooses where the message takes its receive from, and has one posted.
+  bool promise_receive(Draft& draft);
+  const ReceiveSource& draw_source();
   bool fill_send(Draft& draft);
   bool fill_write(Draft& draft);
   bool fill_read(Draft& draft);
@@ -124,8 +127,7 @@ class RequestMaker {
   QpModel& peer_;
   MemoryModel& own_;
   MemoryModel& theirs_;
-  ReceiveFeeder* peer_receives_;
-  std::uint32_t srq_number_;
+  std::vector<ReceiveSource> peer_sources_;
   SharedCounter* counter_;
   Terms terms_;
   EventQueue& events_;

@@ -30,7 +30,7 @@ class Shrinker {
     kind_ = kind_of(whole.violations.front());
     bool smaller = true;
     while (std::exchange(smaller, false)) {
-      for (std::uint32_t i = 0; i < whole.connections; ++i) {
+      for (std::uint32_t i = 0; i < std::min(whole.connections, 32U); ++i) {
         smaller |= try_with([&](Limits& l) { l.connections_off |= 1U << i; });
       }
       for (unsigned part = 0; part < static_cast<unsigned>(Part::kCount); ++part) {

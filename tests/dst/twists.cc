@@ -1,5 +1,7 @@
 #include "tests/dst/twists.h"
 
+#include <algorithm>
+
 #include "base/prng.h"
 
 namespace nerve::dst {
@@ -24,8 +26,38 @@ Twists draw_twists(Family family, std::uint64_t seed) {
     twists.srq_limits = !twists.neglected_cqs && prng.chance(700);
     twists.short_receives = twists.srq_limits && prng.chance(700);
     twists.rnr_storm = !twists.neglected_cqs && prng.chance(300);
+    twists.datagram_srqs = prng.chance(300);
+    twists.xrc_targets = !twists.neglected_cqs && prng.chance(250);
+    twists.crowded_cq = !twists.neglected_cqs && !twists.rnr_storm && prng.chance(120);
   }
   return twists;
+}
+
+void twist(Terms& terms, const Twists& twists, Prng& prng) {
+  // Lives that end in the middle of their work, so that many packets outlive them.
+  if (twists.hasty_lives) terms.disturbance_per_mille = 900;
+  if (twists.any_retries) {
+    terms.retry_count = static_cast<std::uint8_t>(prng.below(8));
+    const std::uint64_t kind = prng.below(4);
+    const std::uint64_t timeout = kind == 0   ? 0
+                                  : kind == 1 ? prng.between(1, 7)
+                                              : prng.between(8, 15);
+    terms.timeout = static_cast<std::uint8_t>(timeout);
+  }
+  terms.wraps = twists.wraps;
+  // An answer that is never given again shows where nobody may give up.
+  if (twists.wraps && !twists.any_retries) terms.retry_count = 7;
+  terms.neglects_cq = twists.neglected_cqs && prng.chance(700);
+  if (terms.neglects_cq) terms.signaled_per_mille = 1000;
+  if (twists.short_receives) {
+    // One packet, and never more than the receive holds.
+    terms.receive_capacity = std::min(terms.receive_capacity, 200U);
+    terms.bad_request_per_mille = 0;
+  }
+  const bool reliable = terms.type != nic::QpType::kUc;
+  terms.regions_vanish = twists.regions_vanish && reliable;
+  terms.window_atomics =
+      (twists.window_atomics || twists.regions_vanish) && terms.type == nic::QpType::kRc;
 }
 
 }  // namespace nerve::dst

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "tests/dst/terms.h"
+
 namespace nerve::dst {
 
 enum class Family : std::uint8_t {
@@ -43,8 +45,17 @@ struct Twists {
   bool short_receives{};
   // Many senders and few receives, all of one SRQ.
   bool rnr_storm{};
+  // UD QPs receive from SRQs, which belong to another protection domain than they.
+  bool datagram_srqs{};
+  // One host has dozens of QPs on one CQ, which is polled seldom. QPs are reset and destroyed while
+  // completions, theirs and others', wait in it.
+  bool crowded_cq{};
+  // XRC QPs of a host take receives from several SRQs of one domain.
+  bool xrc_targets{};
 };
 
 [[nodiscard]] Twists draw_twists(Family family, std::uint64_t seed);
+// What they ask of a connection.
+void twist(Terms& terms, const Twists& twists, Prng& prng);
 
 }  // namespace nerve::dst

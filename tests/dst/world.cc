@@ -79,33 +79,6 @@ nic::NicConfig draw_config(Prng& prng, const Options& options, const Twists& twi
   return config;
 }
 
-void twist(Terms& terms, const Twists& twists, Prng& prng) {
-  // Lives that end in the middle of their work, so that many packets outlive them.
-  if (twists.hasty_lives) terms.disturbance_per_mille = 900;
-  if (twists.any_retries) {
-    terms.retry_count = static_cast<std::uint8_t>(prng.below(8));
-    const std::uint64_t kind = prng.below(4);
-    const std::uint64_t timeout = kind == 0   ? 0
-                                  : kind == 1 ? prng.between(1, 7)
-                                              : prng.between(8, 15);
-    terms.timeout = static_cast<std::uint8_t>(timeout);
-  }
-  terms.wraps = twists.wraps;
-  // An answer that is never given again shows where nobody may give up.
-  if (twists.wraps && !twists.any_retries) terms.retry_count = 7;
-  terms.neglects_cq = twists.neglected_cqs && prng.chance(700);
-  if (terms.neglects_cq) terms.signaled_per_mille = 1000;
-  if (twists.short_receives) {
-    // One packet, and never more than the receive holds.
-    terms.receive_capacity = std::min(terms.receive_capacity, 200U);
-    terms.bad_request_per_mille = 0;
-  }
-  const bool reliable = terms.type != nic::QpType::kUc;
-  terms.regions_vanish = twists.regions_vanish && reliable;
-  terms.window_atomics =
-      (twists.window_atomics || twists.regions_vanish) && terms.type == nic::QpType::kRc;
-}
-
 Time begin_of(Twists::Clock clock, Prng& prng) {
   switch (clock) {
     case Twists::Clock::kZero:
@@ -137,8 +110,10 @@ class World {
     make_hosts(large, options);
     make_counter();
     make_common_receives(large);
+    if (twists_.xrc_targets) make_xrc_receives(large);
     make_connections(large);
     if (twists_.rnr_storm) make_storm();
+    if (twists_.crowded_cq) make_crowd();
     make_datagrams(nic::QpType::kUd, 250);
     make_datagrams(nic::QpType::kGsi, 100);
     if (drawn_.outage && !limits_.off(Part::kOutage)) plan_outage();
@@ -166,8 +141,12 @@ class World {
   void make_hosts(bool large, const Options& options);
   void make_counter();
   void make_common_receives(bool large);
+  ReceiveSource make_source(Host& host, const Terms& terms, nic::SrqInit config);
+  void make_xrc_receives(bool large);
   void make_connections(bool large);
   void make_storm();
+  void make_crowd();
+  void add_to_first_host(const Terms& terms, std::uint32_t requests, std::uint32_t lives);
   void make_datagrams(nic::QpType type, std::uint32_t per_mille);
   void plan_outage();
   void plan_jumps();
@@ -221,7 +200,8 @@ void World::make_hosts(bool large, const Options& options) {
         .listening = prng_.chance(400)   ? Host::Listening::kWaits
                      : prng_.chance(250) ? Host::Listening::kSolicited
                                          : Host::Listening::kPolls,
-        .one_cq = prng_.chance(250),
+        .one_cq = prng_.chance(250) || (twists_.crowded_cq && i == 0),
+        .polls_seldom = twists_.crowded_cq && i == 0,
         .tunes_cqs = prng_.chance(300),
         .burst = static_cast<std::uint32_t>(prng_.between(1, 64)),
         .receive_burst = static_cast<std::uint32_t>(prng_.between(1, 32)),
@@ -271,18 +251,44 @@ void World::make_common_receives(bool large) {
       terms.caps.max_recv_wr = static_cast<std::uint32_t>(prng_.between(1, 3));
       terms.late_receives = true;
     }
+    commons_[i].basic = make_source(host, terms, {.pd = host.pd()});
+  }
+}
+
+ReceiveSource World::make_source(Host& host, const Terms& terms, nic::SrqInit config) {
+  config.max_wr = terms.caps.max_recv_wr;
+  config.max_sge = terms.caps.max_recv_sge;
+  ReceiveSource source{.srq = *host.nic().create_srq(config), .depth = config.max_wr};
+  source.number = host.nic().query_srq(source.srq)->number;
+  source.model = &registry_.add_receives(host, true);
+  source.feeder = std::make_shared<ReceiveFeeder>(host, nic::QpHandle{}, source.srq, *source.model,
+                                                  terms, events_, journal_, prng_.next());
+  registry_.set_feeder(*source.model, source.feeder);
+  if (twists_.srq_limits) {
+    registry_.watch_srq(std::make_shared<SrqWatch>(host, source.srq, *source.model, source.depth,
+                                                   twists_.short_receives, events_, journal_,
+                                                   prng_.next()));
+  }
+  return source;
+}
+
+// Each host has an XRC domain with a few SRQs, which complete on one CQ.
+void World::make_xrc_receives(bool large) {
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    Host& host = *hosts_[i];
     CommonReceives& common = commons_[i];
-    common.depth = terms.caps.max_recv_wr;
-    common.srq = *host.nic().create_srq(
-        {.pd = host.pd(), .max_wr = terms.caps.max_recv_wr, .max_sge = terms.caps.max_recv_sge});
-    common.model = &registry_.add_receives(host, true);
-    common.feeder = std::make_shared<ReceiveFeeder>(
-        host, nic::QpHandle{}, common.srq, *common.model, terms, events_, journal_, prng_.next());
-    registry_.set_feeder(*common.model, common.feeder);
-    if (twists_.srq_limits) {
-      registry_.watch_srq(std::make_shared<SrqWatch>(host, common.srq, *common.model, common.depth,
-                                                     twists_.short_receives, events_, journal_,
-                                                     prng_.next()));
+    common.xrcd = *host.nic().alloc_xrcd();
+    constexpr std::uint32_t kDepth = 16;
+    constexpr std::uint32_t kMayBeLost = 64;  // receives that died with their QPs
+    const std::uint64_t count = prng_.between(2, 4);
+    common.xrc_cq = host.create_cq(static_cast<std::uint32_t>(count) * (kDepth + kMayBeLost));
+    for (std::uint64_t k = 0; k < count; ++k) {
+      Terms terms = draw_terms(prng_, network_.faults(), large);
+      terms.receive_capacity = common_capacity_;
+      terms.caps.max_recv_wr = static_cast<std::uint32_t>(prng_.between(1, kDepth));
+      common.xrc.push_back(make_source(
+          host, terms,
+          {.pd = host.pd(), .type = nic::SrqType::kXrc, .xrcd = common.xrcd, .cq = common.xrc_cq}));
     }
   }
 }
@@ -294,9 +300,14 @@ void World::make_connections(bool large) {
     const std::size_t step = prng_.chance(950) ? prng_.between(1, hosts_.size() - 1) : 0;
     const std::size_t b = (a + step) % hosts_.size();
     Terms terms = draw_terms(prng_, network_.faults(), large);
-    if (terms.common_receives && (commons_[a].srq || commons_[b].srq)) {
-      terms.receive_capacity = common_capacity_;
+    if (twists_.xrc_targets && prng_.chance(700)) {
+      terms.type = nic::QpType::kXrcSend;
+      terms.shared_receives = true;
+      terms.common_receives = false;
+      terms.rate_limit = {};
     }
+    const bool joins = terms.common_receives && (commons_[a].basic.srq || commons_[b].basic.srq);
+    if (joins || twists_.xrc_targets) terms.receive_capacity = common_capacity_;
     const auto requests = static_cast<std::uint32_t>(prng_.between(1, large ? 16 : 60));
     const std::uint64_t most_lives = twists_.hasty_lives ? 12 : 4;
     const auto lives = static_cast<std::uint32_t>(prng_.between(1, most_lives));
@@ -326,26 +337,48 @@ void World::make_storm() {
     terms.rnr_retry = static_cast<std::uint8_t>(prng_.chance(500) ? 7 : prng_.below(7));
     twist(terms, twists_, twist_prng_);
     terms.send_per_mille = 800;
-    const std::size_t from = prng_.between(1, hosts_.size() - 1);
-    const auto requests = static_cast<std::uint32_t>(prng_.between(5, 20));
-    const std::uint64_t seed = prng_.next();
-    const std::uint32_t number = drawn_connections_++;
-    if (number < 32 && limits_.without_connection(number)) continue;
-    connections_.push_back(std::make_unique<Connection>(
-        Connection::Surroundings{events_, journal_, network_, registry_, watch_, &counter_,
-                                 commons_, twists_},
-        *hosts_[from], *hosts_[0], terms, std::min(requests, limits_.requests),
-        /*lives=*/1, seed));
+    add_to_first_host(terms, static_cast<std::uint32_t>(prng_.between(5, 20)), 1);
   }
 }
 
+// Many QPs with short queues, all of which complete on one CQ of the first host.
+void World::make_crowd() {
+  const std::uint64_t qps = prng_.between(20, 40);
+  for (std::uint64_t i = 0; i < qps; ++i) {
+    Terms terms = draw_terms(prng_, network_.faults(), /*large=*/false);
+    if (terms.type == nic::QpType::kXrcSend) terms.type = nic::QpType::kRc;
+    terms.shared_receives = terms.common_receives = false;
+    terms.caps.max_send_wr = static_cast<std::uint32_t>(prng_.between(2, 4));
+    terms.caps.max_recv_wr = static_cast<std::uint32_t>(prng_.between(1, 2));
+    terms.receive_capacity = std::min(terms.receive_capacity, 200U);
+    terms.largest_message = std::min(terms.largest_message, 600U);
+    twist(terms, twists_, twist_prng_);
+    terms.disturbance_per_mille = 500;
+    add_to_first_host(terms, static_cast<std::uint32_t>(prng_.between(2, 8)), 2);
+  }
+}
+
+void World::add_to_first_host(const Terms& terms, std::uint32_t requests, std::uint32_t lives) {
+  const std::size_t from = prng_.between(1, hosts_.size() - 1);
+  const std::uint64_t seed = prng_.next();
+  const std::uint32_t number = drawn_connections_++;
+  if (number < 32 && limits_.without_connection(number)) return;
+  connections_.push_back(std::make_unique<Connection>(
+      Connection::Surroundings{events_, journal_, network_, registry_, watch_, &counter_, commons_,
+                               twists_},
+      *hosts_[from], *hosts_[0], terms, std::min(requests, limits_.requests),
+      std::min(lives, limits_.lives), seed));
+}
+
 void World::make_datagrams(nic::QpType type, std::uint32_t per_mille) {
+  if (twists_.datagram_srqs && type == nic::QpType::kUd) per_mille = 1000;
   if (!prng_.chance(per_mille)) return;
   const auto count = static_cast<std::uint32_t>(prng_.between(1, 40));
   const std::uint64_t seed = prng_.next();
   if (limits_.off(Part::kDatagrams)) return;
+  const bool shared = twists_.datagram_srqs && type == nic::QpType::kUd;
   datagrams_.push_back(
-      std::make_unique<Datagrams>(type, events_, journal_, network_, hosts_, count, seed));
+      std::make_unique<Datagrams>(type, shared, events_, journal_, network_, hosts_, count, seed));
 }
 
 // One port goes down for a while: what arrives is lost, what should leave waits.

@@ -139,7 +139,8 @@ void CqManager::announce(Cq& cq) {
 void CqManager::forget(Cq& cq, Qpn qpn) {
   std::uint32_t kept = cq.head;
   for (std::uint32_t at = cq.head; at != cq.tail; ++at) {
-    if (slot(cq, at).qpn == qpn) continue;
+    const std::uint32_t other = slot(cq, at).qpn.value() ^ qpn.value();
+    if (other == 0 || (planted(Bug::kForgetsTwinQps) && other % 16 == 0)) continue;
     if (kept != at) slot(cq, kept) = slot(cq, at);
     ++kept;
   }

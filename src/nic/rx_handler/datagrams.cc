@@ -90,7 +90,8 @@ void Datagrams::on_datagram(Qp& qp, const wire::Frame& frame, const wire::Opcode
   const wire::Piece piece{.address = reinterpret_cast<std::uint64_t>(grh.data()),
                           .length = kGrhSize};
   const auto list = state.receive_from->sges_of(state.receive_slot);
-  const PdHandle pd = state.receive_srq != nullptr ? state.receive_srq->pd : qp.pd;
+  const bool of_srq = state.receive_srq != nullptr && !planted(Bug::kUdSrqUsesQpDomain);
+  const PdHandle pd = of_srq ? state.receive_srq->pd : qp.pd;
   const bool placed =
       dma_.scatter(list, 0, {&piece, 1}, pd) && dma_.scatter(list, kGrhSize, frame.payload, pd);
   Completion completion{.status = placed ? WcStatus::kSuccess : WcStatus::kLocalProtection,

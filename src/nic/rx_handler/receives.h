@@ -25,6 +25,9 @@ class Receives {
     ResponderState& responder = qp.responder;
     if (responder.receive_from != nullptr) return true;
     Srq* srq = qp.type == QpType::kXrcRecv ? find_xrc(qp, xrc_srq) : qp.srq;
+    if (planted(Bug::kXrcWrongSrq) && find_xrc(qp, xrc_srq - 1) != nullptr) {
+      srq = find_xrc(qp, xrc_srq - 1);
+    }
     ReceiveQueue& queue = srq != nullptr ? srq->queue : qp.receives;
     if (queue.empty()) return false;
     responder.receive_slot = queue.take(/*newest=*/srq != nullptr && planted(Bug::kSrqOrder));

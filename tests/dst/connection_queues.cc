@@ -1,0 +1,122 @@
+// The queues of a connection's ends: QPs, CQs and SRQs.
+#include <algorithm>
+
+#include "tests/dst/connection.h"
+
+namespace nerve::dst {
+
+using nic::QpState;
+using nic::QpType;
+using std::chrono::microseconds;
+
+void Connection::create_queues(End& end) {
+  const nic::QpCaps& caps = terms_.caps;
+  const CommonReceives& common = s_.commons[end.host->index()];
+  const bool xrc = end.type == QpType::kXrcRecv && !common.xrc.empty();
+  const bool joins = terms_.common_receives && common.basic.srq;
+  // Just large enough: the model never has more requests waiting than this. Of a shared queue it
+  // does not know how many receives died with a QP.
+  constexpr std::uint32_t kMayBeLost = 32;
+  std::uint32_t receives = joins ? common.basic.depth : caps.max_recv_wr;
+  if (joins || terms_.shared_receives) receives += kMayBeLost;
+  end.send_cq = end.host->create_cq(caps.max_send_wr);
+  end.recv_cq = end.host->create_cq(receives);
+  if (joins) end.sources = {common.basic};
+  if (xrc) {
+    end.xrcd = common.xrcd;
+    end.recv_cq = common.xrc_cq;
+    end.sources = common.xrc;
+  }
+  const bool shares = end.type != QpType::kXrcSend && terms_.shared_receives;
+  if (end.sources.empty() && shares) create_srq(end);
+  for (const ReceiveSource& source : end.sources) source.model->add_user();
+}
+
+void Connection::create_srq(End& end) {
+  nic::Nic& nic = end.host->nic();
+  const nic::QpCaps& caps = terms_.caps;
+  const bool xrc = end.type == QpType::kXrcRecv;
+  if (xrc) end.xrcd = *nic.alloc_xrcd();
+  ReceiveSource source{.depth = caps.max_recv_wr};
+  source.srq = *nic.create_srq({.pd = end.host->pd(),
+                                .type = xrc ? nic::SrqType::kXrc : nic::SrqType::kBasic,
+                                .max_wr = caps.max_recv_wr,
+                                .max_sge = caps.max_recv_sge,
+                                .limit = 0,
+                                .xrcd = end.xrcd,
+                                .cq = xrc ? end.recv_cq : nic::CqHandle{}});
+  source.number = nic.query_srq(source.srq)->number;
+  source.model = &s_.registry.add_receives(*end.host, true);
+  source.feeder =
+      std::make_shared<ReceiveFeeder>(*end.host, nic::QpHandle{}, source.srq, *source.model, terms_,
+                                      s_.events, s_.journal, prng_.next());
+  s_.registry.set_feeder(*source.model, source.feeder);
+  if (s_.twists.srq_limits) {
+    s_.registry.watch_srq(std::make_shared<SrqWatch>(*end.host, source.srq, *source.model,
+                                                     caps.max_recv_wr, s_.twists.short_receives,
+                                                     s_.events, s_.journal, prng_.next()));
+  }
+  end.sources = {source};
+}
+
+void Connection::create_qp(End& end) {
+  const bool srq = end.has_srq() && end.type != QpType::kXrcRecv;
+  const auto qp =
+      end.host->nic().create_qp({.type = end.type,
+                                 .pd = end.host->pd(),
+                                 .send_cq = end.send_cq,
+                                 .recv_cq = end.recv_cq,
+                                 .srq = srq ? end.sources.front().srq : nic::SrqHandle{},
+                                 .xrcd = end.xrcd,
+                                 .caps = terms_.caps,
+                                 .signal_all = terms_.signal_all});
+  if (!qp) {
+    s_.journal.violation(s_.events.now(), std::string{"create_qp refused: "} + qp.error().reason);
+    finished_ = true;
+    return;
+  }
+  end.qp = *qp;
+  end.host->watch(end.qp);
+  s_.registry.qp_created(*end.host, end.qp);
+}
+
+// Work may be lost with it, so that later work of this QP must not go on as if nothing were
+// missing.
+void Connection::neglect_one_cq() {
+  End& end = ends_[prng_.below(2)];
+  if (end.type == QpType::kXrcRecv) return;
+  const bool may_receive = end.type != QpType::kXrcSend && !end.has_srq();
+  const bool receives = may_receive && prng_.chance(500);
+  const std::uint32_t enough = receives ? terms_.caps.max_recv_wr : terms_.caps.max_send_wr;
+  const auto depth = static_cast<std::uint32_t>(prng_.between(1, std::max(1U, enough - 1)));
+  const Time until = s_.events.now() + microseconds{prng_.between(20, 2'000)};
+  (receives ? end.recv_cq : end.send_cq) = end.host->create_neglected_cq(depth, until);
+  end.neglected = true;
+  s_.registry.on_overrun(*end.host, receives ? end.recv_cq : end.send_cq,
+                         [this, &end] { overran(end); });
+}
+
+void Connection::overran(End& end) {
+  end.overrun = true;
+  if (end.host->nic().query_qp(end.qp)->state != QpState::kErr) {
+    s_.journal.violation(s_.events.now(), "a qp goes on that has lost a completion");
+  }
+  s_.registry.may_be_fatal(*end.host, end.qp);
+  for (End& each : ends_) each.life->doom();
+  end.life->overrun();
+  broken_ = true;
+}
+
+// What was overrun is so for good.
+void Connection::replace_cqs(End& end) {
+  end.in_service = false;
+  destroy(end);
+  for (nic::CqHandle* cq : {&end.send_cq, &end.recv_cq}) {
+    if (!end.host->is_neglected(*cq)) continue;
+    end.host->destroy_cq(*cq);
+    *cq = end.host->create_cq(std::max(terms_.caps.max_send_wr, terms_.caps.max_recv_wr));
+  }
+  end.overrun = end.neglected = false;
+}
+
+}  // namespace nerve::dst
