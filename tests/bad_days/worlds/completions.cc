@@ -213,8 +213,20 @@ void Side::receive_failed(std::size_t index, const ibv_wc& wc) {
   const bool too_long = qp.plan->blow == Blow::kBadRequest && qp.plan->blow_side != side_ &&
                         requests[qp.plan->blow_at].op == Op::kSend &&
                         wc.status == IBV_WC_LOC_LEN_ERR && qp.delivered <= qp.plan->blow_at;
-  if (!too_long) wrong(qp, what);
+  const bool no_access = wc.status == IBV_WC_LOC_ACCESS_ERR && may_lack_access(qp);
+  if (!too_long && !no_access) wrong(qp, what);
   qp.flushed_receive = true;
+}
+
+// Whether a WRITE with immediate may be arriving whose key gives no access, or no longer does. Its
+// receive ends with an error of its own.
+bool Side::may_lack_access(const Qp& qp) const {
+  const bool deregistered = qp.plan->blow == Blow::kDeregister && qp.plan->blow_side == side_;
+  const auto first = qp.peer_requests->begin() + static_cast<std::ptrdiff_t>(qp.delivered);
+  return std::any_of(first, qp.peer_requests->end(), [&](const Request& request) {
+    return request.op == Op::kWriteImm &&
+           (request.must_be == IBV_WC_REM_ACCESS_ERR || (deregistered && request.target.region));
+  });
 }
 
 void Side::message_received(std::size_t index, std::size_t number, const ibv_wc& wc) {

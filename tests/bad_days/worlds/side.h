@@ -117,6 +117,7 @@ class Side final : public Describes {
   void confirm(Qp& qp, std::size_t at);
   void message_received(std::size_t index, std::size_t receive, const ibv_wc& wc);
   void receive_failed(std::size_t index, const ibv_wc& wc);
+  [[nodiscard]] bool may_lack_access(const Qp& qp) const;
   [[nodiscard]] std::string mismatch(const Qp& qp, const Request& request, const Receive& receive,
                                      const ibv_wc& wc) const;
   void accept(const Qp& qp, const Request& request, const Receive& receive, const ibv_wc& wc);

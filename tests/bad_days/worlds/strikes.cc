@@ -78,7 +78,14 @@ bool Planner::spoil(const Place& p, std::size_t at, Request& request) {
       if (!request.inlined && !request.pieces.empty()) return true;
       return false;
   }
-  if (request.op == Op::kWrite) return gather(p, request, length);
+  if (request.op == Op::kWrite) {
+    if (prng_.chance(300)) {
+      request.op = Op::kWriteImm;
+      request.consumes_receive = true;
+      ++p.end.sent;
+    }
+    return gather(p, request, length);
+  }
   request.message.resize(length);
   return scatter(p, request);
 }
