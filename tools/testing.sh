@@ -91,7 +91,7 @@ run_tests() {
   exec 7<>"$NERVE_PROGRESS" # tests come and go; this end stays
   show_seeds "$periodic" <"$NERVE_PROGRESS" 7>&- &
   shower=$!
-  steady "$preset" "${@:3}" --parallel "$jobs" --output-on-failure 2>&1 </dev/null 7>&- |
+  steady "$preset" "${@:3}" --parallel "$jobs" --output-on-failure ${NERVE_TRACE:+--verbose} 2>&1 </dev/null 7>&- |
     tee "$log" | show_tests || status=$?
   echo end >&7
   wait "$shower" || true

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "cli/child.h"
 #include "cli/client_output.h"
 #include "cli/run_plan.h"
@@ -136,19 +138,27 @@ Outcome run_measure(const Stage& stage, const Measure& measure, const host::Envi
   }
   const host::Environment environment = demo_environment(stage, settings);
   const std::uint16_t port = free_tcp_port();
-  Child server{ends_of(measure, file, port, false), environment, stage.folder + "/server.log"};
+  const auto log_of = [&](const char* end) {
+    return fmt::format("{}/{}.{}.{}.log", stage.folder, measure.program, port, end);
+  };
+  Child server{ends_of(measure, file, port, false), environment, log_of("server")};
   if (!wait_until_listening(server, port, kStart)) {
     const Child::Ended ended = server.wait(milliseconds{0});
     return {.value = std::nullopt,
             .why = fmt::format("the server did not start: {}", complaint(ended.text))};
   }
-  Child client{ends_of(measure, file, port, true), environment, stage.folder + "/client.log"};
+  Child client{ends_of(measure, file, port, true), environment, log_of("client")};
   const Child::Ended ended = client.wait(kRun);
   if (!ended.well) {
     return {.value = std::nullopt, .why = fmt::format("{}: {}", ended.why, complaint(ended.text))};
   }
   Outcome outcome{.value = read_figure(measure.figure, ended.text), .why = {}};
-  if (!outcome.value) outcome.why = "no figure in what it printed";
+  if (!outcome.value) {
+    outcome.why = "no figure in what it printed";
+    return outcome;
+  }
+  std::error_code ignored;
+  for (const char* end : {"server", "client"}) std::filesystem::remove(log_of(end), ignored);
   return outcome;
 }
 

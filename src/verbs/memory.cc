@@ -1,9 +1,13 @@
 // Memory regions (ibv_reg_mr and its kin).
 #include "verbs/memory.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -41,6 +45,30 @@ nic::MrInit host_region(void* address, std::size_t length, std::uint64_t iova, u
           .iova = iova,
           .access = static_cast<nic::Access>(access),
           .port = nullptr};
+}
+
+// Registering pins pages, on hardware, and fails where there are none. Here nothing is pinned, but
+// a region over nothing would end the process at its first use.
+bool is_mapped(const void* address, std::size_t length) {
+  static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(address);
+  if (length == 0) return true;
+  if (begin + (length - 1) < begin) return false;
+  std::array<unsigned char, 4096> resident;  // of each page: nobody wants to know
+  std::uintptr_t at = begin & ~(page - 1);
+  for (std::size_t left = (begin + (length - 1) - at) / page + 1; left > 0;) {
+    const std::size_t pages = std::min(left, resident.size());
+    if (::mincore(reinterpret_cast<void*>(at), pages * page, resident.data()) != 0) {
+      return errno != ENOMEM;  // a kernel that does not tell is believed
+    }
+    at += pages * page;
+    left -= pages;
+  }
+  return true;
+}
+
+bool may_be_registered(const void* address, std::size_t length, unsigned access) {
+  return (access & IBV_ACCESS_ON_DEMAND) != 0 || is_mapped(address, length);
 }
 
 void take_keys(VerbsMr& mr, const nic::MrKeys& keys) {
@@ -136,6 +164,7 @@ extern "C" {
 
 ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, size_t length, uint64_t iova,
                          unsigned int access) VERBS_NOEXCEPT {
+  if (!may_be_registered(address, length, access)) return none(EFAULT);
   return register_region(pd, host_region(address, length, iova, access), MrKind::kHost, address,
                          nullptr);
 }
@@ -193,6 +222,9 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length
   if (moves && pd == nullptr) return bad_input();
   if (const int error = moves ? check_live(pd) : 0; error != 0) return refused_command(error);
 
+  if (translation && !may_be_registered(address, length, static_cast<unsigned>(access))) {
+    return refused_command(EFAULT);
+  }
   nic::MrInit wanted = host_region(address, length, reinterpret_cast<std::uint64_t>(address),
                                    static_cast<unsigned>(access));
   if (moves) wanted.pd = ours(pd).handle;

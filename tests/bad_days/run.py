@@ -2,6 +2,8 @@
 """Bad days: processes that are killed, stopped or starved, machines that lack something, peers that lie. One
 line for each case, then `N passed, N failed`."""
 import argparse
+import fcntl
+import os
 import pathlib
 import re
 import shutil
@@ -26,16 +28,30 @@ MODULES = (addresses, connections, deaths, lives, machine, hostile, worlds, memo
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog='./nerve test bad-days', description=__doc__)
-    parser.add_argument('filter', nargs='?', default='', metavar='FILTER',
+    parser.add_argument('filter', nargs='?', default='', metavar='FILTER', type=pattern,
                         help='run the cases whose line matches this regular expression')
     parser.add_argument('--seed', type=int, default=1, metavar='N', help='of the random moments; 1 unless told')
-    parser.add_argument('--worlds', type=int, default=2000, metavar='N',
+    parser.add_argument('--worlds', type=at_least_two, default=2000, metavar='N',
                         help='how many random worlds, half of them over each transport; 2000 unless told; '
                              'NERVE_SEED=n in the environment replays the n-th')
     parser.add_argument('--list', action='store_true', help='print the cases and run nothing')
     parser.add_argument('--keep-logs', action='store_true', help='keep the logs of cases that passed too')
     parser.add_argument('--build', type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     return parser.parse_args()
+
+
+def pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"'{text}' is no regular expression: {error}") from error
+    return text
+
+
+def at_least_two(text: str) -> int:
+    if not text.isdecimal() or int(text) < 2:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 2 on: half of them run over each transport")
+    return int(text)
 
 
 def run_one(name: str, case, place: places.Place, keep_logs: bool) -> str:
@@ -60,10 +76,21 @@ def run_one(name: str, case, place: places.Place, keep_logs: bool) -> str:
 def main() -> int:
     options = arguments()
     wanted = [(name, case) for module in MODULES for name, case in module.cases() if re.search(options.filter, name)]
+    seed = os.environ.get('NERVE_SEED', '1')
+    if not wanted or not seed.isdecimal():
+        problem = f"NERVE_SEED='{seed}' is not a number" if wanted else f"no case matches '{options.filter}'; --list shows them"
+        print(f'nerve: bad-days: {problem}', file=sys.stderr)
+        return 2
     if options.list:
         print(*(name for name, _ in wanted), sep='\n')
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # by way of what ends the programs
+    lock = open(options.build / 'bad_days.lock', 'w', encoding='utf-8')  # pylint: disable=consider-using-with
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print('nerve: bad-days: another run in this tree is under way; its logs would be lost', file=sys.stderr)
+        return 1
     place = places.enter(options.build.resolve(), options.seed, options.worlds)
     try:
         verdicts = [run_one(name, case, place, options.keep_logs) for name, case in wanted]

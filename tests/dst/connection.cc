@@ -277,8 +277,8 @@ void Connection::take_region_away(std::uint32_t attempts) {
   end.host->pump();
 }
 
-// Before they are lost with their QP; in a crowd not always. Those of an SRQ are seen: how many of its
-// receives are gone must stay known, and what completed for an XRC SRQ is not lost.
+// Before they are lost with their QP; in a crowd not always. Those of an SRQ are seen: how many of
+// its receives are gone must stay known, and what completed for an XRC SRQ is not lost.
 void Connection::see_completions(End& end) {
   if (s_.twists.crowded_cq && !end.has_srq() && prng_.chance(700)) {
     end.life->neglect();

@@ -1,5 +1,8 @@
 // Goal: where programs written for hardware could tell the difference, verbs do what mlx5, irdma
 // and rxe do, or what the IBTA standard says. What remains different is in docs/coverage.md.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cerrno>
 
 #include "tests/verbs/pair.h"
@@ -91,6 +94,34 @@ TEST_F(Conformance, ARegionOfLengthZeroServesOperationsOfLengthZero) {
   ASSERT_EQ(write(a, b, mr->rkey), 0);
   EXPECT_EQ(completion(a).status, IBV_WC_REM_ACCESS_ERR) << "not one byte more";
   EXPECT_EQ(ibv_dereg_mr(mr), 0);
+}
+
+TEST_F(Conformance, MemoryThatIsNotMappedCannotBeRegistered) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  void* const memory =
+      ::mmap(nullptr, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  auto* const middle = static_cast<std::byte*>(memory) + page;
+  ASSERT_EQ(::munmap(middle, page), 0);
+  const auto refused = [&](void* address, std::size_t length) {
+    errno = 0;
+    return ibv_reg_mr(pd, address, length, kAllAccess) == nullptr && errno == EFAULT;
+  };
+  EXPECT_TRUE(refused(middle, 1));
+  EXPECT_TRUE(refused(memory, page + 1));
+  EXPECT_TRUE(refused(memory, 3 * page)) << "a hole";
+  EXPECT_TRUE(refused(reinterpret_cast<void*>(page), 8)) << "never mapped";
+  EXPECT_TRUE(refused(memory, ~std::size_t{0})) << "beyond the end of memory";
+
+  ibv_mr* const mr = ibv_reg_mr(pd, middle - 1, 1, kAllAccess);
+  ASSERT_NE(mr, nullptr) << "its last byte is mapped";
+  EXPECT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, memory, 2 * page, 0),
+            IBV_REREG_MR_ERR_CMD);
+  EXPECT_EQ(errno, EFAULT);
+  EXPECT_EQ(mr->addr, middle - 1) << "the region is as it was";
+  EXPECT_EQ(ibv_dereg_mr(mr), 0);
+  EXPECT_EQ(::munmap(memory, page), 0);
+  EXPECT_EQ(::munmap(middle + page, page), 0);
 }
 
 TEST_F(Conformance, AnAtomicUsesEightBytesOfALongerEntry) {

@@ -7,8 +7,8 @@
 // without retries would fail although nothing was lost. So that packet is sent once more and asks:
 // a duplicate, which every responder acknowledges (IBTA 9.7.5.1). Where its own memory has gone
 // away since, an earlier packet does as well; where that of all of them has, the oldest request
-// fails. The duplicate keeps to the QP's rate like every other packet: it leaves in the pacer's next
-// slot.
+// fails. The duplicate keeps to the QP's rate like every other packet: it leaves in the pacer's
+// next slot.
 #include "base/planted.h"
 #include "nic/wqe_engine/requester.h"
 
