@@ -150,7 +150,9 @@ Outcome run_measure(const Stage& stage, const Measure& measure, const host::Envi
   Child client{ends_of(measure, file, port, true), environment, log_of("client")};
   const Child::Ended ended = client.wait(kRun);
   if (!ended.well) {
-    return {.value = std::nullopt, .why = fmt::format("{}: {}", ended.why, complaint(ended.text))};
+    return {
+        .value = std::nullopt,
+        .why = fmt::format("{}: {}; see {}", ended.why, complaint(ended.text), log_of("client"))};
   }
   Outcome outcome{.value = read_figure(measure.figure, ended.text), .why = {}};
   if (!outcome.value) {

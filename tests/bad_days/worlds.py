@@ -34,7 +34,7 @@ def worlds(place: Place, transport: str) -> str:
         for _ in range(REPEATS):
             remark = expect_right(run(place, transport, 120, first=seed, last=seed), transport)
         return f'world {seed}, {REPEATS} times: {remark}'
-    count = max(1, place.worlds // 2)
+    count = place.worlds // 2
     return expect_right(run(place, transport, 120 + count / 5, first=1, last=count, jobs=JOBS), transport)
 
 

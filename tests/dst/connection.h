@@ -105,4 +105,8 @@ class Connection {
   bool finished_{};
 };
 
+// An SRQ of this size and kind, with its model, its feeder, and, where limits are tried, its watch.
+[[nodiscard]] ReceiveSource make_source(const Connection::Surroundings& surroundings, Host& host,
+                                        const Terms& terms, nic::SrqInit init, Prng& prng);
+
 }  // namespace nerve::dst

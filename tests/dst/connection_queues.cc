@@ -9,6 +9,28 @@ using nic::QpState;
 using nic::QpType;
 using std::chrono::microseconds;
 
+ReceiveSource make_source(const Connection::Surroundings& surroundings, Host& host,
+                          const Terms& terms, nic::SrqInit init, Prng& prng) {
+  init.max_wr = terms.caps.max_recv_wr;
+  init.max_sge = terms.caps.max_recv_sge;
+  EventQueue& events = surroundings.events;
+  Journal& journal = surroundings.journal;
+  Registry& registry = surroundings.registry;
+  const Twists& twists = surroundings.twists;
+  ReceiveSource source{.srq = *host.nic().create_srq(init), .depth = init.max_wr};
+  source.number = host.nic().query_srq(source.srq)->number;
+  source.model = &registry.add_receives(host, true);
+  source.feeder = std::make_shared<ReceiveFeeder>(host, nic::QpHandle{}, source.srq, *source.model,
+                                                  terms, events, journal, prng.next());
+  registry.set_feeder(*source.model, source.feeder);
+  if (twists.srq_limits) {
+    registry.watch_srq(std::make_shared<SrqWatch>(host, source.srq, *source.model, source.depth,
+                                                  twists.short_receives, events, journal,
+                                                  prng.next()));
+  }
+  return source;
+}
+
 void Connection::create_queues(End& end) {
   const nic::QpCaps& caps = terms_.caps;
   const CommonReceives& common = s_.commons[end.host->index()];
@@ -33,30 +55,14 @@ void Connection::create_queues(End& end) {
 }
 
 void Connection::create_srq(End& end) {
-  nic::Nic& nic = end.host->nic();
-  const nic::QpCaps& caps = terms_.caps;
   const bool xrc = end.type == QpType::kXrcRecv;
-  if (xrc) end.xrcd = *nic.alloc_xrcd();
-  ReceiveSource source{.depth = caps.max_recv_wr};
-  source.srq = *nic.create_srq({.pd = end.host->pd(),
-                                .type = xrc ? nic::SrqType::kXrc : nic::SrqType::kBasic,
-                                .max_wr = caps.max_recv_wr,
-                                .max_sge = caps.max_recv_sge,
-                                .limit = 0,
-                                .xrcd = end.xrcd,
-                                .cq = xrc ? end.recv_cq : nic::CqHandle{}});
-  source.number = nic.query_srq(source.srq)->number;
-  source.model = &s_.registry.add_receives(*end.host, true);
-  source.feeder =
-      std::make_shared<ReceiveFeeder>(*end.host, nic::QpHandle{}, source.srq, *source.model, terms_,
-                                      s_.events, s_.journal, prng_.next());
-  s_.registry.set_feeder(*source.model, source.feeder);
-  if (s_.twists.srq_limits) {
-    s_.registry.watch_srq(std::make_shared<SrqWatch>(*end.host, source.srq, *source.model,
-                                                     caps.max_recv_wr, s_.twists.short_receives,
-                                                     s_.events, s_.journal, prng_.next()));
-  }
-  end.sources = {source};
+  if (xrc) end.xrcd = *end.host->nic().alloc_xrcd();
+  end.sources = {make_source(s_, *end.host, terms_,
+                             {.pd = end.host->pd(),
+                              .type = xrc ? nic::SrqType::kXrc : nic::SrqType::kBasic,
+                              .xrcd = end.xrcd,
+                              .cq = xrc ? end.recv_cq : nic::CqHandle{}},
+                             prng_)};
 }
 
 void Connection::create_qp(End& end) {

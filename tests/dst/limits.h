@@ -32,8 +32,10 @@ enum class Part : std::uint8_t {
 }
 
 struct Limits {
+  static constexpr std::uint32_t kConnections = 32;  // that can be left out one by one
+
   std::uint32_t parts_off{};        // a bit for each Part
-  std::uint32_t connections_off{};  // a bit for each connection
+  std::uint32_t connections_off{};  // a bit for each of the first 32 connections
   std::uint32_t requests{~0U};      // of each connection
   std::uint32_t lives{~0U};
 
@@ -41,7 +43,7 @@ struct Limits {
     return (parts_off >> static_cast<unsigned>(part) & 1U) != 0;
   }
   [[nodiscard]] bool without_connection(std::size_t i) const {
-    return (connections_off >> i & 1U) != 0;
+    return i < kConnections && (connections_off >> i & 1U) != 0;
   }
   friend bool operator==(const Limits&, const Limits&) = default;
 };

@@ -30,7 +30,7 @@ class Shrinker {
     kind_ = kind_of(whole.violations.front());
     bool smaller = true;
     while (std::exchange(smaller, false)) {
-      for (std::uint32_t i = 0; i < std::min(whole.connections, 32U); ++i) {
+      for (std::uint32_t i = 0; i < std::min(whole.connections, Limits::kConnections); ++i) {
         smaller |= try_with([&](Limits& l) { l.connections_off |= 1U << i; });
       }
       for (unsigned part = 0; part < static_cast<unsigned>(Part::kCount); ++part) {
@@ -101,7 +101,7 @@ std::string describe(const Limits& limits) {
   const auto add = [&](const std::string& words) { text += (text.empty() ? "" : ", ") + words; };
   if (limits.connections_off != 0) {
     std::string names;
-    for (unsigned i = 0; i < 32; ++i) {
+    for (unsigned i = 0; i < Limits::kConnections; ++i) {
       if (limits.without_connection(i)) names += " " + std::to_string(i);
     }
     add("without connections" + names);

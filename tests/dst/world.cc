@@ -141,7 +141,9 @@ class World {
   void make_hosts(bool large, const Options& options);
   void make_counter();
   void make_common_receives(bool large);
-  ReceiveSource make_source(Host& host, const Terms& terms, nic::SrqInit config);
+  [[nodiscard]] Connection::Surroundings surroundings() {
+    return {events_, journal_, network_, registry_, watch_, &counter_, commons_, twists_};
+  }
   void make_xrc_receives(bool large);
   void make_connections(bool large);
   void make_storm();
@@ -251,25 +253,8 @@ void World::make_common_receives(bool large) {
       terms.caps.max_recv_wr = static_cast<std::uint32_t>(prng_.between(1, 3));
       terms.late_receives = true;
     }
-    commons_[i].basic = make_source(host, terms, {.pd = host.pd()});
+    commons_[i].basic = make_source(surroundings(), host, terms, {.pd = host.pd()}, prng_);
   }
-}
-
-ReceiveSource World::make_source(Host& host, const Terms& terms, nic::SrqInit config) {
-  config.max_wr = terms.caps.max_recv_wr;
-  config.max_sge = terms.caps.max_recv_sge;
-  ReceiveSource source{.srq = *host.nic().create_srq(config), .depth = config.max_wr};
-  source.number = host.nic().query_srq(source.srq)->number;
-  source.model = &registry_.add_receives(host, true);
-  source.feeder = std::make_shared<ReceiveFeeder>(host, nic::QpHandle{}, source.srq, *source.model,
-                                                  terms, events_, journal_, prng_.next());
-  registry_.set_feeder(*source.model, source.feeder);
-  if (twists_.srq_limits) {
-    registry_.watch_srq(std::make_shared<SrqWatch>(host, source.srq, *source.model, source.depth,
-                                                   twists_.short_receives, events_, journal_,
-                                                   prng_.next()));
-  }
-  return source;
 }
 
 // Each host has an XRC domain with a few SRQs, which complete on one CQ.
@@ -287,8 +272,9 @@ void World::make_xrc_receives(bool large) {
       terms.receive_capacity = common_capacity_;
       terms.caps.max_recv_wr = static_cast<std::uint32_t>(prng_.between(1, kDepth));
       common.xrc.push_back(make_source(
-          host, terms,
-          {.pd = host.pd(), .type = nic::SrqType::kXrc, .xrcd = common.xrcd, .cq = common.xrc_cq}));
+          surroundings(), host, terms,
+          {.pd = host.pd(), .type = nic::SrqType::kXrc, .xrcd = common.xrcd, .cq = common.xrc_cq},
+          prng_));
     }
   }
 }
@@ -316,11 +302,9 @@ void World::make_connections(bool large) {
     if (limits_.without_connection(i)) continue;
     twist(terms, twists_, twist_prng_);
     if (limits_.off(Part::kDisturbance)) terms.disturbance_per_mille = 0;
-    connections_.push_back(std::make_unique<Connection>(
-        Connection::Surroundings{events_, journal_, network_, registry_, watch_, &counter_,
-                                 commons_, twists_},
-        *hosts_[a], *hosts_[b], terms, std::min(requests, limits_.requests),
-        std::min(lives, limits_.lives), seed));
+    connections_.push_back(std::make_unique<Connection>(surroundings(), *hosts_[a], *hosts_[b],
+                                                        terms, std::min(requests, limits_.requests),
+                                                        std::min(lives, limits_.lives), seed));
   }
 }
 
@@ -362,21 +346,18 @@ void World::add_to_first_host(const Terms& terms, std::uint32_t requests, std::u
   const std::size_t from = prng_.between(1, hosts_.size() - 1);
   const std::uint64_t seed = prng_.next();
   const std::uint32_t number = drawn_connections_++;
-  if (number < 32 && limits_.without_connection(number)) return;
-  connections_.push_back(std::make_unique<Connection>(
-      Connection::Surroundings{events_, journal_, network_, registry_, watch_, &counter_, commons_,
-                               twists_},
-      *hosts_[from], *hosts_[0], terms, std::min(requests, limits_.requests),
-      std::min(lives, limits_.lives), seed));
+  if (limits_.without_connection(number)) return;
+  connections_.push_back(std::make_unique<Connection>(surroundings(), *hosts_[from], *hosts_[0],
+                                                      terms, std::min(requests, limits_.requests),
+                                                      std::min(lives, limits_.lives), seed));
 }
 
 void World::make_datagrams(nic::QpType type, std::uint32_t per_mille) {
-  if (twists_.datagram_srqs && type == nic::QpType::kUd) per_mille = 1000;
-  if (!prng_.chance(per_mille)) return;
+  const bool shared = twists_.datagram_srqs && type == nic::QpType::kUd;
+  if (!prng_.chance(shared ? 1000 : per_mille)) return;
   const auto count = static_cast<std::uint32_t>(prng_.between(1, 40));
   const std::uint64_t seed = prng_.next();
   if (limits_.off(Part::kDatagrams)) return;
-  const bool shared = twists_.datagram_srqs && type == nic::QpType::kUd;
   datagrams_.push_back(
       std::make_unique<Datagrams>(type, shared, events_, journal_, network_, hosts_, count, seed));
 }
