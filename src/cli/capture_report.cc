@@ -58,9 +58,9 @@ class Walk {
     ++counts_.undecodable;
     const bool cut = record.octets.size() < record.original_length;
     const std::string what =
-        cut ? fmt::format("captured {} of {} octets; capture whole packets (tcpdump -s 0)",
+        cut ? fmt::format("captured {} of {} bytes; capture whole packets (tcpdump -s 0)",
                           record.octets.size(), record.original_length)
-            : fmt::format("{} in {} octets; the sender is at fault, look at it with a hex dump",
+            : fmt::format("{} in {} bytes; the sender is at fault, look at it with a hex dump",
                           wire::to_string(error), record.octets.size());
     fmt::print(stderr, "nerve decode: {}: packet {}: {}\n", file_, counts_.frames, what);
   }

@@ -22,7 +22,7 @@ Finding kernel() {
   // NOLINTNEXTLINE(cert-err34-c): what is no number stays zero, and is too old
   (void)std::sscanf(name.release, "%d.%d", &major, &minor);
   if (major > 5 || (major == 5 && minor >= 11)) return {Verdict::kOk, "kernel", tells, ""};
-  return {Verdict::kNote, "kernel", tells + "; nobody has tried one before 5.11",
+  return {Verdict::kNote, "kernel", tells + "; kernels before 5.11 are not tested",
           "run a newer kernel: Debian 11 has 5.10, Debian 12 has 6.1"};
 }
 

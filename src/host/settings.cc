@@ -146,9 +146,9 @@ constexpr Setting kSettings[] = {
      "sent or both",
      "what is captured: what is sent, and received only where the sender does not capture; or both",
      read_pcap_direction},
-    {"pcap_snap", "NERVE_PCAP_SNAP", "--pcap-snap", "OCTETS", "262144",
+    {"pcap_snap", "NERVE_PCAP_SNAP", "--pcap-snap", "BYTES", "262144",
      "a number from 64 to 262144",
-     "how many octets of each packet are captured",
+     "how many bytes of each packet are captured",
      read_pcap_snap},
     {"pcap_limit", "NERVE_PCAP_LIMIT", "--pcap-limit", "PACKETS", "0",
      "a number; 0 for none",
@@ -184,7 +184,7 @@ constexpr Setting kSettings[] = {
      read_log},
     {"summary", "NERVE_SUMMARY", "--summary", "", "off",
      "on or off",
-     "one line on stderr when the program ends: transport, octets, retransmissions",
+     "one line on stderr when the program ends: transport, bytes, retransmissions",
      read_summary},
 };
 // clang-format on
