@@ -116,7 +116,7 @@ Doorbell doorbell(Bell bell, SharedMemory& memory, std::size_t at) {
 
 void ring_latency(std::uint32_t length, Bell bell) {
   const std::string what =
-      "ring latency, WRITE of " + std::to_string(length) + " octets" + std::string{name_of(bell)};
+      "ring latency, WRITE of " + std::to_string(length) + " bytes" + std::string{name_of(bell)};
   if (!selected(what)) return;
   Ring there;
   Ring back;
@@ -207,7 +207,7 @@ class OneWay {
 
 void ring_rate(std::uint32_t burst, Bell bell) {
   const std::string what =
-      "ring rate, 8-octet WRITEs, bursts of " + std::to_string(burst) + std::string{name_of(bell)};
+      "ring rate, 8-byte WRITEs, bursts of " + std::to_string(burst) + std::string{name_of(bell)};
   if (!selected(what)) return;
   OneWay way{{}, 8, bell};
   constexpr std::uint64_t kCount = 20'000;
@@ -215,7 +215,7 @@ void ring_rate(std::uint32_t burst, Bell bell) {
 }
 
 void ring_bandwidth(const RingSize& size, std::uint32_t burst) {
-  const std::string what = "ring bandwidth, 4096-octet frames, " +
+  const std::string what = "ring bandwidth, 4096-byte frames, " +
                            std::to_string(size.data_octets >> 10U) + " KB of data, bursts of " +
                            std::to_string(burst);
   if (!selected(what)) return;

@@ -38,7 +38,7 @@ void wait_for(std::uint64_t n) {
 }
 
 void placement_latency(bool with_rights) {
-  const std::string what = std::string{"placement, 8 octets"} + (with_rights ? ", checked" : "");
+  const std::string what = std::string{"placement, 8 bytes"} + (with_rights ? ", checked" : "");
   if (!selected(what)) return;
   SharedMemory memory{kRightsTableSize + 4096};
   RightsPublisher table{memory.octets.first(kRightsTableSize)};

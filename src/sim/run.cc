@@ -202,7 +202,7 @@ Result<RunResult, std::string> run(const Scenario& scenario, const RunOptions& o
   note_pcie(scenario, result);
   if (payload.checked() > 0) {
     result.remarks.push_back(
-        fmt::format("{} octets of payload checked, {} wrong", payload.checked(), payload.wrong()));
+        fmt::format("{} bytes of payload checked, {} wrong", payload.checked(), payload.wrong()));
   }
   recorder.finish(std::move(results), result);
   result.wall_seconds = std::chrono::duration<double>(WallClock::now() - began).count();

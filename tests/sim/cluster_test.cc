@@ -191,7 +191,7 @@ TEST(Cluster, AMessageThatCannotArriveFailsAndTheJobHearsOfIt) {
   EXPECT_EQ(rig.job.deliveries(), 1U);
   EXPECT_EQ(rig.cluster.failed_messages(), 1U);
   EXPECT_EQ(rig.cluster.trouble(0),
-            "a message of 10000000 octets from gpu 0 to gpu 3 was lost: no answer to any of its "
+            "a message of 10000000 bytes from gpu 0 to gpu 3 was lost: no answer to any of its "
             "packets");
 }
 

@@ -254,7 +254,7 @@ TEST(CollectiveJob, WhatCannotBeIsRefusedInWords) {
   const FakeNetwork eight{.places = 8, .per_server = 4};
   EXPECT_EQ(refused({.places = 1}, {.octets = 1}),
             "job c: a collective needs at least 2 ranks, but the job has 1");
-  EXPECT_EQ(refused(eight, {.octets = 0}), "job c: all-reduce of 0 octets moves nothing");
+  EXPECT_EQ(refused(eight, {.octets = 0}), "job c: all-reduce of 0 bytes moves nothing");
   EXPECT_EQ(refused(eight, {.octets = 1, .iterations = 0}),
             "job c: iterations is 0, expected 1 to 1000000");
   EXPECT_EQ(refused(eight, {.octets = 1, .chunks = 0}), "job c: chunks is 0, expected at least 1");

@@ -190,7 +190,7 @@ TEST(Run, PayloadCanBeChecked) {
   scenario.nics.check_payload = true;
   scenario.jobs.push_back(job_of(flows(FlowPattern::kAllToAll, 100'000)));
   const RunResult result = run_of(scenario);
-  EXPECT_TRUE(has_remark(result, "1200000 octets of payload checked, 0 wrong"));
+  EXPECT_TRUE(has_remark(result, "1200000 bytes of payload checked, 0 wrong"));
 }
 
 TEST(Run, APcieSlowerThanTheCableIsTheBound) {

@@ -332,7 +332,7 @@ TEST(BuildNetwork, RefusesWhatCannotBeBuiltAndSaysWhatWouldDo) {
   EXPECT_EQ(why(spec, {4, 1}), "built");
   spec.switches.lane_buffer = 1000;
   EXPECT_EQ(why(spec, {4, 1}),
-            "lane_buffer = 1000 octets: a packet has up to 4224 and would never leave");
+            "lane_buffer = 1000 bytes: a packet has up to 4224 and would never leave");
   spec = spec_of(TopologyKind::kFile);
   spec.file = "/nonexistent/graph.txt";
   EXPECT_EQ(why(spec, {4, 1}), "/nonexistent/graph.txt: cannot be read");

@@ -171,7 +171,7 @@ void Cluster::failed(std::uint32_t number, std::string_view why) {
   ++failed_messages_;
   Running& running = jobs_[message.token.job];
   if (running.trouble.empty()) {
-    running.trouble = "a message of " + std::to_string(message.octets) + " octets from " +
+    running.trouble = "a message of " + std::to_string(message.octets) + " bytes from " +
                       name_of(config_.shape, message.from) + " to " +
                       name_of(config_.shape, message.to) + " was lost: " + std::string{why};
   }

@@ -55,7 +55,7 @@ void Value::text(std::string& where) {
   constexpr std::size_t kMost = 2000;
   if (describes()) return describe("a text", where);
   if (node_->type != NodeType::kText) return refuse("a text; put it in quotes");
-  if (node_->text.size() > kMost) return wrong("a text of more than 2000 octets");
+  if (node_->text.size() > kMost) return wrong("a text of more than 2000 bytes");
   where = node_->text;
 }
 

@@ -73,7 +73,7 @@ std::optional<std::string> objection_to(const NetworkSpec& spec) {
   const FabricConfig& switches = spec.switches;
   if (switches.kind == LinkKind::kInfiniBand && switches.lane_buffer < switches.longest_packet) {
     return "lane_buffer = " + std::to_string(switches.lane_buffer) +
-           " octets: a packet has up to " + std::to_string(switches.longest_packet) +
+           " bytes: a packet has up to " + std::to_string(switches.longest_packet) +
            " and would never leave";
   }
   return std::nullopt;

@@ -133,7 +133,7 @@ class Reader {
     const std::uint32_t number = line[0].line;
     if (what == "nic" || what == "switch") {
       if (line.size() != 2) return fail(number, std::string{what} + " NAME was expected");
-      if (line[1].text.size() > kLongestName) return fail(number, "a name of over 64 octets");
+      if (line[1].text.size() > kLongestName) return fail(number, "a name of over 64 bytes");
       return add(what == "nic" ? NodeKind::kNic : NodeKind::kSwitch, std::string{line[1].text},
                  number);
     }

@@ -102,7 +102,7 @@ std::optional<std::string> objection(const Operation& operation, const GroupLayo
            std::to_string(layout.uneven.fewest) + " and another " +
            std::to_string(layout.uneven.most);
   }
-  if (operation.octets == 0) return what + " of 0 octets moves nothing";
+  if (operation.octets == 0) return what + " of 0 bytes moves nothing";
   if (operation.chunks == 0 || operation.chunks > most_chunks(operation)) {
     return "chunks is " + std::to_string(operation.chunks) + ", expected 1 to " +
            std::to_string(most_chunks(operation));
