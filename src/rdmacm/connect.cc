@@ -108,6 +108,19 @@ int with_engine(const Command& command, const Identifier& id, Act act) {
   return act(session);
 }
 
+// As with_engine(), for an answer to a request. Nothing sends it later for a process that ends as
+// soon as it has answered, so it must be able to leave at once.
+template <class Act>
+int with_requester(const Command& command, const Identifier& id, Act act) {
+  std::shared_ptr<host::Adapter> adapter;
+  {
+    const std::scoped_lock guard{command.registry.lock};
+    if (id.state == IdState::kRequested) adapter = id.port.adapter;
+  }
+  if (adapter) adapter->reach_comm(id.remote_gid, id.requested_by);
+  return with_engine(command, id, act);
+}
+
 int result_of(const nic::Status& status) { return status ? 0 : errno_of(status.error()); }
 
 int answer_request(Session& session, Identifier& id, const rdma_ucm_conn_param& param) {
@@ -169,7 +182,7 @@ int accept(const Command& command) {
   const auto found = command.id(body.id);
   if (!found) return found.error();
   const auto& id = *found;
-  return with_engine(command, *id, [&](Session& session) {
+  return with_requester(command, *id, [&](Session& session) {
     if (body.conn_param.valid == 0) {  // a REP was answered by making the QP ready
       if (id->state != IdState::kAnswered) return EINVAL;
       const int error = result_of(session->cm().confirm(id->comm, {}));
@@ -192,7 +205,7 @@ int reject(const Command& command) {
   if (!found) return found.error();
   const auto& id = *found;
   const Octets said{reinterpret_cast<const std::byte*>(body.private_data), body.private_data_len};
-  return with_engine(command, *id, [&](Session& session) {
+  return with_requester(command, *id, [&](Session& session) {
     if (id->state != IdState::kRequested && id->state != IdState::kAnswered) return EINVAL;
     id->state = IdState::kOver;
     if (id->datagram()) {

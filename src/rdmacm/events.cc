@@ -127,6 +127,7 @@ bool Registry::take_request(host::Adapter& adapter, const nic::CmEvent& event) {
   id->remote_gid = event.flow.source;
   id->receive_psn = draw_psn();
   id->comm = event.id;
+  id->requested_by = req != nullptr ? req->local_comm_id : sidr->request_id;
   know(*id, &adapter, event.id);
   port_uses.begin_request(*id);
 

@@ -89,6 +89,7 @@ struct Identifier {
   std::uint32_t flow_label{};
 
   nic::CommHandle comm{};
+  wire::CommId requested_by{};  // the peer's id, where the peer asked
   std::vector<std::pair<LocalPort, nic::CommHandle>> listens;
   std::uint32_t backlog{};
 

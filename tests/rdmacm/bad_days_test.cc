@@ -6,6 +6,7 @@
 #include "nic/connection/connection_manager.h"
 #include "rdmacm/registry.h"
 #include "tests/host/process.h"
+#include "tests/host/setting.h"
 #include "tests/rdmacm/connection.h"
 
 namespace rdmacm_test {
@@ -14,6 +15,7 @@ namespace {
 using nerve::rdmacm::Registry;
 using nerve::test::Line;
 using nerve::test::Process;
+using nerve::test::Setting;
 using namespace std::chrono_literals;
 
 TEST_F(Connection, IsDisconnectedAsOftenAsOneLikes) {
@@ -178,6 +180,35 @@ TEST(Confirmations, ThatAreLostAreSaidAgain) {
   EXPECT_EQ(server.line().hear<char>(), 'e');
   client.line().say('x');
   server.line().say('x');
+}
+
+// A kernel sends the REJ whatever becomes of the process that rejected. Here the process sends it,
+// so it has to be gone when the call returns.
+TEST(Rejections, OutliveTheProcessThatRejected) {
+  const Setting transport{"NERVE_TRANSPORT", "shm"};  // nothing else carries it before the ring
+  const Process server{[](Line line) {
+    Channel channel;
+    const std::uint32_t listener = channel.create(kListenerUid);
+    ASSERT_EQ(channel.bind(listener, "127.0.0.1", 0), 0);
+    ASSERT_EQ(channel.listen(listener), 0);
+    line.say(channel.port_of(listener));
+    const auto request = channel.expect(EventKind::kConnectRequest);
+    ASSERT_EQ(channel.reject(request.id, "not today"), 0);
+  }};
+  const auto port = server.line().hear<std::uint16_t>();
+  const Process client{[=](Line line) {
+    Channel channel;
+    const std::uint32_t id = channel.create(kActiveUid);
+    ASSERT_EQ(channel.resolve(id, "127.0.0.1", port), 0);
+    channel.expect(EventKind::kAddressResolved);
+    ASSERT_EQ(channel.resolve_route(id), 0);
+    channel.expect(EventKind::kRouteResolved);
+    ASSERT_EQ(channel.connect(id, 0x902), 0);
+    const auto rejected = channel.expect(EventKind::kRejected);
+    EXPECT_EQ(said(rejected.param.conn), "not today");
+    line.say('r');
+  }};
+  EXPECT_EQ(client.line().hear<char>(), 'r');
 }
 
 // Those of this process, which has `own`.
