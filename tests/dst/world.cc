@@ -9,6 +9,7 @@
 #include "tests/dst/host.h"
 #include "tests/dst/network.h"
 #include "tests/dst/registry.h"
+#include "tests/dst/setup.h"
 #include "tests/dst/wire_watch.h"
 
 namespace nerve::dst {
@@ -17,79 +18,6 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-Faults draw_faults(Prng& prng) {
-  Faults faults;
-  const auto draw = [&](std::uint64_t most) {
-    return static_cast<std::uint32_t>(prng.between(0, most));
-  };
-  faults.delay = microseconds{prng.between(1, 20)};
-  faults.jitter = prng.chance(500) ? Duration{microseconds{prng.between(1, 5)}} : Duration{};
-  faults.marking = prng.chance(300) ? draw(300) : 0;
-  faults.outage = prng.chance(60);
-  if (prng.chance(300)) return faults;  // a good network: nothing may go wrong by chance
-  faults.loss = prng.chance(700) ? draw(60) : 0;
-  faults.duplication = prng.chance(500) ? draw(60) : 0;
-  faults.reordering = prng.chance(500) ? draw(80) : 0;
-  faults.corruption = prng.chance(400) ? draw(40) : 0;
-  if (prng.chance(100)) {
-    faults.blackout_from = Time{Duration{microseconds{prng.between(0, 500)}}};
-    faults.blackout_until = faults.blackout_from + microseconds{prng.between(50, 5'000)};
-  }
-  return faults;
-}
-
-// The draws stay the same; what is left out does not happen.
-Faults within(const Limits& limits, Faults faults) {
-  if (limits.off(Part::kLoss)) faults.loss = 0;
-  if (limits.off(Part::kDuplication)) faults.duplication = 0;
-  if (limits.off(Part::kReordering)) faults.reordering = 0;
-  if (limits.off(Part::kCorruption)) faults.corruption = 0;
-  if (limits.off(Part::kMarking)) faults.marking = 0;
-  if (limits.off(Part::kJitter)) faults.jitter = {};
-  if (limits.off(Part::kBlackout)) faults.blackout_from = faults.blackout_until = {};
-  if (limits.off(Part::kOutage)) faults.outage = false;
-  return faults;
-}
-
-nic::NicConfig draw_config(Prng& prng, const Options& options, const Twists& twists) {
-  nic::NicConfig config;
-  config.key_secret = {prng.next(), prng.next()};
-  config.first_qpn = Qpn{static_cast<std::uint32_t>(prng.between(2, 0xf0'0000))};
-  config.flow_control.algorithm =
-      prng.chance(300) ? nic::CcAlgorithm::kDcqcn : nic::CcAlgorithm::kNone;
-  config.flow_control.announce_credits = prng.chance(700);
-  config.flow_control.heed_credits = prng.chance(700);
-  // By a number that is drawn already.
-  config.flow_control.shrink_on_loss = config.first_qpn.value() % 2 == 0;
-  config.max_outstanding_packets =
-      static_cast<std::uint32_t>(prng.chance(300) ? prng.between(2, 16) : 4096);
-  if (prng.chance(300)) {
-    config.max_read_packets = static_cast<std::uint32_t>(prng.between(1, 16));
-  }
-  config.scheduling_quantum = static_cast<std::uint32_t>(prng.between(1, 64));
-  // By a number that is drawn already, here too.
-  config.selective_repeat.on = options.selective_repeat;
-  if (config.first_qpn.value() % 3 == 0) {
-    config.selective_repeat.reorder_window = config.first_qpn.value() / 3 % 8;
-    config.selective_repeat.reorder_timeout = microseconds{config.first_qpn.value() % 50};
-  }
-  // Room for two ends of each connection and for the datagrams.
-  if (twists.hasty_lives) config.limits.max_qp = 12;
-  return config;
-}
-
-Time begin_of(Twists::Clock clock, Prng& prng) {
-  switch (clock) {
-    case Twists::Clock::kZero:
-      break;
-    case Twists::Clock::kBeforeWrap:
-      return Time{} - microseconds{prng.between(0, 1'000)};
-    case Twists::Clock::kLate:
-      return Time{} + std::chrono::days{55} + std::chrono::days{55};
-  }
-  return {};
-}
 
 class World {
  public:
@@ -208,7 +136,7 @@ void World::make_hosts(bool large, const Options& options) {
         .burst = static_cast<std::uint32_t>(prng_.between(1, 64)),
         .receive_burst = static_cast<std::uint32_t>(prng_.between(1, 32)),
         .interrupt_delay = prng_.chance(500) ? Duration{} : Duration{microseconds{2}}};
-    const nic::NicConfig config = draw_config(prng_, options, twists_);
+    const nic::NicConfig config = draw_config(prng_, options.selective_repeat, twists_);
     hosts_.push_back(std::make_unique<Host>(i, config, gid, habits, prng_.next(), zone_size,
                                             events_, network_, journal_));
     hosts_.back()->on_completion(

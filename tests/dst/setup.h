@@ -1,0 +1,20 @@
+// What a seed draws before a world is made: the network's faults, the engines, the clock.
+#pragma once
+
+#include "base/prng.h"
+#include "base/time.h"
+#include "nic/config.h"
+#include "tests/dst/limits.h"
+#include "tests/dst/network.h"
+#include "tests/dst/twists.h"
+
+namespace nerve::dst {
+
+[[nodiscard]] Faults draw_faults(Prng& prng);
+// Without those that the limits leave out.
+[[nodiscard]] Faults within(const Limits& limits, Faults faults);
+[[nodiscard]] nic::NicConfig draw_config(Prng& prng, bool selective_repeat, const Twists& twists);
+// What the clock shows when the world begins.
+[[nodiscard]] Time begin_of(Twists::Clock clock, Prng& prng);
+
+}  // namespace nerve::dst
