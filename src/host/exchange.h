@@ -65,7 +65,6 @@ class Exchange final : public link::Egress, public nic::EgressGate {
   // There is somebody, but no ring is to be had.
   void no_ring_to(std::uint32_t slot) { waiting_.forget(slot); }
   [[nodiscard]] bool wants_ring() const { return wanted_.any(); }
-  void want_ring_to(std::uint32_t slot) { wanted_.set(slot); }
   // A slot to which a ring is wanted, each in its turn; it is not wanted any more then.
   [[nodiscard]] std::optional<std::uint32_t> take_wanted();
 

@@ -139,11 +139,16 @@ void Host::Shared::open_ring(std::uint32_t to) {
 void Host::Shared::offer_wanted() {
   // One at a time: packets from the network say what is wanted, and may say anything.
   const auto to = exchange.take_wanted();
-  if (!to || *to == 0 || exchange.has_ring_to(*to)) return;
-  if (std::ranges::find(offers, *to, &RingOffer::slot) != offers.end()) return;
-  auto offer = RingOffer::make(*to, slot, ring_size(config.ring_size));
-  if (!offer && errno == ECONNREFUSED) return nobody_in(*to);
-  if (!offer) return exchange.no_ring_to(*to);
+  if (to && *to != 0 && !exchange.has_ring_to(*to)) offer_ring(*to);
+}
+
+void Host::Shared::offer_ring(std::uint32_t to, std::optional<pid_t> owner) {
+  if (std::ranges::find(offers, to, &RingOffer::slot) != offers.end()) return;
+  auto offer = RingOffer::make(to, slot, ring_size(config.ring_size));
+  // A slot that became free may have been taken by another process at once.
+  const bool gone = offer ? owner && offer->pid() != *owner : errno == ECONNREFUSED;
+  if (gone) return nobody_in(to);
+  if (!offer) return exchange.no_ring_to(to);
   watcher.watch_connection(offer->connection());
   offers.push_back(std::move(*offer));
 }
@@ -152,12 +157,17 @@ bool Host::Shared::conclude_offer(int connection) {
   const auto offer = std::ranges::find(offers, connection, &RingOffer::connection);
   if (offer == offers.end()) return false;
   const std::uint32_t to = offer->slot();
+  const pid_t owner = offer->pid();
   auto ring = std::move(*offer).conclude(std::chrono::milliseconds{0});
   offers.erase(offer);
   if (ring) {
     if (exchange.add(std::move(ring), now())) watcher.watch_connection(connection);
-  } else if (!call(name_of_slot(to)) && errno == ECONNREFUSED) {
-    nobody_in(to);  // it died with the offer in its hands
+    return true;
+  }
+  const Descriptor again = call(name_of_slot(to));
+  const bool gone = again ? own_peer(again.get()) != owner : errno == ECONNREFUSED;
+  if (gone) {
+    nobody_in(to);  // it died before it answered
   } else {
     exchange.no_ring_to(to);
   }

@@ -65,6 +65,7 @@ class RingOffer {
                                                      const link::shm::RingSize& size);
 
   [[nodiscard]] std::uint32_t slot() const { return slot_; }
+  [[nodiscard]] pid_t pid() const { return pid_; }  // of the process to which it was made
   [[nodiscard]] int connection() const { return connection_.get(); }
   // The ring, if the answer comes within that time and is a good one.
   [[nodiscard]] std::unique_ptr<OutgoingRing> conclude(std::chrono::milliseconds patience) &&;

@@ -8,6 +8,7 @@
 
 #include "host/log.h"
 #include "host/summary.h"
+#include "host/unix_socket.h"
 #include "nic/connection/connection_manager.h"
 
 namespace nerve::host {
@@ -228,11 +229,12 @@ void Host::Shared::leave_to_parent() {
 
 void Host::Shared::hang_up(int connection) {
   if (conclude_offer(connection)) return;
+  const std::optional<pid_t> owner = own_peer(connection);
   exchange.drain(connection, taps->sink(), now());
   const auto silent = exchange.hang_up(connection);
-  // Whether its process is dead shows when it is called. Those that have connections with it will
-  // not hear it from anybody else.
-  if (silent && ports) exchange.want_ring_to(*silent);
+  // Whether its process is dead shows when it is called. Nothing else tells those that have
+  // connections with it.
+  if (silent && ports) offer_ring(*silent, owner);
   transmit(now());
 }
 

@@ -68,9 +68,11 @@ struct Host::Shared final : link::FrameSink, Watched {
   void hang_up(int connection) override;
   bool take_call(int listener) override;
   void offer_wanted() override;
+  // `owner`: the process that had the slot, where that is known. If it has gone, nobody_in() follows.
+  void offer_ring(std::uint32_t to, std::optional<pid_t> owner = std::nullopt);
   // True when the connection is one over which a ring was offered: the answer is here.
   bool conclude_offer(int connection);
-  // Whoever had that slot is dead: what was for him we answer, what he had with us is over.
+  // The slot's owner died: answer its pending requests, drop its connections.
   void nobody_in(std::uint32_t empty);
   void answer_call(Descriptor connection);
   bool refuse_call(int listener);  // true when the caller knows

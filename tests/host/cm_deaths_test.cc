@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "host/membership.h"
+#include "host/unix_socket.h"
 #include "tests/host/cm_peer.h"
 #include "tests/host/setting.h"
 
@@ -29,6 +31,7 @@ class CmDeaths : public testing::TestWithParam<const char*> {
     Stage stage{};
     bool server_dies{};
     End end{End::kKill};
+    bool slot_is_taken{};  // by another process, before the survivor notices
   };
   [[nodiscard]] static Heard play(const Scene& scene);
 
@@ -42,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(Host, CmDeaths, testing::Values("shm", "udp", "auto"),
 // Waits to be told that the other is dead, or to die.
 template <class Heard>
 void wait_for_the_end(CmPeer& peer, Line line) {
-  line.say('r');
+  line.say(host::slot_of(Session { *peer.adapter } -> config().first_qpn));
   if (line.hear<char>() == 'x') ::exit(0);  // as a program does that returns from main
   Heard heard;
   auto event = peer.next();
@@ -85,15 +88,23 @@ CmDeaths::Heard CmDeaths::play(const Scene& scene) {
     }
     wait_for_the_end<Heard>(peer, line);
   }};
-  EXPECT_EQ(server.line().hear<char>(), 'r');
-  EXPECT_EQ(client.line().hear<char>(), 'r');
+  const auto server_slot = server.line().hear<std::uint32_t>();
+  const auto client_slot = client.line().hear<std::uint32_t>();
   Process& victim = scene.server_dies ? server : client;
   Process& survivor = scene.server_dies ? client : server;
   survivor.line().say('g');
+  host::Descriptor successor;
+  if (scene.slot_is_taken) survivor.stop();
   if (scene.end == End::kKill) {
     victim.kill();
   } else {
     victim.line().say('x');
+  }
+  if (scene.slot_is_taken) {
+    successor = host::hold_name(host::name_of_slot(scene.server_dies ? server_slot : client_slot));
+    EXPECT_TRUE(successor);
+    EXPECT_TRUE(host::listen_to_calls(successor.get()));
+    survivor.resume();
   }
   return survivor.line().hear<Heard>();
 }
@@ -120,6 +131,14 @@ TEST_P(CmDeaths, OfEitherEndOfAConnection) {
   for (const bool server_dies : {true, false}) {
     EXPECT_EQ(play({.stage = Stage::kConnected, .server_dies = server_dies}).kind,
               CmEventKind::kDisconnected);
+  }
+}
+
+TEST_P(CmDeaths, AreNoticedWhenAnotherProcessHasTheSlot) {
+  for (const bool server_dies : {true, false}) {
+    EXPECT_EQ(
+        play({.stage = Stage::kConnected, .server_dies = server_dies, .slot_is_taken = true}).kind,
+        CmEventKind::kDisconnected);
   }
 }
 

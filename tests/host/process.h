@@ -72,6 +72,7 @@ class Process {
     int status = 0;
     EXPECT_EQ(::waitpid(pid_, &status, WUNTRACED), pid_);  // it takes a moment
   }
+  void resume() const { ::kill(pid_, SIGCONT); }
   [[nodiscard]] Line line() const { return Line{fd_}; }
 
  private:
