@@ -20,6 +20,13 @@ constexpr std::uint32_t kPacketsOnTheWay = 1024;
 // A program with many completions to work off still moves frames each time it has taken so many.
 constexpr std::uint32_t kFruitfulPolls = 8;
 
+// How long a thread polls in vain on a busy machine before it sleeps. Not for long: a peer that was
+// woken on the CPU that this thread keeps busy runs only when this thread sleeps. Where the
+// program's own threads want the CPUs, sched_yield() comes first: it costs less than to sleep and
+// be woken.
+constexpr Duration kPatience = std::chrono::microseconds{20};
+constexpr Duration kPatienceInCrowd = std::chrono::microseconds{50};
+
 // For placements in memory whose rights were withdrawn. A peer may have lost its processor in the
 // middle of one; other threads need not wait with us.
 void unlock_and_wait(Host::Shared& shared) {
@@ -193,12 +200,15 @@ Adapter::Session::~Session() {
     // What was posted may have to be sent again, and its program may never call again.
     if (const std::optional<Time> wake = shared.next_wake()) shared.watcher.expect(*wake);
   }
+  PollWaiters::Woken woken;
+  if (shared.poll_waiters.any()) woken = shared.poll_waiters.take_ready();
   if (control_) {
     unlock_and_wait(shared);
   } else {
     shared.lock.unlock();
     if (give_way_) ::sched_yield();
   }
+  shared.wake(woken);
 }
 
 nic::Nic& Adapter::Session::nic() const { return state_.nic; }
@@ -206,7 +216,7 @@ nic::Nic& Adapter::Session::nic() const { return state_.nic; }
 int Adapter::Session::groups_changed() { return state_.shared.follow_groups(); }
 
 void Adapter::Session::posted() {
-  const bool wait = state_.waiting_posts > 0 && !state_.shared.watcher.asleep();
+  const bool wait = state_.waiting_posts > 0 && state_.shared.somebody_drives();
   if (wait && state_.waiting_posts < kPostsTogether) {
     ++state_.waiting_posts;
     return;
@@ -216,11 +226,32 @@ void Adapter::Session::posted() {
 }
 
 void Adapter::Session::posted_receives() {
-  if (!state_.shared.watcher.somebody_polls() && state_.nic.wants_to_send()) state_.transmit(now());
+  const Host::Shared& shared = state_.shared;
+  const bool can_wait = shared.watcher.somebody_polls() && shared.somebody_drives();
+  if (!can_wait && state_.nic.wants_to_send()) state_.transmit(now());
+}
+
+void Adapter::Session::found_something() {
+  if (state_.shared.busy) EmptyPolls::of_this_thread().reset();
+}
+
+bool Adapter::Session::found_nothing(nic::CqHandle cq) {
+  Host::Shared& shared = state_.shared;
+  if (!shared.busy || shared.left_to_parent) return false;
+  EmptyPolls& polls = EmptyPolls::of_this_thread();
+  const Time at = now();
+  polls.note(state_.nic, cq, at);
+  if (at - polls.began() < (shared.crowd.crowded() ? kPatienceInCrowd : kPatience)) {
+    give_way_ = crowded_;
+    return false;
+  }
+  shared.wait_in_poll(polls);
+  return true;
 }
 
 void Adapter::Session::polled() {
   Host::Shared& shared = state_.shared;
+  found_something();
   if (++shared.fruitful_polls % kFruitfulPolls == 0) {
     (void)shared.poll();
   } else {

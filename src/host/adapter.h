@@ -98,10 +98,13 @@ class Adapter::Session {
 
   // A program polls, and there was something for it.
   void polled();
+  // ... after drive(), not at once.
+  void found_something();
   // A program polls in vain: frames and time are moved by its thread, so that nobody else has to.
   void drive();
-  // ... and found nothing then either: other threads of the program may need the processor more.
-  void found_nothing() { give_way_ = crowded_; }
+  // ... and found nothing then either. On a busy machine others may need the processor more: true
+  // when the thread has slept for a moment, so that it is worth another look.
+  [[nodiscard]] bool found_nothing(nic::CqHandle cq);
 
  private:
   State& state_;

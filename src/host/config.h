@@ -18,6 +18,8 @@ namespace nerve::host {
 
 enum class Transport : std::uint8_t { kAuto, kShm, kUdp };
 enum class LogLevel : std::uint8_t { kError, kWarn, kInfo, kDebug };
+// What a poll that finds nothing does.
+enum class Polling : std::uint8_t { kAuto, kSpin, kSleep };
 enum class Offloads : std::uint8_t { kOff, kOn };
 // How `nerve run` shows a program the paths at which it looks for devices.
 enum class Offer : std::uint8_t { kAuto, kPreload, kNamespace, kOff };
@@ -34,6 +36,7 @@ struct Config {
   std::string fault;           // as link/tap/fault_spec.h reads it, and known to be right
   std::uint64_t ring_size{std::uint64_t{1} << 19};
   std::optional<nic::Mtu> mtu;  // none: what the interface carries
+  Polling polling{Polling::kAuto};
   Offloads offloads{Offloads::kOn};
   nic::CcAlgorithm congestion{nic::CcAlgorithm::kNone};
   std::uint64_t socket_buffer{std::uint64_t{16} << 20};

@@ -85,6 +85,12 @@ bool read_ring_size(std::string_view text, Config& config) {
   return size && (*size & (*size - 1)) == 0 && put(size, config.ring_size);
 }
 
+bool read_polling(std::string_view text, Config& config) {
+  constexpr Named<Polling> kNames[] = {
+      {"auto", Polling::kAuto}, {"spin", Polling::kSpin}, {"sleep", Polling::kSleep}};
+  return put_named(text, kNames, config.polling);
+}
+
 bool read_offloads(std::string_view text, Config& config) {
   return put(parse_switch(text), config.offloads);
 }
@@ -162,6 +168,10 @@ constexpr Setting kSettings[] = {
      "a power of two from 64K to 256M",
      "shared memory between two processes, in each direction",
      read_ring_size},
+    {"polling", "NERVE_POLLING", "--polling", "auto|spin|sleep", "auto",
+     "auto, spin or sleep",
+     "whether an empty poll spins or sleeps up to 0.1 ms; auto: sleeps when CPUs are contended",
+     read_polling},
     {"offloads", "NERVE_OFFLOADS", "--offloads", "on|off", "on",
      "on or off",
      "whether trains of packets are handed to the kernel whole (UDP_SEGMENT, UDP_GRO)",

@@ -23,6 +23,11 @@ constexpr Duration kLookForRoom = std::chrono::milliseconds{1};
 
 constexpr std::uint32_t kPollsPerLook = 16;
 
+// How long a thread sleeps inside a poll at most: its program may have other things to do. Less
+// where a doorbell may be missed.
+constexpr Duration kLongestWait = std::chrono::microseconds{100};
+constexpr Duration kShortWait = std::chrono::microseconds{20};
+
 // So many frames are answered at once, whatever the program is about to do.
 constexpr std::size_t kAnswerAfter = 32;
 
@@ -109,6 +114,7 @@ bool Host::Shared::drive(Time at) {
   expire(at);
   const std::uint64_t sent = exchange.counters().frames();
   transmit(at);
+  if (poll_waiters.any()) wake(poll_waiters.take_ready());
   return arrived > 0 || exchange.counters().frames() != sent;
 }
 
@@ -132,18 +138,79 @@ bool Host::Shared::poll() {
   }
   const Time at = now();
   looked_at = at;
-  if (look) {
-    expire(at);
-    crowd.saw_poller(at);
-  }
+  if (look) look_at_machine(at);
   const std::uint64_t sent = exchange.counters().frames();
   // What has just arrived may make the program post. If so, that goes first and the
   // acknowledgement with it; if not, it will poll again and find nothing new.
   const std::size_t arrived = take_in(at);
+  // After the frames: a thread that had lost its CPU finds the ACKs that came meanwhile.
+  if (look) expire(at);
   if (arrived == 0 || unanswered >= kAnswerAfter || !watcher.somebody_polls()) transmit(at);
   watcher.polled(static_cast<std::uint32_t>(arrived + exchange.counters().frames() - sent));
   for (Adapter::State* adapter : adapters) adapter->tell_events();
   return look && crowd.crowded();
+}
+
+void Host::Shared::look_at_machine(Time at) {
+  crowd.saw_poller(at);
+  if (config.polling == Polling::kAuto) {
+    contention.saw_switches(new_involuntary_switches(at), at);
+    busy = crowd.crowded() || contention.present(at);
+  } else {
+    busy = config.polling == Polling::kSleep;
+  }
+}
+
+void Host::Shared::wait_in_poll(EmptyPolls& polls) {
+  PollWaiters::Waiter self{.polls = polls};
+  poll_waiters.add(self);
+  Time at = now();
+  for (const Time until = at + kLongestWait; at < until && !polls.anything_completed();
+       at = now()) {
+    self.listens = watcher.somebody_polls() && !poll_waiters.listens();
+    if (self.listens) {
+      listen_for_frames(self, until - at);
+    } else {
+      self.awake = 0;
+      lock.unlock();
+      sleep_until_woken(self, until - at);
+      lock.lock();
+      self.awake = 1;
+    }
+    watcher.polled();
+  }
+  poll_waiters.remove(self);
+  polls.reset();
+}
+
+void Host::Shared::listen_for_frames(PollWaiters::Waiter& self, Duration at_most) {
+  const bool hears = watcher.begin_listening();
+  if (!anything_pending()) {
+    if (!hears) at_most = std::min(at_most, kShortWait);
+    const std::optional<Time> wake_at = next_wake();
+    if (wake_at) at_most = std::clamp(*wake_at - now(), Duration{}, at_most);
+    const int socket = watcher.socket();
+    poll_waiters.set_listens(true);
+    self.awake = 0;
+    lock.unlock();
+    const bool packets = watcher.listen(socket, at_most);
+    lock.lock();
+    self.awake = 1;
+    poll_waiters.set_listens(false);
+    if (packets) exchange.udp_arrived();
+  }
+  watcher.end_listening();
+  const Time at = looked_at = now();
+  const std::size_t arrived = take_in(at);
+  expire(at);
+  // As in poll(): what the program posts next may go with the answer to what has just arrived.
+  if (arrived == 0 || !self.polls.anything_completed()) transmit(at);
+  wake(poll_waiters.take_ready());
+}
+
+void Host::Shared::wake(const PollWaiters::Woken& woken) const {
+  wake_sleepers(woken);
+  if (woken.listener) watcher.ring();
 }
 
 void Host::Shared::transmit(Time at) {
@@ -220,6 +287,7 @@ bool Host::Shared::wait_for_partings() {
 void Host::Shared::leave_to_parent() {
   left_to_parent = true;
   exchange.leave();
+  poll_waiters.leave();
   neighbours.leave();
   if (ports) ports->leave();
   watcher.leave();

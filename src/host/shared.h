@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "host/config.h"
+#include "host/contention.h"
 #include "host/crowd.h"
 #include "host/exchange.h"
 #include "host/host.h"
 #include "host/lock.h"
 #include "host/membership.h"
 #include "host/neighbour_memory.h"
+#include "host/poll_waiters.h"
 #include "host/port_space.h"
 #include "host/taps.h"
 #include "host/udp_port.h"
@@ -46,6 +48,13 @@ struct Host::Shared final : link::FrameSink, Watched {
   // For a thread of the program's that polls: drives when there is a reason to. True when the
   // thread is to give way to others if the poll finds nothing for it.
   bool poll();
+  // For a thread that has polled in vain for a while: sleeps until something completes on a CQ that
+  // it polls, or for kLongestWait. Releases the lock meanwhile.
+  void wait_in_poll(EmptyPolls& polls);
+  // The part of it that is for one thread at a time: sleeps until frames come, and takes them in.
+  void listen_for_frames(PollWaiters::Waiter& self, Duration at_most);
+  void wake(const PollWaiters::Woken& woken) const;  // best without the lock
+  void look_at_machine(Time at);
   void transmit(Time at);
   // The time of the last look at the clock, for those who can do with a little less than now.
   [[nodiscard]] Time lately() const { return looked_at; }
@@ -53,7 +62,13 @@ struct Host::Shared final : link::FrameSink, Watched {
   [[nodiscard]] bool anything_pending() override { return exchange.pending() || anything_unsent(); }
   [[nodiscard]] bool anything_unsent();
   [[nodiscard]] bool anything_parked() override;
+  [[nodiscard]] bool somebody_listens() const override { return poll_waiters.listens(); }
+  // Whether a thread is awake that will send what is left to it.
+  [[nodiscard]] bool somebody_drives() const {
+    return !watcher.asleep() && !poll_waiters.listens();
+  }
   void falls_asleep() override { taps->flush(); }
+  [[nodiscard]] bool processors_wanted() override { return contention.present(looked_at); }
   void socket_readable() override { exchange.udp_arrived(); }
   void management_readable() override;
   // The process ends: what was captured reaches the file, and the summary the person.
@@ -68,7 +83,8 @@ struct Host::Shared final : link::FrameSink, Watched {
   void hang_up(int connection) override;
   bool take_call(int listener) override;
   void offer_wanted() override;
-  // `owner`: the process that had the slot, where that is known. If it has gone, nobody_in() follows.
+  // `owner`: the process that had the slot, where that is known. If it has gone, nobody_in()
+  // follows.
   void offer_ring(std::uint32_t to, std::optional<pid_t> owner = std::nullopt);
   // True when the connection is one over which a ring was offered: the answer is here.
   bool conclude_offer(int connection);
@@ -115,6 +131,9 @@ struct Host::Shared final : link::FrameSink, Watched {
   bool left_to_parent{};
 
   Crowd crowd;
+  Contention contention;
+  PollWaiters poll_waiters;
+  bool busy{};  // at the last look: polls that find nothing should sleep
   std::uint32_t idle_polls{};
   std::uint32_t fruitful_polls{};
   Time looked_at{};

@@ -3,6 +3,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -70,7 +72,9 @@ Watcher::Watcher(Watched& watched, Lock& lock, Mailbox mailbox, Descriptor liste
       listener_{std::move(listener)},
       addresses_{watch_addresses()},
       epoll_{::epoll_create1(EPOLL_CLOEXEC)},
+      kicks_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)},
       believe_after_{kBelieveAfter} {
+  add_to(epoll_, kicks_.get(), EPOLLIN);
   add_to(epoll_, mailbox_.event(), EPOLLIN);
   add_to(epoll_, listener_.get(), EPOLLIN);
   if (addresses_) add_to(epoll_, addresses_.get(), EPOLLIN);
@@ -110,9 +114,10 @@ void Watcher::watch_management(int fd) {
   add_to(epoll_, fd, EPOLLIN | EPOLLEXCLUSIVE);
 }
 
-void Watcher::listen_to_socket(bool listen) {
-  if (socket_ < 0) return;
-  control(epoll_, EPOLL_CTL_MOD, socket_, listen ? EPOLLIN : 0U);
+void Watcher::listen_to_frames(bool listen) {
+  const std::uint32_t events = listen ? EPOLLIN : 0U;
+  control(epoll_, EPOLL_CTL_MOD, mailbox_.event(), events);
+  if (socket_ >= 0) control(epoll_, EPOLL_CTL_MOD, socket_, events);
 }
 
 void Watcher::rest_from_calls() {
@@ -128,7 +133,30 @@ void Watcher::listen_again(Time at) {
 
 void Watcher::kick() {
   const std::uint64_t one = 1;
+  (void)link::system::write(kicks_.get(), &one, sizeof one);
+}
+
+void Watcher::ring() const {
+  const std::uint64_t one = 1;
   (void)link::system::write(mailbox_.event(), &one, sizeof one);
+}
+
+bool Watcher::listen(int socket, Duration at_most) const {
+  const auto ns = std::chrono::ceil<std::chrono::nanoseconds>(at_most).count();
+  const timespec limit{.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
+  std::array<pollfd, 2> fds{{{.fd = mailbox_.event(), .events = POLLIN, .revents = 0},
+                             {.fd = socket, .events = POLLIN, .revents = 0}}};
+  // By its number: the function of that name is a point at which a thread may be cancelled, and
+  // ibv_poll_cq is not one.
+  ::syscall(SYS_ppoll, fds.data(), fds.size(), &limit, nullptr, 0);
+  return fds[1].revents != 0;
+}
+
+void Watcher::end_listening() {
+  if (mode_ != Mode::kPolled) return;  // the background thread listens now, and has seen to it
+  mailbox_.wake_up();
+  eventfd_t rings = 0;
+  (void)::eventfd_read(mailbox_.event(), &rings);
 }
 
 void Watcher::polled(std::uint32_t frames) {
@@ -142,7 +170,7 @@ void Watcher::polled(std::uint32_t frames) {
   look_after_ = kFirstLook;
   mode_ = Mode::kPolled;  // last: the thread reads the others when it sees this
   mailbox_.wake_up();
-  listen_to_socket(false);
+  listen_to_frames(false);
   kick();           // it may be asleep for good, and is to come once a tick
   asleep_ = false;  // and as good as awake, even if it does not get a processor now
 }
@@ -171,7 +199,9 @@ void Watcher::look_after_polling() {
   // In passing, if the lock is free: nobody is to wait for us. Whoever has it may be at a poll that
   // takes long, for it has much to send.
   Guard guard{lock_, std::try_to_lock};
-  if (const std::uint64_t polls = polls_; news.empty() && (polls != polls_seen_ || !guard)) {
+  const std::uint64_t polls = polls_;
+  const bool polling = polls != polls_seen_ || watched_.somebody_listens() || !guard;
+  if (news.empty() && polling) {
     polls_seen_ = polls;
     if (look_after_ >= kTick) believe_after_ = std::max(believe_after_ / 2, kBelieveAfter);
     look_after_ = std::min(look_after_ * 2, kTick);
@@ -180,12 +210,17 @@ void Watcher::look_after_polling() {
   }
   if (!guard) guard.lock();
   for (const epoll_event& event : news) handle(guard, event.data.fd);
-  if (polls_ != polls_seen_ || mode_ != Mode::kPolled) return;
+  if (polls_ != polls_seen_ || watched_.somebody_listens() || mode_ != Mode::kPolled) return;
   mode_ = Mode::kWatching;
   polls_in_a_row_ = 0;
-  listen_to_socket(true);
+  listen_to_frames(true);
   // Frames that waited for nobody to come: the program polls, but not all the time.
   if (watched_.drive(now())) believe_after_ = std::min(believe_after_ * 4, kBelieveAtMost);
+}
+
+Duration Watcher::linger() {
+  if (watched_.anything_parked()) return kLingerForRoom;
+  return watched_.processors_wanted() ? Duration{} : kLinger;
 }
 
 void Watcher::watch(Guard& guard) {
@@ -199,7 +234,7 @@ void Watcher::watch(Guard& guard) {
       look_at = at + kTick;
     }
     if (watched_.drive(at)) {
-      until = at + (watched_.anything_parked() ? kLingerForRoom : kLinger);
+      until = at + linger();
     }
     watched_.offer_wanted();
     guard.unlock();  // whoever waits for the lock comes first
@@ -269,7 +304,7 @@ std::span<const epoll_event> Watcher::wait_for_events(Events& events,
 }
 
 void Watcher::handle(Guard& guard, int fd) {
-  if (fd == mailbox_.event()) {
+  if (fd == mailbox_.event() || fd == kicks_.get()) {
     eventfd_t rings = 0;
     (void)::eventfd_read(fd, &rings);
   } else if (fd == listener_.get()) {

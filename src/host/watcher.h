@@ -40,6 +40,10 @@ class Watched {
   [[nodiscard]] virtual bool anything_parked() = 0;
   [[nodiscard]] virtual std::optional<Time> next_wake() = 0;
   [[nodiscard]] virtual bool anything_pending() = 0;
+  // Whether a thread of the program's listens to bell and socket. Also without the lock.
+  [[nodiscard]] virtual bool somebody_listens() const = 0;
+  // By others, as a thread that polled has noticed.
+  [[nodiscard]] virtual bool processors_wanted() = 0;
   virtual void falls_asleep() = 0;
   virtual void socket_readable() = 0;
   virtual void management_readable() = 0;
@@ -84,6 +88,18 @@ class Watcher {
   // Then he drives, and this thread does not.
   [[nodiscard]] bool somebody_polls() const { return mode_ == Mode::kPolled; }
 
+  // For a thread of the program's that polls and is about to sleep, with the lock held. False when
+  // a bell may go unheard: then it must not sleep for long.
+  [[nodiscard]] bool begin_listening() { return mailbox_.fall_asleep(); }
+  [[nodiscard]] int socket() const { return socket_; }
+  // Without the lock: sleeps until a bell rings or a packet comes to the socket, or for this long.
+  // True when it was the socket.
+  [[nodiscard]] bool listen(int socket, Duration at_most) const;
+  // With the lock again.
+  void end_listening();
+  // Wakes the thread that listens; also without the lock.
+  void ring() const;
+
  private:
   enum class Mode : std::uint8_t { kWatching, kPolled };
   using Guard = std::unique_lock<Lock>;
@@ -91,6 +107,7 @@ class Watcher {
   void run();
   void look_after_polling();
   void watch(Guard& guard);
+  [[nodiscard]] Duration linger();
   void look_around(Guard& guard);  // at what has happened, without waiting for it
   // Lets go of the lock meanwhile.
   void wait(Guard& guard, std::optional<Duration> at_most);
@@ -98,7 +115,7 @@ class Watcher {
   [[nodiscard]] std::span<const epoll_event> wait_for_events(Events& events,
                                                              std::optional<Duration> at_most);
   void handle(Guard& guard, int fd);
-  void listen_to_socket(bool listen);
+  void listen_to_frames(bool listen);  // to bell and socket
   // To calls at our name; not for a while after one that could not be taken.
   void listen_again(Time at);
   void rest_from_calls();
@@ -110,6 +127,7 @@ class Watcher {
   Descriptor listener_;
   Descriptor addresses_;
   Descriptor epoll_;
+  Descriptor kicks_;       // wake this thread, in either mode
   bool has_pwait2_{true};  // until it turns out that it does not
   int socket_{-1};
   int management_{-1};

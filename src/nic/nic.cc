@@ -243,6 +243,11 @@ Expected<std::size_t> Nic::poll_cq(CqHandle cq, std::span<Completion> out) {
   return modules_->cqs.poll(cq, out);
 }
 
+std::uint32_t Nic::completions_waiting(CqHandle cq) const {
+  const Cq* found = modules_->cqs.find(cq);
+  return found != nullptr ? found->waiting() : 0;
+}
+
 void Nic::receive(std::span<const wire::Frame> frames, Time now) {
   modules_->now = now;
   modules_->rx_handler.receive(frames);

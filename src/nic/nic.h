@@ -99,6 +99,8 @@ class Nic {
   Status post_srq_recv(SrqHandle srq, const RecvWr& wr);
   // Fills `out` from the front; returns how many.
   Expected<std::size_t> poll_cq(CqHandle cq, std::span<Completion> out);
+  // How many it would find; none when there is no such CQ.
+  [[nodiscard]] std::uint32_t completions_waiting(CqHandle cq) const;
 
   void receive(std::span<const wire::Frame> frames, Time now);
   std::uint32_t transmit(TxBurst& burst, Time now);

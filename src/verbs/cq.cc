@@ -122,18 +122,24 @@ int poll_cq(ibv_cq* cq, int count, ibv_wc* out) noexcept {
   int filled = 0;
   Session session{*mine.adapter, Session::For::kWork};
   bool driven = false;
+  bool waited = false;
   while (filled < count) {
     const auto room = std::min<std::size_t>(taken.size(), static_cast<std::size_t>(count - filled));
     const auto got = session->poll_cq(mine.handle, std::span{taken}.first(room));
     if (!got) return -1;
     for (std::size_t i = 0; i < *got; ++i) fill(out[filled++], taken[i]);
     if (*got == room) continue;
-    if (filled > 0 || driven) break;
-    session.drive();
-    driven = true;
+    if (filled > 0) break;
+    if (!driven) {
+      session.drive();
+      driven = true;
+    } else if (waited || !session.found_nothing(mine.handle)) {
+      return 0;
+    } else {
+      waited = true;
+    }
   }
-  if (!driven) session.polled();
-  if (filled == 0) session.found_nothing();
+  driven ? session.found_something() : session.polled();
   return filled;
 }
 

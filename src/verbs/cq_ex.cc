@@ -27,14 +27,15 @@ int take_next(VerbsCq& cq) {
   if (got && *got == 0) {
     session.drive();
     got = session->poll_cq(cq.handle, one);
+    if (got && *got == 0 && session.found_nothing(cq.handle)) {
+      got = session->poll_cq(cq.handle, one);
+    }
+    if (got && *got > 0) session.found_something();
   } else {
     session.polled();
   }
   if (!got) return EINVAL;
-  if (*got == 0) {
-    session.found_nothing();
-    return ENOENT;
-  }
+  if (*got == 0) return ENOENT;
   keep_order_of_time(cq);
   cq.ex.wr_id = cq.current.wr_id;
   cq.ex.status = static_cast<ibv_wc_status>(cq.current.status);
