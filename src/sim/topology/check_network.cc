@@ -72,9 +72,8 @@ std::optional<std::string> objection_to(const NetworkSpec& spec) {
   }
   const FabricConfig& switches = spec.switches;
   if (switches.kind == LinkKind::kInfiniBand && switches.lane_buffer < switches.longest_packet) {
-    return "lane_buffer = " + std::to_string(switches.lane_buffer) +
-           " bytes: a packet has up to " + std::to_string(switches.longest_packet) +
-           " and would never leave";
+    return "lane_buffer = " + std::to_string(switches.lane_buffer) + " bytes: a packet has up to " +
+           std::to_string(switches.longest_packet) + " and would never leave";
   }
   return std::nullopt;
 }
