@@ -1,5 +1,6 @@
 #include "host/membership.h"
 
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,22 +16,31 @@ namespace {
 std::string prefix() { return "nerve/" + std::to_string(::geteuid()) + "/"; }
 
 constexpr std::uint32_t kRows = kSlots / kSocketGroup;
-constexpr int kAttempts = 4;
 
-// How many processes, but for one, use each socket of the group.
+// Held while a process chooses its slot, so that the next one sees the choice. A process that is
+// stopped meanwhile does not keep the others from starting: at worst two of them share a socket.
+Descriptor wait_for_turn() {
+  constexpr int kTries = 500;
+  constexpr timespec kBetween{.tv_sec = 0, .tv_nsec = 1'000'000};
+  for (int tries = 0; tries < kTries; ++tries) {
+    Descriptor turn = hold_name(prefix() + "joining");
+    if (turn || errno != EADDRINUSE) return turn;
+    ::nanosleep(&kBetween, nullptr);
+  }
+  return {};
+}
+
+// How many processes use each socket of the group.
 using Sharers = std::array<std::uint32_t, kSocketGroup>;
 
-Sharers count_sharers(std::uint32_t but_for) {
+Sharers count_sharers() {
   Sharers sharers{};
-  for (const std::uint32_t slot : live_slots()) {
-    if (slot != but_for) ++sharers[slot % kSocketGroup];
-  }
+  for (const std::uint32_t slot : live_slots()) ++sharers[slot % kSocketGroup];
   return sharers;
 }
 
 // A socket with few sharers; in its column, a row that depends on the pid, so that the QPNs of a
-// process that died are not given out again at once. Among equal columns the pid decides too, so
-// that processes which start at the same moment choose different ones.
+// process that died are not given out again at once. Among equal columns the pid decides too.
 std::optional<Membership> claim_slot(const Sharers& sharers) {
   const auto pid = static_cast<std::uint32_t>(::getpid());
   const std::uint32_t row = pid / kSocketGroup % kRows;
@@ -75,21 +85,8 @@ std::vector<std::uint32_t> live_slots() {
 }
 
 std::optional<Membership> join_host() {
-  std::optional<Membership> joined;
-  // Two that join at the same moment may choose the same column. At least one of them sees the
-  // other when it looks again, and moves; the other may have looked before, and does not look once
-  // more.
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const Sharers sharers = count_sharers(joined ? joined->slot : 0);
-    if (joined) {
-      const bool shares = sharers[joined->slot % kSocketGroup] > 0;
-      const bool choice = std::ranges::find(sharers, 0U) != sharers.end();
-      if (!shares || !choice) break;
-    }
-    joined = claim_slot(sharers);
-    if (!joined) break;
-  }
-  return joined;
+  const Descriptor turn = wait_for_turn();
+  return claim_slot(count_sharers());
 }
 
 }  // namespace nerve::host
