@@ -27,6 +27,8 @@ class NeighbourMemory final : public nic::ShortCut {
 
   bool write(const Place& place, std::span<const wire::Piece> payload) override;
   bool read(const Place& place, MutableOctets into) override;
+  [[nodiscard]] bool saves_cpu() const override { return cpus_contended_; }
+  void set_cpus_contended(bool contended) { cpus_contended_ = contended; }
 
   void offer(RKey key, const Region& region) override;
   void withdraw(RKey key) override;
@@ -59,6 +61,7 @@ class NeighbourMemory final : public nic::ShortCut {
   std::uint64_t octets_{};
   bool left_{};
   bool deferring_{};
+  bool cpus_contended_{};
   std::vector<PendingPlacement> pending_;
   std::uint64_t times_{};
 };

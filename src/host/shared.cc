@@ -159,6 +159,7 @@ void Host::Shared::look_at_machine(Time at) {
   } else {
     busy = config.polling == Polling::kSleep;
   }
+  neighbours.set_cpus_contended(busy);
 }
 
 void Host::Shared::wait_in_poll(EmptyPolls& polls) {
@@ -234,8 +235,8 @@ std::optional<Time> Host::Shared::next_wake() {
     if (adapter->nic.any_parked()) consider(now() + kLookForRoom);
   }
   consider(exchange.next_room());
-  // Nobody rings for what a thread of ours has left to be read.
-  if (exchange.wants_ring() || exchange.own_pending()) consider(now());
+  // Nobody rings for what a thread of ours has left to be read, or to be sent.
+  if (exchange.wants_ring() || exchange.own_pending() || anything_unsent()) consider(now());
   return earliest;
 }
 

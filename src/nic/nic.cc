@@ -262,6 +262,7 @@ std::uint32_t Nic::transmit(TxBurst& burst, Time now) {
   // what finds no room is lost, and is said again. On a port that is down it only learns the time.
   if (m.cm.wants_to_send()) m.cm.transmit(burst, now);
   if (!m.port.active()) return 0;
+  m.requester.begin_call();
   while (Qp* qp = m.scheduler.next()) {
     if (burst.full()) break;
     // Answers before requests: somebody is waiting for them. But a long READ must leave room, or
@@ -297,6 +298,7 @@ std::uint32_t Nic::transmit(TxBurst& burst, Time now) {
     } else {
       m.scheduler.sleep(*qp);
     }
+    if (m.requester.paused()) break;
   }
   return burst.size();
 }

@@ -31,6 +31,8 @@ class ShortCut {
   // True when it is done, wholly. False changes nothing.
   virtual bool write(const Place& place, std::span<const wire::Piece> payload) = 0;
   virtual bool read(const Place& place, MutableOctets into) = 0;
+  // CPUs are contended: a copy less is worth more than a copy made by another CPU.
+  [[nodiscard]] virtual bool saves_cpu() const = 0;
 
   // What peers may do here. Offering anew replaces; when withdraw() returns, nobody acts on it any
   // more. Only memory that is a pointer is offered.

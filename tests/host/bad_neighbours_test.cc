@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -22,6 +23,7 @@
 #include "host/exchange.h"
 #include "host/membership.h"
 #include "host/rings.h"
+#include "link/shm/placement.h"
 #include "tests/host/endpoint.h"
 
 namespace nerve {
@@ -83,11 +85,33 @@ TEST(BadNeighbours, AStoppedTargetIsARetryExceeded) {
   int status = 0;
   ASSERT_EQ(::waitpid(target.pid, &status, WUNTRACED), target.pid);  // it takes a moment
   for (std::uint64_t i = 0; i < 8; ++i) {
-    ASSERT_TRUE(endpoint.post_send(nic::SendOp::kWrite, i, 0, kOctets));
+    ASSERT_TRUE(endpoint.post_send(nic::SendOp::kSend, i, 0, kOctets));
   }
   const auto failed = endpoint.next();
   ASSERT_TRUE(failed);
   EXPECT_EQ(failed->status, nic::WcStatus::kRetryExceeded);
+}
+
+// As with hardware: a WRITE or READ needs no CPU of the target's. Each is more than one call
+// copies.
+TEST(BadNeighbours, AStoppedTargetIsWrittenAndRead) {
+  const Neighbour target{wait_for_ever};
+  if (!link::shm::can_place(target.pid)) GTEST_SKIP() << "the kernel does not permit it here";
+  Endpoint endpoint{kOctets};
+  target.connect(endpoint);
+  ASSERT_EQ(::kill(target.pid, SIGSTOP), 0);
+  int status = 0;
+  ASSERT_EQ(::waitpid(target.pid, &status, WUNTRACED), target.pid);
+  for (std::size_t i = 0; i < endpoint.memory.size(); ++i) {
+    endpoint.memory[i] = static_cast<std::byte>(i * 7 + (i >> 9U));
+  }
+  const std::vector<std::byte> sent = endpoint.memory;
+  ASSERT_TRUE(endpoint.post_send(nic::SendOp::kWrite, 8, 0, kOctets));
+  ASSERT_EQ(endpoint.next().value_or(nic::Completion{}).status, nic::WcStatus::kSuccess);
+  std::ranges::fill(endpoint.memory, std::byte{});
+  ASSERT_TRUE(endpoint.post_send(nic::SendOp::kRead, 9, 0, kOctets));
+  ASSERT_EQ(endpoint.next().value_or(nic::Completion{}).status, nic::WcStatus::kSuccess);
+  EXPECT_EQ(endpoint.memory, sent);
 }
 
 // The child has the parent's objects, but the rings behind them are the parent's alone.

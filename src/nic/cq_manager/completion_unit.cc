@@ -143,7 +143,7 @@ void CompletionUnit::fail_send(Qp& qp, WcStatus status) {
 }
 
 void CompletionUnit::note_drained(Qp& qp) {
-  const bool drained = qp.sends.empty() || !qp.sends.oldest().started;
+  const bool drained = qp.sends.empty() || (!qp.sends.oldest().started && qp.requester.placed == 0);
   if (qp.state != QpState::kSqd || !drained || qp.requester.drain_noted) return;
   qp.requester.drain_noted = true;
   if (qp.attributes.sqd_notify) raise(qp, EventKind::kSqDrained);

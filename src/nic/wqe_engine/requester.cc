@@ -26,7 +26,7 @@ bool Requester::transmit(Qp& qp, TxBurst& burst, std::uint32_t budget, bool clip
   const std::uint32_t first = burst.size();
   Train train;
   Step last = Step::kSkipped;
-  while (last != Step::kBlocked && !qp.sends.all_sent()) {
+  while (last != Step::kBlocked && last != Step::kPaused && !qp.sends.all_sent()) {
     if (burst.full() || burst.size() - first >= budget) break;
     last = step(qp, burst, train);
     if (last == Step::kSent && !qp.sends.all_sent()) {
@@ -88,7 +88,10 @@ Requester::Step Requester::step(Qp& qp, TxBurst& burst, Train& train) {
     state.pace_at.reset();
   }
   if (qp.datagram() && !room_for(qp, wqe)) return Step::kBlocked;
-  if (may_take_short_cut(qp, wqe) && take_short_cut(qp, wqe, burst)) return Step::kSkipped;
+  if (may_take_short_cut(qp, wqe)) {
+    const Step taken = take_short_cut(qp, wqe, burst);
+    if (taken != Step::kBlocked) return taken;
+  }
   if (!wqe.started) begin(qp, wqe);
   return emit(qp, wqe, burst, train) ? Step::kSent : Step::kBlocked;
 }
@@ -106,7 +109,7 @@ bool Requester::room_for(Qp& qp, const SendWqe& wqe) {
 
 bool Requester::may_begin(const Qp& qp, const SendWqe& wqe) const {
   const RequesterState& state = qp.requester;
-  if (qp.state == QpState::kSqd && !wqe.started) return false;
+  if (qp.state == QpState::kSqd && !wqe.started && state.placed == 0) return false;
   if (!qp.reliable()) return true;
   const bool fenced = contains(wqe.flags, SendFlags::kFence) && !planted(Bug::kIgnoreFence);
   if (fenced && state.reads_outstanding > 0) return false;

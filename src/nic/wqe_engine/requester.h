@@ -17,6 +17,7 @@
 #include "nic/ethernet/port.h"
 #include "nic/qp_manager/address_handle.h"
 #include "nic/qp_manager/qp.h"
+#include "nic/short_cut.h"
 #include "nic/wqe_engine/scheduler.h"
 #include "wire/syndrome.h"
 
@@ -35,6 +36,12 @@ class Requester {
         completions_{completions},
         scheduler_{scheduler},
         now_{now} {}
+
+  // A new call of the driver's begins. What it may copy into peers' memory itself is bounded, for
+  // the driver has other things to do.
+  void begin_call() { placeable_ = kPlaceablePerCall; }
+  // Nothing more can be copied in this call.
+  [[nodiscard]] bool paused() const { return placeable_ == 0; }
 
   // Adds up to `budget` frames. True when the QP could send more right now. `clipped`: the path has
   // no room beyond the budget, so that the next turn may be late.
@@ -58,9 +65,12 @@ class Requester {
   void retire_local(Qp& qp);
 
  private:
+  static constexpr std::uint32_t kPlaceablePerCall = 256 << 10;
+
   [[nodiscard]] std::uint32_t ack_every() const { return config_.flow_control.ack_every; }
 
-  enum class Step : std::uint8_t { kSent, kSkipped, kBlocked };
+  // kPaused: it could go on, but has used what the call may take.
+  enum class Step : std::uint8_t { kSent, kSkipped, kBlocked, kPaused };
 
   // The frames of one turn: whether the next may ride in the same train as the one before.
   struct Train {
@@ -73,8 +83,12 @@ class Requester {
   // Datagrams ask the gate one by one, for each may go elsewhere; connected QPs ask once a turn.
   [[nodiscard]] bool room_for(Qp& qp, const SendWqe& wqe);
   [[nodiscard]] bool may_take_short_cut(const Qp& qp, const SendWqe& wqe) const;
-  // True when the request is done and gone.
-  bool take_short_cut(Qp& qp, SendWqe& wqe, TxBurst& burst);
+  // kSkipped: the request is done and gone. kBlocked: it cannot be done in this way.
+  Step take_short_cut(Qp& qp, SendWqe& wqe, TxBurst& burst);
+  bool write_directly(Qp& qp, SendWqe& wqe, const ShortCut::Place& place, std::uint32_t length,
+                      TxBurst& burst);
+  bool read_directly(Qp& qp, const SendWqe& wqe, const ShortCut::Place& place,
+                     std::uint32_t length);
   [[nodiscard]] bool needs_ack(Qp& qp, bool more) const;
   [[nodiscard]] SendWait waits_for(Qp& qp) const;
   [[nodiscard]] bool ack_is_requested(const Qp& qp) const;
@@ -113,6 +127,7 @@ class Requester {
   CompletionUnit& completions_;
   Scheduler& scheduler_;
   const Time& now_;
+  std::uint32_t placeable_{};  // octets, in this call
 };
 
 // Steps from `from` to `to` going forward round the ring.

@@ -1,6 +1,7 @@
 // The requester's way past the wire (nic/short_cut.h).
 #include "nic/short_cut.h"
 
+#include <algorithm>
 #include <array>
 
 #include "nic/wqe_engine/requester.h"
@@ -8,46 +9,84 @@
 namespace nerve::nic {
 namespace {
 
-// Beyond this a ring is faster than the kernel's copy between processes.
-constexpr std::uint32_t kLongest = 4096;
+// Larger ones are copied in parts.
+constexpr std::uint32_t kLarge = 16 << 10;
+
+// READs into several places go by way of a buffer.
+constexpr std::uint32_t kLongestBuffered = 4096;
 
 }  // namespace
 
-// Only when nothing of the QP's is under way, for what is under way must come first; and only
-// when the program polled since the last time: one that posts and posts is better served by
-// packets, of which many leave together.
+// Only when nothing of the QP's is under way, for what is under way must come first; and only when
+// the program polled since the last one. A program that posts and posts is better served by
+// packets: many small ones leave together, and of large ones two CPUs copy different parts at once.
+// Where CPUs are contended, one copy is better than two.
 bool Requester::may_take_short_cut(const Qp& qp, const SendWqe& wqe) const {
   if (config_.short_cut == nullptr || qp.type != QpType::kRc) return false;
   if (wqe.op != SendOp::kWrite && wqe.op != SendOp::kRead) return false;
   const RequesterState& state = qp.requester;
-  const bool quiet = state.unacked == state.next && qp.sends.tail - qp.sends.head == 1;
-  return quiet && !wqe.started && wqe.packets == 1 && wqe.length > 0 && wqe.length <= kLongest &&
-         qp.send_cq->polls != state.polls_at_short_cut;
+  if (wqe.started || wqe.length == 0 || state.unacked != state.next) return false;
+  if (state.placed > 0 || (wqe.length >= kLarge && config_.short_cut->saves_cpu())) return true;
+  return qp.sends.tail - qp.sends.head == 1 && qp.send_cq->polls != state.polls_at_short_cut;
 }
 
-bool Requester::take_short_cut(Qp& qp, SendWqe& wqe, TxBurst& burst) {
-  qp.requester.polls_at_short_cut = qp.send_cq->polls;
+Requester::Step Requester::take_short_cut(Qp& qp, SendWqe& wqe, TxBurst& burst) {
+  RequesterState& state = qp.requester;
+  std::uint32_t part = wqe.length - state.placed;
+  if (wqe.length >= kLarge) {
+    if (placeable_ == 0) return Step::kPaused;
+    part = std::min(part, placeable_);
+    placeable_ -= part;
+  }
+  state.polls_at_short_cut = qp.send_cq->polls;
   const ShortCut::Place place{.flow = qp.flow,
                               .from = qp.qpn,
                               .to = qp.attributes.dest_qp,
                               .key = wqe.rkey,
-                              .address = wqe.remote_address};
-  bool done = false;
-  if (wqe.op == SendOp::kWrite) {
-    const wire::Frame& frame = burst.add();
-    done = build(qp, qp.sends.cursor, qp.requester.next, burst) == WcStatus::kSuccess &&
-           config_.short_cut->write(place, frame.payload);
-    burst.drop_last();
-  } else if (qp.attributes.max_read > 0) {
-    std::array<std::byte, kLongest> octets;
-    const wire::Piece fetched{.address = reinterpret_cast<std::uint64_t>(octets.data()),
-                              .length = wqe.length};
-    const std::span<const Sge> list{qp.sends.sges_at(qp.sends.cursor), wqe.sge_count};
-    done = config_.short_cut->read(place, {octets.data(), wqe.length}) &&
-           dma_.scatter(list, 0, {&fetched, 1}, qp.pd).has_value();
+                              .address = wqe.remote_address + state.placed};
+  const bool done = wqe.op == SendOp::kWrite ? write_directly(qp, wqe, place, part, burst)
+                                             : read_directly(qp, wqe, place, part);
+  if (!done) {
+    state.placed = 0;  // all of it goes by packets
+    return Step::kBlocked;
   }
-  if (done) completions_.finish_send(qp, WcStatus::kSuccess);
+  state.placed += part;
+  if (state.placed < wqe.length) return Step::kPaused;
+  state.placed = 0;
+  completions_.finish_send(qp, WcStatus::kSuccess);
+  return Step::kSkipped;
+}
+
+bool Requester::write_directly(Qp& qp, SendWqe& wqe, const ShortCut::Place& place,
+                               std::uint32_t length, TxBurst& burst) {
+  const wire::Frame& frame = burst.add();
+  const bool gathered =
+      wqe.packets == 1 ? build(qp, qp.sends.cursor, qp.requester.next, burst) == WcStatus::kSuccess
+                       : !contains(wqe.flags, SendFlags::kInline) &&
+                             dma_.gather({qp.sends.sges_at(qp.sends.cursor), wqe.sge_count},
+                                         qp.requester.placed, length, qp.pd, burst);
+  const bool done = gathered && config_.short_cut->write(place, frame.payload);
+  burst.drop_last();
   return done;
+}
+
+bool Requester::read_directly(Qp& qp, const SendWqe& wqe, const ShortCut::Place& place,
+                              std::uint32_t length) {
+  if (qp.attributes.max_read == 0) return false;
+  const std::span<const Sge> list{qp.sends.sges_at(qp.sends.cursor), wqe.sge_count};
+  if (list.size() == 1) {
+    const auto into = dma_.resolve_local(list[0].lkey, qp.pd, list[0].address + qp.requester.placed,
+                                         length, Access::kLocalWrite);
+    if (!into || into->port != nullptr) return false;
+    return config_.short_cut->read(place,
+                                   {reinterpret_cast<std::byte*>(into->address), into->length});
+  }
+  if (wqe.length > kLongestBuffered) return false;
+  std::array<std::byte, kLongestBuffered> octets;
+  const wire::Piece fetched{.address = reinterpret_cast<std::uint64_t>(octets.data()),
+                            .length = wqe.length};
+  return config_.short_cut->read(place, {octets.data(), wqe.length}) &&
+         dma_.scatter(list, 0, {&fetched, 1}, qp.pd).has_value();
 }
 
 }  // namespace nerve::nic
