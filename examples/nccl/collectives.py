@@ -11,7 +11,7 @@ import torch.distributed as dist
 
 import ranks
 
-SIZES = (8, 1000, 1 << 16, 1 << 20, 1 << 24)  # elements of four octets
+SIZES = (8, 1000, 1 << 16, 1 << 20, 1 << 24)  # elements of four bytes
 
 
 def mine(rank: int, count: int) -> torch.Tensor:
@@ -55,8 +55,8 @@ def tell_time(rank: int, count: int) -> None:
         torch.cuda.synchronize()
         times.append(time.perf_counter() - before)
     if rank == 0:
-        octets = 4 * count
-        print(f'all-reduce {octets:>10} octets {min(times) * 1e6:10.1f} us {octets / min(times) / 1e9:8.3f} GB/s', flush=True)
+        size = 4 * count
+        print(f'all-reduce {size:>10} bytes {min(times) * 1e6:10.1f} us {size / min(times) / 1e9:8.3f} GB/s', flush=True)
 
 
 def work(rank: int, options) -> None:

@@ -17,7 +17,7 @@ struct CaptureCounts {
   std::uint64_t bad{};          // RoCEv2, ICRC wrong
   std::uint64_t skipped{};      // not RoCEv2
   std::uint64_t undecodable{};  // RoCEv2 that makes no sense
-  std::uint64_t trains{};       // frames that held several packets, which nobody had cut
+  std::uint64_t trains{};       // frames that held several packets, not cut yet
   std::uint64_t first_ns{};
   std::uint64_t last_ns{};
   std::map<std::uint8_t, std::uint64_t> opcodes;

@@ -94,7 +94,7 @@ bool Child::running() {
 
 void Child::end() {
   if (pid_ <= 0) return;
-  ::kill(-pid_, SIGKILL);  // what it started, too; nobody is there when all have ended
+  ::kill(-pid_, SIGKILL);  // what it started, too; it fails when all have ended
   reap(0);
   pid_ = 0;
 }

@@ -46,7 +46,7 @@ class Child {
 [[nodiscard]] bool wait_until_listening(Child& child, std::uint16_t port,
                                         std::chrono::milliseconds limit);
 
-// A TCP port that nobody has just now.
+// A TCP port that is free just now.
 [[nodiscard]] std::uint16_t free_tcp_port();
 
 }  // namespace nerve::cli

@@ -7,7 +7,7 @@
 
 #include "cli/capture_report.h"
 #include "cli/commands.h"
-#include "cli/file_octets.h"
+#include "cli/file_bytes.h"
 
 namespace nerve::cli {
 namespace {
@@ -54,13 +54,13 @@ std::unique_ptr<CaptureReport> make_report(const DecodeOptions& options, const s
 
 // True when all of the file was understood.
 bool decode_file(const DecodeOptions& options, const std::string& file) {
-  const FileOctets input = read_octets(file);
+  const FileBytes input = read_bytes(file);
   if (!input.error.empty()) {
     fmt::print(stderr, "nerve decode: {}: {}\n", file, input.error);
     return false;
   }
   const auto report = make_report(options, file);
-  return report_capture(file, input.octets, *report);
+  return report_capture(file, input.bytes, *report);
 }
 
 }  // namespace

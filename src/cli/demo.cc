@@ -11,7 +11,7 @@
 #include "cli/child.h"
 #include "cli/commands.h"
 #include "cli/demo_plan.h"
-#include "cli/file_octets.h"
+#include "cli/file_bytes.h"
 #include "cli/progress.h"
 #include "cli/run_plan.h"
 #include "host/interfaces.h"
@@ -158,14 +158,14 @@ bool show_packets(const Stage& stage) {
                stage.folder);
     return false;
   }
-  const FileOctets octets = read_octets(file);
-  if (!octets.error.empty()) {
-    fmt::print(stderr, "nerve demo: {}: {}\n", file, octets.error);
+  const FileBytes capture = read_bytes(file);
+  if (!capture.error.empty()) {
+    fmt::print(stderr, "nerve demo: {}: {}\n", file, capture.error);
     return false;
   }
   fmt::print("\nThe first packets of an ibv_rc_pingpong over UDP, as ./nerve decode shows them:\n");
   FirstPackets report{file};
-  const bool whole = report_capture(file, octets.octets, report);
+  const bool whole = report_capture(file, capture.bytes, report);
   fmt::print("All of them are in {}; Wireshark opens it.\n", file);
   return whole;
 }

@@ -84,7 +84,7 @@ void examine_library(Findings& findings) {
                         fmt::format("no libibverbs.so.1 beside {}", program), "./nerve build"});
     return;
   }
-  // In this order: once ours is loaded, the loader gives it to whoever asks by name.
+  // In this order: once ours is loaded, the loader returns it for every request by name.
   Finding by_programs = found_by_programs(*folder);
   findings.push_back(ours(*folder));
   findings.push_back(std::move(by_programs));

@@ -1,4 +1,4 @@
-// Ctrl-C, seen by whoever asks; a second one ends the program at once.
+// Ctrl-C, seen when it is asked for; a second one ends the program at once.
 #pragma once
 
 namespace nerve::cli {

@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A file's name is octets, JSON's strings are not.
+// A file's name is bytes, JSON's strings are not.
 std::string print(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -1,5 +1,5 @@
 // Whether a run has room in this machine's memory: asked before it starts, since a machine that
-// swaps tells nobody why.
+// swaps does not report why.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace nerve::cli {
 
-// "MemAvailable:    1234 kB" of /proc/meminfo, in octets; none when there is no such line.
+// "MemAvailable:    1234 kB" of /proc/meminfo, in bytes; none when there is no such line.
 [[nodiscard]] std::optional<std::uint64_t> available_memory(std::string_view meminfo);
 [[nodiscard]] std::optional<std::uint64_t> available_memory();
 

@@ -7,9 +7,7 @@ constexpr std::string_view kMarker = "<!--results-->";
 constexpr std::string_view kBefore = R"(<script type="application/json" class="nerve-result">)";
 constexpr std::string_view kAfter = "</script>\n";
 
-bool is_space(char octet) {
-  return octet == ' ' || octet == '\n' || octet == '\t' || octet == '\r';
-}
+bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
 // As JSON may be written within a script element: `</script` and `<!--` would end it, so no `<` is
 // left. Outside strings JSON has none; inside \u003c means the same. The space between tokens, a
@@ -17,15 +15,15 @@ bool is_space(char octet) {
 void append_json(std::string& page, std::string_view json) {
   bool in_string = false;
   bool escaped = false;
-  for (const char octet : json) {
-    if (!in_string && is_space(octet)) continue;
-    if (octet == '<') {
+  for (const char c : json) {
+    if (!in_string && is_space(c)) continue;
+    if (c == '<') {
       page += "\\u003c";
     } else {
-      page += octet;
+      page += c;
     }
-    if (octet == '"' && !escaped) in_string = !in_string;
-    escaped = in_string && octet == '\\' && !escaped;
+    if (c == '"' && !escaped) in_string = !in_string;
+    escaped = in_string && c == '\\' && !escaped;
   }
 }
 

@@ -11,7 +11,7 @@
 namespace nerve::cli {
 namespace {
 
-// By trying: access() says yes to root, also of folders that nobody can write to.
+// By trying: access() says yes to root, also of read-only folders.
 bool can_write_to(const std::string& folder) {
   const std::string trial = partial_of(folder + "/trial");
   std::FILE* file = std::fopen(trial.c_str(), "wb");

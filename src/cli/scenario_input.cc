@@ -2,18 +2,18 @@
 
 #include <fmt/format.h>
 
-#include "cli/file_octets.h"
+#include "cli/file_bytes.h"
 #include "sim/scenario/scenario_file.h"
 
 namespace nerve::cli {
 
 std::optional<std::string> read_text(const std::string& command, const std::string& file) {
-  const FileOctets input = read_octets(file);
+  const FileBytes input = read_bytes(file);
   if (!input.error.empty()) {
     fmt::print(stderr, "nerve {}: {}: {}\n", command, file, input.error);
     return std::nullopt;
   }
-  return std::string{reinterpret_cast<const char*>(input.octets.data()), input.octets.size()};
+  return std::string{reinterpret_cast<const char*>(input.bytes.data()), input.bytes.size()};
 }
 
 std::optional<sim::Scenario> make_scenario(const std::string& text, const std::string& file,

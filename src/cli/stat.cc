@@ -85,7 +85,7 @@ int stat(const StatOptions& options) {
     if (!options.json) fmt::print("{}", terminal ? "\033[H\033[2J" : "\n");
     print(options, reports, Since{.sent = before, .seconds = passed.count()});
     all = all_there(options, reports);
-    if (!all || std::ferror(stdout) != 0) break;  // what was watched is over, or nobody reads
+    if (!all || std::ferror(stdout) != 0) break;  // what was watched is over, or the reader is gone
   }
   return all ? kExitOk : kExitFailed;
 }

@@ -39,7 +39,7 @@ std::uint64_t drops(const ProcessReport& report) {
   return all;
 }
 
-// "1.2 GB/312 k": octets and packets.
+// "1.2 GB/312 k": bytes and packets.
 std::string way(const ProcessReport& report, const std::string& octets,
                 const std::string& packets) {
   if (report[packets] == 0) return "-";

@@ -1,5 +1,5 @@
 // One line on stderr that tells how a long command gets on: it moves on a terminal; elsewhere there
-// is a new one every few seconds, for whoever reads a log.
+// is a new one every few seconds, for logs.
 #pragma once
 
 #include <chrono>

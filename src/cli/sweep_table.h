@@ -13,7 +13,7 @@ namespace nerve::cli {
 // What one run comes down to.
 struct Figures {
   std::uint64_t completion_ps{};  // of the last job
-  double bus_bandwidth{};         // octets/s, of the first job that has one
+  double bus_bandwidth{};         // bytes/s, of the first job that has one
   double slowdown_p99{};          // of all flows; zero: there were none
   double exposed{};               // share of the ranks' time that waited for messages
   sim::Totals totals{};

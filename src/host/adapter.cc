@@ -216,7 +216,7 @@ nic::Nic& Adapter::Session::nic() const { return state_.nic; }
 int Adapter::Session::groups_changed() { return state_.shared.follow_groups(); }
 
 void Adapter::Session::posted() {
-  const bool wait = state_.waiting_posts > 0 && state_.shared.somebody_drives();
+  const bool wait = state_.waiting_posts > 0 && state_.shared.is_driven();
   if (wait && state_.waiting_posts < kPostsTogether) {
     ++state_.waiting_posts;
     return;
@@ -227,7 +227,7 @@ void Adapter::Session::posted() {
 
 void Adapter::Session::posted_receives() {
   const Host::Shared& shared = state_.shared;
-  const bool can_wait = shared.watcher.somebody_polls() && shared.somebody_drives();
+  const bool can_wait = shared.watcher.somebody_polls() && shared.is_driven();
   if (!can_wait && state_.nic.wants_to_send()) state_.transmit(now());
 }
 

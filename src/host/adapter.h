@@ -102,8 +102,8 @@ class Adapter::Session {
   void found_something();
   // A program polls in vain: frames and time are moved by its thread, so that nobody else has to.
   void drive();
-  // ... and found nothing then either. On a busy machine others may need the processor more: true
-  // when the thread has slept for a moment, so that it is worth another look.
+  // ... and found nothing then either. True when the thread has slept, because CPUs are contended,
+  // and should look once more.
   [[nodiscard]] bool found_nothing(nic::CqHandle cq);
 
  private:

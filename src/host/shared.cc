@@ -235,7 +235,7 @@ std::optional<Time> Host::Shared::next_wake() {
     if (adapter->nic.any_parked()) consider(now() + kLookForRoom);
   }
   consider(exchange.next_room());
-  // Nobody rings for what a thread of ours has left to be read, or to be sent.
+  // No doorbell rings for what a thread of ours has left to be read, or to be sent.
   if (exchange.wants_ring() || exchange.own_pending() || anything_unsent()) consider(now());
   return earliest;
 }

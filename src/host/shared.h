@@ -62,13 +62,11 @@ struct Host::Shared final : link::FrameSink, Watched {
   [[nodiscard]] bool anything_pending() override { return exchange.pending() || anything_unsent(); }
   [[nodiscard]] bool anything_unsent();
   [[nodiscard]] bool anything_parked() override;
-  [[nodiscard]] bool somebody_listens() const override { return poll_waiters.listens(); }
+  [[nodiscard]] bool a_poll_listens() const override { return poll_waiters.listens(); }
   // Whether a thread is awake that will send what is left to it.
-  [[nodiscard]] bool somebody_drives() const {
-    return !watcher.asleep() && !poll_waiters.listens();
-  }
+  [[nodiscard]] bool is_driven() const { return !watcher.asleep() && !poll_waiters.listens(); }
   void falls_asleep() override { taps->flush(); }
-  [[nodiscard]] bool processors_wanted() override { return contention.present(looked_at); }
+  [[nodiscard]] bool cpus_contended() override { return contention.present(looked_at); }
   void socket_readable() override { exchange.udp_arrived(); }
   void management_readable() override;
   // The process ends: what was captured reaches the file, and the summary the person.

@@ -200,7 +200,7 @@ void Watcher::look_after_polling() {
   // takes long, for it has much to send.
   Guard guard{lock_, std::try_to_lock};
   const std::uint64_t polls = polls_;
-  const bool polling = polls != polls_seen_ || watched_.somebody_listens() || !guard;
+  const bool polling = polls != polls_seen_ || watched_.a_poll_listens() || !guard;
   if (news.empty() && polling) {
     polls_seen_ = polls;
     if (look_after_ >= kTick) believe_after_ = std::max(believe_after_ / 2, kBelieveAfter);
@@ -210,7 +210,7 @@ void Watcher::look_after_polling() {
   }
   if (!guard) guard.lock();
   for (const epoll_event& event : news) handle(guard, event.data.fd);
-  if (polls_ != polls_seen_ || watched_.somebody_listens() || mode_ != Mode::kPolled) return;
+  if (polls_ != polls_seen_ || watched_.a_poll_listens() || mode_ != Mode::kPolled) return;
   mode_ = Mode::kWatching;
   polls_in_a_row_ = 0;
   listen_to_frames(true);
@@ -220,7 +220,7 @@ void Watcher::look_after_polling() {
 
 Duration Watcher::linger() {
   if (watched_.anything_parked()) return kLingerForRoom;
-  return watched_.processors_wanted() ? Duration{} : kLinger;
+  return watched_.cpus_contended() ? Duration{} : kLinger;
 }
 
 void Watcher::watch(Guard& guard) {

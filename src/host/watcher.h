@@ -41,9 +41,9 @@ class Watched {
   [[nodiscard]] virtual std::optional<Time> next_wake() = 0;
   [[nodiscard]] virtual bool anything_pending() = 0;
   // Whether a thread of the program's listens to bell and socket. Also without the lock.
-  [[nodiscard]] virtual bool somebody_listens() const = 0;
-  // By others, as a thread that polled has noticed.
-  [[nodiscard]] virtual bool processors_wanted() = 0;
+  [[nodiscard]] virtual bool a_poll_listens() const = 0;
+  // As a thread that polled has noticed.
+  [[nodiscard]] virtual bool cpus_contended() = 0;
   virtual void falls_asleep() = 0;
   virtual void socket_readable() = 0;
   virtual void management_readable() = 0;

@@ -54,7 +54,7 @@ bool is_mapped(const void* address, std::size_t length) {
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
   if (length == 0) return true;
   if (begin + (length - 1) < begin) return false;
-  std::array<unsigned char, 4096> resident;  // of each page: nobody wants to know
+  std::array<unsigned char, 4096> resident;  // of each page; not used
   std::uintptr_t at = begin & ~(page - 1);
   for (std::size_t left = (begin + (length - 1) - at) / page + 1; left > 0;) {
     const std::size_t pages = std::min(left, resident.size());

@@ -112,16 +112,32 @@ TEST(Ports, OfAnotherProcessAreInUse) {
   other.line().say('x');
 }
 
+// Listens at a free port and reports it.
+std::uint32_t listen(Channel& channel, Line line) {
+  const std::uint32_t listener = channel.create(kListenerUid);
+  EXPECT_EQ(channel.bind(listener, "127.0.0.1", 0), 0);
+  EXPECT_EQ(channel.listen(listener), 0);
+  line.say(channel.port_of(listener));
+  return listener;
+}
+
+std::uint32_t ask(Channel& channel, std::uint16_t port) {
+  const std::uint32_t id = channel.create(kActiveUid);
+  EXPECT_EQ(channel.resolve(id, "127.0.0.1", port), 0);
+  channel.expect(EventKind::kAddressResolved);
+  EXPECT_EQ(channel.resolve_route(id), 0);
+  channel.expect(EventKind::kRouteResolved);
+  EXPECT_EQ(channel.connect(id, 0x902), 0);
+  return id;
+}
+
 enum class Answer : std::uint8_t { kLost, kLate, kAtOnce };
 
 // A process that takes one request and then stops listening.
 void serve_one(Line line, Answer answer) {
   if (answer == Answer::kLost) ::setenv("NERVE_FAULT", "drop=0x1:1", 1);
   Channel channel;
-  const std::uint32_t listener = channel.create(kListenerUid);
-  ASSERT_EQ(channel.bind(listener, "127.0.0.1", 0), 0);
-  ASSERT_EQ(channel.listen(listener), 0);
-  line.say(channel.port_of(listener));
+  const std::uint32_t listener = listen(channel, line);
   const auto request = channel.expect(EventKind::kConnectRequest);
   if (answer != Answer::kLate) {
     ASSERT_EQ(channel.accept(request.id, kPassiveUid, 0x901), 0);
@@ -138,12 +154,7 @@ void serve_one(Line line, Answer answer) {
 
 void connect_once(Line line, std::uint16_t port) {
   Channel channel;
-  const std::uint32_t id = channel.create(kActiveUid);
-  ASSERT_EQ(channel.resolve(id, "127.0.0.1", port), 0);
-  channel.expect(EventKind::kAddressResolved);
-  ASSERT_EQ(channel.resolve_route(id), 0);
-  channel.expect(EventKind::kRouteResolved);
-  ASSERT_EQ(channel.connect(id, 0x902), 0);
+  const std::uint32_t id = ask(channel, port);
   channel.expect(EventKind::kConnectResponse);
   ASSERT_EQ(channel.confirm(id), 0);
   line.say('e');
@@ -188,22 +199,14 @@ TEST(Rejections, OutliveTheProcessThatRejected) {
   const Setting transport{"NERVE_TRANSPORT", "shm"};  // nothing else carries it before the ring
   const Process server{[](Line line) {
     Channel channel;
-    const std::uint32_t listener = channel.create(kListenerUid);
-    ASSERT_EQ(channel.bind(listener, "127.0.0.1", 0), 0);
-    ASSERT_EQ(channel.listen(listener), 0);
-    line.say(channel.port_of(listener));
+    (void)listen(channel, line);
     const auto request = channel.expect(EventKind::kConnectRequest);
     ASSERT_EQ(channel.reject(request.id, "not today"), 0);
   }};
   const auto port = server.line().hear<std::uint16_t>();
   const Process client{[=](Line line) {
     Channel channel;
-    const std::uint32_t id = channel.create(kActiveUid);
-    ASSERT_EQ(channel.resolve(id, "127.0.0.1", port), 0);
-    channel.expect(EventKind::kAddressResolved);
-    ASSERT_EQ(channel.resolve_route(id), 0);
-    channel.expect(EventKind::kRouteResolved);
-    ASSERT_EQ(channel.connect(id, 0x902), 0);
+    (void)ask(channel, port);
     const auto rejected = channel.expect(EventKind::kRejected);
     EXPECT_EQ(said(rejected.param.conn), "not today");
     line.say('r');

@@ -146,7 +146,7 @@ TEST(ScenarioErrors, WhatCannotBeBuiltIsRefusedWithAWayOut) {
       "give all three or none");
   has(wrong("job.0.ranks", "65"), "the cluster has 64 GPUs; the most is 64");
   has(wrong("job.0.first_gpu", "64"), "there is no GPU 64; the cluster has 64");
-  has(wrong("job.0.ranks", "1"), "1 rank has nobody to send to");
+  has(wrong("job.0.ranks", "1"), "1 rank has no peer to send to");
   has(wrong("job.0.network", "front-end"), "there is no front-end network; write [front_end]");
   has(wrong("fabric.topology", "file"), "write file = ");
   has(wrong("job.0.algorithm", "direct"),

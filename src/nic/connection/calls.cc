@@ -122,7 +122,7 @@ Expected<CommHandle> ConnectionManager::listen(const CmListen& listen) {
     return refuse(ErrorCode::kInvalid, "listen: an address, and any");
   }
   if (table_.serves(listen)) {
-    return refuse(ErrorCode::kBusy, "listen: somebody does",
+    return refuse(ErrorCode::kBusy, "listen: the service has a listener already",
                   static_cast<std::uint64_t>(listen.service));
   }
   Communication* comm = make();
@@ -229,7 +229,7 @@ Status ConnectionManager::delay(CommHandle id, std::uint8_t service_timeout) {
       comm->state == CommState::kReqReceived || comm->state == CommState::kMraReqSent;
   const bool reply =
       comm->state == CommState::kRepReceived || comm->state == CommState::kMraRepSent;
-  if (!request && !reply) return refuse(ErrorCode::kInvalid, "delay: nobody waits");
+  if (!request && !reply) return refuse(ErrorCode::kInvalid, "delay: no peer waits for an answer");
   say(*comm, request ? CommState::kMraReqSent : CommState::kMraRepSent, comm->transaction,
       wire::CmMra{.local_comm_id = comm->local_id,
                   .remote_comm_id = *comm->remote_id,

@@ -45,7 +45,7 @@ struct RequesterState {
   Flight flight;                 // what READs ask for counts in it
   std::uint32_t since_ack_request{};
   std::uint32_t polls_at_short_cut{~0U};  // of the send CQ, when one was last tried
-  std::uint32_t placed{};  // octets of the current request that went by the short cut
+  std::uint32_t placed{};                 // bytes of the current request that went by the short cut
   std::uint8_t retries_left{};
   std::uint8_t rnr_retries_left{};
   bool rnr_heard{};    // the oldest packet was refused for lack of a receive ...

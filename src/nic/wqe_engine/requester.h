@@ -127,7 +127,7 @@ class Requester {
   CompletionUnit& completions_;
   Scheduler& scheduler_;
   const Time& now_;
-  std::uint32_t placeable_{};  // octets, in this call
+  std::uint32_t placeable_{};  // bytes, in this call
 };
 
 // Steps from `from` to `to` going forward round the ring.

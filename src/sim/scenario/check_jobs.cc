@@ -23,7 +23,7 @@ bool check_ranks(const TableAt& table, const Scenario& scenario, const JobSpec& 
   const bool alone = flows != nullptr && (flows->pattern == FlowPattern::kCheckpoint ||
                                           flows->pattern == FlowPattern::kList);
   if (job.ranks < 2 && !alone) {
-    table.wrong("ranks", "1 rank has nobody to send to; give 2 or more");
+    table.wrong("ranks", "1 rank has no peer to send to; give 2 or more");
     return false;
   }
   return true;

@@ -1,4 +1,4 @@
-#include "cli/file_octets.h"
+#include "cli/file_bytes.h"
 
 #include <array>
 #include <cerrno>
@@ -13,12 +13,12 @@ struct Close {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
-FileOctets read_all(std::FILE* in) {
-  FileOctets result;
+FileBytes read_all(std::FILE* in) {
+  FileBytes result;
   std::array<std::byte, 1U << 16U> buffer;
   while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), in)) {
-    result.octets.insert(result.octets.end(), buffer.begin(),
-                         buffer.begin() + static_cast<std::ptrdiff_t>(n));
+    result.bytes.insert(result.bytes.end(), buffer.begin(),
+                        buffer.begin() + static_cast<std::ptrdiff_t>(n));
   }
   if (std::ferror(in) != 0) {
     result.error =
@@ -29,11 +29,11 @@ FileOctets read_all(std::FILE* in) {
 
 }  // namespace
 
-FileOctets read_octets(const std::string& file) {
+FileBytes read_bytes(const std::string& file) {
   if (file == "-") return read_all(stdin);
   const std::unique_ptr<std::FILE, Close> in{std::fopen(file.c_str(), "rb")};
   if (in == nullptr) {
-    return {.octets = {},
+    return {.bytes = {},
             .error = std::string{"cannot open it: "} + std::strerror(errno) +
                      "; check the path and its permissions"};
   }

@@ -7,12 +7,12 @@
 
 namespace nerve::cli {
 
-struct FileOctets {
-  std::vector<std::byte> octets;
+struct FileBytes {
+  std::vector<std::byte> bytes;
   std::string error;  // empty: all is well
 };
 
 // "-" is standard input.
-[[nodiscard]] FileOctets read_octets(const std::string& file);
+[[nodiscard]] FileBytes read_bytes(const std::string& file);
 
 }  // namespace nerve::cli
