@@ -9,6 +9,7 @@
 #include "nic/dma_engine/dma_engine.h"
 #include "nic/ethernet/port.h"
 #include "nic/qp_manager/qp_manager.h"
+#include "nic/qp_manager/shared_objects.h"
 #include "nic/rx_handler/answers.h"
 #include "nic/rx_handler/datagrams.h"
 #include "nic/rx_handler/responder.h"
@@ -51,26 +52,28 @@ NicConfig made_sound(NicConfig config) {
 
 // The modules, built in the order in which they need each other.
 struct Nic::Modules {
-  explicit Modules(const NicConfig& given) : config{made_sound(given)} {}
+  Modules(const NicConfig& given, SharedObjects* of_sibling)
+      : config{made_sound(given)},
+        objects{of_sibling != nullptr ? *of_sibling : own_objects.emplace(config)} {}
 
   NicConfig config;
   Counters counters;
   Time now;  // as of the last call that told it
   EventQueue events;
   Port port{config, events};
-  DmaEngine dma{config.limits, config.key_secret, config.short_cut};
-  CqManager cqs{config.limits, events};
+  std::optional<SharedObjects> own_objects;  // none: a sibling's are used
+  SharedObjects& objects;
+  DmaEngine& dma{objects.dma};
+  CqManager cqs{config.limits, events, objects.cqs};
   QpTable qps{config};
-  SlotTable<Srq> srqs{config.limits.max_srq};
-  SlotTable<AddressHandle> addresses{config.limits.max_ah};
   MulticastGroups groups{config.limits};
   Scheduler scheduler;
   CompletionUnit completions{cqs, events, scheduler, config.short_cut, now};
-  QpManager qp_manager{config,    dma,    cqs, events, completions, port,
-                       scheduler, groups, qps, srqs,   addresses,   now};
-  Requester requester{config, counters, dma, port, addresses, completions, scheduler, now};
+  QpManager qp_manager{config,    cqs,    events, completions, port,
+                       scheduler, groups, qps,    objects,     now};
+  Requester requester{config, counters, dma, port, objects.addresses, completions, scheduler, now};
   Completer completer{config, counters, dma, port, completions, requester, scheduler, now};
-  Receives receives{srqs, completions};
+  Receives receives{objects.srqs, completions};
   Responder responder{counters, dma, receives, completions, scheduler};
   Datagrams datagrams{counters, dma, receives, completions};
   Answers answers{config, counters, dma, completions};
@@ -82,7 +85,7 @@ struct Nic::Modules {
   // What is not touched for every packet is left out.
   void fetch() const {
     __builtin_prefetch(&config.flow_control.ack_every);
-    fetch_lines(&config.gate, &srqs);
+    fetch_lines(&config.gate, &groups);
     fetch_lines(&scheduler, &qp_manager);
     fetch_lines(&requester, &cm);
     fetch_lines(&rx_handler, &rx_handler + 1);
@@ -107,7 +110,9 @@ void Nic::Modules::take_narrow_turn(Qp& qp, TxBurst& burst) {
   }
 }
 
-Nic::Nic(const NicConfig& config) : modules_{std::make_unique<Modules>(config)} {}
+Nic::Nic(const NicConfig& config) : modules_{std::make_unique<Modules>(config, nullptr)} {}
+Nic::Nic(const NicConfig& config, Nic& sibling)
+    : modules_{std::make_unique<Modules>(config, &sibling.modules_->objects)} {}
 Nic::~Nic() = default;
 
 const NicConfig& Nic::config() const { return modules_->config; }
@@ -232,11 +237,16 @@ Status Nic::post_recv(QpHandle handle, const RecvWr& wr) {
 }
 
 Status Nic::post_srq_recv(SrqHandle handle, const RecvWr& wr) {
-  Srq* srq = modules_->srqs.find(handle);
+  Srq* srq = modules_->objects.srqs.find(handle);
   if (srq == nullptr) return refuse(ErrorCode::kNoSuchObject, "post receive: no such SRQ");
   if (const Status fits = srq->queue.check(wr); !fits) return fits;
   srq->queue.post(wr);
   return Done{};
+}
+
+const std::atomic<std::uint32_t>* Nic::cq_gauge(CqHandle cq) const {
+  const Cq* const found = modules_->cqs.find(cq);
+  return found != nullptr ? &found->gauge : nullptr;
 }
 
 Expected<std::size_t> Nic::poll_cq(CqHandle cq, std::span<Completion> out) {

@@ -9,6 +9,14 @@
 //   expire(now)           timers that are due
 //   next_event()          completion and asynchronous events, oldest first
 //
+// Siblings are engines of one device: each has its own QPs, and they share protection domains,
+// memory, CQs, SRQs and address handles, whose handles are valid in all of them. A driver may call
+// siblings from several threads at once, as long as
+//
+//   - calls that make, change or end a shared object or a QP have all siblings to themselves;
+//   - siblings whose QPs use the same CQ or SRQ are not called at once;
+//   - no memory window exists: work requests change those.
+//
 // A driver that has called receive() calls transmit() before it lets the application in again:
 // an ACK or NAK that is owed dies with its QP, and the peer would wait in vain.
 #pragma once
@@ -38,6 +46,7 @@ class ConnectionManager;
 class Nic {
  public:
   explicit Nic(const NicConfig& config);
+  Nic(const NicConfig& config, Nic& sibling);  // which must live longer
   ~Nic();
   Nic(const Nic&) = delete;
   Nic& operator=(const Nic&) = delete;
@@ -99,6 +108,9 @@ class Nic {
   Status post_srq_recv(SrqHandle srq, const RecvWr& wr);
   // Fills `out` from the front; returns how many.
   Expected<std::size_t> poll_cq(CqHandle cq, std::span<Completion> out);
+  // How many completions wait on a CQ, for as long as it exists: what other threads may look at
+  // while this one is at work. Null when there is no such CQ.
+  [[nodiscard]] const std::atomic<std::uint32_t>* cq_gauge(CqHandle cq) const;
   // How many it would find; none when there is no such CQ.
   [[nodiscard]] std::uint32_t completions_waiting(CqHandle cq) const;
 

@@ -154,7 +154,7 @@ void CompletionUnit::raise(const Qp& qp, EventKind kind) {
 }
 
 void CompletionUnit::raise(const Srq& srq, EventKind kind) {
-  events_.push({.kind = kind, .cookie = srq.cookie, .srq = srq.handle});
+  srq.events->push({.kind = kind, .cookie = srq.cookie, .srq = srq.handle});
 }
 
 }  // namespace nerve::nic

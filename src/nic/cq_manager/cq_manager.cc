@@ -17,9 +17,6 @@ Completion& slot(Cq& cq, std::uint32_t position) {
 
 }  // namespace
 
-CqManager::CqManager(const Limits& limits, EventQueue& events)
-    : limits_{limits}, events_{events}, table_{limits.max_cq} {}
-
 Expected<CqHandle> CqManager::create(const CqInit& init) {
   if (init.depth == 0 || init.depth > limits_.max_cqe)
     return refuse(ErrorCode::kInvalid, "create cq: depth", init.depth, limits_.max_cqe);
@@ -49,6 +46,7 @@ Status CqManager::resize(CqHandle handle, std::uint32_t depth) {
     cq->ring = std::move(ring);
     cq->head = 0;
     cq->tail = waiting - (planted(Bug::kLoseOnResize) && waiting > 0 ? 1U : 0U);
+    cq->changed();
   }
   cq->depth = depth;
   return Done{};
@@ -78,8 +76,10 @@ Status CqManager::destroy(CqHandle handle) {
   Cq* cq = find(handle);
   if (cq == nullptr) return no_such_cq();
   if (cq->users > 0) return refuse(ErrorCode::kBusy, "destroy cq: still used", cq->users);
-  timers_.remove(*cq);
-  events_.forget(handle);
+  if (cq->home != nullptr) {
+    cq->home->timers_.remove(*cq);
+    cq->home->events_.forget(handle);
+  }
   table_.erase(handle);
   return Done{};
 }
@@ -91,6 +91,7 @@ Expected<std::size_t> CqManager::poll(CqHandle handle, std::span<Completion> out
   const std::size_t count = std::min<std::size_t>(out.size(), cq->waiting());
   // One at a time: most polls find one or none, and a call to memcpy costs more than the copy.
   for (std::size_t i = 0; i < count; ++i) out[i] = slot(*cq, cq->head++);
+  if (count > 0) cq->changed();
   return count;
 }
 
@@ -99,6 +100,7 @@ bool CqManager::push(Cq& cq, const Completion& completion, bool solicited, Time 
     if (!make_room(cq)) return false;
   }
   slot(cq, cq.tail++) = completion;
+  cq.changed();
   if (planted(Bug::kSwapCompletions) && cq.waiting() >= 2)
     std::swap(slot(cq, cq.tail - 1), slot(cq, cq.tail - 2));
 
@@ -116,7 +118,7 @@ bool CqManager::make_room(Cq& cq) {
   }
   if (!cq.overrun) {
     cq.overrun = true;
-    events_.push({.kind = EventKind::kCqError, .cookie = cq.cookie, .cq = cq.handle});
+    cq.home->events_.push({.kind = EventKind::kCqError, .cookie = cq.cookie, .cq = cq.handle});
     // The count will never be reached now; whoever sleeps must get to what waits.
     if (cq.unannounced > 0) announce(cq);
   }
@@ -126,14 +128,16 @@ bool CqManager::make_room(Cq& cq) {
 void CqManager::note_for_event(Cq& cq, Time now) {
   if (++cq.unannounced >= cq.moderate_count) return announce(cq);
   // From the first completion held back, so that none waits longer than a period.
-  if (!cq.timer.armed && cq.moderate_period > Duration{}) timers_.arm(cq, now + cq.moderate_period);
+  if (!cq.timer.armed && cq.moderate_period > Duration{}) {
+    cq.home->timers_.arm(cq, now + cq.moderate_period);
+  }
 }
 
 void CqManager::announce(Cq& cq) {
   cq.arm = Cq::Arm::kNone;
   cq.unannounced = 0;
-  timers_.disarm(cq);
-  events_.push({.kind = EventKind::kCompletion, .cookie = cq.cookie, .cq = cq.handle});
+  cq.home->timers_.disarm(cq);
+  cq.home->events_.push({.kind = EventKind::kCompletion, .cookie = cq.cookie, .cq = cq.handle});
 }
 
 void CqManager::forget(Cq& cq, Qpn qpn) {
@@ -145,6 +149,7 @@ void CqManager::forget(Cq& cq, Qpn qpn) {
     ++kept;
   }
   cq.tail = kept;
+  cq.changed();
 }
 
 bool CqManager::holds(Cq& cq, Qpn qpn) {

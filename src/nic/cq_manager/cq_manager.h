@@ -1,6 +1,7 @@
 // The CQ Manager: completion queues, their arming and moderation, and overflow.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -16,6 +17,8 @@
 #include "nic/work.h"
 
 namespace nerve::nic {
+
+class CqManager;
 
 // A ring of completions. Completions are never lost silently: a push that finds the ring full
 // marks the queue overrun, tells so once by event, and the caller's QP becomes fatal.
@@ -35,15 +38,20 @@ struct Cq {
   Duration moderate_period{};      // zero: only the count ends a wait
   std::uint32_t unannounced{};     // completions that moderation holds back
   Timer timer;                     // end of the moderation period
+  CqManager* home{};               // whose events and timers it uses: its first user's
   CqHandle handle{};
   std::uint64_t cookie{};
+  std::atomic<std::uint32_t> gauge{};  // waiting(), for threads that look at it from outside
 
   [[nodiscard]] std::uint32_t waiting() const { return tail - head; }
+  void changed() { gauge.store(waiting(), std::memory_order_release); }
 };
 
+// Engines that share CQs (siblings, nic.h) have a manager each and one table.
 class CqManager {
  public:
-  CqManager(const Limits& limits, EventQueue& events);
+  CqManager(const Limits& limits, EventQueue& events, SlotTable<Cq>& table)
+      : limits_{limits}, events_{events}, table_{table} {}
 
   Expected<CqHandle> create(const CqInit& init);
   // Keeps what waits; refused when it would not fit.
@@ -55,6 +63,12 @@ class CqManager {
   Expected<std::size_t> poll(CqHandle cq, std::span<Completion> out);
 
   [[nodiscard]] Cq* find(CqHandle cq) { return table_.find(cq); }
+
+  // A QP or SRQ of this engine completes there from now on.
+  void add_user(Cq& cq) {
+    if (cq.home == nullptr) cq.home = this;
+    ++cq.users;
+  }
 
   // False: the queue is overrun and the completion could not be delivered. An unsuccessful
   // completion counts as solicited.
@@ -72,13 +86,13 @@ class CqManager {
   void fetch() const { table_.fetch(); }
 
  private:
-  [[nodiscard]] bool make_room(Cq& cq);
-  void note_for_event(Cq& cq, Time now);
-  void announce(Cq& cq);
+  [[nodiscard]] static bool make_room(Cq& cq);
+  static void note_for_event(Cq& cq, Time now);
+  static void announce(Cq& cq);
 
   Limits limits_;
   EventQueue& events_;
-  SlotTable<Cq> table_;
+  SlotTable<Cq>& table_;
   TimerHeap<Cq, &Cq::timer> timers_;
 };
 

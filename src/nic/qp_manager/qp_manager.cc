@@ -6,12 +6,12 @@
 
 namespace nerve::nic {
 
-QpManager::QpManager(const NicConfig& config, DmaEngine& dma, CqManager& cqs, EventQueue& events,
+QpManager::QpManager(const NicConfig& config, CqManager& cqs, EventQueue& events,
                      CompletionUnit& completions, const Port& port, Scheduler& scheduler,
-                     MulticastGroups& groups, QpTable& qps, SlotTable<Srq>& srqs,
-                     SlotTable<AddressHandle>& addresses, const Time& now)
+                     MulticastGroups& groups, QpTable& qps, SharedObjects& objects,
+                     const Time& now)
     : config_{config},
-      dma_{dma},
+      dma_{objects.dma},
       cqs_{cqs},
       events_{events},
       completions_{completions},
@@ -19,9 +19,9 @@ QpManager::QpManager(const NicConfig& config, DmaEngine& dma, CqManager& cqs, Ev
       scheduler_{scheduler},
       groups_{groups},
       qps_{qps},
-      srqs_{srqs},
-      addresses_{addresses},
-      xrcds_{config.limits.max_xrcd},
+      srqs_{objects.srqs},
+      addresses_{objects.addresses},
+      xrcds_{objects.xrcds},
       now_{now} {}
 
 Status QpManager::check_init(const QpInit& init) {
@@ -87,16 +87,17 @@ Expected<QpHandle> QpManager::create(const QpInit& init) {
     return qp.handle;
   }
   qp.send_cq = cqs_.find(init.send_cq);
-  ++qp.send_cq->users;
+  cqs_.add_user(*qp.send_cq);
   qp.sends = SendQueue{qp.caps};
   if (init.type == QpType::kXrcSend) {
     qp.caps.max_recv_wr = qp.caps.max_recv_sge = 0;
     return qp.handle;
   }
   qp.recv_cq = cqs_.find(init.recv_cq);
-  ++qp.recv_cq->users;
+  cqs_.add_user(*qp.recv_cq);
   if (init.srq) {
     qp.srq = srqs_.find(init.srq);
+    if (qp.srq->events == nullptr) qp.srq->events = &events_;
     ++qp.srq->users;
     qp.caps.max_recv_wr = qp.caps.max_recv_sge = 0;
   }

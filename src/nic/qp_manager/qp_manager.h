@@ -13,6 +13,7 @@
 #include "nic/ethernet/port.h"
 #include "nic/qp_manager/address_handle.h"
 #include "nic/qp_manager/qp_table.h"
+#include "nic/qp_manager/shared_objects.h"
 #include "nic/rx_handler/datagrams.h"
 #include "nic/wqe_engine/scheduler.h"
 
@@ -20,10 +21,9 @@ namespace nerve::nic {
 
 class QpManager {
  public:
-  QpManager(const NicConfig& config, DmaEngine& dma, CqManager& cqs, EventQueue& events,
+  QpManager(const NicConfig& config, CqManager& cqs, EventQueue& events,
             CompletionUnit& completions, const Port& port, Scheduler& scheduler,
-            MulticastGroups& groups, QpTable& qps, SlotTable<Srq>& srqs,
-            SlotTable<AddressHandle>& addresses, const Time& now);
+            MulticastGroups& groups, QpTable& qps, SharedObjects& objects, const Time& now);
 
   Expected<XrcdHandle> alloc_xrcd();
   Status dealloc_xrcd(XrcdHandle xrcd);
@@ -63,7 +63,7 @@ class QpManager {
   QpTable& qps_;
   SlotTable<Srq>& srqs_;
   SlotTable<AddressHandle>& addresses_;
-  SlotTable<XrcDomain> xrcds_;
+  SlotTable<XrcDomain>& xrcds_;
   const Time& now_;
 };
 

@@ -57,7 +57,8 @@ Expected<SrqHandle> QpManager::create_srq(const SrqInit& init) {
     srq.xrcd = init.xrcd;
     srq.cq = cq;
     ++xrcd->users;
-    ++cq->users;
+    srq.events = &events_;
+    cqs_.add_user(*cq);
   }
   return handle;
 }
@@ -94,7 +95,7 @@ Status QpManager::destroy_srq(SrqHandle handle) {
     --srq->cq->users;
   }
   dma_.release_pd(srq->pd);
-  events_.forget(handle);
+  if (srq->events != nullptr) srq->events->forget(handle);
   srqs_.erase(handle);
   return Done{};
 }

@@ -18,6 +18,7 @@ struct Srq {
   Cq* cq{};               // kXrc
   std::uint32_t limit{};  // zero: disarmed
   std::uint32_t users{};  // QPs
+  EventQueue* events{};   // its first user's
   std::uint64_t cookie{};
 
   // What an XRC sender names it by.

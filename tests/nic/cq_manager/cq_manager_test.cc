@@ -20,6 +20,7 @@ class CqManagerTest : public ::testing::Test {
   CqHandle make(std::uint32_t depth, bool ignore_overrun = false) {
     const auto cq = cqs_.create({.depth = depth, .cookie = 7, .ignore_overrun = ignore_overrun});
     EXPECT_TRUE(cq);
+    cqs_.find(*cq)->home = &cqs_;  // as its first QP would
     return *cq;
   }
   bool push(CqHandle cq, std::uint64_t id, bool solicited = false, Time now = {}) {
@@ -44,7 +45,8 @@ class CqManagerTest : public ::testing::Test {
 
   Limits limits_{.max_cq = 3, .max_cqe = 64};
   EventQueue events_;
-  CqManager cqs_{limits_, events_};
+  SlotTable<Cq> table_{limits_.max_cq};
+  CqManager cqs_{limits_, events_, table_};
 };
 
 using Ids = std::vector<std::uint64_t>;

@@ -69,6 +69,7 @@ class Trial {
                         .ignore_overrun = prng_.chance(300)};
       const auto handle = cqs_.create(init);
       CHECK(handle.has_value());
+      cqs_.find(*handle)->home = &cqs_;  // as its first QP would
       handles_.push_back(*handle);
       models_.push_back({.depth = init.depth, .ignore_overrun = init.ignore_overrun});
     }
@@ -164,7 +165,8 @@ class Trial {
   static constexpr std::uint32_t kMaxDepth = 32;
   Prng prng_;
   EventQueue events_;
-  CqManager cqs_{Limits{.max_cqe = kMaxDepth}, events_};
+  SlotTable<Cq> table_{Limits{}.max_cq};
+  CqManager cqs_{Limits{.max_cqe = kMaxDepth}, events_, table_};
   std::vector<CqHandle> handles_;
   std::vector<Model> models_;
   Time now_{Duration{-100'000}};  // runs across the wrap of time
