@@ -20,20 +20,14 @@ constexpr std::uint32_t kPacketsOnTheWay = 1024;
 // A program with many completions to work off still moves frames each time it has taken so many.
 constexpr std::uint32_t kFruitfulPolls = 8;
 
+constexpr std::uint32_t kLeftToOthers = 64;
+
 // How long a thread polls in vain on a busy machine before it sleeps. Not for long: a peer that was
 // woken on the CPU that this thread keeps busy runs only when this thread sleeps. Where the
 // program's own threads want the CPUs, sched_yield() comes first: it costs less than to sleep and
 // be woken.
 constexpr Duration kSpinBeforeSleep = std::chrono::microseconds{20};
 constexpr Duration kSpinInCrowd = std::chrono::microseconds{50};
-
-// For placements in memory whose rights were withdrawn. A peer may have lost its processor in the
-// middle of one; other threads need not wait with us.
-void unlock_and_wait(Host::Shared& shared) {
-  const std::vector<PendingPlacement> pending = shared.neighbours.end_deferring();
-  shared.lock.unlock();
-  wait_for(pending);
-}
 
 template <class Value>
 Value drawn() {
@@ -44,7 +38,7 @@ Value drawn() {
   return value;
 }
 
-nic::NicConfig config_for(Host::Shared& host, const Device& device) {
+nic::NicConfig config_for(Host::Shared& host, const Device& device, bool by_short_cut) {
   nic::NicConfig config;
   config.gid_table_size = kGidTableSize;
   config.first_qpn = Qpn{host.slot << kSlotShift};
@@ -59,7 +53,7 @@ nic::NicConfig config_for(Host::Shared& host, const Device& device) {
   // Keys of two engines could be equal, and the table of rights is one; and what is to be captured
   // or disturbed must be sent.
   const bool tapped = !host.config.pcap.empty() || !host.config.fault.empty();
-  if (host.adapters.empty() && !tapped) config.short_cut = &host.neighbours;
+  if (by_short_cut && !tapped) config.short_cut = &host.neighbours;
   config.flow_control.algorithm = host.config.congestion;
   config.flow_control.shrink_on_loss = true;
   config.key_secret = drawn<SipKey>();
@@ -68,18 +62,27 @@ nic::NicConfig config_for(Host::Shared& host, const Device& device) {
 
 }  // namespace
 
-Adapter::State::State(Host::Shared& host, const Device& given)
+Adapter::State::State(Host::Shared& host, const Device& given, State* first)
     : shared{host},
       device{given},
       gids{given.gids},
       interface_index{given.interface_index},
-      nic{config_for(host, given)} {
+      by_short_cut{first != nullptr ? first->by_short_cut : host.adapters.empty()},
+      nic{first != nullptr ? nic::Nic{config_for(host, given, by_short_cut), first->nic}
+                           : nic::Nic{config_for(host, given, by_short_cut)}} {
   for (std::uint32_t i = 0; i < device.gids.size(); ++i) (void)nic.set_gid(i, device.gids[i]);
   nic.set_port_active(device.up);
+  if (first != nullptr) follow(*first);
   while (nic.next_event()) {  // how it came to be is nobody's news
   }
-  const std::scoped_lock guard{shared.lock};
   shared.adapters.push_back(this);
+}
+
+void Adapter::State::follow(const State& other) {
+  gids = other.gids;
+  interface_index = other.interface_index;
+  for (std::uint32_t i = 0; i < kGidTableSize; ++i) (void)nic.set_gid(i, *other.nic.query_gid(i));
+  nic.set_port_active(other.nic.port_active());
 }
 
 Adapter::State::~State() {
@@ -135,7 +138,7 @@ void Adapter::State::tell_events() {
   while (const auto event = nic.next_event()) {
     if (event->cookie != 0) {
       reinterpret_cast<EventTarget*>(event->cookie)->on_event(*event);
-    } else {
+    } else if (shared.primary == &shared) {  // the port is one, whatever the number of its engines
       for (EventTarget* listener : listeners) listener->on_event(*event);
     }
   }
@@ -146,69 +149,168 @@ void Adapter::State::tell_cm_events() {
   while (const auto event = nic.cm().next_event()) cm_listener->on_cm_event(nic, *event);
 }
 
-Adapter::Adapter(Host& host, const Device& device)
-    : state_{std::make_unique<State>(*host.shared_.load(), device)} {}
-Adapter::~Adapter() = default;
+Adapter::Adapter(Host& host, const Device& device) {
+  Host::Shared& primary = *host.shared_.load();
+  const std::scoped_lock guard{primary.lock};
+  states_[kPrimaryShard] = new State{primary, device, nullptr};
+}
 
-const Device& Adapter::device() const { return state_->device; }
+Adapter::~Adapter() {
+  for (std::size_t i = states_.size(); i-- > 0;) delete states_[i].load();
+}
+
+Adapter::State& Adapter::make_state(ShardId shard) {
+  const std::scoped_lock one_at_a_time{making_};
+  if (State* const made = states_[shard]) return *made;
+  State& first = state(kPrimaryShard);
+  lock_all(first.shared);
+  Host::Shared& there = *first.shared.shards[shard];
+  states_[shard] = new State{there, first.device, &first};
+  unlock_all(first.shared);
+  return *states_[shard];
+}
+
+const Device& Adapter::device() const { return state(kPrimaryShard).device; }
 
 std::uint32_t Adapter::interface_index() const {
-  const std::scoped_lock guard{state_->shared.lock};
-  return state_->interface_index;
+  const State& first = state(kPrimaryShard);
+  const std::scoped_lock guard{first.shared.lock};
+  return first.interface_index;
 }
 
 void Adapter::listen(EventTarget& target) {
-  const std::scoped_lock guard{state_->shared.lock};
-  state_->listeners.push_back(&target);
+  State& first = state(kPrimaryShard);
+  const std::scoped_lock guard{first.shared.lock};
+  first.listeners.push_back(&target);
 }
 
 void Adapter::unlisten(EventTarget& target) {
-  const std::scoped_lock guard{state_->shared.lock};
-  std::erase(state_->listeners, &target);
+  State& first = state(kPrimaryShard);
+  const std::scoped_lock guard{first.shared.lock};
+  std::erase(first.listeners, &target);
 }
 
-void Adapter::reach(const wire::Gid& peer, Qpn qpn) { state_->shared.reach(peer, qpn); }
+void Adapter::reach(ShardId from, const wire::Gid& peer, Qpn qpn) {
+  state(from).shared.reach(peer, qpn);
+}
+
+ShardId Adapter::place(std::span<ShardChoice* const> parts, bool in_primary) {
+  const ShardId shard = state(kPrimaryShard).shared.place(parts, in_primary);
+  (void)make_state(shard);
+  return shard;
+}
+
+void Adapter::unplace(const ShardChoice& part) { state(kPrimaryShard).shared.unplace(part); }
+
+bool Adapter::left_to_others(const ShardChoice& choice) const {
+  thread_local std::uint32_t in_a_row = 0;
+  const State* const there = states_[choice.shard()];
+  if (there != nullptr && there->shared.lock.is_taken() && !there->shared.busy &&
+      ++in_a_row < kLeftToOthers) {
+    relax();
+    return true;
+  }
+  in_a_row = 0;
+  return false;
+}
+
+void Adapter::join_shards() { state(kPrimaryShard).shared.join_all_shards(); }
 
 void Adapter::listen_cm(CmListener* listener) {
-  const std::scoped_lock guard{state_->shared.lock};
-  state_->cm_listener = listener;
-  state_->tell_events();
+  State& first = state(kPrimaryShard);
+  const std::scoped_lock guard{first.shared.lock};
+  first.cm_listener = listener;
+  first.tell_events();
 }
 
 void Adapter::reach_service(const wire::Gid& peer, wire::ServiceId service) {
-  state_->shared.reach_service(peer, service);
+  state(kPrimaryShard).shared.reach_service(peer, service);
 }
 
 void Adapter::reach_comm(const wire::Gid& peer, wire::CommId id) {
-  state_->shared.reach_comm(peer, id);
+  state(kPrimaryShard).shared.reach_comm(peer, id);
 }
 
-Adapter::Session::Session(Adapter& adapter, For purpose)
-    : state_{*adapter.state_}, control_{purpose == For::kControl} {
-  state_.shared.lock.lock();
-  if (!control_) return;
+Adapter::Session::Session(Adapter& adapter, ShardId shard, For purpose)
+    : state_{adapter.state(shard)}, purpose_{purpose} {
+  if (purpose_ == For::kObjects) {
+    lock_all(state_.shared);
+  } else {
+    state_.shared.lock.lock();
+  }
+  begin();
+}
+
+Adapter::Session::Session(Adapter& adapter, const ShardChoice& choice, For purpose)
+    : state_{lock(adapter, choice)}, purpose_{purpose} {
+  begin();
+}
+
+// The choice may be made while we wait for the lock of the shard that was meant before.
+Adapter::State& Adapter::Session::lock(Adapter& adapter, const ShardChoice& choice) {
+  for (;;) {
+    const ShardId shard = choice.shard();
+    State* const state = adapter.states_[shard];
+    if (state == nullptr) {  // chosen a moment ago
+      (void)adapter.make_state(shard);
+      continue;
+    }
+    state->shared.lock.lock();
+    if (choice.shard() == shard) return *state;
+    state->shared.lock.unlock();
+  }
+}
+
+void Adapter::Session::begin() {
+  if (purpose_ == For::kWork) return;
   if (state_.nic.wants_to_send()) state_.shared.transmit(now());
   state_.shared.neighbours.begin_deferring();
+  if (purpose_ == For::kObjects) state_.shared.primary->neighbours.begin_deferring();
+}
+
+void Adapter::Session::tell_events() {
+  state_.tell_events();
+  const std::vector<Host::Shared*>& group = state_.shared.leader->members;
+  if (group.size() == 1) return;
+  for (Host::Shared* member : group) {
+    for (State* adapter : member->adapters) adapter->tell_events();
+  }
 }
 
 Adapter::Session::~Session() {
   Host::Shared& shared = state_.shared;
   // Few, and a connection waits for each: they do not wait for company.
   if (shared.ports && state_.nic.cm().wants_to_send()) state_.transmit(now());
-  state_.tell_events();
+  tell_events();
   if (shared.watcher.asleep()) {
     // What was posted may have to be sent again, and its program may never call again.
     if (const std::optional<Time> wake = shared.next_wake()) shared.watcher.expect(*wake);
   }
   PollWaiters::Woken woken;
   if (shared.poll_waiters.any()) woken = shared.poll_waiters.take_ready();
-  if (control_) {
-    unlock_and_wait(shared);
-  } else {
+  if (purpose_ == For::kWork) {
     shared.lock.unlock();
     if (give_way_) ::sched_yield();
+  } else {
+    end_control();
   }
   shared.wake(woken);
+}
+
+// For placements in memory whose rights were withdrawn: a peer may have lost its CPU in the middle
+// of one. Other threads need not wait with us.
+void Adapter::Session::end_control() {
+  Host::Shared& shared = state_.shared;
+  std::vector<PendingPlacement> pending = shared.neighbours.end_deferring();
+  if (purpose_ == For::kObjects) {
+    for (PendingPlacement& one : shared.primary->neighbours.end_deferring()) {
+      pending.push_back(std::move(one));
+    }
+    unlock_all(shared);
+  } else {
+    shared.lock.unlock();
+  }
+  wait_for(pending);
 }
 
 nic::Nic& Adapter::Session::nic() const { return state_.nic; }
@@ -240,7 +342,7 @@ bool Adapter::Session::found_nothing(nic::CqHandle cq) {
   if (!shared.busy || shared.left_to_parent) return false;
   EmptyPolls& polls = EmptyPolls::of_this_thread();
   const Time at = now();
-  polls.note(state_.nic, cq, at);
+  polls.note(state_.nic, cq, shared.leader->lock, at);
   if (at - polls.began() < (shared.crowd.crowded() ? kSpinInCrowd : kSpinBeforeSleep)) {
     give_way_ = crowded_;
     return false;
@@ -259,6 +361,10 @@ void Adapter::Session::polled() {
   }
 }
 
-void Adapter::Session::drive() { crowded_ = state_.shared.poll(); }
+void Adapter::Session::drive() {
+  for (Host::Shared* member : state_.shared.leader->members) {
+    crowded_ = member->poll() || crowded_;
+  }
+}
 
 }  // namespace nerve::host

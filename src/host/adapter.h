@@ -1,15 +1,22 @@
-// One device of this process: its engine, and the lock behind which the engine lives.
+// One device of this process: its engines, one for each shard, and the locks behind which they
+// live.
 //
-// All contexts that a program opens on a device share one adapter. A Session holds the lock; while
-// it lives the engine may be called. What it leaves behind, frames to send and events to tell, is
-// seen to before it ends: what the connection manager has to say leaves then.
+// All contexts that a program opens on a device share one adapter. A Session holds the lock of a
+// shard, or of all; while it lives the engine may be called. What it leaves behind, frames to send
+// and events to tell, is seen to before it ends: what the connection manager has to say leaves
+// then.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <span>
 
 #include "host/clock.h"
 #include "host/device.h"
+#include "host/shard_choice.h"
 #include "nic/connection/cm_types.h"
 #include "nic/nic.h"
 
@@ -55,7 +62,18 @@ class Adapter {
   // Makes sure that there is a way to this peer, which may take a moment the first time. Called
   // without a session, before a QP is told of the peer or a datagram is posted to it. What cannot
   // be reached now may be later, so nothing is refused here.
-  void reach(const wire::Gid& peer, Qpn qpn);
+  void reach(ShardId from, const wire::Gid& peer, Qpn qpn);
+
+  // Where a QP belongs that uses these CQs and SRQs; chosen for all of them. `in_primary`: for XRC
+  // and GSI. Called without a session.
+  [[nodiscard]] ShardId place(std::span<ShardChoice* const> parts, bool in_primary);
+  void unplace(const ShardChoice& part);  // the CQ or SRQ was destroyed
+  // Whether another thread is at work in the shard, so that one that polls an empty CQ can leave it
+  // to that thread to drive the engine. Not many times in a row, and not on a busy machine: there
+  // the other thread may have lost its CPU.
+  [[nodiscard]] bool left_to_others(const ShardChoice& choice) const;
+  // Memory windows change shared objects from the data path: from now on there is one shard.
+  void join_shards();
 
   // One for the adapter; null for none any more, and then events wait for the next.
   void listen_cm(CmListener* listener);
@@ -69,16 +87,25 @@ class Adapter {
   struct State;  // host/shared.h
 
  private:
-  std::unique_ptr<State> state_;
+  // Those in shards other than the primary one are made when a QP is first placed there.
+  State& make_state(ShardId shard);
+  [[nodiscard]] State& state(ShardId shard) const { return *states_[shard].load(); }
+
+  std::array<std::atomic<State*>, kMaxShards> states_{};
+  std::mutex making_;
 };
 
 class Adapter::Session {
  public:
-  // What the session is for. A program that posts and polls is soon back, so answers to its peers
-  // may wait for what it posts next; before anything else happens they are sent.
-  enum class For : std::uint8_t { kWork, kControl };
+  // What the session is for.
+  //   kWork     to post and poll. The program is soon back, so answers to its peers may wait for
+  //             what it posts next; before anything else happens they are sent.
+  //   kControl  to change or ask a QP, CQ or SRQ of the shard, or the connection manager
+  //   kObjects  to make or end any object: no engine of any shard runs meanwhile
+  enum class For : std::uint8_t { kWork, kControl, kObjects };
 
-  explicit Session(Adapter& adapter, For purpose = For::kControl);
+  explicit Session(Adapter& adapter, ShardId shard = kPrimaryShard, For purpose = For::kObjects);
+  Session(Adapter& adapter, const ShardChoice& choice, For purpose);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -107,8 +134,13 @@ class Adapter::Session {
   [[nodiscard]] bool found_nothing(nic::CqHandle cq);
 
  private:
+  static State& lock(Adapter& adapter, const ShardChoice& choice);
+  void begin();
+  void tell_events();
+  void end_control();
+
   State& state_;
-  const bool control_;
+  const For purpose_;
   bool crowded_{};
   bool give_way_{};
 };

@@ -37,6 +37,7 @@ struct Config {
   std::uint64_t ring_size{std::uint64_t{1} << 19};
   std::optional<nic::Mtu> mtu;  // none: what the interface carries
   Polling polling{Polling::kAuto};
+  std::optional<std::uint32_t> shards;  // none: one for every two CPUs
   Offloads offloads{Offloads::kOn};
   nic::CcAlgorithm congestion{nic::CcAlgorithm::kNone};
   std::uint64_t socket_buffer{std::uint64_t{16} << 20};

@@ -29,6 +29,15 @@ struct ExchangeCounters {
   std::uint64_t udp_frames{};
   std::uint64_t udp_octets{};
   [[nodiscard]] std::uint64_t frames() const { return shm_frames + udp_frames; }
+  ExchangeCounters& operator+=(const ExchangeCounters& other) {
+    unreachable += other.unreachable;
+    forwarded += other.forwarded;
+    shm_frames += other.shm_frames;
+    shm_octets += other.shm_octets;
+    udp_frames += other.udp_frames;
+    udp_octets += other.udp_octets;
+    return *this;
+  }
 };
 
 class Exchange final : public link::Egress, public nic::EgressGate {

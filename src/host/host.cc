@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -13,6 +14,7 @@
 
 #include "host/log.h"
 #include "host/shared.h"
+#include "host/summary.h"
 #include "link/descriptor.h"
 
 namespace nerve::host {
@@ -38,6 +40,11 @@ void tell_why_not(int code) {
 
 }  // namespace
 
+std::vector<Host::Shared*> shards_of(Host::Shared& any) {
+  const std::scoped_lock guard{any.primary->lock};
+  return any.primary->shards;
+}
+
 std::uint32_t generation() { return forks.load(std::memory_order_relaxed); }
 
 Host::Shared* Host::shared_of_current() {
@@ -48,12 +55,23 @@ Host::Shared* Host::shared_of_current() {
 // Whoever forks takes the lock first, so that the child gets the engines whole and the lock free:
 // the thread that would let go of it is not there.
 void Host::before_fork() {
-  if (Shared* const shared = shared_of_current()) shared->locked_for_fork = shared->try_long();
+  Shared* const primary = shared_of_current();
+  if (primary == nullptr) return;
+  // In the order of AllShards; the list does not change while the primary's lock is held.
+  if (!(primary->locked_for_fork = primary->try_long())) return;
+  for (Shared* shard : primary->shards) {
+    if (shard != primary && shard->leads()) shard->locked_for_fork = shard->try_long();
+  }
 }
 
 void Host::after_fork_in_parent() {
-  Shared* const shared = shared_of_current();
-  if (shared != nullptr && std::exchange(shared->locked_for_fork, false)) shared->lock.unlock();
+  Shared* const primary = shared_of_current();
+  if (primary == nullptr || !primary->locked_for_fork) return;
+  for (Shared* shard : primary->shards) {
+    if (shard != primary && std::exchange(shard->locked_for_fork, false)) shard->lock.unlock();
+  }
+  primary->locked_for_fork = false;
+  primary->lock.unlock();
 }
 
 // In the child of a fork() the parent's host is of no use: its thread is gone, and its peers talk
@@ -65,7 +83,9 @@ void Host::after_fork_in_child() {
   ++forks;
   left_behind[forks % left_behind.size()] = current_host.exchange(nullptr);
   new (&making_host) std::mutex;
-  if (shared != nullptr) shared->leave_to_parent();
+  if (shared != nullptr) {
+    for (Shared* shard : shared->shards) shard->leave_to_parent();
+  }
   link::Descriptor::close_inherited();
 }
 
@@ -83,15 +103,26 @@ Host& Host::current() {
 }
 
 void Host::finish_current() {
-  if (Shared* const shared = shared_of_current()) shared->finish();
+  Shared* const primary = shared_of_current();
+  if (primary == nullptr) return;
+  // The program's last words come first, as they do on a terminal. exit() would do it next.
+  if (primary->config.summary) (void)std::fflush(stdout);
+  if (!primary->try_long()) return;
+  const std::vector<Shared*> shards = primary->shards;
+  primary->lock.unlock();
+  for (Shared* shard : shards) shard->finish();
+  const bool used = !primary->adapters.empty();
+  if (primary->config.summary && used) say("%s", summary_line(summarise(shards)).c_str());
 }
 
-std::unique_ptr<Host::Shared> Host::make_shared() {
+std::unique_ptr<Host::Shared> Host::make_shared(Shared* primary) {
   auto joined = join_host();
-  auto mailbox = joined ? Mailbox::make() : std::nullopt;
+  Mailbox* const first = primary != nullptr ? &primary->watcher.mailbox() : nullptr;
+  auto mailbox = joined ? Mailbox::make(first) : std::nullopt;
   if (!joined || !mailbox) return nullptr;
   auto shared =
-      std::make_unique<Shared>(load_process_config(), std::move(*joined), std::move(*mailbox));
+      std::make_unique<Shared>(primary != nullptr ? primary->config : load_process_config(),
+                               std::move(*joined), std::move(*mailbox), primary);
   if (shared->watcher.usable()) return shared;
   shared.reset();
   errno = EMFILE;
@@ -102,7 +133,7 @@ Host::Shared* Host::shared() {
   if (Shared* made = shared_) return made;
   const std::scoped_lock guard{making_host};
   if (Shared* made = shared_) return made;
-  auto made = make_shared();
+  auto made = make_shared(nullptr);
   if (!made) {
     const int why = errno;
     tell_why_not(why);

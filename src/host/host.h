@@ -66,7 +66,7 @@ class Host {
   ~Host() = delete;
   // Null, and errno, when it cannot be had; what was lacking may be there at the next call.
   [[nodiscard]] Shared* shared();
-  [[nodiscard]] static std::unique_ptr<Shared> make_shared();
+  [[nodiscard]] static std::unique_ptr<Shared> make_shared(Shared* primary);
   // False, and errno, when there is no thread to be had.
   [[nodiscard]] static bool start(Shared& host);
   std::atomic<Shared*> shared_{};  // for as long as the process lives

@@ -4,23 +4,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "host/clock.h"
 
 namespace nerve::host {
 namespace {
 
-// Longer than a thread holds the lock, unless it lost its processor.
+// Longer than a thread holds the lock, unless it lost its CPU. The pauses between looks grow, so
+// that threads that wait in number leave the lock, and what it guards, to whoever uses them.
 constexpr int kSpins = 500;
+constexpr int kLongestPause = 64;
 
 constexpr std::uint64_t kHandOverEveryNs = 1'000'000;
-
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  __asm__ volatile("isb");
-#endif
-}
 
 }  // namespace
 
@@ -31,7 +27,21 @@ struct Lock::Sleeper {
   bool woken_before{};
 };
 
+void Lock::follow() {
+  release();
+  joined_.load(std::memory_order_relaxed)->lock();
+}
+
 bool Lock::try_lock() {
+  if (Lock* const other = joined_.load(std::memory_order_relaxed)) return other->try_lock();
+  if (!try_own()) return false;
+  Lock* const other = joined_.load(std::memory_order_relaxed);
+  if (other == nullptr) return true;
+  release();
+  return other->try_lock();
+}
+
+bool Lock::try_own() {
   std::uint32_t word = word_.load(std::memory_order_relaxed);
   while ((word & kTaken) == 0) {
     if (word_.compare_exchange_weak(word, word | kTaken, std::memory_order_acquire,
@@ -55,9 +65,10 @@ void Lock::wait() {
 }
 
 bool Lock::spin() {
-  for (int i = 0; i < kSpins; ++i) {
-    if (try_lock()) return true;
-    relax();
+  for (int spins = 0, pause = 1; spins < kSpins;
+       spins += pause, pause = std::min(2 * pause, kLongestPause)) {
+    if (try_own()) return true;
+    for (int i = 0; i < pause; ++i) relax();
   }
   return false;
 }

@@ -53,11 +53,10 @@ void Host::Shared::answer_call(Descriptor connection) {
                          ports ? std::vector{ports->descriptor()} : std::vector<int>{});
       return;
     }
-    case RequestKind::kReport: {
-      const std::scoped_lock guard{lock};
-      (void)send_message(fd, encode_answer(report(*this)), {});
+    case RequestKind::kReport:
+      // The primary shard reports for all.
+      (void)send_message(fd, encode_answer(primary == this ? report(*this) : ""), {});
       return;
-    }
   }
 }
 

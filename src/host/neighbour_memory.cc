@@ -82,27 +82,37 @@ void NeighbourMemory::withdraw(Qpn qpn) { take_back(qpn); }
 template <class Name>
 void NeighbourMemory::take_back(Name name) {
   // What was never published has no placements: most QPs and regions are not for others.
-  if (left_ || !own_.find(name)) return;
-  own_.withdraw(name);
-  await_placements();
+  if (left_) return;
+  {
+    const std::scoped_lock guard{first_.publishing_};
+    if (!own_.find(name)) return;
+    own_.withdraw(name);
+  }
+  await_placements(users_of(name));
 }
 
 template <class Name, class Granted>
 void NeighbourMemory::replace(Name name, const Granted& granted) {
   if (left_) return;
-  const std::optional<Granted> before = own_.find(name);
-  if (before == granted) return;
-  own_.publish(name, granted);
+  std::optional<Granted> before;
+  {
+    const std::scoped_lock guard{first_.publishing_};
+    before = own_.find(name);
+    if (before == granted) return;
+    own_.publish(name, granted);
+  }
   // Rights may have shrunk: when this has been waited for, nobody acts on the old ones.
-  if (before) await_placements();
+  if (before) await_placements(users_of(name));
 }
 
-void NeighbourMemory::await_placements() {
+void NeighbourMemory::await_placements(std::span<Exchange* const> users) {
   std::vector<PendingPlacement> under_way;
-  for (const std::shared_ptr<IncomingRing>& ring : exchange_.placers()) {
-    const auto placement = ring->placement();
-    if (!placement || ring->gave_up(placement->number())) continue;
-    (deferring_ ? pending_ : under_way).push_back({ring, *placement});
+  for (const Exchange* user : users) {
+    for (const std::shared_ptr<IncomingRing>& ring : user->placers()) {
+      const auto placement = ring->placement();
+      if (!placement || ring->gave_up(placement->number())) continue;
+      (deferring_ ? pending_ : under_way).push_back({ring, *placement});
+    }
   }
   wait_for(under_way);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -22,8 +23,12 @@ void wait_for(std::span<const PendingPlacement> placements);
 
 class NeighbourMemory final : public nic::ShortCut {
  public:
-  NeighbourMemory(Exchange& exchange, link::shm::RightsPublisher& own)
-      : exchange_{exchange}, own_{own} {}
+  // One for each shard; all publish in one table. `first` is the primary shard's.
+  NeighbourMemory(Exchange& exchange, link::shm::RightsPublisher& own,
+                  NeighbourMemory* first = nullptr)
+      : exchange_{exchange}, own_{own}, first_{first != nullptr ? *first : *this} {
+    first_.exchanges_.push_back(&exchange);
+  }
 
   bool write(const Place& place, std::span<const wire::Piece> payload) override;
   bool read(const Place& place, MutableOctets into) override;
@@ -54,10 +59,17 @@ class NeighbourMemory final : public nic::ShortCut {
   void replace(Name name, const Granted& granted);
   template <class Name>
   void take_back(Name name);
-  void await_placements();
+  // A key is used through the rings of all shards, a QP through those of its own.
+  [[nodiscard]] std::span<Exchange* const> users_of(RKey) const { return first_.exchanges_; }
+  [[nodiscard]] std::span<Exchange* const> users_of(Qpn) const { return {&own_exchange_, 1}; }
+  void await_placements(std::span<Exchange* const> users);
 
   Exchange& exchange_;
+  Exchange* const own_exchange_{&exchange_};
   link::shm::RightsPublisher& own_;
+  NeighbourMemory& first_;
+  std::vector<Exchange*> exchanges_;  // of the first: all; changed with all locks held
+  std::mutex publishing_;             // of the first: QPs of several shards may publish at once
   std::uint64_t octets_{};
   bool left_{};
   bool deferring_{};

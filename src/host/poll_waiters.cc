@@ -15,11 +15,14 @@ EmptyPolls& EmptyPolls::of_this_thread() {
   return polls;
 }
 
-void EmptyPolls::note(nic::Nic& nic, nic::CqHandle cq, Time now) {
+void EmptyPolls::note(nic::Nic& nic, nic::CqHandle cq, const Lock& lock, Time now) {
   if (count_++ == 0) {
     began_ = now;
     queues_ = 0;
+    lock_ = &lock;
+    several_ = false;
   }
+  several_ = several_ || lock_ != &lock;
   const Polled polled{&nic, cq};
   const auto known = std::span{polled_}.first(std::min<std::size_t>(queues_, polled_.size()));
   if (std::ranges::find(known, polled) != known.end()) return;

@@ -16,6 +16,7 @@
 
 #include "base/time.h"
 #include "host/adapter.h"
+#include "host/lock.h"
 
 namespace nerve::host {
 
@@ -24,11 +25,14 @@ class EmptyPolls {
  public:
   static EmptyPolls& of_this_thread();
 
-  void note(nic::Nic& nic, nic::CqHandle cq, Time now);
+  // `lock` is the one that guards the CQ.
+  void note(nic::Nic& nic, nic::CqHandle cq, const Lock& lock, Time now);
   void reset() { count_ = 0; }
   // Since when.
   [[nodiscard]] Time began() const { return began_; }
-  // Whether a poll would find something now.
+  // Whether they were guarded by more than one lock, so that no thread can tell what completed.
+  [[nodiscard]] bool in_several_shards() const { return several_; }
+  // Whether a poll would find something now. The lock is held, and there was one only.
   [[nodiscard]] bool anything_completed() const;
 
  private:
@@ -40,6 +44,8 @@ class EmptyPolls {
 
   std::uint32_t count_{};
   Time began_{};  // the first of them
+  const Lock* lock_{};
+  bool several_{};
   std::uint32_t queues_{};
   std::array<Polled, 8> polled_{};  // the last ones, when there are more
 };

@@ -33,20 +33,36 @@ std::string own_name() {
   return name.empty() ? "?" : name;
 }
 
-nic::Counters total_counters(const Host::Shared& shared) {
-  nic::Counters sum;
-  for (const Adapter::State* adapter : shared.adapters) sum += adapter->nic.counters();
+Totals totals_of(std::span<Host::Shared* const> shards) {
+  Totals sum;
+  for (Host::Shared* shard : shards) {
+    if (!shard->try_long()) continue;
+    for (const Adapter::State* adapter : shard->adapters) sum.engines += adapter->nic.counters();
+    sum.transports += shard->exchange.counters();
+    sum.direct_times += shard->neighbours.times();
+    sum.direct_octets += shard->neighbours.octets();
+    if (shard->udp) {
+      Totals::Udp& udp = sum.udp ? *sum.udp : sum.udp.emplace();
+      udp.bad_icrc += shard->udp->receiver().counters().bad_icrc;
+      udp.malformed += shard->udp->receiver().counters().malformed;
+      udp.overflowed += shard->udp->receiver().overflowed();
+    }
+    if (const link::FaultCounters* faults = shard->taps->faults()) sum.faults = *faults;
+    shard->lock.unlock();
+  }
   return sum;
 }
 
-std::string report(Host::Shared& shared) {
-  const nic::Counters sum = total_counters(shared);
-  const ExchangeCounters& ways = shared.exchange.counters();
+std::string report(Host::Shared& primary) {
+  const std::vector<Host::Shared*> shards = shards_of(primary);
+  const Totals totals = totals_of(shards);
+  const nic::Counters& sum = totals.engines;
+  const ExchangeCounters& ways = totals.transports;
   Lines lines;
   lines.add("pid", own_pid());
   lines.add("program", own_name());
-  lines.add("slot", shared.slot);
-  lines.add("devices", shared.adapters.size());
+  lines.add("slot", primary.slot);
+  lines.add("devices", primary.adapters.size());
   lines.add("octets_sent", sum.octets_sent);
   lines.add("octets_received", sum.octets_received);
   lines.add("packets_sent", sum.frames_sent);
@@ -55,8 +71,8 @@ std::string report(Host::Shared& shared) {
   lines.add("shm_octets_sent", ways.shm_octets);
   lines.add("udp_packets_sent", ways.udp_frames);
   lines.add("udp_octets_sent", ways.udp_octets);
-  lines.add("direct_times", shared.neighbours.times());
-  lines.add("direct_octets", shared.neighbours.octets());
+  lines.add("direct_times", totals.direct_times);
+  lines.add("direct_octets", totals.direct_octets);
   lines.add("packets_forwarded", ways.forwarded);
   lines.add("packets_unreachable", ways.unreachable);
   lines.add("retransmitted", sum.retransmitted_frames);
@@ -86,12 +102,12 @@ std::string report(Host::Shared& shared) {
   lines.add("mads_dropped", sum.mads_dropped);
   lines.add("cnps_sent", sum.cnps_sent);
   lines.add("cnps_received", sum.cnps_received);
-  if (shared.udp) {
-    lines.add("udp_bad_icrc", shared.udp->receiver().counters().bad_icrc);
-    lines.add("udp_malformed", shared.udp->receiver().counters().malformed);
-    lines.add("udp_overflowed", shared.udp->receiver().overflowed());
+  if (totals.udp) {
+    lines.add("udp_bad_icrc", totals.udp->bad_icrc);
+    lines.add("udp_malformed", totals.udp->malformed);
+    lines.add("udp_overflowed", totals.udp->overflowed);
   }
-  if (const link::FaultCounters* faults = shared.taps->faults()) {
+  if (const auto& faults = totals.faults) {
     lines.add("fault_lost", faults->lost);
     lines.add("fault_duplicated", faults->duplicated);
     lines.add("fault_reordered", faults->reordered);

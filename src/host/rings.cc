@@ -42,16 +42,20 @@ link::shm::RingSize ring_size(std::uint64_t octets) {
   return size.valid() ? size : link::shm::RingSize{};
 }
 
-std::optional<Mailbox> Mailbox::make() {
+std::optional<Mailbox> Mailbox::make(const Mailbox* first) {
   auto memory = make_shared_memory(kMailboxSize, Others::kWrite);
-  auto rights = make_shared_memory(link::shm::kRightsTableSize, Others::kRead);
   Descriptor event{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-  if (!memory || !rights || !event) return std::nullopt;
+  if (!memory || !event) return std::nullopt;
   Mailbox mailbox;
   mailbox.memory_ = std::move(*memory);
   mailbox.event_ = std::move(event);
-  mailbox.rights_ = std::move(*rights);
-  mailbox.publisher_.emplace(mailbox.rights_.mapping.octets());
+  if (first != nullptr) {
+    mailbox.rights_ = first->rights_;
+  } else {
+    auto rights = make_shared_memory(link::shm::kRightsTableSize, Others::kRead);
+    if (!rights) return std::nullopt;
+    mailbox.rights_.reset(new OwnRights{std::move(*rights)});
+  }
   mailbox.fences_ = link::shm::join_fences() && link::shm::fence_all();
   fences_in(mailbox.memory_.mapping.octets())->store(mailbox.fences_ ? 1 : 0);
   return mailbox;

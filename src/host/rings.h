@@ -29,18 +29,19 @@ namespace nerve::host {
 [[nodiscard]] link::shm::RingSize ring_size(std::uint64_t octets);
 
 // Where others leave word that they wrote to us: a flag that says whether we sleep, and what wakes
-// us. One for the process, whatever the number of its rings.
+// us. One for each shard, whatever the number of its rings.
 class Mailbox {
  public:
-  [[nodiscard]] static std::optional<Mailbox> make();
+  // With the table of rights of `first`, where that is the process's first mailbox.
+  [[nodiscard]] static std::optional<Mailbox> make(const Mailbox* first = nullptr);
 
   // What another process gets, in the order in which it expects them.
   [[nodiscard]] std::array<int, 3> descriptors() const {
-    return {memory_.descriptor.get(), event_.get(), rights_.descriptor.get()};
+    return {memory_.descriptor.get(), event_.get(), rights_->memory.descriptor.get()};
   }
   [[nodiscard]] int event() const { return event_.get(); }
   // What others may do to our memory, told in memory that only we write.
-  [[nodiscard]] link::shm::RightsPublisher& rights() { return *publisher_; }
+  [[nodiscard]] link::shm::RightsPublisher& rights() { return rights_->publisher; }
   // To be called before the last look at the rings, and after waking (link/shm/doorbell.h). False
   // when a bell may go unheard, because the kernel has taken back what it offered: then do not
   // sleep for long.
@@ -48,11 +49,15 @@ class Mailbox {
   void wake_up();
 
  private:
+  struct OwnRights {
+    SharedMemory memory;
+    link::shm::RightsPublisher publisher{memory.mapping.octets()};
+  };
+
   SharedMemory memory_;
   Descriptor event_;
   bool fences_{};
-  SharedMemory rights_;
-  std::optional<link::shm::RightsPublisher> publisher_;
+  std::shared_ptr<OwnRights> rights_;
 };
 
 class OutgoingRing;

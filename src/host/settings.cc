@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "host/setting_values.h"
+#include "host/shard_choice.h"
 #include "link/tap/fault_spec.h"
 
 namespace nerve::host {
@@ -91,6 +92,14 @@ bool read_polling(std::string_view text, Config& config) {
   return put_named(text, kNames, config.polling);
 }
 
+bool read_shards(std::string_view text, Config& config) {
+  config.shards.reset();
+  if (text == "auto") return true;
+  const auto count = parse_count(text, 1, kMaxShards);
+  if (count) config.shards = static_cast<std::uint32_t>(*count);
+  return count.has_value();
+}
+
 bool read_offloads(std::string_view text, Config& config) {
   return put(parse_switch(text), config.offloads);
 }
@@ -172,6 +181,10 @@ constexpr Setting kSettings[] = {
      "auto, spin or sleep",
      "whether an empty poll spins or sleeps up to 0.1 ms; auto: sleeps when CPUs are contended",
      read_polling},
+    {"shards", "NERVE_SHARDS", "--shards", "N", "auto",
+     "auto, or a number from 1 to 16",
+     "engines that may run in parallel, one for each CQ at most; auto: one for every two CPUs",
+     read_shards},
     {"offloads", "NERVE_OFFLOADS", "--offloads", "on|off", "on",
      "on or off",
      "whether trains of packets are handed to the kernel whole (UDP_SEGMENT, UDP_GRO)",

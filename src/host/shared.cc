@@ -3,11 +3,9 @@
 #include <time.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <new>
 
 #include "host/log.h"
-#include "host/summary.h"
 #include "host/unix_socket.h"
 #include "nic/connection/connection_manager.h"
 
@@ -41,11 +39,15 @@ std::vector<wire::Gid> addresses_of(const std::vector<Interface>& interfaces) {
 
 }  // namespace
 
-Host::Shared::Shared(Config settings, Membership joined, Mailbox mailbox)
+Host::Shared::Shared(Config settings, Membership joined, Mailbox mailbox, Shared* first)
     : config{std::move(settings)},
       slot{joined.slot},
+      primary{first != nullptr ? first : this},
       exchange{config.transport, joined.slot},
-      watcher{*this, lock, std::move(mailbox), std::move(joined.listener)} {
+      watcher{*this, lock, std::move(mailbox), std::move(joined.listener)},
+      neighbours{exchange, watcher.mailbox().rights(),
+                 first != nullptr ? &first->neighbours : nullptr} {
+  if (first == nullptr) shards.push_back(this);
   set_log_level(config.log);
   exchange.set_local(addresses_of(list_interfaces()));
   exchange.set_own(OwnRing::make(ring_size(config.ring_size)));
@@ -154,7 +156,7 @@ bool Host::Shared::poll() {
 void Host::Shared::look_at_machine(Time at) {
   crowd.saw_poller(at);
   if (config.polling == Polling::kAuto) {
-    contention.saw_switches(new_involuntary_switches(at), at);
+    contention.saw_preemptions(new_preemptions(at), at);
     busy = crowd.crowded() || contention.present(at);
   } else {
     busy = config.polling == Polling::kSleep;
@@ -162,7 +164,22 @@ void Host::Shared::look_at_machine(Time at) {
   neighbours.set_cpus_contended(busy);
 }
 
+bool Host::Shared::cpus_contended() {
+  if (config.polling == Polling::kAuto) {
+    contention.saw_preemptions(new_preemptions(looked_at), looked_at);
+  }
+  return contention.present(looked_at);
+}
+
 void Host::Shared::wait_in_poll(EmptyPolls& polls) {
+  if (polls.in_several_shards()) {
+    PollWaiters::Waiter self{.polls = polls};
+    self.awake = 0;
+    lock.unlock();
+    sleep_until_woken(self, kShortWait);
+    lock.lock();
+    return polls.reset();
+  }
   PollWaiters::Waiter self{.polls = polls};
   poll_waiters.add(self);
   Time at = now();
@@ -251,8 +268,6 @@ bool Host::Shared::try_long() {
 }
 
 void Host::Shared::finish() {
-  // The program's last words come first, as they do on a terminal. exit() would do it next.
-  if (config.summary) (void)std::fflush(stdout);
   if (!try_long()) return;
   // Whoever sent us what we have been waiting for is to hear that it came.
   if (anything_unsent()) transmit(now());
@@ -261,7 +276,6 @@ void Host::Shared::finish() {
   if (anything_unsent()) transmit(now());
   if (!wait_for_partings()) return;
   taps->finish();
-  if (config.summary && !adapters.empty()) say("%s", summary_line(summarise(*this)).c_str());
   lock.unlock();
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "host/neighbour_memory.h"
 #include "host/poll_waiters.h"
 #include "host/port_space.h"
+#include "host/shard_choice.h"
 #include "host/taps.h"
 #include "host/udp_port.h"
 #include "host/watcher.h"
@@ -33,8 +35,13 @@ struct JoinedGroup {
   friend bool operator==(const JoinedGroup&, const JoinedGroup&) = default;
 };
 
+// The locks of all shards: for what they share to be made and changed, while no engine runs.
+void lock_all(Host::Shared& any);
+void unlock_all(Host::Shared& any);
+
 struct Host::Shared final : link::FrameSink, Watched {
-  Shared(Config settings, Membership joined, Mailbox mailbox);
+  // `first` is the process's primary shard; null: this becomes it.
+  Shared(Config settings, Membership joined, Mailbox mailbox, Shared* first);
 
   // Frames to the engines whose addresses they bear; those of other processes go on to them.
   void deliver(std::span<const wire::Frame> frames, Time at) override;
@@ -66,7 +73,7 @@ struct Host::Shared final : link::FrameSink, Watched {
   // Whether a thread is awake that will send what is left to it.
   [[nodiscard]] bool is_driven() const { return !watcher.asleep() && !poll_waiters.listens(); }
   void falls_asleep() override { taps->flush(); }
-  [[nodiscard]] bool cpus_contended() override { return contention.present(looked_at); }
+  [[nodiscard]] bool cpus_contended() override;
   void socket_readable() override { exchange.udp_arrived(); }
   void management_readable() override;
   // The process ends: what was captured reaches the file, and the summary the person.
@@ -108,8 +115,29 @@ struct Host::Shared final : link::FrameSink, Watched {
   void open_ring(std::uint32_t to);
   [[nodiscard]] const char* why_no_udp() const;  // when there is none
 
+  // Shards (shards.cc). The calls are made without locks.
+  // Where a QP belongs that uses these CQs and SRQs, for all of which it is then decided. Where
+  // different shards were chosen for them before, those become one from now on.
+  [[nodiscard]] ShardId place(std::span<ShardChoice* const> parts, bool in_primary);
+  void unplace(const ShardChoice& part);  // it is no more
+  // For what changes shared objects from within a data path: memory windows.
+  void join_all_shards();
+  [[nodiscard]] bool leads() const { return leader == this; }
+  [[nodiscard]] std::uint32_t most_shards() const;
+  [[nodiscard]] ShardId least_loaded();
+  [[nodiscard]] Shared* add_shard();
+  void join_shards(Shared& a, Shared& b);
+
   const Config config;
   const std::uint32_t slot;
+  Shared* const primary;
+  ShardId index{};
+  std::vector<Shared*> shards;  // of the primary: all. Changed with all locks held
+  // Shards that were joined have one lock, that of their leader, and are driven together.
+  Shared* leader{this};
+  std::vector<Shared*> members{this};  // of a leader
+  std::uint32_t cqs{};           // and SRQs that belong here; guarded by the primary's `making`
+  bool one_shard_from_now_on{};  // of the primary
   Lock lock;
   Exchange exchange;
   std::optional<Taps> taps;
@@ -118,7 +146,7 @@ struct Host::Shared final : link::FrameSink, Watched {
   Descriptor spare{open_spare()};
   bool told_of_refusal{};
   Watcher watcher;
-  NeighbourMemory neighbours{exchange, watcher.mailbox().rights()};
+  NeighbourMemory neighbours;
   std::unique_ptr<UdpPort> udp;
   std::unique_ptr<PortSpace> ports;  // once this process uses the CM
   std::string udp_refused;           // why there is no UDP, when there is none
@@ -131,7 +159,8 @@ struct Host::Shared final : link::FrameSink, Watched {
   Crowd crowd;
   Contention contention;
   PollWaiters poll_waiters;
-  bool busy{};  // at the last look: polls that find nothing should sleep
+  // At the last look: polls that find nothing should sleep. Also read without the lock.
+  std::atomic<bool> busy{};
   std::uint32_t idle_polls{};
   std::uint32_t fruitful_polls{};
   Time looked_at{};
@@ -143,13 +172,18 @@ struct Host::Shared final : link::FrameSink, Watched {
   std::vector<std::shared_ptr<Adapter>> opened;
 };
 
+// As they are now.
+[[nodiscard]] std::vector<Host::Shared*> shards_of(Host::Shared& any);
+
 struct Adapter::State {
-  State(Host::Shared& host, const Device& given);
+  // `first` is the adapter's in the primary shard; null: this becomes it.
+  State(Host::Shared& host, const Device& given, State* first);
   ~State();
 
   [[nodiscard]] bool owns(const wire::Gid& gid) const;
   // Takes over what has changed of the interface; none: it is gone.
   void update(const Interface* changed);
+  void follow(const State& other);  // has the same addresses from now on
   void transmit(Time at);
   void tell_events();
   void tell_cm_events();
@@ -158,6 +192,7 @@ struct Adapter::State {
   const Device device;            // as it was opened
   std::vector<wire::Gid> gids;    // as they are now
   std::uint32_t interface_index;  // likewise; zero: it is gone
+  const bool by_short_cut;        // peers may act on its memory (nic/short_cut.h)
   nic::Nic nic;
   nic::TxBurst burst{256};
   std::vector<EventTarget*> listeners;

@@ -22,16 +22,15 @@ std::string way_text(std::string_view name, const Carried& carried, std::string_
 
 }  // namespace
 
-Summary summarise(const Host::Shared& shared) {
-  const nic::Counters sum = total_counters(shared);
-  const ExchangeCounters& ways = shared.exchange.counters();
+Summary summarise(std::span<Host::Shared* const> shards) {
+  const Totals sum = totals_of(shards);
   return {.pid = own_pid(),
           .program = own_name(),
-          .shm = {.octets = ways.shm_octets, .packets = ways.shm_frames},
-          .udp = {.octets = ways.udp_octets, .packets = ways.udp_frames},
-          .direct = {.octets = shared.neighbours.octets(), .packets = shared.neighbours.times()},
-          .octets_received = sum.octets_received,
-          .retransmitted = sum.retransmitted_frames};
+          .shm = {.octets = sum.transports.shm_octets, .packets = sum.transports.shm_frames},
+          .udp = {.octets = sum.transports.udp_octets, .packets = sum.transports.udp_frames},
+          .direct = {.octets = sum.direct_octets, .packets = sum.direct_times},
+          .octets_received = sum.engines.octets_received,
+          .retransmitted = sum.engines.retransmitted_frames};
 }
 
 std::string summary_line(const Summary& summary) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "host/host.h"
@@ -33,8 +34,8 @@ struct Summary {
   std::uint64_t retransmitted{};
 };
 
-// With the lock held.
-[[nodiscard]] Summary summarise(const Host::Shared& shared);
+// Takes the locks of the shards, one after the other.
+[[nodiscard]] Summary summarise(std::span<Host::Shared* const> shards);
 
 [[nodiscard]] std::string summary_line(const Summary& summary);
 

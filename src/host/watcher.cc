@@ -26,9 +26,7 @@ using std::chrono::milliseconds;
 // When the thread first looks after a program that polls, and how often at last.
 constexpr Duration kFirstLook = microseconds{50};
 constexpr Duration kTick = milliseconds{1};
-// How long it stays awake after frames came or went, for more of them mostly follow.
-constexpr Duration kLinger = microseconds{20};
-// ... and while a ring is full, whose reader empties it but has no reason to tell.
+// How long it stays awake while a ring is full, whose reader empties it but has no reason to tell.
 constexpr Duration kLingerForRoom = microseconds{200};
 // How long callers wait when there was no descriptor for one of them.
 constexpr Duration kRest = milliseconds{100};
@@ -220,7 +218,7 @@ void Watcher::look_after_polling() {
 
 Duration Watcher::linger() {
   if (watched_.anything_parked()) return kLingerForRoom;
-  return watched_.cpus_contended() ? Duration{} : kLinger;
+  return watched_.cpus_contended() ? HaltPolling::kShortest : halt_polling_.spin();
 }
 
 void Watcher::watch(Guard& guard) {
@@ -234,6 +232,7 @@ void Watcher::watch(Guard& guard) {
       look_at = at + kTick;
     }
     if (watched_.drive(at)) {
+      if (slept_) halt_polling_.slept(*std::exchange(slept_, std::nullopt));
       until = at + linger();
     }
     watched_.offer_wanted();
@@ -257,6 +256,7 @@ void Watcher::watch(Guard& guard) {
     polls_in_a_row_ = 0;
     wait(guard, sleeps_until_ ? std::optional{std::max(*sleeps_until_ - now(), Duration{0})}
                               : std::nullopt);
+    slept_ = now() - at;
   } else {
     look_around(guard);
   }

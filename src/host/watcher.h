@@ -26,6 +26,7 @@
 #include <thread>
 
 #include "base/time.h"
+#include "host/halt_polling.h"
 #include "host/lock.h"
 #include "host/mapping.h"
 #include "host/rings.h"
@@ -42,7 +43,7 @@ class Watched {
   [[nodiscard]] virtual bool anything_pending() = 0;
   // Whether a thread of the program's listens to bell and socket. Also without the lock.
   [[nodiscard]] virtual bool a_poll_listens() const = 0;
-  // As a thread that polled has noticed.
+  // As this thread, or one that polls, has noticed.
   [[nodiscard]] virtual bool cpus_contended() = 0;
   virtual void falls_asleep() = 0;
   virtual void socket_readable() = 0;
@@ -144,6 +145,8 @@ class Watcher {
   bool left_{};
   bool asleep_{};
   std::optional<Time> sleeps_until_;  // when asleep; none: until somebody calls
+  HaltPolling halt_polling_;
+  std::optional<Duration> slept_;  // just now
   std::thread thread_;
 };
 

@@ -5,6 +5,7 @@
 // such points, with a lock held and a stack that cannot be unwound (host/event_queue.h).
 #pragma once
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -18,6 +19,16 @@ namespace nerve::link::system {
 inline ssize_t write(int fd, const void* octets, std::size_t size) {
   return ::syscall(SYS_write, fd, octets, size);
 }
+
+inline int open_to_read(const char* path) {
+  return static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC));
+}
+
+inline ssize_t read(int fd, void* octets, std::size_t size) {
+  return ::syscall(SYS_read, fd, octets, size);
+}
+
+inline void close(int fd) { ::syscall(SYS_close, fd); }
 
 inline ssize_t sendmsg(int fd, const msghdr* message, int flags) {
   return ::syscall(SYS_sendmsg, fd, message, flags);

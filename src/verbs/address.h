@@ -14,7 +14,8 @@ struct VerbsAh {
   ibv_ah ah{};
   nic::AhHandle handle{};
   wire::Gid destination{};
-  // The QP that was last seen to be within reach through this handle; none is beyond 24 bits.
+  // The QP that was last seen to be within reach through this handle, and, in the upper 8 bits,
+  // from which shard; all ones: none yet.
   std::atomic<std::uint32_t> reached{~std::uint32_t{0}};
 };
 

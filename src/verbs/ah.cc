@@ -76,7 +76,7 @@ std::optional<Origin> origin_of(const ibv_grh& grh) {
 }
 
 std::optional<std::uint8_t> index_of(ibv_context* context, const wire::Gid& gid) {
-  const Session session{*ours(context).adapter};
+  const Session session = query(*ours(context).adapter);
   for (std::uint32_t i = 0; i < session->config().gid_table_size; ++i) {
     if (const auto own = session->query_gid(i); own && *own == gid) {
       return static_cast<std::uint8_t>(i);
@@ -97,7 +97,7 @@ ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) VERBS_NOEXCEPT {
   if (const int error = check_live(pd); error != 0) return none(error);
   auto made = std::unique_ptr<VerbsAh>{new (std::nothrow) VerbsAh};
   if (!made) return none(ENOMEM);
-  const auto address = with_gid(Session(*ours(pd->context).adapter).nic(), address_of(*attr));
+  const auto address = with_gid(query(*ours(pd->context).adapter).nic(), address_of(*attr));
   const auto handle = Session(*ours(pd->context).adapter)->create_ah(ours(pd).handle, address);
   if (!handle) return none(refused(pd->context, handle.error()));
   made->ah = {.context = pd->context, .pd = pd, .handle = handle->index};

@@ -72,7 +72,8 @@ namespace {
     errno = EBADF;
     return false;
   }
-  if (mine.async.empty()) Session(*mine.adapter).drive();
+  if (mine.async.empty())
+    Session(*mine.adapter, host::kPrimaryShard, Session::For::kControl).drive();
   return true;
 }
 

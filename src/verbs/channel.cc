@@ -20,7 +20,9 @@ namespace {
     return false;
   }
   host::Adapter& adapter = *ours(channel.context).adapter;
-  for (int i = 0; i < kTurns && mine.events.empty(); ++i) Session{adapter}.drive();
+  for (int i = 0; i < kTurns && mine.events.empty(); ++i) {
+    Session{adapter, mine.armed_in, Session::For::kControl}.drive();
+  }
   return true;
 }
 

@@ -50,6 +50,11 @@ inline VerbsContext& ours(ibv_context* context) {
 
 using Session = host::Adapter::Session;
 
+// To read what the device is and has; no other shard waits for it.
+[[nodiscard]] inline Session query(host::Adapter& adapter) {
+  return Session{adapter, host::kPrimaryShard, Session::For::kControl};
+}
+
 inline constexpr std::uint8_t kPort = 1;
 
 [[nodiscard]] ibv_event_type event_type(nic::EventKind kind);

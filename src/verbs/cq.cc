@@ -42,17 +42,19 @@ VerbsCq* make_cq(ibv_context* context, std::uint32_t asked, void* cq_context,
   auto made = std::unique_ptr<VerbsCq>{new (std::nothrow) VerbsCq};
   if (!made) return none(ENOMEM);
   made->adapter = ours(context).adapter.get();
-  const auto handle =
-      Session(*made->adapter)
-          ->create_cq(
-              {.depth = depth, .cookie = made->events.cookie(), .ignore_overrun = ignore_overrun});
-  if (!handle) return none(refused(context, handle.error()));
-  made->handle = *handle;
+  {
+    Session session{*made->adapter};
+    const auto handle = session->create_cq(
+        {.depth = depth, .cookie = made->events.cookie(), .ignore_overrun = ignore_overrun});
+    if (!handle) return none(refused(context, handle.error()));
+    made->handle = *handle;
+    made->waiting = session->cq_gauge(*handle);
+  }
   ibv_cq_ex& cq = made->ex;
   cq.context = context;
   cq.channel = channel;
   cq.cq_context = cq_context;
-  cq.handle = handle->index;
+  cq.handle = made->handle.index;
   cq.cqe = static_cast<int>(depth);
   ::pthread_mutex_init(&cq.mutex, nullptr);
   ::pthread_cond_init(&cq.cond, nullptr);
@@ -118,9 +120,10 @@ std::uint32_t immediate_of(const nic::Completion& completion) {
 
 int poll_cq(ibv_cq* cq, int count, ibv_wc* out) noexcept {
   VerbsCq& mine = ours(cq);
+  if (mine.left_to_others()) return 0;
   std::array<nic::Completion, 4> taken;  // few: most polls bring one or none
   int filled = 0;
-  Session session{*mine.adapter, Session::For::kWork};
+  Session session{*mine.adapter, mine.shard, Session::For::kWork};
   bool driven = false;
   bool waited = false;
   while (filled < count) {
@@ -145,7 +148,9 @@ int poll_cq(ibv_cq* cq, int count, ibv_wc* out) noexcept {
 
 int req_notify_cq(ibv_cq* cq, int solicited_only) noexcept {
   VerbsCq& mine = ours(cq);
-  const auto armed = Session(*mine.adapter)->arm_cq(mine.handle, solicited_only != 0);
+  const Session session{*mine.adapter, mine.shard, Session::For::kControl};
+  const auto armed = session->arm_cq(mine.handle, solicited_only != 0);
+  if (cq->channel != nullptr) ours(cq->channel).armed_in = mine.shard.shard();
   return armed ? 0 : refused(cq->context, armed.error());
 }
 
@@ -154,7 +159,7 @@ int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attr) noexcept {
   VerbsCq& mine = ours(cq);
   if ((attr->attr_mask & ~std::uint32_t{IBV_CQ_ATTR_MODERATE}) != 0) return fail(EOPNOTSUPP);
   if (attr->attr_mask == 0) return 0;
-  const auto changed = Session(*mine.adapter)
+  const auto changed = Session(*mine.adapter, mine.shard, Session::For::kControl)
                            ->moderate_cq(mine.handle, attr->moderate.cq_count,
                                          std::chrono::microseconds{attr->moderate.cq_period});
   return changed ? 0 : refused(cq->context, changed.error());
@@ -205,8 +210,8 @@ int ibv_resize_cq(ibv_cq* cq, int depth) VERBS_NOEXCEPT {
   if (const int error = check_live(cq); error != 0) return fail(error);
   if (depth < 1) return fail(EINVAL);
   VerbsCq& mine = ours(cq);
-  const auto resized =
-      Session(*mine.adapter)->resize_cq(mine.handle, static_cast<std::uint32_t>(depth));
+  const auto resized = Session(*mine.adapter, mine.shard, Session::For::kControl)
+                           ->resize_cq(mine.handle, static_cast<std::uint32_t>(depth));
   if (!resized) return refused(cq->context, resized.error());
   cq->cqe = depth;
   return 0;
@@ -217,6 +222,7 @@ int ibv_destroy_cq(ibv_cq* cq) VERBS_NOEXCEPT {
   VerbsCq& mine = ours(cq);
   const auto gone = Session(*mine.adapter)->destroy_cq(mine.handle);
   if (!gone) return refused(cq->context, gone.error());
+  mine.adapter->unplace(mine.shard);
   remove_live(cq);
   if (ibv_comp_channel* channel = cq->channel; channel != nullptr) {
     ours(channel).events.forget([&](const VerbsCq* with_news) { return with_news == &mine; });

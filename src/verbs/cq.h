@@ -1,6 +1,7 @@
 // Completion queues and the channels that tell of them.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <mutex>
@@ -19,6 +20,7 @@ struct VerbsCq;
 struct VerbsChannel {
   ibv_comp_channel channel{};
   host::EventQueue<VerbsCq*> events;
+  std::atomic<host::ShardId> armed_in{};  // the shard of the CQ that was armed last
 };
 
 struct CqEvents final : host::EventTarget {
@@ -31,6 +33,8 @@ struct VerbsCq {
   ibv_cq_ex ex{};  // an ibv_cq begins like this
   host::Adapter* adapter{};
   nic::CqHandle handle{};
+  const std::atomic<std::uint32_t>* waiting{};  // completions
+  host::ShardChoice shard;
   CqEvents events{*this};
   std::uint32_t channel_reported{};  // events that the program fetched; guarded by its channel
   std::uint32_t async_reported{};
@@ -40,6 +44,11 @@ struct VerbsCq {
   std::chrono::nanoseconds wall_clock_ahead{};  // of CLOCK_MONOTONIC, by which they are stamped
   bool single_threaded{};
   std::mutex polling;
+
+  // Whether a poll need not wait for a lock to know that it finds nothing.
+  [[nodiscard]] bool left_to_others() const {
+    return waiting->load(std::memory_order_acquire) == 0 && adapter->left_to_others(shard);
+  }
 
   [[nodiscard]] ibv_cq* base() { return reinterpret_cast<ibv_cq*>(&ex); }
 };

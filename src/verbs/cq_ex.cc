@@ -21,7 +21,7 @@ void keep_order_of_time(VerbsCq& cq) {
 
 // 0 and a completion to read, or ENOENT.
 int take_next(VerbsCq& cq) {
-  Session session{*cq.adapter, Session::For::kWork};
+  Session session{*cq.adapter, cq.shard, Session::For::kWork};
   const std::span<nic::Completion> one{&cq.current, 1};
   auto got = session->poll_cq(cq.handle, one);
   if (got && *got == 0) {

@@ -30,7 +30,7 @@ constexpr unsigned kCapabilities = IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKE
 int as_int(std::uint32_t value) { return static_cast<int>(value); }
 
 ibv_device_attr describe(VerbsContext& context) {
-  const Session session{*context.adapter};
+  const Session session = query(*context.adapter);
   const nic::NicConfig& config = session->config();
   const nic::Limits& limits = config.limits;
   ibv_device_attr attr{};
@@ -84,7 +84,7 @@ ibv_device_attr_ex describe_more(VerbsContext& context) {
   attr.completion_timestamp_mask = ~std::uint64_t{0};
   attr.hca_core_clock = kClockKilohertz;
   attr.device_cap_flags_ex = attr.orig_attr.device_cap_flags;
-  const Session session{*context.adapter};
+  const Session session = query(*context.adapter);
   constexpr std::uint64_t kKilobit = 1000;
   const std::uint64_t line_rate = session->config().line_rate.bits_per_second() / kKilobit;
   attr.packet_pacing_caps = {.qp_rate_limit_min = 1,

@@ -17,9 +17,14 @@ void destroy_leftovers(VerbsContext& context) {
     }
   };
   {
-    Session session{*context.adapter};
-    for_each(ObjectKind::kQp,
-             [&](void* qp) { (void)session->destroy_qp(ours(static_cast<ibv_qp*>(qp)).handle); });
+    // QPs first, each in its shard: the others are used by them.
+    for_each(ObjectKind::kQp, [&](void* qp) {
+      const VerbsQp& mine = ours(static_cast<ibv_qp*>(qp));
+      Session session{*context.adapter, mine.shard, Session::For::kObjects};
+      (void)session->destroy_qp(mine.handle);
+      if (mine.datagram) (void)session.groups_changed();
+    });
+    const Session session{*context.adapter};
     for_each(ObjectKind::kSrq, [&](void* srq) {
       (void)session->destroy_srq(ours(static_cast<ibv_srq*>(srq)).handle);
     });
@@ -29,8 +34,11 @@ void destroy_leftovers(VerbsContext& context) {
              [&](void* ah) { (void)session->destroy_ah(ours(static_cast<ibv_ah*>(ah)).handle); });
     for_each(ObjectKind::kMw,
              [&](void* mw) { (void)session->dealloc_mw(ours(static_cast<ibv_mw*>(mw)).handle); });
-    (void)session.groups_changed();
   }
+  for_each(ObjectKind::kSrq,
+           [&](void* srq) { context.adapter->unplace(ours(static_cast<ibv_srq*>(srq)).shard); });
+  for_each(ObjectKind::kCq,
+           [&](void* cq) { context.adapter->unplace(ours(static_cast<ibv_cq*>(cq)).shard); });
   for_each(ObjectKind::kXrcd, [&](void* xrcd) {
     (void)leave_xrcd(*context.adapter, ours(static_cast<ibv_xrcd*>(xrcd)));
   });

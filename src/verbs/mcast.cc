@@ -11,7 +11,7 @@ extern "C" {
 int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t /*lid*/) VERBS_NOEXCEPT {
   if (const int error = check_live(qp); error != 0) return fail(error);
   VerbsQp& mine = ours(qp);
-  Session session{*mine.adapter};
+  Session session{*mine.adapter, mine.shard, Session::For::kControl};
   const auto attached = session->attach_mcast(mine.handle, gid_of(*gid));
   if (!attached) return refused(*qp, attached.error());
   const int error = session.groups_changed();
@@ -22,7 +22,7 @@ int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t /*lid*/) VERBS_NOE
 int ibv_detach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t /*lid*/) VERBS_NOEXCEPT {
   if (const int error = check_live(qp); error != 0) return fail(error);
   VerbsQp& mine = ours(qp);
-  Session session{*mine.adapter};
+  Session session{*mine.adapter, mine.shard, Session::For::kControl};
   const auto detached = session->detach_mcast(mine.handle, gid_of(*gid));
   if (!detached) return refused(*qp, detached.error());
   (void)session.groups_changed();

@@ -107,17 +107,17 @@ void reach_peer(VerbsQp& qp, const nic::QpAttributes& to, QpAttrs given) {
   if (!contains(given, QpAttrs::kPath) || !to.path.is_global) return;
   Qpn peer = to.dest_qp;
   if (!contains(given, QpAttrs::kDestQp)) {
-    const auto query = Session(*qp.adapter)->query_qp(qp.handle);
+    const auto query = Session(*qp.adapter, qp.shard, Session::For::kControl)->query_qp(qp.handle);
     if (!query) return;
     peer = query->attributes.dest_qp;
   }
-  qp.adapter->reach(to.path.destination, peer);
+  qp.adapter->reach(qp.shard, to.path.destination, peer);
 }
 
 int modify(VerbsQp& qp, std::optional<nic::QpState> to, QpAttrs given, nic::QpAttributes values) {
-  values.path = with_gid(Session(*qp.adapter).nic(), values.path);
+  values.path = with_gid(Session(*qp.adapter, qp.shard, Session::For::kControl).nic(), values.path);
   reach_peer(qp, values, given);
-  const Session session{*qp.adapter};
+  const Session session{*qp.adapter, qp.shard, Session::For::kControl};
   const auto query = session->query_qp(qp.handle);
   if (!query) return refused(qp.base(), query.error());
   const auto changed = session->modify_qp(qp.handle, to.value_or(query->state), given, values);
@@ -190,7 +190,8 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask) VERBS_NOEXCEPT {
 int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init) VERBS_NOEXCEPT {
   if (const int error = check_live(qp); error != 0) return fail(error);
   VerbsQp& mine = ours(qp);
-  const auto query = Session(*mine.adapter)->query_qp(mine.handle);
+  const auto query =
+      Session(*mine.adapter, mine.shard, Session::For::kControl)->query_qp(mine.handle);
   if (!query) return refused(*qp, query.error());
   fill(*attr, *query);
   if (init != nullptr) *init = mine.init;

@@ -36,7 +36,7 @@ std::uint8_t speed_code(Rate rate) {
 ibv_port_attr describe_port(VerbsContext& context) {
   constexpr std::uint8_t kPhysicalDisabled = 3;
   constexpr std::uint8_t kPhysicalLinkUp = 5;
-  const Session session{*context.adapter};
+  const Session session = query(*context.adapter);
   const nic::NicConfig& config = session->config();
   const bool active = session->port_active();
   ibv_port_attr attr{};
@@ -62,7 +62,7 @@ ibv_port_attr describe_port(VerbsContext& context) {
 // 0 and a GID, ENODATA for an empty entry, EINVAL for none at all.
 int find_gid(ibv_context* context, std::uint32_t port, std::uint32_t index, wire::Gid& gid) {
   if (check_live(context) != 0 || port != kPort) return EINVAL;
-  const auto found = Session(*ours(context).adapter)->query_gid(index);
+  const auto found = query(*ours(context).adapter)->query_gid(index);
   if (!found) return EINVAL;
   if (found->is_zero()) return ENODATA;
   gid = *found;
@@ -114,7 +114,7 @@ int ibv_query_port(ibv_context* context, uint8_t port, _compat_ibv_port_attr* at
 // In units of 100 Mb/s.
 int ibv_query_port_speed(ibv_context* context, uint32_t port, uint64_t* speed) VERBS_NOEXCEPT {
   if (check_live(context) != 0 || port != kPort) return fail(EINVAL);
-  *speed = Session(*ours(context).adapter)->config().line_rate.bits_per_second() / 100'000'000;
+  *speed = query(*ours(context).adapter)->config().line_rate.bits_per_second() / 100'000'000;
   return 0;
 }
 
@@ -157,7 +157,7 @@ ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, size_
                              uint32_t flags, size_t entry_size) VERBS_NOEXCEPT {
   if (flags != 0) return -EOPNOTSUPP;
   if (check_live(context) != 0 || entry_size == 0) return -EINVAL;
-  const uint32_t table = Session(*ours(context).adapter)->config().gid_table_size;
+  const uint32_t table = query(*ours(context).adapter)->config().gid_table_size;
   size_t filled = 0;
   for (uint32_t index = 0; index < table; ++index) {
     wire::Gid gid;
@@ -176,7 +176,7 @@ int ibv_query_pkey(ibv_context* context, uint8_t port, int index, __be16* pkey) 
     errno = EINVAL;
     return -1;
   }
-  const Session session{*ours(context).adapter};
+  const Session session = query(*ours(context).adapter);
   const auto& pkeys = session->config().pkeys;
   if (port != kPort || index < 0 || static_cast<size_t>(index) >= pkeys.size()) {
     errno = EINVAL;

@@ -93,9 +93,9 @@ int translate(const VerbsQp& qp, nic::SendWr& to, ListCopy& list, const ibv_send
   return 0;
 }
 
-void reach_all(VerbsQp& qp, const ibv_send_wr* wr) {
+void reach_all(const VerbsQp& qp, const ibv_send_wr* wr) {
   for (; wr != nullptr; wr = wr->next) {
-    if (wr->wr.ud.ah != nullptr) reach(*qp.adapter, ours(wr->wr.ud.ah), wr->wr.ud.remote_qpn);
+    if (wr->wr.ud.ah != nullptr) reach(qp, ours(wr->wr.ud.ah), wr->wr.ud.remote_qpn);
   }
 }
 
@@ -123,7 +123,7 @@ int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) noexcept {
   if (mine.datagram) reach_all(mine, wr);
   ListCopy list;
   int error = 0;
-  Session session{*mine.adapter, Session::For::kWork};
+  Session session{*mine.adapter, mine.shard, Session::For::kWork};
   const ibv_send_wr* const first = wr;
   for (; wr != nullptr; wr = wr->next) {
     nic::SendWr request;
@@ -142,7 +142,7 @@ int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) noexcept {
 
 int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad) noexcept {
   VerbsQp& mine = ours(qp);
-  Session session{*mine.adapter, Session::For::kWork};
+  Session session{*mine.adapter, mine.shard, Session::For::kWork};
   const int error = post_receives(qp->context, wr, bad, [&](const nic::RecvWr& receive) {
     return session->post_recv(mine.handle, receive);
   });
@@ -152,7 +152,7 @@ int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad) noexcept {
 
 int post_srq_recv(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad) noexcept {
   VerbsSrq& mine = ours(srq);
-  const Session session{*mine.adapter, Session::For::kWork};
+  const Session session{*mine.adapter, mine.shard, Session::For::kWork};
   return post_receives(srq->context, wr, bad, [&](const nic::RecvWr& receive) {
     return session->post_srq_recv(mine.handle, receive);
   });
@@ -167,7 +167,7 @@ int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) noexcept {
                       .op = nic::SendOp::kBindMw,
                       .flags = static_cast<nic::SendFlags>(bind->send_flags)};
   request.bind = bind_of(mw, rkey, bind->bind_info);
-  Session session{*mine.adapter, Session::For::kWork};
+  Session session{*mine.adapter, mine.shard, Session::For::kWork};
   const nic::Status taken = session->post_send(mine.handle, request);
   if (!taken) return refused(*qp, taken.error());
   session.posted();

@@ -102,6 +102,16 @@ int check_parts(const ibv_context* context, const ibv_qp_init_attr_ex& attr) {
   return 0;
 }
 
+host::ShardId place(VerbsQp& qp, const ibv_qp_init_attr_ex& attr) {
+  std::array<host::ShardChoice*, 3> parts{};
+  std::size_t count = 0;
+  if (attr.send_cq != nullptr) parts[count++] = &ours(attr.send_cq).shard;
+  if (attr.recv_cq != nullptr) parts[count++] = &ours(attr.recv_cq).shard;
+  if (attr.srq != nullptr) parts[count++] = &ours(attr.srq).shard;
+  const bool xrc = attr.qp_type == IBV_QPT_XRC_SEND || attr.qp_type == IBV_QPT_XRC_RECV;
+  return qp.adapter->place(std::span{parts}.first(count), xrc);
+}
+
 ibv_qp* make_qp(ibv_context* context, ibv_qp_init_attr_ex& attr) {
   if (const int error = check_parts(context, attr); error != 0) return none(error);
   const auto type = type_of(attr.qp_type);
@@ -118,7 +128,8 @@ ibv_qp* make_qp(ibv_context* context, ibv_qp_init_attr_ex& attr) {
   init.cookie = made->events.cookie();
   // NICs have some room for inline data even when none is asked for, and programs count on it.
   init.caps.max_inline = std::max(init.caps.max_inline, kLeastInline);
-  const Session session{*made->adapter};
+  made->shard = place(*made, attr);
+  const Session session{*made->adapter, made->shard, Session::For::kObjects};
   const auto handle = session->create_qp(init);
   if (!handle) return none(refused(context, handle.error()));
   made->handle = *handle;
@@ -189,7 +200,7 @@ int ibv_destroy_qp(ibv_qp* qp) VERBS_NOEXCEPT {
   if (const int error = check_live(qp); error != 0) return fail(error);
   VerbsQp& mine = ours(qp);
   {
-    Session session{*mine.adapter};
+    Session session{*mine.adapter, mine.shard, Session::For::kObjects};
     const auto gone = session->destroy_qp(mine.handle);
     if (!gone) return refused(*qp, gone.error());
     if (mine.datagram) (void)session.groups_changed();

@@ -38,6 +38,7 @@ struct VerbsQp {
   } face;
   host::Adapter* adapter{};
   nic::QpHandle handle{};
+  host::ShardId shard{};
   QpEvents events{*this};
   std::uint32_t async_reported{};
   bool extended{};  // made with send_ops_flags: ibv_wr_* may be called

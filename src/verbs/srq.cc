@@ -1,6 +1,7 @@
 // Shared receive queues, basic and XRC.
 #include "verbs/srq.h"
 
+#include <array>
 #include <cerrno>
 #include <new>
 
@@ -10,7 +11,9 @@
 namespace nerve::verbs {
 namespace {
 
-ibv_srq* make_srq(ibv_pd* pd, void* srq_context, ibv_srq_attr& attr, nic::SrqInit init) {
+// `cq` is that of an XRC SRQ.
+ibv_srq* make_srq(ibv_pd* pd, void* srq_context, ibv_srq_attr& attr, nic::SrqInit init,
+                  ibv_cq* cq) {
   if (const int error = check_live(pd); error != 0) return none(error);
   auto made = std::unique_ptr<VerbsSrq>{new (std::nothrow) VerbsSrq};
   if (!made) return none(ENOMEM);
@@ -24,6 +27,10 @@ ibv_srq* make_srq(ibv_pd* pd, void* srq_context, ibv_srq_attr& attr, nic::SrqIni
   const auto handle = Session(*made->adapter)->create_srq(init);
   if (!handle) return none(refused(pd->context, handle.error()));
   made->handle = *handle;
+  if (cq != nullptr) {  // XRC
+    std::array<host::ShardChoice*, 2> parts{&made->shard, &ours(cq).shard};
+    (void)made->adapter->place(parts, /*in_primary=*/true);
+  }
   ibv_srq& srq = made->srq;
   srq.context = pd->context;
   srq.srq_context = srq_context;
@@ -73,13 +80,15 @@ ibv_srq* create_srq_ex(ibv_context* /*context*/, ibv_srq_init_attr_ex* attr) noe
     default:  // tag matching
       return none(EOPNOTSUPP);
   }
-  return make_srq(attr->pd, attr->srq_context, attr->attr, init);
+  ibv_cq* const cq = init.type == nic::SrqType::kXrc ? attr->cq : nullptr;
+  return make_srq(attr->pd, attr->srq_context, attr->attr, init, cq);
 }
 
 int get_srq_num(ibv_srq* srq, std::uint32_t* number) noexcept {
   if (const int error = check_live(srq); error != 0) return fail(error);
   VerbsSrq& mine = ours(srq);
-  const auto query = Session(*mine.adapter)->query_srq(mine.handle);
+  const auto query =
+      Session(*mine.adapter, mine.shard, Session::For::kControl)->query_srq(mine.handle);
   if (!query) return refused(srq->context, query.error());
   *number = query->number;
   return 0;
@@ -98,7 +107,7 @@ using namespace nerve::verbs;
 extern "C" {
 
 ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) VERBS_NOEXCEPT {
-  return make_srq(pd, attr->srq_context, attr->attr, {});
+  return make_srq(pd, attr->srq_context, attr->attr, {}, nullptr);
 }
 
 int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) VERBS_NOEXCEPT {
@@ -108,14 +117,16 @@ int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) VERBS_NOEXCEPT {
   if ((mask & IBV_SRQ_MAX_WR) != 0) return fail(EOPNOTSUPP);
   if ((mask & ~static_cast<int>(IBV_SRQ_LIMIT)) != 0) return fail(EINVAL);
   if (mask == 0) return 0;
-  const auto set = Session(*mine.adapter)->set_srq_limit(mine.handle, attr->srq_limit);
+  const auto set = Session(*mine.adapter, mine.shard, Session::For::kControl)
+                       ->set_srq_limit(mine.handle, attr->srq_limit);
   return set ? 0 : refused(srq->context, set.error());
 }
 
 int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attr) VERBS_NOEXCEPT {
   if (const int error = check_live(srq); error != 0) return fail(error);
   VerbsSrq& mine = ours(srq);
-  const auto query = Session(*mine.adapter)->query_srq(mine.handle);
+  const auto query =
+      Session(*mine.adapter, mine.shard, Session::For::kControl)->query_srq(mine.handle);
   if (!query) return refused(srq->context, query.error());
   *attr = {.max_wr = query->max_wr, .max_sge = query->max_sge, .srq_limit = query->limit};
   return 0;
@@ -126,6 +137,7 @@ int ibv_destroy_srq(ibv_srq* srq) VERBS_NOEXCEPT {
   VerbsSrq& mine = ours(srq);
   const auto gone = Session(*mine.adapter)->destroy_srq(mine.handle);
   if (!gone) return refused(srq->context, gone.error());
+  mine.adapter->unplace(mine.shard);
   remove_live(srq);
   ours(srq->context).async.forget([&](const AsyncEvent& event) { return event.element == srq; });
   wait_for_acks(mine);

@@ -23,6 +23,7 @@ struct VerbsSrq {
   ibv_srq srq{};
   host::Adapter* adapter{};
   nic::SrqHandle handle{};
+  host::ShardChoice shard;
   SrqEvents events{*this};
   std::uint32_t async_reported{};
 };

@@ -65,11 +65,12 @@ inline nic::MwBind bind_of(ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind_inf
 }
 
 // A datagram's peer must be within reach before it is posted; asked once for each that is new.
-inline void reach(host::Adapter& adapter, VerbsAh& ah, std::uint32_t qpn) {
-  if (ah.reached.load(std::memory_order_relaxed) == qpn) [[likely]]
+inline void reach(const VerbsQp& from, VerbsAh& ah, std::uint32_t qpn) {
+  const std::uint32_t peer = std::uint32_t{from.shard} << 24U | (qpn & Qpn::kMask);
+  if (ah.reached.load(std::memory_order_relaxed) == peer) [[likely]]
     return;
-  adapter.reach(ah.destination, Qpn{qpn & Qpn::kMask});
-  ah.reached.store(qpn, std::memory_order_relaxed);
+  from.adapter->reach(from.shard, ah.destination, Qpn{qpn & Qpn::kMask});
+  ah.reached.store(peer, std::memory_order_relaxed);
 }
 
 }  // namespace nerve::verbs

@@ -13,6 +13,7 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) noexcept {
   if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) return none(EINVAL);
   auto made = std::unique_ptr<VerbsMw>{new (std::nothrow) VerbsMw};
   if (!made) return none(ENOMEM);
+  ours(pd->context).adapter->join_shards();
   const Session session{*ours(pd->context).adapter};
   const auto handle = session->alloc_mw(ours(pd).handle, static_cast<nic::MwType>(type));
   if (!handle) return none(refused(pd->context, handle.error()));

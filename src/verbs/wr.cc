@@ -97,7 +97,7 @@ void wr_send_inv(ibv_qp_ex* qp, std::uint32_t rkey) noexcept {
 
 void wr_set_ud_addr(ibv_qp_ex* qp, ibv_ah* ah, std::uint32_t qpn, std::uint32_t qkey) noexcept {
   VerbsQp& mine = ours(qp);
-  reach(*mine.adapter, ours(ah), qpn);
+  reach(mine, ours(ah), qpn);
   nic::SendWr& request = mine.staging->last();
   request.ah = ours(ah).handle;
   request.remote_qpn = Qpn{qpn & Qpn::kMask};
@@ -140,7 +140,7 @@ int wr_complete(ibv_qp_ex* qp) noexcept {
   Staging& staging = *mine.staging;
   int error = staging.error();
   if (error == 0 && !staging.requests().empty()) {
-    Session session{*mine.adapter, Session::For::kWork};
+    Session session{*mine.adapter, mine.shard, Session::For::kWork};
     const nic::Status taken = session->post_sends(mine.handle, staging.requests());
     if (taken) {
       session.posted();

@@ -242,7 +242,8 @@ TEST(Neighbours, ManyThreadsMakeOneRing) {
   const auto before = open_descriptors();
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
-    threads.emplace_back([&] { endpoint.adapter->reach(card.gid, Qpn{card.qpn}); });
+    threads.emplace_back(
+        [&] { endpoint.adapter->reach(host::kPrimaryShard, card.gid, Qpn{card.qpn}); });
   }
   for (std::thread& thread : threads) thread.join();
   // A process of another test may be asking us something just now.

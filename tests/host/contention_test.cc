@@ -21,15 +21,15 @@ TEST(Contention, OneSwitchIsNone) {
   Contention contention;
   for (int i = 0; i < 20; ++i) {
     const Time at = kStart + i * milliseconds{30};
-    contention.saw_switches(1, at);
+    contention.saw_preemptions(1, at);
     EXPECT_FALSE(contention.present(at)) << i;
   }
 }
 
 TEST(Contention, TwoWithinAShortTimeAre) {
   Contention contention;
-  contention.saw_switches(1, kStart);
-  contention.saw_switches(1, kStart + milliseconds{10});
+  contention.saw_preemptions(1, kStart);
+  contention.saw_preemptions(1, kStart + milliseconds{10});
   EXPECT_TRUE(contention.present(kStart + milliseconds{10}));
   EXPECT_TRUE(contention.present(kStart + milliseconds{109}));
   EXPECT_FALSE(contention.present(kStart + milliseconds{111}));
@@ -39,9 +39,9 @@ TEST(Contention, IsBelievedForLongerWhenItIsFoundAgain) {
   Contention contention;
   Time at = kStart;
   Duration last{};
-  contention.saw_switches(1, at);
+  contention.saw_preemptions(1, at);
   for (const int expected : {100, 200, 400, 800, 1600, 1600}) {
-    contention.saw_switches(1, at);
+    contention.saw_preemptions(1, at);
     const Time begin = at;
     while (contention.present(at)) at += milliseconds{1};
     EXPECT_EQ(at - begin, milliseconds{expected});
@@ -49,9 +49,9 @@ TEST(Contention, IsBelievedForLongerWhenItIsFoundAgain) {
     at += milliseconds{5};
   }
   at += 2 * last;
-  contention.saw_switches(1, at);
+  contention.saw_preemptions(1, at);
   EXPECT_FALSE(contention.present(at)) << "that was another time";
-  contention.saw_switches(1, at);
+  contention.saw_preemptions(1, at);
   EXPECT_TRUE(contention.present(at + milliseconds{99}));
   EXPECT_FALSE(contention.present(at + milliseconds{101}));
 }
@@ -60,7 +60,7 @@ TEST(Contention, SwitchesThatGoOnProlongIt) {
   Contention contention;
   for (int i = 0; i < 100; ++i) {
     const Time at = kStart + i * milliseconds{10};
-    contention.saw_switches(1, at);
+    contention.saw_preemptions(1, at);
     if (i > 0) {
       EXPECT_TRUE(contention.present(at)) << i;
     }
@@ -80,10 +80,10 @@ TEST(Contention, ThreadsThatShareAProcessorAreSwitchedOut) {
     while (!over) {
     }
   }};
-  (void)new_involuntary_switches(now());  // from here on they count
+  (void)new_preemptions(now());  // from here on they count
   std::uint64_t switches = 0;
   const Time limit = now() + std::chrono::seconds{20};
-  while (switches < 2 && now() < limit) switches += new_involuntary_switches(now());
+  while (switches < 2 && now() < limit) switches += new_preemptions(now());
   over = true;
   other.join();
   EXPECT_GE(switches, 2U);

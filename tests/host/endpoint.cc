@@ -52,7 +52,7 @@ Card Endpoint::card() {
 
 void Endpoint::connect(const Card& to) {
   peer = to;
-  adapter->reach(to.gid, Qpn{to.qpn});
+  adapter->reach(host::kPrimaryShard, to.gid, Qpn{to.qpn});
   Adapter::Session session{*adapter};
   CHECK(session->modify_qp(qp_, QpState::kRtr,
                            QpAttrs::kPath | QpAttrs::kPathMtu | QpAttrs::kDestQp | QpAttrs::kRqPsn |

@@ -42,6 +42,43 @@ TEST(Lock, IsNotTakenTwice) {
   lock.unlock();
 }
 
+// Threads that take either lock, spin or sleep at it while the two become one.
+TEST(Lock, TwoThatAreJoinedAreOne) {
+  constexpr int kTimes = 2'000;
+  for (int round = 0; round < 20; ++round) {
+    Lock first, second;
+    std::atomic<int> inside{};
+    std::atomic<bool> joined{};
+    std::atomic<int> together{};
+    const auto use = [&](Lock& lock) {
+      for (int n = 0; n < kTimes; ++n) {
+        if (n % 3 == 0) {
+          while (!lock.try_lock()) std::this_thread::yield();
+        } else {
+          lock.lock();
+        }
+        if (++inside > 1 && joined) ++together;
+        --inside;
+        lock.unlock();
+      }
+    };
+    std::vector<std::thread> threads;
+    for (Lock* lock : {&first, &second, &first, &second}) {
+      threads.emplace_back([&use, lock] { use(*lock); });
+    }
+    first.lock();
+    second.lock();
+    second.join(first);
+    joined = true;
+    first.unlock();
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(together, 0);
+    ASSERT_TRUE(first.try_lock());
+    EXPECT_FALSE(second.try_lock());
+    second.unlock();
+  }
+}
+
 // Threads that release the lock only to take it again at once leave no gap in which a sleeper
 // could be quicker than they are; it is handed the lock.
 TEST(Lock, ASleeperIsHandedTheLock) {

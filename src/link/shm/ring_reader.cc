@@ -77,6 +77,7 @@ RingReader::Step RingReader::read_slot(wire::Frame& frame, wire::Piece& piece) {
   std::byte* const slot = slot_at(tail_);
   // Pairs with the release in RingWriter::publish.
   const Commit commit = Commit::unpack(shared_word(slot).load(std::memory_order_acquire));
+  tell_of_acquire();
   if (commit.turn != static_cast<std::uint32_t>(tail_ + 1)) {
     return commit.turn == stale_turn() ? Step::kEmpty : Step::kBad;
   }

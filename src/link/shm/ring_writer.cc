@@ -126,6 +126,7 @@ template <std::memory_order order>
 void RingWriter::publish() {
   if (sealed_ == 0) return;
   std::byte* const slot = slots_ + ((head_ - 1) & (slot_count_ - 1)) * kLine;
+  tell_of_release();
   shared_word(slot).store(sealed_, order);
   sealed_ = 0;
 }

@@ -8,8 +8,7 @@ namespace nerve::nic {
 
 QpManager::QpManager(const NicConfig& config, CqManager& cqs, EventQueue& events,
                      CompletionUnit& completions, const Port& port, Scheduler& scheduler,
-                     MulticastGroups& groups, QpTable& qps, SharedObjects& objects,
-                     const Time& now)
+                     MulticastGroups& groups, QpTable& qps, SharedObjects& objects, const Time& now)
     : config_{config},
       dma_{objects.dma},
       cqs_{cqs},
