@@ -78,6 +78,7 @@ NERVE_EXPORT ssize_t write(int fd, const void* octets, size_t size) {
 
 NERVE_EXPORT int close(int fd) {
   if (!is_rdma_cm(fd)) return next().close(fd);
+  door()->prepare_close(fd);
   marks[fd / kPerWord].fetch_and(~bit_of(fd), std::memory_order_relaxed);
   door()->close(fd);
   return 0;

@@ -87,18 +87,6 @@ constexpr ssize_t kClosed = -3;
 
 bool is_alive(pid_t thread) { return ::tgkill(::getpid(), thread, 0) == 0; }
 
-// Programs close a channel while a thread of theirs is on its way back from its last event to wait
-// for the next, and take the error that it gets then for a failure (rping). Where every call takes
-// a while the thread is there long before; here it is given a moment.
-void let_return(const Channel& channel) {
-  constexpr int kMilliseconds = 20;
-  const pid_t taker = channel.taker;
-  if (taker == 0 || taker == ::gettid()) return;
-  for (int i = 0; i < kMilliseconds && channel.waiting == 0 && is_alive(taker); ++i) {
-    host::sleep_millisecond();
-  }
-}
-
 }  // namespace
 
 int open_device() { return Registry::current().open_channel(); }
@@ -118,8 +106,17 @@ ssize_t write_device(int fd, Octets octets) {
   return ::pause();
 }
 
+void prepare_close(int fd) {
+  constexpr int kMilliseconds = 20;
+  const auto channel = Registry::current().channel(fd);
+  const pid_t taker = channel ? channel->taker.load() : 0;
+  if (taker == 0 || taker == ::gettid()) return;
+  for (int i = 0; i < kMilliseconds && channel->waiting == 0 && is_alive(taker); ++i) {
+    host::sleep_millisecond();
+  }
+}
+
 void close_device(int fd) {
-  if (const auto channel = Registry::current().channel(fd)) let_return(*channel);
   // In the child of a fork it is the parent's, and only the descriptor goes.
   if (!Registry::current().close_channel(fd)) ::close(fd);
 }

@@ -16,4 +16,9 @@ namespace nerve::rdmacm {
 // Closes the descriptor as well.
 void close_device(int fd);
 
+// Programs close a channel while a thread of theirs is on its way back from its last event to wait
+// for the next, and take the error that it gets then for a failure (rping). Where every call takes
+// a while the thread is there long before; here it is given a moment.
+void prepare_close(int fd);
+
 }  // namespace nerve::rdmacm

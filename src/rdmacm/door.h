@@ -12,6 +12,8 @@ namespace nerve::rdmacm {
 struct Door {
   int (*open)();
   ssize_t (*write)(int fd, const void* octets, std::size_t size);
+  // Before close(), while calls of other threads still come here (rdmacm/device.h).
+  void (*prepare_close)(int fd);
   void (*close)(int fd);  // closes the descriptor as well
 };
 

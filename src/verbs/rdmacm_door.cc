@@ -12,6 +12,7 @@ extern "C" [[gnu::visibility("default")]] const Door* nerve_rdmacm_door() noexce
           [](int fd, const void* octets, std::size_t size) {
             return write_device(fd, {static_cast<const std::byte*>(octets), size});
           },
+      .prepare_close = [](int fd) { prepare_close(fd); },
       .close = [](int fd) { close_device(fd); }};
   return &kDoor;
 }

@@ -191,6 +191,7 @@ TEST(Channels, ThatCloseLeaveAThreadWaiting) {
       failed = true;
     }};
     while (!has_event) std::this_thread::yield();
+    nerve::rdmacm::prepare_close(channel.fd());
     nerve::rdmacm::close_device(channel.fd());
     std::this_thread::sleep_for(std::chrono::milliseconds{30});
     EXPECT_FALSE(failed);
