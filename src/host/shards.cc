@@ -1,23 +1,13 @@
 // The shards of a process: how they are made, chosen, joined and locked together.
-#include <sched.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
 
+#include "host/cpus.h"
 #include "host/log.h"
 #include "host/shared.h"
 
 namespace nerve::host {
-namespace {
-
-std::uint32_t cpus() {
-  cpu_set_t set;
-  const bool known = ::sched_getaffinity(0, sizeof set, &set) == 0;
-  return known ? static_cast<std::uint32_t>(std::max(CPU_COUNT(&set), 1)) : 1;
-}
-
-}  // namespace
 
 void lock_all(Host::Shared& any) {
   Host::Shared& primary = *any.primary;
@@ -41,7 +31,7 @@ std::uint32_t Host::Shared::most_shards() const {
   // Captures are written in one order, and faults drawn from one seed.
   if (!config.pcap.empty() || !config.fault.empty()) return 1;
   // The peers of a process often run on the same machine, and each shard has a thread at both ends.
-  return std::min<std::uint32_t>(config.shards.value_or((cpus() + 1) / 2), kMaxShards);
+  return std::min<std::uint32_t>(config.shards.value_or((usable_cpus() + 1) / 2), kMaxShards);
 }
 
 ShardId Host::Shared::least_loaded() {

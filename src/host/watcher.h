@@ -26,6 +26,7 @@
 #include <thread>
 
 #include "base/time.h"
+#include "host/cpus.h"
 #include "host/halt_polling.h"
 #include "host/lock.h"
 #include "host/mapping.h"
@@ -145,7 +146,7 @@ class Watcher {
   bool left_{};
   bool asleep_{};
   std::optional<Time> sleeps_until_;  // when asleep; none: until somebody calls
-  HaltPolling halt_polling_;
+  HaltPolling halt_polling_{usable_cpus()};
   std::optional<Duration> slept_;  // just now
   std::thread thread_;
 };

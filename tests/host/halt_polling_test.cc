@@ -9,7 +9,7 @@ namespace {
 using std::chrono::microseconds;
 
 TEST(HaltPolling, SpinsLongerAfterEachShortSleep) {
-  HaltPolling polling;
+  HaltPolling polling{16};
   EXPECT_EQ(polling.spin(), microseconds{20});
   for (const int expected : {40, 80, 160, 200, 200}) {
     polling.slept(microseconds{50});
@@ -17,8 +17,14 @@ TEST(HaltPolling, SpinsLongerAfterEachShortSleep) {
   }
 }
 
+TEST(HaltPolling, IsBriefWhereThereAreFewCpus) {
+  HaltPolling polling{2};
+  for (int i = 0; i < 5; ++i) polling.slept(microseconds{5});
+  EXPECT_EQ(polling.spin(), microseconds{20});
+}
+
 TEST(HaltPolling, IsBriefAgainAfterALongSleep) {
-  HaltPolling polling;
+  HaltPolling polling{16};
   polling.slept(microseconds{50});
   polling.slept(microseconds{199});
   polling.slept(microseconds{200});
