@@ -1,3 +1,4 @@
+// The CPUs that this process may use.
 #pragma once
 
 #include <cstdint>

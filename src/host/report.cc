@@ -42,7 +42,7 @@ Totals totals_of(std::span<Host::Shared* const> shards) {
     sum.direct_times += shard->neighbours.times();
     sum.direct_octets += shard->neighbours.octets();
     if (shard->udp) {
-      Totals::Udp& udp = sum.udp ? *sum.udp : sum.udp.emplace();
+      UdpTotals& udp = sum.udp ? *sum.udp : sum.udp.emplace();
       udp.bad_icrc += shard->udp->receiver().counters().bad_icrc;
       udp.malformed += shard->udp->receiver().counters().malformed;
       udp.overflowed += shard->udp->receiver().overflowed();

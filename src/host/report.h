@@ -13,18 +13,19 @@
 
 namespace nerve::host {
 
+struct UdpTotals {
+  std::uint64_t bad_icrc{};
+  std::uint64_t malformed{};
+  std::uint64_t overflowed{};
+};
+
 // The counters of several shards, added up.
 struct Totals {
   nic::Counters engines;
   ExchangeCounters transports;
   std::uint64_t direct_times{};
   std::uint64_t direct_octets{};
-  struct Udp {
-    std::uint64_t bad_icrc{};
-    std::uint64_t malformed{};
-    std::uint64_t overflowed{};
-  };
-  std::optional<Udp> udp;
+  std::optional<UdpTotals> udp;
   std::optional<link::FaultCounters> faults;  // only where there is one shard
 };
 
