@@ -5,14 +5,17 @@
 // objects is small and a pointer into the table holds until its object is erased. Free slots are
 // reused oldest first, so that a number seen on the wire rests as long as possible before it means
 // something else.
+//
+// One thread may make and erase objects while others look for theirs, as long as what they look for
+// is not being erased.
 #pragma once
 
+#include <atomic>
 #include <bit>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "base/check.h"
 #include "base/fetch_lines.h"
@@ -48,7 +51,7 @@ class SlotTable {
   }
 
   [[nodiscard]] T* find(Handle<T> handle) {
-    if (handle.index >= made_) return nullptr;
+    if (handle.index >= made()) return nullptr;
     Slot& slot = slot_at(handle.index);
     return slot.generation == handle.generation && slot.object ? &*slot.object : nullptr;
   }
@@ -57,7 +60,7 @@ class SlotTable {
   }
   // By index alone, for numbers that the wire carries without a generation.
   [[nodiscard]] T* at(std::uint32_t index) {
-    if (index >= made_) return nullptr;
+    if (index >= made()) return nullptr;
     Slot& slot = slot_at(index);
     return slot.object ? &*slot.object : nullptr;
   }
@@ -83,7 +86,7 @@ class SlotTable {
   // In index order, which is the same on every machine.
   template <class F>
   void for_each(F visit) {
-    for (std::uint32_t i = 0; i < made_; ++i) {
+    for (std::uint32_t i = 0; i < made(); ++i) {
       if (Slot& slot = slot_at(i); slot.object) visit(*slot.object);
     }
   }
@@ -98,26 +101,37 @@ class SlotTable {
     std::uint32_t next_free{kNone};
   };
 
+  [[nodiscard]] std::uint32_t made() const { return made_.load(std::memory_order_acquire); }
+
   Slot& slot_at(std::uint32_t index) {
     if (index < kFirst) return first_[index];
     const std::uint32_t before = std::bit_floor(index);
-    return later_[static_cast<std::size_t>(std::bit_width(before / kFirst)) - 1][index - before];
+    return later_[chunk_of(index)][index - before];
+  }
+
+  // Chunk n of `later_` holds the indices that have n + 3 bits.
+  static std::size_t chunk_of(std::uint32_t index) {
+    return static_cast<std::size_t>(std::bit_width(index / kFirst)) - 1;
   }
 
   void grow() {
-    if (made_ == 0) {
+    const std::uint32_t made = made_.load(std::memory_order_relaxed);
+    if (made == 0) {
       first_ = std::make_unique<Slot[]>(kFirst);
     } else {
-      later_.push_back(std::make_unique<Slot[]>(made_));
+      if (!later_) later_ = std::make_unique<Chunk[]>(chunk_of(limit_) + 1);
+      later_[chunk_of(made)] = std::make_unique<Slot[]>(made);
     }
-    room_ = made_ == 0 ? kFirst : 2 * made_;
+    room_ = made == 0 ? kFirst : 2 * made;
   }
 
   std::uint32_t take_index() {
     // A fresh slot before a used one: numbers rest longest that way.
-    if (made_ < limit_ && (first_free_ == kNone || made_ < room_)) {
-      if (made_ == room_) grow();
-      return made_++;
+    const std::uint32_t made = made_.load(std::memory_order_relaxed);
+    if (made < limit_ && (first_free_ == kNone || made < room_)) {
+      if (made == room_) grow();
+      made_.store(made + 1, std::memory_order_release);
+      return made;
     }
     const std::uint32_t index = first_free_;
     first_free_ = slot_at(index).next_free;
@@ -125,11 +139,13 @@ class SlotTable {
     return index;
   }
 
-  std::unique_ptr<Slot[]> first_;
+  using Chunk = std::unique_ptr<Slot[]>;
+
+  Chunk first_;
   std::uint32_t limit_;
-  std::uint32_t made_{};
-  std::uint32_t room_{};  // in all chunks
-  std::vector<std::unique_ptr<Slot[]>> later_;
+  std::atomic<std::uint32_t> made_{};
+  std::uint32_t room_{};            // in all chunks
+  std::unique_ptr<Chunk[]> later_;  // as many as there can ever be: their addresses stay
   std::uint32_t size_{};
   std::uint32_t first_free_{kNone};
   std::uint32_t last_free_{kNone};

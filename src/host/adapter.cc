@@ -232,22 +232,35 @@ void Adapter::reach_comm(const wire::Gid& peer, wire::CommId id) {
 }
 
 Adapter::Session::Session(Adapter& adapter, ShardId shard, For purpose)
-    : state_{adapter.state(shard)}, purpose_{purpose} {
-  if (purpose_ == For::kObjects) {
-    lock_all(state_.shared);
-  } else {
-    state_.shared.lock.lock();
-  }
+    : state_{adapter.state(shard)}, purpose_{lock(state_, purpose)} {
   begin();
 }
 
 Adapter::Session::Session(Adapter& adapter, const ShardChoice& choice, For purpose)
-    : state_{lock(adapter, choice)}, purpose_{purpose} {
+    : state_{lock(adapter, choice, purpose)}, purpose_{purpose} {
   begin();
 }
 
+Adapter::Session::For Adapter::Session::lock(State& state, For purpose) {
+  Host::Shared& primary = *state.shared.primary;
+  if (purpose == For::kAll) {
+    lock_all(primary);
+    return purpose;
+  }
+  if (purpose == For::kObjects || purpose == For::kMemory) primary.objects.lock();
+  if (purpose == For::kMemory && primary.one_shard_from_now_on) purpose = For::kObjects;
+  if (purpose != For::kMemory) state.shared.lock.lock();
+  return purpose;
+}
+
+void Adapter::Session::unlock(State& state, For purpose) {
+  if (purpose == For::kAll) return unlock_all(state.shared);
+  if (purpose != For::kMemory) state.shared.lock.unlock();
+  if (purpose == For::kObjects || purpose == For::kMemory) state.shared.primary->objects.unlock();
+}
+
 // The choice may be made while we wait for the lock of the shard that was meant before.
-Adapter::State& Adapter::Session::lock(Adapter& adapter, const ShardChoice& choice) {
+Adapter::State& Adapter::Session::lock(Adapter& adapter, const ShardChoice& choice, For purpose) {
   for (;;) {
     const ShardId shard = choice.shard();
     State* const state = adapter.states_[shard];
@@ -255,17 +268,16 @@ Adapter::State& Adapter::Session::lock(Adapter& adapter, const ShardChoice& choi
       (void)adapter.make_state(shard);
       continue;
     }
-    state->shared.lock.lock();
+    (void)lock(*state, purpose);
     if (choice.shard() == shard) return *state;
-    state->shared.lock.unlock();
+    unlock(*state, purpose);
   }
 }
 
 void Adapter::Session::begin() {
-  if (purpose_ == For::kWork) return;
+  if (purpose_ == For::kWork || purpose_ == For::kMemory) return;
   if (state_.nic.wants_to_send()) state_.shared.transmit(now());
   state_.shared.neighbours.begin_deferring();
-  if (purpose_ == For::kObjects) state_.shared.primary->neighbours.begin_deferring();
 }
 
 void Adapter::Session::tell_events() {
@@ -279,6 +291,10 @@ void Adapter::Session::tell_events() {
 
 Adapter::Session::~Session() {
   Host::Shared& shared = state_.shared;
+  if (purpose_ == For::kMemory) {
+    unlock(state_, purpose_);
+    return;
+  }
   // Few, and a connection waits for each: they do not wait for company.
   if (shared.ports && state_.nic.cm().wants_to_send()) state_.transmit(now());
   tell_events();
@@ -297,19 +313,16 @@ Adapter::Session::~Session() {
   shared.wake(woken);
 }
 
-// For placements in memory whose rights were withdrawn: a peer may have lost its CPU in the middle
-// of one. Other threads need not wait with us.
+// Rights that were withdrawn: other threads, or other processes, may be in the middle of using
+// them, and may have lost their CPUs. Nobody else need wait with us.
 void Adapter::Session::end_control() {
   Host::Shared& shared = state_.shared;
-  std::vector<PendingPlacement> pending = shared.neighbours.end_deferring();
-  if (purpose_ == For::kObjects) {
-    for (PendingPlacement& one : shared.primary->neighbours.end_deferring()) {
-      pending.push_back(std::move(one));
-    }
-    unlock_all(shared);
-  } else {
-    shared.lock.unlock();
-  }
+  using enum NeighbourMemory::Withdrawn;
+  const NeighbourMemory::Withdrawn withdrawn = shared.neighbours.end_deferring();
+  std::vector<PendingPlacement> pending;
+  if (withdrawn == kQp) shared.neighbours.add_placements(pending);
+  unlock(state_, purpose_);
+  if (withdrawn == kKey || users_leave_) shared.pass_through_all();
   wait_for(pending);
 }
 

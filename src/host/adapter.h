@@ -101,10 +101,14 @@ class Adapter::Session {
   //   kWork     to post and poll. The program is soon back, so answers to its peers may wait for
   //             what it posts next; before anything else happens they are sent.
   //   kControl  to change or ask a QP, CQ or SRQ of the shard, or the connection manager
-  //   kObjects  to make or end any object: no engine of any shard runs meanwhile
-  enum class For : std::uint8_t { kWork, kControl, kObjects };
+  //   kObjects  to make or end objects that the shard's engine uses: one thread at a time
+  //   kMemory   to make protection domains and memory regions, likewise; engines run meanwhile
+  //   kAll      to change what other shards may be using: no engine of any shard runs meanwhile
+  enum class For : std::uint8_t { kWork, kControl, kObjects, kMemory, kAll };
 
-  explicit Session(Adapter& adapter, ShardId shard = kPrimaryShard, For purpose = For::kObjects);
+  explicit Session(Adapter& adapter, For purpose = For::kAll)
+      : Session{adapter, kPrimaryShard, purpose} {}
+  Session(Adapter& adapter, ShardId shard, For purpose);
   Session(Adapter& adapter, const ShardChoice& choice, For purpose);
   ~Session();
   Session(const Session&) = delete;
@@ -116,6 +120,9 @@ class Adapter::Session {
   // QPs were attached to multicast groups, or are not any more. Zero, or the errno of a group whose
   // packets cannot be had.
   int groups_changed();
+
+  // Something was revoked: the session ends when all shards have left the calls that they were in.
+  void let_users_leave() { users_leave_ = true; }
 
   // Work was posted. It leaves now if the wire is quiet, else together with what comes next.
   void posted();
@@ -134,13 +141,17 @@ class Adapter::Session {
   [[nodiscard]] bool found_nothing(nic::CqHandle cq);
 
  private:
-  static State& lock(Adapter& adapter, const ShardChoice& choice);
+  static State& lock(Adapter& adapter, const ShardChoice& choice, For purpose);
+  // Returns what it is for in the end: where windows exist, memory is made as objects are.
+  static For lock(State& state, For purpose);
+  static void unlock(State& state, For purpose);
   void begin();
   void tell_events();
   void end_control();
 
   State& state_;
   const For purpose_;
+  bool users_leave_{};
   bool crowded_{};
   bool give_way_{};
 };

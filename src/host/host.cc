@@ -57,7 +57,8 @@ Host::Shared* Host::shared_of_current() {
 void Host::before_fork() {
   Shared* const primary = shared_of_current();
   if (primary == nullptr) return;
-  // In the order of AllShards; the list does not change while the primary's lock is held.
+  // As lock_all() does it; the list does not change while the primary's lock is held.
+  primary->objects_locked_for_fork = try_long(primary->objects);
   if (!(primary->locked_for_fork = primary->try_long())) return;
   for (Shared* shard : primary->shards) {
     if (shard != primary && shard->leads()) shard->locked_for_fork = shard->try_long();
@@ -66,7 +67,9 @@ void Host::before_fork() {
 
 void Host::after_fork_in_parent() {
   Shared* const primary = shared_of_current();
-  if (primary == nullptr || !primary->locked_for_fork) return;
+  if (primary == nullptr) return;
+  if (std::exchange(primary->objects_locked_for_fork, false)) primary->objects.unlock();
+  if (!primary->locked_for_fork) return;
   for (Shared* shard : primary->shards) {
     if (shard != primary && std::exchange(shard->locked_for_fork, false)) shard->lock.unlock();
   }

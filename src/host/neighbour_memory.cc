@@ -1,5 +1,6 @@
 #include "host/neighbour_memory.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "host/clock.h"
@@ -88,7 +89,7 @@ void NeighbourMemory::take_back(Name name) {
     if (!own_.find(name)) return;
     own_.withdraw(name);
   }
-  await_placements(users_of(name));
+  await_placements(name);
 }
 
 template <class Name, class Granted>
@@ -102,24 +103,40 @@ void NeighbourMemory::replace(Name name, const Granted& granted) {
     own_.publish(name, granted);
   }
   // Rights may have shrunk: when this has been waited for, nobody acts on the old ones.
-  if (before) await_placements(users_of(name));
+  if (before) await_placements(name);
 }
 
-void NeighbourMemory::await_placements(std::span<Exchange* const> users) {
-  std::vector<PendingPlacement> under_way;
-  for (const Exchange* user : users) {
-    for (const std::shared_ptr<IncomingRing>& ring : user->placers()) {
-      const auto placement = ring->placement();
-      if (!placement || ring->gave_up(placement->number())) continue;
-      (deferring_ ? pending_ : under_way).push_back({ring, *placement});
-    }
+void NeighbourMemory::await_placements(Qpn /*qpn*/) {
+  if (deferring_) {
+    withdrawn_ = std::max(withdrawn_, Withdrawn::kQp);
+    return;
   }
+  std::vector<PendingPlacement> under_way;
+  add_placements(under_way);
   wait_for(under_way);
 }
 
-std::vector<PendingPlacement> NeighbourMemory::end_deferring() {
+// At once only for windows, and while there are any, all shards have one lock.
+void NeighbourMemory::await_placements(RKey /*key*/) {
+  if (first_.deferring_) {
+    first_.withdrawn_ = Withdrawn::kKey;
+    return;
+  }
+  std::vector<PendingPlacement> under_way;
+  for (const NeighbourMemory* one : first_.all_) one->add_placements(under_way);
+  wait_for(under_way);
+}
+
+void NeighbourMemory::add_placements(std::vector<PendingPlacement>& to) const {
+  for (const std::shared_ptr<IncomingRing>& ring : exchange_.placers()) {
+    const auto placement = ring->placement();
+    if (placement && !ring->gave_up(placement->number())) to.push_back({ring, *placement});
+  }
+}
+
+NeighbourMemory::Withdrawn NeighbourMemory::end_deferring() {
   deferring_ = false;
-  return std::exchange(pending_, {});
+  return std::exchange(withdrawn_, Withdrawn::kNothing);
 }
 
 void wait_for(std::span<const PendingPlacement> placements) {

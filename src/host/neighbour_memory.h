@@ -27,7 +27,7 @@ class NeighbourMemory final : public nic::ShortCut {
   NeighbourMemory(Exchange& exchange, link::shm::RightsPublisher& own,
                   NeighbourMemory* first = nullptr)
       : exchange_{exchange}, own_{own}, first_{first != nullptr ? *first : *this} {
-    first_.exchanges_.push_back(&exchange);
+    first_.all_.push_back(this);
   }
 
   bool write(const Place& place, std::span<const wire::Piece> payload) override;
@@ -41,11 +41,15 @@ class NeighbourMemory final : public nic::ShortCut {
   void withdraw(Qpn qpn) override;
 
   // Between these two calls, rights that are withdrawn leave placements behind that may still be
-  // under way; the caller waits for them, without the host's lock, before it believes the rights
-  // gone. Otherwise they are waited for at once, with the lock held: that is how a request that
-  // takes rights back completes only after the last placement.
+  // under way; the caller waits for them, without the lock, before it believes the rights gone:
+  // those of a key in all shards, those of a QP in its own. Otherwise they are waited for at once,
+  // with the lock held: that is how a request that takes rights back completes only after the last
+  // placement.
+  enum class Withdrawn : std::uint8_t { kNothing, kQp, kKey };
   void begin_deferring() { deferring_ = true; }
-  [[nodiscard]] std::vector<PendingPlacement> end_deferring();
+  [[nodiscard]] Withdrawn end_deferring();
+  // That other processes have begun, through the rings of this shard.
+  void add_placements(std::vector<PendingPlacement>& to) const;
 
   // What is published is another process's now (host.h).
   void leave() { left_ = true; }
@@ -60,21 +64,19 @@ class NeighbourMemory final : public nic::ShortCut {
   template <class Name>
   void take_back(Name name);
   // A key is used through the rings of all shards, a QP through those of its own.
-  [[nodiscard]] std::span<Exchange* const> users_of(RKey) const { return first_.exchanges_; }
-  [[nodiscard]] std::span<Exchange* const> users_of(Qpn) const { return {&own_exchange_, 1}; }
-  void await_placements(std::span<Exchange* const> users);
+  void await_placements(RKey);
+  void await_placements(Qpn);
 
   Exchange& exchange_;
-  Exchange* const own_exchange_{&exchange_};
   link::shm::RightsPublisher& own_;
   NeighbourMemory& first_;
-  std::vector<Exchange*> exchanges_;  // of the first: all; changed with all locks held
-  std::mutex publishing_;             // of the first: QPs of several shards may publish at once
+  std::vector<NeighbourMemory*> all_;  // of the first; changed with all locks held
+  std::mutex publishing_;              // of the first: QPs of several shards may publish at once
   std::uint64_t octets_{};
   bool left_{};
   bool deferring_{};
+  Withdrawn withdrawn_{};
   bool cpus_contended_{};
-  std::vector<PendingPlacement> pending_;
   std::uint64_t times_{};
 };
 

@@ -11,6 +11,7 @@ namespace nerve::host {
 
 void lock_all(Host::Shared& any) {
   Host::Shared& primary = *any.primary;
+  primary.objects.lock();
   primary.lock.lock();
   // Those that were joined to others are locked with these. Neither list nor groups change now.
   for (Host::Shared* shard : primary.shards) {
@@ -24,6 +25,16 @@ void unlock_all(Host::Shared& any) {
     if (shard->leads() && shard != &primary) shard->lock.unlock();
   }
   primary.lock.unlock();
+  primary.objects.unlock();
+}
+
+void Host::Shared::pass_through_all() {
+  std::vector<PendingPlacement> pending;
+  for (Shared* shard : shards_of(*this)) {
+    const std::scoped_lock guard{shard->lock};
+    shard->neighbours.add_placements(pending);
+  }
+  wait_for(pending);
 }
 
 std::uint32_t Host::Shared::most_shards() const {

@@ -257,7 +257,7 @@ std::optional<Time> Host::Shared::next_wake() {
   return earliest;
 }
 
-bool Host::Shared::try_long() {
+bool try_long(Lock& lock) {
   constexpr int kTries = 100;
   for (int tries = 0; tries < kTries; ++tries) {
     if (lock.try_lock()) return true;
@@ -308,6 +308,7 @@ void Host::Shared::leave_to_parent() {
   watcher.leave();
   new (&making) std::mutex;
   new (&lock) Lock;
+  new (&objects) Lock;
 }
 
 void Host::Shared::hang_up(int connection) {

@@ -35,7 +35,9 @@ struct JoinedGroup {
   friend bool operator==(const JoinedGroup&, const JoinedGroup&) = default;
 };
 
-// The locks of all shards: for what they share to be made and changed, while no engine runs.
+[[nodiscard]] bool try_long(Lock& lock);
+
+// All locks: for what shards share to be changed, while no engine runs.
 void lock_all(Host::Shared& any);
 void unlock_all(Host::Shared& any);
 
@@ -82,7 +84,7 @@ struct Host::Shared final : link::FrameSink, Watched {
   // Lets go of the lock meanwhile; false when it cannot be had again.
   [[nodiscard]] bool wait_for_partings();
   // Takes the lock, unless somebody who ended in the middle of something will never give it back.
-  [[nodiscard]] bool try_long();
+  [[nodiscard]] bool try_long() { return host::try_long(lock); }
   // This is the child of a fork: from here on nothing moves, whatever is called.
   void leave_to_parent();
   void hang_up(int connection) override;
@@ -122,6 +124,9 @@ struct Host::Shared final : link::FrameSink, Watched {
   void unplace(const ShardChoice& part);  // it is no more
   // For what changes shared objects from within a data path: memory windows.
   void join_all_shards();
+  // When this returns, every shard has left the calls that it was in, and no placement that began
+  // before is under way in this process's memory. Without locks.
+  void pass_through_all();
   [[nodiscard]] bool leads() const { return leader == this; }
   [[nodiscard]] std::uint32_t most_shards() const;
   [[nodiscard]] ShardId least_loaded();
@@ -139,6 +144,8 @@ struct Host::Shared final : link::FrameSink, Watched {
   std::uint32_t cqs{};           // and SRQs that belong here; guarded by the primary's `making`
   bool one_shard_from_now_on{};  // of the primary
   Lock lock;
+  // Of the primary: one thread at a time makes or ends objects. Taken before `lock`.
+  Lock objects;
   Exchange exchange;
   std::optional<Taps> taps;
   std::vector<Adapter::State*> adapters;
@@ -154,6 +161,7 @@ struct Host::Shared final : link::FrameSink, Watched {
   std::atomic<DeviceListener*> device_listener{};
 
   bool locked_for_fork{};
+  bool objects_locked_for_fork{};
   bool left_to_parent{};
 
   Crowd crowd;

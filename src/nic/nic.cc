@@ -133,6 +133,7 @@ Expected<MrHandle> Nic::register_mr(const MrInit& init) {
 Status Nic::reregister_mr(MrHandle mr, MrChange change, const MrInit& init) {
   return modules_->dma.reregister(mr, change, init);
 }
+Status Nic::revoke_mr(MrHandle mr) { return modules_->dma.revoke(mr); }
 Status Nic::deregister_mr(MrHandle mr) { return modules_->dma.deregister(mr); }
 Expected<MrKeys> Nic::keys_of(MrHandle mr) const { return modules_->dma.keys_of(mr); }
 Expected<MwHandle> Nic::alloc_mw(PdHandle pd, MwType type) {

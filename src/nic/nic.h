@@ -13,7 +13,11 @@
 // memory, CQs, SRQs and address handles, whose handles are valid in all of them. A driver may call
 // siblings from several threads at once, as long as
 //
-//   - calls that make, change or end a shared object or a QP have all siblings to themselves;
+//   - one thread at a time makes, changes or ends objects, in the engine whose objects they are;
+//     protection domains and memory regions may be made from outside of all;
+//   - what others may be using is ended with all siblings at rest: address handles, and regions
+//     that are registered again. A region is ended without that if it is revoked first, and every
+//     sibling has returned from the call that it was in;
 //   - siblings whose QPs use the same CQ or SRQ are not called at once;
 //   - no memory window exists: work requests change those.
 //
@@ -64,6 +68,7 @@ class Nic {
   Status dealloc_pd(PdHandle pd);
   Expected<MrHandle> register_mr(const MrInit& init);
   Status reregister_mr(MrHandle mr, MrChange change, const MrInit& init);
+  Status revoke_mr(MrHandle mr);  // its keys give no access any more; see siblings above
   Status deregister_mr(MrHandle mr);
   [[nodiscard]] Expected<MrKeys> keys_of(MrHandle mr) const;
   Expected<MwHandle> alloc_mw(PdHandle pd, MwType type);

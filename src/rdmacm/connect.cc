@@ -103,7 +103,7 @@ int with_engine(const Command& command, const Identifier& id, Act act) {
     adapter = id.port.adapter;
   }
   if (!adapter) return EINVAL;
-  Session session{*adapter};
+  Session session{*adapter, Session::For::kControl};
   const std::scoped_lock guard{command.registry.lock};
   return act(session);
 }

@@ -21,7 +21,7 @@ nic::CmFamily listens_to(const Identifier& id) {
 int Registry::listen_at(const std::shared_ptr<Identifier>& id,
                         const std::vector<LocalPort>& ports) {
   for (const LocalPort& port : ports) {
-    Session session{*port.adapter};
+    Session session{*port.adapter, Session::For::kControl};
     const std::scoped_lock guard{lock};
     if (ids.find(id->number) != id) return ENOENT;  // destroyed meanwhile
     const auto same = [&](const auto& one) { return one.first.adapter == port.adapter; };
@@ -50,7 +50,7 @@ std::vector<std::shared_ptr<host::Adapter>> Registry::lost_devices() {
 }
 
 void Registry::lose(const std::shared_ptr<host::Adapter>& adapter) {
-  Session session{*adapter};
+  Session session{*adapter, Session::For::kControl};
   const std::scoped_lock guard{lock};
   const auto end = [&](nic::CommHandle comm) {
     forget(adapter.get(), comm);

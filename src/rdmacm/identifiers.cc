@@ -80,7 +80,7 @@ bool data_comes_first(const Command& command) {
     adapter = id->port.adapter;
     qpn = id->qpn;
   }
-  host::Adapter::Session session{*adapter};
+  host::Adapter::Session session{*adapter, host::Adapter::Session::For::kControl};
   session.drive();  // data and the end come by sockets of their own
   return session->completions_wait(qpn) && events.put_off([&](Report& oldest) {
     return oldest.of == ended && !std::exchange(oldest.put_off, true);
@@ -95,7 +95,7 @@ void take_from_backlog(Registry& registry, std::uint32_t made) {
     id = registry.ids.find(made);
   }
   if (!id || !id->port.adapter) return;
-  host::Adapter::Session session{*id->port.adapter};
+  host::Adapter::Session session{*id->port.adapter, host::Adapter::Session::For::kControl};
   (void)session->cm().seen(id->comm);
 }
 
@@ -167,7 +167,7 @@ std::uint32_t destroy(Registry& registry, const std::shared_ptr<Identifier>& id)
     id->channel = nullptr;
   }
   for (const auto& [port, comm] : comms) {
-    host::Adapter::Session session{*port.adapter};
+    host::Adapter::Session session{*port.adapter, host::Adapter::Session::For::kControl};
     (void)session->cm().destroy(comm);
   }
   {

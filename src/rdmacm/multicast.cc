@@ -23,7 +23,7 @@ int join(const Command& command, std::uint32_t number, std::uint64_t uid, std::u
     adapter = id->port.adapter;
   }
   if (!adapter) return EINVAL;
-  host::Adapter::Session session{*adapter};
+  host::Adapter::Session session{*adapter, host::Adapter::Session::For::kControl};
   const std::scoped_lock guard{command.registry.lock};
   const auto membership = command.registry.memberships.make();
   membership->of = id->number;

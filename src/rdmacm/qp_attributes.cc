@@ -108,7 +108,7 @@ int init_qp_attr(const Command& command) {
   ib_uverbs_qp_attr attr{};
   attr.qp_state = body.qp_state;
   {
-    host::Adapter::Session session{*adapter};
+    host::Adapter::Session session{*adapter, host::Adapter::Session::For::kControl};
     const std::scoped_lock guard{command.registry.lock};
     switch (body.qp_state) {
       case kInit:

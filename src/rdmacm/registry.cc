@@ -71,7 +71,7 @@ void Registry::hear(const std::shared_ptr<host::Adapter>& adapter) {
 
 bool Registry::find_heard(const wire::Gid& address, LocalPort& port) const {
   for (const auto& ear : ears_) {
-    const host::Adapter::Session session{*ear->adapter};
+    const host::Adapter::Session session{*ear->adapter, host::Adapter::Session::For::kControl};
     for (std::uint32_t i = 0;; ++i) {
       const auto gid = session->query_gid(i);
       if (!gid) break;

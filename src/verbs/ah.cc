@@ -98,7 +98,8 @@ ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) VERBS_NOEXCEPT {
   auto made = std::unique_ptr<VerbsAh>{new (std::nothrow) VerbsAh};
   if (!made) return none(ENOMEM);
   const auto address = with_gid(query(*ours(pd->context).adapter).nic(), address_of(*attr));
-  const auto handle = Session(*ours(pd->context).adapter)->create_ah(ours(pd).handle, address);
+  const auto handle = Session(*ours(pd->context).adapter, Session::For::kObjects)
+                          ->create_ah(ours(pd).handle, address);
   if (!handle) return none(refused(pd->context, handle.error()));
   made->ah = {.context = pd->context, .pd = pd, .handle = handle->index};
   made->handle = *handle;
@@ -109,7 +110,8 @@ ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) VERBS_NOEXCEPT {
 
 int ibv_destroy_ah(ibv_ah* ah) VERBS_NOEXCEPT {
   if (const int error = check_live(ah); error != 0) return fail(error);
-  const auto gone = Session(*ours(ah->context).adapter)->destroy_ah(ours(ah).handle);
+  const auto gone =
+      Session(*ours(ah->context).adapter, Session::For::kAll)->destroy_ah(ours(ah).handle);
   if (!gone) return refused(ah->context, gone.error());
   remove_live(ah);
   free_later(ours(ah));

@@ -72,8 +72,7 @@ namespace {
     errno = EBADF;
     return false;
   }
-  if (mine.async.empty())
-    Session(*mine.adapter, host::kPrimaryShard, Session::For::kControl).drive();
+  if (mine.async.empty()) Session(*mine.adapter, Session::For::kControl).drive();
   return true;
 }
 

@@ -52,7 +52,7 @@ using Session = host::Adapter::Session;
 
 // To read what the device is and has; no other shard waits for it.
 [[nodiscard]] inline Session query(host::Adapter& adapter) {
-  return Session{adapter, host::kPrimaryShard, Session::For::kControl};
+  return Session{adapter, Session::For::kControl};
 }
 
 inline constexpr std::uint8_t kPort = 1;

@@ -43,7 +43,7 @@ VerbsCq* make_cq(ibv_context* context, std::uint32_t asked, void* cq_context,
   if (!made) return none(ENOMEM);
   made->adapter = ours(context).adapter.get();
   {
-    Session session{*made->adapter};
+    Session session{*made->adapter, Session::For::kObjects};
     const auto handle = session->create_cq(
         {.depth = depth, .cookie = made->events.cookie(), .ignore_overrun = ignore_overrun});
     if (!handle) return none(refused(context, handle.error()));
@@ -220,7 +220,8 @@ int ibv_resize_cq(ibv_cq* cq, int depth) VERBS_NOEXCEPT {
 int ibv_destroy_cq(ibv_cq* cq) VERBS_NOEXCEPT {
   if (const int error = check_live(cq); error != 0) return fail(error);
   VerbsCq& mine = ours(cq);
-  const auto gone = Session(*mine.adapter)->destroy_cq(mine.handle);
+  const auto gone =
+      Session(*mine.adapter, mine.shard, Session::For::kObjects)->destroy_cq(mine.handle);
   if (!gone) return refused(cq->context, gone.error());
   mine.adapter->unplace(mine.shard);
   remove_live(cq);

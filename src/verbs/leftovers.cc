@@ -24,7 +24,7 @@ void destroy_leftovers(VerbsContext& context) {
       (void)session->destroy_qp(mine.handle);
       if (mine.datagram) (void)session.groups_changed();
     });
-    const Session session{*context.adapter};
+    const Session session{*context.adapter, Session::For::kAll};
     for_each(ObjectKind::kSrq, [&](void* srq) {
       (void)session->destroy_srq(ours(static_cast<ibv_srq*>(srq)).handle);
     });
@@ -45,7 +45,7 @@ void destroy_leftovers(VerbsContext& context) {
   // Numbers that an imported context shares are closed with the last of them.
   if (context.exports.use_count() > 1) return;
   const std::scoped_lock guard{context.exports->lock};
-  const Session session{*context.adapter};
+  const Session session{*context.adapter, Session::For::kAll};
   for (const auto& [number, mr] : context.exports->mrs) (void)session->deregister_mr(mr->handle);
   for (const auto& [number, pd] : context.exports->pds) (void)session->dealloc_pd(pd->handle);
 }

@@ -98,7 +98,7 @@ ibv_mr* register_region(ibv_pd* pd, nic::MrInit init, MrKind kind, void* address
   if (!made) return none(ENOMEM);
   init.pd = ours(pd).handle;
   {
-    const Session session{*owner.adapter};
+    const Session session{*owner.adapter, Session::For::kMemory};
     const auto handle = session->register_mr(init);
     if (!handle) return none(refused(pd->context, handle.error()));
     made->handle = *handle;
@@ -228,7 +228,7 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length
   nic::MrInit wanted = host_region(address, length, reinterpret_cast<std::uint64_t>(address),
                                    static_cast<unsigned>(access));
   if (moves) wanted.pd = ours(pd).handle;
-  const Session session{*ours(mr->context).adapter};
+  const Session session{*ours(mr->context).adapter, Session::For::kAll};
   const auto changed =
       session->reregister_mr(region.handle, static_cast<nic::MrChange>(flags), wanted);
   if (!changed) return refused_command(refused(mr->context, changed.error()));
@@ -249,8 +249,13 @@ int ibv_dereg_mr(ibv_mr* mr) VERBS_NOEXCEPT {
   VerbsMr& region = ours(mr);
   VerbsContext& owner = ours(mr->context);
   const std::scoped_lock guard{owner.exports->lock};
-  const auto gone = Session(*owner.adapter)->deregister_mr(region.handle);
-  if (!gone) return refused(mr->context, gone.error());
+  {
+    Session session{*owner.adapter, Session::For::kObjects};
+    const auto revoked = session->revoke_mr(region.handle);
+    if (!revoked) return refused(mr->context, revoked.error());
+    session.let_users_leave();
+  }
+  (void)Session(*owner.adapter, Session::For::kMemory)->deregister_mr(region.handle);
   owner.exports->mrs.erase(mr->handle);
   retire(region);
   return 0;

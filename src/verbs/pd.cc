@@ -88,7 +88,7 @@ ibv_pd* ibv_alloc_pd(ibv_context* context) VERBS_NOEXCEPT {
   VerbsContext& owner = ours(context);
   auto made = std::unique_ptr<VerbsPd>{new (std::nothrow) VerbsPd};
   if (!made) return none(ENOMEM);
-  const auto handle = Session(*owner.adapter)->alloc_pd();
+  const auto handle = Session(*owner.adapter, Session::For::kMemory)->alloc_pd();
   if (!handle) return none(refused(context, handle.error()));
   made->handle = *handle;
   made->pd = {.context = context, .handle = handle->index};
@@ -108,7 +108,7 @@ int ibv_dealloc_pd(ibv_pd* pd) VERBS_NOEXCEPT {
     if (domain.children > 0) return fail(EBUSY);
   }
   const std::scoped_lock guard{owner.exports->lock};
-  const auto gone = Session(*owner.adapter)->dealloc_pd(domain.handle);
+  const auto gone = Session(*owner.adapter, Session::For::kMemory)->dealloc_pd(domain.handle);
   if (!gone) return refused(pd->context, gone.error());
   owner.exports->pds.erase(pd->handle);
   remove_live(pd);

@@ -24,7 +24,7 @@ ibv_srq* make_srq(ibv_pd* pd, void* srq_context, ibv_srq_attr& attr, nic::SrqIni
   // A limit given here is not armed: programs arm it with ibv_modify_srq.
   init.limit = 0;
   init.cookie = made->events.cookie();
-  const auto handle = Session(*made->adapter)->create_srq(init);
+  const auto handle = Session(*made->adapter, Session::For::kObjects)->create_srq(init);
   if (!handle) return none(refused(pd->context, handle.error()));
   made->handle = *handle;
   if (cq != nullptr) {  // XRC
@@ -135,7 +135,8 @@ int ibv_query_srq(ibv_srq* srq, ibv_srq_attr* attr) VERBS_NOEXCEPT {
 int ibv_destroy_srq(ibv_srq* srq) VERBS_NOEXCEPT {
   if (const int error = check_live(srq); error != 0) return fail(error);
   VerbsSrq& mine = ours(srq);
-  const auto gone = Session(*mine.adapter)->destroy_srq(mine.handle);
+  const auto gone =
+      Session(*mine.adapter, mine.shard, Session::For::kObjects)->destroy_srq(mine.handle);
   if (!gone) return refused(srq->context, gone.error());
   mine.adapter->unplace(mine.shard);
   remove_live(srq);

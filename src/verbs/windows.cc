@@ -14,7 +14,7 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) noexcept {
   auto made = std::unique_ptr<VerbsMw>{new (std::nothrow) VerbsMw};
   if (!made) return none(ENOMEM);
   ours(pd->context).adapter->join_shards();
-  const Session session{*ours(pd->context).adapter};
+  const Session session{*ours(pd->context).adapter, Session::For::kObjects};
   const auto handle = session->alloc_mw(ours(pd).handle, static_cast<nic::MwType>(type));
   if (!handle) return none(refused(pd->context, handle.error()));
   made->handle = *handle;
@@ -29,7 +29,8 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) noexcept {
 
 int dealloc_mw(ibv_mw* mw) noexcept {
   if (const int error = check_live(mw); error != 0) return fail(error);
-  const auto gone = Session(*ours(mw->context).adapter)->dealloc_mw(ours(mw).handle);
+  const auto gone =
+      Session(*ours(mw->context).adapter, Session::For::kObjects)->dealloc_mw(ours(mw).handle);
   if (!gone) return refused(mw->context, gone.error());
   remove_live(mw);
   free_later(ours(mw));

@@ -45,7 +45,7 @@ std::shared_ptr<SharedXrcd> find(const host::Adapter* adapter, const struct stat
 }
 
 ibv_xrcd* open_private(ibv_context* context, VerbsXrcd& xrcd) {
-  const auto handle = Session(*ours(context).adapter)->alloc_xrcd();
+  const auto handle = Session(*ours(context).adapter, Session::For::kObjects)->alloc_xrcd();
   if (!handle) return none(refused(context, handle.error()));
   xrcd.handle = *handle;
   return &xrcd.xrcd;
@@ -96,7 +96,9 @@ ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attr) noexcept {
 nic::Status leave_xrcd(host::Adapter& adapter, VerbsXrcd& xrcd) {
   const std::scoped_lock guard{registry().lock};
   if (xrcd.shared == nullptr || xrcd.shared.use_count() == 1) {
-    if (const auto gone = Session(adapter)->dealloc_xrcd(xrcd.handle); !gone) return gone;
+    if (const auto gone = Session(adapter, Session::For::kObjects)->dealloc_xrcd(xrcd.handle);
+        !gone)
+      return gone;
   }
   xrcd.shared.reset();
   return nic::Done{};

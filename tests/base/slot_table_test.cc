@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "base/prng.h"
@@ -127,6 +129,25 @@ TEST(SlotTable, AgreesWithTheModel) {
       }
     }
   });
+}
+
+TEST(SlotTable, OthersFindTheirsWhileObjectsComeAndGo) {
+  constexpr int kObjects = 20'000;
+  SlotTable<Pinned> table{kObjects + 1};
+  const auto [mine, object] = table.emplace(-1);
+  std::atomic<bool> over{};
+  std::thread other{[&table, mine, &object, &over] {
+    while (!over) {
+      ASSERT_EQ(table.find(mine), &object);
+      ASSERT_EQ(object.value, -1);
+    }
+  }};
+  for (int i = 0; i < kObjects; ++i) {
+    const auto made = table.emplace(i);
+    if (i % 3 == 0) table.erase(made.first);
+  }
+  over = true;
+  other.join();
 }
 
 }  // namespace

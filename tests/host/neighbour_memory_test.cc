@@ -101,20 +101,33 @@ TEST_F(Rights, WithdrawingWaitsForPlacements) {
 // A verb waits for them only after it has released the lock.
 TEST_F(Rights, DeferredWaitsAreLeftToTheCaller) {
   allow(kAll);
+  using enum NeighbourMemory::Withdrawn;
   std::vector<PendingPlacement> pending;
-  EXPECT_FALSE(waits([&] {
+  const auto withdraw = [&] {
     memory.begin_deferring();
     memory.withdraw(kQpn);
-    pending = memory.end_deferring();
-  }));
+    EXPECT_EQ(memory.end_deferring(), kQp);
+    memory.add_placements(pending);
+  };
+  EXPECT_FALSE(waits(withdraw));
   ASSERT_EQ(pending.size(), 1U);
+  pending.clear();
   allow(kAll);
   EXPECT_TRUE(waits([&] {
-    memory.begin_deferring();
-    memory.withdraw(kQpn);
-    wait_for(memory.end_deferring());
+    withdraw();
+    wait_for(pending);
   }));
-  EXPECT_TRUE(memory.end_deferring().empty());
+  EXPECT_EQ(memory.end_deferring(), kNothing);
+}
+
+TEST_F(Rights, OfAKeyAreWaitedForInAllShards) {
+  memory.offer(RKey{7},
+               nic::ShortCut::Region{.start = 0, .length = 64, .address = 0x1000, .access = kAll});
+  EXPECT_FALSE(waits([&] {
+    memory.begin_deferring();
+    memory.withdraw(RKey{7});
+    EXPECT_EQ(memory.end_deferring(), NeighbourMemory::Withdrawn::kKey);
+  }));
 }
 
 TEST_F(Rights, WhatWasNotOfferedIsNotWaitedFor) {

@@ -73,7 +73,9 @@ class DmaEngine {
 
   Expected<MrHandle> register_region(const MrInit& init);
   Status reregister(MrHandle mr, MrChange change, const MrInit& init);
-  Status deregister(MrHandle mr);  // kBusy while a window is bound to it
+  // From now on its keys give no access. kBusy while a window is bound to it.
+  Status revoke(MrHandle mr);
+  Status deregister(MrHandle mr);
   [[nodiscard]] Expected<MrKeys> keys_of(MrHandle mr) const;
 
   Expected<MwHandle> alloc_window(PdHandle pd, MwType type);

@@ -65,13 +65,13 @@ Status check(const MrInit& init) {
 void DmaEngine::set_grant(MemoryRegion& region) {
   const MrInit& init = region.init;
   Grant& grant = keys_.owned(region.key);
-  grant.key = region.key;
   grant.start = contains(init.access, kZeroBased) ? 0 : init.iova;
   grant.length = init.length;
   grant.shift = init.address - grant.start;
   grant.port = init.port;
   grant.pd = init.pd;
   grant.allow(init.access);
+  grant.set_key(region.key);
   offer(region, grant);
 }
 
@@ -137,13 +137,20 @@ Status DmaEngine::reregister(MrHandle mr, MrChange change, const MrInit& init) {
   return Done{};
 }
 
-Status DmaEngine::deregister(MrHandle mr) {
+Status DmaEngine::revoke(MrHandle mr) {
   const MemoryRegion* region = regions_.find(mr);
   if (region == nullptr) return refuse(ErrorCode::kNoSuchObject, "dereg mr: no such region");
   if (region->bound_windows > 0) {
     return refuse(ErrorCode::kBusy, "dereg mr: windows are bound to it", region->bound_windows);
   }
   if (short_cut_ != nullptr) short_cut_->withdraw(RKey{region->key});
+  keys_.revoke(region->key);
+  return Done{};
+}
+
+Status DmaEngine::deregister(MrHandle mr) {
+  if (const Status revoked = revoke(mr); !revoked) return revoked;
+  const MemoryRegion* region = regions_.find(mr);
   keys_.release(region->key);
   release_pd(region->init.pd);
   regions_.erase(mr);

@@ -100,7 +100,6 @@ Result<RKey, WcStatus> DmaEngine::bind(const MwBind& bind, RemoteAccessor by) {
 
   const Grant& whole = keys_.owned(region->key);
   Grant& grant = keys_.owned(window->key);
-  grant.key = window->key;
   grant.start = contains(bind.access, kZeroBased) ? 0 : bind.address;
   grant.length = bind.length;
   grant.shift = whole.shift + (bind.address - grant.start);
@@ -112,6 +111,7 @@ Result<RKey, WcStatus> DmaEngine::bind(const MwBind& bind, RemoteAccessor by) {
     grant.qpn = by.qpn.value();
     ++bound_to_qps_;
   }
+  grant.set_key(window->key);
   return RKey{window->key};
 }
 
@@ -143,7 +143,7 @@ void DmaEngine::unbind(MemoryWindow& window) {
   window.region = {};
   if (window.type == MwType::kType2) --bound_to_qps_;
   if (planted(Bug::kUnbindKeepsKey) && window.type == MwType::kType1) return;
-  keys_.owned(window.key).key = 0;
+  keys_.revoke(window.key);
 }
 
 }  // namespace nerve::nic

@@ -1,7 +1,9 @@
 // Goal: a key that was not given gives nothing. Method: many registrations whose keys are held
 // against each other, against those of the past, and against what a peer might try.
 #include <algorithm>
+#include <atomic>
 #include <deque>
+#include <thread>
 #include <unordered_set>
 #include <vector>
 
@@ -108,6 +110,36 @@ TEST(KeySequence, DrawsNothingTwice) {
   for (std::uint32_t& key : drawn) key = sequence.next();
   std::sort(drawn.begin(), drawn.end());
   EXPECT_EQ(std::adjacent_find(drawn.begin(), drawn.end()), drawn.end());
+}
+
+TEST_F(Keys, AreFoundByOthersWhileMoreAreGiven) {
+  const std::uint32_t key = add_key();
+  std::atomic<bool> over{};
+  std::atomic<int> lost{};
+  std::thread other{[&] {
+    while (!over) {
+      if (!answers(key)) ++lost;
+    }
+  }};
+  for (int i = 0; i < 20'000; ++i) {
+    const MrHandle region = add_region();
+    if (i % 3 == 0) {
+      ASSERT_TRUE(dma.deregister(region));
+    }
+  }
+  over = true;
+  other.join();
+  EXPECT_EQ(lost, 0);
+}
+
+TEST_F(Keys, GiveNothingOnceRevoked) {
+  const MrHandle region = add_region();
+  const std::uint32_t key = rkey(region).value();
+  ASSERT_TRUE(dma.revoke(region));
+  EXPECT_FALSE(answers(key));
+  EXPECT_TRUE(dma.revoke(region)) << "again";
+  EXPECT_TRUE(dma.deregister(region));
+  EXPECT_FALSE(dma.deregister(region));
 }
 
 }  // namespace nerve::nic
