@@ -279,6 +279,13 @@ void Exchange::forward(std::span<const wire::Frame> frames, Time now) {
   }
 }
 
+void Exchange::drain_slot(std::uint32_t slot, link::FrameSink& sink, Time now) {
+  for (const auto& ring : incoming_) {
+    if (ring->slot() != slot) continue;
+    (void)ring->reader().receive(sink, link::shm::RingSize{}.slots, now);
+  }
+}
+
 void Exchange::nobody_in(std::uint32_t slot, link::FrameSink& own, Time now) {
   (void)waiting_.deliver(slot, own, now);
 }

@@ -115,6 +115,8 @@ class Exchange final : public link::Egress, public nic::EgressGate {
   void add(std::shared_ptr<IncomingRing> ring);
   // The other end of a connection is gone. What it had written before is read first: drain().
   void drain(int connection, link::FrameSink& sink, Time now);
+  // Likewise, all that came from this slot.
+  void drain_slot(std::uint32_t slot, link::FrameSink& sink, Time now);
   // The slot to which no ring leads any more, if that was the last; the process may be dead.
   std::optional<std::uint32_t> hang_up(int connection);
 

@@ -323,6 +323,9 @@ void Host::Shared::hang_up(int connection) {
 }
 
 void Host::Shared::nobody_in(std::uint32_t empty) {
+  // Each direction has its connection, and the one that tells of the death may not be the one over
+  // which the last words came.
+  exchange.drain_slot(empty, taps->sink(), now());
   exchange.nobody_in(empty, *this, now());
   const wire::CommId one_of_its{empty << nic::kCommIdBits};
   for (Adapter::State* adapter : adapters) {
