@@ -314,7 +314,7 @@ Adapter::Session::~Session() {
 }
 
 // Rights that were withdrawn: other threads, or other processes, may be in the middle of using
-// them, and may have lost their CPUs. Nobody else need wait with us.
+// them, and may have lost their CPUs. Only this thread waits for them.
 void Adapter::Session::end_control() {
   Host::Shared& shared = state_.shared;
   using enum NeighbourMemory::Withdrawn;

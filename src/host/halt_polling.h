@@ -3,8 +3,8 @@
 // Where frames come in bursts with short gaps between them, a thread that sleeps in each gap has to
 // be woken for each burst, which can take longer than the gap. As a hypervisor does for an idle
 // virtual CPU (halt polling), it spins for longer after sleeps that turned out to be short, and
-// briefly again after a long one. Where there are few CPUs it always spins briefly: somebody else
-// needs them.
+// briefly again after a long one. Where there are few CPUs it always spins briefly: other threads
+// need them.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,5 @@
 // The shards of a process: how they are made, chosen, joined and locked together.
 #include <algorithm>
-#include <array>
-#include <bit>
 
 #include "host/cpus.h"
 #include "host/log.h"

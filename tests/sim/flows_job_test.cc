@@ -259,7 +259,7 @@ TEST(FlowList, RunsAsAJob) {
 
 TEST(FlowsJob, WhatCannotBeIsRefusedInWords) {
   const FakeNetwork four{.places = 4};
-  EXPECT_EQ(refused(four, {.octets = 0}), "job f: octets is 0, expected 1 to 1125899906842624");
+  EXPECT_EQ(refused(four, {.octets = 0}), "job f: size is 0, expected 1 to 1125899906842624");
   EXPECT_EQ(refused({.places = 1}, {.octets = 1}),
             "job f: permutation needs at least 2 ranks, but the job has 1");
   EXPECT_EQ(refused(four, {.octets = 1, .repeat = 0}), "job f: repeat is 0, expected at least 1");

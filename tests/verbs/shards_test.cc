@@ -32,6 +32,24 @@ struct Kit : Pair {
   using Pair::pd;
   using Pair::post_recv;
 
+  // A further QP with these CQs, and memory for it.
+  void add(End& end, ibv_cq* send_cq, ibv_cq* recv_cq, ibv_srq* srq = nullptr) {
+    ibv_qp_init_attr attr{};
+    attr.send_cq = send_cq;
+    attr.recv_cq = recv_cq;
+    attr.srq = srq;
+    attr.cap = {.max_send_wr = 8,
+                .max_recv_wr = 8,
+                .max_send_sge = 1,
+                .max_recv_sge = 1,
+                .max_inline_data = 0};
+    attr.qp_type = IBV_QPT_RC;
+    end.qp = ibv_create_qp(pd, &attr);
+    ASSERT_NE(end.qp, nullptr);
+    end.mr = ibv_reg_mr(pd, end.memory.data(), sizeof end.memory, kAllAccess);
+    ASSERT_NE(end.mr, nullptr);
+  }
+
   static int send(End& from, ibv_wr_opcode opcode, std::uint32_t length, const End& to,
                   std::uint64_t wr_id = 1) {
     ibv_sge sge = from.sge(length);
@@ -99,20 +117,7 @@ TEST(Shards, AQpWithCqsOfTwoShardsJoinsThem) {
     constexpr int kMessages = 1000;
     Kit kit;
     End c, d;
-    ibv_qp_init_attr attr{};
-    attr.send_cq = kit.a.cq;
-    attr.recv_cq = kit.b.cq;
-    attr.cap = {.max_send_wr = 8,
-                .max_recv_wr = 8,
-                .max_send_sge = 1,
-                .max_recv_sge = 1,
-                .max_inline_data = 0};
-    attr.qp_type = IBV_QPT_RC;
-    for (End* end : {&c, &d}) {
-      end->qp = ibv_create_qp(kit.pd, &attr);
-      ASSERT_NE(end->qp, nullptr);
-      end->mr = ibv_reg_mr(kit.pd, end->memory.data(), sizeof end->memory, kAllAccess);
-    }
+    for (End* end : {&c, &d}) ASSERT_NO_FATAL_FAILURE(kit.add(*end, kit.a.cq, kit.b.cq));
     kit.connect(c, d);
     kit.connect(d, c);
     std::atomic<int> received{};
@@ -147,19 +152,8 @@ TEST(Shards, AnSrqServesQpsOfSeveral) {
     ASSERT_NE(srq, nullptr);
     std::array<End, 4> ends;  // 0 and 1 send to 2 and 3
     for (std::size_t i = 0; i < ends.size(); ++i) {
-      ibv_qp_init_attr attr{};
-      attr.send_cq = attr.recv_cq = i % 2 == 0 ? kit.a.cq : kit.b.cq;
-      attr.srq = i >= 2 ? srq : nullptr;
-      attr.cap = {.max_send_wr = 8,
-                  .max_recv_wr = 8,
-                  .max_send_sge = 1,
-                  .max_recv_sge = 1,
-                  .max_inline_data = 0};
-      attr.qp_type = IBV_QPT_RC;
-      ends[i].cq = attr.send_cq;
-      ends[i].qp = ibv_create_qp(kit.pd, &attr);
-      ASSERT_NE(ends[i].qp, nullptr);
-      ends[i].mr = ibv_reg_mr(kit.pd, ends[i].memory.data(), sizeof ends[i].memory, kAllAccess);
+      ends[i].cq = i % 2 == 0 ? kit.a.cq : kit.b.cq;
+      ASSERT_NO_FATAL_FAILURE(kit.add(ends[i], ends[i].cq, ends[i].cq, i >= 2 ? srq : nullptr));
     }
     for (std::size_t i = 0; i < 2; ++i) {
       kit.connect(ends[i], ends[i + 2]);

@@ -7,8 +7,8 @@
 //
 // One thread may claim and grant keys while others look for theirs: a grant is filled in before its
 // key is set, and a table that has become too small stays where it is, for those who look there. To
-// release a grant takes two steps: revoke() it, and release() it when nobody who found it before
-// uses it any more.
+// release a grant takes two steps: revoke() it, and release() it when no thread that found it
+// before uses it any more.
 #pragma once
 
 #include <atomic>

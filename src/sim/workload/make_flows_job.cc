@@ -14,7 +14,7 @@ bool by_chance(FlowPattern pattern) {
 // Empty when there is nothing to object.
 std::string objection_to_size(const FlowsSpec& work, std::uint32_t ranks) {
   if (work.octets == 0 || work.octets > kMostFlowOctets) {
-    return "octets is " + std::to_string(work.octets) + ", expected 1 to " +
+    return "size is " + std::to_string(work.octets) + ", expected 1 to " +
            std::to_string(kMostFlowOctets);
   }
   if (work.pattern != FlowPattern::kCheckpoint && ranks < 2) {
