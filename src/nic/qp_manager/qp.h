@@ -96,6 +96,9 @@ struct ResponderState {
   std::optional<std::uint8_t> nak_due{};  // a syndrome; goes out after the answers before it
   bool sack_due{};                        // selective repeat: packets are held that nobody told of
   [[nodiscard]] bool owes_acknowledge() const { return ack_due || nak_due.has_value() || sack_due; }
+  [[nodiscard]] bool owes_only_an_ack() const {
+    return ack_due && !nak_due && !sack_due && !cnp_due && replay_serve == replay_end;
+  }
   std::unique_ptr<TelemetryEcho> telemetry;  // made when the first comes
   std::uint32_t received{};                  // octets of the message in progress
   std::uint32_t write_length{};

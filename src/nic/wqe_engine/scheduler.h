@@ -33,6 +33,7 @@ class Scheduler {
     }
   }
   [[nodiscard]] Qp* next() const { return ready_.front(); }
+  [[nodiscard]] Qp* only() const { return ready_.only(); }  // null: none, or several
   void sleep(Qp& qp) {
     if (ready_.contains(qp)) ready_.remove(qp);
   }
