@@ -58,6 +58,7 @@ nic::NicConfig config_for(Host::Shared& host, const Device& device, bool by_shor
   config.flow_control.shrink_on_loss = true;
   config.selective_repeat.offer = true;
   config.tail_probe.on = true;
+  config.tail_probe.every_path = !host.config.fault.empty();
   config.key_secret = drawn<SipKey>();
   return config;
 }

@@ -89,6 +89,8 @@ struct TailProbeConfig {
   // wait for a CPU is late without any loss.
   Duration min_interval{std::chrono::microseconds{250}};
   Duration first_interval{std::chrono::milliseconds{1}};  // before a round trip is known
+  // Also where the gate says that nothing is lost: somebody between the engine and it drops frames.
+  bool every_path{};
 };
 
 // A communication id is first_comm_id and a count of this width: what is above it is left to the

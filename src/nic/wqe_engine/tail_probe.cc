@@ -11,9 +11,10 @@
 //
 // A probe is no retry: no counter changes, and the retry timer runs on. The interval doubles with
 // each until something is acknowledged, and none is sent when the retry timer would expire sooner,
-// while the peer has asked for silence (RNR), while the QP waits for the pacer or the path, or when
-// no retry is left: a NAK would then end the QP. It may draw one although nothing was lost, where
-// the peer has just refused packets for lack of a receive.
+// on a path that loses nothing (EgressGate), while the peer has asked for silence (RNR), while the
+// QP waits for the pacer or the path, or when no retry is left: a NAK would then end the QP. It may
+// draw one although nothing was lost, where the peer has just refused packets for lack of a
+// receive.
 //
 // A request that is answered by data is answered again: a READ is asked for from its first missing
 // packet on, an atomic is answered from the responder's replay ring.
@@ -106,6 +107,8 @@ void Completer::on_probe_timer(Qp& qp) {
   // Armed again with the next packet that leaves, or when the retry timer is.
   if (state.unacked == state.next || state.rnr_until || !state.retry_at) return;
   if (state.retries_left == 0) return;  // a NAK that the probe draws would end the QP
+  const EgressGate* const gate = config_.tail_probe.every_path ? nullptr : config_.gate;
+  if (gate != nullptr && !gate->may_lose(qp.flow, qp.attributes.dest_qp)) return;
   const Duration interval = requester_.probe_interval(qp);
   const Time due = state.quiet_since + interval;
   if (due >= *state.retry_at) return;  // that comes sooner

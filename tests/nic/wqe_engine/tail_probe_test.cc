@@ -224,6 +224,30 @@ TEST(TailProbe, FollowsTheRoundTrip) {
   EXPECT_NEAR(static_cast<double>(waits(microseconds{1000})), 2000, 20);
 }
 
+// Shared memory loses nothing: a peer that is silent is slow. Faults that are injected are another
+// matter.
+TEST(TailProbe, IsNotSentOnAPathThatLosesNothing) {
+  struct Ring final : EgressGate {
+    std::uint32_t grant(const Request& request) override { return request.frames; }
+    bool grant_acknowledge(const wire::Flow&, Qpn) override { return true; }
+    void give_back(std::uint32_t) override {}
+    [[nodiscard]] bool may_lose(const wire::Flow&, Qpn) const override { return false; }
+  };
+  for (const bool every_path : {false, true}) {
+    Ring ring;
+    EndSetup setup = probing();
+    setup.config.gate = &ring;
+    setup.config.tail_probe.every_path = every_path;
+    Probe probe{setup};
+    probe.end.bring_to(QpState::kRts);
+    ASSERT_TRUE(probe.end.post({.op = SendOp::kWrite}, 0, 64));
+    EXPECT_EQ(probe.listen().size(), 1U);
+    probe.now += milliseconds{2};
+    probe.end.nic.expire(probe.now);
+    EXPECT_EQ(probe.listen().size(), every_path ? 1U : 0U);
+  }
+}
+
 // A packet whose memory is gone cannot be sent again; the requests end as they would without.
 TEST(TailProbe, PassesOverMemoryThatIsGone) {
   Probe probe{probing()};
