@@ -56,6 +56,9 @@ nic::NicConfig config_for(Host::Shared& host, const Device& device, bool by_shor
   if (by_short_cut && !tapped) config.short_cut = &host.neighbours;
   config.flow_control.algorithm = host.config.congestion;
   config.flow_control.shrink_on_loss = true;
+  config.selective_repeat.offer = true;
+  config.tail_probe.on = true;
+  config.tail_probe.every_path = !host.config.fault.empty();
   config.key_secret = drawn<SipKey>();
   return config;
 }
