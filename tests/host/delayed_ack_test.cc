@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::microseconds;
 
-constexpr Time kStart{std::chrono::seconds{1}};
+constexpr Time kBegin{std::chrono::seconds{1}};
 
 struct AckOfAnExchange : ::testing::Test {
   // A message comes, and the program posts so much later. True when the ACK waited.
@@ -24,7 +24,7 @@ struct AckOfAnExchange : ::testing::Test {
   }
 
   DelayedAck ack;
-  Time now{kStart};
+  Time now{kBegin};
 };
 
 TEST_F(AckOfAnExchange, WaitsOnceRepliesComeSoon) {
