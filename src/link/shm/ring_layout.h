@@ -11,12 +11,13 @@
 // A slot is one cache line and says one thing:
 //
 //    0         8   commit word
-//    8     up to   headers as on the wire, then payload if all of it fits; or a flow; or octets
+//    8     up to   headers as on the wire, then payload if all of it fits; or a flow; or octets;
+//                  or the BTH of a run, then a count of 4 octets
 //
 // The commit word, a number of this machine's byte order:
 //
 //    bits 0..31   turn: how many slots were ever written, this one included
-//    bits 32..47  length: octets of payload (frame) or of the packet (octets)
+//    bits 32..47  length: octets of payload (frame; each frame of a run) or of the packet (octets)
 //    bits 48..55  flow: which of the flows that the ring has told
 //    bits 56..63  kind
 //
@@ -45,7 +46,7 @@ namespace nerve::link::shm {
 
 inline constexpr std::size_t kLine = 64;
 inline constexpr std::size_t kHeaderPage = 4096;
-inline constexpr std::uint64_t kRingMagic = 0x3130'676e'6972'766e;  // "nvring01"
+inline constexpr std::uint64_t kRingMagic = 0x3230'676e'6972'766e;  // "nvring02"
 
 inline constexpr std::size_t kMagicAt = 0;
 inline constexpr std::size_t kSlotsAt = 8;
@@ -63,6 +64,12 @@ inline constexpr std::uint32_t kMaxOctets =
     kMaxPayload + wire::kMaxHeadersSize + wire::kIcrcSize + 3;
 // What the data of one slot takes at most.
 inline constexpr std::uint32_t kMaxSpan = (kMaxOctets + kLine - 1) / kLine * kLine;
+
+// A run: the middle packets of a message, which differ in PSN and place alone, in one slot. Not
+// more than this of payload, so that the reader can begin before all of a message is written.
+inline constexpr std::uint32_t kMaxRunOctets = 16 * 1024;
+inline constexpr std::uint32_t kMaxRunFrames = 64;
+inline constexpr std::size_t kRunCountAt = wire::Bth::kSize;
 
 // Flows that a ring remembers, so that a frame names its own in one octet.
 inline constexpr std::size_t kFlows = 64;
@@ -100,6 +107,7 @@ enum class SlotKind : std::uint8_t {
   kFrame = 1,   // headers and payload
   kOctets = 2,  // a packet from BTH to ICRC, which the reader checks
   kFlow = 3,    // tells a flow; no frame
+  kRun = 4,     // the headers of its first frame, a count, the payload of all
 };
 
 struct Commit {

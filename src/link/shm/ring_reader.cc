@@ -31,11 +31,11 @@ std::size_t RingReader::receive(FrameSink& sink, std::size_t budget, Time now) {
   std::size_t delivered = 0;
   while (delivered < budget && state_ == State::kGood) {
     ran_empty_ = false;
-    const std::size_t count = gather_batch(std::min(kBatch, budget - delivered));
-    if (count > 0) {
-      counters_.frames += count;
-      sink.deliver({frames_.data(), count}, now);
-      delivered += count;
+    gather_batch(std::min(kBatch, budget - delivered));
+    if (count_ > 0) {
+      counters_.frames += count_;
+      sink.deliver({frames_.data(), count_}, now);
+      delivered += count_;
     }
     release();
     if (ran_empty_) break;
@@ -43,28 +43,25 @@ std::size_t RingReader::receive(FrameSink& sink, std::size_t budget, Time now) {
   return delivered;
 }
 
-std::size_t RingReader::gather_batch(std::size_t limit) {
-  std::size_t count = 0;
+void RingReader::gather_batch(std::size_t limit) {
+  count_ = 0;
   // Slots that yield no frame are counted as well, else a writer could keep us here for ever.
-  for (std::size_t looked_at = 0; count < limit && looked_at < 2 * kBatch; ++looked_at) {
-    switch (read_slot(frames_[count], pieces_[count])) {
-      case Step::kFrame:
-        counters_.octets += frames_[count].payload_length;
-        ++count;
+  for (std::size_t looked_at = 0; count_ < limit && looked_at < 2 * kBatch; ++looked_at) {
+    switch (read_slot(limit)) {
+      case Step::kRead:
+        ++tail_;
         break;
-      case Step::kNoFrame:
-        break;
+      case Step::kLater:
+        return;
       case Step::kEmpty:
         ran_empty_ = true;
-        return count;
+        return;
       case Step::kBad:
         state_ = State::kBroken;
         ++counters_.broken;
-        return count;
+        return;
     }
-    ++tail_;
   }
-  return count;
 }
 
 bool RingReader::pending() const {
@@ -73,7 +70,7 @@ bool RingReader::pending() const {
   return Commit::unpack(word).turn != stale_turn();
 }
 
-RingReader::Step RingReader::read_slot(wire::Frame& frame, wire::Piece& piece) {
+RingReader::Step RingReader::read_slot(std::size_t limit) {
   std::byte* const slot = slot_at(tail_);
   // Pairs with the release in RingWriter::publish.
   const Commit commit = Commit::unpack(shared_word(slot).load(std::memory_order_acquire));
@@ -84,20 +81,23 @@ RingReader::Step RingReader::read_slot(wire::Frame& frame, wire::Piece& piece) {
   if (commit.flow >= kFlows) return Step::kBad;
   switch (static_cast<SlotKind>(commit.kind)) {
     case SlotKind::kFrame:
-      return read_frame(commit, slot, frame, piece);
+      return read_frame(commit, slot);
     case SlotKind::kOctets:
-      return read_octets(commit, slot, frame, piece);
+      return read_octets(commit, slot);
     case SlotKind::kFlow:
       return read_flow(commit, slot);
+    case SlotKind::kRun:
+      return read_run(commit, slot, limit);
   }
   return Step::kBad;
 }
 
-RingReader::Step RingReader::read_frame(const Commit& commit, std::byte* slot, wire::Frame& frame,
-                                        wire::Piece& piece) {
+RingReader::Step RingReader::read_frame(const Commit& commit, std::byte* slot) {
   if (commit.length > kMaxPayload || !told_[commit.flow]) return Step::kBad;
   std::array<std::byte, kSlotRoom> octets;  // a copy: it cannot change between check and use
   std::memcpy(octets.data(), slot + kCommitSize, kSlotRoom);
+  wire::Frame& frame = frames_[count_];
+  wire::Piece& piece = pieces_[count_];
   const std::size_t headers = wire::Headers::decode_into(octets, frame.headers);
   if (headers == 0) return Step::kBad;
   frame.flow = flows_[commit.flow];
@@ -105,20 +105,58 @@ RingReader::Step RingReader::read_frame(const Commit& commit, std::byte* slot, w
            .length = commit.length};
   frame.payload = {&piece, commit.length > 0 ? 1U : 0U};
   frame.payload_length = commit.length;
-  return Step::kFrame;
+  counters_.octets += commit.length;
+  ++count_;
+  return Step::kRead;
 }
 
-RingReader::Step RingReader::read_octets(const Commit& commit, std::byte* slot, wire::Frame& frame,
-                                         wire::Piece& piece) {
+RingReader::Step RingReader::read_run(const Commit& commit, const std::byte* slot,
+                                      std::size_t limit) {
+  if (commit.length == 0 || commit.length > kMaxPayload || !told_[commit.flow]) return Step::kBad;
+  std::array<std::byte, wire::Bth::kSize> octets;
+  std::uint32_t count = 0;
+  std::memcpy(octets.data(), slot + kCommitSize, octets.size());
+  std::memcpy(&count, slot + kCommitSize + kRunCountAt, sizeof count);
+  if (count == 0 || count > kMaxRunFrames) return Step::kBad;
+  const std::uint32_t length = count * commit.length;
+  if (length > std::min(kMaxRunOctets, data_octets_)) return Step::kBad;
+  if (count_ > 0 && count_ + count > limit) return Step::kLater;
+  wire::Frame& first = frames_[count_];
+  // Headers that are longer than a BTH do not fit into these octets.
+  if (wire::Headers::decode_into(octets, first.headers) == 0) return Step::kBad;
+  first.flow = flows_[commit.flow];
+  const std::byte* const at = data_ + cursor_.take(length);
+  prefetch(at, length);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    wire::Frame& frame = frames_[count_ + i];
+    wire::Piece& piece = pieces_[count_ + i];
+    if (i > 0) {
+      frame.flow = first.flow;
+      frame.headers = first.headers;
+      frame.headers.bth.psn = first.headers.bth.psn + i;
+    }
+    piece = {.address = reinterpret_cast<std::uint64_t>(at) + std::uint64_t{i} * commit.length,
+             .length = commit.length};
+    frame.payload = {&piece, 1};
+    frame.payload_length = commit.length;
+  }
+  counters_.octets += length;
+  count_ += count;
+  return Step::kRead;
+}
+
+RingReader::Step RingReader::read_octets(const Commit& commit, std::byte* slot) {
   if (commit.length > kMaxOctets || !told_[commit.flow]) return Step::kBad;
   const Octets octets{locate(slot, 0, commit.length), commit.length};
   const auto packet = wire::decode_udp_payload(flows_[commit.flow], {}, octets);
   if (!packet || packet->icrc != wire::IcrcVerdict::kGood) {
     ++counters_.damaged;
-    return Step::kNoFrame;
+    return Step::kRead;
   }
-  frame = packet->frame(piece);
-  return Step::kFrame;
+  frames_[count_] = packet->frame(pieces_[count_]);
+  counters_.octets += frames_[count_].payload_length;
+  ++count_;
+  return Step::kRead;
 }
 
 RingReader::Step RingReader::read_flow(const Commit& commit, const std::byte* slot) {
@@ -126,7 +164,7 @@ RingReader::Step RingReader::read_flow(const Commit& commit, const std::byte* sl
   std::memcpy(octets.data(), slot + kCommitSize, kFlowSize);
   flows_[commit.flow] = decode_flow(octets);
   told_.set(commit.flow);
-  return Step::kNoFrame;
+  return Step::kRead;
 }
 
 const std::byte* RingReader::locate(std::byte* slot, std::size_t used, std::uint32_t length) {

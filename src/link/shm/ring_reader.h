@@ -40,18 +40,20 @@ class RingReader final : public Ingress {
  private:
   static constexpr std::size_t kBatch = 64;
 
-  enum class Step : std::uint8_t { kFrame, kNoFrame, kEmpty, kBad };
-  [[nodiscard]] Step read_slot(wire::Frame& frame, wire::Piece& piece);
-  [[nodiscard]] Step read_frame(const Commit& commit, std::byte* slot, wire::Frame& frame,
-                                wire::Piece& piece);
-  [[nodiscard]] Step read_octets(const Commit& commit, std::byte* slot, wire::Frame& frame,
-                                 wire::Piece& piece);
+  static_assert(kBatch >= kMaxRunFrames);
+
+  // kLater: the frames of this slot are too many for this batch.
+  enum class Step : std::uint8_t { kRead, kEmpty, kLater, kBad };
+  [[nodiscard]] Step read_slot(std::size_t limit);
+  [[nodiscard]] Step read_frame(const Commit& commit, std::byte* slot);
+  [[nodiscard]] Step read_run(const Commit& commit, const std::byte* slot, std::size_t limit);
+  [[nodiscard]] Step read_octets(const Commit& commit, std::byte* slot);
   [[nodiscard]] Step read_flow(const Commit& commit, const std::byte* slot);
   [[nodiscard]] std::byte* slot_at(std::uint64_t index) const;
   [[nodiscard]] std::uint32_t stale_turn() const;
   // Where `length` octets lie: in the slot after `used` octets, or in the data.
   [[nodiscard]] const std::byte* locate(std::byte* slot, std::size_t used, std::uint32_t length);
-  std::size_t gather_batch(std::size_t limit);
+  void gather_batch(std::size_t limit);
   void release();
 
   std::byte* header_;
@@ -70,6 +72,7 @@ class RingReader final : public Ingress {
   std::array<wire::Flow, kFlows> flows_{};
   std::array<wire::Frame, kBatch> frames_{};
   std::array<wire::Piece, kBatch> pieces_{};
+  std::size_t count_{};  // of the frames in the batch
   RingReaderCounters counters_;
 };
 

@@ -52,6 +52,9 @@ class RingWriter final : public Egress {
   void tell_flow(std::uint8_t index, const wire::Flow& flow);
 
   void put(const wire::Frame& frame);
+  // Puts a run that begins with the first of these into one slot. How many frames that were: zero
+  // if it is none, or does not fit.
+  [[nodiscard]] std::size_t put_run(std::span<const wire::Frame> frames);
   [[nodiscard]] bool fits(std::uint32_t slots, std::uint32_t data_length);
   void look_at_reader();
   [[nodiscard]] std::uint32_t room_as_known() const;
@@ -61,7 +64,7 @@ class RingWriter final : public Egress {
   // the send ends.
   [[nodiscard]] std::byte* begin_slot();
   [[nodiscard]] std::byte* payload_place(std::byte* slot, std::size_t used, std::uint32_t length);
-  void seal_slot(SlotKind kind, std::uint8_t flow, std::uint32_t length);
+  void seal_slot(SlotKind kind, std::uint8_t flow, std::uint32_t length, std::uint32_t frames = 1);
   template <std::memory_order order>
   void publish();
   void finish();

@@ -14,6 +14,27 @@ bool repeats(const wire::Frame& model, const wire::Frame& frame) {
          model.flow == frame.flow;
 }
 
+// Payload that lies together is copied at once, as a link may deliver it.
+void place_together(wire::Piece to, std::span<const wire::Frame> frames) {
+  wire::Piece from{};
+  const auto copy = [&] {
+    to.length = from.length;
+    DmaEngine::place(to, {&from, 1});
+    to.address += from.length;
+  };
+  for (const wire::Frame& frame : frames) {
+    for (const wire::Piece& piece : frame.payload) {
+      if (piece.port == from.port && piece.address == from.address + from.length) {
+        from.length += piece.length;
+      } else {
+        copy();
+        from = piece;
+      }
+    }
+  }
+  copy();
+}
+
 }  // namespace
 
 std::size_t Responder::continue_write(Qp& qp, std::span<const wire::Frame> frames) {
@@ -41,11 +62,7 @@ std::size_t Responder::continue_write(Qp& qp, std::span<const wire::Frame> frame
       dma_.resolve_remote(state.write_rkey, {state.pd, qp.qpn},
                           state.write_address + state.received, octets, Access::kRemoteWrite);
   if (!place) return 0;  // the long way finds out which packet is to blame
-  wire::Piece to{.address = place->address, .length = qp.mtu, .port = place->port};
-  for (const wire::Frame& frame : frames.subspan(1, count)) {
-    DmaEngine::place(to, frame.payload);
-    to.address += qp.mtu;
-  }
+  place_together(*place, frames.subspan(1, count));
   counters_.frames_received += count;
   counters_.octets_received += octets;
   state.received += octets;

@@ -36,6 +36,7 @@ struct HeapRing {
 
 constexpr auto kFrameKind = static_cast<std::uint8_t>(SlotKind::kFrame);
 constexpr auto kOctetsKind = static_cast<std::uint8_t>(SlotKind::kOctets);
+constexpr auto kRunKind = static_cast<std::uint8_t>(SlotKind::kRun);
 
 struct Bad {
   const char* what;
@@ -44,12 +45,14 @@ struct Bad {
 constexpr Bad kBad[] = {
     {"a turn that is not due", {.turn = 3, .length = 0, .flow = 0, .kind = kFrameKind}},
     {"no kind", {.turn = 2, .length = 0, .flow = 0, .kind = 0}},
-    {"an unknown kind", {.turn = 2, .length = 0, .flow = 0, .kind = 4}},
+    {"an unknown kind", {.turn = 2, .length = 0, .flow = 0, .kind = 5}},
     {"too long", {.turn = 2, .length = kMaxPayload + 1, .flow = 0, .kind = kFrameKind}},
     {"too long a packet", {.turn = 2, .length = kMaxOctets + 1, .flow = 0, .kind = kOctetsKind}},
     {"no such flow", {.turn = 2, .length = 0, .flow = kFlows, .kind = kFrameKind}},
     {"a flow that was not told", {.turn = 2, .length = 0, .flow = 7, .kind = kFrameKind}},
     {"a packet of no flow", {.turn = 2, .length = 0, .flow = 7, .kind = kOctetsKind}},
+    {"a run of no flow", {.turn = 2, .length = 64, .flow = 7, .kind = kRunKind}},
+    {"a run of nothing", {.turn = 2, .length = 64, .flow = 0, .kind = kRunKind}},
 };
 
 TEST(HostileRing, ABadSlotEndsTheRing) {
@@ -67,6 +70,36 @@ TEST(HostileRing, ABadSlotEndsTheRing) {
     EXPECT_EQ(reader.receive(sink, 10, {}), 0U);
     EXPECT_FALSE(reader.pending());
     EXPECT_EQ(reader.counters().broken, 1U);
+  }
+}
+
+TEST(HostileRing, ABadRunEndsTheRing) {
+  struct {
+    const char* what;
+    std::uint16_t length;
+    std::uint32_t count;
+    wire::Operation operation;
+  } const bad_runs[] = {
+      {"frames without payload", 0, 2, wire::Operation::kWriteMiddle},
+      {"frames that are too long", kMaxPayload + 1, 2, wire::Operation::kWriteMiddle},
+      {"too many frames", 64, kMaxRunFrames + 1, wire::Operation::kWriteMiddle},
+      {"more than there can be", 64, 0xffff'ffff, wire::Operation::kWriteMiddle},
+      {"too much payload", kMaxPayload, 5, wire::Operation::kWriteMiddle},
+      {"headers that are longer", 64, 2, wire::Operation::kWriteFirst},
+  };
+  for (const auto& bad : bad_runs) {
+    SCOPED_TRACE(bad.what);
+    HeapRing ring;
+    ring.commit(0, {.turn = 1, .kind = static_cast<std::uint8_t>(SlotKind::kFlow)});
+    wire::Headers headers;
+    headers.bth.opcode = wire::opcode(wire::Transport::kRc, bad.operation);
+    headers.encode({ring.slot(1) + kCommitSize, kSlotRoom});
+    std::memcpy(ring.slot(1) + kCommitSize + kRunCountAt, &bad.count, sizeof bad.count);
+    ring.commit(1, {.turn = 2, .length = bad.length, .flow = 0, .kind = kRunKind});
+    RingReader reader{ring.memory(), kSmall};
+    KeepingSink sink;
+    EXPECT_EQ(reader.receive(sink, 10, {}), 0U);
+    EXPECT_EQ(reader.state(), RingReader::State::kBroken);
   }
 }
 
@@ -107,11 +140,12 @@ TEST(HostileRing, ChanceFindsNoWayOut) {
       const wire::Frame frame =
           maker.make(static_cast<std::uint32_t>(prng.between(0, kMaxPayload)));
       writer.send({&frame, 1}, {});
+      if (prng.chance(200)) writer.send(maker.make_run(6, 1024), {});
       if (prng.chance(100)) {  // a plausible commit word, now and then in place
         ring.commit(prng.below(kSmall.slots), {.turn = static_cast<std::uint32_t>(prng.below(200)),
                                                .length = static_cast<std::uint16_t>(prng.next()),
                                                .flow = static_cast<std::uint8_t>(prng.below(70)),
-                                               .kind = static_cast<std::uint8_t>(prng.below(5))});
+                                               .kind = static_cast<std::uint8_t>(prng.below(6))});
       }
       if (prng.chance(50)) ring.store(8 * prng.below(kSmall.octets() / 8), prng.next());
       if (prng.chance(300)) reader.receive(sink, 10, {});

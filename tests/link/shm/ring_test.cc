@@ -85,6 +85,63 @@ TEST(ShmRing, NothingIsDroppedWithinTheRoomThatWasGranted) {
   });
 }
 
+TEST(ShmRing, RunsArriveAsTheFramesTheyWereMadeOf) {
+  test::for_each_seed(200, [](std::uint64_t seed) {
+    RingMemory ring{kSmall};
+    RingWriter writer{ring.memory, ring.size};
+    RingReader reader{ring.memory, ring.size};
+    FrameMaker maker{seed};
+    Prng& prng = maker.prng();
+    std::deque<Kept> expected;
+    for (int step = 0; step < 200; ++step) {
+      const auto length = static_cast<std::uint32_t>(prng.between(1, kMaxPayload));
+      const std::uint32_t granted = writer.grant(static_cast<std::uint32_t>(prng.below(70)));
+      const std::span<wire::Frame> frames = maker.make_run(granted, length);
+      if (granted > 0 && prng.chance(300)) {  // one that is different
+        wire::Frame& odd = frames[prng.below(granted)];
+        if (prng.chance(300)) {
+          odd.headers.bth.ack_request = true;
+        } else if (prng.chance(300)) {
+          odd.headers.bth.psn = odd.headers.bth.psn + 1;
+        } else if (prng.chance(300)) {
+          odd.flow.source_port ^= 1U;
+        } else {
+          odd.payload = {};
+          odd.payload_length = 0;
+        }
+      }
+      writer.send(frames, {});
+      ASSERT_EQ(writer.counters().dropped, 0U);
+      for (const wire::Frame& frame : frames) expected.push_back(FrameMaker::kept(frame));
+      KeepingSink sink;
+      if (prng.chance(600)) reader.receive(sink, prng.between(1, 100), {});
+      for (const Kept& got : sink.kept) {
+        ASSERT_EQ(got, expected.front());
+        expected.pop_front();
+      }
+    }
+    KeepingSink sink;
+    reader.receive(sink, 10'000, {});
+    EXPECT_EQ(sink.kept.size(), expected.size());
+    EXPECT_EQ(reader.counters().frames, writer.counters().frames);
+    EXPECT_EQ(reader.counters().octets, writer.counters().octets);
+  });
+}
+
+TEST(ShmRing, ARunTakesOneSlot) {
+  RingMemory ring;
+  RingWriter writer{ring.memory, ring.size};
+  FrameMaker maker{1};
+  const std::span<wire::Frame> frames = maker.make_run(18, 1024);
+  writer.send(frames, {});
+  // The flow, the first frame (whose flow was not known), and runs of 16 and 1.
+  constexpr std::uint64_t kUsed = 4;
+  EXPECT_EQ(
+      Commit::unpack(shared_word(ring.memory.data() + kHeaderPage + (kUsed - 1) * kLine)).turn,
+      kUsed);
+  EXPECT_EQ(shared_word(ring.memory.data() + kHeaderPage + kUsed * kLine), 0U);
+}
+
 TEST(ShmRing, AGrantEndsWithTheSend) {
   RingMemory ring{kSmall};
   RingWriter writer{ring.memory, ring.size};

@@ -60,7 +60,7 @@ struct KeepingSink final : FrameSink {
 // Frames whose payload lies in this object.
 class FrameMaker {
  public:
-  explicit FrameMaker(std::uint64_t seed) : prng_{seed}, memory_(2 * kMaxPayload) {
+  explicit FrameMaker(std::uint64_t seed) : prng_{seed}, memory_(kMaxRunFrames * kMaxPayload) {
     for (std::byte& octet : memory_) octet = static_cast<std::byte>(prng_.next());
   }
 
@@ -79,6 +79,26 @@ class FrameMaker {
     pieces_.push_back({.address = start + cut, .length = length - cut});
     frame.payload = pieces_;
     return frame;
+  }
+
+  // What the engine makes of a long message: `count` middle packets of `length` octets each, whose
+  // payload lies together. They last until the next call.
+  std::span<wire::Frame> make_run(std::uint32_t count, std::uint32_t length) {
+    wire::Frame frame;
+    frame.flow = flow();
+    frame.headers.bth.opcode = wire::opcode(wire::Transport::kRc, wire::Operation::kWriteMiddle);
+    frame.headers.bth.psn = Psn{static_cast<std::uint32_t>(prng_.next() & 0xff'ffffU)};
+    frame.headers.bth.pad = wire::pad_for(length);
+    frame.payload_length = length;
+    run_.assign(count, frame);
+    run_pieces_.resize(count);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      run_pieces_[i] = {.address = reinterpret_cast<std::uint64_t>(memory_.data()) + i * length,
+                        .length = length};
+      run_[i].payload = {&run_pieces_[i], 1};
+      run_[i].headers.bth.psn = frame.headers.bth.psn + i;
+    }
+    return run_;
   }
 
   static Kept kept(const wire::Frame& frame) {
@@ -107,6 +127,8 @@ class FrameMaker {
   Prng prng_;
   std::vector<std::byte> memory_;
   std::vector<wire::Piece> pieces_;
+  std::vector<wire::Frame> run_;
+  std::vector<wire::Piece> run_pieces_;
 };
 
 inline wire::Frame write_only(const std::vector<wire::Piece>& payload) {
