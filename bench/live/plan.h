@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "host/config.h"
+#include "host/config/config.h"
 
 namespace nerve::bench {
 

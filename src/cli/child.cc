@@ -15,7 +15,7 @@
 #include <sstream>
 #include <thread>
 
-#include "host/port_users.h"
+#include "host/network/port_users.h"
 
 namespace nerve::cli {
 namespace {

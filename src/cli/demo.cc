@@ -14,7 +14,7 @@
 #include "cli/file_bytes.h"
 #include "cli/progress.h"
 #include "cli/run_plan.h"
-#include "host/interfaces.h"
+#include "host/devices/interfaces.h"
 
 namespace nerve::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "host/config.h"
+#include "host/config/config.h"
 #include "host/host.h"
 #include "wire/describe.h"
 

@@ -34,10 +34,10 @@ Finding needed(std::string name, std::string tells, const Ability& ability, std:
 Finding placement(const Ability& ability) {
   const std::string name = "direct placement";
   if (ability.works) {
-    return {Verdict::kOk, name, "small WRITEs and READs go straight to a neighbour's memory", ""};
+    return {Verdict::kOk, name, "small WRITEs and READs go straight to a peer's memory", ""};
   }
   const std::string tells =
-      ability.reason + "; small WRITEs and READs wait for the neighbour's thread to wake (4 us)";
+      ability.reason + "; small WRITEs and READs wait for the peer's thread to wake (4 us)";
   const auto scope = kernel_number("/proc/sys/kernel/yama/ptrace_scope");
   if (scope.value_or(0) > 0) {
     return {Verdict::kNote, name, tells,
@@ -63,13 +63,13 @@ Finding fences(const Ability& ability) {
 }
 
 Finding open_files() {
-  // The port's sockets, a few of its own, and for each neighbour a connection and a bell.
+  // The port's sockets, a few of its own, and for each peer a connection and a bell.
   constexpr rlim_t kFew = 256;
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
   const std::string tells = fmt::format("{} in each process (ulimit -n)", limit.rlim_cur);
   if (limit.rlim_cur >= kFew) return {Verdict::kOk, "open files", tells, ""};
-  return {Verdict::kNote, "open files", tells + "; a process needs 24, and 3 for each neighbour",
+  return {Verdict::kNote, "open files", tells + "; a process needs 24, and 3 for each peer",
           "ulimit -n 1024"};
 }
 

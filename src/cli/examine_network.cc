@@ -6,10 +6,10 @@
 
 #include "cli/finding.h"
 #include "cli/kernel_numbers.h"
-#include "host/amounts.h"
-#include "host/config.h"
-#include "host/interfaces.h"
-#include "host/port_users.h"
+#include "host/config/config.h"
+#include "host/devices/interfaces.h"
+#include "host/diagnostics/amounts.h"
+#include "host/network/port_users.h"
 #include "wire/describe.h"
 
 namespace nerve::cli {

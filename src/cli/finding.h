@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "host/checkup.h"
+#include "host/diagnostics/checkup.h"
 
 namespace nerve::cli {
 

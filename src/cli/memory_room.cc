@@ -7,7 +7,7 @@
 #include <iterator>
 #include <limits>
 
-#include "host/amounts.h"
+#include "host/diagnostics/amounts.h"
 
 namespace nerve::cli {
 

@@ -11,10 +11,10 @@
 #include "cli/commands.h"
 #include "cli/packages.h"
 #include "cli/run_plan.h"
+#include "host/config/settings.h"
+#include "host/devices/interfaces.h"
+#include "host/diagnostics/start_capture.h"
 #include "host/host.h"
-#include "host/interfaces.h"
-#include "host/settings.h"
-#include "host/start_capture.h"
 #include "offer/namespace.h"
 #include "offer/tree.h"
 

@@ -12,7 +12,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "host/settings.h"
+#include "host/config/settings.h"
 
 namespace nerve::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "cli/status_line.h"
-#include "host/amounts.h"
+#include "host/diagnostics/amounts.h"
 
 namespace nerve::cli {
 

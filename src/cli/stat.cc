@@ -19,7 +19,7 @@ constexpr std::chrono::milliseconds kPatience{500};
 
 constexpr const char* kStatFooter = R"(
 Each program that uses nerve is a line: payload and packets sent through shared memory (shm), as
-RoCEv2 over UDP (udp), and put straight into a neighbour's memory or fetched from it (direct);
+RoCEv2 over UDP (udp), and put straight into a peer's memory or fetched from it (direct);
 payload received; packets sent again; timeouts; NAKs in and out; packets dropped for whatever reason.
 
 --watch looks again every SECONDS and tells how fast each program sends; Ctrl-C ends it.

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "host/amounts.h"
+#include "host/diagnostics/amounts.h"
 
 namespace nerve::cli {
 namespace {

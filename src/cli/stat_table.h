@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "host/inquiry.h"
+#include "host/peers/inquiry.h"
 
 namespace nerve::cli {
 

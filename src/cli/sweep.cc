@@ -15,7 +15,7 @@
 #include "cli/status_line.h"
 #include "cli/sweep_pool.h"
 #include "cli/sweep_table.h"
-#include "host/amounts.h"
+#include "host/diagnostics/amounts.h"
 #include "sim/results/result_json.h"
 #include "sim/run.h"
 #include "sim/scenario/scenario_file.h"

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/sim_state.h"
-#include "host/amounts.h"
+#include "host/diagnostics/amounts.h"
 #include "sim/results/statistics.h"
 
 namespace nerve::cli {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "host/log.h"
+#include "host/diagnostics/log.h"
 #include "host/shared.h"
 #include "nic/connection/connection_manager.h"
 
@@ -38,7 +38,7 @@ Value drawn() {
   return value;
 }
 
-nic::NicConfig config_for(Host::Shared& host, const Device& device, bool by_short_cut) {
+nic::NicConfig config_for(Host::Shared& host, const Device& device, bool by_direct_path) {
   nic::NicConfig config;
   config.gid_table_size = kGidTableSize;
   config.first_qpn = Qpn{host.slot << kSlotShift};
@@ -53,7 +53,7 @@ nic::NicConfig config_for(Host::Shared& host, const Device& device, bool by_shor
   // Keys of two engines could be equal, and the table of rights is one; and what is to be captured
   // or disturbed must be sent.
   const bool tapped = !host.config.pcap.empty() || !host.config.fault.empty();
-  if (by_short_cut && !tapped) config.short_cut = &host.neighbours;
+  if (by_direct_path && !tapped) config.direct_path = &host.peer_memory;
   config.flow_control.algorithm = host.config.congestion;
   config.flow_control.shrink_on_loss = true;
   config.selective_repeat.offer = true;
@@ -70,9 +70,9 @@ Adapter::State::State(Host::Shared& host, const Device& given, State* first)
       device{given},
       gids{given.gids},
       interface_index{given.interface_index},
-      by_short_cut{first != nullptr ? first->by_short_cut : host.adapters.empty()},
-      nic{first != nullptr ? nic::Nic{config_for(host, given, by_short_cut), first->nic}
-                           : nic::Nic{config_for(host, given, by_short_cut)}} {
+      by_direct_path{first != nullptr ? first->by_direct_path : host.adapters.empty()},
+      nic{first != nullptr ? nic::Nic{config_for(host, given, by_direct_path), first->nic}
+                           : nic::Nic{config_for(host, given, by_direct_path)}} {
   for (std::uint32_t i = 0; i < device.gids.size(); ++i) (void)nic.set_gid(i, device.gids[i]);
   nic.set_port_active(device.up);
   if (first != nullptr) follow(*first);
@@ -281,7 +281,7 @@ Adapter::State& Adapter::Session::lock(Adapter& adapter, const ShardChoice& choi
 void Adapter::Session::begin() {
   if (purpose_ == For::kWork || purpose_ == For::kMemory) return;
   if (state_.nic.wants_to_send()) state_.shared.transmit(now());
-  state_.shared.neighbours.begin_deferring();
+  state_.shared.peer_memory.begin_deferring();
 }
 
 void Adapter::Session::tell_events() {
@@ -321,10 +321,10 @@ Adapter::Session::~Session() {
 // them, and may have lost their CPUs. Only this thread waits for them.
 void Adapter::Session::end_control() {
   Host::Shared& shared = state_.shared;
-  using enum NeighbourMemory::Withdrawn;
-  const NeighbourMemory::Withdrawn withdrawn = shared.neighbours.end_deferring();
+  using enum PeerMemory::Withdrawn;
+  const PeerMemory::Withdrawn withdrawn = shared.peer_memory.end_deferring();
   std::vector<PendingPlacement> pending;
-  if (withdrawn == kQp) shared.neighbours.add_placements(pending);
+  if (withdrawn == kQp) shared.peer_memory.add_placements(pending);
   unlock(state_, purpose_);
   if (withdrawn == kKey || users_leave_) shared.pass_through_all();
   wait_for(pending);

@@ -14,8 +14,8 @@
 #include <mutex>
 #include <span>
 
-#include "host/clock.h"
-#include "host/device.h"
+#include "host/devices/device.h"
+#include "host/runtime/clock.h"
 #include "host/shard_choice.h"
 #include "nic/connection/cm_types.h"
 #include "nic/nic.h"

@@ -12,9 +12,9 @@
 #include <new>
 #include <utility>
 
-#include "host/log.h"
+#include "host/diagnostics/log.h"
+#include "host/diagnostics/summary.h"
 #include "host/shared.h"
-#include "host/summary.h"
 #include "link/descriptor.h"
 
 namespace nerve::host {

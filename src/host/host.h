@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "host/adapter.h"
-#include "host/config.h"
-#include "host/device.h"
-#include "host/port_space.h"
+#include "host/config/config.h"
+#include "host/devices/device.h"
+#include "host/peers/port_space.h"
 
 namespace nerve::host {
 

@@ -1,8 +1,8 @@
 // The shards of a process: how they are made, chosen, joined and locked together.
 #include <algorithm>
 
-#include "host/cpus.h"
-#include "host/log.h"
+#include "host/diagnostics/log.h"
+#include "host/runtime/cpus.h"
 #include "host/shared.h"
 
 namespace nerve::host {
@@ -30,7 +30,7 @@ void Host::Shared::pass_through_all() {
   std::vector<PendingPlacement> pending;
   for (Shared* shard : shards_of(*this)) {
     const std::scoped_lock guard{shard->lock};
-    shard->neighbours.add_placements(pending);
+    shard->peer_memory.add_placements(pending);
   }
   wait_for(pending);
 }

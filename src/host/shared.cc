@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <new>
 
-#include "host/log.h"
-#include "host/unix_socket.h"
+#include "host/diagnostics/log.h"
+#include "host/peers/unix_socket.h"
 #include "nic/connection/connection_manager.h"
 
 namespace nerve::host {
@@ -45,8 +45,8 @@ Host::Shared::Shared(Config settings, Membership joined, Mailbox mailbox, Shared
       primary{first != nullptr ? first : this},
       exchange{config.transport, joined.slot},
       watcher{*this, lock, std::move(mailbox), std::move(joined.listener)},
-      neighbours{exchange, watcher.mailbox().rights(),
-                 first != nullptr ? &first->neighbours : nullptr} {
+      peer_memory{exchange, watcher.mailbox().rights(),
+                  first != nullptr ? &first->peer_memory : nullptr} {
   if (first == nullptr) shards.push_back(this);
   set_log_level(config.log);
   exchange.set_local(addresses_of(list_interfaces()));
@@ -171,7 +171,7 @@ void Host::Shared::look_at_machine(Time at) {
   } else {
     busy = config.polling == Polling::kSleep;
   }
-  neighbours.set_cpus_contended(busy);
+  peer_memory.set_cpus_contended(busy);
 }
 
 bool Host::Shared::cpus_contended() {
@@ -193,7 +193,7 @@ void Host::Shared::wait_in_poll(EmptyPolls& polls) {
   polls.note_sleep();
   PollWaiters::Waiter self{.polls = polls};
   poll_waiters.add(self);
-  neighbours.set_poller_sleeps(poll_waiters.any_that_only_polls());
+  peer_memory.set_poller_sleeps(poll_waiters.any_that_only_polls());
   Time at = now();
   for (const Time until = at + kLongestWait; at < until && !polls.anything_completed();
        at = now()) {
@@ -210,7 +210,7 @@ void Host::Shared::wait_in_poll(EmptyPolls& polls) {
     watcher.polled();
   }
   poll_waiters.remove(self);
-  neighbours.set_poller_sleeps(poll_waiters.any_that_only_polls());
+  peer_memory.set_poller_sleeps(poll_waiters.any_that_only_polls());
   if (self.woken_by_post) polls.set_woken_by_post(*self.woken_by_post);
   polls.reset();
 }
@@ -287,7 +287,7 @@ void Host::Shared::finish() {
   // Whoever sent us what we have been waiting for is to hear that it came.
   if (anything_unsent()) transmit(now());
   // And whoever has a connection with us hears that it is over, as from a kernel that cleans up.
-  for (Adapter::State* adapter : adapters) adapter->nic.cm().farewell();
+  for (Adapter::State* adapter : adapters) adapter->nic.cm().disconnect_all();
   if (anything_unsent()) transmit(now());
   if (!wait_for_partings()) return;
   taps->finish();
@@ -318,7 +318,7 @@ void Host::Shared::leave_to_parent() {
   left_to_parent = true;
   exchange.leave();
   poll_waiters.leave();
-  neighbours.leave();
+  peer_memory.leave();
   if (ports) ports->leave();
   watcher.leave();
   new (&making) std::mutex;

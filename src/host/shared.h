@@ -9,21 +9,21 @@
 #include <string>
 #include <vector>
 
-#include "host/config.h"
-#include "host/contention.h"
-#include "host/crowd.h"
-#include "host/delayed_ack.h"
-#include "host/exchange.h"
+#include "host/config/config.h"
+#include "host/diagnostics/taps.h"
 #include "host/host.h"
-#include "host/lock.h"
-#include "host/membership.h"
-#include "host/neighbour_memory.h"
-#include "host/poll_waiters.h"
-#include "host/port_space.h"
+#include "host/network/exchange.h"
+#include "host/network/udp_port.h"
+#include "host/peers/membership.h"
+#include "host/peers/peer_memory.h"
+#include "host/peers/port_space.h"
+#include "host/runtime/contention.h"
+#include "host/runtime/crowd.h"
+#include "host/runtime/delayed_ack.h"
+#include "host/runtime/lock.h"
+#include "host/runtime/poll_waiters.h"
+#include "host/runtime/watcher.h"
 #include "host/shard_choice.h"
-#include "host/taps.h"
-#include "host/udp_port.h"
-#include "host/watcher.h"
 
 namespace nerve::host {
 
@@ -157,7 +157,7 @@ struct Host::Shared final : link::FrameSink, Watched {
   Descriptor spare{open_spare()};
   bool told_of_refusal{};
   Watcher watcher;
-  NeighbourMemory neighbours;
+  PeerMemory peer_memory;
   std::unique_ptr<UdpPort> udp;
   std::unique_ptr<PortSpace> ports;  // once this process uses the CM
   std::string udp_refused;           // why there is no UDP, when there is none
@@ -205,7 +205,7 @@ struct Adapter::State {
   const Device device;            // as it was opened
   std::vector<wire::Gid> gids;    // as they are now
   std::uint32_t interface_index;  // likewise; zero: it is gone
-  const bool by_short_cut;        // peers may act on its memory (nic/short_cut.h)
+  const bool by_direct_path;      // peers may act on its memory (nic/direct_path.h)
   nic::Nic nic;
   nic::TxBurst burst{256};
   std::vector<EventTarget*> listeners;

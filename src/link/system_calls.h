@@ -2,7 +2,7 @@
 //
 // The functions of libc with these names are cancellation points: a thread for which somebody has
 // called pthread_cancel() ends in the next one. Ours are made in the middle of verbs, which are no
-// such points, with a lock held and a stack that cannot be unwound (host/event_queue.h).
+// such points, with a lock held and a stack that cannot be unwound (host/runtime/event_queue.h).
 #pragma once
 
 #include <fcntl.h>

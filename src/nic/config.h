@@ -9,9 +9,9 @@
 #include "base/siphash.h"
 #include "base/time.h"
 #include "nic/attributes.h"
+#include "nic/direct_path.h"
 #include "nic/flow_control/egress_gate.h"
 #include "nic/flow_control/parameters.h"
-#include "nic/short_cut.h"
 #include "wire/gid.h"
 
 namespace nerve::nic {
@@ -119,8 +119,8 @@ struct NicConfig {
   std::vector<std::uint16_t> pkeys{0xffff};
   std::uint32_t gid_table_size{16};
   FlowControlConfig flow_control{};
-  ShortCut* short_cut{};  // null: none; otherwise it outlives the engine
-  EgressGate* gate{};     // null: there is always room; otherwise it outlives the engine
+  DirectPath* direct_path{};  // null: none; otherwise it outlives the engine
+  EgressGate* gate{};         // null: there is always room; otherwise it outlives the engine
   // A QP may have this many packets unacknowledged (SEND and WRITE), whatever congestion control
   // allows: it bounds what a lossy link must absorb.
   std::uint32_t max_outstanding_packets{4096};

@@ -6,9 +6,9 @@
 #include <array>
 #include <cstdio>
 
-#include "host/config.h"
+#include "host/config/config.h"
+#include "host/devices/identity.h"
 #include "host/host.h"
-#include "host/identity.h"
 
 namespace nerve::offer {
 namespace {

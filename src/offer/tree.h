@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "host/device.h"
+#include "host/devices/device.h"
 
 namespace nerve::offer {
 

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "host/mapping.h"
+#include "host/peers/mapping.h"
 
 namespace nerve::rdmacm {
 namespace {

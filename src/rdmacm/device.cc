@@ -91,8 +91,8 @@ bool is_alive(pid_t thread) { return ::tgkill(::getpid(), thread, 0) == 0; }
 
 int open_device() { return Registry::current().open_channel(); }
 
-// A thread that waits here may be cancelled: see host/event_queue.h. One that waits in a device
-// which is closed meanwhile goes on waiting, as on Linux, until a signal comes.
+// A thread that waits here may be cancelled: see host/runtime/event_queue.h. One that waits in a
+// device which is closed meanwhile goes on waiting, as on Linux, until a signal comes.
 ssize_t write_device(int fd, Octets octets) {
   const void* waits_in = nullptr;
   for (;;) {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "host/port_space.h"
+#include "host/peers/port_space.h"
 #include "rdmacm/identifier.h"
 
 namespace nerve::rdmacm {

@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "host/event_queue.h"
 #include "host/host.h"
-#include "host/port_space.h"
+#include "host/peers/port_space.h"
+#include "host/runtime/event_queue.h"
 #include "rdmacm/identifier.h"
 #include "rdmacm/port_uses.h"
 

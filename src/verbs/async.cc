@@ -92,7 +92,7 @@ namespace {
 
 extern "C" {
 
-// A thread that waits here may be cancelled: see host/event_queue.h.
+// A thread that waits here may be cancelled: see host/runtime/event_queue.h.
 int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
   if (!look_for_news(*context)) return -1;
   while (host::await_news(context->async_fd)) {

@@ -61,7 +61,7 @@ int ibv_destroy_comp_channel(ibv_comp_channel* channel) VERBS_NOEXCEPT {
   return 0;
 }
 
-// A thread that waits here may be cancelled: see host/event_queue.h.
+// A thread that waits here may be cancelled: see host/runtime/event_queue.h.
 int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) {
   if (!look_for_news(*channel)) return -1;
   while (host::await_news(channel->fd)) {

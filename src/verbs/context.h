@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "host/adapter.h"
-#include "host/event_queue.h"
+#include "host/runtime/event_queue.h"
 #include "nic/error.h"
 #include "verbs/api.h"
 #include "verbs/device.h"

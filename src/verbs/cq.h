@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "host/adapter.h"
-#include "host/event_queue.h"
+#include "host/runtime/event_queue.h"
 #include "nic/handles.h"
 #include "nic/work.h"
 #include "verbs/api.h"

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstddef>
 
-#include "host/device.h"
+#include "host/devices/device.h"
 #include "verbs/api.h"
 
 namespace nerve::verbs {

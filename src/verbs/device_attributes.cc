@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "host/identity.h"
+#include "host/devices/identity.h"
 #include "verbs/memory.h"
 
 namespace nerve::verbs {

@@ -2,7 +2,7 @@
 #include <cerrno>
 #include <cinttypes>
 
-#include "host/log.h"
+#include "host/diagnostics/log.h"
 #include "verbs/context.h"
 
 namespace nerve::verbs {

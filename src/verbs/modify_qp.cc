@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <optional>
 
-#include "host/log.h"
+#include "host/diagnostics/log.h"
 #include "verbs/address.h"
 #include "verbs/lid.h"
 #include "verbs/qp.h"

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <new>
 
-#include "host/identity.h"
+#include "host/devices/identity.h"
 #include "offer/door.h"
 #include "offer/tree.h"
 

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "host/identity.h"
+#include "host/devices/identity.h"
 #include "verbs/address.h"
 #include "verbs/lid.h"
 

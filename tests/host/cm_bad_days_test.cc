@@ -3,7 +3,7 @@
 #include <array>
 
 #include "base/prng.h"
-#include "host/membership.h"
+#include "host/peers/membership.h"
 #include "link/udp/udp_sender.h"
 #include "tests/host/cm_peer.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "host/membership.h"
-#include "host/unix_socket.h"
+#include "host/peers/membership.h"
+#include "host/peers/unix_socket.h"
 #include "tests/host/cm_peer.h"
 #include "tests/host/setting.h"
 

@@ -54,7 +54,7 @@ class ConnectionManager {
   // disconnected, what was not one yet is rejected.
   void lose_peer(wire::CommId one_of, std::span<const wire::Gid> hosts, Time now);
   // The user goes: destroy() for all that he has. What that says leaves once, if it leaves at all.
-  void farewell();
+  void disconnect_all();
 
   std::optional<CmEvent> next_event();
 
@@ -105,7 +105,7 @@ class ConnectionManager {
   bool from_peer(const Communication& comm, const Arrival& arrival);
   bool from_peer(const Communication& comm, wire::CommId theirs, const Arrival& arrival);
 
-  // speak.cc: saying things, and going on to the next state.
+  // send.cc: saying things, and going on to the next state.
   Communication* make();  // null when there is no room
   Expected<Communication*> start(const CmRoute& route, std::uint64_t cookie);
   void say(Communication& comm, CommState state, std::uint64_t transaction,
@@ -125,7 +125,7 @@ class ConnectionManager {
   void after_turn(Communication& comm, Time now);
   void establish(Communication& comm, const Arrival* arrival, const wire::CmMessage& message);
 
-  // losses.cc
+  // peer_death.cc
   void lose(Communication& comm, Time now);
   // Being made, and over as if the peer had said so.
   void reject_for_peer(Communication& comm, wire::RejectReason reason);

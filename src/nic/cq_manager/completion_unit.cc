@@ -102,12 +102,12 @@ void CompletionUnit::flush_receives(Qp& qp) {
 }
 
 void CompletionUnit::offer(Qp& qp) const {
-  if (short_cut_ == nullptr || qp.type != QpType::kRc) return;
-  if (!qp.can_receive()) return short_cut_->withdraw(qp.qpn);
-  short_cut_->offer(qp.qpn, {.flow = qp.flow,
-                             .peer = qp.attributes.dest_qp,
-                             .access = qp.attributes.access,
-                             .pd = qp.pd});
+  if (direct_path_ == nullptr || qp.type != QpType::kRc) return;
+  if (!qp.can_receive()) return direct_path_->withdraw(qp.qpn);
+  direct_path_->offer(qp.qpn, {.flow = qp.flow,
+                               .peer = qp.attributes.dest_qp,
+                               .access = qp.attributes.access,
+                               .pd = qp.pd});
 }
 
 void CompletionUnit::enter_error(Qp& qp) {

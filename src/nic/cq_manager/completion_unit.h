@@ -13,11 +13,11 @@ namespace nerve::nic {
 
 class CompletionUnit {
  public:
-  CompletionUnit(CqManager& cqs, EventQueue& events, Scheduler& scheduler, ShortCut* short_cut,
+  CompletionUnit(CqManager& cqs, EventQueue& events, Scheduler& scheduler, DirectPath* direct_path,
                  const Time& now)
-      : cqs_{cqs}, events_{events}, scheduler_{scheduler}, short_cut_{short_cut}, now_{now} {}
+      : cqs_{cqs}, events_{events}, scheduler_{scheduler}, direct_path_{direct_path}, now_{now} {}
 
-  // Tells the short cut, where there is one, whether the QP takes requests.
+  // Tells the direct path, where there is one, whether the QP takes requests.
   void offer(Qp& qp) const;
 
   // Ends the oldest send request. On success a completion appears only when it was asked for.
@@ -48,7 +48,7 @@ class CompletionUnit {
   CqManager& cqs_;
   EventQueue& events_;
   Scheduler& scheduler_;
-  ShortCut* short_cut_;
+  DirectPath* direct_path_;
   const Time& now_;
 };
 

@@ -61,7 +61,7 @@ struct MemoryWindow {
 
 class DmaEngine {
  public:
-  DmaEngine(const Limits& limits, const SipKey& key_secret, ShortCut* short_cut = nullptr);
+  DmaEngine(const Limits& limits, const SipKey& key_secret, DirectPath* direct_path = nullptr);
   DmaEngine(const DmaEngine&) = delete;
   DmaEngine& operator=(const DmaEngine&) = delete;
 
@@ -131,7 +131,7 @@ class DmaEngine {
   SlotTable<MemoryRegion> regions_;
   SlotTable<MemoryWindow> windows_;
   KeyTable keys_;
-  ShortCut* short_cut_;
+  DirectPath* direct_path_;
   std::uint32_t bound_to_qps_{};  // type 2 windows that are bound
 };
 

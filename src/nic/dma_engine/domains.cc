@@ -3,12 +3,12 @@
 
 namespace nerve::nic {
 
-DmaEngine::DmaEngine(const Limits& limits, const SipKey& key_secret, ShortCut* short_cut)
+DmaEngine::DmaEngine(const Limits& limits, const SipKey& key_secret, DirectPath* direct_path)
     : pds_{limits.max_pd},
       regions_{limits.max_mr},
       windows_{limits.max_mw},
       keys_{key_secret},
-      short_cut_{short_cut} {}
+      direct_path_{direct_path} {}
 
 Expected<PdHandle> DmaEngine::alloc_pd() {
   if (pds_.full()) return refuse(ErrorCode::kLimit, "alloc pd: too many domains", pds_.size());

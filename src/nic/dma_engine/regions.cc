@@ -76,14 +76,14 @@ void DmaEngine::set_grant(MemoryRegion& region) {
 }
 
 void DmaEngine::offer(const MemoryRegion& region, const Grant& grant) const {
-  if (short_cut_ == nullptr) return;
+  if (direct_path_ == nullptr) return;
   const bool remote = intersects(region.init.access, kRemoteWrite | kRemoteRead);
-  if (!remote || region.init.port != nullptr) return short_cut_->withdraw(RKey{region.key});
-  short_cut_->offer(RKey{region.key}, {.start = grant.start,
-                                       .length = grant.length,
-                                       .address = region.init.address,
-                                       .access = region.init.access,
-                                       .pd = grant.pd});
+  if (!remote || region.init.port != nullptr) return direct_path_->withdraw(RKey{region.key});
+  direct_path_->offer(RKey{region.key}, {.start = grant.start,
+                                         .length = grant.length,
+                                         .address = region.init.address,
+                                         .access = region.init.access,
+                                         .pd = grant.pd});
 }
 
 Expected<MrHandle> DmaEngine::register_region(const MrInit& init) {
@@ -127,7 +127,7 @@ Status DmaEngine::reregister(MrHandle mr, MrChange change, const MrInit& init) {
 
   // Who holds a key to other memory or of another domain must not find this there. Other rights to
   // the same memory are what the call is for, and programs go on with the key they gave away.
-  if (short_cut_ != nullptr) short_cut_->withdraw(RKey{region->key});
+  if (direct_path_ != nullptr) direct_path_->withdraw(RKey{region->key});
   if (intersects(change, MrChange::kTranslation | MrChange::kPd)) {
     keys_.release(region->key);
     region->key = keys_.claim(GrantKind::kRegion);
@@ -143,7 +143,7 @@ Status DmaEngine::revoke(MrHandle mr) {
   if (region->bound_windows > 0) {
     return refuse(ErrorCode::kBusy, "dereg mr: windows are bound to it", region->bound_windows);
   }
-  if (short_cut_ != nullptr) short_cut_->withdraw(RKey{region->key});
+  if (direct_path_ != nullptr) direct_path_->withdraw(RKey{region->key});
   keys_.revoke(region->key);
   return Done{};
 }

@@ -45,8 +45,8 @@ struct RequesterState {
   std::uint32_t read_packets{};  // PSNs between unacked and next that are READs'
   Flight flight;                 // what READs ask for counts in it
   std::uint32_t since_ack_request{};
-  std::uint32_t polls_at_short_cut{~0U};  // of the send CQ, when one was last tried
-  std::uint32_t placed{};                 // bytes of the current request that went by the short cut
+  std::uint32_t polls_at_direct_path{~0U};  // of the send CQ, when one was last tried
+  std::uint32_t placed{};  // bytes of the current request that went by the direct path
   std::uint8_t retries_left{};
   std::uint8_t rnr_retries_left{};
   bool rnr_heard{};    // the oldest packet was refused for lack of a receive ...

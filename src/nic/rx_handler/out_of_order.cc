@@ -9,7 +9,7 @@ void Responder::hold(Qp& qp, const Packet& packet, std::uint32_t ahead) {
   const Psn psn = packet.frame.headers.bth.psn;
   // What has no place here is asked for as from any peer, and comes again with all behind it.
   const bool fits = ahead < held.window() && packet.frame.payload_length <= qp.mtu;
-  if (!fits) return tell_gap(qp);
+  if (!fits) return nak_sequence_error(qp);
   if (held.has(psn)) {
     ++counters_.duplicates_received;
   } else {

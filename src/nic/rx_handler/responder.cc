@@ -77,7 +77,7 @@ void Responder::on_reliable(Qp& qp, const Packet& packet) {
   if (ahead > 0 && !wrongly_taken) {
     ++counters_.out_of_order_received;
     if (qp.selective) return hold(qp, packet, static_cast<std::uint32_t>(ahead));
-    return tell_gap(qp);
+    return nak_sequence_error(qp);
   }
   if (ahead < 0) {
     const bool executed_again = planted(Bug::kSkipDuplicateCheck) && ahead == -1 &&
@@ -90,7 +90,7 @@ void Responder::on_reliable(Qp& qp, const Packet& packet) {
   if (qp.selective && taken) hand_on_held(qp);
 }
 
-void Responder::tell_gap(Qp& qp) {
+void Responder::nak_sequence_error(Qp& qp) {
   if (qp.responder.gap_told) return;  // one NAK for each gap (IBTA 9.7.5.2.8)
   qp.responder.gap_told = true;
   ++counters_.sequence_naks_sent;

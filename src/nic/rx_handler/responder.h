@@ -64,7 +64,7 @@ class Responder {
   void on_reliable(Qp& qp, const Packet& packet);
   // The expected packet. False when it was refused.
   bool take_in_order(Qp& qp, const Packet& packet);
-  void tell_gap(Qp& qp);
+  void nak_sequence_error(Qp& qp);
   // Selective repeat: a packet that many PSNs ahead of the expected one, and those whose turn has
   // come.
   void hold(Qp& qp, const Packet& packet, std::uint32_t ahead);

@@ -100,8 +100,8 @@ Requester::Step Requester::step(Qp& qp, TxBurst& burst, Train& train) {
     state.pace_at.reset();
   }
   if (qp.datagram() && !room_for(qp, wqe)) return Step::kBlocked;
-  if (may_take_short_cut(qp, wqe)) {
-    const Step taken = take_short_cut(qp, wqe, burst);
+  if (may_take_direct_path(qp, wqe)) {
+    const Step taken = take_direct_path(qp, wqe, burst);
     if (taken != Step::kBlocked) return taken;
   }
   if (!wqe.started) begin(qp, wqe);

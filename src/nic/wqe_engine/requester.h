@@ -13,11 +13,11 @@
 #include "nic/config.h"
 #include "nic/counters.h"
 #include "nic/cq_manager/completion_unit.h"
+#include "nic/direct_path.h"
 #include "nic/dma_engine/dma_engine.h"
 #include "nic/ethernet/port.h"
 #include "nic/qp_manager/address_handle.h"
 #include "nic/qp_manager/qp.h"
-#include "nic/short_cut.h"
 #include "nic/wqe_engine/scheduler.h"
 #include "wire/syndrome.h"
 
@@ -87,12 +87,12 @@ class Requester {
   [[nodiscard]] static bool local_must_wait(const Qp& qp, const SendWqe& wqe);
   // Datagrams ask the gate one by one, for each may go elsewhere; connected QPs ask once a turn.
   [[nodiscard]] bool room_for(Qp& qp, const SendWqe& wqe);
-  [[nodiscard]] bool may_take_short_cut(const Qp& qp, const SendWqe& wqe) const;
+  [[nodiscard]] bool may_take_direct_path(const Qp& qp, const SendWqe& wqe) const;
   // kSkipped: the request is done and gone. kBlocked: it cannot be done in this way.
-  Step take_short_cut(Qp& qp, SendWqe& wqe, TxBurst& burst);
-  bool write_directly(Qp& qp, SendWqe& wqe, const ShortCut::Place& place, std::uint32_t length,
+  Step take_direct_path(Qp& qp, SendWqe& wqe, TxBurst& burst);
+  bool write_directly(Qp& qp, SendWqe& wqe, const DirectPath::Place& place, std::uint32_t length,
                       TxBurst& burst);
-  bool read_directly(Qp& qp, const SendWqe& wqe, const ShortCut::Place& place,
+  bool read_directly(Qp& qp, const SendWqe& wqe, const DirectPath::Place& place,
                      std::uint32_t length);
   [[nodiscard]] bool needs_ack(Qp& qp, bool more) const;
   [[nodiscard]] SendWait waits_for(Qp& qp) const;

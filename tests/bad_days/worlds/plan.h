@@ -100,7 +100,7 @@ struct ReceiveQueue {
 
 struct EndPlan {
   std::vector<Request> requests;
-  bool one_by_one{};  // each request waits for the one before it, as the short cut likes it
+  bool one_by_one{};  // each request waits for the one before it, as the direct path likes it
   bool shared_receives{};
   ReceiveQueue receives;        // where they are not shared
   std::optional<Piece> region;  // of the open zone, registered once more for this QP alone

@@ -1,0 +1,242 @@
+#include "host/config/settings.h"
+
+#include <algorithm>
+
+#include "host/config/setting_values.h"
+#include "host/shard_choice.h"
+#include "link/tap/fault_spec.h"
+
+namespace nerve::host {
+namespace {
+
+template <class T>
+struct Named {
+  std::string_view name;
+  T value;
+};
+
+template <class T, std::size_t N>
+bool put_named(std::string_view text, const Named<T> (&names)[N], T& where) {
+  const auto* const found = std::ranges::find(names, text, &Named<T>::name);
+  if (found == std::end(names)) return false;
+  where = found->value;
+  return true;
+}
+
+template <class Value, class Where>
+bool put(const std::optional<Value>& value, Where& where) {
+  if (value) where = static_cast<Where>(*value);
+  return value.has_value();
+}
+
+bool read_transport(std::string_view text, Config& config) {
+  constexpr Named<Transport> kNames[] = {
+      {"auto", Transport::kAuto}, {"shm", Transport::kShm}, {"udp", Transport::kUdp}};
+  return put_named(text, kNames, config.transport);
+}
+
+bool read_devices(std::string_view text, Config& config) {
+  return put(parse_devices(text), config.devices);
+}
+
+bool read_port(std::string_view text, Config& config) {
+  return put(parse_count(text, 1, 0xffff), config.port);
+}
+
+bool read_mtu(std::string_view text, Config& config) {
+  using Choice = std::optional<nic::Mtu>;
+  constexpr Named<Choice> kNames[] = {{"auto", std::nullopt},    {"256", nic::Mtu::k256},
+                                      {"512", nic::Mtu::k512},   {"1024", nic::Mtu::k1024},
+                                      {"2048", nic::Mtu::k2048}, {"4096", nic::Mtu::k4096}};
+  return put_named(text, kNames, config.mtu);
+}
+
+bool read_pcap(std::string_view text, Config& config) {
+  config.pcap = text;
+  return true;
+}
+
+bool read_pcap_direction(std::string_view text, Config& config) {
+  constexpr Named<CaptureDirection> kNames[] = {{"sent", CaptureDirection::kSent},
+                                                {"both", CaptureDirection::kBoth}};
+  return put_named(text, kNames, config.pcap_direction);
+}
+
+bool read_pcap_snap(std::string_view text, Config& config) {
+  return put(parse_count(text, 64, 0x4'0000), config.pcap_snap);
+}
+
+bool read_pcap_limit(std::string_view text, Config& config) {
+  return put(parse_count(text, 0, ~std::uint64_t{0}), config.pcap_limit);
+}
+
+bool read_fault(std::string_view text, Config& config) {
+  if (!link::parse_fault_spec(text)) return false;
+  config.fault = text;
+  return true;
+}
+
+std::string explain_fault(std::string_view text) {
+  const auto spec = link::parse_fault_spec(text);
+  return spec ? "" : spec.error();
+}
+
+bool read_ring_size(std::string_view text, Config& config) {
+  const auto size = parse_size(text, std::uint64_t{1} << 16, std::uint64_t{1} << 28);
+  return size && (*size & (*size - 1)) == 0 && put(size, config.ring_size);
+}
+
+bool read_polling(std::string_view text, Config& config) {
+  constexpr Named<Polling> kNames[] = {
+      {"auto", Polling::kAuto}, {"spin", Polling::kSpin}, {"sleep", Polling::kSleep}};
+  return put_named(text, kNames, config.polling);
+}
+
+bool read_shards(std::string_view text, Config& config) {
+  config.shards.reset();
+  if (text == "auto") return true;
+  const auto count = parse_count(text, 1, kMaxShards);
+  if (count) config.shards = static_cast<std::uint32_t>(*count);
+  return count.has_value();
+}
+
+bool read_offloads(std::string_view text, Config& config) {
+  return put(parse_switch(text), config.offloads);
+}
+
+bool read_congestion(std::string_view text, Config& config) {
+  constexpr Named<nic::CcAlgorithm> kNames[] = {{"none", nic::CcAlgorithm::kNone},
+                                                {"dcqcn", nic::CcAlgorithm::kDcqcn}};
+  return put_named(text, kNames, config.congestion);
+}
+
+bool read_socket_buffer(std::string_view text, Config& config) {
+  return put(parse_size(text, std::uint64_t{1} << 16, std::uint64_t{1} << 30),
+             config.socket_buffer);
+}
+
+bool read_offer(std::string_view text, Config& config) {
+  constexpr Named<Offer> kNames[] = {{"auto", Offer::kAuto},
+                                     {"preload", Offer::kPreload},
+                                     {"namespace", Offer::kNamespace},
+                                     {"off", Offer::kOff}};
+  return put_named(text, kNames, config.offer);
+}
+
+bool read_log(std::string_view text, Config& config) {
+  constexpr Named<LogLevel> kNames[] = {{"error", LogLevel::kError},
+                                        {"warn", LogLevel::kWarn},
+                                        {"info", LogLevel::kInfo},
+                                        {"debug", LogLevel::kDebug}};
+  return put_named(text, kNames, config.log);
+}
+
+bool read_summary(std::string_view text, Config& config) {
+  return put(parse_switch(text), config.summary);
+}
+
+// clang-format off
+constexpr Setting kSettings[] = {
+    {"transport", "NERVE_TRANSPORT", "--transport", "auto|shm|udp", "auto",
+     "auto, shm or udp",
+     "how packets travel: shared memory, UDP, or shared memory where the peer is on this machine",
+     read_transport},
+    {"devices", "NERVE_DEVICES", "--device", "NAME=IFACE", "every interface with an address",
+     "NAME=INTERFACE, several with ',' between, no NAME twice",
+     "which network interfaces are RDMA devices, and their names; eth0 alone is nerve0=eth0",
+     read_devices},
+    {"port", "NERVE_PORT", "--port", "PORT", "4791",
+     "a UDP port from 1 to 65535",
+     "the UDP port; the peer must use the same, and hardware knows 4791 only",
+     read_port},
+    {"mtu", "NERVE_MTU", "--mtu", "MTU", "auto",
+     "auto, 256, 512, 1024, 2048 or 4096",
+     "the path MTU that devices offer; auto is what the interface carries",
+     read_mtu},
+    {"pcap", "NERVE_PCAP", "--pcap", "FILE", "none",
+     "a file name",
+     "capture packets for Wireshark or nerve decode; %p in the name is the process's id",
+     read_pcap},
+    {"pcap_direction", "NERVE_PCAP_DIRECTION", "--pcap-direction", "sent|both", "sent",
+     "sent or both",
+     "what is captured: what is sent, and received only where the sender does not capture; or both",
+     read_pcap_direction},
+    {"pcap_snap", "NERVE_PCAP_SNAP", "--pcap-snap", "BYTES", "262144",
+     "a number from 64 to 262144",
+     "how many bytes of each packet are captured",
+     read_pcap_snap},
+    {"pcap_limit", "NERVE_PCAP_LIMIT", "--pcap-limit", "PACKETS", "0",
+     "a number; 0 for none",
+     "how many packets each process captures before it stops",
+     read_pcap_limit},
+    {"fault", "NERVE_FAULT", "--fault", "SPEC", "none",
+     "faults as docs/taps.md tells",
+     "faults to inject, as in 'loss=1%,reorder=0.1%,seed=7'",
+     read_fault, explain_fault},
+    {"ring_size", "NERVE_RING_SIZE", "--ring-size", "SIZE", "512K",
+     "a power of two from 64K to 256M",
+     "shared memory between two processes, in each direction",
+     read_ring_size},
+    {"polling", "NERVE_POLLING", "--polling", "auto|spin|sleep", "auto",
+     "auto, spin or sleep",
+     "whether an empty poll spins or sleeps up to 0.1 ms; auto: sleeps when CPUs are contended",
+     read_polling},
+    {"shards", "NERVE_SHARDS", "--shards", "N", "auto",
+     "auto, or a number from 1 to 16",
+     "engines that may run in parallel, one for each CQ at most; auto: one for every two CPUs",
+     read_shards},
+    {"offloads", "NERVE_OFFLOADS", "--offloads", "on|off", "on",
+     "on or off",
+     "whether trains of packets are handed to the kernel whole (UDP_SEGMENT, UDP_GRO)",
+     read_offloads},
+    {"congestion", "NERVE_CONGESTION", "--congestion", "none|dcqcn", "none",
+     "none or dcqcn",
+     "congestion control",
+     read_congestion},
+    {"socket_buffer", "NERVE_SOCKET_BUFFER", "--socket-buffer", "SIZE", "16M",
+     "a size from 64K to 1G",
+     "what to ask of the kernel for each UDP socket, in each direction",
+     read_socket_buffer},
+    {"offer", "NERVE_OFFER", "--offer", "auto|preload|namespace|off", "auto",
+     "auto, preload, namespace or off",
+     "how nerve run shows /dev/infiniband and /sys/class/infiniband, as docs/offer.md tells",
+     read_offer},
+    {"log", "NERVE_LOG", "--log", "LEVEL", "warn",
+     "error, warn, info or debug",
+     "how much the library tells on stderr",
+     read_log},
+    {"summary", "NERVE_SUMMARY", "--summary", "", "off",
+     "on or off",
+     "one line on stderr when the program ends: transport, bytes, retransmissions",
+     read_summary},
+};
+// clang-format on
+
+constexpr std::string_view kOtherVariables[] = {
+    "NERVE_CONFIG", "NERVE_SEED",     "NERVE_SEEDS", "NERVE_MOST_SEEDS", "NERVE_FAILURES",
+    "NERVE_TRACE",  "NERVE_PROGRESS", "NERVE_JOBS",  "NERVE_NO_INSTALL"};
+
+template <std::string_view Setting::*Member>
+const Setting* find_by(std::string_view name) {
+  const auto* const found = std::ranges::find(kSettings, name, Member);
+  return found != std::end(kSettings) ? found : nullptr;
+}
+
+}  // namespace
+
+std::span<const Setting> settings() { return kSettings; }
+const Setting* find_setting(std::string_view key) { return find_by<&Setting::key>(key); }
+const Setting* find_variable(std::string_view name) { return find_by<&Setting::variable>(name); }
+
+std::string apply(const Setting& setting, std::string_view text, Config& config) {
+  if (setting.read(text, config)) return {};
+  std::string why = "'" + std::string{text} + "': ";
+  if (setting.explain != nullptr) return why + setting.explain(text);
+  return why + std::string{setting.key} + " takes " + std::string{setting.allowed};
+}
+
+bool is_other_variable(std::string_view variable) {
+  return std::ranges::find(kOtherVariables, variable) != std::end(kOtherVariables);
+}
+
+}  // namespace nerve::host

@@ -1,0 +1,36 @@
+#include "host/diagnostics/amounts.h"
+
+#include <array>
+#include <string_view>
+
+namespace nerve::host {
+namespace {
+
+constexpr std::array<std::string_view, 7> kUnits = {"", "k", "M", "G", "T", "P", "E"};
+
+std::string scaled(std::uint64_t value, std::string_view thousand, std::string_view suffix) {
+  // In tenths, so that what is rounded up to 1000 takes the next unit.
+  std::uint64_t whole = value;
+  std::uint64_t tenth = 0;
+  std::size_t unit = 0;
+  while (whole >= 1000) {
+    const std::uint64_t tenths = whole / 100 + (whole % 100 >= 50 ? 1 : 0);
+    whole = tenths / 10;
+    tenth = tenths % 10;
+    ++unit;
+  }
+  std::string text = std::to_string(whole);
+  if (unit > 0 && whole < 10) text += "." + std::to_string(tenth);
+  const std::string name = std::string{unit == 1 ? thousand : kUnits[unit]} + std::string{suffix};
+  return name.empty() ? text : text + " " + name;
+}
+
+}  // namespace
+
+std::string octets_text(std::uint64_t octets) {
+  return octets == 0 ? "0" : scaled(octets, "K", "B");
+}
+
+std::string count_text(std::uint64_t count) { return scaled(count, "k", ""); }
+
+}  // namespace nerve::host

@@ -1,0 +1,45 @@
+#include "host/diagnostics/summary.h"
+
+#include <string_view>
+
+#include "host/diagnostics/amounts.h"
+#include "host/diagnostics/report.h"
+#include "host/shared.h"
+
+namespace nerve::host {
+namespace {
+
+std::string way_text(std::string_view name, const Carried& carried, std::string_view unit,
+                     std::uint32_t copies) {
+  std::string text = std::string{name} + " " + octets_text(carried.octets);
+  if (carried.packets == 0) return text;
+  text += " (" + count_text(carried.packets) + " " + std::string{unit};
+  if (carried.octets > 0) {
+    text += ", " + std::to_string(copies) + (copies == 1 ? " copy" : " copies") + " per byte";
+  }
+  return text + ")";
+}
+
+}  // namespace
+
+Summary summarise(std::span<Host::Shared* const> shards) {
+  const Totals sum = totals_of(shards);
+  return {.pid = own_pid(),
+          .program = own_name(),
+          .shm = {.octets = sum.transports.shm_octets, .packets = sum.transports.shm_frames},
+          .udp = {.octets = sum.transports.udp_octets, .packets = sum.transports.udp_frames},
+          .direct = {.octets = sum.direct_octets, .packets = sum.direct_times},
+          .octets_received = sum.engines.octets_received,
+          .retransmitted = sum.engines.retransmitted_frames};
+}
+
+std::string summary_line(const Summary& summary) {
+  return "pid " + std::to_string(summary.pid) + " " + summary.program + ": " +
+         way_text("shm", summary.shm, "packets", kCopiesByRing) + ", " +
+         way_text("udp", summary.udp, "packets", kCopiesByUdp) + ", " +
+         way_text("direct", summary.direct, "placed", kCopiesByPlacing) + ", received " +
+         octets_text(summary.octets_received) + ", " + count_text(summary.retransmitted) +
+         " retransmitted";
+}
+
+}  // namespace nerve::host

@@ -1,0 +1,42 @@
+// What a process sent, and by which way: one line for the person who ran it.
+//
+//   nerve: pid 123 ib_write_bw: shm 1.2 GB (312 k packets, 2 copies per byte), udp 0,
+//          direct 8 KB (1.0 k placed, 1 copy per byte), received 0, 0 retransmitted
+//
+// Octets are of payload, retransmissions and answers to READs included. Copies are those between
+// the memory of the two programs, whoever makes them: docs/host.md counts them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "host/host.h"
+
+namespace nerve::host {
+
+inline constexpr std::uint32_t kCopiesByRing = 2;
+inline constexpr std::uint32_t kCopiesByUdp = 4;
+inline constexpr std::uint32_t kCopiesByPlacing = 1;
+
+struct Carried {
+  std::uint64_t octets{};
+  std::uint64_t packets{};
+};
+
+struct Summary {
+  std::uint64_t pid{};
+  std::string program;
+  Carried shm;
+  Carried udp;
+  Carried direct;  // placed in the memory of a peer, or fetched from it
+  std::uint64_t octets_received{};
+  std::uint64_t retransmitted{};
+};
+
+// Takes the locks of the shards, one after the other.
+[[nodiscard]] Summary summarise(std::span<Host::Shared* const> shards);
+
+[[nodiscard]] std::string summary_line(const Summary& summary);
+
+}  // namespace nerve::host

@@ -1,0 +1,357 @@
+#include "host/network/exchange.h"
+
+#include <algorithm>
+
+#include "host/peers/membership.h"
+
+namespace nerve::host {
+namespace {
+
+constexpr std::uint32_t kAskQuietEvery = 16;
+
+// A ring that was full is worth trying again once this many frames fit, or half of what ever do.
+constexpr std::uint32_t kWorthResuming = 16;
+
+// A process that has not read its ring for so long is stopped, or hangs. From then on its ring
+// loses packets, as any link to such a host would: senders' timers run, and datagrams to others
+// leave.
+constexpr Duration kStuckAfter = std::chrono::milliseconds{200};
+
+std::uint64_t octets_of(std::span<const wire::Frame> frames) {
+  std::uint64_t octets = 0;
+  for (const wire::Frame& frame : frames) octets += frame.payload_length;
+  return octets;
+}
+
+bool is_unreliable(const wire::Frame& frame) {
+  const auto transport = wire::transport_of(frame.headers.bth.opcode);
+  return transport == wire::Transport::kUc || transport == wire::Transport::kUd;
+}
+
+}  // namespace
+
+Exchange::Exchange(Transport transport, std::uint32_t own_slot)
+    : transport_{transport}, own_slot_{own_slot}, by_slot_(kSlots) {}
+
+bool Exchange::is_local(const wire::Gid& gid) const {
+  return std::ranges::find(local_, gid) != local_.end();
+}
+
+std::uint32_t Exchange::slot_for(const wire::Frame& frame) const {
+  const Qpn qpn = frame.headers.bth.dest_qp;
+  return qpn == kManagementQpn ? slot_for_mad(frame, ports_).value_or(own_slot_) : slot_of(qpn);
+}
+
+Exchange::Route Exchange::route_to(const wire::Gid& gid, std::uint32_t slot) const {
+  if (left_) return {};
+  const Route by_udp{.way = udp_out_ != nullptr ? Way::kUdp : Way::kNone};
+  if (transport_ == Transport::kUdp || !is_local(gid)) return by_udp;
+  if (slot == own_slot_ && own_) return {.way = Way::kRing, .ring = &own_->writer()};
+  OutgoingRing* const to = by_slot_[slot];
+  return to != nullptr ? Route{.way = Way::kRing, .ring = &to->writer(), .to = to} : by_udp;
+}
+
+OutgoingRing* Exchange::ring_to(const wire::Gid& gid, Qpn qpn) const {
+  if (left_ || transport_ == Transport::kUdp || !is_local(gid)) return nullptr;
+  return by_slot_[slot_of(qpn)];
+}
+
+std::span<const std::shared_ptr<IncomingRing>> Exchange::placers() const {
+  if (left_) return {};
+  return incoming_;
+}
+
+bool Exchange::has_ring_to(std::uint32_t slot) const {
+  const OutgoingRing* const ring = by_slot_[slot];
+  return ring != nullptr && is_open(ring->connection());
+}
+
+void Exchange::send(std::span<const wire::Frame> frames, Time now) {
+  const auto same_way = [](const wire::Frame& a, const wire::Frame& b) {
+    return b.continues_train ||
+           (slot_of(a.headers.bth.dest_qp) == slot_of(b.headers.bth.dest_qp) &&
+            a.flow.destination == b.flow.destination && b.headers.bth.dest_qp != kManagementQpn);
+  };
+  while (!frames.empty()) {
+    std::size_t run = 1;
+    while (run < frames.size() && same_way(frames[run - 1], frames[run])) ++run;
+    send_run(frames.first(run), now);
+    frames = frames.subspan(run);
+  }
+}
+
+void Exchange::send_run(std::span<const wire::Frame> frames, Time now) {
+  const wire::Frame& first = frames.front();
+  const std::uint32_t slot = slot_for(first);
+  const Route route = route_to(first.flow.destination, slot);
+  switch (route.way) {
+    case Way::kRing:
+      route.ring->send(frames, now);
+      counters_.shm_frames += frames.size();
+      counters_.shm_octets += octets_of(frames);
+      break;
+    case Way::kUdp:
+      udp_out_->send(frames, now);
+      sent_unreliable(frames, now);
+      udp_quiet_ = 0;
+      counters_.udp_frames += frames.size();
+      counters_.udp_octets += octets_of(frames);
+      break;
+    case Way::kNone:
+      if (want_ring(first.flow.destination, slot) && first.headers.bth.dest_qp == kManagementQpn) {
+        waiting_.add(slot, first);
+      } else {
+        counters_.unreachable += frames.size();
+      }
+      break;
+  }
+}
+
+bool Exchange::want_ring(const wire::Gid& gid, std::uint32_t slot) {
+  // A peer that did not answer in time when we met may have been stopped, or the machine busy.
+  // Whoever sends to him again finds out whether he answers now.
+  if (left_ || transport_ == Transport::kUdp || slot == own_slot_ || !is_local(gid)) return false;
+  wanted_.set(slot);
+  return true;
+}
+
+void Exchange::send_octets(const wire::Flow& flow, Octets udp_payload, Time now) {
+  const auto bth = wire::Bth::decode(udp_payload);
+  std::uint32_t slot = bth ? slot_of(bth->dest_qp) : 0;
+  if (bth && bth->dest_qp == kManagementQpn) {
+    slot = slot_for_mad(udp_payload, ports_).value_or(own_slot_);
+  }
+  const Route route = bth ? route_to(flow.destination, slot) : Route{};
+  switch (route.way) {
+    case Way::kRing:
+      ++counters_.shm_frames;
+      return route.ring->send_octets(flow, udp_payload, now);
+    case Way::kUdp:
+      ++counters_.udp_frames;
+      udp_quiet_ = 0;
+      return udp_out_->send_octets(flow, udp_payload, now);
+    case Way::kNone:
+      ++counters_.unreachable;
+      if (bth) (void)want_ring(flow.destination, slot);
+  }
+}
+
+std::uint32_t Exchange::grant(const Request& request) {
+  const Route route = route_to(request.flow.destination, slot_of(request.destination));
+  last_granted_ = route.ring;
+  granted_by_room_ = false;
+  if (route.way != Way::kRing) {
+    if (route.way != Way::kUdp || request.reliable) return request.frames;
+    const std::uint32_t granted = grant_unreliable(request);
+    refused_ = refused_ || granted == 0;
+    return granted;
+  }
+  const std::uint32_t granted = route.ring->grant(request.frames);
+  if (granted_.empty() || granted_.back() != route.ring) granted_.push_back(route.ring);
+  if (granted > 0) {
+    if (route.to != nullptr) route.to->full_since.reset();
+    return granted;
+  }
+  if (route.to != nullptr) {
+    if (stuck(*route.to)) return request.frames;
+    if (!route.to->full_since) route.to->full_since = burst_began_;
+  }
+  refused_ = true;
+  return 0;
+}
+
+std::uint32_t Exchange::grant_unreliable(const Request& request) {
+  const std::uint32_t granted = pace_.grant(request.frames, burst_began_);
+  if (granted == 0 || room_ == nullptr || !is_local(request.flow.destination)) return granted;
+  granted_by_room_ = true;
+  return room_->grant(slot_of(request.destination), granted, burst_began_);
+}
+
+// Frames of several QPs may go the same way in one run: to one slot of one host.
+void Exchange::sent_unreliable(std::span<const wire::Frame> frames, Time now) {
+  std::uint64_t count = 0;
+  std::uint64_t octets = 0;
+  for (const wire::Frame& frame : frames) {
+    if (!is_unreliable(frame)) continue;
+    ++count;
+    octets += frame.payload_length;
+  }
+  if (count == 0) return;
+  pace_.sent(count, octets, now);
+  const wire::Frame& first = frames.front();
+  if (room_ != nullptr && is_local(first.flow.destination)) {
+    room_->sent(slot_of(first.headers.bth.dest_qp), count, octets);
+  }
+}
+
+bool Exchange::grant_acknowledge(const wire::Flow& flow, Qpn destination) {
+  const Route route = route_to(flow.destination, slot_of(destination));
+  return route.way != Way::kRing || route.ring->grant_bare();
+}
+
+// A ring drops packets only when its reader has stopped.
+bool Exchange::may_lose(const wire::Flow& flow, Qpn destination) const {
+  const Route route = route_to(flow.destination, slot_of(destination));
+  return route.way != Way::kRing || (route.to != nullptr && stuck(*route.to));
+}
+
+void Exchange::give_back(std::uint32_t unused) {
+  if (last_granted_ != nullptr) last_granted_->give_back(unused);
+  if (granted_by_room_) room_->give_back(unused);
+}
+
+bool Exchange::stuck(const OutgoingRing& ring) const {
+  return ring.full_since && burst_began_ - *ring.full_since >= kStuckAfter;
+}
+
+void Exchange::begin_burst(Time now) {
+  burst_began_ = now;
+  forget_grants();
+}
+
+void Exchange::forget_grants() {
+  for (link::shm::RingWriter* ring : granted_) ring->take_back_grants();
+  granted_.clear();
+  last_granted_ = nullptr;
+  if (room_ != nullptr) room_->begin_burst();
+}
+
+bool Exchange::room_again(Time now) {
+  if (!refused_) return false;
+  const auto roomy = [](auto& ring) {
+    return ring->writer().room() >= std::min(kWorthResuming, ring->writer().capacity() / 2);
+  };
+  const auto ready = [&](auto& ring) { return roomy(ring) || stuck(*ring); };
+  const bool room = ring_gone_ || pace_.room_again(now) ||
+                    (room_ != nullptr && room_->room_again(now)) || (own_ && roomy(own_)) ||
+                    std::ranges::any_of(outgoing_, ready);
+  if (room) refused_ = ring_gone_ = false;
+  return room;
+}
+
+std::optional<Time> Exchange::next_room() const {
+  if (!refused_) return std::nullopt;
+  const std::optional<Time> paced = pace_.next_room();
+  const std::optional<Time> free = room_ != nullptr ? room_->next_room() : std::nullopt;
+  return paced && free ? std::min(*paced, *free) : (paced ? paced : free);
+}
+
+std::size_t Exchange::receive(link::FrameSink& own, link::FrameSink& others, std::size_t budget,
+                              Time now) {
+  std::size_t received = 0;
+  if (left_) return received;
+  if (own_) received += own_->reader().receive(own, budget, now);
+  // Each call begins with another ring, so that a busy one cannot use up the budget for all.
+  for (std::size_t i = 0; i < incoming_.size() && received < budget; ++i) {
+    const std::size_t at = (next_incoming_ + i) % incoming_.size();
+    received += incoming_[at]->reader().receive(others, budget - received, now);
+  }
+  ++next_incoming_;
+  if (udp_in_ == nullptr) return received;
+  if (++udp_quiet_ < kQuietAfter || udp_quiet_ % kAskQuietEvery == 0) {
+    reads_network_ = true;
+    const std::size_t came = udp_in_->receive(others, budget, now);
+    reads_network_ = false;
+    if (came > 0) udp_quiet_ = 0;
+    received += came;
+  }
+  return received;
+}
+
+std::size_t Exchange::receive_management(link::Ingress& in, link::FrameSink& others,
+                                         std::size_t budget, Time now) {
+  if (left_) return 0;
+  reads_network_ = true;
+  const std::size_t received = in.receive(others, budget, now);
+  reads_network_ = false;
+  return received;
+}
+
+void Exchange::forward(std::span<const wire::Frame> frames, Time now) {
+  for (const wire::Frame& frame : frames) {
+    const std::uint32_t slot = slot_for(frame);
+    OutgoingRing* ring = by_slot_[slot];
+    if (ring == nullptr) {
+      wanted_.set(slot);
+      if (frame.headers.bth.dest_qp == kManagementQpn) {
+        waiting_.add(slot, frame);
+      } else {
+        ++counters_.unreachable;
+      }
+      continue;
+    }
+    ring->writer().send({&frame, 1}, now);
+    ++counters_.forwarded;
+  }
+}
+
+void Exchange::drain_slot(std::uint32_t slot, link::FrameSink& sink, Time now) {
+  for (const auto& ring : incoming_) {
+    if (ring->slot() != slot) continue;
+    (void)ring->reader().receive(sink, link::shm::RingSize{}.slots, now);
+  }
+}
+
+void Exchange::nobody_in(std::uint32_t slot, link::FrameSink& own, Time now) {
+  (void)waiting_.deliver(slot, own, now);
+}
+
+std::optional<std::uint32_t> Exchange::take_wanted() {
+  if (wanted_.none()) return std::nullopt;
+  do {
+    last_wanted_ = (last_wanted_ + 1) % kSlots;
+  } while (!wanted_[last_wanted_]);
+  wanted_.reset(last_wanted_);
+  return last_wanted_;
+}
+
+bool Exchange::pending() const {
+  const auto waits = [](const auto& ring) { return ring->reader().pending(); };
+  return (own_ && waits(own_)) || std::ranges::any_of(incoming_, waits);
+}
+
+void Exchange::leave() {
+  left_ = true;
+  granted_.clear();
+  last_granted_ = nullptr;
+}
+
+bool Exchange::add(std::unique_ptr<OutgoingRing> ring, Time now) {
+  if (has_ring_to(ring->slot())) return false;
+  by_slot_[ring->slot()] = ring.get();
+  counters_.forwarded += waiting_.send(ring->slot(), ring->writer(), now);
+  outgoing_.push_back(std::move(ring));
+  return true;
+}
+
+void Exchange::add(std::shared_ptr<IncomingRing> ring) { incoming_.push_back(std::move(ring)); }
+
+void Exchange::drain(int connection, link::FrameSink& sink, Time now) {
+  // That ring alone, and no more than it can hold: the others' traffic need never end, and this is
+  // done with the lock held.
+  for (const auto& ring : incoming_) {
+    if (ring->connection() != connection) continue;
+    (void)ring->reader().receive(sink, link::shm::RingSize{}.slots, now);
+  }
+}
+
+std::optional<std::uint32_t> Exchange::hang_up(int connection) {
+  std::optional<std::uint32_t> slot;
+  const auto over = [&](const auto& ring) { return ring->connection() == connection; };
+  for (const auto& ring : outgoing_) {
+    if (!over(ring)) continue;
+    slot = ring->slot();
+    if (by_slot_[*slot] == ring.get()) by_slot_[*slot] = nullptr;
+    ring_gone_ = true;
+  }
+  for (const auto& ring : incoming_) {
+    if (over(ring)) slot = ring->slot();
+  }
+  forget_grants();
+  std::erase_if(outgoing_, over);
+  std::erase_if(incoming_, over);
+  if (slot && (*slot >= kSlots || has_ring_to(*slot))) slot.reset();
+  return slot;
+}
+
+}  // namespace nerve::host

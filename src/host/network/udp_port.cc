@@ -1,0 +1,93 @@
+#include "host/network/udp_port.h"
+
+#include <cerrno>
+#include <chrono>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "host/peers/ask_all.h"
+#include "host/peers/membership.h"
+
+namespace nerve::host {
+namespace {
+
+using link::PortGroup;
+
+// The first that has the sockets is taken; nothing if all say no, or nobody answers.
+std::optional<PortGroup> ask_for_sockets(std::uint32_t own_slot, std::uint16_t port) {
+  std::optional<PortGroup> found;
+  const auto take = [&](Message& answer) {
+    if (answer.descriptors.empty()) return false;
+    std::vector<int> fds;
+    for (link::Descriptor& descriptor : answer.descriptors) fds.push_back(descriptor.release());
+    auto group = PortGroup::adopt(fds, port);
+    if (group && group->has_management()) found = *std::move(group);
+    return found.has_value();
+  };
+  constexpr std::chrono::milliseconds kPatience{300};  // with other processes
+  (void)ask_all(own_slot, RequestKind::kPort, kPatience, take);
+  return found;
+}
+
+link::ReceiveWishes wishes_of(const Config& config) {
+  return {.buffer = static_cast<int>(config.socket_buffer),
+          .coalescing = config.offloads == Offloads::kOn};
+}
+
+Result<PortGroup, std::string> acquire(const Config& config, std::uint32_t slot) {
+  constexpr int kRounds = 25;
+  constexpr std::chrono::milliseconds kPause{20};
+  std::string why;
+  for (int round = 0; round < kRounds; ++round) {
+    auto group = PortGroup::create({.port = config.port,
+                                    .sockets = kSocketGroup,
+                                    .management = true,
+                                    .wishes = wishes_of(config)});
+    if (group) return *std::move(group);
+    why = group.error().text;
+    if (group.error().code != EADDRINUSE) break;
+    if (auto adopted = ask_for_sockets(slot, config.port)) return std::move(*adopted);
+    // Whoever has the port may have died just now, or not yet be listening.
+    std::this_thread::sleep_for(kPause);
+  }
+  return Unexpected{std::move(why)};
+}
+
+std::optional<SocketRoom::Level> level_of(const link::UdpSocket& socket) {
+  const auto fill = socket.receive_fill();
+  if (!fill) return std::nullopt;
+  return SocketRoom::Level{.used = fill->used, .size = fill->size};
+}
+
+}  // namespace
+
+UdpPort::UdpPort(PortGroup group, std::uint32_t slot, std::unique_ptr<link::UdpSender> sender)
+    : group_{std::move(group)},
+      receiver_{group_, group_.index_of(Qpn{slot << kSlotShift})},
+      room_{group_.size(),
+            [this](std::uint32_t socket) { return level_of(group_.socket(socket)); }},
+      sender_{std::move(sender)} {}
+
+link::UdpReceiver& UdpPort::read_management(link::UdpReceiver::Unread unread) {
+  if (!management_) management_.emplace(group_, group_.index_of(Qpn{1}), unread);
+  return *management_;
+}
+
+Result<std::unique_ptr<UdpPort>, std::string> UdpPort::open(const Config& config,
+                                                            std::uint32_t slot) {
+  auto group = acquire(config, slot);
+  if (!group) return Unexpected{group.error()};
+  // Whoever made them may have been told otherwise.
+  const std::uint32_t own = group->index_of(Qpn{slot << kSlotShift});
+  link::set_receive_wishes(group->socket(own), wishes_of(config));
+  auto sender = link::UdpSender::open({.port = config.port,
+                                       .family = group->family(),
+                                       .segmentation = config.offloads == Offloads::kOn,
+                                       .buffer = static_cast<int>(config.socket_buffer)});
+  if (!sender) return Unexpected{sender.error().text};
+  return std::unique_ptr<UdpPort>{new UdpPort{*std::move(group), slot, *std::move(sender)}};
+}
+
+}  // namespace nerve::host

@@ -1,0 +1,52 @@
+#include "host/peers/ask_all.h"
+
+#include <poll.h>
+
+#include <vector>
+
+#include "host/peers/membership.h"
+
+namespace nerve::host {
+namespace {
+
+// An invalid descriptor if nobody is there.
+Descriptor ask(std::uint32_t slot, std::uint32_t own_slot, RequestKind what) {
+  Descriptor connection = call(name_of_slot(slot));
+  if (!connection || !own_peer(connection.get())) return {};
+  const auto request = Request{.kind = what, .slot = own_slot}.encode();
+  return send_message(connection.get(), request, {}) ? std::move(connection) : Descriptor{};
+}
+
+}  // namespace
+
+Asked ask_all(std::uint32_t own_slot, RequestKind what, std::chrono::milliseconds patience,
+              const std::function<bool(Message&)>& take) {
+  std::vector<Descriptor> asked;
+  std::vector<pollfd> waiting;
+  for (const std::uint32_t slot : live_slots()) {
+    if (slot == own_slot) continue;
+    Descriptor connection = ask(slot, own_slot, what);
+    if (!connection) continue;
+    waiting.push_back({.fd = connection.get(), .events = POLLIN, .revents = 0});
+    asked.push_back(std::move(connection));
+  }
+  const auto until = std::chrono::steady_clock::now() + patience;
+  for (std::size_t open = asked.size(); open > 0;) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    if (left.count() <= 0 ||
+        ::poll(waiting.data(), waiting.size(), static_cast<int>(left.count())) <= 0) {
+      return Asked::kSilence;
+    }
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      if (waiting[i].revents == 0) continue;
+      auto answer = receive_message(asked[i].get(), std::chrono::milliseconds{0});
+      if (answer && decode_answer(answer->octets) && take(*answer)) return Asked::kFound;
+      waiting[i] = {.fd = -1, .events = 0, .revents = 0};
+      --open;
+    }
+  }
+  return Asked::kNobody;
+}
+
+}  // namespace nerve::host

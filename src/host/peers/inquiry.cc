@@ -1,0 +1,96 @@
+#include "host/peers/inquiry.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <optional>
+
+#include "host/peers/greeting.h"
+#include "host/peers/membership.h"
+#include "host/peers/unix_socket.h"
+
+namespace nerve::host {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+struct Call {
+  ProcessReport report;
+  Descriptor connection;
+};
+
+// Nothing when nobody of our own user is there any more.
+std::optional<Call> begin_call(std::uint32_t slot) {
+  Descriptor connection = call(name_of_slot(slot));
+  const std::optional<pid_t> pid = connection ? own_peer(connection.get()) : std::nullopt;
+  if (!pid) return std::nullopt;
+  const auto request = Request{.kind = RequestKind::kReport, .slot = 0}.encode();
+  (void)send_message(connection.get(), request, {});
+  Call begun{.report = {}, .connection = std::move(connection)};
+  begun.report.pid = *pid;
+  begun.report.slot = slot;
+  return begun;
+}
+
+std::string name_of(pid_t pid) {
+  std::string name;
+  std::ifstream file{"/proc/" + std::to_string(pid) + "/comm"};
+  std::getline(file, name);
+  return name;
+}
+
+std::string printable(std::string_view text) {
+  std::string result{text};
+  std::ranges::replace_if(
+      result, [](char c) { return c < ' ' || c > '~'; }, '?');
+  return result;
+}
+
+}  // namespace
+
+std::uint64_t ProcessReport::operator[](const std::string& name) const {
+  const auto found = counters.find(name);
+  return found != counters.end() ? found->second : 0;
+}
+
+void read_report(std::string_view text, ProcessReport& into) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const std::size_t space = line.find(' ');
+    if (space == std::string_view::npos) continue;
+    const std::string_view name = line.substr(0, space);
+    const std::string_view value = line.substr(space + 1);
+    if (name == "program") into.program = printable(value);
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (error == std::errc{} && end == value.data() + value.size()) {
+      into.counters.insert_or_assign(printable(name), number);
+    }
+  }
+}
+
+std::vector<ProcessReport> ask_processes(milliseconds patience) {
+  // All are asked before the first is waited for: the stopped ones cost their time once.
+  std::vector<Call> calls;
+  for (const std::uint32_t slot : live_slots()) {
+    if (auto begun = begin_call(slot)) calls.push_back(std::move(*begun));
+  }
+  const auto give_up = Clock::now() + patience;
+  std::vector<ProcessReport> reports;
+  for (Call& open : calls) {
+    const auto left = std::chrono::ceil<milliseconds>(give_up - Clock::now());
+    const auto message = receive_message(open.connection.get(), std::max(left, milliseconds{0}));
+    const auto text = message ? decode_answer(message->octets) : std::nullopt;
+    if (text && text->empty()) continue;  // a shard whose process reports by another one
+    open.report.answered = text.has_value();
+    if (text) read_report(*text, open.report);
+    if (open.report.program.empty()) open.report.program = printable(name_of(open.report.pid));
+    reports.push_back(std::move(open.report));
+  }
+  std::ranges::sort(reports, {}, &ProcessReport::pid);
+  return reports;
+}
+
+}  // namespace nerve::host

@@ -1,0 +1,92 @@
+#include "host/peers/membership.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+
+#include "host/peers/unix_socket.h"
+
+namespace nerve::host {
+namespace {
+
+std::string prefix() { return "nerve/" + std::to_string(::geteuid()) + "/"; }
+
+constexpr std::uint32_t kRows = kSlots / kSocketGroup;
+
+// Held while a process chooses its slot, so that the next one sees the choice. A process that is
+// stopped meanwhile does not keep the others from starting: at worst two of them share a socket.
+Descriptor wait_for_turn() {
+  constexpr int kTries = 500;
+  constexpr timespec kBetween{.tv_sec = 0, .tv_nsec = 1'000'000};
+  for (int tries = 0; tries < kTries; ++tries) {
+    Descriptor turn = hold_name(prefix() + "joining");
+    if (turn || errno != EADDRINUSE) return turn;
+    ::nanosleep(&kBetween, nullptr);
+  }
+  return {};
+}
+
+// How many processes use each socket of the group.
+using Sharers = std::array<std::uint32_t, kSocketGroup>;
+
+Sharers count_sharers() {
+  Sharers sharers{};
+  for (const std::uint32_t slot : live_slots()) ++sharers[slot % kSocketGroup];
+  return sharers;
+}
+
+// A socket with few sharers; in its column, a row that depends on the pid, so that the QPNs of a
+// process that died are not given out again at once. Among equal columns the pid decides too.
+std::optional<Membership> claim_slot(const Sharers& sharers) {
+  const auto pid = static_cast<std::uint32_t>(::getpid());
+  const std::uint32_t row = pid / kSocketGroup % kRows;
+  std::array<std::uint32_t, kSocketGroup> columns{};
+  for (std::uint32_t i = 0; i < kSocketGroup; ++i) columns[i] = (pid + i) % kSocketGroup;
+  std::ranges::stable_sort(columns, {}, [&](std::uint32_t c) { return sharers[c]; });
+  for (const std::uint32_t column : columns) {
+    for (std::uint32_t i = 0; i < kRows; ++i) {
+      const std::uint32_t slot = (row + i) % kRows * kSocketGroup + column;
+      if (slot == 0) continue;
+      if (Descriptor listener = hold_name(name_of_slot(slot))) {
+        return Membership{.slot = slot, .listener = std::move(listener)};
+      }
+      if (errno != EADDRINUSE) return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string name_of_slot(std::uint32_t slot) { return prefix() + std::to_string(slot); }
+
+std::string name_of_ports() { return prefix() + "ports"; }
+
+std::vector<std::uint32_t> live_slots() {
+  std::vector<std::uint32_t> slots;
+  const auto names = abstract_names(prefix());
+  if (!names) {  // no /proc here: who answers is alive
+    for (std::uint32_t slot = 1; slot < kSlots; ++slot) {
+      if (call(name_of_slot(slot))) slots.push_back(slot);
+    }
+    return slots;
+  }
+  for (const std::string& name : *names) {
+    std::uint32_t slot = 0;
+    const char* end = name.data() + name.size();
+    const auto [stop, error] = std::from_chars(name.data(), end, slot);
+    if (error == std::errc{} && stop == end && slot > 0 && slot < kSlots) slots.push_back(slot);
+  }
+  return slots;
+}
+
+std::optional<Membership> join_host() {
+  const Descriptor turn = wait_for_turn();
+  return claim_slot(count_sharers());
+}
+
+}  // namespace nerve::host

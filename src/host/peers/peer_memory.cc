@@ -1,0 +1,161 @@
+#include "host/peers/peer_memory.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "host/peers/unix_socket.h"
+#include "host/runtime/clock.h"
+#include "link/shm/placement.h"
+
+namespace nerve::host {
+namespace {
+
+using link::shm::Placed;
+using link::shm::Rights;
+
+Rights rights_of(nic::Access access) {
+  Rights rights = Rights::kNone;
+  if (contains(access, nic::Access::kRemoteWrite)) rights = rights | Rights::kWrite;
+  if (contains(access, nic::Access::kRemoteRead)) rights = rights | Rights::kRead;
+  return rights;
+}
+
+// Where the place lies in the other process, if it may be touched. To be asked while the ring's
+// word says that a placement is under way.
+std::optional<std::uint64_t> resolve(const OutgoingRing& ring, const nic::DirectPath::Place& place,
+                                     std::uint64_t length, Rights need) {
+  return ring.rights()->resolve({.target = place.to,
+                                 .requester = place.from,
+                                 .key = place.key,
+                                 .iova = place.address,
+                                 .length = length,
+                                 .need = need});
+}
+
+}  // namespace
+
+// Packets are faster for many small requests, if the target has a CPU to take them in at once.
+bool PeerMemory::is_better_for(std::uint32_t length) const {
+  constexpr std::uint32_t kFewPackets = 16 << 10;
+  return poller_sleeps_ || (cpus_contended_ && length >= kFewPackets);
+}
+
+bool PeerMemory::write(const Place& place, std::span<const wire::Piece> payload) {
+  OutgoingRing* ring = exchange_.ring_to(place.flow.destination, place.to);
+  if (ring == nullptr || ring->rights() == nullptr) return false;
+  if (payload.size() != 1 || payload[0].port != nullptr) return false;
+  const wire::Piece& piece = payload[0];
+  const link::shm::Placing placing{ring->in_use()};
+  const auto at = resolve(*ring, place, piece.length, Rights::kWrite);
+  if (!at) return false;
+  const Octets from{reinterpret_cast<const std::byte*>(piece.address), piece.length};
+  if (link::shm::place(ring->pid(), *at, from) != Placed::kDone) return false;
+  octets_ += piece.length;
+  ++times_;
+  return true;
+}
+
+bool PeerMemory::read(const Place& place, MutableOctets into) {
+  OutgoingRing* ring = exchange_.ring_to(place.flow.destination, place.to);
+  if (ring == nullptr || ring->rights() == nullptr) return false;
+  const link::shm::Placing placing{ring->in_use()};
+  const auto at = resolve(*ring, place, into.size(), Rights::kRead);
+  if (!at || link::shm::fetch(ring->pid(), *at, into) != Placed::kDone) return false;
+  octets_ += into.size();
+  ++times_;
+  return true;
+}
+
+void PeerMemory::offer(RKey key, const Region& region) {
+  replace(key, link::shm::KeyRights{.iova = region.start,
+                                    .length = region.length,
+                                    .address = region.address,
+                                    .rights = rights_of(region.access),
+                                    .pd = region.pd.index});
+}
+
+void PeerMemory::withdraw(RKey key) { take_back(key); }
+
+void PeerMemory::offer(Qpn qpn, const Connection& connection) {
+  // The peer's QPN says who it is only among the processes of this host.
+  if (!exchange_.is_local(connection.flow.destination)) return withdraw(qpn);
+  replace(qpn, link::shm::QpRights{.peer = connection.peer,
+                                   .rights = rights_of(connection.access),
+                                   .pd = connection.pd.index});
+}
+
+void PeerMemory::withdraw(Qpn qpn) { take_back(qpn); }
+
+template <class Name>
+void PeerMemory::take_back(Name name) {
+  // What was never published has no placements: most QPs and regions are not for others.
+  if (left_) return;
+  {
+    const std::scoped_lock guard{first_.publishing_};
+    if (!own_.find(name)) return;
+    own_.withdraw(name);
+  }
+  await_placements(name);
+}
+
+template <class Name, class Granted>
+void PeerMemory::replace(Name name, const Granted& granted) {
+  if (left_) return;
+  std::optional<Granted> before;
+  {
+    const std::scoped_lock guard{first_.publishing_};
+    before = own_.find(name);
+    if (before == granted) return;
+    own_.publish(name, granted);
+  }
+  // Rights may have shrunk: when this has been waited for, nobody acts on the old ones.
+  if (before) await_placements(name);
+}
+
+void PeerMemory::await_placements(Qpn /*qpn*/) {
+  if (deferring_) {
+    withdrawn_ = std::max(withdrawn_, Withdrawn::kQp);
+    return;
+  }
+  std::vector<PendingPlacement> under_way;
+  add_placements(under_way);
+  wait_for(under_way);
+}
+
+// At once only for windows, and while there are any, all shards have one lock.
+void PeerMemory::await_placements(RKey /*key*/) {
+  if (first_.deferring_) {
+    first_.withdrawn_ = Withdrawn::kKey;
+    return;
+  }
+  std::vector<PendingPlacement> under_way;
+  for (const PeerMemory* one : first_.all_) one->add_placements(under_way);
+  wait_for(under_way);
+}
+
+void PeerMemory::add_placements(std::vector<PendingPlacement>& to) const {
+  for (const std::shared_ptr<IncomingRing>& ring : exchange_.placers()) {
+    const auto placement = ring->placement();
+    if (placement && !ring->gave_up(placement->number())) to.push_back({ring, *placement});
+  }
+}
+
+PeerMemory::Withdrawn PeerMemory::end_deferring() {
+  deferring_ = false;
+  return std::exchange(withdrawn_, Withdrawn::kNothing);
+}
+
+void wait_for(std::span<const PendingPlacement> placements) {
+  if (placements.empty()) return;
+  // With a requester that was stopped in the middle of a placement. Its connection tells whether it
+  // is there: a process that was killed keeps its number until its parent asks after it.
+  constexpr Duration kPatience = std::chrono::seconds{1};
+  const Time give_up = now() + kPatience;
+  for (const PendingPlacement& pending : placements) {
+    const link::shm::Placement& placement = pending.placement;
+    placement.wait([&] { return now() < give_up && is_open(pending.ring->connection()); });
+    if (!placement.is_over()) pending.ring->give_up(placement.number());
+  }
+}
+
+}  // namespace nerve::host

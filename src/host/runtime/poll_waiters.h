@@ -1,0 +1,111 @@
+// Threads of the program that sleep inside ibv_poll_cq() because other threads need their CPUs.
+//
+// A poll that finds nothing normally returns at once, and the program spins. On a busy machine the
+// spinning takes the time slice of the thread that would send what is waited for. There a thread
+// that has polled in vain for a while sleeps, for a fraction of a millisecond at most. One of the
+// sleeping threads listens for frames in place of the background thread and drives the engine; it
+// and the others are woken when a CQ that they poll gets a completion.
+//
+// Guarded by the host's lock, unless a comment says otherwise.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/time.h"
+#include "host/adapter.h"
+#include "host/runtime/lock.h"
+
+namespace nerve::host {
+
+// What a thread has polled in vain since it last found something.
+class EmptyPolls {
+ public:
+  static EmptyPolls& of_this_thread();
+
+  // `lock` is the one that guards the CQ.
+  void note(nic::Nic& nic, nic::CqHandle cq, const Lock& lock, Time now);
+  void reset() { count_ = 0; }
+  // Since when.
+  [[nodiscard]] Time began() const { return began_; }
+  // Whether they were guarded by more than one lock, so that no thread can tell what completed.
+  [[nodiscard]] bool in_several_shards() const { return several_; }
+  // Whether a poll would find something now. The lock is held, and there was one only.
+  [[nodiscard]] bool anything_completed() const;
+  // The thread has posted, or sleeps. One that sleeps again and again and posts nothing polls for
+  // other threads.
+  void note_post() { sleeps_ = 0; }
+  void note_sleep() { ++sleeps_; }
+  [[nodiscard]] bool only_polls() const { return sleeps_ >= kManySleeps; }
+  // Whether its last wake-up came from a thread that posted: one that may have more to post, on the
+  // CPU that this one would spin on.
+  [[nodiscard]] bool woken_by_post() const { return woken_by_post_; }
+  void set_woken_by_post(bool by_post) { woken_by_post_ = by_post; }
+
+ private:
+  static constexpr std::uint32_t kManySleeps = 4;
+
+  struct Polled {
+    nic::Nic* nic{};
+    nic::CqHandle cq{};
+    friend bool operator==(const Polled&, const Polled&) = default;
+  };
+
+  std::uint32_t count_{};
+  Time began_{};  // the first of them
+  const Lock* lock_{};
+  bool several_{};
+  std::uint32_t sleeps_{};  // since it last posted
+  bool woken_by_post_{};
+  std::uint32_t queues_{};
+  std::array<Polled, 8> polled_{};  // the last ones, when there are more
+};
+
+class PollWaiters {
+ public:
+  struct Waiter {
+    const EmptyPolls& polls;
+    bool listens{};
+    std::optional<bool> woken_by_post{};  // none: not woken
+    std::atomic<std::uint32_t> awake{1};
+  };
+  // Whom to wake, once the lock is released. The addresses may be stale by then; the kernel only
+  // compares them.
+  struct Woken {
+    std::array<std::atomic<std::uint32_t>*, 8> sleepers{};
+    std::size_t count{};
+    bool listener{};
+  };
+
+  void add(Waiter& waiter) { all_.push_back(&waiter); }
+  void remove(Waiter& waiter) { std::erase(all_, &waiter); }
+  [[nodiscard]] bool any() const { return !all_.empty(); }
+  [[nodiscard]] bool any_that_only_polls() const {
+    return std::ranges::any_of(all_,
+                               [](const Waiter* waiter) { return waiter->polls.only_polls(); });
+  }
+  // Those that sleep although something has completed for them: by a post, or by what came in.
+  [[nodiscard]] Woken take_ready(bool by_post = false);
+
+  // Whether one of them listens for frames. Also without the lock.
+  [[nodiscard]] bool listens() const { return listens_.load(std::memory_order_relaxed); }
+  void set_listens(bool listens) { listens_.store(listens, std::memory_order_relaxed); }
+
+  // The child of a fork has none of these threads.
+  void leave();
+
+ private:
+  std::vector<Waiter*> all_;
+  std::atomic<bool> listens_{};
+};
+
+// Without the lock: sleeps until the waiter is woken, or for this long.
+void sleep_until_woken(PollWaiters::Waiter& waiter, Duration at_most);
+// Without the lock: those that sleep so.
+void wake_sleepers(const PollWaiters::Woken& woken);
+
+}  // namespace nerve::host

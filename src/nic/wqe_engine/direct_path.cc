@@ -1,0 +1,93 @@
+// The requester's way past the wire (nic/direct_path.h).
+#include "nic/direct_path.h"
+
+#include <algorithm>
+#include <array>
+
+#include "nic/wqe_engine/requester.h"
+
+namespace nerve::nic {
+namespace {
+
+// Larger ones are copied in parts.
+constexpr std::uint32_t kLarge = 16 << 10;
+
+// What a call to the kernel costs, in bytes that could be copied in the same time.
+constexpr std::uint32_t kCallCost = 4096;
+
+// READs into several places go by way of a buffer.
+constexpr std::uint32_t kLongestBuffered = 4096;
+
+}  // namespace
+
+// Only when nothing of the QP's is under way, for what is under way must come first; and only when
+// the program polled since the last one. A program that posts and posts is better served by
+// packets: many small ones leave together, and of large ones two CPUs copy different parts at once.
+// Unless the host says that it is not.
+bool Requester::may_take_direct_path(const Qp& qp, const SendWqe& wqe) const {
+  if (config_.direct_path == nullptr || qp.type != QpType::kRc) return false;
+  if (wqe.op != SendOp::kWrite && wqe.op != SendOp::kRead) return false;
+  const RequesterState& state = qp.requester;
+  if (wqe.started || wqe.length == 0 || state.unacked != state.next) return false;
+  if (state.placed > 0 || config_.direct_path->is_better_for(wqe.length)) return true;
+  return qp.sends.tail - qp.sends.head == 1 && qp.send_cq->polls != state.polls_at_direct_path;
+}
+
+Requester::Step Requester::take_direct_path(Qp& qp, SendWqe& wqe, TxBurst& burst) {
+  RequesterState& state = qp.requester;
+  if (placeable_ == 0) return Step::kPaused;
+  std::uint32_t part = wqe.length - state.placed;
+  if (wqe.length >= kLarge) part = std::min(part, placeable_);
+  placeable_ -= std::min(std::max(part, kCallCost), placeable_);
+  state.polls_at_direct_path = qp.send_cq->polls;
+  const DirectPath::Place place{.flow = qp.flow,
+                                .from = qp.qpn,
+                                .to = qp.attributes.dest_qp,
+                                .key = wqe.rkey,
+                                .address = wqe.remote_address + state.placed};
+  const bool done = wqe.op == SendOp::kWrite ? write_directly(qp, wqe, place, part, burst)
+                                             : read_directly(qp, wqe, place, part);
+  if (!done) {
+    state.placed = 0;  // all of it goes by packets
+    return Step::kBlocked;
+  }
+  state.placed += part;
+  if (state.placed < wqe.length) return Step::kPaused;
+  state.placed = 0;
+  completions_.finish_send(qp, WcStatus::kSuccess);
+  return Step::kSkipped;
+}
+
+bool Requester::write_directly(Qp& qp, SendWqe& wqe, const DirectPath::Place& place,
+                               std::uint32_t length, TxBurst& burst) {
+  const wire::Frame& frame = burst.add();
+  const bool gathered =
+      wqe.packets == 1 ? build(qp, qp.sends.cursor, qp.requester.next, burst) == WcStatus::kSuccess
+                       : !contains(wqe.flags, SendFlags::kInline) &&
+                             dma_.gather({qp.sends.sges_at(qp.sends.cursor), wqe.sge_count},
+                                         qp.requester.placed, length, qp.pd, burst);
+  const bool done = gathered && config_.direct_path->write(place, frame.payload);
+  burst.drop_last();
+  return done;
+}
+
+bool Requester::read_directly(Qp& qp, const SendWqe& wqe, const DirectPath::Place& place,
+                              std::uint32_t length) {
+  if (qp.attributes.max_read == 0) return false;
+  const std::span<const Sge> list{qp.sends.sges_at(qp.sends.cursor), wqe.sge_count};
+  if (list.size() == 1) {
+    const auto into = dma_.resolve_local(list[0].lkey, qp.pd, list[0].address + qp.requester.placed,
+                                         length, Access::kLocalWrite);
+    if (!into || into->port != nullptr) return false;
+    return config_.direct_path->read(place,
+                                     {reinterpret_cast<std::byte*>(into->address), into->length});
+  }
+  if (wqe.length > kLongestBuffered) return false;
+  std::array<std::byte, kLongestBuffered> octets;
+  const wire::Piece fetched{.address = reinterpret_cast<std::uint64_t>(octets.data()),
+                            .length = wqe.length};
+  return config_.direct_path->read(place, {octets.data(), wqe.length}) &&
+         dma_.scatter(list, 0, {&fetched, 1}, qp.pd).has_value();
+}
+
+}  // namespace nerve::nic

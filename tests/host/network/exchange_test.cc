@@ -1,0 +1,65 @@
+// Goal: frames take the way that is there, and where there is none one is looked for.
+#include "host/network/exchange.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/link/tap/frames.h"
+
+namespace nerve::host {
+namespace {
+
+constexpr std::uint32_t kOwnSlot = 5;
+constexpr std::uint32_t kOtherSlot = 9;
+constexpr wire::Gid kFarAway = wire::Gid::ipv4(198, 51, 100, 7);
+
+void send_to(Exchange& exchange, const wire::Gid& gid, std::uint32_t slot) {
+  link::TestFrame made{"RC_SEND_ONLY", slot << kSlotShift | 2, 1};
+  wire::Frame frame = made.frame();
+  frame.flow.destination = gid;
+  exchange.send({&frame, 1}, Time{});
+}
+
+// One who did not answer when we met, for he was stopped, is asked again when there is something
+// for him.
+TEST(Exchange, APeerWithoutARingIsAskedAgain) {
+  Exchange exchange{Transport::kShm, kOwnSlot};
+  exchange.set_local({link::kThere});
+  EXPECT_FALSE(exchange.take_wanted());
+  send_to(exchange, link::kThere, kOtherSlot);
+  EXPECT_EQ(exchange.counters().unreachable, 1U);
+  EXPECT_EQ(exchange.take_wanted(), kOtherSlot);
+  EXPECT_FALSE(exchange.take_wanted());
+}
+
+TEST(Exchange, NobodyIsAskedWhereNoRingCouldLead) {
+  Exchange exchange{Transport::kShm, kOwnSlot};
+  exchange.set_local({link::kThere});
+  send_to(exchange, kFarAway, kOtherSlot);
+  send_to(exchange, link::kThere, kOwnSlot);
+  EXPECT_FALSE(exchange.take_wanted());
+
+  Exchange by_udp{Transport::kUdp, kOwnSlot};
+  by_udp.set_local({link::kThere});
+  send_to(by_udp, link::kThere, kOtherSlot);
+  EXPECT_FALSE(by_udp.take_wanted());
+}
+
+// However small the ring, whoever was refused hears of room once it is empty again.
+TEST(Exchange, ASmallRingHasRoomAgain) {
+  constexpr std::uint64_t kSmallest = std::uint64_t{1} << 16;
+  Exchange exchange{Transport::kShm, kOwnSlot};
+  exchange.set_local({link::kThere});
+  exchange.set_own(OwnRing::make(ring_size(kSmallest)));
+  const wire::Flow flow{.source = link::kHere, .destination = link::kThere};
+  const nic::EgressGate::Request request{
+      .flow = flow, .destination = Qpn{kOwnSlot << kSlotShift | 2}, .reliable = true, .frames = 64};
+  exchange.begin_burst(Time{});
+  ASSERT_GT(exchange.grant(request), 0U);
+  ASSERT_EQ(exchange.grant(request), 0U);
+  exchange.begin_burst(Time{});
+  EXPECT_TRUE(exchange.room_again(Time{}));
+  EXPECT_GT(exchange.grant(request), 0U);
+}
+
+}  // namespace
+}  // namespace nerve::host

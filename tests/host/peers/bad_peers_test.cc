@@ -1,0 +1,281 @@
+// Goal: what becomes of the others when a process of the host stops, forks or is in the way.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "host/network/exchange.h"
+#include "host/peers/membership.h"
+#include "host/peers/rings.h"
+#include "link/shm/placement.h"
+#include "tests/host/endpoint.h"
+
+namespace nerve {
+namespace {
+
+using test::Card;
+using test::Endpoint;
+
+constexpr std::uint32_t kOctets = 1U << 20;
+
+// A process with an endpoint that is connected to ours and then does as it is told.
+class Peer {
+ public:
+  explicit Peer(const std::function<void(Endpoint&)>& does) {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+    pid = ::fork();
+    if (pid == 0) {
+      Endpoint endpoint{kOctets};
+      meet(endpoint, ends[1]);
+      does(endpoint);
+      ::_exit(0);
+    }
+    ::close(ends[1]);
+    channel_ = ends[0];
+  }
+  ~Peer() {
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+    ::close(channel_);
+  }
+  void connect(Endpoint& endpoint) const { meet(endpoint, channel_); }
+  pid_t pid{};
+
+ private:
+  static void meet(Endpoint& endpoint, int channel) {
+    const Card own = endpoint.card();
+    Card other;
+    char word = 'r';
+    ASSERT_EQ(::write(channel, &own, sizeof own), static_cast<ssize_t>(sizeof own));
+    ASSERT_EQ(::read(channel, &other, sizeof other), static_cast<ssize_t>(sizeof other));
+    endpoint.connect(other);
+    ASSERT_EQ(::write(channel, &word, 1), 1);
+    ASSERT_EQ(::read(channel, &word, 1), 1);
+  }
+  int channel_{-1};
+};
+
+void wait_for_ever(Endpoint& /*endpoint*/) {
+  for (;;) ::pause();
+}
+
+// Its ring fills up and stays full; no answer ever comes.
+TEST(BadPeers, AStoppedTargetIsARetryExceeded) {
+  const Peer target{wait_for_ever};
+  Endpoint endpoint{kOctets};
+  target.connect(endpoint);
+  ASSERT_EQ(::kill(target.pid, SIGSTOP), 0);
+  int status = 0;
+  ASSERT_EQ(::waitpid(target.pid, &status, WUNTRACED), target.pid);  // it takes a moment
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    ASSERT_TRUE(endpoint.post_send(nic::SendOp::kSend, i, 0, kOctets));
+  }
+  const auto failed = endpoint.next();
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->status, nic::WcStatus::kRetryExceeded);
+}
+
+// As with hardware: a WRITE or READ needs no CPU of the target's. Each is more than one call
+// copies.
+TEST(BadPeers, AStoppedTargetIsWrittenAndRead) {
+  const Peer target{wait_for_ever};
+  if (!link::shm::can_place(target.pid)) GTEST_SKIP() << "the kernel does not permit it here";
+  Endpoint endpoint{kOctets};
+  target.connect(endpoint);
+  ASSERT_EQ(::kill(target.pid, SIGSTOP), 0);
+  int status = 0;
+  ASSERT_EQ(::waitpid(target.pid, &status, WUNTRACED), target.pid);
+  for (std::size_t i = 0; i < endpoint.memory.size(); ++i) {
+    endpoint.memory[i] = static_cast<std::byte>(i * 7 + (i >> 9U));
+  }
+  const std::vector<std::byte> sent = endpoint.memory;
+  ASSERT_TRUE(endpoint.post_send(nic::SendOp::kWrite, 8, 0, kOctets));
+  ASSERT_EQ(endpoint.next().value_or(nic::Completion{}).status, nic::WcStatus::kSuccess);
+  std::ranges::fill(endpoint.memory, std::byte{});
+  ASSERT_TRUE(endpoint.post_send(nic::SendOp::kRead, 9, 0, kOctets));
+  ASSERT_EQ(endpoint.next().value_or(nic::Completion{}).status, nic::WcStatus::kSuccess);
+  EXPECT_EQ(endpoint.memory, sent);
+}
+
+// The child has the parent's objects, but the rings behind them are the parent's alone.
+TEST(BadPeers, AChildThatDestroysWhatItInheritedHarmsNobody) {
+  const Peer target{wait_for_ever};
+  auto endpoint = std::make_unique<Endpoint>(kOctets);
+  target.connect(*endpoint);
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    ASSERT_TRUE(endpoint->post_send(nic::SendOp::kWrite, i, 0, kOctets));
+    const pid_t child = ::fork();
+    if (child == 0) {
+      (void)endpoint->post_send(nic::SendOp::kWrite, 99, 0, 64);
+      (void)endpoint->next(std::chrono::milliseconds{5});
+      endpoint.reset();
+      ::_exit(0);
+    }
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_EQ(status, 0);
+    const auto done = endpoint->next();
+    ASSERT_TRUE(done);
+    ASSERT_EQ(done->wr_id, i);
+    ASSERT_EQ(done->status, nic::WcStatus::kSuccess);
+  }
+}
+
+// A process that can open nothing any more, until it is told that it may again.
+class Poor {
+ public:
+  explicit Poor(const std::function<void()>& become_poor) : process_{life_of(become_poor)} {
+    endpoint_.emplace(kOctets);  // after the fork: the child is to have nothing of ours
+    process_.connect(*endpoint_);
+    char word{};
+    EXPECT_EQ(::read(channel_[0], &word, 1), 1);
+  }
+  ~Poor() {
+    for (const int end : channel_) ::close(end);
+  }
+  [[nodiscard]] std::uint32_t slot() const { return host::slot_of(Qpn{endpoint_->peer.qpn}); }
+  void relieve() const { EXPECT_EQ(::write(channel_[0], "r", 1), 1); }
+  [[nodiscard]] double processor_seconds() const {
+    std::ifstream stat{"/proc/" + std::to_string(process_.pid) + "/stat"};
+    const std::vector<std::string> words{std::istream_iterator<std::string>{stat}, {}};
+    const double ticks = std::stod(words.at(13)) + std::stod(words.at(14));
+    return ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  }
+
+ private:
+  std::function<void(Endpoint&)> life_of(const std::function<void()>& become_poor) {
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, channel_.data()), 0);
+    return [this, become_poor](Endpoint& endpoint) {
+      rlimit rich{};
+      ::getrlimit(RLIMIT_NOFILE, &rich);
+      become_poor();
+      char word = 'p';
+      EXPECT_EQ(::write(channel_[1], &word, 1), 1);
+      EXPECT_EQ(::read(channel_[1], &word, 1), 1);
+      ::setrlimit(RLIMIT_NOFILE, &rich);
+      wait_for_ever(endpoint);
+    };
+  }
+
+  std::array<int, 2> channel_{};
+  Peer process_;
+  std::optional<Endpoint> endpoint_;
+};
+
+bool answered(const host::RingOffer& offer, int milliseconds) {
+  pollfd answer{.fd = offer.connection(), .events = POLLIN, .revents = 0};
+  return ::poll(&answer, 1, milliseconds) == 1;
+}
+
+void limit_descriptors(rlim_t soft) {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = soft;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Who calls a process that has no descriptor left is told so at once, and not left waiting.
+TEST(BadPeers, NoDescriptorLeftIsNoHang) {
+  const Poor poor{[] {
+    limit_descriptors(100);
+    while (::open("/dev/null", O_RDONLY) >= 0) {
+    }
+  }};
+  auto offer = host::RingOffer::make(poor.slot(), 1, {});
+  if (!offer) return;  // told before he had said what he wants
+  ASSERT_TRUE(answered(*offer, 10'000));
+  EXPECT_EQ(std::move(*offer).conclude(std::chrono::milliseconds{0}), nullptr);
+}
+
+// A limit below what is open already: not even a refusal can be had. The caller waits, the process
+// does not spin on him, and takes the call when it can.
+TEST(BadPeers, ACallThatCannotBeTakenWaitsAndCostsNothing) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "the sanitizer makes a pipe to look at an object's type, and here it cannot";
+#endif
+  const Poor poor{[] { limit_descriptors(3); }};
+  auto offer = host::RingOffer::make(poor.slot(), 1, {});
+  ASSERT_TRUE(offer);
+  const double before = poor.processor_seconds();
+  EXPECT_FALSE(answered(*offer, 500));
+  EXPECT_LT(poor.processor_seconds() - before, 0.1);
+  poor.relieve();
+  ASSERT_TRUE(answered(*offer, 10'000));
+  EXPECT_NE(std::move(*offer).conclude(std::chrono::milliseconds{0}), nullptr);
+}
+
+std::ptrdiff_t open_descriptors() {
+  return std::distance(std::filesystem::directory_iterator{"/proc/self/fd"}, {});
+}
+
+// Threads that connect to one process at the same moment all need the same ring.
+TEST(Peers, ManyThreadsMakeOneRing) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    Endpoint endpoint{64};
+    const Card card = endpoint.card();
+    (void)!::write(ends[1], &card, sizeof card);
+    wait_for_ever(endpoint);
+  }
+  Card card;
+  ASSERT_EQ(::read(ends[0], &card, sizeof card), static_cast<ssize_t>(sizeof card));
+  const Endpoint endpoint{64};
+  const auto before = open_descriptors();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back(
+        [&] { endpoint.adapter->reach(host::kPrimaryShard, card.gid, Qpn{card.qpn}); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  // A process of another test may be asking us something just now.
+  const auto more = [&] { return open_descriptors() - before; };
+  for (int i = 0; i < 500 && more() > 2; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{10});
+  }
+  EXPECT_LE(more(), 2) << "a ring has a connection and a bell";
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  for (const int end : ends) ::close(end);
+}
+
+// A ring whose reader is dead must not be taken for one to whoever got his slot since.
+TEST(Peers, ARingCountsWhileItsReaderLives) {
+  host::Exchange exchange{host::Transport::kShm, 1};
+  std::uint32_t slot = 0;
+  const auto offered = [&] {
+    return host::RingOffer::make(slot, 1, {}).value().conclude(std::chrono::seconds{10});
+  };
+  {
+    const Peer peer{wait_for_ever};
+    Endpoint endpoint{64};
+    peer.connect(endpoint);
+    slot = host::slot_of(Qpn{endpoint.peer.qpn});
+    EXPECT_FALSE(exchange.has_ring_to(slot));
+    EXPECT_TRUE(exchange.add(offered(), Time{}));
+    EXPECT_TRUE(exchange.has_ring_to(slot));
+    EXPECT_FALSE(exchange.add(offered(), Time{})) << "there is one";
+  }
+  EXPECT_FALSE(exchange.has_ring_to(slot));
+}
+
+}  // namespace
+}  // namespace nerve

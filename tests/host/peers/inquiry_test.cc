@@ -1,0 +1,79 @@
+// Goal: processes are found and asked, and what they tell is believed only as far as it makes
+// sense. Method: hostile texts, and real processes by fork: one that runs, one that is stopped.
+#include "host/peers/inquiry.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "tests/host/endpoint.h"
+
+namespace nerve::host {
+
+TEST(Inquiry, LeavesOutWhatIsNoReport) {
+  ProcessReport report;
+  read_report(
+      "pid 7\nprogram a\x1b[2Jb c\nnothing\n\n x\nshm_octets_sent 12\nbad 12x\nneg -1\n"
+      "huge 99999999999999999999999\nlast 3",
+      report);
+  EXPECT_EQ(report.program, "a?[2Jb c");
+  EXPECT_EQ(report["shm_octets_sent"], 12U);
+  EXPECT_EQ(report["last"], 3U);
+  EXPECT_EQ(report["absent"], 0U);
+  EXPECT_EQ(report.counters.size(), 3U) << "pid, shm_octets_sent and last";
+}
+
+namespace {
+
+// A process with a device open; says so through the pipe, then waits.
+pid_t start_idle(int ready) {
+  const pid_t pid = ::fork();
+  if (pid != 0) return pid;
+  {
+    test::Endpoint endpoint{64};
+    (void)!::write(ready, "r", 1);
+    for (;;) ::pause();
+  }
+}
+
+const ProcessReport* find(const std::vector<ProcessReport>& reports, pid_t pid) {
+  const auto found = std::ranges::find(reports, pid, &ProcessReport::pid);
+  return found != reports.end() ? &*found : nullptr;
+}
+
+}  // namespace
+
+TEST(Inquiry, AsksTheLivingAndListsTheStopped) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  const std::array<pid_t, 2> children{start_idle(ends[1]), start_idle(ends[1])};
+  char word{};
+  for (int i = 0; i < 2; ++i) ASSERT_EQ(::read(ends[0], &word, 1), 1);
+  ::kill(children[1], SIGSTOP);
+  int status = 0;
+  ::waitpid(children[1], &status, WUNTRACED);
+
+  const auto reports = ask_processes(std::chrono::milliseconds{500});
+  const ProcessReport* running = find(reports, children[0]);
+  const ProcessReport* stopped = find(reports, children[1]);
+  EXPECT_TRUE(running != nullptr && running->answered);
+  EXPECT_TRUE(stopped != nullptr && !stopped->answered);
+  if (running != nullptr) {
+    EXPECT_EQ(running->program, "nerve_test_host");
+    EXPECT_EQ((*running)["devices"], 1U);
+  }
+  if (stopped != nullptr) {
+    EXPECT_EQ(stopped->program, "nerve_test_host");
+  }
+
+  for (const pid_t child : children) {
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+  }
+  EXPECT_EQ(find(ask_processes(std::chrono::milliseconds{500}), children[0]), nullptr);
+}
+
+}  // namespace nerve::host

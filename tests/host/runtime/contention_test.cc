@@ -1,0 +1,94 @@
+// Goal: a machine is busy when threads that poll lose their processors again and again, not when
+// one does once; and what was found is believed for longer each time that it is found again.
+#include "host/runtime/contention.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <atomic>
+#include <thread>
+
+#include "host/runtime/clock.h"
+
+namespace nerve::host {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr Time kStart{std::chrono::hours{1}};
+
+TEST(Contention, OneSwitchIsNone) {
+  Contention contention;
+  for (int i = 0; i < 20; ++i) {
+    const Time at = kStart + i * milliseconds{30};
+    contention.saw_preemptions(1, at);
+    EXPECT_FALSE(contention.present(at)) << i;
+  }
+}
+
+TEST(Contention, TwoWithinAShortTimeAre) {
+  Contention contention;
+  contention.saw_preemptions(1, kStart);
+  contention.saw_preemptions(1, kStart + milliseconds{10});
+  EXPECT_TRUE(contention.present(kStart + milliseconds{10}));
+  EXPECT_TRUE(contention.present(kStart + milliseconds{109}));
+  EXPECT_FALSE(contention.present(kStart + milliseconds{111}));
+}
+
+TEST(Contention, IsBelievedForLongerWhenItIsFoundAgain) {
+  Contention contention;
+  Time at = kStart;
+  Duration last{};
+  contention.saw_preemptions(1, at);
+  for (const int expected : {100, 200, 400, 800, 1600, 1600}) {
+    contention.saw_preemptions(1, at);
+    const Time begin = at;
+    while (contention.present(at)) at += milliseconds{1};
+    EXPECT_EQ(at - begin, milliseconds{expected});
+    last = at - begin;
+    at += milliseconds{5};
+  }
+  at += 2 * last;
+  contention.saw_preemptions(1, at);
+  EXPECT_FALSE(contention.present(at)) << "that was another time";
+  contention.saw_preemptions(1, at);
+  EXPECT_TRUE(contention.present(at + milliseconds{99}));
+  EXPECT_FALSE(contention.present(at + milliseconds{101}));
+}
+
+TEST(Contention, SwitchesThatGoOnProlongIt) {
+  Contention contention;
+  for (int i = 0; i < 100; ++i) {
+    const Time at = kStart + i * milliseconds{10};
+    contention.saw_preemptions(1, at);
+    if (i > 0) {
+      EXPECT_TRUE(contention.present(at)) << i;
+    }
+  }
+}
+
+// Two threads that never give way, on one processor.
+TEST(Contention, ThreadsThatShareAProcessorAreSwitchedOut) {
+  cpu_set_t before;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(::sched_getcpu(), &one);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+  std::atomic<bool> over{};
+  std::thread other{[&] {
+    while (!over) {
+    }
+  }};
+  (void)new_preemptions(now());  // from here on they count
+  std::uint64_t switches = 0;
+  const Time limit = now() + std::chrono::seconds{20};
+  while (switches < 2 && now() < limit) switches += new_preemptions(now());
+  over = true;
+  other.join();
+  EXPECT_GE(switches, 2U);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof before, &before), 0);
+}
+
+}  // namespace
+}  // namespace nerve::host
