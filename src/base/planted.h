@@ -58,6 +58,10 @@ enum class Bug : std::uint8_t {
   kUdSrqUsesQpDomain,    // a datagram is placed with the keys of the QP's domain, not the SRQ's
   kForgetsTwinQps,       // with a QP's completions go those of every sixteenth QP
   kXrcWrongSrq,          // an XRC message takes a receive of the SRQ before the one it names
+  // What shows where the hosts of a world are engines of one device.
+  kKeyOutlivesRegion,      // a key is not revoked when its region is deregistered
+  kCqHomeIsSiblings,       // a CQ tells its events to the engine that made the first one
+  kCompletionToSiblingCq,  // some completions go to the first CQ, which a sibling uses
   // The communication manager's, which tests/dst/cm_world.h looks for.
   kRtuNotRepeated,   // a REP that comes again is not answered
   kDrepNotRepeated,  // a DREQ that comes again is not answered

@@ -69,7 +69,7 @@ Finding open_files() {
   ::getrlimit(RLIMIT_NOFILE, &limit);
   const std::string tells = fmt::format("{} in each process (ulimit -n)", limit.rlim_cur);
   if (limit.rlim_cur >= kFew) return {Verdict::kOk, "open files", tells, ""};
-  return {Verdict::kNote, "open files", tells + "; a process needs 24, and 3 for each peer",
+  return {Verdict::kNote, "open files", tells + "; a process needs 40, and 3 for each peer",
           "ulimit -n 1024"};
 }
 

@@ -84,7 +84,7 @@ class Adapter {
 
   class Session;
 
-  struct State;  // host/shared.h
+  struct State;  // host/adapter_state.h
 
  private:
   // Those in shards other than the primary one are made when a QP is first placed there.

@@ -14,7 +14,7 @@
 
 #include "host/diagnostics/log.h"
 #include "host/diagnostics/summary.h"
-#include "host/shared.h"
+#include "host/shard.h"
 #include "link/descriptor.h"
 
 namespace nerve::host {
@@ -40,41 +40,23 @@ void tell_why_not(int code) {
 
 }  // namespace
 
-std::vector<Host::Shared*> shards_of(Host::Shared& any) {
-  const std::scoped_lock guard{any.primary->lock};
-  return any.primary->shards;
-}
-
 std::uint32_t generation() { return forks.load(std::memory_order_relaxed); }
 
-Host::Shared* Host::shared_of_current() {
+Shard* Host::primary_of_current() {
   const Host* const host = current_host;
-  return host != nullptr ? host->shared_.load() : nullptr;
+  return host != nullptr ? host->primary_.load() : nullptr;
 }
 
 // Whoever forks takes the lock first, so that the child gets the engines whole and the lock free:
 // the thread that would let go of it is not there.
 void Host::before_fork() {
-  Shared* const primary = shared_of_current();
-  if (primary == nullptr) return;
-  // As lock_all() does it; the list does not change while the primary's lock is held.
-  primary->objects_locked_for_fork = try_long(primary->objects);
-  if (!(primary->locked_for_fork = primary->try_long())) return;
-  for (Shared* shard : primary->shards) {
-    if (shard != primary && shard->leads()) shard->locked_for_fork = shard->try_long();
-  }
+  Shard* const primary = primary_of_current();
+  if (primary != nullptr) primary->shards.lock_for_fork();
 }
 
 void Host::after_fork_in_parent() {
-  Shared* const primary = shared_of_current();
-  if (primary == nullptr) return;
-  if (std::exchange(primary->objects_locked_for_fork, false)) primary->objects.unlock();
-  if (!primary->locked_for_fork) return;
-  for (Shared* shard : primary->shards) {
-    if (shard != primary && std::exchange(shard->locked_for_fork, false)) shard->lock.unlock();
-  }
-  primary->locked_for_fork = false;
-  primary->lock.unlock();
+  Shard* const primary = primary_of_current();
+  if (primary != nullptr) primary->shards.unlock_after_fork();
 }
 
 // In the child of a fork() the parent's host is of no use: its thread is gone, and its peers talk
@@ -82,12 +64,12 @@ void Host::after_fork_in_parent() {
 // destroyed; but it neither sends nor receives, for the rings are the parent's. Its descriptors are
 // closed, or peers would not notice the parent's end.
 void Host::after_fork_in_child() {
-  Shared* const shared = shared_of_current();
+  Shard* const primary = primary_of_current();
   ++forks;
   left_behind[forks % left_behind.size()] = current_host.exchange(nullptr);
   new (&making_host) std::mutex;
-  if (shared != nullptr) {
-    for (Shared* shard : shared->shards) shard->leave_to_parent();
+  if (primary != nullptr) {
+    for (Shard* shard : primary->shards.locked()) shard->leave_to_parent();
   }
   link::Descriptor::close_inherited();
 }
@@ -106,45 +88,31 @@ Host& Host::current() {
 }
 
 void Host::finish_current() {
-  Shared* const primary = shared_of_current();
+  Shard* const primary = primary_of_current();
   if (primary == nullptr) return;
   // The program's last words come first, as they do on a terminal. exit() would do it next.
   if (primary->config.summary) (void)std::fflush(stdout);
-  if (!primary->try_long()) return;
-  const std::vector<Shared*> shards = primary->shards;
+  if (!try_long(primary->lock)) return;
+  const std::vector<Shard*> shards = primary->shards.locked();
   primary->lock.unlock();
-  for (Shared* shard : shards) shard->finish();
+  for (Shard* shard : shards) shard->finish();
   const bool used = !primary->adapters.empty();
   if (primary->config.summary && used) say("%s", summary_line(summarise(shards)).c_str());
 }
 
-std::unique_ptr<Host::Shared> Host::make_shared(Shared* primary) {
-  auto joined = join_host();
-  Mailbox* const first = primary != nullptr ? &primary->watcher.mailbox() : nullptr;
-  auto mailbox = joined ? Mailbox::make(first) : std::nullopt;
-  if (!joined || !mailbox) return nullptr;
-  auto shared =
-      std::make_unique<Shared>(primary != nullptr ? primary->config : load_process_config(),
-                               std::move(*joined), std::move(*mailbox), primary);
-  if (shared->watcher.usable()) return shared;
-  shared.reset();
-  errno = EMFILE;
-  return nullptr;
-}
-
-Host::Shared* Host::shared() {
-  if (Shared* made = shared_) return made;
+Shard* Host::primary() {
+  if (Shard* made = primary_) return made;
   const std::scoped_lock guard{making_host};
-  if (Shared* made = shared_) return made;
-  auto made = make_shared(nullptr);
+  if (Shard* made = primary_) return made;
+  auto made = Shard::make(nullptr);
   if (!made) {
     const int why = errno;
     tell_why_not(why);
     errno = why;
     return nullptr;
   }
-  shared_ = made.release();
-  return shared_;
+  primary_ = made.release();
+  return primary_;
 }
 
 std::vector<Device> devices_of(const Config& config, std::span<const Device> in_use) {
@@ -156,54 +124,55 @@ std::vector<Device> devices_of(const Config& config, std::span<const Device> in_
 }
 
 std::vector<Device> Host::devices() {
-  Shared* const known = shared();
+  Shard* const known = primary();
   if (known == nullptr) return devices_of(Config{});
   std::vector<Device> in_use;
   {
-    const std::scoped_lock guard{known->making};
-    for (const auto& adapter : known->opened) in_use.push_back(adapter->device());
+    const std::scoped_lock guard{known->shards.making};
+    for (const auto& adapter : known->shards.opened) in_use.push_back(adapter->device());
   }
   return devices_of(known->config, in_use);
 }
 
-bool Host::start(Shared& host) {
+bool Host::start(Shard& primary) {
   // Others may ask us at this moment for what we ask them.
-  const std::scoped_lock guard{host.lock};
-  if (host.watcher.start()) return true;
+  const std::scoped_lock guard{primary.lock};
+  if (primary.watcher.start()) return true;
   tell_why_not(EAGAIN);
   errno = EAGAIN;
   return false;
 }
 
 PortSpace* Host::use_cm() {
-  Shared* const host = shared();
-  if (host == nullptr) return nullptr;
-  const std::scoped_lock guard{host->making};
-  if (!start(*host)) return nullptr;
-  host->open_udp();
-  return host->use_cm();
+  Shard* const shard = primary();
+  if (shard == nullptr) return nullptr;
+  const std::scoped_lock guard{shard->shards.making};
+  if (!start(*shard)) return nullptr;
+  shard->network.open();
+  return shard->network.use_cm();
 }
 
 void Host::listen_devices(DeviceListener& listener) {
-  if (Shared* const host = shared()) host->device_listener = &listener;
+  if (Shard* const shard = primary()) shard->device_listener = &listener;
 }
 
 std::shared_ptr<Adapter> Host::open(const Device& device) {
-  Shared* const host = shared();
-  if (host == nullptr) return nullptr;
-  const std::scoped_lock guard{host->making};
+  Shard* const shard = primary();
+  if (shard == nullptr) return nullptr;
+  ShardSet& shards = shard->shards;
+  const std::scoped_lock guard{shards.making};
   // Only the user gives one interface two names; else it is the same device, listed when others
   // were beside it.
-  const bool named = !host->config.devices.empty();
-  for (const auto& adapter : host->opened) {
+  const bool named = !shard->config.devices.empty();
+  for (const auto& adapter : shards.opened) {
     const Device& other = adapter->device();
     const bool same = !named || other.name == device.name;
     if (same && other.interface == device.interface) return adapter;
   }
-  if (!start(*host)) return nullptr;
-  host->open_udp();
+  if (!start(*shard)) return nullptr;
+  shard->network.open();
   auto adapter = std::make_shared<Adapter>(*this, device);
-  host->opened.push_back(adapter);
+  shards.opened.push_back(adapter);
   return adapter;
 }
 

@@ -34,6 +34,8 @@ class DeviceListener {
   virtual void on_devices_changed() = 0;
 };
 
+class Shard;
+
 class Host {
  public:
   // The host of the calling process.
@@ -53,11 +55,9 @@ class Host {
   // One for the process, for as long as it lives.
   void listen_devices(DeviceListener& listener);
 
-  struct Shared;  // what adapters have in common: host/shared.h
-
  private:
   friend class Adapter;
-  static Shared* shared_of_current();
+  static Shard* primary_of_current();
   static void finish_current();
   static void before_fork();
   static void after_fork_in_parent();
@@ -65,11 +65,10 @@ class Host {
   Host() = default;
   ~Host() = delete;
   // Null, and errno, when it cannot be had; what was lacking may be there at the next call.
-  [[nodiscard]] Shared* shared();
-  [[nodiscard]] static std::unique_ptr<Shared> make_shared(Shared* primary);
+  [[nodiscard]] Shard* primary();
   // False, and errno, when there is no thread to be had.
-  [[nodiscard]] static bool start(Shared& host);
-  std::atomic<Shared*> shared_{};  // for as long as the process lives
+  [[nodiscard]] static bool start(Shard& primary);
+  std::atomic<Shard*> primary_{};  // for as long as the process lives
 };
 
 }  // namespace nerve::host

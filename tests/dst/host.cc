@@ -8,9 +8,9 @@ namespace nerve::dst {
 
 using nic::Access;
 
-Host::Host(std::size_t index, const nic::NicConfig& config, const wire::Gid& gid, Habits habits,
-           std::uint64_t seed, std::size_t zone_size, EventQueue& events, Network& network,
-           Journal& journal)
+Host::Host(std::size_t index, const nic::NicConfig& config, nic::Nic* sibling, const wire::Gid& gid,
+           Habits habits, std::uint64_t seed, std::size_t zone_size, EventQueue& events,
+           Network& network, Journal& journal)
     : index_{index},
       gid_{gid},
       habits_{habits},
@@ -18,7 +18,7 @@ Host::Host(std::size_t index, const nic::NicConfig& config, const wire::Gid& gid
       events_{events},
       network_{network},
       journal_{journal},
-      nic_{config},
+      nic_{sibling != nullptr ? nic::Nic{config, *sibling} : nic::Nic{config}},
       memory_{seed ^ 0x3e3, zone_size},
       burst_{habits.burst} {
   CHECK(nic_.set_gid(0, gid).has_value());

@@ -41,9 +41,11 @@ class Host {
     Duration interrupt_delay{};       // frames wait so long at most for company
   };
 
-  Host(std::size_t index, const nic::NicConfig& config, const wire::Gid& gid, Habits habits,
-       std::uint64_t seed, std::size_t zone_size, EventQueue& events, Network& network,
-       Journal& journal);
+  // `sibling`: its engine is one of the same device as this one, which lives longer; null: it is
+  // alone.
+  Host(std::size_t index, const nic::NicConfig& config, nic::Nic* sibling, const wire::Gid& gid,
+       Habits habits, std::uint64_t seed, std::size_t zone_size, EventQueue& events,
+       Network& network, Journal& journal);
 
   [[nodiscard]] std::size_t index() const { return index_; }
   [[nodiscard]] nic::Nic& nic() { return nic_; }

@@ -118,6 +118,12 @@ const char* name_of(Bug bug) {
       return "ForgetsTwinQps";
     case Bug::kXrcWrongSrq:
       return "XrcWrongSrq";
+    case Bug::kKeyOutlivesRegion:
+      return "KeyOutlivesRegion";
+    case Bug::kCqHomeIsSiblings:
+      return "CqHomeIsSiblings";
+    case Bug::kCompletionToSiblingCq:
+      return "CompletionToSiblingCq";
     case Bug::kRtuNotRepeated:
       return "RtuNotRepeated";
     case Bug::kDrepNotRepeated:
@@ -147,6 +153,7 @@ Family family_of(Bug bug) {
       return Family::kReceives;
     case Bug::kReadLosesSink:
     case Bug::kWindowGivesAtomics:
+    case Bug::kKeyOutlivesRegion:
       return Family::kMemory;
     default:
       return Family::kCommon;
@@ -167,7 +174,9 @@ Recovery recovery_of(Bug bug) {
 // The worlds in which a bug would show.
 Outcome run_world_of(Bug bug, std::uint64_t seed) {
   if (bug >= Bug::kRtuNotRepeated) return run_connections(seed);
-  return run_seed(seed, {.recovery = recovery_of(bug), .family = family_of(bug)});
+  return run_seed(seed, {.recovery = recovery_of(bug),
+                         .family = family_of(bug),
+                         .siblings = bug >= Bug::kKeyOutlivesRegion});
 }
 
 class PlantedBugs : public ::testing::TestWithParam<std::uint8_t> {
@@ -212,6 +221,8 @@ TEST(PlantedBugsOff, NothingIsFound) {
     ASSERT_TRUE(outcome.violations.empty()) << "seed " << seed << ": " << outcome.violations[0];
     const Outcome mixed = run_seed(seed, {.recovery = Recovery::kMixed});
     ASSERT_TRUE(mixed.violations.empty()) << "seed " << seed << ": " << mixed.violations[0];
+    const Outcome siblings = run_seed(seed, {.siblings = true});
+    ASSERT_TRUE(siblings.violations.empty()) << "seed " << seed << ": " << siblings.violations[0];
     const Outcome connections = run_connections(seed);
     ASSERT_TRUE(connections.violations.empty())
         << "seed " << seed << ": " << connections.violations[0];

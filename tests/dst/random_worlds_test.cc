@@ -44,6 +44,16 @@ TEST(MixedWorlds, DoWhatTheModelSays) {
   });
 }
 
+// ... and where all hosts are engines of one device, as the shards of a process are.
+TEST(SiblingWorlds, DoWhatTheModelSays) {
+  test::for_each_seed_in_parallel(6'000, [](std::uint64_t seed) {
+    const auto family = static_cast<Family>(seed % 4);
+    const auto recovery = static_cast<Recovery>(seed / 4 % 3);
+    expect_no_violation(
+        seed, {.trace = test::tracing(), .recovery = recovery, .family = family, .siblings = true});
+  });
+}
+
 // Seeds beyond the usual range that once failed: the last packet of a flight had not asked for an
 // ACK when the queue was stopped (131971) or ran out of credits (the others).
 // tests/regressions/ack_not_requested_test.cc tells these stories alone.

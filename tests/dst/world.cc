@@ -48,6 +48,11 @@ class World {
     network_.set_faults(within(limits_, drawn_));
     plan_jumps();
   }
+  ~World() {
+    while (!hosts_.empty()) hosts_.pop_back();  // the first has what its siblings use
+  }
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
 
   Outcome run() {
     for (const auto& connection : connections_) connection->start();
@@ -137,8 +142,9 @@ void World::make_hosts(bool large, const Options& options) {
         .receive_burst = static_cast<std::uint32_t>(prng_.between(1, 32)),
         .interrupt_delay = prng_.chance(500) ? Duration{} : Duration{microseconds{2}}};
     const nic::NicConfig config = draw_config(prng_, options.recovery, twists_);
-    hosts_.push_back(std::make_unique<Host>(i, config, gid, habits, prng_.next(), zone_size,
-                                            events_, network_, journal_));
+    nic::Nic* const sibling = options.siblings && i > 0 ? &hosts_[0]->nic() : nullptr;
+    hosts_.push_back(std::make_unique<Host>(i, config, sibling, gid, habits, prng_.next(),
+                                            zone_size, events_, network_, journal_));
     hosts_.back()->on_completion(
         [this](Host& host, nic::CqHandle, const nic::Completion& c) { return completed(host, c); });
     hosts_.back()->on_polled([this](Host& host) { registry_.polled(host); });

@@ -19,7 +19,7 @@ namespace nerve::host {
 enum class Transport : std::uint8_t { kAuto, kShm, kUdp };
 enum class LogLevel : std::uint8_t { kError, kWarn, kInfo, kDebug };
 // What a poll that finds nothing does.
-enum class Polling : std::uint8_t { kAuto, kSpin, kSleep };
+enum class PollWait : std::uint8_t { kAuto, kSpin, kSleep };
 enum class Offloads : std::uint8_t { kOff, kOn };
 // How `nerve run` shows a program the paths at which it looks for devices.
 enum class Offer : std::uint8_t { kAuto, kPreload, kNamespace, kOff };
@@ -36,7 +36,7 @@ struct Config {
   std::string fault;           // as link/tap/fault_spec.h reads it, and known to be right
   std::uint64_t ring_size{std::uint64_t{1} << 19};
   std::optional<nic::Mtu> mtu;  // none: what the interface carries
-  Polling polling{Polling::kAuto};
+  PollWait polling{PollWait::kAuto};
   std::optional<std::uint32_t> shards;  // none: one for every two CPUs
   Offloads offloads{Offloads::kOn};
   nic::CcAlgorithm congestion{nic::CcAlgorithm::kNone};

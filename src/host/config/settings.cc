@@ -87,8 +87,8 @@ bool read_ring_size(std::string_view text, Config& config) {
 }
 
 bool read_polling(std::string_view text, Config& config) {
-  constexpr Named<Polling> kNames[] = {
-      {"auto", Polling::kAuto}, {"spin", Polling::kSpin}, {"sleep", Polling::kSleep}};
+  constexpr Named<PollWait> kNames[] = {
+      {"auto", PollWait::kAuto}, {"spin", PollWait::kSpin}, {"sleep", PollWait::kSleep}};
   return put_named(text, kNames, config.polling);
 }
 

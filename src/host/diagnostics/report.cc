@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string_view>
 
-#include "host/shared.h"
+#include "host/shard.h"
 
 namespace nerve::host {
 namespace {
@@ -33,19 +33,19 @@ std::string own_name() {
   return name.empty() ? "?" : name;
 }
 
-Totals totals_of(std::span<Host::Shared* const> shards) {
+Totals totals_of(std::span<Shard* const> shards) {
   Totals sum;
-  for (Host::Shared* shard : shards) {
-    if (!shard->try_long()) continue;
+  for (Shard* shard : shards) {
+    if (!try_long(shard->lock)) continue;
     for (const Adapter::State* adapter : shard->adapters) sum.engines += adapter->nic.counters();
     sum.transports += shard->exchange.counters();
     sum.direct_times += shard->peer_memory.times();
     sum.direct_octets += shard->peer_memory.octets();
-    if (shard->udp) {
+    if (UdpPort* const port = shard->network.udp()) {
       UdpTotals& udp = sum.udp ? *sum.udp : sum.udp.emplace();
-      udp.bad_icrc += shard->udp->receiver().counters().bad_icrc;
-      udp.malformed += shard->udp->receiver().counters().malformed;
-      udp.overflowed += shard->udp->receiver().overflowed();
+      udp.bad_icrc += port->receiver().counters().bad_icrc;
+      udp.malformed += port->receiver().counters().malformed;
+      udp.overflowed += port->receiver().overflowed();
     }
     if (const link::FaultCounters* faults = shard->taps->faults()) sum.faults = *faults;
     shard->lock.unlock();
@@ -53,8 +53,8 @@ Totals totals_of(std::span<Host::Shared* const> shards) {
   return sum;
 }
 
-std::string report(Host::Shared& primary) {
-  const std::vector<Host::Shared*> shards = shards_of(primary);
+std::string report(Shard& primary) {
+  const std::vector<Shard*> shards = primary.shards.all();
   const Totals totals = totals_of(shards);
   const nic::Counters& sum = totals.engines;
   const ExchangeCounters& ways = totals.transports;

@@ -30,10 +30,10 @@ struct Totals {
 };
 
 // Takes their locks, one after the other.
-[[nodiscard]] Totals totals_of(std::span<Host::Shared* const> shards);
+[[nodiscard]] Totals totals_of(std::span<Shard* const> shards);
 
 // Lines of "name value", in an order that does not change. Of the whole process; takes the locks.
-[[nodiscard]] std::string report(Host::Shared& primary);
+[[nodiscard]] std::string report(Shard& primary);
 
 [[nodiscard]] std::uint64_t own_pid();
 [[nodiscard]] std::string own_name();  // as the kernel lists this process

@@ -4,7 +4,7 @@
 
 #include "host/diagnostics/amounts.h"
 #include "host/diagnostics/report.h"
-#include "host/shared.h"
+#include "host/shard.h"
 
 namespace nerve::host {
 namespace {
@@ -22,7 +22,7 @@ std::string way_text(std::string_view name, const Carried& carried, std::string_
 
 }  // namespace
 
-Summary summarise(std::span<Host::Shared* const> shards) {
+Summary summarise(std::span<Shard* const> shards) {
   const Totals sum = totals_of(shards);
   return {.pid = own_pid(),
           .program = own_name(),

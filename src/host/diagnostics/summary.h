@@ -35,7 +35,7 @@ struct Summary {
 };
 
 // Takes the locks of the shards, one after the other.
-[[nodiscard]] Summary summarise(std::span<Host::Shared* const> shards);
+[[nodiscard]] Summary summarise(std::span<Shard* const> shards);
 
 [[nodiscard]] std::string summary_line(const Summary& summary);
 

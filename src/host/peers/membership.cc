@@ -39,15 +39,26 @@ Sharers count_sharers() {
   return sharers;
 }
 
-// A socket with few sharers; in its column, a row that depends on the pid, so that the QPNs of a
-// process that died are not given out again at once. Among equal columns the pid decides too.
-std::optional<Membership> claim_slot(const Sharers& sharers) {
-  const auto pid = static_cast<std::uint32_t>(::getpid());
-  const std::uint32_t row = pid / kSocketGroup % kRows;
+// The columns in the order in which they are tried: a socket with few sharers; among equals the pid
+// decides.
+std::array<std::uint32_t, kSocketGroup> columns_to_try(const Sharers& sharers, std::uint32_t pid,
+                                                       std::optional<std::uint32_t> first) {
   std::array<std::uint32_t, kSocketGroup> columns{};
   for (std::uint32_t i = 0; i < kSocketGroup; ++i) columns[i] = (pid + i) % kSocketGroup;
   std::ranges::stable_sort(columns, {}, [&](std::uint32_t c) { return sharers[c]; });
-  for (const std::uint32_t column : columns) {
+  if (first && std::ranges::count(sharers, 0U) <= kSocketsForProcesses) {
+    std::ranges::stable_partition(columns,
+                                  [&](std::uint32_t c) { return c == *first % kSocketGroup; });
+  }
+  return columns;
+}
+
+// In the column of its socket, a row that depends on the pid, so that the QPNs of a process
+// that died are not given out again at once.
+std::optional<Membership> claim_slot(const Sharers& sharers, std::optional<std::uint32_t> first) {
+  const auto pid = static_cast<std::uint32_t>(::getpid());
+  const std::uint32_t row = pid / kSocketGroup % kRows;
+  for (const std::uint32_t column : columns_to_try(sharers, pid, first)) {
     for (std::uint32_t i = 0; i < kRows; ++i) {
       const std::uint32_t slot = (row + i) % kRows * kSocketGroup + column;
       if (slot == 0) continue;
@@ -84,9 +95,9 @@ std::vector<std::uint32_t> live_slots() {
   return slots;
 }
 
-std::optional<Membership> join_host() {
+std::optional<Membership> join_host(std::optional<std::uint32_t> first) {
   const Descriptor turn = wait_for_turn();
-  return claim_slot(count_sharers());
+  return claim_slot(count_sharers(), first);
 }
 
 }  // namespace nerve::host

@@ -95,7 +95,17 @@ Expected<std::size_t> CqManager::poll(CqHandle handle, std::span<Completion> out
   return count;
 }
 
+void CqManager::add_user(Cq& cq) {
+  ++cq.users;
+  if (cq.home != nullptr) return;
+  cq.home = this;
+  if (planted(Bug::kCqHomeIsSiblings) && first_home() != nullptr) cq.home = first_home();
+}
+
 bool CqManager::push(Cq& cq, const Completion& completion, bool solicited, Time now) {
+  if (planted(Bug::kCompletionToSiblingCq) && completion.wr_id % 16 == 0 && first_home() != this) {
+    return first_home()->push(*table_.at(0), completion, solicited, now);
+  }
   if (cq.overrun || cq.waiting() == cq.depth) [[unlikely]] {
     if (!make_room(cq)) return false;
   }

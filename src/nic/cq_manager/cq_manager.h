@@ -65,10 +65,7 @@ class CqManager {
   [[nodiscard]] Cq* find(CqHandle cq) { return table_.find(cq); }
 
   // A QP or SRQ of this engine completes there from now on.
-  void add_user(Cq& cq) {
-    if (cq.home == nullptr) cq.home = this;
-    ++cq.users;
-  }
+  void add_user(Cq& cq);
 
   // False: the queue is overrun and the completion could not be delivered. An unsuccessful
   // completion counts as solicited.
@@ -87,6 +84,10 @@ class CqManager {
 
  private:
   [[nodiscard]] static bool make_room(Cq& cq);
+  [[nodiscard]] CqManager* first_home() {
+    const Cq* const first = table_.at(0);
+    return first != nullptr ? first->home : nullptr;
+  }
   static void note_for_event(Cq& cq, Time now);
   static void announce(Cq& cq);
 

@@ -144,14 +144,14 @@ Status DmaEngine::revoke(MrHandle mr) {
     return refuse(ErrorCode::kBusy, "dereg mr: windows are bound to it", region->bound_windows);
   }
   if (direct_path_ != nullptr) direct_path_->withdraw(RKey{region->key});
-  keys_.revoke(region->key);
+  if (!planted(Bug::kKeyOutlivesRegion)) keys_.revoke(region->key);
   return Done{};
 }
 
 Status DmaEngine::deregister(MrHandle mr) {
   if (const Status revoked = revoke(mr); !revoked) return revoked;
   const MemoryRegion* region = regions_.find(mr);
-  keys_.release(region->key);
+  if (!planted(Bug::kKeyOutlivesRegion)) keys_.release(region->key);
   release_pd(region->init.pd);
   regions_.erase(mr);
   return Done{};

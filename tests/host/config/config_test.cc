@@ -68,7 +68,7 @@ TEST_F(ConfigTest, VariablesOfEveryKind) {
   EXPECT_EQ(from_variable("NERVE_RING_SIZE", "2M").ring_size, 2U << 20);
   EXPECT_EQ(from_variable("NERVE_MTU", "2048").mtu, nic::Mtu::k2048);
   EXPECT_EQ(from_variable("NERVE_MTU", "auto").mtu, std::nullopt);
-  EXPECT_EQ(from_variable("NERVE_POLLING", "sleep").polling, Polling::kSleep);
+  EXPECT_EQ(from_variable("NERVE_POLLING", "sleep").polling, PollWait::kSleep);
   EXPECT_EQ(from_variable("NERVE_OFFLOADS", "off").offloads, Offloads::kOff);
   EXPECT_EQ(from_variable("NERVE_CONGESTION", "dcqcn").congestion, nic::CcAlgorithm::kDcqcn);
   EXPECT_EQ(from_variable("NERVE_SOCKET_BUFFER", "512K").socket_buffer, 512U << 10);

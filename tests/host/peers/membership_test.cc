@@ -1,5 +1,6 @@
 // Goal: processes that join a host at the same moment each get a UDP socket of their own, as long
-// as there is a free one. Method: processes that wait for each other, join, and compare.
+// as there is a free one, whatever the number of their shards. Method: processes that wait for each
+// other, join, and compare.
 #include "host/peers/membership.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +14,9 @@
 #include <atomic>
 #include <iostream>
 #include <new>
+#include <optional>
 #include <utility>
+#include <vector>
 
 namespace nerve::host {
 namespace {
@@ -46,18 +49,13 @@ bool all_have_their_own(const Meeting& meeting) {
   });
 }
 
-// Exit statuses of the process that runs the rounds.
+// Exit statuses of processes that run a test.
 constexpr int kAllDiffered = 0;
 constexpr int kSomeShared = 1;
 constexpr int kNoNamespace = 2;
 
-// In a network namespace of its own, for slots are names there: processes of other tests would take
-// sockets meanwhile.
 int run_rounds() {
   constexpr int kRounds = 200;
-  if (::unshare(CLONE_NEWNET) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) {
-    return kNoNamespace;
-  }
   void* const shared =
       ::mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) return kSomeShared;
@@ -77,15 +75,44 @@ int run_rounds() {
   return kAllDiffered;
 }
 
-TEST(TwoProcessesThatJoin, UseDifferentSockets) {
-  const pid_t rounds = ::fork();
-  if (rounds == 0) ::_exit(run_rounds());
+// A process with many shards, then as many processes as sockets are left to them.
+int join_with_shards() {
+  std::vector<Membership> joined;
+  const auto socket_after = [&](std::optional<Membership> one) {
+    joined.push_back(std::move(one.value()));
+    return joined.back().slot % kSocketGroup;
+  };
+  const std::uint32_t own = socket_after(join_host());
+  std::array<std::uint32_t, kSocketGroup> sharers{};
+  sharers[own] = 1;
+  for (std::uint32_t i = 0; i < kSocketGroup; ++i)
+    ++sharers[socket_after(join_host(joined[0].slot))];
+  for (std::uint32_t i = 0; i < kSocketsForProcesses; ++i) {
+    if (++sharers[socket_after(join_host())] > 1) return kSomeShared;
+  }
+  sharers[own] = 1;  // the process shares it with itself
+  return std::ranges::all_of(sharers, [](std::uint32_t n) { return n == 1; }) ? kAllDiffered
+                                                                              : kSomeShared;
+}
+
+// In a network namespace of its own, for slots are names there: processes of other tests would take
+// sockets meanwhile.
+void run_apart(int (*test)()) {
+  const pid_t process = ::fork();
+  if (process == 0) {
+    const bool apart = ::unshare(CLONE_NEWNET) == 0 || ::unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0;
+    ::_exit(apart ? test() : kNoNamespace);
+  }
   int status = 0;
-  ASSERT_EQ(::waitpid(rounds, &status, 0), rounds);
+  ASSERT_EQ(::waitpid(process, &status, 0), process);
   ASSERT_TRUE(WIFEXITED(status));
   if (WEXITSTATUS(status) == kNoNamespace) GTEST_SKIP() << "no network namespaces here";
   EXPECT_EQ(WEXITSTATUS(status), kAllDiffered);
 }
+
+TEST(TwoProcessesThatJoin, UseDifferentSockets) { run_apart(run_rounds); }
+
+TEST(ShardsThatJoin, LeaveSocketsToOtherProcesses) { run_apart(join_with_shards); }
 
 }  // namespace
 }  // namespace nerve::host

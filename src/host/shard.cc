@@ -1,0 +1,259 @@
+#include "host/shard.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <new>
+
+#include "host/diagnostics/log.h"
+#include "host/peers/unix_socket.h"
+#include "nic/connection/connection_manager.h"
+
+namespace nerve::host {
+namespace {
+
+// Frames taken in before the engines may answer: enough to be worth it, few enough that an answer
+// does not wait long.
+constexpr std::size_t kBudget = 256;
+
+// When QPs wait for room in a ring, somebody looks at least this often.
+constexpr Duration kLookForRoom = std::chrono::milliseconds{1};
+
+std::vector<wire::Gid> addresses_of(const std::vector<Interface>& interfaces) {
+  std::vector<wire::Gid> gids;
+  for (const Interface& interface : interfaces) {
+    gids.insert(gids.end(), interface.addresses.begin(), interface.addresses.end());
+  }
+  return gids;
+}
+
+}  // namespace
+
+std::unique_ptr<Shard> Shard::make(Shard* primary) {
+  auto joined = primary != nullptr ? join_host(primary->slot) : join_host();
+  Mailbox* const first = primary != nullptr ? &primary->watcher.mailbox() : nullptr;
+  auto mailbox = joined ? Mailbox::make(first) : std::nullopt;
+  if (!joined || !mailbox) return nullptr;
+  std::unique_ptr<Shard> shard{
+      new Shard{primary != nullptr ? primary->config : load_process_config(), std::move(*joined),
+                std::move(*mailbox), primary}};
+  if (shard->watcher.usable()) return shard;
+  shard.reset();
+  errno = EMFILE;
+  return nullptr;
+}
+
+Shard::Shard(Config settings, Membership joined, Mailbox mailbox, Shard* first)
+    : own_set_{first != nullptr ? nullptr : new ShardSet{*this}},
+      config{std::move(settings)},
+      slot{joined.slot},
+      shards{first != nullptr ? first->shards : *own_set_},
+      exchange{config.transport, joined.slot},
+      watcher{*this, lock, std::move(mailbox), std::move(joined.listener)},
+      peer_memory{exchange, watcher.mailbox().rights(),
+                  first != nullptr ? &first->peer_memory : nullptr},
+      network{*this},
+      meetings{*this},
+      polling{*this} {
+  set_log_level(config.log);
+  exchange.set_local(addresses_of(list_interfaces()));
+  exchange.set_own(OwnRing::make(ring_size(config.ring_size)));
+  std::vector<std::string> problems;
+  taps.emplace(config, exchange, *this, origins(), problems);
+  for (const std::string& problem : problems) log(LogLevel::kError, "%s", problem.c_str());
+}
+
+bool Shard::is_for_us(const wire::Frame& frame) const {
+  const Qpn qpn = frame.headers.bth.dest_qp;
+  if (qpn == kManagementQpn) return !exchange.reads_network() || exchange.slot_for(frame) == slot;
+  return slot_of(qpn) == slot || qpn.value() == 0 || qpn.value() == Qpn::kMask;
+}
+
+link::PcapSink::Origins Shard::origins() const {
+  // In a ring a frame bears the port that its QP wants; the one from which it left, and that
+  // nobody else can have, is known only where all go by UDP.
+  const auto is_own = [this](const wire::Frame& frame) {
+    return config.transport == Transport::kUdp && network.udp() != nullptr &&
+           network.udp()->sender().sends_from(frame.flow.source_port);
+  };
+  return {.is_local = [this](const wire::Gid& gid) { return exchange.is_local(gid); },
+          .is_own = is_own,
+          .passes = [this](const wire::Frame& frame) { return !is_for_us(frame); }};
+}
+
+void Shard::deliver(std::span<const wire::Frame> frames, Time at) {
+  const auto belong = [&](const wire::Frame& a, const wire::Frame& b) {
+    return a.flow.destination == b.flow.destination && is_for_us(a) == is_for_us(b);
+  };
+  while (!frames.empty()) {
+    std::size_t run = 1;
+    while (run < frames.size() && belong(frames[0], frames[run])) ++run;
+    const auto some = frames.first(run);
+    frames = frames.subspan(run);
+    if (!is_for_us(some[0])) {
+      exchange.forward(some, at);
+      continue;
+    }
+    const wire::Gid& to = some[0].flow.destination;
+    for (Adapter::State* adapter : adapters) {
+      if (adapters.size() == 1 || to.is_multicast() || adapter->owns(to)) {
+        adapter->nic.receive(some, at);
+      }
+    }
+  }
+}
+
+std::size_t Shard::take_in(Time at) {
+  const std::size_t arrived = exchange.receive(taps->own_sink(), taps->sink(), kBudget, at);
+  unanswered_ += arrived;
+  return arrived;
+}
+
+void Shard::expire(Time at) {
+  for (Adapter::State* adapter : adapters) {
+    const std::optional<Time> deadline = adapter->nic.next_deadline();
+    if (deadline && *deadline <= at) adapter->nic.expire(at);
+  }
+  taps->expire(at);
+}
+
+bool Shard::drive(Time at) {
+  looked_at_ = at;
+  const std::size_t arrived = take_in(at);
+  expire(at);
+  const std::uint64_t sent = exchange.counters().frames();
+  if (arrived > 0 && owes_only_an_ack()) delayed_ack.took_in(at);
+  if (!ack_waits(at)) transmit(at);
+  if (polling.waiters.any()) wake(polling.waiters.take_ready());
+  return arrived > 0 || exchange.counters().frames() != sent;
+}
+
+bool Shard::anything_unsent() {
+  return !ack_waits(looked_at_) && std::ranges::any_of(adapters, [](const auto* a) {
+    return a->nic.wants_to_send() && a->nic.port_active();
+  });
+}
+
+bool Shard::owes_only_an_ack() const {
+  return adapters.size() == 1 && adapters[0]->nic.owes_only_an_ack();
+}
+
+bool Shard::ack_waits(Time at) const {
+  return delayed_ack.until() && at < *delayed_ack.until() && owes_only_an_ack();
+}
+
+bool Shard::anything_parked() {
+  return std::ranges::any_of(adapters, [](const auto* a) { return a->nic.any_parked(); });
+}
+
+void Shard::wake(const PollWaiters::Woken& woken) const {
+  wake_sleepers(woken);
+  if (woken.listener) watcher.ring();
+}
+
+void Shard::transmit(Time at) {
+  unanswered_ = 0;
+  if (exchange.room_again(at)) {
+    for (Adapter::State* adapter : adapters) adapter->nic.resume();
+  }
+  for (Adapter::State* adapter : adapters) {
+    adapter->transmit(at);
+    adapter->tell_events();
+  }
+}
+
+std::optional<Time> Shard::next_wake() {
+  std::optional<Time> earliest = taps->next_deadline();
+  const auto consider = [&](std::optional<Time> t) {
+    if (t && (!earliest || *t < *earliest)) earliest = t;
+  };
+  for (Adapter::State* adapter : adapters) {
+    consider(adapter->nic.next_deadline());
+    if (adapter->nic.any_parked()) consider(now() + kLookForRoom);
+  }
+  consider(exchange.next_room());
+  consider(delayed_ack.until());
+  // No doorbell rings for what a thread of ours has left to be read, or to be sent.
+  if (exchange.wants_ring() || exchange.own_pending() || anything_unsent()) consider(now());
+  return earliest;
+}
+
+bool try_long(Lock& lock) {
+  constexpr int kTries = 100;
+  for (int tries = 0; tries < kTries; ++tries) {
+    if (lock.try_lock()) return true;
+    const timespec moment{.tv_sec = 0, .tv_nsec = 1'000'000};
+    ::nanosleep(&moment, nullptr);
+  }
+  return false;
+}
+
+void Shard::finish() {
+  if (!try_long(lock)) return;
+  // Whoever sent us what we have been waiting for is to hear that it came.
+  if (anything_unsent()) transmit(now());
+  // And whoever has a connection with us hears that it is over, as from a kernel that cleans up.
+  for (Adapter::State* adapter : adapters) adapter->nic.cm().disconnect_all();
+  if (anything_unsent()) transmit(now());
+  if (!wait_for_partings()) return;
+  taps->finish();
+  lock.unlock();
+}
+
+bool Shard::wait_for_partings() {
+  // Time for a DREQ and two more. Few see it pass: an answer comes within the way there and back.
+  constexpr Duration kLongest{std::chrono::milliseconds{350}};
+  constexpr timespec kMoment{.tv_sec = 0, .tv_nsec = 500'000};
+  std::vector<wire::Gid> here;
+  for (const Adapter::State* adapter : adapters) {
+    here.insert(here.end(), adapter->gids.begin(), adapter->gids.end());
+  }
+  const Time limit = now() + kLongest;
+  while (now() < limit && std::ranges::any_of(adapters, [&](Adapter::State* adapter) {
+           return adapter->nic.cm().parting_from_others_than(here);
+         })) {
+    lock.unlock();
+    ::nanosleep(&kMoment, nullptr);
+    if (!try_long(lock)) return false;
+    drive(now());
+  }
+  return true;
+}
+
+void Shard::leave_to_parent() {
+  left_to_parent = true;
+  exchange.leave();
+  polling.waiters.leave();
+  peer_memory.leave();
+  network.leave();
+  meetings.leave();
+  watcher.leave();
+  if (own_set_) own_set_->leave();
+  new (&lock) Lock;
+}
+
+void Shard::management_readable() {
+  const Time at = now();
+  const std::size_t arrived =
+      exchange.receive_management(*network.udp()->management(), taps->sink(), kBudget, at);
+  if (arrived > 0) transmit(at);
+}
+
+void Shard::addresses_changed() {
+  const std::vector<Interface> interfaces = list_interfaces();
+  {
+    const std::scoped_lock guard{lock};
+    exchange.set_local(addresses_of(interfaces));
+    network.tell_interfaces(interfaces);
+    for (Adapter::State* adapter : adapters) {
+      const auto same = std::ranges::find(interfaces, adapter->device.interface, &Interface::name);
+      adapter->update(same != interfaces.end() ? &*same : nullptr);
+      adapter->tell_events();
+    }
+    (void)network.follow_groups();
+  }
+  if (DeviceListener* const listener = device_listener) listener->on_devices_changed();
+}
+
+}  // namespace nerve::host
