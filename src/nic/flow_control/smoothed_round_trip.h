@@ -25,9 +25,9 @@ class SmoothedRoundTrip {
     sent_ = now;
   }
 
-  // Everything before `unacked` is acknowledged.
-  void on_ack(Psn unacked, Time now) {
-    if (!measuring_ || psn_.distance_from(unacked) >= 0) return;
+  // Everything before `unacked` is acknowledged. True when that was a sample.
+  bool on_ack(Psn unacked, Time now) {
+    if (!measuring_ || psn_.distance_from(unacked) >= 0) return false;
     measuring_ = false;
     // Bounded, for a clock may jump.
     const auto sample =
@@ -35,11 +35,12 @@ class SmoothedRoundTrip {
     if (mean_ == Nanoseconds{}) {
       mean_ = sample;
       deviation_ = sample / 2;
-      return;
+      return true;
     }
     const Nanoseconds error = sample > mean_ ? sample - mean_ : mean_ - sample;
     deviation_ += (error - deviation_) / 4;
     mean_ += (sample - mean_) / 8;
+    return true;
   }
 
   void forget() { measuring_ = false; }

@@ -57,7 +57,8 @@ struct RequesterState {
   bool drain_noted{};  // SQD: the drained event has been raised
   bool probe_armed{};
   bool probe_due{};       // the next turn that sends nothing else sends a tail probe
-  std::uint8_t probes{};  // since something was last acknowledged
+  bool probed_on{};       // one was sent at once because the one before was answered
+  std::uint8_t probes{};  // since a round trip was last measured
   std::optional<Time> retry_at{};
   std::optional<Time> rnr_until{};
   std::optional<Time> pace_at{};

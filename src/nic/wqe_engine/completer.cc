@@ -117,7 +117,7 @@ void Completer::on_sequence_nak(Qp& qp) {
   if (state.recovering && state.next == state.unacked) return;
   if (state.nak_heeded) return;  // once for each gap; a timeout may make it news again
   state.nak_heeded = true;
-  state.probe_due = false;
+  state.probe_due = state.probed_on = false;
   state.probes = 0;
   if (qp.congestion) qp.congestion->on_nak(now_);
   note_loss(qp);
@@ -223,12 +223,14 @@ void Completer::note_progress(Qp& qp, const wire::Frame& frame) {
   state.rnr_retries_left = qp.attributes.rnr_retry;
   state.recovering = false;
   state.nak_heeded = false;
-  // A go-back-N peer that had reported its gap answers the oldest packet, when it has it, with how
-  // far it is: the next probe begins with the one that it lacks, at once.
-  state.probe_due = state.probes > 1 && !qp.selective && state.unacked != state.next;
-  if (!state.probe_due) state.probes = 0;
+  state.probe_due = false;
   state.quiet_since = now_;
-  state.round_trip.on_ack(state.unacked, now_);
+  if (state.round_trip.on_ack(state.unacked, now_)) {
+    state.probes = 0;
+    state.probed_on = false;
+  } else {
+    probe_on(qp);
+  }
   state.probing = state.rnr_heard = state.rnr_stands = false;
   // An answer to an earlier sending may overtake the one going on.
   if (psn_span(before, state.next) < psn_span(before, state.unacked)) state.next = state.unacked;

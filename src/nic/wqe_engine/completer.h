@@ -76,6 +76,7 @@ class Completer {
 
   // Tail probes.
   void on_probe_timer(Qp& qp);
+  void probe_on(Qp& qp);
   // Selective repeat: sends again all that counts as lost and has not been heard of since. False
   // when nothing does.
   bool resend_unconfirmed(Qp& qp);

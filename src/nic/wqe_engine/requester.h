@@ -101,8 +101,9 @@ class Requester {
   // The end of a turn, where there are tail probes.
   void note_turn(Qp& qp, TxBurst& burst, std::uint32_t first, Psn sent_before);
   void send_probe(Qp& qp, TxBurst& burst);
-  // The request that a packet on its way belongs to, by its position in the queue.
-  [[nodiscard]] static std::uint32_t position_of(Qp& qp, Psn psn);
+  // The last request on its way that is not answered by data, by its position in the queue; the
+  // oldest when there is none.
+  [[nodiscard]] static std::uint32_t last_answered_by_ack(Qp& qp);
   bool resend_one(Qp& qp, std::uint32_t position, Psn psn, TxBurst& burst);
   [[nodiscard]] bool may_begin(const Qp& qp, const SendWqe& wqe) const;
   [[nodiscard]] bool has_credit(const Qp& qp, const SendWqe& wqe, std::uint32_t sequence) const;

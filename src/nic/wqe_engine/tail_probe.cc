@@ -10,14 +10,15 @@
 // with the oldest packet, which closes the gap: the last one then shows the next.
 //
 // A probe is no retry: no counter changes, and the retry timer runs on. The interval doubles with
-// each until something is acknowledged, and none is sent when the retry timer would expire sooner,
-// on a path that loses nothing (EgressGate), while the peer has asked for silence (RNR), while the
-// QP waits for the pacer or the path, or when no retry is left: a NAK would then end the QP. It may
-// draw one although nothing was lost, where the peer has just refused packets for lack of a
-// receive.
+// each until a round trip has been measured, as TCP's does, and none is sent when the retry timer
+// would expire sooner, on a path that loses nothing (EgressGate), while the peer has asked for
+// silence (RNR), while the QP waits for the pacer or the path, or when no retry is left: a NAK
+// would then end the QP. It may draw one although nothing was lost, where the peer has just refused
+// packets for lack of a receive.
 //
 // A request that is answered by data is answered again: a READ is asked for from its first missing
-// packet on, an atomic is answered from the responder's replay ring.
+// packet on, an atomic is answered from the responder's replay ring. Data cost the peer much more
+// than an ACK, so a READ is sent again only when it is the oldest request.
 #include <algorithm>
 
 #include "base/planted.h"
@@ -64,22 +65,26 @@ void Requester::send_probe(Qp& qp, TxBurst& burst) {
   // The oldest also where the peer may have reported this gap before: it reports each once.
   const bool data_due = qp.sends.oldest().wants_response();
   const bool gap_known = state.probes > 1 || state.recovering || state.nak_heeded;
-  const Psn last = state.next + 0xff'ffffU;
+  const std::uint32_t position = last_answered_by_ack(qp);
+  const SendWqe& wqe = qp.sends.at(position);
+  const bool all_sent = psn_span(wqe.first_psn, state.next) >= wqe.packets;
+  const Psn last = (all_sent ? wqe.end_psn() : state.next) + 0xff'ffffU;
   if (data_due || (gap_known && last != state.unacked)) {
     resend_one(qp, qp.sends.head, state.unacked, burst);
   }
   if (data_due || burst.full()) return;
-  const std::uint32_t position = position_of(qp, last);
-  const SendWqe& wqe = qp.sends.at(position);
-  resend_one(qp, position, wqe.wants_response() ? wqe.first_psn : last, burst);
+  resend_one(qp, position, last, burst);
 }
 
-std::uint32_t Requester::position_of(Qp& qp, Psn psn) {
+std::uint32_t Requester::last_answered_by_ack(Qp& qp) {
   std::uint32_t position = qp.sends.cursor - (qp.sends.all_sent() ? 1U : 0U);
-  const auto holds = [psn](const SendWqe& wqe) {
-    return wqe.started && psn_span(wqe.first_psn, psn) < wqe.packets;
+  const RequesterState& state = qp.requester;
+  const auto is_one = [&](const SendWqe& wqe) {
+    const bool under_way =
+        psn_span(state.unacked, wqe.first_psn) < psn_span(state.unacked, state.next);
+    return wqe.started && under_way && !wqe.is_local() && !wqe.wants_response();
   };
-  while (position != qp.sends.head && !holds(qp.sends.at(position))) --position;
+  while (position != qp.sends.head && !is_one(qp.sends.at(position))) --position;
   return position;
 }
 
@@ -98,6 +103,15 @@ bool Requester::resend_one(Qp& qp, std::uint32_t position, Psn psn, TxBurst& bur
   state.quiet_since = now_;
   ++counters_.tail_probes_sent;
   return true;
+}
+
+// A go-back-N peer that had reported its gap answers the oldest packet, when it has it, with how far
+// it is: the next probe begins with the one that it lacks, at once. But only one: a peer that is
+// slow must not be asked again for each packet that it answers.
+void Completer::probe_on(Qp& qp) {
+  RequesterState& state = qp.requester;
+  if (state.probes < 2 || state.probed_on || qp.selective || state.unacked == state.next) return;
+  state.probe_due = state.probed_on = !qp.sends.oldest().wants_response();
 }
 
 void Completer::on_probe_timer(Qp& qp) {
