@@ -233,11 +233,13 @@ void Shard::leave_to_parent() {
   new (&lock) Lock;
 }
 
-void Shard::management_readable() {
+void Shard::aside_readable(int fd) {
   const Time at = now();
-  const std::size_t arrived =
-      exchange.receive_management(*network.udp()->management(), taps->sink(), kBudget, at);
-  if (arrived > 0) transmit(at);
+  for (link::UdpReceiver* in : {network.udp()->management(), network.udp()->multicast()}) {
+    if (in == nullptr || in->fd() != fd) continue;
+    if (exchange.receive_aside(*in, taps->sink(), kBudget, at) > 0) transmit(at);
+    if (polling.waiters.any()) wake(polling.waiters.take_ready());
+  }
 }
 
 void Shard::addresses_changed() {

@@ -67,7 +67,7 @@ class Shard final : public link::FrameSink, public Watched {
   [[nodiscard]] bool cpus_contended() override { return polling.look_for_contention(looked_at_); }
   void falls_asleep() override { taps->flush(); }
   void socket_readable() override { exchange.udp_arrived(); }
-  void management_readable() override;
+  void aside_readable(int fd) override;
   void hang_up(int connection) override { meetings.hang_up(connection); }
   bool take_call(int listener) override { return meetings.take_call(listener); }
   void offer_wanted() override { meetings.offer_wanted(); }

@@ -258,8 +258,8 @@ std::size_t Exchange::receive(link::FrameSink& own, link::FrameSink& others, std
   return received;
 }
 
-std::size_t Exchange::receive_management(link::Ingress& in, link::FrameSink& others,
-                                         std::size_t budget, Time now) {
+std::size_t Exchange::receive_aside(link::Ingress& in, link::FrameSink& others, std::size_t budget,
+                                    Time now) {
   if (left_) return 0;
   reads_network_ = true;
   const std::size_t received = in.receive(others, budget, now);

@@ -53,9 +53,9 @@ class Exchange final : public link::Egress, public nic::EgressGate {
   // Frames from everywhere: those that this process sent to itself through its ring, and others.
   std::size_t receive(link::FrameSink& own, link::FrameSink& others, std::size_t budget, Time now);
 
-  // Frames from the socket that all processes with business on QP1 read.
-  std::size_t receive_management(link::Ingress& in, link::FrameSink& others, std::size_t budget,
-                                 Time now);
+  // Frames from a socket beside the one that most come to: management's, or that for multicast.
+  std::size_t receive_aside(link::Ingress& in, link::FrameSink& others, std::size_t budget,
+                            Time now);
 
   // What was granted before and not used is free again: a new burst begins.
   void begin_burst(Time now);

@@ -60,18 +60,20 @@ int Network::follow_groups() {
         why_no_udp());
     return EOPNOTSUPP;
   }
-  link::UdpReceiver& receiver = udp_->receiver();
+  const bool is_new = udp_->multicast() == nullptr;
+  link::UdpReceiver* const receiver = udp_->read_multicast();
+  if (receiver == nullptr) return errno;
+  if (is_new) shard_.watcher.watch_aside(receiver->fd());
   std::erase_if(groups_, [&](const JoinedGroup& known) {
     if (std::ranges::find(wanted, known) != wanted.end()) return false;
-    (void)receiver.leave(known.group, known.interface);
+    (void)receiver->leave(known.group, known.interface);
     return true;
   });
   int refused = 0;
   for (const JoinedGroup& group : wanted) {
     if (std::ranges::find(groups_, group) != groups_.end()) continue;
-    const int error = receiver.join(group.group, group.interface);
-    // One who had this socket before us, or has it as well, may have joined and not left.
-    if (error == 0 || error == EADDRINUSE) {
+    const int error = receiver->join(group.group, group.interface);
+    if (error == 0) {
       groups_.push_back(group);
     } else {
       refused = error;
@@ -96,7 +98,7 @@ PortSpace* Network::use_cm() {
   if (udp_) {
     using Unread = link::UdpReceiver::Unread;
     const auto unread = found->made ? Unread::kDiscard : Unread::kKeep;
-    shard_.watcher.watch_management(udp_->read_management(unread).fd());
+    shard_.watcher.watch_aside(udp_->read_management(unread).fd());
   }
   return ports_.get();
 }

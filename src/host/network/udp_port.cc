@@ -63,8 +63,10 @@ std::optional<SocketRoom::Level> level_of(const link::UdpSocket& socket) {
 
 }  // namespace
 
-UdpPort::UdpPort(PortGroup group, std::uint32_t slot, std::unique_ptr<link::UdpSender> sender)
+UdpPort::UdpPort(PortGroup group, link::ReceiveWishes wishes, std::uint32_t slot,
+                 std::unique_ptr<link::UdpSender> sender)
     : group_{std::move(group)},
+      wishes_{wishes},
       receiver_{group_, group_.index_of(Qpn{slot << kSlotShift})},
       room_{group_.size(),
             [this](std::uint32_t socket) { return level_of(group_.socket(socket)); }},
@@ -73,6 +75,17 @@ UdpPort::UdpPort(PortGroup group, std::uint32_t slot, std::unique_ptr<link::UdpS
 link::UdpReceiver& UdpPort::read_management(link::UdpReceiver::Unread unread) {
   if (!management_) management_.emplace(group_, group_.index_of(Qpn{1}), unread);
   return *management_;
+}
+
+link::UdpReceiver* UdpPort::read_multicast() {
+  if (multicast_) return &*multicast_;
+  auto made = group_.make_multicast_socket(wishes_);
+  if (!made) {
+    errno = made.error().code;
+    return nullptr;
+  }
+  multicast_socket_ = *std::move(made);
+  return &multicast_.emplace(multicast_socket_, group_.port());
 }
 
 Result<std::unique_ptr<UdpPort>, std::string> UdpPort::open(const Config& config,
@@ -87,7 +100,8 @@ Result<std::unique_ptr<UdpPort>, std::string> UdpPort::open(const Config& config
                                        .segmentation = config.offloads == Offloads::kOn,
                                        .buffer = static_cast<int>(config.socket_buffer)});
   if (!sender) return Unexpected{sender.error().text};
-  return std::unique_ptr<UdpPort>{new UdpPort{*std::move(group), slot, *std::move(sender)}};
+  return std::unique_ptr<UdpPort>{
+      new UdpPort{*std::move(group), wishes_of(config), slot, *std::move(sender)}};
 }
 
 }  // namespace nerve::host

@@ -32,13 +32,23 @@ class UdpPort {
   // Null as long as this process does not read it.
   [[nodiscard]] link::UdpReceiver* management() { return management_ ? &*management_ : nullptr; }
 
+  // A socket for multicast groups, of this shard alone: sockets of the group are read by other
+  // processes too when there are many. Null, and errno, when there is none to be had.
+  [[nodiscard]] link::UdpReceiver* read_multicast();
+  // Null as long as there is none.
+  [[nodiscard]] link::UdpReceiver* multicast() { return multicast_ ? &*multicast_ : nullptr; }
+
  private:
-  UdpPort(link::PortGroup group, std::uint32_t slot, std::unique_ptr<link::UdpSender> sender);
+  UdpPort(link::PortGroup group, link::ReceiveWishes wishes, std::uint32_t slot,
+          std::unique_ptr<link::UdpSender> sender);
 
   link::PortGroup group_;
+  link::ReceiveWishes wishes_;
   link::UdpReceiver receiver_;
   SocketRoom room_;
   std::optional<link::UdpReceiver> management_;
+  link::UdpSocket multicast_socket_;
+  std::optional<link::UdpReceiver> multicast_;
   std::unique_ptr<link::UdpSender> sender_;
 };
 

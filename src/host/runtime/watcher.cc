@@ -107,8 +107,8 @@ void Watcher::watch_socket(int fd) {
   add_to(epoll_, fd, mode_ == Mode::kWatching ? EPOLLIN : 0U);
 }
 
-void Watcher::watch_management(int fd) {
-  management_ = fd;
+void Watcher::watch_aside(int fd) {
+  asides_.push_back(fd);
   add_to(epoll_, fd, EPOLLIN | EPOLLEXCLUSIVE);
 }
 
@@ -324,8 +324,8 @@ void Watcher::handle(Guard& guard, int fd) {
     guard.lock();
   } else if (fd == socket_) {
     watched_.socket_readable();
-  } else if (fd == management_) {
-    watched_.management_readable();
+  } else if (std::ranges::find(asides_, fd) != asides_.end()) {
+    watched_.aside_readable(fd);
   } else {
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
     watched_.hang_up(fd);

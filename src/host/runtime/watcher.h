@@ -24,6 +24,7 @@
 #include <optional>
 #include <span>
 #include <thread>
+#include <vector>
 
 #include "base/time.h"
 #include "host/peers/mapping.h"
@@ -48,7 +49,7 @@ class Watched {
   [[nodiscard]] virtual bool cpus_contended() = 0;
   virtual void falls_asleep() = 0;
   virtual void socket_readable() = 0;
-  virtual void management_readable() = 0;
+  virtual void aside_readable(int fd) = 0;
   virtual void offer_wanted() = 0;  // now and then: rings to others that turned out to be needed
   virtual void hang_up(int connection) = 0;  // or the answer to an offer came over it
   // Without the lock:
@@ -74,9 +75,9 @@ class Watcher {
   [[nodiscard]] bool start();
   void watch_connection(int fd);  // hang_up() is told when its other end closes
   void watch_socket(int fd);      // frames wait there when it is readable
-  // A socket that others read as well; few are woken for what comes there. Listened to in both
-  // modes, so that who polls need not ask the kernel.
-  void watch_management(int fd);
+  // A socket for management's datagrams, which others read as well, or for multicast: little comes
+  // there. Listened to in both modes, so that who polls need not ask the kernel.
+  void watch_aside(int fd);
   void polled(std::uint32_t frames = 0);  // by a thread of the program's, which moved so many
   // The program has a reason to poll when frames come, whatever it did before.
   void believe_polls();
@@ -134,7 +135,7 @@ class Watcher {
   Descriptor kicks_;       // wake this thread, in either mode
   bool has_pwait2_{true};  // until it turns out that it does not
   int socket_{-1};
-  int management_{-1};
+  std::vector<int> asides_;
   std::optional<Time> rests_until_;
   // Written with the lock held. The thread looks at them without: it must not stand at the lock of
   // a program that polls, for then each unlock would be a system call to wake it.

@@ -113,6 +113,19 @@ Result<PortGroup, SocketError> PortGroup::adopt(const std::vector<int>& fds, std
   return group;
 }
 
+Result<UdpSocket, SocketError> PortGroup::make_multicast_socket(const ReceiveWishes& wishes) const {
+  auto made = UdpSocket::make(family_);
+  if (!made) return Unexpected{made.error()};
+  // To the kernel it comes after the others, and no packet is steered there.
+  (void)made->set(SOL_SOCKET, SO_REUSEPORT, 1);
+  if (const int error = made->bind(family_, port_); error != 0) {
+    return Unexpected{bind_error(port_, error)};
+  }
+  set_receive_options(*made, family_);
+  set_receive_wishes(*made, wishes);
+  return made;
+}
+
 std::vector<int> PortGroup::fds() const {
   std::vector<int> fds;
   for (const UdpSocket& socket : sockets_) fds.push_back(socket.fd());

@@ -40,6 +40,11 @@ class PortGroup {
   // here if it fails.
   static Result<PortGroup, SocketError> adopt(const std::vector<int>& fds, std::uint16_t port);
 
+  // One more socket at the port. It gets only packets of the multicast groups that it joins, each
+  // socket its own copy. It is no part of the group: whoever closes it changes nothing for others.
+  [[nodiscard]] Result<UdpSocket, SocketError> make_multicast_socket(
+      const ReceiveWishes& wishes) const;
+
   [[nodiscard]] std::vector<int> fds() const;
   [[nodiscard]] std::uint32_t size() const { return steered_; }  // K
   [[nodiscard]] bool has_management() const { return sockets_.size() > steered_; }

@@ -23,9 +23,9 @@ constexpr std::size_t kReadOctets = 64U << 10U;
 
 }  // namespace
 
-UdpReceiver::UdpReceiver(const PortGroup& group, std::uint32_t index, Unread unread)
-    : socket_{group.socket(index)},
-      port_{group.port()},
+UdpReceiver::UdpReceiver(const UdpSocket& socket, std::uint16_t port, Unread unread)
+    : socket_{socket},
+      port_{port},
       buffer_{new std::byte[kMaxMessages * kMessageSize]},
       slots_(kMaxMessages),
       headers_(kMaxMessages),

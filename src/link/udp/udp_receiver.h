@@ -1,4 +1,4 @@
-// Packets from one socket of a PortGroup, as frames.
+// Packets from a socket at RoCEv2's port, as frames.
 //
 // Datagrams are read many at a time, and trains as the kernel joined them (UDP_GRO); each packet's
 // ICRC is checked, which for IPv4 means finding the identification that a socket does not show.
@@ -49,8 +49,11 @@ class UdpReceiver final : public Ingress {
   // QPs are gone; kept where others read the same socket.
   enum class Unread : std::uint8_t { kDiscard, kKeep };
 
-  // Reads socket `index` of the group, which must outlive the receiver.
-  UdpReceiver(const PortGroup& group, std::uint32_t index, Unread unread = Unread::kDiscard);
+  // Reads a socket that is bound to this port, and must outlive the receiver.
+  UdpReceiver(const UdpSocket& socket, std::uint16_t port, Unread unread = Unread::kDiscard);
+  // Reads socket `index` of the group.
+  UdpReceiver(const PortGroup& group, std::uint32_t index, Unread unread = Unread::kDiscard)
+      : UdpReceiver{group.socket(index), group.port(), unread} {}
 
   // `budget` counts the bad packets too, so that a flood of them starves nobody.
   std::size_t receive(FrameSink& sink, std::size_t budget, Time now) override;

@@ -158,4 +158,40 @@ TEST(PortGroup, MulticastGoesToWhoeverJoined) {
   EXPECT_EQ(pair.receivers[1]->receive(collector, 10, Time{}), 0U);
 }
 
+// Regression: processes joined with a socket of the group. With more processes, or shards, than the
+// group has sockets, another process could read the packet.
+TEST(PortGroup, MulticastSocketsStandBesideTheGroup) {
+  UdpPair pair{{.sockets = 4}};
+  Prng prng{7};
+  const wire::Gid group = wire::Gid::ipv4(239, 1, 2, 4);
+  constexpr std::uint32_t kLoopback = 1;
+  pair.sender->set_interface(kHere4, kLoopback);
+  std::vector<UdpSocket> sockets;
+  std::vector<std::unique_ptr<UdpReceiver>> receivers;
+  for (int i = 0; i < 3; ++i) {
+    auto made = pair.group->make_multicast_socket({});
+    ASSERT_TRUE(made) << made.error().text;
+    sockets.push_back(*std::move(made));
+  }
+  for (const UdpSocket& socket : sockets) {
+    receivers.push_back(std::make_unique<UdpReceiver>(socket, pair.group->port()));
+    ASSERT_EQ(receivers.back()->join(group, kLoopback), 0);
+  }
+  pair.send({to_qp(prng, {.source = kHere4, .destination = group}, 0xff'ffff)});
+  for (const auto& receiver : receivers) {
+    pollfd until{.fd = receiver->fd(), .events = POLLIN, .revents = 0};
+    EXPECT_EQ(::poll(&until, 1, 2000), 1);
+    Collector collector;
+    EXPECT_EQ(receiver->receive(collector, 10, Time{}), 1U);
+  }
+  // Other packets go where they went before, also when one of them has closed.
+  receivers.erase(receivers.begin());
+  sockets.erase(sockets.begin());
+  for (std::uint32_t index = 0; index < 4; ++index) {
+    const Sample sent = to_qp(prng, {.source = kHere4, .destination = kHere4}, index << 14U | 20U);
+    pair.send({sent});
+    expect_equal(pair.receive(1, index), {sent});
+  }
+}
+
 }  // namespace nerve::link
