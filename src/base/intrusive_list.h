@@ -18,6 +18,7 @@ class IntrusiveList {
  public:
   [[nodiscard]] bool empty() const { return first_ == nullptr; }
   [[nodiscard]] T* front() const { return first_; }
+  [[nodiscard]] T* only() const { return first_ == last_ ? first_ : nullptr; }  // of one
   [[nodiscard]] static bool contains(const T& item) { return (item.*Hook).linked; }
 
   void push_back(T& item) {

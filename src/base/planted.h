@@ -40,6 +40,10 @@ enum class Bug : std::uint8_t {
   kIgnoreRateLimit,         // a QP sends at line rate whatever its limit
   kAckNamesRead,            // an ACK names the last PSN that came, though a READ's data answers it
   kForgetAckRequest,        // a QP that became blocked between turns does not ask for an ACK
+  // What shows where engines recover from losses in different ways.
+  kSelectiveNakToAny,  // selective NAKs go to a peer that has not announced them
+  kSelectiveRunAcks,   // packets that arrived out of order are acknowledged with those before them
+  kProbeMislabelsPacket,  // a tail probe has the last PSN, but the payload of the oldest packet
   // What only some families of worlds do (tests/dst/twists.h).
   kTakesStalePacket,     // a QP that has had no packet yet takes one of its number's life before
   kReadLosesSink,        // a READ whose sink was deregistered succeeds without its data

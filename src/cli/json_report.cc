@@ -65,8 +65,9 @@ void add_extended(Json& json, const wire::Headers& headers, wire::HeaderSet set)
     json["aeth"] = {{"syndrome", headers.aeth.syndrome},
                     {"meaning", wire::describe_syndrome(headers.aeth.syndrome)},
                     {"msn", headers.aeth.msn}};
-    if (const auto arrived = wire::arrived_out_of_order(headers.aeth)) {
-      json["aeth"]["arrived"] = arrived->value();
+    if (const auto arrived = wire::arrived_out_of_order(headers.bth.psn, headers.aeth)) {
+      json["aeth"]["arrived"] = arrived->first.value();
+      json["aeth"]["arrived_packets"] = arrived->count;
     }
   }
   if (contains(set, kAtomicAckEth)) json["atomicacketh"] = {{"original", hex(headers.atomic_ack)}};

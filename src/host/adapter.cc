@@ -56,6 +56,9 @@ nic::NicConfig config_for(Host::Shared& host, const Device& device, bool by_shor
   if (by_short_cut && !tapped) config.short_cut = &host.neighbours;
   config.flow_control.algorithm = host.config.congestion;
   config.flow_control.shrink_on_loss = true;
+  config.selective_repeat.offer = true;
+  config.tail_probe.on = true;
+  config.tail_probe.every_path = !host.config.fault.empty();
   config.key_secret = drawn<SipKey>();
   return config;
 }
@@ -117,6 +120,7 @@ bool Adapter::State::owns(const wire::Gid& gid) const {
 
 void Adapter::State::transmit(Time at) {
   waiting_posts = 0;
+  shared.delayed_ack.sent();
   if (shared.left_to_parent) return;
   for (bool left = false;;) {
     shared.exchange.begin_burst(at);
@@ -303,7 +307,7 @@ Adapter::Session::~Session() {
     if (const std::optional<Time> wake = shared.next_wake()) shared.watcher.expect(*wake);
   }
   PollWaiters::Woken woken;
-  if (shared.poll_waiters.any()) woken = shared.poll_waiters.take_ready();
+  if (shared.poll_waiters.any()) woken = shared.poll_waiters.take_ready(posted_);
   if (purpose_ == For::kWork) {
     shared.lock.unlock();
     if (give_way_) ::sched_yield();
@@ -331,12 +335,20 @@ nic::Nic& Adapter::Session::nic() const { return state_.nic; }
 int Adapter::Session::groups_changed() { return state_.shared.follow_groups(); }
 
 void Adapter::Session::posted() {
-  const bool wait = state_.waiting_posts > 0 && state_.shared.is_driven();
+  Host::Shared& shared = state_.shared;
+  posted_ = true;
+  if (shared.busy) EmptyPolls::of_this_thread().note_post();
+  if (shared.delayed_ack.awaits_post()) {
+    // An ACK that leaves with a request: the peer's next one will come while the program polls.
+    if (shared.delayed_ack.until()) shared.watcher.believe_polls();
+    shared.delayed_ack.posted(now());
+  }
+  const bool wait = state_.waiting_posts > 0 && shared.is_driven();
   if (wait && state_.waiting_posts < kPostsTogether) {
     ++state_.waiting_posts;
     return;
   }
-  state_.transmit(state_.shared.watcher.somebody_polls() ? state_.shared.lately() : now());
+  state_.transmit(shared.watcher.somebody_polls() ? shared.lately() : now());
   state_.waiting_posts = 1;
 }
 
@@ -356,7 +368,11 @@ bool Adapter::Session::found_nothing(nic::CqHandle cq) {
   EmptyPolls& polls = EmptyPolls::of_this_thread();
   const Time at = now();
   polls.note(state_.nic, cq, shared.leader->lock, at);
-  if (at - polls.began() < (shared.crowd.crowded() ? kSpinInCrowd : kSpinBeforeSleep)) {
+  const bool crowded = shared.crowd.crowded();
+  // A thread that polls for others would spin on a CPU that they need to post.
+  const bool at_once = polls.only_polls() && (crowded || polls.woken_by_post());
+  const Duration spin = at_once ? Duration{} : crowded ? kSpinInCrowd : kSpinBeforeSleep;
+  if (at - polls.began() < spin) {
     give_way_ = crowded_;
     return false;
   }

@@ -152,6 +152,7 @@ class Adapter::Session {
   State& state_;
   const For purpose_;
   bool users_leave_{};
+  bool posted_{};
   bool crowded_{};
   bool give_way_{};
 };

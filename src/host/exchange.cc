@@ -189,6 +189,12 @@ bool Exchange::grant_acknowledge(const wire::Flow& flow, Qpn destination) {
   return route.way != Way::kRing || route.ring->grant_bare();
 }
 
+// A ring drops packets only when its reader has stopped.
+bool Exchange::may_lose(const wire::Flow& flow, Qpn destination) const {
+  const Route route = route_to(flow.destination, slot_of(destination));
+  return route.way != Way::kRing || (route.to != nullptr && stuck(*route.to));
+}
+
 void Exchange::give_back(std::uint32_t unused) {
   if (last_granted_ != nullptr) last_granted_->give_back(unused);
   if (granted_by_room_) room_->give_back(unused);

@@ -48,6 +48,7 @@ class Exchange final : public link::Egress, public nic::EgressGate {
   void send_octets(const wire::Flow& flow, Octets udp_payload, Time now) override;
   std::uint32_t grant(const Request& request) override;
   bool grant_acknowledge(const wire::Flow& flow, Qpn destination) override;
+  [[nodiscard]] bool may_lose(const wire::Flow& flow, Qpn destination) const override;
   void give_back(std::uint32_t unused) override;
   // Frames from everywhere: those that this process sent to itself through its ring, and others.
   std::size_t receive(link::FrameSink& own, link::FrameSink& others, std::size_t budget, Time now);

@@ -3,8 +3,11 @@
 // Where frames come in bursts with short gaps between them, a thread that sleeps in each gap has to
 // be woken for each burst, which can take longer than the gap. As a hypervisor does for an idle
 // virtual CPU (halt polling), it spins for longer after sleeps that turned out to be short, and
-// briefly again after a long one. Where there are few CPUs it always spins briefly: other threads
-// need them.
+// briefly again after a long one.
+//
+// Where CPUs are few or contended it spins briefly, and not at all when that has been in vain
+// several times in a row: the next frame may depend on the thread whose CPU it spins on, as when a
+// program waits for a peer's WRITE by reading its own memory.
 #pragma once
 
 #include <algorithm>
@@ -20,17 +23,27 @@ class HaltPolling {
   static constexpr Duration kLongest = std::chrono::microseconds{200};
   static constexpr std::uint32_t kFewCpus = 3;
 
-  explicit HaltPolling(std::uint32_t cpus) : longest_{cpus > kFewCpus ? kLongest : kShortest} {}
+  explicit HaltPolling(std::uint32_t cpus) : few_cpus_{cpus <= kFewCpus} {}
 
-  [[nodiscard]] Duration spin() const { return spin_; }
+  [[nodiscard]] Duration spin(bool contended) const {
+    if (!few_cpus_ && !contended) return spin_;
+    return vain_ < kOftenInVain || vain_ % kTryAgainAfter == 0 ? kShortest : Duration{};
+  }
   // Frames came after a sleep of this length.
   void slept(Duration length) {
-    spin_ = length < longest_ ? std::min(spin_ * 2, longest_) : kShortest;
+    spin_ = length < kLongest ? std::min(spin_ * 2, kLongest) : kShortest;
   }
+  // Frames came while it span, or did not.
+  void found() { vain_ = 0; }
+  void gave_up() { ++vain_; }
 
  private:
-  Duration longest_;
+  static constexpr std::uint32_t kOftenInVain = 4;
+  static constexpr std::uint32_t kTryAgainAfter = 32;
+
+  bool few_cpus_;
   Duration spin_{kShortest};
+  std::uint32_t vain_{};  // in a row
 };
 
 }  // namespace nerve::host

@@ -32,8 +32,10 @@ class NeighbourMemory final : public nic::ShortCut {
 
   bool write(const Place& place, std::span<const wire::Piece> payload) override;
   bool read(const Place& place, MutableOctets into) override;
-  [[nodiscard]] bool saves_cpu() const override { return cpus_contended_; }
+  [[nodiscard]] bool is_better_for(std::uint32_t length) const override;
   void set_cpus_contended(bool contended) { cpus_contended_ = contended; }
+  // A thread that polls for others sleeps until something completes.
+  void set_poller_sleeps(bool sleeps) { poller_sleeps_ = sleeps; }
 
   void offer(RKey key, const Region& region) override;
   void withdraw(RKey key) override;
@@ -77,6 +79,7 @@ class NeighbourMemory final : public nic::ShortCut {
   bool deferring_{};
   Withdrawn withdrawn_{};
   bool cpus_contended_{};
+  bool poller_sleeps_{};
   std::uint64_t times_{};
 };
 

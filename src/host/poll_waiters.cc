@@ -35,13 +35,14 @@ bool EmptyPolls::anything_completed() const {
       known, [](const Polled& polled) { return polled.nic->completions_waiting(polled.cq) > 0; });
 }
 
-PollWaiters::Woken PollWaiters::take_ready() {
+PollWaiters::Woken PollWaiters::take_ready(bool by_post) {
   Woken ready;
   for (Waiter* waiter : all_) {
     if (ready.count == ready.sleepers.size()) break;  // the next session finds the others
     const bool awake = waiter->awake.load(std::memory_order_relaxed) != 0;
     if (awake || !waiter->polls.anything_completed()) continue;
     waiter->awake.store(1, std::memory_order_release);
+    waiter->woken_by_post = by_post;
     if (waiter->listens) {
       ready.listener = true;
     } else {

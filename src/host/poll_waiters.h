@@ -9,9 +9,11 @@
 // Guarded by the host's lock, unless a comment says otherwise.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/time.h"
@@ -34,8 +36,19 @@ class EmptyPolls {
   [[nodiscard]] bool in_several_shards() const { return several_; }
   // Whether a poll would find something now. The lock is held, and there was one only.
   [[nodiscard]] bool anything_completed() const;
+  // The thread has posted, or sleeps. One that sleeps again and again and posts nothing polls for
+  // other threads.
+  void note_post() { sleeps_ = 0; }
+  void note_sleep() { ++sleeps_; }
+  [[nodiscard]] bool only_polls() const { return sleeps_ >= kManySleeps; }
+  // Whether its last wake-up came from a thread that posted: one that may have more to post, on the
+  // CPU that this one would spin on.
+  [[nodiscard]] bool woken_by_post() const { return woken_by_post_; }
+  void set_woken_by_post(bool by_post) { woken_by_post_ = by_post; }
 
  private:
+  static constexpr std::uint32_t kManySleeps = 4;
+
   struct Polled {
     nic::Nic* nic{};
     nic::CqHandle cq{};
@@ -46,6 +59,8 @@ class EmptyPolls {
   Time began_{};  // the first of them
   const Lock* lock_{};
   bool several_{};
+  std::uint32_t sleeps_{};  // since it last posted
+  bool woken_by_post_{};
   std::uint32_t queues_{};
   std::array<Polled, 8> polled_{};  // the last ones, when there are more
 };
@@ -55,6 +70,7 @@ class PollWaiters {
   struct Waiter {
     const EmptyPolls& polls;
     bool listens{};
+    std::optional<bool> woken_by_post{};  // none: not woken
     std::atomic<std::uint32_t> awake{1};
   };
   // Whom to wake, once the lock is released. The addresses may be stale by then; the kernel only
@@ -68,8 +84,12 @@ class PollWaiters {
   void add(Waiter& waiter) { all_.push_back(&waiter); }
   void remove(Waiter& waiter) { std::erase(all_, &waiter); }
   [[nodiscard]] bool any() const { return !all_.empty(); }
-  // Those that sleep although something has completed for them.
-  [[nodiscard]] Woken take_ready();
+  [[nodiscard]] bool any_that_only_polls() const {
+    return std::ranges::any_of(all_,
+                               [](const Waiter* waiter) { return waiter->polls.only_polls(); });
+  }
+  // Those that sleep although something has completed for them: by a post, or by what came in.
+  [[nodiscard]] Woken take_ready(bool by_post = false);
 
   // Whether one of them listens for frames. Also without the lock.
   [[nodiscard]] bool listens() const { return listens_.load(std::memory_order_relaxed); }

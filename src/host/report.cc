@@ -77,6 +77,7 @@ std::string report(Host::Shared& primary) {
   lines.add("packets_unreachable", ways.unreachable);
   lines.add("retransmitted", sum.retransmitted_frames);
   lines.add("timeouts", sum.timeouts);
+  lines.add("tail_probes", sum.tail_probes_sent);
   lines.add("rnr_naks_sent", sum.rnr_naks_sent);
   lines.add("rnr_naks_received", sum.rnr_naks_received);
   lines.add("sequence_naks_sent", sum.sequence_naks_sent);

@@ -115,14 +115,24 @@ bool Host::Shared::drive(Time at) {
   const std::size_t arrived = take_in(at);
   expire(at);
   const std::uint64_t sent = exchange.counters().frames();
-  transmit(at);
+  if (arrived > 0 && owes_only_an_ack()) delayed_ack.took_in(at);
+  if (!ack_waits(at)) transmit(at);
   if (poll_waiters.any()) wake(poll_waiters.take_ready());
   return arrived > 0 || exchange.counters().frames() != sent;
 }
 
 bool Host::Shared::anything_unsent() {
-  return std::ranges::any_of(
-      adapters, [](const auto* a) { return a->nic.wants_to_send() && a->nic.port_active(); });
+  return !ack_waits(looked_at) && std::ranges::any_of(adapters, [](const auto* a) {
+    return a->nic.wants_to_send() && a->nic.port_active();
+  });
+}
+
+bool Host::Shared::owes_only_an_ack() const {
+  return adapters.size() == 1 && adapters[0]->nic.owes_only_an_ack();
+}
+
+bool Host::Shared::ack_waits(Time at) const {
+  return delayed_ack.until() && at < *delayed_ack.until() && owes_only_an_ack();
 }
 
 bool Host::Shared::anything_parked() {
@@ -180,8 +190,10 @@ void Host::Shared::wait_in_poll(EmptyPolls& polls) {
     lock.lock();
     return polls.reset();
   }
+  polls.note_sleep();
   PollWaiters::Waiter self{.polls = polls};
   poll_waiters.add(self);
+  neighbours.set_poller_sleeps(poll_waiters.any_that_only_polls());
   Time at = now();
   for (const Time until = at + kLongestWait; at < until && !polls.anything_completed();
        at = now()) {
@@ -198,6 +210,8 @@ void Host::Shared::wait_in_poll(EmptyPolls& polls) {
     watcher.polled();
   }
   poll_waiters.remove(self);
+  neighbours.set_poller_sleeps(poll_waiters.any_that_only_polls());
+  if (self.woken_by_post) polls.set_woken_by_post(*self.woken_by_post);
   polls.reset();
 }
 
@@ -252,6 +266,7 @@ std::optional<Time> Host::Shared::next_wake() {
     if (adapter->nic.any_parked()) consider(now() + kLookForRoom);
   }
   consider(exchange.next_room());
+  consider(delayed_ack.until());
   // No doorbell rings for what a thread of ours has left to be read, or to be sent.
   if (exchange.wants_ring() || exchange.own_pending() || anything_unsent()) consider(now());
   return earliest;

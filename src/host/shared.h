@@ -12,6 +12,7 @@
 #include "host/config.h"
 #include "host/contention.h"
 #include "host/crowd.h"
+#include "host/delayed_ack.h"
 #include "host/exchange.h"
 #include "host/host.h"
 #include "host/lock.h"
@@ -65,6 +66,9 @@ struct Host::Shared final : link::FrameSink, Watched {
   void wake(const PollWaiters::Woken& woken) const;  // best without the lock
   void look_at_machine(Time at);
   void transmit(Time at);
+  [[nodiscard]] bool owes_only_an_ack() const;
+  // Whether all that is left to send is an ACK that waits for what the program posts next.
+  [[nodiscard]] bool ack_waits(Time at) const;
   // The time of the last look at the clock, for those who can do with a little less than now.
   [[nodiscard]] Time lately() const { return looked_at; }
   [[nodiscard]] std::optional<Time> next_wake() override;
@@ -167,6 +171,7 @@ struct Host::Shared final : link::FrameSink, Watched {
   Crowd crowd;
   Contention contention;
   PollWaiters poll_waiters;
+  DelayedAck delayed_ack;
   // At the last look: polls that find nothing should sleep. Also read without the lock.
   std::atomic<bool> busy{};
   std::uint32_t idle_polls{};

@@ -173,6 +173,8 @@ void Watcher::polled(std::uint32_t frames) {
   asleep_ = false;  // and as good as awake, even if it does not get a processor now
 }
 
+void Watcher::believe_polls() { believe_after_ = kBelieveAfter; }
+
 void Watcher::expect(Time wake) {
   if (left_ || !asleep_ || (sleeps_until_ && *sleeps_until_ <= wake)) return;
   sleeps_until_ = wake;
@@ -218,13 +220,14 @@ void Watcher::look_after_polling() {
 
 Duration Watcher::linger() {
   if (watched_.anything_parked()) return kLingerForRoom;
-  return watched_.cpus_contended() ? HaltPolling::kShortest : halt_polling_.spin();
+  return halt_polling_.spin(watched_.cpus_contended());
 }
 
 void Watcher::watch(Guard& guard) {
   Time at = now();
   Time until = at;
   Time look_at = at + kTick;
+  bool spins = false;  // for more, after some were found
   listen_again(at);
   while (at <= until && mode_ == Mode::kWatching && !stopping_) {
     if (at >= look_at) {
@@ -233,6 +236,7 @@ void Watcher::watch(Guard& guard) {
     }
     if (watched_.drive(at)) {
       if (slept_) halt_polling_.slept(*std::exchange(slept_, std::nullopt));
+      if (std::exchange(spins, true)) halt_polling_.found();
       until = at + linger();
     }
     watched_.offer_wanted();
@@ -243,6 +247,7 @@ void Watcher::watch(Guard& guard) {
   }
   if (mode_ != Mode::kWatching || stopping_) return;
 
+  if (spins) halt_polling_.gave_up();
   watched_.falls_asleep();
   const bool hears = mailbox_.fall_asleep();
   if (!watched_.anything_pending()) {

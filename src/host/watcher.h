@@ -78,6 +78,8 @@ class Watcher {
   // modes, so that who polls need not ask the kernel.
   void watch_management(int fd);
   void polled(std::uint32_t frames = 0);  // by a thread of the program's, which moved so many
+  // The program has a reason to poll when frames come, whatever it did before.
+  void believe_polls();
   // Whether the thread sleeps, perhaps for longer than it may since a program called. While it does
   // not, what is posted may wait for company: it is sent before the thread sleeps.
   [[nodiscard]] bool asleep() const { return asleep_; }

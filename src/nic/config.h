@@ -62,9 +62,13 @@ struct FlowControlConfig {
 
 // Selective repeat (IRN: Mittal et al., "Revisiting Network Support for RDMA", SIGCOMM 2018) of RC
 // QPs: only what was lost is sent again, and packets may overtake each other. Both ends must have
-// it; nothing on the wire asks whether the other one does.
+// it.
 struct SelectiveRepeatConfig {
+  // From the first packet on, without asking: all peers are known to have it.
   bool on{};
+  // With peers that announce it in their packets, as this end then does; go-back-N with all others
+  // (docs/decisions/0016). Selective NAKs name runs of packets.
+  bool offer{};
   // A packet that is not acknowledged in this time is sent again. It is short while few are on
   // their way, for then no other packet would tell of the loss. Neither is longer than the QP's
   // timeout, and only one that has taken as long as that counts as a retry.
@@ -75,6 +79,18 @@ struct SelectiveRepeatConfig {
   std::uint32_t reorder_window{};
   // ... or this long after the first that has overtaken it; zero: only the former.
   Duration reorder_timeout{};
+};
+
+// The tail probe (tail_probe.cc): the last packet is sent once more, and asks for an ACK, when
+// nothing was sent or heard for a while.
+struct TailProbeConfig {
+  bool on{};
+  // The first probe leaves after some two round trips, but not before this. A peer whose threads
+  // wait for a CPU is late without any loss.
+  Duration min_interval{std::chrono::microseconds{250}};
+  Duration first_interval{std::chrono::milliseconds{1}};  // before a round trip is known
+  // Also where the gate says that nothing is lost: somebody between the engine and it drops frames.
+  bool every_path{};
 };
 
 // A communication id is first_comm_id and a count of this width: what is above it is left to the
@@ -110,6 +126,7 @@ struct NicConfig {
   std::uint32_t max_outstanding_packets{4096};
   // With it, that is also how many packets ahead of a missing one are kept at the receiving end.
   SelectiveRepeatConfig selective_repeat{};
+  TailProbeConfig tail_probe{};
   // ... and begins no READ while it waits for this many packets of earlier ones. The peer paces
   // them, but the queue at our end may be short.
   std::uint32_t max_read_packets{1U << 23};

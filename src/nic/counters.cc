@@ -9,6 +9,7 @@ Counters& Counters::operator+=(const Counters& other) {
   octets_sent += other.octets_sent;
   retransmitted_frames += other.retransmitted_frames;
   timeouts += other.timeouts;
+  tail_probes_sent += other.tail_probes_sent;
   rnr_naks_sent += other.rnr_naks_sent;
   rnr_naks_received += other.rnr_naks_received;
   sequence_naks_sent += other.sequence_naks_sent;
@@ -38,7 +39,7 @@ Counters& Counters::operator+=(const Counters& other) {
   dropped_bad_qkey += other.dropped_bad_qkey;
   dropped_wrong_address += other.dropped_wrong_address;
   dropped_no_receive += other.dropped_no_receive;
-  static_assert(sizeof(Counters) == 35 * sizeof(std::uint64_t), "a counter is missing above");
+  static_assert(sizeof(Counters) == 36 * sizeof(std::uint64_t), "a counter is missing above");
   return *this;
 }
 

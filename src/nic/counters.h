@@ -12,6 +12,7 @@ struct Counters {
   std::uint64_t octets_sent{};
   std::uint64_t retransmitted_frames{};
   std::uint64_t timeouts{};
+  std::uint64_t tail_probes_sent{};  // among retransmitted_frames
   std::uint64_t rnr_naks_sent{};
   std::uint64_t rnr_naks_received{};
   std::uint64_t sequence_naks_sent{};

@@ -317,6 +317,11 @@ std::uint32_t Nic::transmit(TxBurst& burst, Time now) {
 bool Nic::wants_to_send() const {
   return modules_->scheduler.next() != nullptr || modules_->cm.wants_to_send();
 }
+bool Nic::owes_only_an_ack() const {
+  const Qp* const qp = modules_->scheduler.only();
+  return qp != nullptr && qp->responder.owes_only_an_ack() && qp->sends.all_sent() &&
+         !modules_->cm.wants_to_send();
+}
 bool Nic::any_parked() const { return modules_->scheduler.any_parked(); }
 void Nic::resume() { modules_->scheduler.resume(); }
 

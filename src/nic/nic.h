@@ -123,6 +123,8 @@ class Nic {
   std::uint32_t transmit(TxBurst& burst, Time now);
   // Whether transmit() has a QP, or the connection manager, to ask.
   [[nodiscard]] bool wants_to_send() const;
+  // All that it wants to send is one ACK.
+  [[nodiscard]] bool owes_only_an_ack() const;
   // QPs that the gate refused (NicConfig::gate) wait for resume(): the driver calls it when a link
   // that was full has room again.
   [[nodiscard]] bool any_parked() const;

@@ -31,8 +31,9 @@ class ShortCut {
   // True when it is done, wholly. False changes nothing.
   virtual bool write(const Place& place, std::span<const wire::Piece> payload) = 0;
   virtual bool read(const Place& place, MutableOctets into) = 0;
-  // CPUs are contended: a copy less is worth more than a copy made by another CPU.
-  [[nodiscard]] virtual bool saves_cpu() const = 0;
+  // Whether it is better than packets also for a request of this length with others behind it: when
+  // CPUs are contended, what the requester does itself need not wait for a CPU at the target.
+  [[nodiscard]] virtual bool is_better_for(std::uint32_t length) const = 0;
 
   // What peers may do here. Offering anew replaces; when withdraw() returns, nobody acts on it any
   // more. Only memory that is a pointer is offered.

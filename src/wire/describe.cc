@@ -51,6 +51,8 @@ const char* nak_name(std::uint8_t code) {
       return "invalid rd request";
     case NakCode::kSelective:
       return "selective";
+    case NakCode::kSelectiveRun:
+      return "selective run";
   }
   return nullptr;
 }
@@ -69,7 +71,9 @@ void describe_bth(const Bth& bth, Line& line) {
   if (bth.pad != 0) line.text(" pad=").number(bth.pad);
   if (bth.version != 0) line.text(" version=").number(bth.version);
   if (bth.reserved6 != 0) line.text(" reserved6=").hex(bth.reserved6, 2);
-  if (bth.reserved7 != 0) line.text(" reserved7=").hex(bth.reserved7, 2);
+  line.flag(is_selective_capable(bth), " selective");
+  const auto reserved7 = static_cast<std::uint8_t>(bth.reserved7 & ~kSelectiveCapable);
+  if (reserved7 != 0) line.text(" reserved7=").hex(reserved7, 2);
 }
 
 void describe_extended(const Headers& headers, HeaderSet set, Line& line) {
@@ -98,8 +102,10 @@ void describe_extended(const Headers& headers, HeaderSet set, Line& line) {
   }
   if (contains(set, kAeth)) {
     line.text(" aeth[").text(describe_syndrome(headers.aeth.syndrome));
-    if (const auto arrived = arrived_out_of_order(headers.aeth)) {
-      line.text(", arrived=").hex(arrived->value(), 6).text("]");
+    if (const auto arrived = arrived_out_of_order(headers.bth.psn, headers.aeth)) {
+      line.text(", arrived=").hex(arrived->first.value(), 6);
+      if (arrived->count > 1) line.text(" and ").number(arrived->count - 1).text(" more");
+      line.text("]");
     } else {
       line.text(", msn=").number(headers.aeth.msn).text("]");
     }

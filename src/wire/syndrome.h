@@ -19,6 +19,7 @@ enum class NakCode : std::uint8_t {
   // Reserved by the standard, and ours among ends that agree (selective_nak.h). In the middle of
   // the reserved codes, where the next one that the standard gives out will not be.
   kSelective = 16,
+  kSelectiveRun = 17,
 };
 
 // Credit code 31: the responder does not tell how many receive buffers it has.

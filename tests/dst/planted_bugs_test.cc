@@ -86,6 +86,12 @@ const char* name_of(Bug bug) {
       return "AckNamesRead";
     case Bug::kForgetAckRequest:
       return "ForgetAckRequest";
+    case Bug::kSelectiveNakToAny:
+      return "SelectiveNakToAny";
+    case Bug::kSelectiveRunAcks:
+      return "SelectiveRunAcks";
+    case Bug::kProbeMislabelsPacket:
+      return "ProbeMislabelsPacket";
     case Bug::kTakesStalePacket:
       return "TakesStalePacket";
     case Bug::kReadLosesSink:
@@ -147,10 +153,21 @@ Family family_of(Bug bug) {
   }
 }
 
+Recovery recovery_of(Bug bug) {
+  switch (bug) {
+    case Bug::kSelectiveNakToAny:
+    case Bug::kSelectiveRunAcks:
+    case Bug::kProbeMislabelsPacket:
+      return Recovery::kMixed;
+    default:
+      return Recovery::kGoBackN;
+  }
+}
+
 // The worlds in which a bug would show.
 Outcome run_world_of(Bug bug, std::uint64_t seed) {
   if (bug >= Bug::kRtuNotRepeated) return run_connections(seed);
-  return run_seed(seed, {.family = family_of(bug)});
+  return run_seed(seed, {.recovery = recovery_of(bug), .family = family_of(bug)});
 }
 
 class PlantedBugs : public ::testing::TestWithParam<std::uint8_t> {
@@ -193,6 +210,8 @@ TEST(PlantedBugsOff, NothingIsFound) {
   for (std::uint64_t seed = 1; seed <= kSeeds / 4; ++seed) {
     const Outcome outcome = run_seed(seed);
     ASSERT_TRUE(outcome.violations.empty()) << "seed " << seed << ": " << outcome.violations[0];
+    const Outcome mixed = run_seed(seed, {.recovery = Recovery::kMixed});
+    ASSERT_TRUE(mixed.violations.empty()) << "seed " << seed << ": " << mixed.violations[0];
     const Outcome connections = run_connections(seed);
     ASSERT_TRUE(connections.violations.empty())
         << "seed " << seed << ": " << connections.violations[0];

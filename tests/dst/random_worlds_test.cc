@@ -31,7 +31,16 @@ TEST(RandomWorlds, DoWhatTheModelSays) {
 // The same worlds, where all engines repair losses by selective repeat: the model is the same.
 TEST(SelectiveWorlds, DoWhatTheModelSays) {
   test::for_each_seed_in_parallel(5'000, [](std::uint64_t seed) {
-    expect_no_violation(seed, {.trace = test::tracing(), .selective_repeat = true});
+    expect_no_violation(seed, {.trace = test::tracing(), .recovery = Recovery::kSelective});
+  });
+}
+// ... and where each does as it was drawn: peers that understand selective NAKs and peers that do
+// not, with and without tail probes, in all families.
+TEST(MixedWorlds, DoWhatTheModelSays) {
+  test::for_each_seed_in_parallel(8'000, [](std::uint64_t seed) {
+    const auto family = static_cast<Family>(seed % 4);
+    expect_no_violation(seed,
+                        {.trace = test::tracing(), .recovery = Recovery::kMixed, .family = family});
   });
 }
 
@@ -86,10 +95,12 @@ TEST(Determinism, ValuesAndOctetsMeanTheSame) {
     const bool trace = test::tracing();
     EXPECT_EQ(run_seed(seed, {.carriage = Carriage::kValues, .trace = trace}).history,
               run_seed(seed, {.carriage = Carriage::kOctets, .trace = trace}).history);
-    const auto selective = [&](Carriage carriage) {
-      return run_seed(seed, {.carriage = carriage, .trace = trace, .selective_repeat = true});
-    };
-    EXPECT_EQ(selective(Carriage::kValues).history, selective(Carriage::kOctets).history);
+    for (const Recovery recovery : {Recovery::kSelective, Recovery::kMixed}) {
+      const auto history = [&](Carriage carriage) {
+        return run_seed(seed, {.carriage = carriage, .trace = trace, .recovery = recovery}).history;
+      };
+      EXPECT_EQ(history(Carriage::kValues), history(Carriage::kOctets));
+    }
   });
 }
 

@@ -38,7 +38,7 @@ Faults within(const Limits& limits, Faults faults) {
   return faults;
 }
 
-nic::NicConfig draw_config(Prng& prng, bool selective_repeat, const Twists& twists) {
+nic::NicConfig draw_config(Prng& prng, Recovery recovery, const Twists& twists) {
   nic::NicConfig config;
   config.key_secret = {prng.next(), prng.next()};
   config.first_qpn = Qpn{static_cast<std::uint32_t>(prng.between(2, 0xf0'0000))};
@@ -55,7 +55,13 @@ nic::NicConfig draw_config(Prng& prng, bool selective_repeat, const Twists& twis
   }
   config.scheduling_quantum = static_cast<std::uint32_t>(prng.between(1, 64));
   // By a number that is drawn already, here too.
-  config.selective_repeat.on = selective_repeat;
+  config.selective_repeat.on = recovery == Recovery::kSelective;
+  if (recovery == Recovery::kMixed) {
+    config.selective_repeat.offer = config.first_qpn.value() / 7 % 4 != 0;
+    config.tail_probe.on = config.first_qpn.value() / 28 % 4 != 0;
+    config.tail_probe.min_interval = microseconds{1U << (config.first_qpn.value() / 112 % 9)};
+    config.tail_probe.first_interval = 4 * config.tail_probe.min_interval;
+  }
   if (config.first_qpn.value() % 3 == 0) {
     config.selective_repeat.reorder_window = config.first_qpn.value() / 3 % 8;
     config.selective_repeat.reorder_timeout = microseconds{config.first_qpn.value() % 50};

@@ -13,7 +13,7 @@ namespace nerve::dst {
 [[nodiscard]] Faults draw_faults(Prng& prng);
 // Without those that the limits leave out.
 [[nodiscard]] Faults within(const Limits& limits, Faults faults);
-[[nodiscard]] nic::NicConfig draw_config(Prng& prng, bool selective_repeat, const Twists& twists);
+[[nodiscard]] nic::NicConfig draw_config(Prng& prng, Recovery recovery, const Twists& twists);
 // What the clock shows when the world begins.
 [[nodiscard]] Time begin_of(Twists::Clock clock, Prng& prng);
 

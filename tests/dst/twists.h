@@ -15,6 +15,13 @@ enum class Family : std::uint8_t {
   kReceives,  // queues that run low, over or dry
 };
 
+// How the engines of a world recover from losses. All else in the world stays the same.
+enum class Recovery : std::uint8_t {
+  kGoBackN,
+  kSelective,  // all by selective repeat, known to each other
+  kMixed,      // some offer selective repeat, some send tail probes, some both, some neither
+};
+
 struct Twists {
   // A connection that ended begins again at once, while packets of the life before are on their
   // way, and hosts have so few QPs that numbers come round.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "wire/selective_nak.h"
 #include "wire/syndrome.h"
 
 namespace nerve::dst {
@@ -116,6 +117,7 @@ void WireWatch::see_request(Stream& stream, const Parcel& parcel, const wire::Op
   if (info.operation == Operation::kReadRequest) {
     psns = std::max(1U, (parcel.headers.reth.length + stream.mtu - 1) / stream.mtu);
   }
+  stream.capable |= wire::is_selective_capable(parcel.headers.bth);
   count(stream.times_sent, stream, psn, psns);
   const std::int32_t ahead = psn.distance_from(stream.next);
   if (ahead > 0) return violation("a psn was left out", parcel);
@@ -166,6 +168,9 @@ void WireWatch::see_acknowledge(Stream& stream, const Parcel& parcel) {
     const Time latest = events_.now() + faults.delay + faults.jitter;
     stream.quiet_from = latest + std::chrono::microseconds{3};
     stream.quiet_until = events_.now() + faults.delay + wire::rnr_delay(wire::value_of(syndrome));
+  }
+  if (syndrome == wire::syndrome(wire::NakCode::kSelectiveRun) && !stream.capable) {
+    violation("a selective nak to a peer that has not announced them", parcel);
   }
   if (wire::kind_of(syndrome) != wire::AckKind::kAck) return;
   if (psn.distance_from(stream.next) >= 0) {

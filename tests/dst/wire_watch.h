@@ -54,6 +54,7 @@ class WireWatch {
     std::vector<std::pair<Psn, std::uint32_t>> ends{};
     // First PSN and number of PSNs of each request that is answered by data.
     std::vector<std::pair<Psn, std::uint32_t>> asked{};
+    bool capable{};     // the requester has announced that it understands selective NAKs
     Time quiet_from{};  // between these two the receiver asked for silence
     Time quiet_until{};
   };

@@ -136,7 +136,7 @@ void World::make_hosts(bool large, const Options& options) {
         .burst = static_cast<std::uint32_t>(prng_.between(1, 64)),
         .receive_burst = static_cast<std::uint32_t>(prng_.between(1, 32)),
         .interrupt_delay = prng_.chance(500) ? Duration{} : Duration{microseconds{2}}};
-    const nic::NicConfig config = draw_config(prng_, options.selective_repeat, twists_);
+    const nic::NicConfig config = draw_config(prng_, options.recovery, twists_);
     hosts_.push_back(std::make_unique<Host>(i, config, gid, habits, prng_.next(), zone_size,
                                             events_, network_, journal_));
     hosts_.back()->on_completion(

@@ -15,8 +15,8 @@ namespace nerve::dst {
 struct Options {
   Carriage carriage{Carriage::kOctets};
   bool trace{};
-  bool selective_repeat{};  // of all engines: the same world, repaired in another way
-  bool story{};             // Outcome::story is kept
+  Recovery recovery{Recovery::kGoBackN};
+  bool story{};  // Outcome::story is kept
   Limits limits{};
   Family family{Family::kCommon};
   std::optional<Twists> twists{};  // instead of those that the seed draws

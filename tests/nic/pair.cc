@@ -131,7 +131,8 @@ std::vector<EventKind> End::events() {
   return all;
 }
 
-Pair::Pair(const EndSetup& both) : a{1, both}, b{2, both} {}
+Pair::Pair(const EndSetup& both) : Pair{both, both} {}
+Pair::Pair(const EndSetup& of_a, const EndSetup& of_b) : a{1, of_a}, b{2, of_b} {}
 
 void Pair::connect() {
   for (auto [self, peer] : {std::pair{&a, &b}, std::pair{&b, &a}}) {

@@ -87,6 +87,7 @@ struct Seen {
 class Pair {
  public:
   explicit Pair(const EndSetup& both = {});
+  Pair(const EndSetup& of_a, const EndSetup& of_b);
 
   // Each knows the other; both reach RTS.
   void connect();

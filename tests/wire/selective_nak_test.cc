@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <string>
 
 #include "base/prng.h"
 #include "wire/describe.h"
+#include "wire/icrc.h"
 
 namespace nerve::wire {
 namespace {
@@ -42,7 +44,7 @@ TEST(SelectiveNak, MeansTheSameAsValueAndAsOctets) {
     const auto decoded = Headers::decode(octets);
     ASSERT_TRUE(decoded);
     EXPECT_EQ(*decoded, headers);
-    EXPECT_EQ(arrived_out_of_order(decoded->aeth), arrived);
+    EXPECT_EQ(arrived_out_of_order(decoded->bth.psn, decoded->aeth), PsnRun{arrived});
     for (std::size_t size = 0; size < octets.size(); ++size) {
       EXPECT_FALSE(Headers::decode(Octets{octets}.first(size))) << size;
     }
@@ -53,8 +55,48 @@ TEST(SelectiveNak, MeansTheSameAsValueAndAsOctets) {
 TEST(SelectiveNak, IsNoOtherSyndrome) {
   for (unsigned octet = 0; octet < 256; ++octet) {
     const Aeth aeth{.syndrome = static_cast<std::uint8_t>(octet), .msn = 5};
-    EXPECT_EQ(arrived_out_of_order(aeth).has_value(), (octet & 0x7fU) == 0x70U) << octet;
+    EXPECT_EQ(arrived_out_of_order(Psn{}, aeth).has_value(),
+              (octet & 0x7fU) == 0x70U || (octet & 0x7fU) == 0x71U)
+        << octet;
   }
+}
+
+TEST(SelectiveNak, NamesARunUpToItsLimits) {
+  const auto round_trip = [](Psn expected, const PsnRun& run) {
+    const Aeth aeth = selective_nak(expected, run);
+    EXPECT_LE(aeth.msn, 0xff'ffffU);
+    EXPECT_EQ(arrived_out_of_order(expected, aeth), run);
+  };
+  for (const Psn expected : {Psn{0}, Psn{0x12'3456}, Psn{0xff'fffe}}) {
+    for (const std::uint32_t ahead : {1U, 2U, 0x800U, kMaxRunStart}) {
+      for (const std::uint32_t count : {1U, 64U, kMaxRunLength}) {
+        round_trip(expected, {.first = expected + ahead, .count = count});
+      }
+    }
+  }
+}
+
+TEST(SelectiveNak, CapabilityIsABitThatTheIcrcCovers) {
+  const Bth bth{.opcode = 0x11, .reserved7 = kSelectiveCapable};
+  std::array<std::byte, Bth::kSize> octets{};
+  bth.encode(octets);
+  EXPECT_EQ(std::to_integer<unsigned>(octets[8]), 1U);
+  std::array<std::byte, Bth::kSize> without = octets;
+  without[8] = std::byte{0};
+  EXPECT_NE(icrc_bth(0, octets), icrc_bth(0, without));
+  EXPECT_TRUE(is_selective_capable(*Bth::decode(octets)));
+  EXPECT_FALSE(is_selective_capable(*Bth::decode(without)));
+}
+
+TEST(SelectiveNak, RunAndCapabilityAreDescribed) {
+  Headers headers = nak(Psn{0xabc}, Psn{0});
+  headers.bth.reserved7 = kSelectiveCapable;
+  headers.aeth = selective_nak(Psn{0xabc}, {.first = Psn{0xac0}, .count = 7});
+  EXPECT_EQ(describe(headers, 0),
+            "RC_ACKNOWLEDGE qp=0x000012 psn=0x000abc selective aeth[nak selective run, "
+            "arrived=0x000ac0 and 6 more] payload=0");
+  headers.bth.reserved7 = 0x7f;
+  EXPECT_NE(describe(headers, 0).find(" selective reserved7=0x7e"), std::string::npos);
 }
 
 TEST(SelectiveNak, IsToldInWords) {

@@ -118,6 +118,8 @@ void CompletionUnit::enter_error(Qp& qp) {
   qp.requester.retry_at.reset();
   qp.requester.rnr_until.reset();
   qp.requester.pace_at.reset();
+  qp.requester.probe_armed = false;
+  qp.requester.probe_due = false;
   qp.responder.sack_due = false;
   flush_sends(qp);
   flush_receives(qp);

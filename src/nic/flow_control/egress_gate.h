@@ -34,6 +34,12 @@ class EgressGate {
   // So much of the last grant was not used, and is free for the next. A QP asks for a whole turn
   // and mostly owes an ACK: without this, three of them would fill a ring with nothing.
   virtual void give_back(std::uint32_t unused) = 0;
+
+  // Whether the path may lose a frame that it granted. Where it does not, a peer that is silent is
+  // only slow, and no tail probe is sent.
+  [[nodiscard]] virtual bool may_lose(const wire::Flow& /*flow*/, Qpn /*destination*/) const {
+    return true;
+  }
 };
 
 }  // namespace nerve::nic

@@ -43,9 +43,29 @@ class Flight {
     whole_ = 0;
   }
 
+  // The same where only what was lost is sent again (selective repeat): a loss costs no more than
+  // itself, and the flight shrinks by a packet for every few that are sent again rather than to
+  // half. A queue that is too short still shrinks it until it fits; losses at random, at a rate of
+  // p, leave it at kResentForOne / p packets, where half at each loss would leave 1.2 / sqrt(p).
+  // `window` is what the flight could be at most.
+  void on_selective_loss(std::uint32_t window) {
+    careful_from_ = limit_ = std::min(limit_, std::max(window, kLeast));
+  }
+  void on_resent() {
+    if (limit_ >= kAny || limit_ <= kLeast) return;
+    // A whole flight that arrives makes it grow by one; so many sent again undo that.
+    const std::uint32_t undone = limit_ / kResentForOne;
+    if (whole_ < undone) {
+      careful_from_ = --limit_;
+      whole_ += limit_;
+    }
+    whole_ -= undone;
+  }
+
  private:
   static constexpr std::uint32_t kAny = 1U << 23;
   static constexpr std::uint32_t kLeast = 16;
+  static constexpr std::uint32_t kResentForOne = 4;
 
   std::uint32_t limit_{kAny};
   std::uint32_t careful_from_{kAny};  // below it grows by what is acknowledged

@@ -151,9 +151,11 @@ void QpManager::start_responder(Qp& qp) {
   qp.responder.expected = qp.attributes.rq_psn;
   qp.responder.ack_psn = qp.attributes.rq_psn + 0xff'ffffU;  // the one before
   qp.responder.pd = qp.pd;
-  if (qp.type == QpType::kRc && config_.selective_repeat.on) {
+  const SelectiveRepeatConfig& selective = config_.selective_repeat;
+  if (qp.type == QpType::kRc && (selective.on || selective.offer)) {
     qp.repeat = std::make_unique<SelectiveRepeat>(config_.max_outstanding_packets);
-    qp.selective = true;
+    qp.selective = selective.on;
+    qp.offers_selective = selective.offer;
   }
 }
 
@@ -176,7 +178,7 @@ void QpManager::reset(Qp& qp) {
   if (responder.receive_from != nullptr) responder.receive_from->give_back(responder.receive_slot);
   qp.responder = {};
   qp.requester = {};
-  qp.selective = false;
+  qp.selective = qp.offers_selective = false;
   qp.repeat.reset();
   qp.sends.clear();
   qp.receives.clear();

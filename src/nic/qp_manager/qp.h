@@ -20,6 +20,7 @@
 #include "nic/flow_control/credits.h"
 #include "nic/flow_control/flight.h"
 #include "nic/flow_control/pacer.h"
+#include "nic/flow_control/smoothed_round_trip.h"
 #include "nic/flow_control/telemetry_echo.h"
 #include "nic/handles.h"
 #include "nic/qp_manager/receive_queue.h"
@@ -54,9 +55,15 @@ struct RequesterState {
   bool nak_heeded{};   // went back for a sequence NAK; its duplicates say nothing new
   bool probing{};      // one packet is out to ask whether the peer has receives
   bool drain_noted{};  // SQD: the drained event has been raised
+  bool probe_armed{};
+  bool probe_due{};       // the next turn that sends nothing else sends a tail probe
+  std::uint8_t probes{};  // since something was last acknowledged
   std::optional<Time> retry_at{};
   std::optional<Time> rnr_until{};
   std::optional<Time> pace_at{};
+  Time probe_at{};               // when to look whether a tail probe is due, if probe_armed
+  Time quiet_since{};            // the last request left, or the last one was acknowledged
+  SmoothedRoundTrip round_trip;  // measured where there are tail probes
   SendCredits credits{};
 };
 
@@ -96,6 +103,9 @@ struct ResponderState {
   std::optional<std::uint8_t> nak_due{};  // a syndrome; goes out after the answers before it
   bool sack_due{};                        // selective repeat: packets are held that nobody told of
   [[nodiscard]] bool owes_acknowledge() const { return ack_due || nak_due.has_value() || sack_due; }
+  [[nodiscard]] bool owes_only_an_ack() const {
+    return ack_due && !nak_due && !sack_due && !cnp_due && replay_serve == replay_end;
+  }
   std::unique_ptr<TelemetryEcho> telemetry;  // made when the first comes
   std::uint32_t received{};                  // octets of the message in progress
   std::uint32_t write_length{};
@@ -120,8 +130,9 @@ struct Qp {
   QpType type{};
   QpState state{QpState::kReset};
   bool signal_all{};
-  bool selective{};   // it has `repeat`
-  PKey pkey{0xffff};  // what attributes.pkey_index names
+  bool selective{};         // selective repeat is in use
+  bool offers_selective{};  // its packets announce that it could be
+  PKey pkey{0xffff};        // what attributes.pkey_index names
   std::uint32_t mtu{};
   PdHandle pd{};
   wire::Flow flow{};  // RC, UC, XRC: to the peer
@@ -141,7 +152,7 @@ struct Qp {
   Srq* srq{};
 
   QpAttributes attributes{};
-  std::unique_ptr<SelectiveRepeat> repeat;  // RC, where both ends agree
+  std::unique_ptr<SelectiveRepeat> repeat;  // RC, where `selective` is set or may come to be
   QpCaps caps{};
   XrcdHandle xrcd{};
   QpHandle handle{};

@@ -1,4 +1,5 @@
-// What a QP with selective repeat keeps besides, one half for each direction. Others have none.
+// What a QP with selective repeat keeps besides, one half for each direction, and how a QP that
+// offers it begins to use it.
 #pragma once
 
 #include "nic/rx_handler/held_packets.h"
@@ -12,5 +13,11 @@ struct SelectiveRepeat {
   Scoreboard sent;
   HeldPackets held;
 };
+
+struct Qp;
+
+// The peer has announced selective repeat on a QP that offers it: both halves use it from now on,
+// until the QP is reset. What has been sent so far is treated as if nothing had been heard of it.
+void begin_selective(Qp& qp, Time now);
 
 }  // namespace nerve::nic

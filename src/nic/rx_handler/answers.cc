@@ -10,6 +10,17 @@ namespace nerve::nic {
 
 using wire::Operation;
 
+namespace {
+
+// A run too far ahead for its code is reported by its last packet.
+wire::Aeth selective_nak_of(Psn expected, const wire::PsnRun& run) {
+  const auto ahead = static_cast<std::uint32_t>(run.first.distance_from(expected));
+  if (ahead > wire::kMaxRunStart) return wire::selective_nak(run.first + (run.count - 1));
+  return wire::selective_nak(expected, run);
+}
+
+}  // namespace
+
 bool Answers::transmit(Qp& qp, TxBurst& burst, std::uint32_t budget) {
   ResponderState& state = qp.responder;
   const std::uint32_t first = burst.size();
@@ -58,6 +69,7 @@ wire::Frame& Answers::add_frame(Qp& qp, TxBurst& burst, Operation operation, Psn
   bth.pkey = qp.pkey;
   bth.dest_qp = qp.attributes.dest_qp;
   bth.psn = psn;
+  if (qp.offers_selective) bth.reserved7 = wire::kSelectiveCapable;
   ++counters_.frames_sent;
   return frame;
 }
@@ -146,9 +158,17 @@ void Answers::emit_acknowledge(Qp& qp, TxBurst& burst) {
 void Answers::emit_selective_nak(Qp& qp, TxBurst& burst) {
   ResponderState& state = qp.responder;
   HeldPackets& held = qp.repeat->held;
-  if (const auto arrived = held.next_word()) {
+  std::optional<wire::Aeth> aeth;
+  if (qp.offers_selective) {
+    if (const auto run = held.next_run(state.expected)) {
+      aeth = selective_nak_of(state.expected, *run);
+    }
+  } else if (const auto arrived = held.next_word()) {
+    aeth = wire::selective_nak(*arrived);
+  }
+  if (aeth) {
     wire::Frame& frame = add_frame(qp, burst, Operation::kAcknowledge, state.expected);
-    frame.headers.aeth = wire::selective_nak(*arrived);
+    frame.headers.aeth = *aeth;
     add_echoes(qp, frame);
     ++counters_.selective_naks_sent;
   }

@@ -30,6 +30,7 @@ void HeldPackets::keep(const wire::Frame& frame, std::uint32_t mtu) {
   Slot& slot = slots_[place(frame.headers.bth.psn)];
   slot.headers = frame.headers;
   slot.payload_length = frame.payload_length;
+  if (!slot.held) ++held_;
   slot.held = true;
   if (frame.payload_length == 0) return;
   if (std::ranges::any_of(frame.payload, has_contents)) return copy_payload(slot, frame, mtu);
@@ -48,6 +49,7 @@ std::optional<wire::Frame> HeldPackets::take(Psn psn) {
   if (!has(psn)) return std::nullopt;
   Slot& slot = slots_[place(psn)];
   slot.held = false;
+  --held_;
   wire::Frame frame{.headers = slot.headers};
   frame.payload = {&slot.piece, slot.payload_length > 0 ? 1U : 0U};
   frame.payload_length = slot.payload_length;
@@ -68,6 +70,29 @@ std::optional<Psn> HeldPackets::next_word() {
     if (slot.held) return slot.headers.bth.psn;
   }
   return std::nullopt;
+}
+
+std::optional<wire::PsnRun> HeldPackets::next_run(Psn expected) {
+  const std::optional<Psn> next = next_word();
+  if (!next) return std::nullopt;
+  wire::PsnRun run{.first = *next};
+  const auto is_held = [this](Psn psn) { return has(psn); };
+  while (run.count < wire::kMaxRunLength && is_held(run.first + run.count)) ++run.count;
+  const Psn before{0xff'ffffU};
+  while (run.count < wire::kMaxRunLength && run.first != expected + 1 &&
+         is_held(run.first + before.value())) {
+    run.first = run.first + before.value();
+    ++run.count;
+  }
+  // What it names is reported.
+  while (owes_word()) {
+    Slot& slot = slots_[queue_[told_ & (window_ - 1)]];
+    const auto into = static_cast<std::uint32_t>(slot.headers.bth.psn.distance_from(run.first));
+    if (slot.held && into >= run.count) break;
+    slot.owed = false;
+    ++told_;
+  }
+  return run;
 }
 
 }  // namespace nerve::nic

@@ -14,6 +14,7 @@
 #include "base/fixed_array.h"
 #include "base/ids.h"
 #include "wire/frame.h"
+#include "wire/selective_nak.h"
 
 namespace nerve::nic {
 
@@ -24,6 +25,7 @@ class HeldPackets {
   // A packet this far ahead of the expected one, or farther, has no place here.
   [[nodiscard]] std::uint32_t window() const { return window_; }
   [[nodiscard]] bool has(Psn psn) const;
+  [[nodiscard]] bool empty() const { return held_ == 0; }
 
   // The packet lies within the window; its payload has at most `mtu` octets, the same for all.
   void keep(const wire::Frame& frame, std::uint32_t mtu);
@@ -34,6 +36,9 @@ class HeldPackets {
   void owe_word(Psn psn);
   // The next packet to tell of, in the order of arrival; those that were taken since are not.
   [[nodiscard]] std::optional<Psn> next_word();
+  // The next packets to report in one selective NAK, of those that a run can name: the whole run
+  // that is held around the next one, whatever was reported of it before, for that NAK may be lost.
+  [[nodiscard]] std::optional<wire::PsnRun> next_run(Psn expected);
   [[nodiscard]] bool owes_word() const { return told_ != owed_; }
 
  private:
@@ -54,6 +59,7 @@ class HeldPackets {
   FixedArray<std::uint32_t> queue_;  // of slots; both ends run freely
   std::uint32_t owed_{};
   std::uint32_t told_{};
+  std::uint32_t held_{};  // packets
 };
 
 }  // namespace nerve::nic

@@ -1,5 +1,8 @@
 #include "nic/rx_handler/rx_handler.h"
 
+#include "base/planted.h"
+#include "wire/selective_nak.h"
+
 namespace nerve::nic {
 namespace {
 
@@ -97,6 +100,10 @@ void RxHandler::to_qp(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& 
   }
 
   if (is_cnp) return completer_.on_cnp(qp);
+  if (qp.offers_selective && !qp.selective &&
+      (wire::is_selective_capable(frame.headers.bth) || planted(Bug::kSelectiveNakToAny))) {
+    begin_selective(qp, now_);
+  }
   if (flow.ecn() == wire::Ecn::kCongestion && qp.connected()) note_congestion_mark(qp);
   if (qp.datagram()) return datagrams_.on_datagram(qp, frame, info, pkey_index);
   if (info.role == wire::Role::kResponse) {

@@ -19,7 +19,7 @@ bool repeats(const wire::Frame& model, const wire::Frame& frame) {
 std::size_t Responder::continue_write(Qp& qp, std::span<const wire::Frame> frames) {
   ResponderState& state = qp.responder;
   if (state.message != ResponderState::Message::kWrite || !qp.reliable()) return 0;
-  if (qp.selective) return 0;  // what is held may be next
+  if (qp.selective && !qp.repeat->held.empty()) return 0;  // what is held may be next
   const wire::Frame& model = frames.front();
   if (model.headers.bth.psn + 1 != state.expected || model.payload_length != qp.mtu) return 0;
 

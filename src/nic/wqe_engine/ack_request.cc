@@ -14,10 +14,12 @@
 
 namespace nerve::nic {
 
-// Selective repeat has short timers of its own, which retransmit without counting as a retry.
+// Selective repeat between ends that need not ask has short timers of its own, which retransmit
+// without counting as a retry.
 bool Requester::ack_is_requested(const Qp& qp) const {
   const RequesterState& state = qp.requester;
-  return state.since_ack_request == 0 || state.unacked == state.next || qp.selective;
+  return state.since_ack_request == 0 || state.unacked == state.next ||
+         (qp.selective && !qp.offers_selective);
 }
 
 void Requester::resend_last(Qp& qp, TxBurst& burst) {
@@ -35,8 +37,12 @@ void Requester::resend_last(Qp& qp, TxBurst& burst) {
     };
     while (!sent_from(qp.sends.at(position))) --position;
 
+    // Of a request that is answered by data, the packet that makes it.
+    const SendWqe& wqe = qp.sends.at(position);
+    const bool whole = wqe.wants_response() && in_flight(state, wqe.first_psn);
+
     wire::Frame& frame = burst.add();
-    if (build(qp, position, psn, burst) == WcStatus::kSuccess) {
+    if (build(qp, position, whole ? wqe.first_psn : psn, burst) == WcStatus::kSuccess) {
       frame.headers.bth.ack_request = true;
       note_sent(qp, frame, /*again=*/true);
       state.since_ack_request = 0;

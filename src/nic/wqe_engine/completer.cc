@@ -6,7 +6,6 @@
 
 #include "base/planted.h"
 #include "nic/wqe_engine/request_frame.h"
-#include "wire/selective_nak.h"
 #include "wire/syndrome.h"
 
 namespace nerve::nic {
@@ -60,7 +59,7 @@ void Completer::on_acknowledge(Qp& qp, const wire::Frame& frame) {
     return;
   }
   if (qp.selective) {
-    if (const auto arrived = wire::arrived_out_of_order(aeth)) {
+    if (const auto arrived = wire::arrived_out_of_order(psn, aeth)) {
       return on_selective_nak(qp, *arrived, frame);
     }
   }
@@ -118,6 +117,8 @@ void Completer::on_sequence_nak(Qp& qp) {
   if (state.recovering && state.next == state.unacked) return;
   if (state.nak_heeded) return;  // once for each gap; a timeout may make it news again
   state.nak_heeded = true;
+  state.probe_due = false;
+  state.probes = 0;
   if (qp.congestion) qp.congestion->on_nak(now_);
   note_loss(qp);
   retry(qp);
@@ -222,6 +223,12 @@ void Completer::note_progress(Qp& qp, const wire::Frame& frame) {
   state.rnr_retries_left = qp.attributes.rnr_retry;
   state.recovering = false;
   state.nak_heeded = false;
+  // A go-back-N peer that had reported its gap answers the oldest packet, when it has it, with how
+  // far it is: the next probe begins with the one that it lacks, at once.
+  state.probe_due = state.probes > 1 && !qp.selective && state.unacked != state.next;
+  if (!state.probe_due) state.probes = 0;
+  state.quiet_since = now_;
+  state.round_trip.on_ack(state.unacked, now_);
   state.probing = state.rnr_heard = state.rnr_stands = false;
   // An answer to an earlier sending may overtake the one going on.
   if (psn_span(before, state.next) < psn_span(before, state.unacked)) state.next = state.unacked;
@@ -264,7 +271,9 @@ void Completer::implied_nak(Qp& qp, const wire::Frame& frame) {
 
 void Completer::note_loss(Qp& qp) {
   if (!config_.flow_control.shrink_on_loss) return;
-  qp.requester.flight.on_loss(psn_span(qp.requester.unacked, qp.requester.sent_end));
+  RequesterState& state = qp.requester;
+  if (qp.selective) return state.flight.on_selective_loss(config_.max_outstanding_packets);
+  state.flight.on_loss(psn_span(state.unacked, state.sent_end));
 }
 
 void Completer::retry(Qp& qp) {
@@ -285,17 +294,19 @@ void Completer::retry(Qp& qp) {
 void Completer::restart_timer(Qp& qp) {
   RequesterState& state = qp.requester;
   state.retry_at.reset();
+  if (state.unacked == state.sent_end) state.probe_armed = false;
   if (state.unacked == state.sent_end || state.rnr_until) return;
   const auto patience = requester_.patience(qp);
   if (!patience) return;
   state.retry_at = now_ + *patience;
+  if (config_.tail_probe.on) requester_.arm_probe(qp);
   if (qp.selective) qp.repeat->sent.timer_from = now_;
 }
 
 void Completer::settle(Qp& qp) {
   requester_.retire_local(qp);
   if (!qp.can_send()) return;
-  if (!qp.sends.all_sent()) scheduler_.wake(qp);
+  if (!qp.sends.all_sent() || qp.requester.probe_due) scheduler_.wake(qp);
   scheduler_.rearm(qp);
 }
 
@@ -337,6 +348,7 @@ void Completer::on_timer(Qp& qp) {
     if (!qp.can_send()) return;
     scheduler_.wake(qp);
   }
+  on_probe_timer(qp);
   scheduler_.rearm(qp);
 }
 

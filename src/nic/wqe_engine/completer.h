@@ -14,6 +14,7 @@
 #include "nic/wqe_engine/requester.h"
 #include "nic/wqe_engine/scheduler.h"
 #include "wire/frame.h"
+#include "wire/selective_nak.h"
 
 namespace nerve::nic {
 
@@ -42,7 +43,7 @@ class Completer {
   void on_acknowledge(Qp& qp, const wire::Frame& frame);
   void on_rnr(Qp& qp, std::uint8_t code);
   void on_sequence_nak(Qp& qp);
-  void on_selective_nak(Qp& qp, Psn arrived, const wire::Frame& frame);
+  void on_selective_nak(Qp& qp, const wire::PsnRun& arrived, const wire::Frame& frame);
   void on_data(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info);
   void place_read(Qp& qp, SendWqe& wqe, const wire::Frame& frame);
   void place_atomic(Qp& qp, SendWqe& wqe, const wire::Frame& frame);
@@ -72,6 +73,12 @@ class Completer {
   void note_selective_progress(Qp& qp, Psn before);
   void on_selective_timeout(Qp& qp);
   void on_reorder_timeout(Qp& qp);
+
+  // Tail probes.
+  void on_probe_timer(Qp& qp);
+  // Selective repeat: sends again all that counts as lost and has not been heard of since. False
+  // when nothing does.
+  bool resend_unconfirmed(Qp& qp);
 
   const NicConfig& config_;
   Counters& counters_;

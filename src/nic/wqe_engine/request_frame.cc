@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/planted.h"
+#include "wire/selective_nak.h"
 
 namespace nerve::nic {
 namespace {
@@ -54,6 +55,7 @@ void fill_request_headers(const Qp& qp, const SendWqe& wqe, const Segment& segme
   wire::Bth& bth = headers.bth;
   bth.pkey = pkey;
   bth.dest_qp = qp.attributes.dest_qp;
+  if (qp.offers_selective) bth.reserved7 = wire::kSelectiveCapable;
   const std::uint64_t read_offset = planted(Bug::kReadRestartWrongOffset) ? 0 : segment.offset;
 
   Operation operation{};

@@ -24,6 +24,7 @@ std::uint32_t wire_size(const wire::Frame& frame) {
 bool Requester::transmit(Qp& qp, TxBurst& burst, std::uint32_t budget, bool clipped) {
   if (!qp.can_send()) return false;
   const std::uint32_t first = burst.size();
+  const Psn sent_before = qp.requester.sent_end;
   Train train;
   Step last = Step::kSkipped;
   while (last != Step::kBlocked && last != Step::kPaused && !qp.sends.all_sent()) {
@@ -33,15 +34,26 @@ bool Requester::transmit(Qp& qp, TxBurst& burst, std::uint32_t budget, bool clip
       repeat_middle(qp, burst, budget - (burst.size() - first));
     }
   }
+  // What remains may all have arrived: then only an answer can help.
+  if (qp.selective && qp.offers_selective && last == Step::kSent &&
+      qp.requester.next != qp.requester.sent_end) {
+    pass_over_arrived(qp);
+  }
   const bool more = last != Step::kBlocked && !qp.sends.all_sent() && qp.can_send();
 
   if (qp.reliable() && qp.can_send() && needs_ack(qp, more && !clipped)) {
     if (burst.size() > first) {
       burst[burst.size() - 1].headers.bth.ack_request = true;
       qp.requester.since_ack_request = 0;
-    } else if (last == Step::kBlocked && !ack_is_requested(qp)) {
-      resend_last(qp, burst);
+    } else if (!ack_is_requested(qp)) {
+      // Of selective repeat: what was to be sent again may have arrived since the last turn.
+      const bool room = budget > 0 && !burst.full();
+      const bool arrived = qp.selective && qp.sends.all_sent() && room;
+      if (last == Step::kBlocked || arrived) resend_last(qp, burst);
     }
+  }
+  if (config_.tail_probe.on && qp.reliable() && qp.can_send() && budget > 0) {
+    note_turn(qp, burst, first, sent_before);
   }
   completions_.note_drained(qp);  // unreliable requests end when they are sent
   scheduler_.rearm(qp);
@@ -230,6 +242,7 @@ bool Requester::emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& train) {
   if (again && qp.selective) {
     qp.repeat->sent.resend_from = state.next;
     qp.repeat->sent.repaired_at = state.sent_end;
+    if (config_.flow_control.shrink_on_loss) state.flight.on_resent();
   }
   return true;
 }
@@ -359,6 +372,7 @@ void Requester::rewind(Qp& qp) {
   state.read_packets = 0;
   state.since_ack_request = 0;
   state.probing = false;
+  state.round_trip.forget();
   if (qp.congestion) qp.congestion->round_trips.forget();
   if (qp.selective) qp.repeat->sent.go_back(state.unacked, state.sent_end);
 }

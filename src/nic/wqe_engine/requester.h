@@ -61,6 +61,11 @@ class Requester {
     return qp.selective ? selective_patience(qp) : wire::ack_timeout(qp.attributes.timeout);
   }
 
+  // The tail probe (tail_probe.cc): how long nothing may be heard before the next one; and the
+  // timer for it, if there is something to probe for.
+  [[nodiscard]] Duration probe_interval(const Qp& qp) const;
+  void arm_probe(Qp& qp) const;
+
   // Completes local operations that have come to the head, and notes a drained send queue.
   void retire_local(Qp& qp);
 
@@ -93,6 +98,12 @@ class Requester {
   [[nodiscard]] SendWait waits_for(Qp& qp) const;
   [[nodiscard]] bool ack_is_requested(const Qp& qp) const;
   void resend_last(Qp& qp, TxBurst& burst);
+  // The end of a turn, where there are tail probes.
+  void note_turn(Qp& qp, TxBurst& burst, std::uint32_t first, Psn sent_before);
+  void send_probe(Qp& qp, TxBurst& burst);
+  // The request that a packet on its way belongs to, by its position in the queue.
+  [[nodiscard]] static std::uint32_t position_of(Qp& qp, Psn psn);
+  bool resend_one(Qp& qp, std::uint32_t position, Psn psn, TxBurst& burst);
   [[nodiscard]] bool may_begin(const Qp& qp, const SendWqe& wqe) const;
   [[nodiscard]] bool has_credit(const Qp& qp, const SendWqe& wqe, std::uint32_t sequence) const;
   [[nodiscard]] Rate rate_of(const Qp& qp) const;

@@ -33,6 +33,7 @@ class Scheduler {
     }
   }
   [[nodiscard]] Qp* next() const { return ready_.front(); }
+  [[nodiscard]] Qp* only() const { return ready_.only(); }  // null: none, or several
   void sleep(Qp& qp) {
     if (ready_.contains(qp)) ready_.remove(qp);
   }
@@ -50,6 +51,7 @@ class Scheduler {
     };
     consider(qp.requester.rnr_until);
     consider(qp.requester.pace_at);
+    if (qp.requester.probe_armed) consider(qp.requester.probe_at);
     if (qp.congestion) consider(qp.congestion->next_deadline());
     if (qp.selective) consider(qp.repeat->sent.reorder_at);
     if (earliest) {

@@ -7,6 +7,7 @@
 // repaired by go-back-N, as is everything that follows an RNR NAK, but for what the peer holds.
 #include <algorithm>
 
+#include "base/planted.h"
 #include "nic/wqe_engine/completer.h"
 #include "nic/wqe_engine/requester.h"
 #include "wire/syndrome.h"
@@ -19,9 +20,23 @@ Psn earlier(Psn a, Psn b) { return a.distance_from(b) < 0 ? a : b; }
 
 }  // namespace
 
+void begin_selective(Qp& qp, Time now) {
+  const RequesterState& state = qp.requester;
+  Scoreboard& board = qp.repeat->sent;
+  qp.selective = true;
+  board.begin(state.unacked);
+  board.timer_from = board.give_up_at = now;
+  if (state.retry_at) board.give_up_at = *state.retry_at;
+  if (state.next == state.sent_end) return;
+  // It is going back, and goes on with that.
+  board.resend_from = state.next;
+  board.lost_end = state.sent_end;
+}
+
 std::optional<Duration> Requester::selective_patience(const Qp& qp) const {
   const auto timeout = wire::ack_timeout(qp.attributes.timeout);
-  if (!timeout) return std::nullopt;
+  // Tail probes do what the short timeouts are for, and know how long a round trip takes.
+  if (!timeout || qp.offers_selective) return timeout;
   const SelectiveRepeatConfig& repeat = config_.selective_repeat;
   const bool few = psn_span(qp.requester.unacked, qp.requester.sent_end) <= repeat.few;
   return std::min(*timeout, few ? repeat.timeout_of_few : repeat.timeout);
@@ -45,6 +60,7 @@ void Requester::go_to(Qp& qp, Psn psn) {
   state.reads_outstanding = 0;
   state.read_packets = 0;
   state.probing = false;
+  state.round_trip.forget();
   pass_over(qp, psn);
 }
 
@@ -96,7 +112,7 @@ void Requester::pass_over_arrived(Qp& qp) {
   pass_over(qp, state.sent_end);
 }
 
-void Completer::on_selective_nak(Qp& qp, Psn arrived, const wire::Frame& frame) {
+void Completer::on_selective_nak(Qp& qp, const wire::PsnRun& arrived, const wire::Frame& frame) {
   RequesterState& state = qp.requester;
   ++counters_.selective_naks_received;
   const Psn expected = frame.headers.bth.psn;
@@ -107,10 +123,17 @@ void Completer::on_selective_nak(Qp& qp, Psn arrived, const wire::Frame& frame) 
     note_progress(qp, frame);
   }
   Scoreboard& board = qp.repeat->sent;
-  if (!in_flight(state, arrived) || !board.mark(state.unacked, arrived)) return;
+  std::optional<Psn> newest;
+  for (std::uint32_t i = 0; i < arrived.count; ++i) {
+    const Psn psn = arrived.first + i;
+    if (in_flight(state, psn) && board.mark(state.unacked, psn)) newest = psn;
+  }
+  if (!newest) return;
+  if (planted(Bug::kSelectiveRunAcks)) acknowledge(qp, *newest + 1);
+  state.quiet_since = now_;
   const SelectiveRepeatConfig& config = config_.selective_repeat;
   const bool at_rest = state.next == state.sent_end;
-  if (at_rest && board.overtook_repairs(state.unacked, arrived, config.reorder_window)) {
+  if (at_rest && board.overtook_repairs(state.unacked, *newest, config.reorder_window)) {
     board.resend_from = state.unacked;  // they are lost as well
   }
   if (config.reorder_timeout > Duration{} && !board.reorder_at) {
@@ -150,6 +173,17 @@ void Completer::resend_lost(Qp& qp) {
   if (state.next != state.sent_end || board.resend_from.distance_from(board.lost_end) >= 0) return;
   Requester::go_to(qp, board.resend_from);
   restart_timer(qp);
+}
+
+bool Completer::resend_unconfirmed(Qp& qp) {
+  RequesterState& state = qp.requester;
+  Scoreboard& board = qp.repeat->sent;
+  board.lost_end = later(board.lost_end, board.lost_before(state.unacked, 0));
+  if (state.next != state.sent_end || board.lost_end == state.unacked) return false;
+  begin_recovery(qp);
+  board.resend_from = board.first_missing(state.unacked, state.unacked, board.lost_end);
+  Requester::go_to(qp, board.resend_from);
+  return true;
 }
 
 void Completer::note_selective_progress(Qp& qp, Psn before) {
@@ -196,6 +230,12 @@ void Completer::on_selective_timeout(Qp& qp) {
     state.retry_at = board.timer_from + *patience;
     return;
   }
+  // What waits for the pacer or the path to be sent again is not late.
+  const bool waits = state.pace_at || scheduler_.is_parked(qp);
+  if (qp.offers_selective && state.next != state.sent_end && waits && patience) {
+    state.retry_at = now_ + *patience;
+    return;
+  }
   ++counters_.timeouts;
   if (now_ >= board.give_up_at) {
     if (state.retries_left == 0) return completions_.fail_send(qp, WcStatus::kRetryExceeded);
@@ -209,7 +249,9 @@ void Completer::on_selective_timeout(Qp& qp) {
   board.lost_end = state.unacked + 1;
   state.recovering = true;
   state.nak_heeded = false;
-  note_loss(qp);
+  if (config_.flow_control.shrink_on_loss) {
+    state.flight.on_loss(psn_span(state.unacked, state.sent_end));
+  }
   if (qp.congestion) {
     qp.congestion->round_trips.forget();
     qp.congestion->on_timeout(now_);

@@ -12,6 +12,9 @@ namespace {
 // Larger ones are copied in parts.
 constexpr std::uint32_t kLarge = 16 << 10;
 
+// What a call to the kernel costs, in bytes that could be copied in the same time.
+constexpr std::uint32_t kCallCost = 4096;
+
 // READs into several places go by way of a buffer.
 constexpr std::uint32_t kLongestBuffered = 4096;
 
@@ -20,24 +23,22 @@ constexpr std::uint32_t kLongestBuffered = 4096;
 // Only when nothing of the QP's is under way, for what is under way must come first; and only when
 // the program polled since the last one. A program that posts and posts is better served by
 // packets: many small ones leave together, and of large ones two CPUs copy different parts at once.
-// Where CPUs are contended, one copy is better than two.
+// Unless the host says that it is not.
 bool Requester::may_take_short_cut(const Qp& qp, const SendWqe& wqe) const {
   if (config_.short_cut == nullptr || qp.type != QpType::kRc) return false;
   if (wqe.op != SendOp::kWrite && wqe.op != SendOp::kRead) return false;
   const RequesterState& state = qp.requester;
   if (wqe.started || wqe.length == 0 || state.unacked != state.next) return false;
-  if (state.placed > 0 || (wqe.length >= kLarge && config_.short_cut->saves_cpu())) return true;
+  if (state.placed > 0 || config_.short_cut->is_better_for(wqe.length)) return true;
   return qp.sends.tail - qp.sends.head == 1 && qp.send_cq->polls != state.polls_at_short_cut;
 }
 
 Requester::Step Requester::take_short_cut(Qp& qp, SendWqe& wqe, TxBurst& burst) {
   RequesterState& state = qp.requester;
+  if (placeable_ == 0) return Step::kPaused;
   std::uint32_t part = wqe.length - state.placed;
-  if (wqe.length >= kLarge) {
-    if (placeable_ == 0) return Step::kPaused;
-    part = std::min(part, placeable_);
-    placeable_ -= part;
-  }
+  if (wqe.length >= kLarge) part = std::min(part, placeable_);
+  placeable_ -= std::min(std::max(part, kCallCost), placeable_);
   state.polls_at_short_cut = qp.send_cq->polls;
   const ShortCut::Place place{.flow = qp.flow,
                               .from = qp.qpn,

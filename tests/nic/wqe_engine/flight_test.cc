@@ -172,5 +172,20 @@ TEST(ReadWindow, WaitsForWhatEarlierOnesBring) {
 
 INSTANTIATE_TEST_SUITE_P(At, Closed, ::testing::Values(1, 2, 3, 7, 8, 9, 31, 32, 33, 34, 40, 65));
 
+// With selective repeat a loss costs no more than itself.
+TEST(Flight, ShrinksByAQuarterOfWhatIsSentAgainWithSelectiveRepeat) {
+  Flight flight;
+  flight.on_resent();
+  EXPECT_GE(flight.limit(), 1U << 23U) << "after an RNR wait, say: no loss";
+  flight.on_selective_loss(1024);
+  EXPECT_EQ(flight.limit(), 1024U);
+  for (int i = 0; i < 40; ++i) flight.on_resent();
+  EXPECT_EQ(flight.limit(), 1014U);
+  flight.on_acknowledged(1014);
+  EXPECT_EQ(flight.limit(), 1015U) << "as one that arrives whole";
+  for (int i = 0; i < 10'000; ++i) flight.on_resent();
+  EXPECT_EQ(flight.limit(), 16U);
+}
+
 }  // namespace
 }  // namespace nerve::nic

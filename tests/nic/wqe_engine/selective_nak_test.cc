@@ -109,7 +109,8 @@ TEST_F(SelectiveNaks, AreSentForEachPacketOutOfOrder) {
     const auto answers = probe.hear(only(psn));
     ASSERT_EQ(answers.size(), 1U);
     EXPECT_EQ(answers[0].headers.bth.psn, Psn{0});
-    EXPECT_EQ(wire::arrived_out_of_order(answers[0].headers.aeth), Psn{psn});
+    EXPECT_EQ(wire::arrived_out_of_order(answers[0].headers.bth.psn, answers[0].headers.aeth),
+              wire::PsnRun{Psn{psn}});
   }
   EXPECT_EQ(probe.end.octets(32, 16), std::vector<std::byte>(16)) << "not before its turn";
   EXPECT_EQ(probe.hear(only(0)).at(0).headers.bth.psn, Psn{0});

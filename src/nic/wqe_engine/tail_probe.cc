@@ -1,0 +1,131 @@
+// The tail probe: a lost tail is found before the QP's timeout.
+//
+// A lost packet shows when a later one arrives. When the last packets of a flight are lost, or the
+// NAK that reported a gap, no later packet comes, and the QP would wait for its timeout, which
+// programs set to tens or hundreds of milliseconds. When nothing was sent and nothing heard for
+// about two round trips, the requester therefore sends the last packet once more and asks for an
+// acknowledgement. Every responder answers: with an ACK if all arrived or this was the one that was
+// missing, with a NAK if an earlier one is missing, and recovery begins. The first probe may stay
+// unanswered because a responder reports a gap once and its NAK was lost; so later probes begin
+// with the oldest packet, which closes the gap: the last one then shows the next.
+//
+// A probe is no retry: no counter changes, and the retry timer runs on. The interval doubles with
+// each until something is acknowledged, and none is sent when the retry timer would expire sooner,
+// on a path that loses nothing (EgressGate), while the peer has asked for silence (RNR), while the
+// QP waits for the pacer or the path, or when no retry is left: a NAK would then end the QP. It may
+// draw one although nothing was lost, where the peer has just refused packets for lack of a
+// receive.
+//
+// A request that is answered by data is answered again: a READ is asked for from its first missing
+// packet on, an atomic is answered from the responder's replay ring.
+#include <algorithm>
+
+#include "base/planted.h"
+#include "nic/wqe_engine/completer.h"
+#include "nic/wqe_engine/requester.h"
+
+namespace nerve::nic {
+
+Duration Requester::probe_interval(const Qp& qp) const {
+  constexpr std::uint32_t kMaxDoublings = 10;
+  const TailProbeConfig& probe = config_.tail_probe;
+  const auto measured = qp.requester.round_trip.patience();
+  const Duration interval = std::max(measured.value_or(probe.first_interval), probe.min_interval);
+  return interval *
+         (std::int64_t{1} << std::min<std::uint32_t>(qp.requester.probes, kMaxDoublings));
+}
+
+void Requester::note_turn(Qp& qp, TxBurst& burst, std::uint32_t first, Psn sent_before) {
+  RequesterState& state = qp.requester;
+  if (burst.size() == first) {
+    if (state.probe_due && !burst.full()) send_probe(qp, burst);
+    return;
+  }
+  state.probe_due = false;  // these packets serve as well
+  state.quiet_since = now_;
+  const bool fresh = state.next == state.sent_end && state.sent_end != sent_before;
+  if (fresh && burst[burst.size() - 1].headers.bth.ack_request) {
+    state.round_trip.on_send(state.sent_end + 0xff'ffffU, now_);
+  }
+  arm_probe(qp);
+}
+
+void Requester::arm_probe(Qp& qp) const {
+  RequesterState& state = qp.requester;
+  if (state.probe_armed || state.unacked == state.next || !state.retry_at) return;
+  state.probe_armed = true;
+  state.probe_at = now_ + probe_interval(qp);
+}
+
+void Requester::send_probe(Qp& qp, TxBurst& burst) {
+  RequesterState& state = qp.requester;
+  state.probe_due = false;
+  if (state.rnr_until || state.unacked == state.next) return;
+  // The oldest also where the peer may have reported this gap before: it reports each once.
+  const bool data_due = qp.sends.oldest().wants_response();
+  const bool gap_known = state.probes > 1 || state.recovering || state.nak_heeded;
+  const Psn last = state.next + 0xff'ffffU;
+  if (data_due || (gap_known && last != state.unacked)) {
+    resend_one(qp, qp.sends.head, state.unacked, burst);
+  }
+  if (data_due || burst.full()) return;
+  const std::uint32_t position = position_of(qp, last);
+  const SendWqe& wqe = qp.sends.at(position);
+  resend_one(qp, position, wqe.wants_response() ? wqe.first_psn : last, burst);
+}
+
+std::uint32_t Requester::position_of(Qp& qp, Psn psn) {
+  std::uint32_t position = qp.sends.cursor - (qp.sends.all_sent() ? 1U : 0U);
+  const auto holds = [psn](const SendWqe& wqe) {
+    return wqe.started && psn_span(wqe.first_psn, psn) < wqe.packets;
+  };
+  while (position != qp.sends.head && !holds(qp.sends.at(position))) --position;
+  return position;
+}
+
+bool Requester::resend_one(Qp& qp, std::uint32_t position, Psn psn, TxBurst& burst) {
+  RequesterState& state = qp.requester;
+  if (paced(qp) && !qp.pacer.may_send(now_)) return false;
+  wire::Frame& frame = burst.add();
+  if (build(qp, position, psn, burst) != WcStatus::kSuccess) {
+    burst.drop_last();  // its memory is gone
+    return false;
+  }
+  if (planted(Bug::kProbeMislabelsPacket)) frame.headers.bth.psn = state.next + 0xff'ffffU;
+  frame.headers.bth.ack_request = true;
+  note_sent(qp, frame, /*again=*/true);
+  state.since_ack_request = 0;
+  state.quiet_since = now_;
+  ++counters_.tail_probes_sent;
+  return true;
+}
+
+void Completer::on_probe_timer(Qp& qp) {
+  RequesterState& state = qp.requester;
+  if (!state.probe_armed || state.probe_at > now_) return;
+  state.probe_armed = false;
+  // Armed again with the next packet that leaves, or when the retry timer is.
+  if (state.unacked == state.next || state.rnr_until || !state.retry_at) return;
+  if (state.retries_left == 0) return;  // a NAK that the probe draws would end the QP
+  const EgressGate* const gate = config_.tail_probe.every_path ? nullptr : config_.gate;
+  if (gate != nullptr && !gate->may_lose(qp.flow, qp.attributes.dest_qp)) return;
+  const Duration interval = requester_.probe_interval(qp);
+  const Time due = state.quiet_since + interval;
+  if (due >= *state.retry_at) return;  // that comes sooner
+  state.probe_armed = true;
+  if (due > now_) {
+    state.probe_at = due;
+    return;
+  }
+  if (state.pace_at || scheduler_.is_parked(qp)) {
+    state.probe_at = now_ + interval;  // the packets have not all left yet
+    return;
+  }
+  if (state.probes < 0xff) ++state.probes;
+  state.round_trip.forget();
+  if (!qp.selective || !resend_unconfirmed(qp)) state.probe_due = true;
+  state.probe_at = now_ + 2 * interval;
+  scheduler_.wake(qp);
+}
+
+}  // namespace nerve::nic
