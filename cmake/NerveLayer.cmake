@@ -1,25 +1,50 @@
-# nerve_by_folder(TARGET source...): the files of each folder are compiled as one, which reads the
-# headers once. Rebuilding one file then takes as long as all of its folder.
-function(nerve_by_folder target)
+# nerve_together(TARGET NAME source...): these files are compiled as one.
+function(nerve_together target name)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  set_source_files_properties(${ARGN} PROPERTIES UNITY_GROUP ${name})
+endfunction()
+
+# nerve_by_folder(TARGET source...): the files of each folder are compiled as one, which reads the
+# headers once; at most a dozen at a time, so that every core has work. Rebuilding one file then
+# takes as long as all of them.
+function(nerve_by_folder target)
+  set(limit 12)
+  set(folders "")
   foreach(source ${ARGN})
     cmake_path(GET source PARENT_PATH folder)
-    cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/src)
-    string(REPLACE "/" "_" group ${folder})
-    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
+    cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${PROJECT_SOURCE_DIR})
+    string(MAKE_C_IDENTIFIER ${folder} folder)
+    list(APPEND folders ${folder})
+    list(APPEND ${folder}_files ${source})
+  endforeach()
+  list(REMOVE_DUPLICATES folders)
+  foreach(folder ${folders})
+    list(SORT ${folder}_files)
+    list(LENGTH ${folder}_files count)
+    math(EXPR parts "(${count} + ${limit} - 1) / ${limit}")
+    foreach(part RANGE 1 ${parts})
+      math(EXPR first "${count} * (${part} - 1) / ${parts}")
+      math(EXPR size "${count} * ${part} / ${parts} - ${first}")
+      list(SUBLIST ${folder}_files ${first} ${size} files)
+      nerve_together(${target} ${folder}_${part} ${files})
+    endforeach()
   endforeach()
 endfunction()
 
-# nerve_layer(NAME [APART] [USES layer...]): the static library nerve_NAME from src/NAME/**.cc.
-# APART: its files do not go together, because they give different things one name.
+# nerve_layer(NAME [APART pattern] [USES layer...]): the static library nerve_NAME from
+# src/NAME/**.cc. APART: files that match do not go together with the rest, because they give
+# different things one name.
 function(nerve_layer name)
-  cmake_parse_arguments(layer "APART" "" "USES" ${ARGN})
+  cmake_parse_arguments(layer "" "APART" "USES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cc)
   list(TRANSFORM layer_USES PREPEND nerve_)
   if(sources)
     add_library(nerve_${name} STATIC ${sources})
     target_link_libraries(nerve_${name} PUBLIC nerve_compile ${layer_USES})
-    if(NERVE_BY_FOLDER AND NOT layer_APART)
+    if(NERVE_BY_FOLDER)
+      if(layer_APART)
+        list(FILTER sources EXCLUDE REGEX ${layer_APART})
+      endif()
       nerve_by_folder(nerve_${name} ${sources})
     endif()
     if(NERVE_FAT)

@@ -109,6 +109,7 @@ usable() {
   for target in "$@"; do
     case $target in
       nerve_cli) file=src/cli/nerve ;;
+      nerve_sim_cli) file=src/cli/nerve-sim ;;
       nerve_verbs) file=lib/libibverbs.so.1 ;;
     esac
     [[ -x $root/build/release/$file ]] || return 1

@@ -10,6 +10,9 @@ inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailed = 1;  // it ran, and what it looked at is not in order
 inline constexpr int kExitUsage = 2;   // it did not understand its arguments
 
+inline constexpr const char* kSimSummary = "Run a scenario in a simulated data centre";
+inline constexpr const char* kSweepSummary = "Run a scenario for every combination of some values";
+
 // Each sets `exit_code` when it was the one called.
 void add_decode(CLI::App& program, int& exit_code);
 void add_demo(CLI::App& program, int& exit_code);

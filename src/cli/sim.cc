@@ -143,7 +143,7 @@ int simulate(const SimOptions& options) {
 
 void add_sim(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<SimOptions>();
-  CLI::App* command = program.add_subcommand("sim", "Run a scenario in a simulated data centre");
+  CLI::App* command = program.add_subcommand("sim", kSimSummary);
   command->add_option("SCENARIO", options->scenario, "a TOML file; - is standard input");
   command->add_option("--seed", options->seed, "instead of the file's")
       ->type_name("N")

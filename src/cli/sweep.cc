@@ -248,8 +248,7 @@ int sweep(const SweepOptions& options) {
 
 void add_sweep(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<SweepOptions>();
-  CLI::App* command =
-      program.add_subcommand("sweep", "Run a scenario for every combination of some values");
+  CLI::App* command = program.add_subcommand("sweep", kSweepSummary);
   command->add_option("SCENARIO", options->scenario, "a TOML file")->required();
   command->add_option("--vary", options->vary, "a key and its values; repeatable")
       ->type_name("KEY=A,B,C")

@@ -20,13 +20,13 @@ namespace {
 
 // Devices that a list or a context holds, so that a program meets the same pointer each time it
 // asks. Never destroyed: programs close devices from their own exit handlers.
-struct Registry {
+struct DeviceRegistry {
   std::mutex lock;
   std::vector<VerbsDevice*> devices;
 };
 
-Registry& registry() {
-  static Registry* const only = new Registry;
+DeviceRegistry& device_registry() {
+  static DeviceRegistry* const only = new DeviceRegistry;
   return *only;
 }
 
@@ -51,30 +51,30 @@ VerbsDevice* make_device(const host::Device& info) {
 
 // The registry's lock is held.
 VerbsDevice* find_or_make(const host::Device& info) {
-  for (VerbsDevice* known : registry().devices) {
+  for (VerbsDevice* known : device_registry().devices) {
     if (known->info.name != info.name || known->info.interface != info.interface) continue;
     known->info = info;
     return known;
   }
-  return registry().devices.emplace_back(make_device(info));
+  return device_registry().devices.emplace_back(make_device(info));
 }
 
 // The registry's lock is held.
 void drop(VerbsDevice& device) {
   if (--device.references > 0) return;
-  std::erase(registry().devices, &device);
+  std::erase(device_registry().devices, &device);
   delete &device;
 }
 
 }  // namespace
 
 void retain(VerbsDevice& device) {
-  const std::scoped_lock guard{registry().lock};
+  const std::scoped_lock guard{device_registry().lock};
   ++device.references;
 }
 
 void release(VerbsDevice& device) {
-  const std::scoped_lock guard{registry().lock};
+  const std::scoped_lock guard{device_registry().lock};
   drop(device);
 }
 
@@ -93,7 +93,7 @@ ibv_device** ibv_get_device_list(int* count) VERBS_NOEXCEPT {
     errno = ENOMEM;
     return nullptr;
   }
-  const std::scoped_lock guard{registry().lock};
+  const std::scoped_lock guard{device_registry().lock};
   for (std::size_t i = 0; i < found.size(); ++i) {
     VerbsDevice* device = find_or_make(found[i]);
     ++device->references;
@@ -105,7 +105,7 @@ ibv_device** ibv_get_device_list(int* count) VERBS_NOEXCEPT {
 
 void ibv_free_device_list(ibv_device** list) VERBS_NOEXCEPT {
   if (list == nullptr) return;
-  const std::scoped_lock guard{registry().lock};
+  const std::scoped_lock guard{device_registry().lock};
   for (ibv_device** entry = list; *entry != nullptr; ++entry) drop(ours(*entry));
   std::free(list);
 }

@@ -19,49 +19,49 @@ struct Destroyed {
 
 // Never destroyed: programs use verbs in their exit handlers. No other lock is taken while this one
 // is held.
-struct Registry {
+struct LiveRegistry {
   std::mutex lock;
   std::map<const void*, LiveObject> objects;
   std::array<Destroyed, kKept> destroyed{};  // a ring
   std::size_t next_destroyed{};
 };
 
-Registry& registry() {
-  static Registry* const only = new Registry;
+LiveRegistry& live_registry() {
+  static LiveRegistry* const only = new LiveRegistry;
   return *only;
 }
 
 // A child of fork must not find the lock held by a thread that it does not have. This is registered
 // when the library is loaded, before the host registers its own: fork then takes the host's lock
 // first and this one last, which is the order of the calls.
-void lock_for_fork() { registry().lock.lock(); }
-void unlock_after_fork() { registry().lock.unlock(); }
+void lock_for_fork() { live_registry().lock.lock(); }
+void unlock_after_fork() { live_registry().lock.unlock(); }
 [[maybe_unused]] const int kRegistered =
     ::pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork);
 
 }  // namespace
 
 void add_live(const LiveObject& object) {
-  const std::scoped_lock guard{registry().lock};
-  registry().objects.insert_or_assign(object.object, object);
+  const std::scoped_lock guard{live_registry().lock};
+  live_registry().objects.insert_or_assign(object.object, object);
 }
 
 void remove_live(const void* object) {
-  const std::scoped_lock guard{registry().lock};
-  registry().objects.erase(object);
+  const std::scoped_lock guard{live_registry().lock};
+  live_registry().objects.erase(object);
 }
 
 std::optional<LiveObject> find_live(const void* object) {
-  const std::scoped_lock guard{registry().lock};
-  const auto found = registry().objects.find(object);
-  if (found == registry().objects.end()) return std::nullopt;
+  const std::scoped_lock guard{live_registry().lock};
+  const auto found = live_registry().objects.find(object);
+  if (found == live_registry().objects.end()) return std::nullopt;
   return found->second;
 }
 
 std::vector<LiveObject> remove_live_of(const ibv_context* context) {
   std::vector<LiveObject> removed;
-  const std::scoped_lock guard{registry().lock};
-  std::erase_if(registry().objects, [&](const auto& entry) {
+  const std::scoped_lock guard{live_registry().lock};
+  std::erase_if(live_registry().objects, [&](const auto& entry) {
     if (entry.second.context != context) return false;
     removed.push_back(entry.second);
     return true;
@@ -72,8 +72,8 @@ std::vector<LiveObject> remove_live_of(const ibv_context* context) {
 void free_later(void* object, void (*free)(void*)) {
   Destroyed oldest{object, free};
   {
-    const std::scoped_lock guard{registry().lock};
-    std::swap(oldest, registry().destroyed[registry().next_destroyed++ % kKept]);
+    const std::scoped_lock guard{live_registry().lock};
+    std::swap(oldest, live_registry().destroyed[live_registry().next_destroyed++ % kKept]);
   }
   if (oldest.free != nullptr) oldest.free(oldest.object);
 }

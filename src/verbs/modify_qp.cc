@@ -71,7 +71,7 @@ constexpr std::array kMtus{nic::Mtu::k256, nic::Mtu::k512, nic::Mtu::k1024, nic:
                            nic::Mtu::k4096};
 
 // An MTU that does not exist becomes one that the engine refuses.
-nic::Mtu mtu_of(ibv_mtu mtu) {
+nic::Mtu path_mtu_of(ibv_mtu mtu) {
   if (mtu < IBV_MTU_256 || mtu > IBV_MTU_4096) return nic::Mtu{};
   return kMtus[static_cast<std::size_t>(mtu - IBV_MTU_256)];
 }
@@ -86,7 +86,7 @@ nic::QpAttributes attributes_of(const ibv_qp_attr& attr) {
           .access = static_cast<nic::Access>(attr.qp_access_flags),
           .qkey = attr.qkey,
           .path = address_of(attr.ah_attr),
-          .path_mtu = mtu_of(attr.path_mtu),
+          .path_mtu = path_mtu_of(attr.path_mtu),
           .dest_qp = Qpn{attr.dest_qp_num & Qpn::kMask},
           .rq_psn = Psn{attr.rq_psn},
           .sq_psn = Psn{attr.sq_psn},

@@ -21,20 +21,20 @@ struct SharedXrcd {
 
 namespace {
 
-struct Registry {
+struct XrcdRegistry {
   std::mutex lock;
   std::vector<std::weak_ptr<SharedXrcd>> open;
 };
 
-Registry& registry() {
-  static Registry* const only = new Registry;
+XrcdRegistry& xrcd_registry() {
+  static XrcdRegistry* const only = new XrcdRegistry;
   return *only;
 }
 
 // The registry's lock is held.
 std::shared_ptr<SharedXrcd> find(const host::Adapter* adapter, const struct stat& file) {
-  std::erase_if(registry().open, [](const auto& known) { return known.expired(); });
-  for (const auto& known : registry().open) {
+  std::erase_if(xrcd_registry().open, [](const auto& known) { return known.expired(); });
+  for (const auto& known : xrcd_registry().open) {
     auto shared = known.lock();
     if (shared && shared->adapter == adapter && shared->device == file.st_dev &&
         shared->file == file.st_ino) {
@@ -55,7 +55,7 @@ ibv_xrcd* open_shared(ibv_context* context, VerbsXrcd& xrcd, int fd, int flags) 
   struct stat file {};
   if (::fstat(fd, &file) != 0) return none(EBADF);
   host::Adapter* adapter = ours(context).adapter.get();
-  const std::scoped_lock guard{registry().lock};
+  const std::scoped_lock guard{xrcd_registry().lock};
   if (auto known = find(adapter, file)) {
     if ((flags & O_EXCL) != 0) return none(EINVAL);
     xrcd.handle = known->handle;
@@ -66,7 +66,7 @@ ibv_xrcd* open_shared(ibv_context* context, VerbsXrcd& xrcd, int fd, int flags) 
   if (open_private(context, xrcd) == nullptr) return nullptr;
   xrcd.shared =
       std::make_shared<SharedXrcd>(SharedXrcd{adapter, file.st_dev, file.st_ino, xrcd.handle});
-  registry().open.push_back(xrcd.shared);
+  xrcd_registry().open.push_back(xrcd.shared);
   return &xrcd.xrcd;
 }
 
@@ -94,7 +94,7 @@ ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attr) noexcept {
 }
 
 nic::Status leave_xrcd(host::Adapter& adapter, VerbsXrcd& xrcd) {
-  const std::scoped_lock guard{registry().lock};
+  const std::scoped_lock guard{xrcd_registry().lock};
   if (xrcd.shared == nullptr || xrcd.shared.use_count() == 1) {
     if (const auto gone = Session(adapter, Session::For::kObjects)->dealloc_xrcd(xrcd.handle);
         !gone)

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kAddresses = 12, kTagSize = 4, kTypeSize = 2;
 
-std::uint16_t load16(Octets in, std::size_t at) {
+std::uint16_t load_field(Octets in, std::size_t at) {
   return static_cast<std::uint16_t>(load_be<2>(in, at));
 }
 
@@ -21,13 +21,13 @@ Result<EthernetHeader, WireError> EthernetHeader::decode(Octets in) {
   std::copy_n(in.begin(), 6, header.destination.begin());
   std::copy_n(in.begin() + 6, 6, header.source.begin());
   std::size_t at = kAddresses;
-  header.ether_type = load16(in, at);
+  header.ether_type = load_field(in, at);
   while (is_vlan_tag(header.ether_type)) {
     if (header.tag_count == kMaxTags) return Unexpected{WireError::kBadField};
     if (in.size() < at + kTagSize + kTypeSize) return Unexpected{WireError::kTruncated};
-    header.tags[header.tag_count++] = {header.ether_type, load16(in, at + 2)};
+    header.tags[header.tag_count++] = {header.ether_type, load_field(in, at + 2)};
     at += kTagSize;
-    header.ether_type = load16(in, at);
+    header.ether_type = load_field(in, at);
   }
   return header;
 }

@@ -2,7 +2,7 @@
 
 namespace nerve::wire {
 namespace {
-constexpr unsigned kResponse = 0x80, kMethodMask = 0x7f;
+constexpr unsigned kResponseBit = 0x80, kMethodMask = 0x7f;
 }  // namespace
 
 Result<MadHeader, WireError> MadHeader::decode(Octets in) {
@@ -12,7 +12,7 @@ Result<MadHeader, WireError> MadHeader::decode(Octets in) {
       .base_version = static_cast<std::uint8_t>(in[0]),
       .management_class = static_cast<std::uint8_t>(in[1]),
       .class_version = static_cast<std::uint8_t>(in[2]),
-      .response = (method & kResponse) != 0,
+      .response = (method & kResponseBit) != 0,
       .method = static_cast<std::uint8_t>(method & kMethodMask),
       .status = static_cast<std::uint16_t>(load_be<2>(in, 4)),
       .class_specific = static_cast<std::uint16_t>(load_be<2>(in, 6)),
@@ -27,7 +27,7 @@ void MadHeader::encode(std::span<std::byte, kSize> out) const {
   out[0] = std::byte{base_version};
   out[1] = std::byte{management_class};
   out[2] = std::byte{class_version};
-  out[3] = static_cast<std::byte>((response ? kResponse : 0) | method);
+  out[3] = static_cast<std::byte>((response ? kResponseBit : 0) | method);
   store_be<2>(out, 4, status);
   store_be<2>(out, 6, class_specific);
   store_be<8>(out, 8, transaction_id);

@@ -10,7 +10,7 @@ constexpr std::uint32_t kByteOrder = 0x1a2b3c4d;
 constexpr std::size_t kSmallestBlock = 12, kSectionSize = 28;
 constexpr std::size_t kInterfaceSize = 20, kEnhancedSize = 32, kSimpleSize = 16;
 constexpr std::size_t kTrailer = 4;
-constexpr std::uint8_t kMicroseconds = 6;
+constexpr std::uint8_t kMicrosecondResolution = 6;
 constexpr std::uint16_t kOptionEnd = 0, kOptionResolution = 9;
 
 constexpr std::size_t round_up(std::size_t n) { return (n + 3) & ~std::size_t{3}; }
@@ -26,7 +26,7 @@ std::uint8_t resolution_of(const FileWords& block) {
     }
     at += 4 + round_up(length);
   }
-  return kMicroseconds;
+  return kMicrosecondResolution;
 }
 
 }  // namespace

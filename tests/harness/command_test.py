@@ -23,7 +23,7 @@ case $1 in
   --build)
     while [ -e slow ]; do sleep 0.05; done
     mkdir -p build/release/src/cli build/release/lib && touch build/release/.ninja_log
-    for file in build/release/src/cli/nerve build/release/lib/libibverbs.so.1; do
+    for file in build/release/src/cli/nerve build/release/src/cli/nerve-sim build/release/lib/libibverbs.so.1; do
       [ -e $file ] || { printf '#!/bin/sh\\necho ran "$@"\\n' >$file; chmod +x $file; }
     done ;;
 esac

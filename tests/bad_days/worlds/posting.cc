@@ -9,7 +9,7 @@
 namespace worlds {
 namespace {
 
-constexpr std::uint32_t kQkey = 0x1234'5678;
+constexpr std::uint32_t kUdQkey = 0x1234'5678;
 
 ibv_wr_opcode opcode_of(Op op) {
   constexpr std::array kOpcodes{IBV_WR_SEND,
@@ -221,7 +221,7 @@ void Side::post(std::size_t index, std::size_t count) {
     if (qp.plan->type == IBV_QPT_UD) {
       wr.wr.ud = {.ah = objects_.ah(index),
                   .remote_qpn = qp.peer_number,
-                  .remote_qkey = kQkey ^ request.spoil_qkey};
+                  .remote_qkey = kUdQkey ^ request.spoil_qkey};
     } else if (request.op == Op::kBind) {
       wr.bind_mw = {.mw = objects_.window(*request.target.window),
                     .rkey = objects_.card().windows[*request.target.window],
@@ -290,7 +290,7 @@ void Side::post_by_calls(std::size_t index, std::size_t count) {
         continue;
     }
     if (qp.plan->type == IBV_QPT_UD) {
-      ibv_wr_set_ud_addr(ex, objects_.ah(index), qp.peer_number, kQkey ^ r.spoil_qkey);
+      ibv_wr_set_ud_addr(ex, objects_.ah(index), qp.peer_number, kUdQkey ^ r.spoil_qkey);
     }
     if (r.inlined) {
       inlined[i] = r.message;

@@ -1,0 +1,78 @@
+#include "cli/nerve_program.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "base/nearest.h"
+#include "cli/commands.h"
+#include "cli/run_plan.h"
+#include "cli/usage_error.h"
+
+namespace nerve::cli {
+namespace {
+
+// Whether there is such a command; prints an error when there is not.
+bool knows(const CLI::App& program, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : program.get_subcommands(nullptr)) {
+    names.push_back(command->get_name());
+  }
+  if (std::ranges::find(names, word) != names.end()) return true;
+  const std::string_view nearest = nearest_name(word, names);
+  fmt::print(stderr, "nerve: there is no command `{}`; {}\n", word,
+             nearest.empty() ? "`./nerve --help` lists those there are"
+                             : fmt::format("did you mean `{}`?", nearest));
+  return false;
+}
+
+// Runs nerve-sim, which lies beside this program, in place of it.
+int start_simulator(char** argv) {
+  std::error_code ignored;
+  const std::filesystem::path program =
+      std::filesystem::read_symlink("/proc/self/exe", ignored).replace_filename("nerve-sim");
+  ::execv(program.c_str(), argv);
+  fmt::print(stderr, "nerve: cannot run {}: {}; `./nerve build` builds it\n", program.string(),
+             std::strerror(errno));
+  return kExitFailed;
+}
+
+}  // namespace
+
+int run_nerve(int argc, char** argv) {
+  CLI::App program{"Nerve: RDMA for machines that have none", "nerve"};
+  program.require_subcommand(1);
+  program.failure_message(usage_error);
+  program.footer("`nerve COMMAND --help` explains a command.");
+  int exit_code = kExitOk;
+  add_demo(program, exit_code);
+  add_run(program, exit_code);
+  add_devices(program, exit_code);
+  add_stat(program, exit_code);
+  add_doctor(program, exit_code);
+  add_decode(program, exit_code);
+  program.add_subcommand("sim", kSimSummary);
+  program.add_subcommand("sweep", kSweepSummary);
+  const std::string_view word = argc > 1 ? argv[1] : "";
+  if (word == "sim" || word == "sweep") return start_simulator(argv);
+  if (argc > 1 && argv[1][0] != '-' && !knows(program, argv[1])) return kExitUsage;
+  try {
+    std::vector<std::string> arguments = mark_command({argv + 1, argv + argc});
+    std::ranges::reverse(arguments);  // CLI11 takes them from the back
+    program.parse(std::move(arguments));
+  } catch (const CLI::ParseError& error) {
+    return program.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  return exit_code;
+}
+
+}  // namespace nerve::cli

@@ -1,0 +1,10 @@
+// The two programs of the command line. `nerve-sim` has the simulator, so that what runs RDMA
+// programs is built without it; `nerve sim` starts it.
+#pragma once
+
+namespace nerve::cli {
+
+[[nodiscard]] int run_nerve(int argc, char** argv);
+[[nodiscard]] int run_nerve_sim(int argc, char** argv);
+
+}  // namespace nerve::cli
