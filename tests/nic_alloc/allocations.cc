@@ -21,8 +21,11 @@ void* counted(std::size_t size, std::size_t alignment) {
 
 std::uint64_t nerve::test::allocations() { return g_allocations; }
 
-// The array and nothrow forms of the standard library call these.
+// The array forms of the standard library call these. So do its nothrow forms, but not a sanitizer's.
 void* operator new(std::size_t size) { return counted(size, alignof(std::max_align_t)); }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return counted(size, alignof(std::max_align_t));
+}
 void* operator new(std::size_t size, std::align_val_t alignment) {
   return counted(size, static_cast<std::size_t>(alignment));
 }
