@@ -21,7 +21,8 @@ void* counted(std::size_t size, std::size_t alignment) {
 
 std::uint64_t nerve::test::allocations() { return g_allocations; }
 
-// The array forms of the standard library call these. So do its nothrow forms, but not a sanitizer's.
+// The array and nothrow forms of the standard library call these; a sanitizer's nothrow form does
+// not.
 void* operator new(std::size_t size) { return counted(size, alignof(std::max_align_t)); }
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   return counted(size, alignof(std::max_align_t));
