@@ -1,4 +1,4 @@
-// What the engine itself costs: two of them on one core, joined by memory, no link and no octets
+// What the engine itself costs: two of them on one core, joined by memory, no link and no bytes
 // encoded. Everything between post_send() at one end and poll_cq() at both is counted.
 #include <benchmark/benchmark.h>
 

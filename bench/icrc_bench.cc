@@ -1,4 +1,4 @@
-// How fast the sum under the ICRC runs beside a plain copy of the same octets: every path this
+// How fast the sum under the ICRC runs beside a plain copy of the same bytes: every path this
 // machine has, at sizes from a small packet to a long message.
 #include <benchmark/benchmark.h>
 
@@ -19,7 +19,7 @@ struct Buffers {
   std::vector<std::byte> to;
 };
 
-void count_octets(benchmark::State& run) { run.SetBytesProcessed(run.iterations() * run.range(0)); }
+void count_bytes(benchmark::State& run) { run.SetBytesProcessed(run.iterations() * run.range(0)); }
 
 void memory_copy(benchmark::State& run) {
   Buffers buffers{static_cast<std::size_t>(run.range(0))};
@@ -28,7 +28,7 @@ void memory_copy(benchmark::State& run) {
     benchmark::DoNotOptimize(buffers.to.data());
     benchmark::ClobberMemory();
   }
-  count_octets(run);
+  count_bytes(run);
 }
 
 // Each sum begins where the last one ended, as it does within a packet: latency counts.
@@ -39,7 +39,7 @@ void sum(benchmark::State& run, const Crc32Path& path) {
     state = path.sum(state, buffers.from.data(), buffers.from.size());
     benchmark::DoNotOptimize(state);
   }
-  count_octets(run);
+  count_bytes(run);
 }
 
 void sum_and_copy(benchmark::State& run, const Crc32Path& path) {
@@ -50,7 +50,7 @@ void sum_and_copy(benchmark::State& run, const Crc32Path& path) {
     benchmark::DoNotOptimize(state);
     benchmark::ClobberMemory();
   }
-  count_octets(run);
+  count_bytes(run);
 }
 
 // What it costs to give the next packet of a train its own identification.
@@ -67,18 +67,18 @@ void next_identification(benchmark::State& run) {
 
 // What the first packet of a train pays for it.
 void make_field(benchmark::State& run) {
-  auto octets = static_cast<std::uint64_t>(run.range(0));
+  auto bytes = static_cast<std::uint64_t>(run.range(0));
   for (auto _ : run) {
-    benchmark::DoNotOptimize(octets);
-    benchmark::DoNotOptimize(Crc32Field16{octets});
+    benchmark::DoNotOptimize(bytes);
+    benchmark::DoNotOptimize(Crc32Field16{bytes});
   }
 }
 
 void combine(benchmark::State& run) {
-  auto octets = static_cast<std::uint64_t>(run.range(0));
+  auto bytes = static_cast<std::uint64_t>(run.range(0));
   for (auto _ : run) {
-    benchmark::DoNotOptimize(octets);
-    benchmark::DoNotOptimize(crc32_combine(~0U, 1, octets));
+    benchmark::DoNotOptimize(bytes);
+    benchmark::DoNotOptimize(crc32_combine(~0U, 1, bytes));
   }
 }
 

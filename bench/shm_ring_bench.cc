@@ -31,8 +31,8 @@ std::string_view wanted;
 bool selected(std::string_view what) { return what.find(wanted) != std::string_view::npos; }
 
 struct Ring {
-  explicit Ring(const RingSize& given = {}) : size{given}, memory{given.octets()} {
-    CHECK(link::shm::format_ring(memory.octets, size).has_value());
+  explicit Ring(const RingSize& given = {}) : size{given}, memory{given.bytes()} {
+    CHECK(link::shm::format_ring(memory.bytes, size).has_value());
   }
   RingSize size;
   SharedMemory memory;
@@ -49,7 +49,7 @@ wire::Frame write_frame(std::span<const wire::Piece> payload) {
 
 // As the engine places payload: one after the other, here round and round in a buffer.
 struct PlacingSink final : link::FrameSink {
-  explicit PlacingSink(std::size_t octets) : memory(octets, std::byte{1}) {}
+  explicit PlacingSink(std::size_t bytes) : memory(bytes, std::byte{1}) {}
   void deliver(std::span<const wire::Frame> frames, Time /*now*/) override {
     for (const wire::Frame& frame : frames) {
       for (const wire::Piece& piece : frame.payload) {
@@ -126,15 +126,15 @@ void ring_latency(std::uint32_t length, Bell bell) {
       {.address = reinterpret_cast<std::uint64_t>(payload.data()), .length = length}};
   const wire::Frame frame = write_frame(pieces);
   const Peer peer{[&] {
-    RingReader reader{there.memory.octets, there.size};
-    RingWriter writer{back.memory.octets, back.size, doorbell(bell, common, 0)};
+    RingReader reader{there.memory.bytes, there.size};
+    RingWriter writer{back.memory.bytes, back.size, doorbell(bell, common, 0)};
     PlacingSink sink{kMessage};
     for (;;) {
       if (reader.receive(sink, 64, {}) > 0) writer.send({&frame, 1}, {});
     }
   }};
-  RingWriter writer{there.memory.octets, there.size, doorbell(bell, common, 256)};
-  RingReader reader{back.memory.octets, back.size};
+  RingWriter writer{there.memory.bytes, there.size, doorbell(bell, common, 256)};
+  RingReader reader{back.memory.bytes, back.size};
   PlacingSink sink{kMessage};
   latency_line(what, seconds_each(30, 5000, [&] {
                  for (int i = 0; i < 5000; ++i) {
@@ -155,7 +155,7 @@ class OneWay {
         source_(kMessage, std::byte{3}),
         length_{length},
         peer_{[this] { receive(); }},
-        writer_{ring_.memory.octets, ring_.size, doorbell(bell, common_, 256)} {}
+        writer_{ring_.memory.bytes, ring_.size, doorbell(bell, common_, 256)} {}
 
   void send(std::uint64_t total, std::uint32_t burst_size) {
     for (std::uint64_t left = total; left > 0;) {
@@ -175,18 +175,18 @@ class OneWay {
  private:
   void fill(std::uint32_t count) {
     burst_.clear();
-    const std::size_t octets = std::size_t{count} * length_;
-    if (at_ + octets > source_.size()) at_ = 0;
+    const std::size_t bytes = std::size_t{count} * length_;
+    if (at_ + bytes > source_.size()) at_ = 0;
     wire::Piece piece{.address = reinterpret_cast<std::uint64_t>(source_.data()) + at_,
                       .length = length_};
     burst_.add() = write_frame({});
     burst_.add_piece(piece);
     piece.address += length_;
     burst_.repeat_last(count - 1, piece);
-    at_ += octets;
+    at_ += bytes;
   }
   void receive() {
-    RingReader reader{ring_.memory.octets, ring_.size};
+    RingReader reader{ring_.memory.bytes, ring_.size};
     PlacingSink sink{kMessage};
     for (;;) {
       if (reader.receive(sink, 256, {}) > 0) arrived_.store(sink.count, std::memory_order_release);
@@ -216,7 +216,7 @@ void ring_rate(std::uint32_t burst, Bell bell) {
 
 void ring_bandwidth(const RingSize& size, std::uint32_t burst) {
   const std::string what = "ring bandwidth, 4096-byte frames, " +
-                           std::to_string(size.data_octets >> 10U) + " KB of data, bursts of " +
+                           std::to_string(size.data_bytes >> 10U) + " KB of data, bursts of " +
                            std::to_string(burst);
   if (!selected(what)) return;
   OneWay way{size, kMtu, Bell::kNone};
@@ -235,7 +235,7 @@ void run_all() {
     for (const std::uint32_t burst : {1U, 4U, 16U, 64U}) ring_rate(burst, bell);
   }
   for (const std::uint32_t data : {128U, 256U, 512U, 1024U, 2048U}) {
-    ring_bandwidth({.slots = 4096, .data_octets = data << 10U}, 16);
+    ring_bandwidth({.slots = 4096, .data_bytes = data << 10U}, 16);
   }
   for (const std::uint32_t burst : {4U, 64U}) ring_bandwidth({}, burst);
 }

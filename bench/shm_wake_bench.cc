@@ -1,4 +1,4 @@
-// The ways to act on a process whose threads are elsewhere: let the kernel place octets in its
+// The ways to act on a process whose threads are elsewhere: let the kernel place bytes in its
 // memory, or wake a thread of it. Between two processes on two cores.
 //
 //   nerve_shm_wake_bench [WORD]    only the lines whose name holds WORD
@@ -25,7 +25,7 @@ std::string_view wanted;
 bool selected(std::string_view what) { return what.find(wanted) != std::string_view::npos; }
 
 template <class T>
-Octets octets_of(const T& value) {
+Bytes bytes_of(const T& value) {
   return std::as_bytes(std::span{&value, 1});
 }
 
@@ -41,7 +41,7 @@ void placement_latency(bool with_rights) {
   const std::string what = std::string{"placement, 8 bytes"} + (with_rights ? ", checked" : "");
   if (!selected(what)) return;
   SharedMemory memory{kRightsTableSize + 4096};
-  RightsPublisher table{memory.octets.first(kRightsTableSize)};
+  RightsPublisher table{memory.bytes.first(kRightsTableSize)};
   const auto address = reinterpret_cast<std::uint64_t>(&word);
   for (std::uint32_t n = 1; n < 1000; ++n) {
     (void)table.publish(
@@ -49,7 +49,7 @@ void placement_latency(bool with_rights) {
         {.iova = address, .length = 8, .address = address, .rights = Rights::kWrite, .pd = 1});
     (void)table.publish(Qpn{n}, {.peer = Qpn{n}, .rights = Rights::kWrite, .pd = 1});
   }
-  const auto view = *RightsView::open(memory.octets);
+  const auto view = *RightsView::open(memory.bytes);
   const PlaceRequest request{.target = Qpn{500},
                              .requester = Qpn{500},
                              .key = RKey{500},
@@ -58,11 +58,11 @@ void placement_latency(bool with_rights) {
                              .need = Rights::kWrite};
   const auto send = [&](pid_t to, std::uint64_t n, std::size_t in_use) {
     if (!with_rights) {
-      CHECK(place(to, address, octets_of(n)) == Placed::kDone);
+      CHECK(place(to, address, bytes_of(n)) == Placed::kDone);
       return;
     }
     const Placing placing{memory.as<std::atomic<std::uint64_t>>(kRightsTableSize + in_use)};
-    CHECK(place(to, *view.resolve(request), octets_of(n)) == Placed::kDone);
+    CHECK(place(to, *view.resolve(request), bytes_of(n)) == Placed::kDone);
   };
   word.store(0);
   const Peer peer{[&, parent = ::getpid()] {

@@ -116,7 +116,7 @@ void run_permutation(std::uint32_t k) {
   }
   const double before = usage().cpu_seconds;
   for (std::uint32_t i = 0; i < hosts; ++i) {
-    CHECK(world.nic(NodeId{i}).write({.qp = qps[i], .octets = kFlow, .message = i}));
+    CHECK(world.nic(NodeId{i}).write({.qp = qps[i], .bytes = kFlow, .message = i}));
   }
   world.run(Time{std::chrono::microseconds{50}});
   const std::size_t pending = world.clockwork().wheel.pending();
@@ -142,7 +142,7 @@ void run_ring(std::uint32_t k, std::uint32_t piece) {
   const auto send = [&](NodeId from) {
     const std::uint32_t rank = from.value();
     if (sent[rank]++ < steps) {
-      CHECK(world.nic(from).write({.qp = next[rank], .octets = piece, .message = rank}));
+      CHECK(world.nic(from).write({.qp = next[rank], .bytes = piece, .message = rank}));
     }
   };
   user.on_received = send;

@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/check.h"
-#include "base/octets.h"
 
 namespace nerve::bench {
 
@@ -39,17 +39,17 @@ class SharedMemory {
         ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
     CHECK(at != MAP_FAILED);
     ::close(fd);
-    octets = {static_cast<std::byte*>(at), size};
+    bytes = {static_cast<std::byte*>(at), size};
   }
-  ~SharedMemory() { ::munmap(octets.data(), octets.size()); }
+  ~SharedMemory() { ::munmap(bytes.data(), bytes.size()); }
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
 
   template <class T>
   T& as(std::size_t at = 0) {
-    return *reinterpret_cast<T*>(octets.data() + at);
+    return *reinterpret_cast<T*>(bytes.data() + at);
   }
-  MutableOctets octets;
+  MutableBytes bytes;
 };
 
 // Runs `body` in a child on the second core; it is ended with this object.

@@ -44,7 +44,7 @@ struct Shape {
 
 wire::Flow flow_of(const Shape& shape) {
   wire::Gid local;
-  local.octets[15] = std::byte{1};
+  local.bytes[15] = std::byte{1};
   if (!shape.ipv6) local = wire::Gid::ipv4(127, 0, 0, 1);
   return {.source = local, .destination = local};
 }
@@ -98,7 +98,7 @@ class Link {
   Counter counter_;
 };
 
-// The same octets through the same kernel calls, with no header, sum or frame.
+// The same bytes through the same kernel calls, with no header, sum or frame.
 class Bare {
  public:
   explicit Bare(const Shape& shape)
@@ -106,14 +106,14 @@ class Bare {
         group_{*PortGroup::create({.port = 0, .sockets = 1})},
         sockets_{*SendSockets::open(group_.family(), 1)},
         to_{SocketName::of(group_.family(), flow_of(shape).destination, group_.port())},
-        octets_(shape.burst * shape.packet()),
+        bytes_(shape.burst * shape.packet()),
         buffer_(1U << 16U) {
     fd_ = sockets_.for_port(0).fd;
     const int segment = static_cast<int>(shape.packet());
     CHECK(::setsockopt(fd_, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof segment) == 0);
   }
   void send() {
-    (void)::sendto(fd_, octets_.data(), octets_.size(), 0, reinterpret_cast<const sockaddr*>(&to_),
+    (void)::sendto(fd_, bytes_.data(), bytes_.size(), 0, reinterpret_cast<const sockaddr*>(&to_),
                    to_.size);
   }
   std::size_t receive() {
@@ -128,7 +128,7 @@ class Bare {
   PortGroup group_;
   SendSockets sockets_;
   SocketName to_;
-  std::vector<std::byte> octets_;
+  std::vector<std::byte> bytes_;
   std::vector<std::byte> buffer_;
   int fd_{};
 };

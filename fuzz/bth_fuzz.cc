@@ -1,4 +1,4 @@
-// Any octets either are refused or decode to a BTH that survives the way out and back in.
+// Any bytes either are refused or decode to a BTH that survives the way out and back in.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -10,9 +10,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using nerve::wire::Bth;
   const auto bth = Bth::decode(std::as_bytes(std::span{data, size}));
   if (!bth) return 0;
-  std::array<std::byte, Bth::kSize> octets{};
-  bth->encode(octets);
-  const auto again = Bth::decode(octets);
+  std::array<std::byte, Bth::kSize> bytes{};
+  bth->encode(bytes);
+  const auto again = Bth::decode(bytes);
   CHECK(again && *again == *bth);
   return 0;
 }

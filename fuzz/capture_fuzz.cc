@@ -1,11 +1,11 @@
-// Octets as a capture file: every record lies within the file and is walked to its packet.
+// Bytes as a capture file: every record lies within the file and is walked to its packet.
 #include "wire/capture.h"
 #include "wire/packet.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace nerve;
   using namespace nerve::wire;
-  const Octets input{reinterpret_cast<const std::byte*>(data), size};
+  const Bytes input{reinterpret_cast<const std::byte*>(data), size};
   const auto opened = CaptureReader::open(input);
   if (!opened) return 0;
   CaptureReader reader = *opened;
@@ -14,8 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto record = reader.next();
     if (!record || !record->has_value()) return 0;
     const CaptureRecord& frame = **record;
-    total += frame.octets.size();
+    total += frame.bytes.size();
     CHECK(total <= input.size());  // records do not overlap, so the walk ends
-    if (const auto ip = find_ip(frame.link, frame.octets)) (void)decode_packet(*ip).has_value();
+    if (const auto ip = find_ip(frame.link, frame.bytes)) (void)decode_packet(*ip).has_value();
   }
 }

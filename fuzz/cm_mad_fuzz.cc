@@ -12,21 +12,21 @@
 namespace nerve::wire {
 namespace {
 
-void check_addresses(Octets private_data) {
+void check_addresses(Bytes private_data) {
   const auto header = IpCmHeader::decode(private_data);
   if (!header) return;
-  std::array<std::byte, IpCmHeader::kSize> octets{};
-  header->encode(octets);
-  const auto again = IpCmHeader::decode(octets);
+  std::array<std::byte, IpCmHeader::kSize> bytes{};
+  header->encode(bytes);
+  const auto again = IpCmHeader::decode(bytes);
   CHECK(again && *again == *header);
 }
 
-void check_mad(Octets in) {
+void check_mad(Bytes in) {
   const auto mad = CmMad::decode(in);
   if (!mad) return;
-  std::array<std::byte, CmMad::kSize> octets{};
-  mad->encode(octets);
-  const auto again = CmMad::decode(octets);
+  std::array<std::byte, CmMad::kSize> bytes{};
+  mad->encode(bytes);
+  const auto again = CmMad::decode(bytes);
   CHECK(again && *again == *mad);
   if (const auto* req = std::get_if<CmReq>(&mad->message)) check_addresses(req->private_data);
   if (const auto* req = std::get_if<CmSidrReq>(&mad->message)) check_addresses(req->private_data);

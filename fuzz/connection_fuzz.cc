@@ -2,7 +2,7 @@
 // What must hold: nothing crashes, it never sends for ever, and once every id is destroyed and time
 // has passed, nothing is left in its table.
 //
-// The input is a list of steps, each: an octet that says what (see step()), then what it needs.
+// The input is a list of steps, each: a byte that says what (see step()), then what it needs.
 #include <array>
 #include <vector>
 
@@ -33,7 +33,7 @@ class Target {
   }
 
   void step(Input& input) {
-    const std::uint8_t what = input.octet();
+    const std::uint8_t what = input.byte();
     if (what < 0x80) {
       hear(what, input);
     } else if (what < 0xf0) {
@@ -60,20 +60,20 @@ class Target {
   void keep(const nic::Expected<nic::CommHandle>& id) {
     if (id) ids_.push_back(*id);
   }
-  nic::CommHandle id(Input& input) { return ids_[input.octet() % ids_.size()]; }
+  nic::CommHandle id(Input& input) { return ids_[input.byte() % ids_.size()]; }
 
-  // The fuzzer's octets in a MAD that is helped along: an attribute, and ids that mean something.
+  // The fuzzer's bytes in a MAD that is helped along: an attribute, and ids that mean something.
   void hear(std::uint8_t what, Input& input) {
-    std::array<std::byte, wire::CmMad::kSize> octets{};
+    std::array<std::byte, wire::CmMad::kSize> bytes{};
     wire::MadHeader{.management_class = wire::kCmClass,
                     .class_version = wire::kCmClassVersion,
                     .method = wire::kCmMethodSend,
                     .transaction_id = what,
                     .attribute_id = static_cast<std::uint16_t>(0x10 + what % 12U)}
-        .encode(std::span{octets}.first<wire::MadHeader::kSize>());
-    const MutableOctets body = MutableOctets{octets}.subspan(wire::MadHeader::kSize);
-    const std::uint8_t help = input.octet();
-    const Octets given = input.take(input.octet());
+        .encode(std::span{bytes}.first<wire::MadHeader::kSize>());
+    const MutableBytes body = MutableBytes{bytes}.subspan(wire::MadHeader::kSize);
+    const std::uint8_t help = input.byte();
+    const Bytes given = input.take(input.byte());
     std::ranges::copy(given.first(std::min(given.size(), body.size())), body.begin());
     store_be<4>(body, 0, help & 3U);  // what the peer calls it
     if (what % 12U == 0) help_request(body, help);
@@ -82,7 +82,7 @@ class Target {
     if ((help & 4U) == 0 && what % 12U != 0) {
       store_be<4>(body, 4, known_[(help >> 4U) % known_.size()]);
     }
-    const wire::Piece piece{.address = reinterpret_cast<std::uint64_t>(octets.data()),
+    const wire::Piece piece{.address = reinterpret_cast<std::uint64_t>(bytes.data()),
                             .length = wire::CmMad::kSize};
     wire::Frame frame{.flow = {.source = kPeer, .destination = kOwn}};
     frame.headers.bth.opcode = wire::opcode(wire::Transport::kUd, wire::Operation::kSendOnly);
@@ -94,7 +94,7 @@ class Target {
     nic_.receive({&frame, 1}, now_);
   }
 
-  static void help_request(MutableOctets body, std::uint8_t help) {
+  static void help_request(MutableBytes body, std::uint8_t help) {
     store_be<8>(body, 8, 1);                      // service
     store_be<8>(body, 16, 2);                     // GUID
     store_be<3>(body, 32, 0x10U + (help >> 6U));  // QPN
@@ -102,16 +102,16 @@ class Target {
     if ((help & 8U) == 0) {
       body[43] &= std::byte{0xf9};  // RC
       body[50] = std::byte{0x30};   // path MTU
-      std::ranges::copy(kPeer.octets, body.begin() + 56);
-      std::ranges::copy(kOwn.octets, body.begin() + 72);
+      std::ranges::copy(kPeer.bytes, body.begin() + 56);
+      std::ranges::copy(kOwn.bytes, body.begin() + 72);
     }
   }
 
   void call(std::uint8_t what, Input& input) {
     nic::ConnectionManager& cm = nic_.cm();
     const nic::CommHandle on = id(input);
-    const Octets words = input.take(input.octet());
-    const std::uint8_t number = input.octet();
+    const Bytes words = input.take(input.byte());
+    const std::uint8_t number = input.byte();
     nic::CmRoute route{.local = kOwn, .remote = kPeer};
     route.response_timeout = number & 31U;
     route.max_retries = number >> 4U;
@@ -159,11 +159,11 @@ class Target {
     for (int calls = 0; nic_.transmit(burst, now_) > 0;) {
       CHECK(++calls < 1'000);
       for (const wire::Frame& frame : burst.frames()) {
-        const auto* octets = reinterpret_cast<const std::byte*>(frame.payload[0].address);
-        const auto mad = wire::CmMad::decode({octets, wire::CmMad::kSize});
+        const auto* bytes = reinterpret_cast<const std::byte*>(frame.payload[0].address);
+        const auto mad = wire::CmMad::decode({bytes, wire::CmMad::kSize});
         CHECK(mad.has_value());
         known_.push_back(static_cast<std::uint32_t>(
-            load_be<4>(Octets{octets, wire::CmMad::kSize}, wire::MadHeader::kSize)));
+            load_be<4>(Bytes{bytes, wire::CmMad::kSize}, wire::MadHeader::kSize)));
         if (known_.size() > 8) known_.erase(known_.begin());
       }
     }

@@ -14,7 +14,7 @@ std::string text_of(const std::vector<nerve::sim::ListedFlow>& flows) {
   std::string text = std::to_string(flows.size()) + "\n";
   for (const auto& flow : flows) {
     text += std::to_string(flow.from) + " " + std::to_string(flow.to) + " 3 100 " +
-            std::to_string(flow.octets) + " 0\n";
+            std::to_string(flow.bytes) + " 0\n";
   }
   return text;
 }
@@ -31,14 +31,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   nerve::Duration last{};
   for (const auto& flow : *flows) {
-    CHECK(flow.from < kRanks && flow.to < kRanks && flow.from != flow.to && flow.octets > 0);
+    CHECK(flow.from < kRanks && flow.to < kRanks && flow.from != flow.to && flow.bytes > 0);
     CHECK(flow.start >= last);
     last = flow.start;
   }
   const auto again = nerve::sim::parse_flow_list(text_of(*flows), "list", kRanks);
   CHECK(again && again->size() == flows->size());
   for (std::size_t i = 0; i < flows->size(); ++i) {
-    CHECK((*again)[i].from == (*flows)[i].from && (*again)[i].octets == (*flows)[i].octets);
+    CHECK((*again)[i].from == (*flows)[i].from && (*again)[i].bytes == (*flows)[i].bytes);
   }
   return 0;
 }

@@ -1,11 +1,11 @@
-// Values drawn from a fuzzer's octets; zeros when they run out.
+// Values drawn from a fuzzer's bytes; zeros when they run out.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
-#include "base/octets.h"
+#include "base/bytes.h"
 
 namespace nerve::fuzz {
 
@@ -15,20 +15,20 @@ class Input {
       : left_{reinterpret_cast<const std::byte*>(data), size} {}
 
   [[nodiscard]] bool empty() const { return left_.empty(); }
-  std::uint8_t octet() { return static_cast<std::uint8_t>(number(1)); }
-  std::uint64_t number(std::size_t octets) {
+  std::uint8_t byte() { return static_cast<std::uint8_t>(number(1)); }
+  std::uint64_t number(std::size_t bytes) {
     std::uint64_t value = 0;
-    for (const std::byte b : take(octets)) value = value << 8U | std::to_integer<std::uint8_t>(b);
+    for (const std::byte b : take(bytes)) value = value << 8U | std::to_integer<std::uint8_t>(b);
     return value;
   }
-  Octets take(std::size_t most) {
-    const Octets some = left_.first(std::min(most, left_.size()));
+  Bytes take(std::size_t most) {
+    const Bytes some = left_.first(std::min(most, left_.size()));
     left_ = left_.subspan(some.size());
     return some;
   }
 
  private:
-  Octets left_;
+  Bytes left_;
 };
 
 }  // namespace nerve::fuzz

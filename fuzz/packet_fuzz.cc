@@ -1,4 +1,4 @@
-// Octets as a packet: whatever decodes must encode to a packet that decodes to the same, and has
+// Bytes as a packet: whatever decodes must encode to a packet that decodes to the same, and has
 // words.
 #include <algorithm>
 #include <vector>
@@ -12,9 +12,9 @@ namespace {
 void check_round_trip(const Packet& packet) {
   Piece piece;
   const Frame frame = packet.frame(piece);
-  std::vector<std::byte> octets(packet_size(frame));
-  CHECK(encode_packet(frame, packet.envelope, octets) == octets.size());
-  const auto again = decode_packet(octets);
+  std::vector<std::byte> bytes(packet_size(frame));
+  CHECK(encode_packet(frame, packet.envelope, bytes) == bytes.size());
+  const auto again = decode_packet(bytes);
   CHECK(again.has_value());
   CHECK(again->icrc == IcrcVerdict::kGood);
   CHECK(again->flow == packet.flow);
@@ -29,12 +29,12 @@ void check_round_trip(const Packet& packet) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace nerve;
   using namespace nerve::wire;
-  const Octets input{reinterpret_cast<const std::byte*>(data), size};
+  const Bytes input{reinterpret_cast<const std::byte*>(data), size};
   if (const auto packet = decode_packet(input)) {
     CHECK(!describe(*packet).empty());
     check_round_trip(*packet);
   }
-  // The same octets as a UDP payload between known addresses.
+  // The same bytes as a UDP payload between known addresses.
   Flow flow{.source = Gid::ipv4(10, 0, 0, 1), .destination = Gid::ipv4(10, 0, 0, 2)};
   if (const auto packet = decode_udp_payload(flow, {}, input)) check_round_trip(*packet);
   return 0;

@@ -1,4 +1,4 @@
-// Any octets either are refused, or are a result that can be shown, and that says the same after
+// Any bytes either are refused, or are a result that can be shown, and that says the same after
 // the way out and back in.
 #include <array>
 #include <cstddef>

@@ -2,8 +2,8 @@
 // else no fuzzer would come past it; what must hold is that nothing crashes, that the engine stays
 // within its memory (the sanitizers look), and that it never sends for ever.
 //
-// The input is a list of frames, each: an octet that says how to help it along (see below), an
-// octet of length, and octets from the BTH on.
+// The input is a list of frames, each: a byte that says how to help it along (see below), an
+// byte of length, and bytes from the BTH on.
 #include "fuzz/fuzz_input.h"
 #include "fuzz/live_nic.h"
 #include "wire/packet.h"
@@ -20,11 +20,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   live.drain(now);
   const wire::Flow flow{.source = fuzz::LiveNic::peer(), .destination = fuzz::LiveNic::own()};
   while (!input.empty()) {
-    const std::uint8_t help = input.octet();
-    const Octets body = input.take(input.octet() * 2U);
-    std::vector<std::byte> octets{body.begin(), body.end()};
-    octets.resize(octets.size() + 4);  // where the ICRC would be
-    if (const auto packet = wire::decode_udp_payload(flow, {}, octets)) {
+    const std::uint8_t help = input.byte();
+    const Bytes body = input.take(input.byte() * 2U);
+    std::vector<std::byte> bytes{body.begin(), body.end()};
+    bytes.resize(bytes.size() + 4);  // where the ICRC would be
+    if (const auto packet = wire::decode_udp_payload(flow, {}, bytes)) {
       wire::Piece piece;
       wire::Frame frame = packet->frame(piece);
       if ((help & 0x08U) == 0) {

@@ -1,4 +1,4 @@
-// Octets as a scenario file: read to the end, told what is wrong with places that are in the file,
+// Bytes as a scenario file: read to the end, told what is wrong with places that are in the file,
 // and never a number that a simulation could not bear.
 #include <algorithm>
 #include <string>
@@ -17,7 +17,7 @@ void check_network(const NetworkSpec& network) {
   CHECK(network.nic_delay >= Duration{} && network.trunk_delay >= Duration{});
   CHECK(network.oversubscription > 0);
   const FabricConfig& switches = network.switches;
-  CHECK(switches.buffer.octets > 0 && switches.buffer.pause_at.denominator > 0);
+  CHECK(switches.buffer.bytes > 0 && switches.buffer.pause_at.denominator > 0);
   CHECK(switches.buffer.pause_at.numerator > 0 && switches.buffer.drop_at.numerator > 0);
   CHECK(switches.marking.low <= switches.marking.high);
   CHECK(switches.marking.per_million <= 1'000'000);
@@ -47,7 +47,7 @@ void check(const Scenario& scenario) {
 
 }  // namespace
 
-// What follows a zero octet are keys said on the command line, a line each.
+// What follows a zero byte are keys said on the command line, a line each.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view input{reinterpret_cast<const char*>(data), size};
   const std::size_t zero = input.find('\0');

@@ -2,8 +2,8 @@
 // ITERATIONS` prints one line, `value` and a number: microseconds of half a round trip (the median,
 // as perftest and UCX tell it), or GB/s.
 //
-//   udp     8 octets through the kernel's UDP on loopback and back, both ends spinning
-//   place   8 octets by process_vm_writev into the other process, which spins on them, and back
+//   udp     8 bytes through the kernel's UDP on loopback and back, both ends spinning
+//   place   8 bytes by process_vm_writev into the other process, which spins on them, and back
 //   memcpy  1 MB from one buffer to another, on one core
 //   tcp     a connection to a process that accepts it; all of them are open before the first is
 //   closed
@@ -160,9 +160,9 @@ double connect_microseconds(const Task& task) {
       if (socket < 0) fail("accept");
     }
     if (::send(sockets.back(), "a", 1, 0) != 1) fail("send");
-    char octet{};
+    char byte{};
     for (const int socket : sockets) {
-      if (::recv(socket, &octet, 1, 0) != 0) fail("the end of a connection");
+      if (::recv(socket, &byte, 1, 0) != 0) fail("the end of a connection");
       ::close(socket);
     }
   }};
@@ -173,8 +173,8 @@ double connect_microseconds(const Task& task) {
     socket = ::socket(AF_INET, SOCK_STREAM, 0);
     if (::connect(socket, at, size) != 0) fail("connect");
   }
-  char octet{};
-  if (::recv(sockets.back(), &octet, 1, 0) != 1) fail("the last connection");
+  char byte{};
+  if (::recv(sockets.back(), &byte, 1, 0) != 1) fail("the last connection");
   for (const int socket : sockets) ::close(socket);
   (void)::waitpid(peer.pid(), nullptr, 0);
   return (seconds() - begin) / static_cast<double>(task.iterations) * 1e6;

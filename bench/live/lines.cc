@@ -12,9 +12,9 @@ constexpr std::uint32_t kSmall = 8;
 constexpr std::uint32_t kMiddle = 64U << 10U;
 constexpr std::uint32_t kLarge = 1U << 20U;
 
-std::string size_text(std::uint32_t octets) {
-  if (octets >= 1U << 20U) return fmt::format("{} MB", octets >> 20U);
-  return octets >= 1U << 10U ? fmt::format("{} KB", octets >> 10U) : fmt::format("{} B", octets);
+std::string size_text(std::uint32_t bytes) {
+  if (bytes >= 1U << 20U) return fmt::format("{} MB", bytes >> 20U);
+  return bytes >= 1U << 10U ? fmt::format("{} KB", bytes >> 10U) : fmt::format("{} B", bytes);
 }
 
 Aim at_most(double limit) { return {Aim::Kind::kAtMost, limit}; }

@@ -128,14 +128,14 @@ Words command_of(const Figure& figure, const Cores& cores, End end, std::uint16_
 }
 
 std::optional<double> read_figure(const Figure& figure, const std::string& text) {
-  constexpr double kBitsPerOctet = 8;
+  constexpr double kBitsPerByte = 8;
   const bool latency = figure.unit == Unit::kMicroseconds;
   switch (figure.tool) {
     case Tool::kPerftest: {
       if (latency) return cli::perftest_latency(text);
       const auto found = cli::perftest_bandwidth(text);
       if (!found) return std::nullopt;
-      return figure.unit == Unit::kMillions ? found->messages : found->gigabits / kBitsPerOctet;
+      return figure.unit == Unit::kMillions ? found->messages : found->gigabits / kBitsPerByte;
     }
     case Tool::kUcx: {
       const auto found = cli::ucx_figures(text);
@@ -150,7 +150,7 @@ std::optional<double> read_figure(const Figure& figure, const std::string& text)
     case Tool::kIperf3: {
       const auto found = cli::iperf3_bandwidth(text);
       if (!found) return std::nullopt;
-      return *found / kBitsPerOctet;
+      return *found / kBitsPerByte;
     }
     case Tool::kOwn:
       return own_value(text);

@@ -1,5 +1,5 @@
 // An array whose size is chosen once, at creation: what a queue is made of. Unlike a vector it
-// cannot grow by accident on the data path, and it costs sixteen octets in an idle object.
+// cannot grow by accident on the data path, and it costs sixteen bytes in an idle object.
 #pragma once
 
 #include <cstddef>

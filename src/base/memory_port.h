@@ -2,12 +2,12 @@
 //
 // Host memory needs no port: a null port means "the address is a pointer". Everything else (a
 // GPU, a file, a simulated host that has no memory at all) implements these calls. The
-// caller has already checked bounds and permission; a port only moves octets.
+// caller has already checked bounds and permission; a port only moves bytes.
 #pragma once
 
 #include <cstdint>
 
-#include "base/octets.h"
+#include "base/bytes.h"
 
 namespace nerve {
 
@@ -15,8 +15,8 @@ class MemoryPort {
  public:
   virtual ~MemoryPort() = default;
 
-  virtual void read(std::uint64_t address, MutableOctets into) = 0;
-  virtual void write(std::uint64_t address, Octets from) = 0;
+  virtual void read(std::uint64_t address, MutableBytes into) = 0;
+  virtual void write(std::uint64_t address, Bytes from) = 0;
 
   // One aligned 64-bit word, indivisible with respect to every other access through this port and,
   // where the memory is shared with a processor, to that processor's own atomic instructions.
@@ -26,7 +26,7 @@ class MemoryPort {
   virtual std::uint64_t fetch_add(std::uint64_t address, std::uint64_t addend) = 0;
   virtual void store_word(std::uint64_t address, std::uint64_t value) = 0;
 
-  // False for memory that has an address space but no contents: lengths are carried, octets are
+  // False for memory that has an address space but no contents: lengths are carried, bytes are
   // not.
   [[nodiscard]] virtual bool has_contents() const { return true; }
 };

@@ -1,4 +1,4 @@
-// Addresses without contents, for hosts that carry lengths and no octets.
+// Addresses without contents, for hosts that carry lengths and no bytes.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@ namespace nerve {
 
 class NoContents final : public MemoryPort {
  public:
-  void read(std::uint64_t, MutableOctets) override {}
-  void write(std::uint64_t, Octets) override {}
+  void read(std::uint64_t, MutableBytes) override {}
+  void write(std::uint64_t, Bytes) override {}
   std::uint64_t compare_swap(std::uint64_t, std::uint64_t, std::uint64_t) override { return 0; }
   std::uint64_t fetch_add(std::uint64_t, std::uint64_t) override { return 0; }
   void store_word(std::uint64_t, std::uint64_t) override {}

@@ -11,16 +11,16 @@ enum class Bug : std::uint8_t {
   kNone,
   kSkipDuplicateCheck,      // responder executes a duplicate WRITE or SEND again
   kExecuteAtomicTwice,      // a replayed atomic is executed instead of answered from the cache
-  kAcceptStaleRkey,         // the variant octet of a key is not compared
-  kSkipBoundsCheck,         // the last octet of a region is not checked
+  kAcceptStaleRkey,         // the variant byte of a key is not compared
+  kSkipBoundsCheck,         // the last byte of a region is not checked
   kSkipRemoteWriteRight,    // a region without remote write accepts WRITEs
-  kMiscomputeIcrc,          // one octet of the headers is left out of the ICRC
+  kMiscomputeIcrc,          // one byte of the headers is left out of the ICRC
   kIgnoreIcrc,              // a bad ICRC is accepted
   kLoseFlushCompletion,     // the last request of a queue is not flushed
   kCompleteBeforeAck,       // an RC SEND completes when sent
   kAcceptWrongPsn,          // a packet one ahead of the expected PSN is accepted
   kForgetRetransmit,        // a sequence NAK is taken as an ACK of everything sent
-  kResumeAtMessageStart,    // go-back-N resumes with the right PSN but the first octets
+  kResumeAtMessageStart,    // go-back-N resumes with the right PSN but the first bytes
   kReadRestartWrongOffset,  // a READ restarted mid-way asks for the data from its start
   kIgnoreFence,             // a fenced request does not wait
   kExceedReadDepth,         // one READ more than max_rd_atomic is in flight

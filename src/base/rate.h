@@ -1,4 +1,4 @@
-// Rate: bits per second, and how long a number of octets takes at it.
+// Rate: bits per second, and how long a number of bytes takes at it.
 #pragma once
 
 #include <compare>
@@ -20,10 +20,10 @@ class Rate {
 
   // Rounded up, so that a paced sender never runs ahead of its rate; a time too long to say (106
   // days) is the longest there is, since a sum that wrapped would let the sender go at once.
-  [[nodiscard]] constexpr Duration time_to_send(std::uint64_t octets) const {
+  [[nodiscard]] constexpr Duration time_to_send(std::uint64_t bytes) const {
     CHECK(bps_ > 0);
     __extension__ using Wide = unsigned __int128;
-    const auto bits = static_cast<Wide>(octets) * 8U * 1'000'000'000'000U;
+    const auto bits = static_cast<Wide>(bytes) * 8U * 1'000'000'000'000U;
     const Wide time = (bits + bps_ - 1) / bps_;
     constexpr auto kLongest = static_cast<Wide>(Duration::max().count());
     return Duration{static_cast<std::int64_t>(time < kLongest ? time : kLongest)};

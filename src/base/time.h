@@ -1,6 +1,6 @@
 // Time for an engine that has no clock: every instant is an argument.
 //
-// Picoseconds, because a simulated 800G link sends an octet in ten of them. An instant lives on a
+// Picoseconds, because a simulated 800G link sends a byte in ten of them. An instant lives on a
 // ring of 2^64 ps (213 days), so that a long-lived process may run past the wrap; "before" is the
 // sign of the difference, which is right while the two lie within 106 days of each other.
 #pragma once

@@ -28,7 +28,7 @@ class Walk {
   void frame(const wire::CaptureRecord& record) {
     if (counts_.frames++ == 0) counts_.first_ns = record.time_ns;
     counts_.last_ns = record.time_ns;
-    const auto ip = wire::find_ip(record.link, record.octets);
+    const auto ip = wire::find_ip(record.link, record.bytes);
     if (!ip) return failed(record, ip.error());
     const auto packet = wire::decode_packet(*ip);
     if (!packet) return failed(record, packet.error());
@@ -56,12 +56,12 @@ class Walk {
       return;
     }
     ++counts_.undecodable;
-    const bool cut = record.octets.size() < record.original_length;
+    const bool cut = record.bytes.size() < record.original_length;
     const std::string what =
         cut ? fmt::format("captured {} of {} bytes; capture whole packets (tcpdump -s 0)",
-                          record.octets.size(), record.original_length)
+                          record.bytes.size(), record.original_length)
             : fmt::format("{} in {} bytes; the sender is at fault, look at it with a hex dump",
-                          wire::to_string(error), record.octets.size());
+                          wire::to_string(error), record.bytes.size());
     fmt::print(stderr, "nerve decode: {}: packet {}: {}\n", file_, counts_.frames, what);
   }
 
@@ -73,12 +73,12 @@ class Walk {
 
 }  // namespace
 
-bool report_capture(const std::string& file, Octets octets, CaptureReport& report) {
+bool report_capture(const std::string& file, Bytes bytes, CaptureReport& report) {
   const auto complain = [&](wire::CaptureError error, const std::string& where) {
     fmt::print(stderr, "nerve decode: {}: {}{}; {}\n", file, where, wire::to_string(error),
                advice(error));
   };
-  const auto opened = wire::CaptureReader::open(octets);
+  const auto opened = wire::CaptureReader::open(bytes);
   if (!opened) {
     complain(opened.error(), "");
     return false;

@@ -40,6 +40,6 @@ class CaptureReport {
 [[nodiscard]] std::unique_ptr<CaptureReport> make_json_report(std::string file);
 
 // Walks the capture. What is wrong with it goes to standard error; false when something was.
-bool report_capture(const std::string& file, Octets octets, CaptureReport& report);
+bool report_capture(const std::string& file, Bytes bytes, CaptureReport& report);
 
 }  // namespace nerve::cli

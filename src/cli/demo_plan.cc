@@ -97,7 +97,7 @@ std::string figure_text(Figure figure, double value) {
 }
 
 std::optional<double> read_figure(Figure figure, const std::string& text) {
-  constexpr double kBitsPerOctet = 8;
+  constexpr double kBitsPerByte = 8;
   switch (figure) {
     case Figure::kLatency:
       return perftest_latency(text);
@@ -107,12 +107,12 @@ std::optional<double> read_figure(Figure figure, const std::string& text) {
     case Figure::kMessages: {
       const auto found = perftest_bandwidth(text);
       if (!found) return std::nullopt;
-      return figure == Figure::kMessages ? found->messages : found->gigabits / kBitsPerOctet;
+      return figure == Figure::kMessages ? found->messages : found->gigabits / kBitsPerByte;
     }
     case Figure::kTcpBandwidth: {
       const auto found = iperf3_bandwidth(text);
       if (!found) return std::nullopt;
-      return *found / kBitsPerOctet;
+      return *found / kBitsPerByte;
     }
   }
   return std::nullopt;

@@ -30,8 +30,7 @@ std::string guid_text(std::uint64_t guid) {
 
 void print_text(const host::Device& device) {
   fmt::print("{}  interface {}, {}, mtu {}, guid {}\n", device.name, device.interface,
-             device.up ? "up" : "down", nic::octets(device.active_mtu),
-             guid_text(device.node_guid));
+             device.up ? "up" : "down", nic::bytes(device.active_mtu), guid_text(device.node_guid));
   for (std::size_t i = 0; i < device.gids.size(); ++i) {
     fmt::print("  gid {:<2}  {}\n", i, to_string(device.gids[i]));
   }
@@ -41,7 +40,7 @@ void print_json(const host::Device& device) {
   nlohmann::ordered_json line{{"name", device.name},
                               {"interface", device.interface},
                               {"state", device.up ? "up" : "down"},
-                              {"active_mtu", nic::octets(device.active_mtu)},
+                              {"active_mtu", nic::bytes(device.active_mtu)},
                               {"node_guid", guid_text(device.node_guid)},
                               {"gids", nlohmann::json::array()}};
   for (const wire::Gid& gid : device.gids) line["gids"].push_back(to_string(gid));

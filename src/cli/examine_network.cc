@@ -33,7 +33,7 @@ std::string device_text(const host::Device& device) {
     gid = fmt::format("gid {} is {}", i, to_string(device.gids[i]));
   }
   return fmt::format("interface {}, {}, mtu {}, {}", device.interface, device.up ? "up" : "down",
-                     nic::octets(device.active_mtu), gid);
+                     nic::bytes(device.active_mtu), gid);
 }
 
 void devices(const std::vector<host::Interface>& interfaces, const host::Config& config,
@@ -92,8 +92,8 @@ Finding buffers(const host::Checkup& checkup, const host::Config& config) {
       static_cast<std::uint64_t>(std::min(checkup.send_buffer, checkup.receive_buffer));
   const std::string tells =
       fmt::format("{} out, {} in for each socket",
-                  host::octets_text(static_cast<std::uint64_t>(checkup.send_buffer)),
-                  host::octets_text(static_cast<std::uint64_t>(checkup.receive_buffer)));
+                  host::bytes_text(static_cast<std::uint64_t>(checkup.send_buffer)),
+                  host::bytes_text(static_cast<std::uint64_t>(checkup.receive_buffer)));
   if (got >= config.socket_buffer) return {Verdict::kOk, "udp buffers", tells, ""};
   return {Verdict::kNote, "udp buffers", tells + "; bursts of many peers may be lost",
           fmt::format("sudo sysctl -w net.core.rmem_max={0} net.core.wmem_max={0}",

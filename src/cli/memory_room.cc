@@ -38,7 +38,7 @@ std::string no_room(std::uint64_t needed, std::optional<std::uint64_t> available
       "it will need about {} of memory, and {} are available; give fewer servers (servers.count), "
       "fewer NICs in each (servers.nics), jobs of fewer ranks or fewer QPs (nic.qps_per_pair), or "
       "try it --anyway",
-      host::octets_text(needed), host::octets_text(*available));
+      host::bytes_text(needed), host::bytes_text(*available));
 }
 
 }  // namespace nerve::cli

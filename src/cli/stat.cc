@@ -77,7 +77,7 @@ int stat(const StatOptions& options) {
   bool all = all_there(options, reports);
   const bool terminal = ::isatty(STDOUT_FILENO) == 1;
   while (options.watch > 0) {
-    const SentBefore before = octets_sent(reports);
+    const SentBefore before = bytes_sent(reports);
     const auto started = Clock::now();
     std::this_thread::sleep_for(std::chrono::duration<double>{options.watch});
     reports = look(options);

@@ -40,33 +40,32 @@ std::uint64_t drops(const ProcessReport& report) {
 }
 
 // "1.2 GB/312 k": bytes and packets.
-std::string way(const ProcessReport& report, const std::string& octets,
-                const std::string& packets) {
+std::string way(const ProcessReport& report, const std::string& bytes, const std::string& packets) {
   if (report[packets] == 0) return "-";
-  return host::octets_text(report[octets]) + " / " + host::count_text(report[packets]);
+  return host::bytes_text(report[bytes]) + " / " + host::count_text(report[packets]);
 }
 
 std::string rate(const ProcessReport& report, const Since& since) {
   const auto before = since.sent.find(report.pid);
-  const std::uint64_t now = octets_sent(report);
+  const std::uint64_t now = bytes_sent(report);
   if (before == since.sent.end() || now < before->second || since.seconds <= 0) return "-";
   const double each_second = static_cast<double>(now - before->second) / since.seconds;
-  return host::octets_text(static_cast<std::uint64_t>(each_second)) + "/s";
+  return host::bytes_text(static_cast<std::uint64_t>(each_second)) + "/s";
 }
 
 constexpr std::string_view kRow = "{:>8}  {:<16}{:>19}{:>19}{:>19}{:>10}{:>8}{:>9}{:>9}{:>8}";
 
 }  // namespace
 
-std::uint64_t octets_sent(const ProcessReport& report) {
-  static constexpr std::array<std::string_view, 3> kWays = {"shm_octets_sent", "udp_octets_sent",
-                                                            "direct_octets"};
+std::uint64_t bytes_sent(const ProcessReport& report) {
+  static constexpr std::array<std::string_view, 3> kWays = {"shm_bytes_sent", "udp_bytes_sent",
+                                                            "direct_bytes"};
   return sum(report, kWays);
 }
 
-SentBefore octets_sent(std::span<const ProcessReport> reports) {
+SentBefore bytes_sent(std::span<const ProcessReport> reports) {
   SentBefore sent;
-  for (const ProcessReport& report : reports) sent[report.pid] = octets_sent(report);
+  for (const ProcessReport& report : reports) sent[report.pid] = bytes_sent(report);
   return sent;
 }
 
@@ -82,9 +81,9 @@ std::string stat_table(std::span<const ProcessReport> reports, const std::option
       continue;
     }
     text += fmt::format(
-        kRow, report.pid, report.program, way(report, "shm_octets_sent", "shm_packets_sent"),
-        way(report, "udp_octets_sent", "udp_packets_sent"),
-        way(report, "direct_octets", "direct_times"), host::octets_text(report["octets_received"]),
+        kRow, report.pid, report.program, way(report, "shm_bytes_sent", "shm_packets_sent"),
+        way(report, "udp_bytes_sent", "udp_packets_sent"),
+        way(report, "direct_bytes", "direct_times"), host::bytes_text(report["bytes_received"]),
         host::count_text(report["retransmitted"]), host::count_text(report["timeouts"]),
         host::count_text(naks_received(report)) + "/" + host::count_text(naks_sent(report)),
         host::count_text(drops(report)));

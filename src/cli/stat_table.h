@@ -13,8 +13,8 @@ namespace nerve::cli {
 // Payload that each process has sent, by pid: of an earlier look, to tell how fast it goes now.
 using SentBefore = std::map<pid_t, std::uint64_t>;
 
-[[nodiscard]] std::uint64_t octets_sent(const host::ProcessReport& report);
-[[nodiscard]] SentBefore octets_sent(std::span<const host::ProcessReport> reports);
+[[nodiscard]] std::uint64_t bytes_sent(const host::ProcessReport& report);
+[[nodiscard]] SentBefore bytes_sent(std::span<const host::ProcessReport> reports);
 
 struct Since {
   const SentBefore& sent;

@@ -114,7 +114,7 @@ std::size_t how_many_at_once(const SweepOptions& options, const Plan& plan) {
   if (fits < jobs && !options.quiet) {
     fmt::print(stderr,
                "nerve sweep: {} at once, since each may need {} of memory and {} are free\n", fits,
-               host::octets_text(most), host::octets_text(*available));
+               host::bytes_text(most), host::bytes_text(*available));
   }
   return std::min(jobs, fits);
 }

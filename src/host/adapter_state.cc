@@ -11,7 +11,7 @@
 namespace nerve::host {
 namespace {
 
-// A QP may have so many packets on their way: of 4096 octets, as much as a socket's buffer holds
+// A QP may have so many packets on their way: of 4096 bytes, as much as a socket's buffer holds
 // where it has been enlarged, and as the caches of two cores do.
 constexpr std::uint32_t kPacketsOnTheWay = 1024;
 

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <span>
 
-#include "base/octets.h"
+#include "base/bytes.h"
 #include "base/time.h"
 #include "wire/frame.h"
 
@@ -25,7 +25,7 @@ class Egress {
 
   // Sends one packet whose UDP payload, BTH to ICRC, is made already: one that was held back, or
   // damaged on purpose. Its ICRC was computed for `flow` and a default Envelope.
-  virtual void send_octets(const wire::Flow& flow, Octets udp_payload, Time now) = 0;
+  virtual void send_bytes(const wire::Flow& flow, Bytes udp_payload, Time now) = 0;
 };
 
 class FrameSink {

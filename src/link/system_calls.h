@@ -16,16 +16,16 @@
 
 namespace nerve::link::system {
 
-inline ssize_t write(int fd, const void* octets, std::size_t size) {
-  return ::syscall(SYS_write, fd, octets, size);
+inline ssize_t write(int fd, const void* bytes, std::size_t size) {
+  return ::syscall(SYS_write, fd, bytes, size);
 }
 
 inline int open_to_read(const char* path) {
   return static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC));
 }
 
-inline ssize_t read(int fd, void* octets, std::size_t size) {
-  return ::syscall(SYS_read, fd, octets, size);
+inline ssize_t read(int fd, void* bytes, std::size_t size) {
+  return ::syscall(SYS_read, fd, bytes, size);
 }
 
 inline void close(int fd) { ::syscall(SYS_close, fd); }

@@ -41,9 +41,9 @@ enum class QpAttrs : std::uint32_t {
   kCaps = 1U << 20,
 };
 
-// Path MTU in octets of payload per packet.
+// Path MTU in bytes of payload per packet.
 enum class Mtu : std::uint16_t { k256 = 256, k512 = 512, k1024 = 1024, k2048 = 2048, k4096 = 4096 };
-constexpr std::uint32_t octets(Mtu mtu) { return static_cast<std::uint32_t>(mtu); }
+constexpr std::uint32_t bytes(Mtu mtu) { return static_cast<std::uint32_t>(mtu); }
 
 struct QpCaps {
   std::uint32_t max_send_wr{1};

@@ -50,7 +50,7 @@ struct FlowControlConfig {
   std::uint32_t ack_every{32};
   // The receiver's half: at most one CNP per flow in this time; zero turns CNPs off.
   Duration cnp_interval{std::chrono::microseconds{50}};
-  // Octets that may leave back to back when a QP is paced: what a late timer may catch up with, and
+  // Bytes that may leave back to back when a QP is paced: what a late timer may catch up with, and
   // the length of a train. A simulator, whose timers are exact, wants none.
   std::uint32_t pacing_burst{16 * 1024};
   // Fewer packets at once after each loss (flight.h): for links with short queues and no switches

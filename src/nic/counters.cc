@@ -5,8 +5,8 @@ namespace nerve::nic {
 Counters& Counters::operator+=(const Counters& other) {
   frames_received += other.frames_received;
   frames_sent += other.frames_sent;
-  octets_received += other.octets_received;
-  octets_sent += other.octets_sent;
+  bytes_received += other.bytes_received;
+  bytes_sent += other.bytes_sent;
   retransmitted_frames += other.retransmitted_frames;
   timeouts += other.timeouts;
   tail_probes_sent += other.tail_probes_sent;

@@ -8,8 +8,8 @@ namespace nerve::nic {
 struct Counters {
   std::uint64_t frames_received{};
   std::uint64_t frames_sent{};
-  std::uint64_t octets_received{};  // payload
-  std::uint64_t octets_sent{};
+  std::uint64_t bytes_received{};  // payload
+  std::uint64_t bytes_sent{};
   std::uint64_t retransmitted_frames{};
   std::uint64_t timeouts{};
   std::uint64_t tail_probes_sent{};  // among retransmitted_frames

@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <span>
 
+#include "base/bytes.h"
 #include "base/ids.h"
-#include "base/octets.h"
 #include "nic/memory.h"
 #include "wire/frame.h"
 
@@ -30,7 +30,7 @@ class DirectPath {
   };
   // True when it is done, wholly. False changes nothing.
   virtual bool write(const Place& place, std::span<const wire::Piece> payload) = 0;
-  virtual bool read(const Place& place, MutableOctets into) = 0;
+  virtual bool read(const Place& place, MutableBytes into) = 0;
   // Whether it is better than packets also for a request of this length with others behind it: when
   // CPUs are contended, what the requester does itself need not wait for a CPU at the target.
   [[nodiscard]] virtual bool is_better_for(std::uint32_t length) const = 0;
@@ -38,7 +38,7 @@ class DirectPath {
   // What peers may do here. Offering anew replaces; when withdraw() returns, nobody acts on it any
   // more. Only memory that is a pointer is offered.
   struct Region {
-    std::uint64_t start{};  // as peers name its first octet
+    std::uint64_t start{};  // as peers name its first byte
     std::uint64_t length{};
     std::uint64_t address{};
     Access access{};

@@ -32,7 +32,7 @@ enum class SendFlags : std::uint8_t {
   kFence = 1U << 0,
   kSignaled = 1U << 1,
   kSolicited = 1U << 2,
-  kInline = 1U << 3,  // the SGEs are pointers of the caller's; the octets are taken at once
+  kInline = 1U << 3,  // the SGEs are pointers of the caller's; the bytes are taken at once
 };
 
 struct MwBind {
@@ -121,7 +121,7 @@ struct Completion {
   WcFlags flags{};
   std::uint8_t service_level{};
   std::uint16_t pkey_index{};
-  std::uint32_t octets{};
+  std::uint32_t bytes{};
   std::uint32_t immediate{};  // or the invalidated rkey
   Qpn qpn{};
   Qpn source_qpn{};

@@ -30,9 +30,9 @@ std::string guid_text(std::uint64_t guid) {
 
 std::string gid_text(const wire::Gid& gid) {
   std::string text;
-  for (std::size_t i = 0; i < gid.octets.size(); i += 2) {
-    text += format(i == 0 ? "%02x%02x" : ":%02x%02x", std::to_integer<unsigned>(gid.octets[i]),
-                   std::to_integer<unsigned>(gid.octets[i + 1]));
+  for (std::size_t i = 0; i < gid.bytes.size(); i += 2) {
+    text += format(i == 0 ? "%02x%02x" : ":%02x%02x", std::to_integer<unsigned>(gid.bytes[i]),
+                   std::to_integer<unsigned>(gid.bytes[i + 1]));
   }
   return text + "\n";
 }
@@ -41,8 +41,8 @@ std::string gid_text(const wire::Gid& gid) {
 unsigned lid_of(const host::Device& device) {
   for (const wire::Gid& gid : device.gids) {
     if (!gid.is_ipv4()) continue;
-    return std::to_integer<unsigned>(gid.octets[14]) << 8U |
-           std::to_integer<unsigned>(gid.octets[15]);
+    return std::to_integer<unsigned>(gid.bytes[14]) << 8U |
+           std::to_integer<unsigned>(gid.bytes[15]);
   }
   return 0;
 }

@@ -25,7 +25,7 @@ int open_file(const OfferedNode& node, int flags) {
   const unsigned on_exec = (flags & O_CLOEXEC) != 0 ? MFD_CLOEXEC : 0;
   const int fd = ::memfd_create(name_of(node.path), on_exec);
   if (fd < 0) return -1;
-  // What a memory file of a few octets cannot take, nobody can.
+  // What a memory file of a few bytes cannot take, nobody can.
   if (::pwrite(fd, node.text, node.length, 0) == static_cast<ssize_t>(node.length)) return fd;
   ::close(fd);
   return refuse(ENOMEM);

@@ -70,10 +70,10 @@ int open_rdma_cm(int flags) {
 
 using namespace nerve::preload;
 
-NERVE_EXPORT ssize_t write(int fd, const void* octets, size_t size) {
+NERVE_EXPORT ssize_t write(int fd, const void* bytes, size_t size) {
   if (is_rdma_cm(fd)) [[unlikely]]
-    return door()->write(fd, octets, size);
-  return next().write(fd, octets, size);
+    return door()->write(fd, bytes, size);
+  return next().write(fd, bytes, size);
 }
 
 NERVE_EXPORT int close(int fd) {

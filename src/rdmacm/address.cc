@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kIpv4At = 12;  // in a mapped address
 
 template <class Address>
-Address copied(Octets from) {
+Address copied(Bytes from) {
   Address address{};
   std::memcpy(&address, from.data(), sizeof address);
   return address;
@@ -29,13 +29,13 @@ bool Endpoint::is_any() const {
 }
 
 bool Endpoint::is_loopback() const {
-  if (address.is_ipv4()) return address.octets[kIpv4At] == std::byte{127};
+  if (address.is_ipv4()) return address.bytes[kIpv4At] == std::byte{127};
   wire::Gid loopback;
-  loopback.octets[15] = std::byte{1};
+  loopback.bytes[15] = std::byte{1};
   return address == loopback;
 }
 
-std::optional<Endpoint> read_address(Octets in) {
+std::optional<Endpoint> read_address(Bytes in) {
   if (in.size() < sizeof(sa_family_t)) return std::nullopt;
   Endpoint endpoint;
   switch (copied<sa_family_t>(in)) {
@@ -43,14 +43,14 @@ std::optional<Endpoint> read_address(Octets in) {
       if (in.size() < sizeof(sockaddr_in)) return std::nullopt;
       const auto from = copied<sockaddr_in>(in);
       endpoint.address = wire::Gid::ipv4(0, 0, 0, 0);
-      std::memcpy(&endpoint.address.octets[kIpv4At], &from.sin_addr, sizeof from.sin_addr);
+      std::memcpy(&endpoint.address.bytes[kIpv4At], &from.sin_addr, sizeof from.sin_addr);
       endpoint.port = ntohs(from.sin_port);
       return endpoint;
     }
     case AF_INET6: {
       if (in.size() < sizeof(sockaddr_in6)) return std::nullopt;
       const auto from = copied<sockaddr_in6>(in);
-      std::memcpy(endpoint.address.octets.data(), &from.sin6_addr, sizeof from.sin6_addr);
+      std::memcpy(endpoint.address.bytes.data(), &from.sin6_addr, sizeof from.sin6_addr);
       endpoint.port = ntohs(from.sin6_port);
       endpoint.scope = from.sin6_scope_id;
       return endpoint;
@@ -60,7 +60,7 @@ std::optional<Endpoint> read_address(Octets in) {
   }
 }
 
-int why_no_address(Octets in) {
+int why_no_address(Bytes in) {
   constexpr sa_family_t kInfiniband = 27;  // AF_IB
   const bool infiniband =
       in.size() >= sizeof(sa_family_t) && copied<sa_family_t>(in) == kInfiniband;
@@ -73,13 +73,13 @@ std::uint16_t write_address(const Endpoint& endpoint, sockaddr_in6& out) {
     sockaddr_in to{};
     to.sin_family = AF_INET;
     to.sin_port = htons(endpoint.port);
-    std::memcpy(&to.sin_addr, &endpoint.address.octets[kIpv4At], sizeof to.sin_addr);
+    std::memcpy(&to.sin_addr, &endpoint.address.bytes[kIpv4At], sizeof to.sin_addr);
     std::memcpy(&out, &to, sizeof to);
     return sizeof to;
   }
   out.sin6_family = AF_INET6;
   out.sin6_port = htons(endpoint.port);
-  std::memcpy(&out.sin6_addr, endpoint.address.octets.data(), sizeof out.sin6_addr);
+  std::memcpy(&out.sin6_addr, endpoint.address.bytes.data(), sizeof out.sin6_addr);
   out.sin6_scope_id = endpoint.scope;
   return sizeof out;
 }

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "base/octets.h"
+#include "base/bytes.h"
 #include "wire/gid.h"
 
 namespace nerve::rdmacm {
@@ -22,11 +22,11 @@ struct Endpoint {
   [[nodiscard]] bool is_loopback() const;
 };
 
-// Nothing for a family other than IPv4 and IPv6, or too few octets for it.
-[[nodiscard]] std::optional<Endpoint> read_address(Octets sockaddr);
+// Nothing for a family other than IPv4 and IPv6, or too few bytes for it.
+[[nodiscard]] std::optional<Endpoint> read_address(Bytes sockaddr);
 // The errno for one that was not read: a family that Linux would know is not supported, any other
 // makes no sense.
-[[nodiscard]] int why_no_address(Octets sockaddr);
+[[nodiscard]] int why_no_address(Bytes sockaddr);
 // As a sockaddr_in or sockaddr_in6. Returns its size.
 std::uint16_t write_address(const Endpoint& endpoint, sockaddr_in6& out);
 

@@ -4,7 +4,7 @@
 namespace nerve::rdmacm {
 namespace {
 
-int bind_to(const Command& command, const std::shared_ptr<Identifier>& id, Octets sockaddr) {
+int bind_to(const Command& command, const std::shared_ptr<Identifier>& id, Bytes sockaddr) {
   const auto wanted = read_address(sockaddr);
   if (!wanted) return why_no_address(sockaddr);
   LocalPort port;
@@ -33,8 +33,8 @@ int find_own_address(const Identifier& id, const Endpoint& to, Endpoint& from) {
   return 0;
 }
 
-int resolve_to(const Command& command, const std::shared_ptr<Identifier>& id, Octets source,
-               Octets destination) {
+int resolve_to(const Command& command, const std::shared_ptr<Identifier>& id, Bytes source,
+               Bytes destination) {
   const auto to = read_address(destination);
   if (!to) return why_no_address(destination);
   if (to->is_any()) return EINVAL;
@@ -46,8 +46,8 @@ int resolve_to(const Command& command, const std::shared_ptr<Identifier>& id, Oc
     Endpoint own = asked.value_or(Endpoint{});
     if (!asked && to->address.is_ipv4()) own.address = wire::Gid::ipv4(0, 0, 0, 0);
     write_address(own, name);
-    const Octets octets{reinterpret_cast<const std::byte*>(&name), sizeof name};
-    if (const int error = bind_to(command, id, octets); error != 0) return error;
+    const Bytes bytes{reinterpret_cast<const std::byte*>(&name), sizeof name};
+    if (const int error = bind_to(command, id, bytes); error != 0) return error;
   }
   if (id->local.address.is_ipv4() != to->address.is_ipv4()) return EINVAL;
   Endpoint from;
@@ -78,21 +78,21 @@ int bind_ip(const Command& command) {
   rdma_ucm_bind_ip body;
   if (!command.read(body)) return EINVAL;
   const auto id = command.id(body.id);
-  return id ? bind_to(command, *id, octets_of(body.addr)) : id.error();
+  return id ? bind_to(command, *id, bytes_of(body.addr)) : id.error();
 }
 
 int bind_address(const Command& command) {
   rdma_ucm_bind body;
   if (!command.read(body) || body.addr_size > sizeof body.addr) return EINVAL;
   const auto id = command.id(body.id);
-  return id ? bind_to(command, *id, octets_of(body.addr).first(body.addr_size)) : id.error();
+  return id ? bind_to(command, *id, bytes_of(body.addr).first(body.addr_size)) : id.error();
 }
 
 int resolve_ip(const Command& command) {
   rdma_ucm_resolve_ip body;
   if (!command.read(body)) return EINVAL;
   const auto id = command.id(body.id);
-  return id ? resolve_to(command, *id, octets_of(body.src_addr), octets_of(body.dst_addr))
+  return id ? resolve_to(command, *id, bytes_of(body.src_addr), bytes_of(body.dst_addr))
             : id.error();
 }
 
@@ -101,8 +101,8 @@ int resolve_address(const Command& command) {
   if (!command.read(body)) return EINVAL;
   if (body.src_size > sizeof body.src_addr || body.dst_size > sizeof body.dst_addr) return EINVAL;
   const auto id = command.id(body.id);
-  return id ? resolve_to(command, *id, octets_of(body.src_addr).first(body.src_size),
-                         octets_of(body.dst_addr).first(body.dst_size))
+  return id ? resolve_to(command, *id, bytes_of(body.src_addr).first(body.src_size),
+                         bytes_of(body.dst_addr).first(body.dst_size))
             : id.error();
 }
 
@@ -137,7 +137,7 @@ int listen(const Command& command) {
   const auto& id = *found;
   if (id->state == IdState::kIdle) {
     const sockaddr_in any{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {}, .sin_zero = {}};
-    if (const int error = bind_to(command, id, octets_of(any)); error != 0) return error;
+    if (const int error = bind_to(command, id, bytes_of(any)); error != 0) return error;
   }
   std::vector<LocalPort> ports;
   {

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "base/octets.h"
+#include "base/bytes.h"
 #include "rdmacm/registry.h"
 
 namespace nerve::rdmacm {
@@ -20,7 +20,7 @@ enum LaterCommand : std::uint32_t { kResolveIbService = 23, kWriteCmEvent = 24 }
 struct Command {
   Registry& registry;
   std::shared_ptr<Channel> channel;
-  Octets in;             // after the header
+  Bytes in;              // after the header
   std::uint16_t room{};  // for the answer, as the program says
   bool told{};           // the news of an event was read from the channel
 
@@ -51,7 +51,7 @@ struct Command {
 };
 
 template <class Value>
-[[nodiscard]] Octets octets_of(const Value& value) {
+[[nodiscard]] Bytes bytes_of(const Value& value) {
   return {reinterpret_cast<const std::byte*>(&value), sizeof value};
 }
 

@@ -15,7 +15,7 @@ using Session = host::Adapter::Session;
 constexpr std::uint8_t kMostRetries = 7;
 constexpr std::uint8_t kXrcSendQp = 9;
 
-Octets private_data_of(const rdma_ucm_conn_param& param) {
+Bytes private_data_of(const rdma_ucm_conn_param& param) {
   return {reinterpret_cast<const std::byte*>(param.private_data), param.private_data_len};
 }
 
@@ -33,19 +33,19 @@ int errno_of(const nic::Error& error) {
 
 // The header of annex A11, then what the program has to say.
 struct Introduction {
-  std::array<std::byte, 216> octets{};
+  std::array<std::byte, 216> bytes{};
   std::size_t size{};
 
-  Introduction(const Identifier& id, Octets said) {
+  Introduction(const Identifier& id, Bytes said) {
     wire::IpCmHeader{
         .source_port = id.local.port, .source = id.local.address, .destination = id.remote.address}
         .encode(
-            std::span<std::byte, wire::IpCmHeader::kSize>{octets.data(), wire::IpCmHeader::kSize});
-    size = std::min(wire::IpCmHeader::kSize + said.size(), octets.size());
+            std::span<std::byte, wire::IpCmHeader::kSize>{bytes.data(), wire::IpCmHeader::kSize});
+    size = std::min(wire::IpCmHeader::kSize + said.size(), bytes.size());
     std::copy_n(said.begin(), size - wire::IpCmHeader::kSize,
-                octets.begin() + wire::IpCmHeader::kSize);
+                bytes.begin() + wire::IpCmHeader::kSize);
   }
-  [[nodiscard]] Octets said() const { return Octets{octets}.first(size); }
+  [[nodiscard]] Bytes said() const { return Bytes{bytes}.first(size); }
 };
 
 nic::CmRoute route_of(const Identifier& id) {
@@ -153,7 +153,7 @@ int connect(const Command& command) {
   const auto found = command.id(body.id);
   if (!found) return found.error();
   const auto& id = *found;
-  const Octets said = private_data_of(body.conn_param);
+  const Bytes said = private_data_of(body.conn_param);
   const std::size_t room = (id->datagram() ? 216 : 92) - wire::IpCmHeader::kSize;
   if (said.size() > room) return EINVAL;
   std::shared_ptr<host::Adapter> adapter;
@@ -204,7 +204,7 @@ int reject(const Command& command) {
   const auto found = command.id(body.id);
   if (!found) return found.error();
   const auto& id = *found;
-  const Octets said{reinterpret_cast<const std::byte*>(body.private_data), body.private_data_len};
+  const Bytes said{reinterpret_cast<const std::byte*>(body.private_data), body.private_data_len};
   return with_requester(command, *id, [&](Session& session) {
     if (id->state != IdState::kRequested && id->state != IdState::kAnswered) return EINVAL;
     id->state = IdState::kOver;

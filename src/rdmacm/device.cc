@@ -47,7 +47,7 @@ constexpr std::array<Handler, kWriteCmEvent + 1> kHandlers = [] {
 constexpr ssize_t kClosed = -3;
 
 // `waits_in` is the channel that the thread has waited in, or null.
-[[gnu::noinline]] ssize_t write_once(int fd, Octets octets, const void*& waits_in) noexcept {
+[[gnu::noinline]] ssize_t write_once(int fd, Bytes bytes, const void*& waits_in) noexcept {
   Registry& registry = Registry::current();
   rdma_ucm_cmd_hdr header{};
   int error = EINVAL;
@@ -57,9 +57,9 @@ constexpr ssize_t kClosed = -3;
   if (told) --channel->waiting;
   if (!channel) {
     error = EBADF;
-  } else if (octets.size() >= sizeof header) {
-    std::memcpy(&header, octets.data(), sizeof header);
-    const Octets body = octets.subspan(sizeof header);
+  } else if (bytes.size() >= sizeof header) {
+    std::memcpy(&header, bytes.data(), sizeof header);
+    const Bytes body = bytes.subspan(sizeof header);
     if (header.cmd >= kHandlers.size() || body.size() < header.in) {
       error = EINVAL;
     } else if (kHandlers[header.cmd] == nullptr) {
@@ -79,7 +79,7 @@ constexpr ssize_t kClosed = -3;
   }
   if (error == 0) {
     if (header.cmd == RDMA_USER_CM_CMD_GET_EVENT) channel->taker = ::gettid();
-    return static_cast<ssize_t>(octets.size());
+    return static_cast<ssize_t>(bytes.size());
   }
   errno = error;
   return -1;
@@ -93,10 +93,10 @@ int open_device() { return Registry::current().open_channel(); }
 
 // A thread that waits here may be cancelled: see host/runtime/event_queue.h. One that waits in a
 // device which is closed meanwhile goes on waiting, as on Linux, until a signal comes.
-ssize_t write_device(int fd, Octets octets) {
+ssize_t write_device(int fd, Bytes bytes) {
   const void* waits_in = nullptr;
   for (;;) {
-    const ssize_t written = write_once(fd, octets, waits_in);
+    const ssize_t written = write_once(fd, bytes, waits_in);
     if (written == kClosed) break;
     if (written != kNoEventYet) return written;
     if (host::await_news(fd)) continue;

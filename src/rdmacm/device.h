@@ -6,13 +6,13 @@
 
 #include <sys/types.h>
 
-#include "base/octets.h"
+#include "base/bytes.h"
 
 namespace nerve::rdmacm {
 
-// As open(2), write(2) and close(2): a descriptor, the number of octets, or -1 and errno.
+// As open(2), write(2) and close(2): a descriptor, the number of bytes, or -1 and errno.
 [[nodiscard]] int open_device();
-[[nodiscard]] ssize_t write_device(int fd, Octets octets);
+[[nodiscard]] ssize_t write_device(int fd, Bytes bytes);
 // Closes the descriptor as well.
 void close_device(int fd);
 

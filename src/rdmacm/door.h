@@ -11,7 +11,7 @@ namespace nerve::rdmacm {
 // As the system calls: a result, or -1 and errno.
 struct Door {
   int (*open)();
-  ssize_t (*write)(int fd, const void* octets, std::size_t size);
+  ssize_t (*write)(int fd, const void* bytes, std::size_t size);
   // Before close(), while calls of other threads still come here (rdmacm/device.h).
   void (*prepare_close)(int fd);
   void (*close)(int fd);  // closes the descriptor as well

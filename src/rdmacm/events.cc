@@ -11,7 +11,7 @@ namespace nerve::rdmacm {
 namespace {
 
 // CM messages do not say how much of their private data was meant: programs get all of it.
-void copy_private(Octets from, std::uint8_t* to, std::uint8_t& length) {
+void copy_private(Bytes from, std::uint8_t* to, std::uint8_t& length) {
   length = static_cast<std::uint8_t>(std::min<std::size_t>(from.size(), RDMA_MAX_PRIVATE_DATA - 1));
   std::memcpy(to, from.data(), length);
 }
@@ -19,7 +19,7 @@ void copy_private(Octets from, std::uint8_t* to, std::uint8_t& length) {
 rdma_ucm_event_resp connection_words(const wire::CmReq& req) {
   rdma_ucm_event_resp words{};
   rdma_ucm_conn_param& conn = words.param.conn;
-  copy_private(Octets{req.private_data}.subspan(wire::IpCmHeader::kSize), conn.private_data,
+  copy_private(Bytes{req.private_data}.subspan(wire::IpCmHeader::kSize), conn.private_data,
                conn.private_data_len);
   conn.qp_num = req.local_qpn.value();
   // Theirs and ours are the other way round: what they may ask we have to keep.
@@ -108,7 +108,7 @@ bool Registry::take_request(host::Adapter& adapter, const nic::CmEvent& event) {
   const auto* const req = std::get_if<wire::CmReq>(&event.message);
   const auto* const sidr = std::get_if<wire::CmSidrReq>(&event.message);
   if (req == nullptr && sidr == nullptr) return false;
-  const Octets data = req != nullptr ? Octets{req->private_data} : Octets{sidr->private_data};
+  const Bytes data = req != nullptr ? Bytes{req->private_data} : Bytes{sidr->private_data};
   const auto header = wire::IpCmHeader::decode(data);
   if (!header) return false;
 

@@ -28,16 +28,16 @@ bool read_option(const rdma_ucm_set_option& body, Value& value) {
 }
 
 int set_id_option(Identifier& id, const rdma_ucm_set_option& body) {
-  std::uint8_t octet = 0;
+  std::uint8_t byte = 0;
   int whole = 0;
   switch (body.optname) {
     case RDMA_OPTION_ID_TOS:
-      if (!read_option(body, octet)) return EINVAL;
-      id.options.traffic_class = octet;
+      if (!read_option(body, byte)) return EINVAL;
+      id.options.traffic_class = byte;
       return 0;
     case RDMA_OPTION_ID_ACK_TIMEOUT:
-      if (!read_option(body, octet) || octet > 31 || id.datagram()) return EINVAL;
-      id.options.ack_timeout = octet;
+      if (!read_option(body, byte) || byte > 31 || id.datagram()) return EINVAL;
+      id.options.ack_timeout = byte;
       return 0;
     case RDMA_OPTION_ID_REUSEADDR:
       if (!read_option(body, whole)) return EINVAL;
@@ -122,7 +122,7 @@ bool count(Registry& registry, const Report& report) {
 Psn draw_psn() {
   std::uint32_t drawn = 0;
   // What is not drawn stays zero, which is a number like any other.
-  [[maybe_unused]] const ssize_t octets = ::getrandom(&drawn, sizeof drawn, 0);
+  [[maybe_unused]] const ssize_t bytes = ::getrandom(&drawn, sizeof drawn, 0);
   return Psn{drawn};
 }
 

@@ -9,7 +9,7 @@ namespace {
 constexpr std::uint32_t kMulticastQpn = 0xff'ffff;
 
 int join(const Command& command, std::uint32_t number, std::uint64_t uid, std::uint64_t response,
-         Octets sockaddr) {
+         Bytes sockaddr) {
   if (!command.has_room<rdma_ucm_create_id_resp>()) return ENOSPC;
   const auto group = read_address(sockaddr);
   if (!group) return why_no_address(sockaddr);
@@ -45,15 +45,14 @@ int join(const Command& command, std::uint32_t number, std::uint64_t uid, std::u
 int join_ip_multicast(const Command& command) {
   rdma_ucm_join_ip_mcast body;
   if (!command.read(body)) return EINVAL;
-  return join(command, body.id, body.uid, body.response, octets_of(body.addr));
+  return join(command, body.id, body.uid, body.response, bytes_of(body.addr));
 }
 
 int join_multicast(const Command& command) {
   rdma_ucm_join_mcast body;
   if (!command.read(body) || body.addr_size > sizeof body.addr) return EINVAL;
   if (body.join_flags >= RDMA_MC_JOIN_FLAG_RESERVED) return EINVAL;
-  return join(command, body.id, body.uid, body.response,
-              octets_of(body.addr).first(body.addr_size));
+  return join(command, body.id, body.uid, body.response, bytes_of(body.addr).first(body.addr_size));
 }
 
 int leave_multicast(const Command& command) {

@@ -20,7 +20,7 @@ inline constexpr std::uint32_t kUdpQkey = 0x0123'4567;
 
 inline constexpr std::uint8_t kUcQp = 3;  // IB_QPT_UC, as the kernel numbers it
 
-// As the path record and the REQ write it: 1 is 256 octets, 5 is 4096.
+// As the path record and the REQ write it: 1 is 256 bytes, 5 is 4096.
 [[nodiscard]] inline std::uint8_t path_mtu_of(const Identifier& id) {
   switch (id.port.adapter ? id.port.adapter->device().active_mtu : nic::Mtu::k1024) {
     case nic::Mtu::k256:

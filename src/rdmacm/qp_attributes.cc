@@ -83,7 +83,7 @@ std::uint8_t gid_index_of(nic::Nic& nic, const wire::Gid& gid) {
 
 ib_uverbs_ah_attr path_to(const Identifier& id, const wire::Gid& gid, std::uint8_t gid_index) {
   ib_uverbs_ah_attr path{};
-  std::memcpy(path.grh.dgid, gid.octets.data(), sizeof path.grh.dgid);
+  std::memcpy(path.grh.dgid, gid.bytes.data(), sizeof path.grh.dgid);
   path.grh.sgid_index = gid_index;
   path.grh.hop_limit = kHopLimit;
   path.grh.traffic_class = id.options.traffic_class;

@@ -15,7 +15,7 @@ const host::Device* device_of(const Identifier& id) {
   return id.port.adapter ? &id.port.adapter->device() : nullptr;
 }
 
-void copy_gid(const wire::Gid& from, std::uint8_t* to) { std::memcpy(to, from.octets.data(), 16); }
+void copy_gid(const wire::Gid& from, std::uint8_t* to) { std::memcpy(to, from.bytes.data(), 16); }
 
 ib_user_path_rec path_record(const Identifier& id) {
   ib_user_path_rec path{};

@@ -13,7 +13,7 @@ constexpr std::uint64_t kProgram = 16U << 20U;
 constexpr std::uint64_t kEngine = 40'000;     // a NIC without QPs
 constexpr std::uint64_t kQp = 6'000;          // one end of a connection
 constexpr std::uint64_t kTcpEnd = 3'000;      // likewise, without an engine
-constexpr std::uint64_t kInFlight = 300'000;  // octets on their way for each NIC, roughly
+constexpr std::uint64_t kInFlight = 300'000;  // bytes on their way for each NIC, roughly
 constexpr std::uint64_t kSample = 8 * 1024;   // of each port, over a run
 constexpr std::uint64_t kRoute = 4;           // of a switch, to a group of NICs
 
@@ -53,7 +53,7 @@ std::uint64_t memory_needed(const Scenario& scenario) {
   std::uint64_t pairs = 0;
   for (const JobSpec& job : scenario.jobs) pairs += pairs_of(job, gpus);
   const bool tcp = scenario.nics.transport == Transport::kTcp;
-  const std::uint64_t packet = tcp ? scenario.tcp.mtu : nic::octets(scenario.nics.mtu);
+  const std::uint64_t packet = tcp ? scenario.tcp.mtu : nic::bytes(scenario.nics.mtu);
   const bool telemetry = setup->networks.front().fabric.telemetry;
   const std::uint64_t packets = nics * (kInFlight / packet + 4);
   return kProgram + nics * (tcp ? kTcpEnd : kEngine) +

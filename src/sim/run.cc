@@ -22,8 +22,8 @@ using WallClock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kBatch = 100'000;  // events between looks at the clock
 constexpr std::chrono::milliseconds kBetweenReports{100};
-constexpr std::uint32_t kAroundRdma = kEthernetOctets + 20 + 8 + 12 + 4;  // IP, UDP, BTH, ICRC
-constexpr std::uint32_t kAroundTcp = kEthernetOctets + kIpAndTcp;
+constexpr std::uint32_t kAroundRdma = kEthernetBytes + 20 + 8 + 12 + 4;  // IP, UDP, BTH, ICRC
+constexpr std::uint32_t kAroundTcp = kEthernetBytes + kIpAndTcp;
 constexpr std::uint32_t kGap = 20;
 
 JobContext context_for(const Scenario& scenario, const JobSpec& spec, std::uint32_t number,
@@ -33,18 +33,18 @@ JobContext context_for(const Scenario& scenario, const JobSpec& spec, std::uint3
   const NicSpec& nics = spec.on_front_end ? scenario.front_end_nics : scenario.nics;
   const bool tcp = nics.transport == Transport::kTcp;
   const std::uint32_t around = tcp ? kAroundTcp : kAroundRdma;
-  const std::uint32_t payload = tcp ? scenario.tcp.mtu - kIpAndTcp : nic::octets(nics.mtu);
+  const std::uint32_t payload = tcp ? scenario.tcp.mtu - kIpAndTcp : nic::bytes(nics.mtu);
   const bool on_front_end = spec.on_front_end;
   // From when the sender is done with a packet to when the receiver has it.
-  const auto delay_between = [&shape, &simulation, on_front_end, octets = payload + around](
+  const auto delay_between = [&shape, &simulation, on_front_end, bytes = payload + around](
                                  PlaceId from, PlaceId to) {
     if (shape.server_of(from) == shape.server_of(to)) return Duration{};
     const bool front = shape.by_front_end({from, to, 0, on_front_end, {}});
     Fabric& fabric = simulation.fabric();
     const NodeId first = shape.nic_of(from, to, 0, front);
     const NodeId last = shape.nic_of(to, from, 0, front);
-    const Duration whole = path_time(fabric, first, last, octets);
-    const Duration leaving = fabric.port(fabric.first_port(first)).line.time_of(octets);
+    const Duration whole = path_time(fabric, first, last, bytes);
+    const Duration leaving = fabric.port(fabric.first_port(first)).line.time_of(bytes);
     return std::max(Duration{}, whole - leaving);
   };
   JobContext context{.messenger = cluster, .number = number};
@@ -63,7 +63,7 @@ JobContext context_for(const Scenario& scenario, const JobSpec& spec, std::uint3
   context.nics_per_server = on_front_end ? 1 : shape.nics;
   context.gpus_per_server = shape.gpus;
   context.mtu = payload;
-  context.header_octets = around + kGap;
+  context.header_bytes = around + kGap;
   context.interconnect_delay = scenario.servers.interconnect_delay;
   context.network_delay =
       longest_round_trip(simulation.fabric(), on_front_end ? 1 : 0, payload + around) / 2;
@@ -81,12 +81,12 @@ std::string trouble_of(const Cluster& cluster, std::uint32_t number, const JobRe
 }
 
 std::uint64_t delivered_by_tcp(Simulation& simulation) {
-  std::uint64_t octets = 0;
+  std::uint64_t bytes = 0;
   for (std::uint32_t i = 0; i < simulation.fabric().graph().nodes.size(); ++i) {
     const TcpNic* const nic = simulation.find_tcp_nic(NodeId{i});
-    if (nic != nullptr) octets += nic->counters().delivered_octets;
+    if (nic != nullptr) bytes += nic->counters().delivered_bytes;
   }
-  return octets;
+  return bytes;
 }
 
 void add_tcp(Simulation& simulation, Duration over, RunResult& result) {
@@ -98,7 +98,7 @@ void add_tcp(Simulation& simulation, Duration over, RunResult& result) {
     if (nic == nullptr) continue;
     const TcpCounters& counters = nic->counters();
     result.totals.data_packets += counters.data_packets;
-    result.totals.data_octets += counters.data_octets;
+    result.totals.data_bytes += counters.data_bytes;
     result.totals.retransmitted += counters.retransmitted;
     result.totals.timeouts += counters.timeouts;
     dropped += counters.dropped;
@@ -127,31 +127,31 @@ void note_pcie(const Scenario& scenario, RunResult& result) {
                                        gigabits(rate), gigabits(pcie)));
 }
 
-std::uint64_t resident_octets() {
+std::uint64_t resident_bytes() {
   rusage usage{};
   if (::getrusage(RUSAGE_SELF, &usage) != 0) return 0;
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
 }
 
 // Zero when one of them cannot tell.
-std::uint64_t octets_planned(const Jobs& jobs) {
+std::uint64_t bytes_planned(const Jobs& jobs) {
   std::uint64_t all = 0;
   for (const std::unique_ptr<Job>& job : jobs) {
-    const std::uint64_t octets = job->octets_planned();
-    if (octets == 0) return 0;
-    all += octets;
+    const std::uint64_t bytes = job->bytes_planned();
+    if (bytes == 0) return 0;
+    all += bytes;
   }
   return all;
 }
 
 void let_time_pass(Simulation& simulation, const Cluster& cluster, const Recorder& recorder,
                    const Jobs& jobs, Time limit, const RunOptions& options) {
-  const std::uint64_t planned = options.progress ? octets_planned(jobs) : 0;
+  const std::uint64_t planned = options.progress ? bytes_planned(jobs) : 0;
   WallClock::time_point told = WallClock::now();
   while (!cluster.over() && simulation.run(limit, kBatch) == kBatch) {
     if (!options.progress || WallClock::now() - told < kBetweenReports) continue;
     told = WallClock::now();
-    const std::uint64_t moved = recorder.delivered() + cluster.octets_within_servers();
+    const std::uint64_t moved = recorder.delivered() + cluster.bytes_within_servers();
     options.progress(
         {.now = simulation.clockwork().now(),
          .events = simulation.clockwork().wheel.executed(),
@@ -206,7 +206,7 @@ Result<RunResult, std::string> run(const Scenario& scenario, const RunOptions& o
   }
   recorder.finish(std::move(results), result);
   result.wall_seconds = std::chrono::duration<double>(WallClock::now() - began).count();
-  result.memory_octets = resident_octets();
+  result.memory_bytes = resident_bytes();
   return result;
 }
 

@@ -17,7 +17,7 @@ struct RunState {
   std::uint64_t events{};
   std::uint32_t jobs_done{};
   std::uint32_t jobs{};
-  double share{};  // of all octets that jobs will move, about; zero when a job cannot tell
+  double share{};  // of all bytes that jobs will move, about; zero when a job cannot tell
 };
 
 struct RunOptions {
@@ -31,7 +31,7 @@ struct RunOptions {
 [[nodiscard]] Result<RunResult, std::string> run(const Scenario& scenario,
                                                  const RunOptions& options = {});
 
-// About how many octets run() will need. For scenarios that cannot be built, zero.
+// About how many bytes run() will need. For scenarios that cannot be built, zero.
 [[nodiscard]] std::uint64_t memory_needed(const Scenario& scenario);
 
 }  // namespace nerve::sim

@@ -50,7 +50,7 @@ SimulatedNetwork network_of(const NetworkSpec& spec, const NicSpec& nics, const 
     return network;
   }
   network.fabric.longest_packet =
-      std::max(spec.switches.longest_packet, nic::octets(nics.mtu) + kAroundPayload);
+      std::max(spec.switches.longest_packet, nic::bytes(nics.mtu) + kAroundPayload);
   network.fabric.telemetry |= nics.flow_control.algorithm == nic::CcAlgorithm::kHpcc;
   network.nics.mtu = nics.mtu;
   network.nics.data_class = kDataClass;
@@ -79,7 +79,7 @@ void settle_repeat(SimulatedNetwork& network, Rate line, std::uint32_t packet,
                                                kBitsTimesPicoseconds);
   engine.max_outstanding_packets =
       std::max(kLeastWindow, static_cast<std::uint32_t>((held + packet - 1) / packet));
-  const Duration longest_queue = line.time_to_send(network.fabric.buffer.octets / 2);
+  const Duration longest_queue = line.time_to_send(network.fabric.buffer.bytes / 2);
   engine.selective_repeat.timeout =
       std::max(engine.selective_repeat.timeout, 2 * round_trip + longest_queue);
   const PathChoice choice = network.fabric.path_choice;
@@ -99,10 +99,10 @@ void settle_nics(RunSetup& setup, std::uint8_t number, const NetworkSpec& spec,
   for (const SimulatedNetwork& one : setup.networks) fabrics.push_back(one.fabric);
   Fabric fabric{clockwork, setup.graph, fabrics};
   const Duration round_trip =
-      longest_round_trip(fabric, number, nic::octets(nics.mtu) + kAroundPayload);
+      longest_round_trip(fabric, number, nic::bytes(nics.mtu) + kAroundPayload);
   network.nics.engine.flow_control = settled(nics.flow_control, spec.nic_rate, round_trip);
   if (network.nics.engine.selective_repeat.on) {
-    settle_repeat(network, spec.nic_rate, nic::octets(nics.mtu), round_trip);
+    settle_repeat(network, spec.nic_rate, nic::bytes(nics.mtu), round_trip);
   }
 }
 

@@ -17,13 +17,13 @@ namespace nerve::verbs {
 
 wire::Gid gid_of(const ibv_gid& gid) {
   wire::Gid out;
-  std::memcpy(out.octets.data(), gid.raw, sizeof gid.raw);
+  std::memcpy(out.bytes.data(), gid.raw, sizeof gid.raw);
   return out;
 }
 
 ibv_gid gid_of(const wire::Gid& gid) {
   ibv_gid out{};
-  std::memcpy(out.raw, gid.octets.data(), sizeof out.raw);
+  std::memcpy(out.raw, gid.bytes.data(), sizeof out.raw);
   return out;
 }
 
@@ -55,7 +55,7 @@ ibv_ah_attr attr_of(const nic::AddressVector& address) {
 
 namespace {
 
-// Who sent a datagram and to which address of ours, as the 40 octets before its payload tell: an
+// Who sent a datagram and to which address of ours, as the 40 bytes before its payload tell: an
 // IPv6 header, or an IPv4 one in the last 20.
 struct Origin {
   wire::Gid source, destination;
@@ -64,12 +64,12 @@ struct Origin {
 };
 
 std::optional<Origin> origin_of(const ibv_grh& grh) {
-  const std::span octets{reinterpret_cast<const std::byte*>(&grh), sizeof grh};
-  // The engine leaves no octet of the 40 as it was, so the first says which of the two it is.
-  if (const auto v6 = wire::Ipv6Header::decode(octets)) {
+  const std::span bytes{reinterpret_cast<const std::byte*>(&grh), sizeof grh};
+  // The engine leaves no byte of the 40 as it was, so the first says which of the two it is.
+  if (const auto v6 = wire::Ipv6Header::decode(bytes)) {
     return Origin{v6->source, v6->destination, v6->traffic_class, v6->hop_limit};
   }
-  if (const auto v4 = wire::Ipv4Header::decode(octets.last<wire::Ipv4Header::kSize>())) {
+  if (const auto v4 = wire::Ipv4Header::decode(bytes.last<wire::Ipv4Header::kSize>())) {
     return Origin{v4->source, v4->destination, v4->traffic_class, v4->hop_limit};
   }
   return std::nullopt;

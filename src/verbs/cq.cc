@@ -19,7 +19,7 @@ void fill(ibv_wc& wc, const nic::Completion& completion) {
   wc.status = static_cast<ibv_wc_status>(completion.status);
   wc.opcode = opcode_of(completion.opcode);
   wc.vendor_err = 0;
-  wc.byte_len = completion.octets;
+  wc.byte_len = completion.bytes;
   wc.imm_data = immediate_of(completion);
   wc.qp_num = completion.qpn.value();
   wc.src_qp = completion.source_qpn.value();

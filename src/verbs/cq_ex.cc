@@ -62,7 +62,7 @@ const nic::Completion& current(ibv_cq_ex* cq) { return ours(cq).current; }
 
 ibv_wc_opcode read_opcode(ibv_cq_ex* cq) noexcept { return opcode_of(current(cq).opcode); }
 std::uint32_t read_vendor_err(ibv_cq_ex* /*cq*/) noexcept { return 0; }
-std::uint32_t read_byte_len(ibv_cq_ex* cq) noexcept { return current(cq).octets; }
+std::uint32_t read_byte_len(ibv_cq_ex* cq) noexcept { return current(cq).bytes; }
 __be32 read_imm_data(ibv_cq_ex* cq) noexcept { return immediate_of(current(cq)); }
 std::uint32_t read_qp_num(ibv_cq_ex* cq) noexcept { return current(cq).qpn.value(); }
 std::uint32_t read_src_qp(ibv_cq_ex* cq) noexcept { return current(cq).source_qpn.value(); }

@@ -17,7 +17,7 @@ bool within(const DeviceMemory& memory, std::uint64_t offset, std::size_t length
   return offset <= memory.size && length <= memory.size - offset;
 }
 
-// Device memory is read and written in words of four octets, here as on hardware that has it.
+// Device memory is read and written in words of four bytes, here as on hardware that has it.
 bool may_copy(const DeviceMemory* memory, std::uint64_t offset, std::size_t length) {
   constexpr std::uint64_t kWord = 4;
   if (memory == nullptr) return false;  // freed
@@ -27,14 +27,14 @@ bool may_copy(const DeviceMemory* memory, std::uint64_t offset, std::size_t leng
 int copy_in(ibv_dm* dm, std::uint64_t offset, const void* from, std::size_t length) noexcept {
   const DeviceMemory* memory = ours(dm).memory.get();
   if (!may_copy(memory, offset, length)) return EINVAL;
-  std::memcpy(memory->octets + offset, from, length);
+  std::memcpy(memory->bytes + offset, from, length);
   return 0;
 }
 
 int copy_out(void* to, ibv_dm* dm, std::uint64_t offset, std::size_t length) noexcept {
   const DeviceMemory* memory = ours(dm).memory.get();
   if (!may_copy(memory, offset, length)) return EINVAL;
-  std::memcpy(to, memory->octets + offset, length);
+  std::memcpy(to, memory->bytes + offset, length);
   return 0;
 }
 
@@ -68,13 +68,13 @@ DeviceMemory::DeviceMemory(std::size_t length, std::size_t alignment) {
     return;
   }
   std::memset(memory, 0, length);
-  octets = static_cast<std::byte*>(memory);
+  bytes = static_cast<std::byte*>(memory);
   size = length;
 }
 
 DeviceMemory::~DeviceMemory() {
   allocated.fetch_sub(size);
-  std::free(octets);
+  std::free(bytes);
 }
 
 ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attr) noexcept {
@@ -85,7 +85,7 @@ ibv_dm* alloc_dm(ibv_context* context, ibv_alloc_dm_attr* attr) noexcept {
   if (attr->length > kMaxDeviceMemory) return none(ENOMEM);
   const std::size_t alignment = std::max(std::size_t{1} << attr->log_align_req, std::size_t{64});
   auto memory = std::make_shared<DeviceMemory>(attr->length, alignment);
-  if (memory->octets == nullptr) return none(ENOMEM);
+  if (memory->bytes == nullptr) return none(ENOMEM);
   VerbsDm* made = make_dm(context, std::move(memory));
   if (made == nullptr) return none(ENOMEM);
   Exports& exports = *ours(context).exports;
@@ -119,7 +119,7 @@ ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t leng
   if ((access & IBV_ACCESS_ZERO_BASED) == 0) return none(EINVAL);
   if (!within(*mine.memory, offset, length)) return none(EINVAL);
   const nic::MrInit init{.pd = {},
-                         .address = reinterpret_cast<std::uint64_t>(mine.memory->octets) + offset,
+                         .address = reinterpret_cast<std::uint64_t>(mine.memory->bytes) + offset,
                          .length = length,
                          .iova = 0,
                          .access = static_cast<nic::Access>(access),

@@ -24,10 +24,10 @@ std::optional<Own> first_ipv4(const nic::Nic& nic) {
 std::uint16_t lid_of(const nic::Nic& nic) {
   const auto own = first_ipv4(nic);
   if (!own) return 0;
-  const auto octet = [&](std::size_t at) {
-    return std::to_integer<std::uint32_t>(own->gid.octets[at]);
+  const auto byte = [&](std::size_t at) {
+    return std::to_integer<std::uint32_t>(own->gid.bytes[at]);
   };
-  return static_cast<std::uint16_t>(octet(14) << 8U | octet(15));
+  return static_cast<std::uint16_t>(byte(14) << 8U | byte(15));
 }
 
 nic::AddressVector with_gid(const nic::Nic& nic, nic::AddressVector address) {
@@ -36,8 +36,8 @@ nic::AddressVector with_gid(const nic::Nic& nic, nic::AddressVector address) {
   if (!own) return address;
   constexpr std::uint8_t kHopLimit = 64;
   address.destination = own->gid;
-  address.destination.octets[14] = static_cast<std::byte>(address.destination_lid >> 8U);
-  address.destination.octets[15] = static_cast<std::byte>(address.destination_lid & 0xffU);
+  address.destination.bytes[14] = static_cast<std::byte>(address.destination_lid >> 8U);
+  address.destination.bytes[15] = static_cast<std::byte>(address.destination_lid & 0xffU);
   address.source_gid_index = own->index;
   address.hop_limit = kHopLimit;
   address.traffic_class = 0;

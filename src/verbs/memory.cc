@@ -20,10 +20,10 @@ namespace {
 
 class NullPort final : public MemoryPort {
  public:
-  void read(std::uint64_t /*address*/, MutableOctets into) override {
+  void read(std::uint64_t /*address*/, MutableBytes into) override {
     std::memset(into.data(), 0, into.size());
   }
-  void write(std::uint64_t /*address*/, Octets /*from*/) override {}
+  void write(std::uint64_t /*address*/, Bytes /*from*/) override {}
   std::uint64_t compare_swap(std::uint64_t /*address*/, std::uint64_t /*expected*/,
                              std::uint64_t /*desired*/) override {
     return 0;

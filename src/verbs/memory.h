@@ -19,7 +19,7 @@ struct DeviceMemory {
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
-  std::byte* octets{};  // null when it could not be had
+  std::byte* bytes{};  // null when it could not be had
   std::size_t size{};
 };
 

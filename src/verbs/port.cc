@@ -80,8 +80,7 @@ ibv_gid_entry entry_for(ibv_context* context, std::uint32_t index, const wire::G
 }  // namespace
 
 ibv_mtu mtu_of(nic::Mtu mtu) {
-  return static_cast<ibv_mtu>(std::bit_width(nic::octets(mtu)) - std::bit_width(256U) +
-                              IBV_MTU_256);
+  return static_cast<ibv_mtu>(std::bit_width(nic::bytes(mtu)) - std::bit_width(256U) + IBV_MTU_256);
 }
 
 // Programs of other headers have shorter and longer structures: what they do not know is not

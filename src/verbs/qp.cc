@@ -215,7 +215,7 @@ int ibv_destroy_qp(ibv_qp* qp) VERBS_NOEXCEPT {
   return 0;
 }
 
-// Data is placed packet by packet in order of address, but another processor may see the octets of
+// Data is placed packet by packet in order of address, but another processor may see the bytes of
 // one packet in any order.
 int ibv_query_qp_data_in_order(ibv_qp* /*qp*/, ibv_wr_opcode /*op*/,
                                uint32_t /*flags*/) VERBS_NOEXCEPT {

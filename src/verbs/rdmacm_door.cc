@@ -9,8 +9,8 @@ extern "C" [[gnu::visibility("default")]] const Door* nerve_rdmacm_door() noexce
   static constexpr Door kDoor{
       .open = [] { return open_device(); },
       .write =
-          [](int fd, const void* octets, std::size_t size) {
-            return write_device(fd, {static_cast<const std::byte*>(octets), size});
+          [](int fd, const void* bytes, std::size_t size) {
+            return write_device(fd, {static_cast<const std::byte*>(bytes), size});
           },
       .prepare_close = [](int fd) { prepare_close(fd); },
       .close = [](int fd) { close_device(fd); }};

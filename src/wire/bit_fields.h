@@ -1,6 +1,6 @@
-// Reads and writes fields that do not begin or end on octets, by one description for both.
+// Reads and writes fields that do not begin or end on bytes, by one description for both.
 //
-// A layout is a function that names each field once: octet, bits to skip in it counted from the
+// A layout is a function that names each field once: byte, bits to skip in it counted from the
 // most significant, width, member. Given a BitReader it fills the members; given a BitWriter it
 // stores them.
 #pragma once
@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "base/bytes.h"
 #include "base/check.h"
-#include "base/octets.h"
 
 namespace nerve::wire {
 
@@ -36,50 +36,50 @@ template <class Field>
 
 class BitReader {
  public:
-  explicit BitReader(Octets in) : in_{in} {}
+  explicit BitReader(Bytes in) : in_{in} {}
 
   template <class Field>
-  void bits(std::size_t octet, unsigned skip, unsigned width, Field& field) {
+  void bits(std::size_t byte, unsigned skip, unsigned width, Field& field) {
     const unsigned end = skip + width;
     std::uint64_t value = 0;
     for (std::size_t i = 0; i * 8 < end; ++i) {
-      value = value << 8U | std::to_integer<std::uint64_t>(in_[octet + i]);
+      value = value << 8U | std::to_integer<std::uint64_t>(in_[byte + i]);
     }
     value >>= (8U - end % 8U) % 8U;
     if (width < 64) value &= (std::uint64_t{1} << width) - 1;
     field = from_bits<Field>(value);
   }
   template <std::size_t N>
-  void octets(std::size_t at, std::array<std::byte, N>& field) {
+  void bytes(std::size_t at, std::array<std::byte, N>& field) {
     for (std::size_t i = 0; i < N; ++i) field[i] = in_[at + i];
   }
 
  private:
-  Octets in_;
+  Bytes in_;
 };
 
 // Adds to what is there; the caller begins with zeros, and so reserved bits are zero.
 class BitWriter {
  public:
-  explicit BitWriter(MutableOctets out) : out_{out} {}
+  explicit BitWriter(MutableBytes out) : out_{out} {}
 
   template <class Field>
-  void bits(std::size_t octet, unsigned skip, unsigned width, const Field& field) {
+  void bits(std::size_t byte, unsigned skip, unsigned width, const Field& field) {
     std::uint64_t value = to_bits(field);
     CHECK(width == 64 || value >> width == 0);
     const unsigned end = skip + width;
     value <<= (8U - end % 8U) % 8U;
     for (std::size_t i = (end + 7) / 8; i-- > 0; value >>= 8U) {
-      out_[octet + i] |= static_cast<std::byte>(value & 0xffU);
+      out_[byte + i] |= static_cast<std::byte>(value & 0xffU);
     }
   }
   template <std::size_t N>
-  void octets(std::size_t at, const std::array<std::byte, N>& field) {
+  void bytes(std::size_t at, const std::array<std::byte, N>& field) {
     for (std::size_t i = 0; i < N; ++i) out_[at + i] = field[i];
   }
 
  private:
-  MutableOctets out_;
+  MutableBytes out_;
 };
 
 }  // namespace nerve::wire

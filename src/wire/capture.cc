@@ -12,7 +12,7 @@ bool is_ip(std::uint16_t ether_type) {
 }
 
 // Linux's "cooked" headers: a fixed size, with the EtherType somewhere inside.
-Result<Octets, WireError> after_cooked(Octets frame, std::size_t size, std::size_t type_at) {
+Result<Bytes, WireError> after_cooked(Bytes frame, std::size_t size, std::size_t type_at) {
   if (frame.size() < size) return Unexpected{WireError::kTruncated};
   if (!is_ip(static_cast<std::uint16_t>(load_be<2>(frame, type_at)))) {
     return Unexpected{WireError::kNotRoce};
@@ -38,7 +38,7 @@ const char* to_string(CaptureError error) {
   return "unknown";
 }
 
-Result<CaptureReader, CaptureError> CaptureReader::open(Octets file) {
+Result<CaptureReader, CaptureError> CaptureReader::open(Bytes file) {
   if (file.empty()) return Unexpected{CaptureError::kEmpty};
   CaptureReader capture;
   capture.next_generation_ = PcapngReader::recognises(file);
@@ -58,7 +58,7 @@ Result<std::optional<CaptureRecord>, CaptureError> CaptureReader::next() {
   return next_generation_ ? pcapng_.next() : pcap_.next();
 }
 
-Result<Octets, WireError> find_ip(LinkType link, Octets frame) {
+Result<Bytes, WireError> find_ip(LinkType link, Bytes frame) {
   switch (link) {
     case LinkType::kEthernet: {
       const auto ethernet = EthernetHeader::decode(frame);

@@ -1,13 +1,13 @@
-// Capture files: classic pcap and pcapng, read from octets in memory.
+// Capture files: classic pcap and pcapng, read from bytes in memory.
 //
 // A file is as hostile as a wire: every length in it is checked, and what cannot be read is a
-// value that says why. Nothing here opens files; the caller brings the octets.
+// value that says why. Nothing here opens files; the caller brings the bytes.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 
-#include "base/octets.h"
+#include "base/bytes.h"
 #include "base/result.h"
 #include "wire/pcap.h"
 #include "wire/pcapng.h"
@@ -17,7 +17,7 @@ namespace nerve::wire {
 
 class CaptureReader {
  public:
-  static Result<CaptureReader, CaptureError> open(Octets file);
+  static Result<CaptureReader, CaptureError> open(Bytes file);
 
   // The next record, or nothing at the end of the file. After an error there is no going on.
   Result<std::optional<CaptureRecord>, CaptureError> next();
@@ -29,6 +29,6 @@ class CaptureReader {
 };
 
 // The IP packet inside a captured frame; kNotRoce when it holds something else.
-[[nodiscard]] Result<Octets, WireError> find_ip(LinkType link, Octets frame);
+[[nodiscard]] Result<Bytes, WireError> find_ip(LinkType link, Bytes frame);
 
 }  // namespace nerve::wire

@@ -3,14 +3,14 @@
 
 #include <cstdint>
 
-#include "base/octets.h"
+#include "base/bytes.h"
 
 namespace nerve::wire {
 
 // What a captured frame begins with (numbers of tcpdump.org's registry). Others can be captured
 // too, but not with RoCEv2 in them.
 enum class LinkType : std::uint32_t {
-  kNull = 0,  // BSD loopback: four octets of address family, then IP
+  kNull = 0,  // BSD loopback: four bytes of address family, then IP
   kEthernet = 1,
   kRaw = 101,  // IPv4 or IPv6
   kLinuxSll = 113,
@@ -22,12 +22,12 @@ enum class LinkType : std::uint32_t {
 struct CaptureRecord {
   std::uint64_t time_ns{};  // since 1970
   LinkType link{};
-  Octets octets{};                  // what was captured
+  Bytes bytes{};                    // what was captured
   std::uint32_t original_length{};  // what was on the wire; more, when the capture cut it short
 };
 
 enum class CaptureError : std::uint8_t {
-  kEmpty,            // no octets at all
+  kEmpty,            // no bytes at all
   kUnknownFormat,    // neither pcap nor pcapng
   kTruncatedHeader,  // ends within the file header
   kTruncatedRecord,  // ends within a record
@@ -40,10 +40,10 @@ enum class CaptureError : std::uint8_t {
 class FileWords {
  public:
   FileWords() = default;
-  FileWords(Octets in, bool little) : in_{in}, little_{little} {}
+  FileWords(Bytes in, bool little) : in_{in}, little_{little} {}
   [[nodiscard]] std::size_t size() const { return in_.size(); }
   [[nodiscard]] bool little() const { return little_; }
-  [[nodiscard]] Octets octets(std::size_t at, std::size_t n) const { return in_.subspan(at, n); }
+  [[nodiscard]] Bytes bytes(std::size_t at, std::size_t n) const { return in_.subspan(at, n); }
 
   [[nodiscard]] std::uint16_t u16(std::size_t at) const {
     const auto value = static_cast<std::uint16_t>(load_be<2>(in_, at));
@@ -59,7 +59,7 @@ class FileWords {
   }
 
  private:
-  Octets in_{};
+  Bytes in_{};
   bool little_{};
 };
 

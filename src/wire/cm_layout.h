@@ -1,7 +1,7 @@
-// Where each field of a CM message lies in the 232 octets after the MAD header: the tables of IBTA
+// Where each field of a CM message lies in the 232 bytes after the MAD header: the tables of IBTA
 // vol. 1, 12.6, once for reading and writing. Private to cm_mad.cc and its tests.
 //
-// Each line is: octet, bits to skip in it, width in bits, member. What no line names is reserved.
+// Each line is: byte, bits to skip in it, width in bits, member. What no line names is reserved.
 #pragma once
 
 #include <type_traits>
@@ -15,12 +15,12 @@ namespace nerve::wire {
 template <class Message, class As>
 concept Like = std::is_same_v<std::remove_const_t<Message>, As>;
 
-// 44 octets, from `at` on.
+// 44 bytes, from `at` on.
 void lay_out(auto& io, Like<CmPath> auto& path, std::size_t at) {
   io.bits(at + 0, 0, 16, path.local_lid);
   io.bits(at + 2, 0, 16, path.remote_lid);
-  io.octets(at + 4, path.local_gid.octets);
-  io.octets(at + 20, path.remote_gid.octets);
+  io.bytes(at + 4, path.local_gid.bytes);
+  io.bytes(at + 20, path.remote_gid.bytes);
   io.bits(at + 36, 0, 20, path.flow_label);
   io.bits(at + 39, 2, 6, path.packet_rate);
   io.bits(at + 40, 0, 8, path.traffic_class);
@@ -55,7 +55,7 @@ void lay_out(auto& io, Like<CmReq> auto& req) {
   io.bits(51, 5, 3, req.extended_transport);
   lay_out(io, req.primary, 52);
   lay_out(io, req.alternate, 96);
-  io.octets(140, req.private_data);
+  io.bytes(140, req.private_data);
 }
 
 void lay_out(auto& io, Like<CmMra> auto& mra) {
@@ -63,7 +63,7 @@ void lay_out(auto& io, Like<CmMra> auto& mra) {
   io.bits(4, 0, 32, mra.remote_comm_id);
   io.bits(8, 0, 2, mra.subject);
   io.bits(9, 0, 5, mra.service_timeout);
-  io.octets(10, mra.private_data);
+  io.bytes(10, mra.private_data);
 }
 
 void lay_out(auto& io, Like<CmRej> auto& rej) {
@@ -72,8 +72,8 @@ void lay_out(auto& io, Like<CmRej> auto& rej) {
   io.bits(8, 0, 2, rej.subject);
   io.bits(9, 0, 7, rej.info_length);
   io.bits(10, 0, 16, rej.reason);
-  io.octets(12, rej.info_field);
-  io.octets(84, rej.private_data);
+  io.bytes(12, rej.info_field);
+  io.bytes(84, rej.private_data);
 }
 
 void lay_out(auto& io, Like<CmRep> auto& rep) {
@@ -91,33 +91,33 @@ void lay_out(auto& io, Like<CmRep> auto& rep) {
   io.bits(27, 0, 3, rep.rnr_retry_count);
   io.bits(27, 3, 1, rep.srq);
   io.bits(28, 0, 64, rep.local_ca_guid);
-  io.octets(36, rep.private_data);
+  io.bytes(36, rep.private_data);
 }
 
 void lay_out(auto& io, Like<CmRtu> auto& rtu) {
   io.bits(0, 0, 32, rtu.local_comm_id);
   io.bits(4, 0, 32, rtu.remote_comm_id);
-  io.octets(8, rtu.private_data);
+  io.bytes(8, rtu.private_data);
 }
 
 void lay_out(auto& io, Like<CmDreq> auto& dreq) {
   io.bits(0, 0, 32, dreq.local_comm_id);
   io.bits(4, 0, 32, dreq.remote_comm_id);
   io.bits(8, 0, 24, dreq.remote_qpn);
-  io.octets(12, dreq.private_data);
+  io.bytes(12, dreq.private_data);
 }
 
 void lay_out(auto& io, Like<CmDrep> auto& drep) {
   io.bits(0, 0, 32, drep.local_comm_id);
   io.bits(4, 0, 32, drep.remote_comm_id);
-  io.octets(8, drep.private_data);
+  io.bytes(8, drep.private_data);
 }
 
 void lay_out(auto& io, Like<CmSidrReq> auto& req) {
   io.bits(0, 0, 32, req.request_id);
   io.bits(4, 0, 16, req.pkey);
   io.bits(8, 0, 64, req.service_id);
-  io.octets(16, req.private_data);
+  io.bytes(16, req.private_data);
 }
 
 void lay_out(auto& io, Like<CmSidrRep> auto& rep) {
@@ -127,8 +127,8 @@ void lay_out(auto& io, Like<CmSidrRep> auto& rep) {
   io.bits(8, 0, 24, rep.qpn);
   io.bits(12, 0, 64, rep.service_id);
   io.bits(20, 0, 32, rep.qkey);
-  io.octets(24, rep.info_field);
-  io.octets(96, rep.private_data);
+  io.bytes(24, rep.info_field);
+  io.bytes(96, rep.private_data);
 }
 
 }  // namespace nerve::wire

@@ -9,7 +9,7 @@ namespace {
 
 // Tries the alternatives of CmMessage in turn: each knows its own attribute.
 template <std::size_t kAt = 0>
-Result<CmMessage, WireError> read_message(CmAttribute attribute, Octets data) {
+Result<CmMessage, WireError> read_message(CmAttribute attribute, Bytes data) {
   if constexpr (kAt < std::variant_size_v<CmMessage>) {
     using Message = std::variant_alternative_t<kAt, CmMessage>;
     if (attribute != Message::kAttribute) return read_message<kAt + 1>(attribute, data);
@@ -24,7 +24,7 @@ Result<CmMessage, WireError> read_message(CmAttribute attribute, Octets data) {
 
 }  // namespace
 
-Result<CmMad, WireError> CmMad::decode(Octets in) {
+Result<CmMad, WireError> CmMad::decode(Bytes in) {
   if (in.size() < kSize) return Unexpected{WireError::kTruncated};
   const auto header = MadHeader::decode(in);
   if (!header) return Unexpected{header.error()};

@@ -1,11 +1,11 @@
-// One management datagram of the communication manager: 256 octets to QP1 and back.
+// One management datagram of the communication manager: 256 bytes to QP1 and back.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <variant>
 
-#include "base/octets.h"
+#include "base/bytes.h"
 #include "base/result.h"
 #include "wire/cm_messages.h"
 #include "wire/mad.h"
@@ -29,9 +29,9 @@ struct CmMad {
   std::uint64_t transaction_id{};  // a reply repeats that of what it answers
   CmMessage message{};
 
-  // kTruncated below 256 octets, kBadField for a MAD that is not the CM's, kUnsupported for LAP,
-  // APR and attributes that mean nothing. Octets after the first 256 are not looked at.
-  static Result<CmMad, WireError> decode(Octets in);
+  // kTruncated below 256 bytes, kBadField for a MAD that is not the CM's, kUnsupported for LAP,
+  // APR and attributes that mean nothing. Bytes after the first 256 are not looked at.
+  static Result<CmMad, WireError> decode(Bytes in);
   void encode(std::span<std::byte, kSize> out) const;
   friend bool operator==(const CmMad&, const CmMad&) = default;
 };

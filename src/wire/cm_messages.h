@@ -10,8 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/bytes.h"
 #include "base/ids.h"
-#include "base/octets.h"
 #include "wire/cm_codes.h"
 #include "wire/gid.h"
 
@@ -55,7 +55,7 @@ struct CmReq {
   std::uint8_t local_cm_response_timeout{};  // 5 bits
   std::uint8_t retry_count{};                // 3 bits
   PKey pkey{};
-  std::uint8_t path_mtu{};  // 4 bits: 1 is 256 octets, 5 is 4096
+  std::uint8_t path_mtu{};  // 4 bits: 1 is 256 bytes, 5 is 4096
   bool rdc_exists{};
   std::uint8_t rnr_retry_count{};  // 3 bits
   std::uint8_t max_cm_retries{};   // 4 bits
@@ -90,8 +90,8 @@ struct CmRej {
   friend bool operator==(const CmRej&, const CmRej&) = default;
 
   // The additional reject information: what the peer would have accepted.
-  [[nodiscard]] Octets info() const {
-    return Octets{info_field}.first(std::min<std::size_t>(info_length, info_field.size()));
+  [[nodiscard]] Bytes info() const {
+    return Bytes{info_field}.first(std::min<std::size_t>(info_length, info_field.size()));
   }
 };
 
@@ -163,8 +163,8 @@ struct CmSidrRep {
   PrivateData<136> private_data{};
   friend bool operator==(const CmSidrRep&, const CmSidrRep&) = default;
 
-  [[nodiscard]] Octets info() const {
-    return Octets{info_field}.first(std::min<std::size_t>(info_length, info_field.size()));
+  [[nodiscard]] Bytes info() const {
+    return Bytes{info_field}.first(std::min<std::size_t>(info_length, info_field.size()));
   }
 };
 

@@ -42,11 +42,11 @@ const Crc32Path& crc32_selected() {
   return path != nullptr ? *path : select_fastest();
 }
 
-std::uint32_t crc32(std::uint32_t state, Octets data) {
+std::uint32_t crc32(std::uint32_t state, Bytes data) {
   return crc32_selected().sum(state, data.data(), data.size());
 }
 
-std::uint32_t crc32_copy(std::uint32_t state, MutableOctets to, Octets from) {
+std::uint32_t crc32_copy(std::uint32_t state, MutableBytes to, Bytes from) {
   CHECK(to.size() >= from.size());
   return crc32_selected().copy(state, to.data(), from.data(), from.size());
 }

@@ -1,7 +1,7 @@
 // Long runs are folded by carry-less multiplication: eight independent 128-bit lanes, each step
-// moving a lane 128 octets along the message onto the next data. What is left in one lane at the
-// end is sixteen octets with the same remainder as all that went in, and CRC32X takes those, as it
-// takes runs too short to fold. CRC32X alone waits two cycles for eight octets; the multiplier,
+// moving a lane 128 bytes along the message onto the next data. What is left in one lane at the
+// end is sixteen bytes with the same remainder as all that went in, and CRC32X takes those, as it
+// takes runs too short to fold. CRC32X alone waits two cycles for eight bytes; the multiplier,
 // with enough lanes, takes sixteen in one.
 #if defined(__aarch64__)
 
@@ -27,7 +27,7 @@
 namespace nerve::wire {
 namespace {
 
-// From how many octets on each way of folding wins, measured on Neoverse-V1 (bench/icrc_bench.cc).
+// From how many bytes on each way of folding wins, measured on Neoverse-V1 (bench/icrc_bench.cc).
 constexpr std::size_t kFourLanes = 128;
 constexpr std::size_t kEightLanes = 256;
 
@@ -53,9 +53,9 @@ NERVE_INLINE uint64x2_t fold(uint64x2_t block, uint64x2_t by, uint64x2_t data) {
   return veorq_u64(veorq_u64(multiply_low(block, by), multiply_high(block, by)), data);
 }
 
-template <std::size_t kOctets>
+template <std::size_t kBytes>
 NERVE_INLINE uint64x2_t distance() {
-  alignas(16) static constexpr Crc32Fold kFold = crc32_fold_by(kOctets);
+  alignas(16) static constexpr Crc32Fold kFold = crc32_fold_by(kBytes);
   return vld1q_u64(&kFold.low);
 }
 
@@ -79,14 +79,14 @@ struct Cursor {
     advance(sizeof word);
     return word;
   }
-  NERVE_INLINE void advance(std::size_t octets) {
-    from += octets;
-    if constexpr (kCopy) to += octets;
-    left -= octets;
+  NERVE_INLINE void advance(std::size_t bytes) {
+    from += bytes;
+    if constexpr (kCopy) to += bytes;
+    left -= bytes;
   }
 };
 
-// Folds all whole blocks of 64 octets, four lanes at a time; there is at least one.
+// Folds all whole blocks of 64 bytes, four lanes at a time; there is at least one.
 template <bool kCopy>
 NERVE_INLINE std::uint32_t fold_from(uint64x2_t a, uint64x2_t b, uint64x2_t c, uint64x2_t d,
                                      Cursor<kCopy>& cursor) {
@@ -104,7 +104,7 @@ NERVE_INLINE std::uint32_t fold_from(uint64x2_t a, uint64x2_t b, uint64x2_t c, u
 
 template <bool kCopy>
 NERVE_INLINE uint64x2_t first_block(std::uint32_t state, const Cursor<kCopy>& cursor) {
-  // The register is added to the first four octets; from there on the folding begins at zero.
+  // The register is added to the first four bytes; from there on the folding begins at zero.
   return veorq_u64(cursor.block(0), vcombine_u64(vcreate_u64(state), vcreate_u64(0)));
 }
 

@@ -18,11 +18,11 @@ struct Crc32Path {
                         std::size_t count);
 };
 
-extern const Crc32Path kCrc32Portable;  // sixteen octets a step from tables; runs everywhere
+extern const Crc32Path kCrc32Portable;  // sixteen bytes a step from tables; runs everywhere
 #if defined(__aarch64__)
-extern const Crc32Path kCrc32Arm64;  // PMULL folds 128 octets a step, CRC32X does the rest
+extern const Crc32Path kCrc32Arm64;  // PMULL folds 128 bytes a step, CRC32X does the rest
 #elif defined(__x86_64__)
-extern const Crc32Path kCrc32X86;  // PCLMULQDQ folds 64 octets a step
+extern const Crc32Path kCrc32X86;  // PCLMULQDQ folds 64 bytes a step
 #endif
 
 // What this machine can run, fastest first; unused places are null.

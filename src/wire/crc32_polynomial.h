@@ -39,7 +39,7 @@ constexpr std::uint32_t crc32_x_to_the(std::uint64_t n) {
   return power;
 }
 
-// The pair by which a carry-less multiply moves a 128-bit block `octets` further along the message:
+// The pair by which a carry-less multiply moves a 128-bit block `bytes` further along the message:
 // low half times `low`, high half times `high`, summed. The constants are one bit longer than a
 // register because the product of two reflected numbers comes out one place short.
 struct Crc32Fold {
@@ -47,9 +47,9 @@ struct Crc32Fold {
   std::uint64_t high;
 };
 
-constexpr Crc32Fold crc32_fold_by(std::uint64_t octets) {
-  return {std::uint64_t{crc32_x_to_the(octets * 8 + 32)} << 1U,
-          std::uint64_t{crc32_x_to_the(octets * 8 - 32)} << 1U};
+constexpr Crc32Fold crc32_fold_by(std::uint64_t bytes) {
+  return {std::uint64_t{crc32_x_to_the(bytes * 8 + 32)} << 1U,
+          std::uint64_t{crc32_x_to_the(bytes * 8 - 32)} << 1U};
 }
 
 // P with all its 33 coefficients, x^32 lowest; and the whole part of x^64 / P written alike, by

@@ -1,4 +1,4 @@
-// Slicing: one table per octet of a sixteen-octet step, each saying what that octet contributes
+// Slicing: one table per byte of a sixteen-byte step, each saying what that byte contributes
 // once the others have passed. The sixteen lookups do not wait for each other.
 #include <array>
 #include <bit>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kStep = 16;
 
-// kTables[k][i]: octet i, then k zero octets.
+// kTables[k][i]: byte i, then k zero bytes.
 constexpr auto kTables = [] {
   std::array<std::array<std::uint32_t, 256>, kStep> tables{};
   for (std::uint32_t i = 0; i < 256; ++i) {
@@ -33,7 +33,7 @@ std::uint64_t little_endian(std::uint64_t word) {
   return std::endian::native == std::endian::big ? __builtin_bswap64(word) : word;
 }
 
-// The contribution of eight octets, the last of which is followed by `after` more of the step.
+// The contribution of eight bytes, the last of which is followed by `after` more of the step.
 std::uint32_t slice(std::uint64_t word, std::size_t after) {
   std::uint32_t sum = 0;
   for (std::size_t i = 0; i < 8; ++i) sum ^= kTables[after + 7 - i][(word >> (8 * i)) & 0xffU];
@@ -57,9 +57,9 @@ std::uint32_t run(std::uint32_t state, [[maybe_unused]] std::byte* to, const std
     state = slice(little_endian(first) ^ state, 8) ^ slice(little_endian(second), 0);
   }
   for (; count > 0; --count) {
-    const std::byte octet = *from++;
-    if constexpr (kCopy) *to++ = octet;
-    state = kTables[0][(state ^ static_cast<std::uint32_t>(octet)) & 0xffU] ^ (state >> 8U);
+    const std::byte byte = *from++;
+    if constexpr (kCopy) *to++ = byte;
+    state = kTables[0][(state ^ static_cast<std::uint32_t>(byte)) & 0xffU] ^ (state >> 8U);
   }
   return state;
 }

@@ -1,12 +1,12 @@
-// What happens to a CRC register while octets pass that we need not read.
+// What happens to a CRC register while bytes pass that we need not read.
 //
-// The register is linear in its octets: crc32(a ^ b, x ^ y) == crc32(a, x) ^ crc32(b, y) where x
-// and y have one length. So each octet's part in the sum can be moved, added and taken away alone:
+// The register is linear in its bytes: crc32(a ^ b, x ^ y) == crc32(a, x) ^ crc32(b, y) where x
+// and y have one length. So each byte's part in the sum can be moved, added and taken away alone:
 //
-//   pass over zeros       crc32(s, n zero octets) == crc32_shift(s, n)
+//   pass over zeros       crc32(s, n zero bytes) == crc32_shift(s, n)
 //   join two runs         crc32(s, x then y) == crc32_combine(crc32(s, x), crc32(0, y), size of y)
-//   change a field        crc32(s, new) == crc32(s, old) ^ Crc32Field16{octets after it}(old ^ new)
-//   find a hidden field   Crc32Field16{octets after it}.solve(difference of the two sums)
+//   change a field        crc32(s, new) == crc32(s, old) ^ Crc32Field16{bytes after it}(old ^ new)
+//   find a hidden field   Crc32Field16{bytes after it}.solve(difference of the two sums)
 //
 // The third lets the packets of a train share one sum though each has its own IPv4 identification;
 // the last recovers that identification where a UDP socket does not show it.
@@ -35,13 +35,13 @@ constexpr std::array<std::uint32_t, 64> crc32_squares(std::uint32_t base) {
 inline constexpr auto kCrc32Forward = crc32_squares(crc32_x_to_the(8));
 inline constexpr auto kCrc32Back = crc32_squares(crc32_x_to_the(kCrc32Order - 8));
 
-// The passing of a fixed number of zero octets, worked out once and applied many times.
+// The passing of a fixed number of zero bytes, worked out once and applied many times.
 class Crc32Shift {
  public:
-  explicit constexpr Crc32Shift(std::uint64_t octets,
+  explicit constexpr Crc32Shift(std::uint64_t bytes,
                                 const std::array<std::uint32_t, 64>& squares = kCrc32Forward) {
-    for (std::size_t k = 0; octets != 0; ++k, octets >>= 1U) {
-      if ((octets & 1U) != 0) factor_ = crc32_multiply(factor_, squares[k]);
+    for (std::size_t k = 0; bytes != 0; ++k, bytes >>= 1U) {
+      if ((bytes & 1U) != 0) factor_ = crc32_multiply(factor_, squares[k]);
     }
   }
   [[nodiscard]] constexpr std::uint32_t operator()(std::uint32_t state) const {
@@ -49,27 +49,27 @@ class Crc32Shift {
   }
 
  private:
-  std::uint32_t factor_{kCrc32One};  // x^(8 * octets)
+  std::uint32_t factor_{kCrc32One};  // x^(8 * bytes)
 };
 
-[[nodiscard]] constexpr std::uint32_t crc32_shift(std::uint32_t state, std::uint64_t octets) {
-  return Crc32Shift{octets}(state);
+[[nodiscard]] constexpr std::uint32_t crc32_shift(std::uint32_t state, std::uint64_t bytes) {
+  return Crc32Shift{bytes}(state);
 }
 
-// The register before `octets` zeros passed: the inverse of crc32_shift.
-[[nodiscard]] constexpr std::uint32_t crc32_unshift(std::uint32_t state, std::uint64_t octets) {
-  return Crc32Shift{octets, kCrc32Back}(state);
+// The register before `bytes` zeros passed: the inverse of crc32_shift.
+[[nodiscard]] constexpr std::uint32_t crc32_unshift(std::uint32_t state, std::uint64_t bytes) {
+  return Crc32Shift{bytes, kCrc32Back}(state);
 }
 
 [[nodiscard]] constexpr std::uint32_t crc32_combine(std::uint32_t first, std::uint32_t second,
-                                                    std::uint64_t second_octets) {
-  return crc32_shift(first, second_octets) ^ second;
+                                                    std::uint64_t second_bytes) {
+  return crc32_shift(first, second_bytes) ^ second;
 }
 
-// A 16-bit big-endian field that lies `octets_after` octets before the end of what is summed.
+// A 16-bit big-endian field that lies `bytes_after` bytes before the end of what is summed.
 class Crc32Field16 {
  public:
-  explicit constexpr Crc32Field16(std::uint64_t octets_after);
+  explicit constexpr Crc32Field16(std::uint64_t bytes_after);
 
   // By how much the register changes when these bits of the field do. A counter that steps by one
   // changes two bits on average, so this costs next to nothing along a train.
@@ -94,20 +94,20 @@ class Crc32Field16 {
   Crc32Shift back_;                       // brings a difference at the end back to the field
 };
 
-constexpr Crc32Field16::Crc32Field16(std::uint64_t octets_after)
-    : back_{octets_after + 2, kCrc32Back} {
-  // The field enters the register's low half, first octet lowest; each bit below it in an octet is
+constexpr Crc32Field16::Crc32Field16(std::uint64_t bytes_after)
+    : back_{bytes_after + 2, kCrc32Back} {
+  // The field enters the register's low half, first byte lowest; each bit below it in a byte is
   // one power of x further along.
-  std::uint32_t part = crc32_shift(0x8000U, octets_after + 2);
-  for (const std::size_t octet : {std::size_t{0}, std::size_t{8}}) {
+  std::uint32_t part = crc32_shift(0x8000U, bytes_after + 2);
+  for (const std::size_t byte : {std::size_t{0}, std::size_t{8}}) {
     for (std::size_t bit = 8; bit-- > 0;) {
-      part_[octet + bit] = part;
+      part_[byte + bit] = part;
       part = crc32_times_x(part);
     }
   }
 }
 
-// The register after eight octets of ones, where the ICRC of every RoCEv2 packet begins: the first
+// The register after eight bytes of ones, where the ICRC of every RoCEv2 packet begins: the first
 // four cancel the initial ones.
 static_assert(crc32_shift(~0U, 4) == 0xdebb'20e3U);
 static_assert(crc32_unshift(0xdebb'20e3U, 4) == ~0U);

@@ -1,7 +1,7 @@
 // Folding by carry-less multiplication: four independent 128-bit lanes, each step moving a lane 64
-// octets along the message onto the next data, then one lane for what is left. x86-64 has no
+// bytes along the message onto the next data, then one lane for what is left. x86-64 has no
 // instruction for this polynomial's remainder (its CRC32 is another one), so the last sixteen
-// octets are reduced by multiplication too.
+// bytes are reduced by multiplication too.
 #if defined(__x86_64__)
 
 #include <immintrin.h>
@@ -26,9 +26,9 @@ NERVE_INLINE __m128i pair(std::uint64_t low, std::uint64_t high) {
   return _mm_set_epi64x(static_cast<long long>(high), static_cast<long long>(low));
 }
 
-template <std::size_t kOctets>
+template <std::size_t kBytes>
 NERVE_INLINE __m128i distance() {
-  constexpr Crc32Fold kFold = crc32_fold_by(kOctets);
+  constexpr Crc32Fold kFold = crc32_fold_by(kBytes);
   return pair(kFold.low, kFold.high);
 }
 
@@ -39,7 +39,7 @@ NERVE_INLINE __m128i fold(__m128i block, __m128i by, __m128i data) {
   return _mm_xor_si128(_mm_xor_si128(low, high), data);
 }
 
-// The remainder of sixteen octets: to 96 bits, to 64, and then by Barrett: the quotient by P is
+// The remainder of sixteen bytes: to 96 bits, to 64, and then by Barrett: the quotient by P is
 // found by multiplying with the reciprocal of P, and P times it is taken away.
 NERVE_INLINE std::uint32_t reduce(__m128i block) {
   constexpr std::uint64_t kBy96 = crc32_fold_by(kBlock).high;
@@ -70,17 +70,17 @@ struct Cursor {
     if constexpr (kCopy) _mm_storeu_si128(reinterpret_cast<__m128i*>(to + at), data);
     return data;
   }
-  NERVE_INLINE void advance(std::size_t octets) {
-    from += octets;
-    if constexpr (kCopy) to += octets;
-    left -= octets;
+  NERVE_INLINE void advance(std::size_t bytes) {
+    from += bytes;
+    if constexpr (kCopy) to += bytes;
+    left -= bytes;
   }
 };
 
 // Folds all whole blocks; there is at least one.
 template <bool kCopy>
 NERVE_TARGET std::uint32_t fold_blocks(std::uint32_t state, Cursor<kCopy>& cursor) {
-  // The register is added to the first four octets; from there on the folding begins at zero.
+  // The register is added to the first four bytes; from there on the folding begins at zero.
   __m128i lane = _mm_xor_si128(cursor.block(0), _mm_cvtsi32_si128(static_cast<int>(state)));
   const __m128i by16 = distance<kBlock>();
   if (cursor.left >= 2 * kFourLanes) {

@@ -131,10 +131,10 @@ void describe_mad(const MadPeek& mad, Line& line) {
 
 }  // namespace
 
-std::string describe_syndrome(std::uint8_t octet) {
+std::string describe_syndrome(std::uint8_t byte) {
   Line line;
-  const std::uint8_t value = value_of(octet);
-  switch (kind_of(octet)) {
+  const std::uint8_t value = value_of(byte);
+  switch (kind_of(byte)) {
     case AckKind::kAck: {
       const auto credits = credits_of(value);
       line.text("ack, credits=");
@@ -159,11 +159,11 @@ std::string describe_syndrome(std::uint8_t octet) {
       }
       break;
     case AckKind::kReserved:
-      line.text("reserved ").hex(octet, 2);
+      line.text("reserved ").hex(byte, 2);
       break;
   }
   // The upper bit is reserved and outside both fields.
-  if ((octet & 0x80U) != 0) line.text(" (upper bit set)");
+  if ((byte & 0x80U) != 0) line.text(" (upper bit set)");
   return line.take();
 }
 
@@ -175,7 +175,7 @@ const char* cm_attribute_name(std::uint16_t attribute) {
   return index < std::size(kNames) ? kNames[index] : nullptr;
 }
 
-std::string describe(const Headers& headers, std::uint32_t payload_length, Octets payload) {
+std::string describe(const Headers& headers, std::uint32_t payload_length, Bytes payload) {
   Line line;
   describe_bth(headers.bth, line);
   if (const OpcodeInfo* info = find_opcode(headers.bth.opcode)) {

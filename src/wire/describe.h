@@ -25,7 +25,7 @@ namespace nerve::wire {
 
 // `payload` may be empty when it is not at hand; payload_length counts all the same.
 [[nodiscard]] std::string describe(const Headers& headers, std::uint32_t payload_length,
-                                   Octets payload = {});
+                                   Bytes payload = {});
 [[nodiscard]] std::string describe(const Packet& packet);
 
 }  // namespace nerve::wire

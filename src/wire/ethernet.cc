@@ -9,13 +9,13 @@ namespace {
 
 constexpr std::size_t kAddresses = 12, kTagSize = 4, kTypeSize = 2;
 
-std::uint16_t load_field(Octets in, std::size_t at) {
+std::uint16_t load_field(Bytes in, std::size_t at) {
   return static_cast<std::uint16_t>(load_be<2>(in, at));
 }
 
 }  // namespace
 
-Result<EthernetHeader, WireError> EthernetHeader::decode(Octets in) {
+Result<EthernetHeader, WireError> EthernetHeader::decode(Bytes in) {
   if (in.size() < kAddresses + kTypeSize) return Unexpected{WireError::kTruncated};
   EthernetHeader header;
   std::copy_n(in.begin(), 6, header.destination.begin());
@@ -32,7 +32,7 @@ Result<EthernetHeader, WireError> EthernetHeader::decode(Octets in) {
   return header;
 }
 
-void EthernetHeader::encode(MutableOctets out) const {
+void EthernetHeader::encode(MutableBytes out) const {
   CHECK(tag_count <= kMaxTags && out.size() >= size());
   std::copy(destination.begin(), destination.end(), out.begin());
   std::copy(source.begin(), source.end(), out.begin() + 6);

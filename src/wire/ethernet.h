@@ -1,14 +1,14 @@
 // The Ethernet header, with the VLAN tags that a switch port may have put into it (IEEE 802.1Q).
 //
 //    0..5     destination        6..11    source
-//    then for each tag: 2 octets 0x8100 or 0x88a8, 2 octets priority:3 dei:1 vlan:12
+//    then for each tag: 2 bytes 0x8100 or 0x88a8, 2 bytes priority:3 dei:1 vlan:12
 //    last 2   EtherType of what follows
 #pragma once
 
 #include <array>
 #include <cstdint>
 
-#include "base/octets.h"
+#include "base/bytes.h"
 #include "base/result.h"
 #include "wire/wire_error.h"
 
@@ -38,8 +38,8 @@ struct EthernetHeader {
 
   [[nodiscard]] std::size_t size() const { return 14U + 4U * tag_count; }
   // A third tag is kBadField.
-  static Result<EthernetHeader, WireError> decode(Octets in);
-  void encode(MutableOctets out) const;
+  static Result<EthernetHeader, WireError> decode(Bytes in);
+  void encode(MutableBytes out) const;
 };
 
 // Whether an EtherType announces a VLAN tag.

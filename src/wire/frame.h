@@ -1,6 +1,6 @@
 // A frame as the engine sees it: addresses, headers and references to its payload.
 //
-// The engine speaks in frames on both sides. A link turns a frame into octets (packet.h) and back;
+// The engine speaks in frames on both sides. A link turns a frame into bytes (packet.h) and back;
 // a simulator passes it on as it is. Payload is referred to, never copied: the references of a
 // transmitted frame hold until the next call into the engine that made it, those of a received
 // frame for the length of the receive() call.
@@ -36,7 +36,7 @@ struct Flow {
   }
 };
 
-// A run of payload octets. With no port the address is a pointer into this process.
+// A run of payload bytes. With no port the address is a pointer into this process.
 struct Piece {
   std::uint64_t address{};
   std::uint32_t length{};
@@ -45,10 +45,10 @@ struct Piece {
 
 // What one switch hop wrote into a packet on its way (in-band telemetry, as HPCC reads it).
 struct HopTelemetry {
-  std::uint64_t transmitted_octets{};
+  std::uint64_t transmitted_bytes{};
   std::uint64_t timestamp_ps{};
   std::uint64_t line_rate_bps{};
-  std::uint32_t queue_octets{};
+  std::uint32_t queue_bytes{};
 };
 
 struct Frame {

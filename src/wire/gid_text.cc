@@ -31,7 +31,7 @@ std::string ipv4_text(const Gid& gid) {
   std::string text;
   for (std::size_t i = 12; i < 16; ++i) {
     if (i > 12) text += '.';
-    append(text, static_cast<unsigned>(gid.octets[i]), 10);
+    append(text, static_cast<unsigned>(gid.bytes[i]), 10);
   }
   return text;
 }
@@ -42,7 +42,7 @@ std::string to_string(const Gid& gid) {
   if (gid.is_ipv4()) return ipv4_text(gid);
   std::array<unsigned, 8> groups{};
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    groups[i] = static_cast<unsigned>(load_be<2>(gid.octets, 2 * i));
+    groups[i] = static_cast<unsigned>(load_be<2>(gid.bytes, 2 * i));
   }
   const Run zeros = longest_zeros(groups);
   std::string text;

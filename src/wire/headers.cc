@@ -6,10 +6,10 @@ namespace {
 constexpr unsigned kPlacementMask = 0x0f, kSelectivityShift = 4, kSelectivityMask = 0x3;
 constexpr std::uint32_t kMask24 = 0xff'ffff;
 
-// Both take octets from front to back; the caller has checked that there are enough.
+// Both take bytes from front to back; the caller has checked that there are enough.
 class Reader {
  public:
-  explicit Reader(Octets in) : in_{in} {}
+  explicit Reader(Bytes in) : in_{in} {}
   template <std::size_t N>
   std::uint64_t take() {
     const std::uint64_t value = load_be<N>(in_, at_);
@@ -21,13 +21,13 @@ class Reader {
   std::uint8_t take8() { return static_cast<std::uint8_t>(take<1>()); }
 
  private:
-  Octets in_;
+  Bytes in_;
   std::size_t at_{};
 };
 
 class Writer {
  public:
-  explicit Writer(MutableOctets out) : out_{out} {}
+  explicit Writer(MutableBytes out) : out_{out} {}
   template <std::size_t N>
   void put(std::uint64_t value) {
     store_be<N>(out_, at_, value);
@@ -35,7 +35,7 @@ class Writer {
   }
 
  private:
-  MutableOctets out_;
+  MutableBytes out_;
   std::size_t at_{};
 };
 
@@ -112,25 +112,25 @@ void encode_extended(const OpcodeInfo& info, const Headers& from, Writer out) {
 
 }  // namespace
 
-Result<Headers, WireError> Headers::decode(Octets in) {
+Result<Headers, WireError> Headers::decode(Bytes in) {
   Headers headers;
   if (decode_into(in, headers) == 0) return Unexpected{WireError::kTruncated};
   return headers;
 }
 
-std::size_t Headers::decode_into(Octets in, Headers& to) {
+std::size_t Headers::decode_into(Bytes in, Headers& to) {
   if (in.size() < Bth::kSize) return 0;
   to = {};
   Bth::decode_into(in.first<Bth::kSize>(), to.bth);
   const OpcodeInfo* info = find_opcode(to.bth.opcode);
   if (info == nullptr) return Bth::kSize;
-  const std::size_t size = Bth::kSize + info->extended_octets;
+  const std::size_t size = Bth::kSize + info->extended_bytes;
   if (in.size() < size) return 0;
   decode_extended(*info, Reader{in.subspan(Bth::kSize)}, to);
   return size;
 }
 
-void Headers::encode(MutableOctets out) const {
+void Headers::encode(MutableBytes out) const {
   CHECK(out.size() >= size());
   bth.encode(out.first<Bth::kSize>());
   const OpcodeInfo* info = find_opcode(bth.opcode);
@@ -139,7 +139,7 @@ void Headers::encode(MutableOctets out) const {
 
 std::size_t Headers::size() const {
   const OpcodeInfo* info = find_opcode(bth.opcode);
-  return Bth::kSize + (info != nullptr ? info->extended_octets : 0U);
+  return Bth::kSize + (info != nullptr ? info->extended_bytes : 0U);
 }
 
 }  // namespace nerve::wire

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
+#include "base/bytes.h"
 #include "base/ids.h"
-#include "base/octets.h"
 #include "base/result.h"
 #include "wire/bth.h"
 #include "wire/opcode.h"
@@ -57,16 +57,16 @@ struct Deth {
   friend bool operator==(const Deth&, const Deth&) = default;
 };
 
-inline constexpr std::size_t kXrcEthSize = 4;        // reserved octet, 24-bit SRQ number
+inline constexpr std::size_t kXrcEthSize = 4;        // reserved byte, 24-bit SRQ number
 inline constexpr std::size_t kAtomicAckEthSize = 8;  // the value before the operation
 inline constexpr std::size_t kImmDtSize = 4;
 inline constexpr std::size_t kIethSize = 4;
 inline constexpr std::size_t kCnpPadSize = 16;
 
-// BTH, XRCETH and AtomicETH: no packet has more octets of headers than this.
+// BTH, XRCETH and AtomicETH: no packet has more bytes of headers than this.
 inline constexpr std::size_t kMaxHeadersSize = Bth::kSize + kXrcEthSize + AtomicEth::kSize;
 
-// How many pad octets bring a payload to a multiple of four; what Bth::pad says.
+// How many pad bytes bring a payload to a multiple of four; what Bth::pad says.
 constexpr std::uint8_t pad_for(std::uint32_t payload_length) {
   return static_cast<std::uint8_t>(-payload_length & 3U);
 }
@@ -84,17 +84,17 @@ struct Headers {
   RKey invalidate{};          // IETH
   friend bool operator==(const Headers&, const Headers&) = default;
 
-  // The BTH and what its opcode says follows it. The octets after size() are payload, pad and
+  // The BTH and what its opcode says follows it. The bytes after size() are payload, pad and
   // whatever else the caller put there. An opcode that means nothing yields the BTH alone: whether
-  // it is acceptable is for the receive handler to say. Reserved octets of extended headers are
+  // it is acceptable is for the receive handler to say. Reserved bytes of extended headers are
   // not kept.
-  static Result<Headers, WireError> decode(Octets in);
+  static Result<Headers, WireError> decode(Bytes in);
   // The same into headers that lie where they will be used, which spares the data path the copies:
   // fields stored one by one and loaded as words at once make a processor wait. Returns size(),
   // or zero when `in` is too short for the headers it begins.
-  [[nodiscard]] static std::size_t decode_into(Octets in, Headers& to);
-  // Writes size() octets, reserved ones as zero.
-  void encode(MutableOctets out) const;
+  [[nodiscard]] static std::size_t decode_into(Bytes in, Headers& to);
+  // Writes size() bytes, reserved ones as zero.
+  void encode(MutableBytes out) const;
   [[nodiscard]] std::size_t size() const;
 };
 

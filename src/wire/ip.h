@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "base/octets.h"
+#include "base/bytes.h"
 #include "base/result.h"
 #include "wire/gid.h"
 #include "wire/wire_error.h"
@@ -33,7 +33,7 @@ struct Ipv4Header {
 
   // Options are kBadField. The header checksum is not looked at: the ICRC is stronger, and a
   // capture from a machine that offloads it holds none.
-  static Result<Ipv4Header, WireError> decode(Octets in);
+  static Result<Ipv4Header, WireError> decode(Bytes in);
   void encode(std::span<std::byte, kSize> out) const;  // writes the checksum
 };
 
@@ -49,7 +49,7 @@ struct Ipv6Header {
   Gid destination{};
   friend bool operator==(const Ipv6Header&, const Ipv6Header&) = default;
 
-  static Result<Ipv6Header, WireError> decode(Octets in);
+  static Result<Ipv6Header, WireError> decode(Bytes in);
   void encode(std::span<std::byte, kSize> out) const;
 };
 
@@ -63,11 +63,11 @@ struct UdpHeader {
   std::uint16_t checksum{};
   friend bool operator==(const UdpHeader&, const UdpHeader&) = default;
 
-  static Result<UdpHeader, WireError> decode(Octets in);
+  static Result<UdpHeader, WireError> decode(Bytes in);
   void encode(std::span<std::byte, kSize> out) const;
 };
 
-// The Internet checksum (RFC 1071) of an even number of octets.
-[[nodiscard]] std::uint16_t internet_checksum(Octets in);
+// The Internet checksum (RFC 1071) of an even number of bytes.
+[[nodiscard]] std::uint16_t internet_checksum(Bytes in);
 
 }  // namespace nerve::wire

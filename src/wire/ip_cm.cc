@@ -10,24 +10,24 @@ namespace {
 constexpr std::size_t kSourceAt = 4, kDestinationAt = 20;
 constexpr unsigned kIpv4 = 4, kIpv6 = 6;
 
-Gid read_address(Octets in, std::size_t at, unsigned version) {
+Gid read_address(Bytes in, std::size_t at, unsigned version) {
   Gid gid;
-  std::ranges::copy(in.subspan(at, gid.octets.size()), gid.octets.begin());
+  std::ranges::copy(in.subspan(at, gid.bytes.size()), gid.bytes.begin());
   if (version == kIpv6) return gid;
   // What stands before an IPv4 address is not part of it, so it is not trusted to be zero.
   return Gid::ipv4(
-      static_cast<std::uint8_t>(gid.octets[12]), static_cast<std::uint8_t>(gid.octets[13]),
-      static_cast<std::uint8_t>(gid.octets[14]), static_cast<std::uint8_t>(gid.octets[15]));
+      static_cast<std::uint8_t>(gid.bytes[12]), static_cast<std::uint8_t>(gid.bytes[13]),
+      static_cast<std::uint8_t>(gid.bytes[14]), static_cast<std::uint8_t>(gid.bytes[15]));
 }
 
-void write_address(MutableOctets out, std::size_t at, const Gid& gid) {
-  std::ranges::copy(gid.octets, out.subspan(at).begin());
+void write_address(MutableBytes out, std::size_t at, const Gid& gid) {
+  std::ranges::copy(gid.bytes, out.subspan(at).begin());
   if (gid.is_ipv4()) std::ranges::fill(out.subspan(at, 12), std::byte{0});
 }
 
 }  // namespace
 
-Result<IpCmHeader, WireError> IpCmHeader::decode(Octets in) {
+Result<IpCmHeader, WireError> IpCmHeader::decode(Bytes in) {
   if (in.size() < kSize) return Unexpected{WireError::kTruncated};
   const unsigned version = static_cast<unsigned>(in[1]) >> 4U;
   if (in[0] != std::byte{0} || (version != kIpv4 && version != kIpv6)) {

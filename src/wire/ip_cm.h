@@ -4,7 +4,7 @@
 //    0        major version:4  minor version:4
 //    1        IP version:4  reserved:4
 //    2..3     source port
-//    4..19    source address; an IPv4 one in the last four octets
+//    4..19    source address; an IPv4 one in the last four bytes
 //   20..35    destination address
 //
 // The application's own private data follows.
@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "base/octets.h"
+#include "base/bytes.h"
 #include "base/result.h"
 #include "wire/cm_codes.h"
 #include "wire/gid.h"
@@ -32,7 +32,7 @@ struct IpCmHeader {
   Gid destination{};
 
   // kBadField: a version this annex does not describe, or a mapped IPv4 address called IPv6.
-  static Result<IpCmHeader, WireError> decode(Octets in);
+  static Result<IpCmHeader, WireError> decode(Bytes in);
   void encode(std::span<std::byte, kSize> out) const;
   friend bool operator==(const IpCmHeader&, const IpCmHeader&) = default;
 };

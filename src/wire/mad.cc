@@ -5,7 +5,7 @@ namespace {
 constexpr unsigned kResponseBit = 0x80, kMethodMask = 0x7f;
 }  // namespace
 
-Result<MadHeader, WireError> MadHeader::decode(Octets in) {
+Result<MadHeader, WireError> MadHeader::decode(Bytes in) {
   if (in.size() < kSize) return Unexpected{WireError::kTruncated};
   const auto method = static_cast<unsigned>(in[3]);
   return MadHeader{

@@ -1,4 +1,4 @@
-// Management datagrams: the 24 octets that open every MAD (IBTA vol. 1, 13.4).
+// Management datagrams: the 24 bytes that open every MAD (IBTA vol. 1, 13.4).
 //
 //    0        base version
 //    1        management class
@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/octets.h"
+#include "base/bytes.h"
 #include "base/result.h"
 #include "wire/wire_error.h"
 
@@ -38,7 +38,7 @@ struct MadHeader {
   std::uint16_t attribute_id{};
   std::uint32_t attribute_modifier{};
 
-  static Result<MadHeader, WireError> decode(Octets in);
+  static Result<MadHeader, WireError> decode(Bytes in);
   void encode(std::span<std::byte, kSize> out) const;
   friend bool operator==(const MadHeader&, const MadHeader&) = default;
 };

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "base/octets.h"
+#include "base/bytes.h"
 #include "wire/headers.h"
 
 namespace nerve::wire {
@@ -20,7 +20,7 @@ struct MadPeek {
 };
 
 // The datagram in the payload of a packet to QP1; nothing when it cannot be one.
-[[nodiscard]] inline std::optional<MadPeek> peek_mad(const Headers& headers, Octets payload) {
+[[nodiscard]] inline std::optional<MadPeek> peek_mad(const Headers& headers, Bytes payload) {
   const OpcodeInfo* info = find_opcode(headers.bth.opcode);
   if (info == nullptr || info->transport != Transport::kUd) return std::nullopt;
   if (headers.bth.dest_qp != Qpn{1} || payload.size() != MadPeek::kSize) return std::nullopt;

@@ -16,7 +16,7 @@ using enum LengthRule;
 
 struct HeaderSize {
   HeaderSet header;
-  std::size_t octets;
+  std::size_t bytes;
 };
 constexpr HeaderSize kHeaderSizes[] = {
     {kDeth, Deth::kSize},
@@ -32,11 +32,11 @@ constexpr HeaderSize kHeaderSizes[] = {
 };
 
 constexpr std::size_t total(HeaderSet headers) {
-  std::size_t octets = 0;
+  std::size_t bytes = 0;
   for (const HeaderSize& size : kHeaderSizes) {
-    if (contains(headers, size.header)) octets += size.octets;
+    if (contains(headers, size.header)) bytes += size.bytes;
   }
-  return octets;
+  return bytes;
 }
 
 struct Row {
@@ -77,7 +77,7 @@ constexpr Row kRows[] = {
     {"RC_SEND_LAST_INVALIDATE", kRc, kSendLastInvalidate, kRequest, kLast, kIeth, kOneToMtu},
     {"RC_SEND_ONLY_INVALIDATE", kRc, kSendOnlyInvalidate, kRequest, kOnly, kIeth, kUpToMtu},
     {"RC_FLUSH", kRc, kFlush, kRequest, kOnly, kFeth | kReth, kNoPayload},
-    {"RC_ATOMIC_WRITE", kRc, kAtomicWrite, kRequest, kOnly, kReth, kEightOctets},
+    {"RC_ATOMIC_WRITE", kRc, kAtomicWrite, kRequest, kOnly, kReth, kEightBytes},
 
     {"UC_SEND_FIRST", kUc, kSendFirst, kRequest, kFirst, kNone, kExactlyMtu},
     {"UC_SEND_MIDDLE", kUc, kSendMiddle, kRequest, kMiddle, kNone, kExactlyMtu},
@@ -124,7 +124,7 @@ constexpr Row kRows[] = {
     {"XRC_SEND_ONLY_INVALIDATE", kXrc, kSendOnlyInvalidate, kRequest, kOnly, kXrcEth | kIeth,
      kUpToMtu},
     {"XRC_FLUSH", kXrc, kFlush, kRequest, kOnly, kXrcEth | kFeth | kReth, kNoPayload},
-    {"XRC_ATOMIC_WRITE", kXrc, kAtomicWrite, kRequest, kOnly, kXrcEth | kReth, kEightOctets},
+    {"XRC_ATOMIC_WRITE", kXrc, kAtomicWrite, kRequest, kOnly, kXrcEth | kReth, kEightBytes},
 
     {"CNP", kCnp, operation_of(kCnpOpcode), kNotification, kOnly, kCnpPad, kNoPayload},
 };
@@ -141,7 +141,7 @@ constexpr auto kTable = [] {
         .position = row.position,
         .headers = row.headers,
         .length = row.length,
-        .extended_octets = static_cast<std::uint8_t>(total(row.headers)),
+        .extended_bytes = static_cast<std::uint8_t>(total(row.headers)),
     };
   }
   return table;

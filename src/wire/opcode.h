@@ -65,7 +65,7 @@ enum class HeaderSet : std::uint16_t {
   kAtomicAckEth = 1U << 6,
   kImmDt = 1U << 7,
   kIeth = 1U << 8,
-  kCnpPad = 1U << 9,  // the sixteen reserved octets of a CNP
+  kCnpPad = 1U << 9,  // the sixteen reserved bytes of a CNP
 };
 
 enum class Role : std::uint8_t { kRequest, kResponse, kNotification };
@@ -74,11 +74,11 @@ enum class Role : std::uint8_t { kRequest, kResponse, kNotification };
 enum class Position : std::uint8_t { kFirst, kMiddle, kLast, kOnly };
 
 enum class LengthRule : std::uint8_t {
-  kNoPayload,    // headers say everything
-  kExactlyMtu,   // a first or middle packet
-  kOneToMtu,     // a last packet carries what is left, and something is
-  kUpToMtu,      // an only packet
-  kEightOctets,  // an atomic write's value
+  kNoPayload,   // headers say everything
+  kExactlyMtu,  // a first or middle packet
+  kOneToMtu,    // a last packet carries what is left, and something is
+  kUpToMtu,     // an only packet
+  kEightBytes,  // an atomic write's value
 };
 
 struct OpcodeInfo {
@@ -89,13 +89,13 @@ struct OpcodeInfo {
   Position position;
   HeaderSet headers;
   LengthRule length;
-  std::uint8_t extended_octets;  // size_of(headers), so that the data path need not add it up
+  std::uint8_t extended_bytes;  // size_of(headers), so that the data path need not add it up
 };
 
 // Null when the standard gives the opcode no meaning.
 [[nodiscard]] const OpcodeInfo* find_opcode(Opcode code);
 
-// Octets of the extended headers in `headers`, BTH not counted.
+// Bytes of the extended headers in `headers`, BTH not counted.
 [[nodiscard]] std::size_t size_of(HeaderSet headers);
 
 }  // namespace nerve::wire

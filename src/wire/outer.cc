@@ -5,7 +5,7 @@
 namespace nerve::wire {
 
 std::size_t encode_outer(const Flow& flow, const Envelope& envelope, std::size_t udp_payload,
-                         MutableOctets out) {
+                         MutableBytes out) {
   const std::size_t ip = ip_size(flow);
   CHECK(ip + UdpHeader::kSize + udp_payload <= kMaxIpLength);
   const auto udp_length = static_cast<std::uint16_t>(UdpHeader::kSize + udp_payload);
@@ -41,7 +41,7 @@ OuterSum::OuterSum(const Flow& flow, std::size_t udp_payload, std::uint16_t to_p
   CHECK(udp_payload >= kIcrcSize);
   std::array<std::byte, kMaxOuterSize> outer;
   const std::size_t size = encode_outer(flow, {.destination_port = to_port}, udp_payload, outer);
-  zero_ = icrc_outer(Octets{outer}.first(size));
+  zero_ = icrc_outer(Bytes{outer}.first(size));
 }
 
 std::optional<std::uint16_t> OuterSum::solve(std::uint16_t guess, std::uint32_t difference) {

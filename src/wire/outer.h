@@ -1,4 +1,4 @@
-// The IP and UDP headers around a packet: their octets, and their part in the ICRC.
+// The IP and UDP headers around a packet: their bytes, and their part in the ICRC.
 //
 // A socket's kernel writes these headers, but the ICRC covers them all the same, so both ends must
 // know what they say. All packets of one flow and size have the same, but for the IPv4
@@ -8,7 +8,7 @@
 #include <array>
 #include <optional>
 
-#include "base/octets.h"
+#include "base/bytes.h"
 #include "wire/crc32_shift.h"
 #include "wire/frame.h"
 #include "wire/icrc.h"
@@ -16,7 +16,7 @@
 
 namespace nerve::wire {
 
-// What a packet's octets hold that a frame does not say. The defaults are what a sender wants, and
+// What a packet's bytes hold that a frame does not say. The defaults are what a sender wants, and
 // what Linux writes for an unconnected UDP socket with path MTU discovery on.
 struct Envelope {
   std::uint16_t identification{};                     // IPv4
@@ -36,16 +36,16 @@ inline constexpr std::size_t kMaxUdpPayload = kMaxIpLength - kMaxOuterSize;
   return flow.destination.is_ipv4() ? Ipv4Header::kSize : Ipv6Header::kSize;
 }
 
-// Writes the IP and UDP headers of a packet with `udp_payload` octets after them; returns their
+// Writes the IP and UDP headers of a packet with `udp_payload` bytes after them; returns their
 // size.
 std::size_t encode_outer(const Flow& flow, const Envelope& envelope, std::size_t udp_payload,
-                         MutableOctets out);
+                         MutableBytes out);
 
 // The ICRC's register after the outer headers of the packets of one flow and size.
 class OuterSum {
  public:
   OuterSum() = default;
-  // `udp_payload` is kIcrcSize to kMaxUdpPayload octets, sent to that port.
+  // `udp_payload` is kIcrcSize to kMaxUdpPayload bytes, sent to that port.
   OuterSum(const Flow& flow, std::size_t udp_payload, std::uint16_t to_port = kRocePort);
 
   [[nodiscard]] std::uint32_t operator()(std::uint16_t identification) const {
@@ -62,9 +62,9 @@ class OuterSum {
   static constexpr Crc32Field16 kFragment{kAfterIpv4Identification - 2};
 
   std::uint32_t zero_{};     // with identification zero
-  std::uint32_t covered_{};  // octets that the ICRC covers after the outer headers
+  std::uint32_t covered_{};  // bytes that the ICRC covers after the outer headers
   bool ipv4_{};
-  std::optional<Crc32Shift> back_;  // over those octets; made when first needed
+  std::optional<Crc32Shift> back_;  // over those bytes; made when first needed
 };
 
 }  // namespace nerve::wire

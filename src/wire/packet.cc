@@ -11,10 +11,10 @@ namespace nerve::wire {
 namespace {
 
 // Gathers one piece of payload into `out` and feeds it to the ICRC.
-std::uint32_t gather(std::uint32_t state, const Piece& piece, MutableOctets out) {
+std::uint32_t gather(std::uint32_t state, const Piece& piece, MutableBytes out) {
   if (piece.port == nullptr) {
     const auto* from = reinterpret_cast<const std::byte*>(piece.address);  // as Piece says
-    return crc32_copy(state, out, Octets{from, piece.length});
+    return crc32_copy(state, out, Bytes{from, piece.length});
   }
   if (piece.port->has_contents()) {
     piece.port->read(piece.address, out);
@@ -25,10 +25,10 @@ std::uint32_t gather(std::uint32_t state, const Piece& piece, MutableOctets out)
 }
 
 // Up to here a payload is copied first and summed together with the headers: a call saved is worth
-// more than an octet touched twice while it is at hand.
+// more than a byte touched twice while it is at hand.
 constexpr std::size_t kSmallPayload = 256;
 
-void copy_piece(const Piece& piece, MutableOctets out) {
+void copy_piece(const Piece& piece, MutableBytes out) {
   if (piece.port != nullptr) {
     (void)gather(0, piece, out);
   } else if (piece.length > 0) {
@@ -37,8 +37,8 @@ void copy_piece(const Piece& piece, MutableOctets out) {
 }
 
 // Writes everything from the BTH on; `outer` is the register after what comes before it.
-void encode_inner(const Frame& frame, const std::array<std::byte, 3>& pad_octets,
-                  std::uint32_t outer, MutableOctets out) {
+void encode_inner(const Frame& frame, const std::array<std::byte, 3>& pad_bytes,
+                  std::uint32_t outer, MutableBytes out) {
   const std::size_t headers = frame.headers.size();
   frame.headers.encode(out);
   std::uint32_t state = icrc_bth(outer, out.first<Bth::kSize>());
@@ -59,7 +59,7 @@ void encode_inner(const Frame& frame, const std::array<std::byte, 3>& pad_octets
   }
   CHECK(at == headers + frame.payload_length);
   const std::size_t pad = frame.headers.bth.pad;
-  std::copy_n(pad_octets.begin(), pad, out.begin() + static_cast<std::ptrdiff_t>(at));
+  std::copy_n(pad_bytes.begin(), pad, out.begin() + static_cast<std::ptrdiff_t>(at));
   state = crc32(state, out.subspan(summed, at + pad - summed));
   const auto icrc = icrc_end(state);
   std::copy(icrc.begin(), icrc.end(), out.begin() + static_cast<std::ptrdiff_t>(at + pad));
@@ -67,21 +67,21 @@ void encode_inner(const Frame& frame, const std::array<std::byte, 3>& pad_octets
 
 // Reads the headers of `in`, which ends in an ICRC, and finds payload and pad.
 struct Body {
-  Octets payload{};
-  Octets pad{};
+  Bytes payload{};
+  Bytes pad{};
 };
-Result<Body, WireError> decode_body(Octets in, Headers& headers) {
+Result<Body, WireError> decode_body(Bytes in, Headers& headers) {
   if (in.size() < Bth::kSize + kIcrcSize) return Unexpected{WireError::kTruncated};
-  const Octets covered = in.first(in.size() - kIcrcSize);
+  const Bytes covered = in.first(in.size() - kIcrcSize);
   const std::size_t size = Headers::decode_into(covered, headers);
   if (size == 0) return Unexpected{WireError::kTruncated};
-  const Octets body = covered.subspan(size);
+  const Bytes body = covered.subspan(size);
   const std::size_t pad = headers.bth.pad;
   if (body.size() < pad) return Unexpected{WireError::kBadLength};
   return Body{.payload = body.first(body.size() - pad), .pad = body.last(pad)};
 }
 
-void refer_to(Octets payload, Frame& frame, Piece& piece) {
+void refer_to(Bytes payload, Frame& frame, Piece& piece) {
   piece = {.address = reinterpret_cast<std::uint64_t>(payload.data()),
            .length = static_cast<std::uint32_t>(payload.size())};
   frame.payload = {&piece, payload.empty() ? 0U : 1U};
@@ -89,8 +89,8 @@ void refer_to(Octets payload, Frame& frame, Piece& piece) {
 }
 
 // By how much the sum of a packet differs from the ICRC that closes it; zero when it is good.
-std::uint32_t sum_difference(std::uint32_t outer, Octets in) {
-  const Octets covered = in.first(in.size() - kIcrcSize);
+std::uint32_t sum_difference(std::uint32_t outer, Bytes in) {
+  const Bytes covered = in.first(in.size() - kIcrcSize);
   const std::uint32_t state =
       crc32(icrc_bth(outer, covered.first<Bth::kSize>()), covered.subspan(Bth::kSize));
   return icrc_difference(state, in.last<kIcrcSize>());
@@ -101,7 +101,7 @@ IcrcVerdict verdict(bool good) {
 }
 
 // Reads everything from the BTH on into `packet`, whose flow and envelope are already known.
-Result<Packet, WireError> decode_inner(Packet packet, std::uint32_t outer, Octets in) {
+Result<Packet, WireError> decode_inner(Packet packet, std::uint32_t outer, Bytes in) {
   const auto body = decode_body(in, packet.headers);
   if (!body) return Unexpected{body.error()};
   packet.payload = body->payload;
@@ -121,12 +121,12 @@ struct Datagram {
 
 // Whether an IPv4 packet that Ipv4Header refuses for its options is addressed to RoCEv2 all the
 // same. Others use options freely (IGMP does) and are none of our business.
-bool has_roce_port(Octets in) {
+bool has_roce_port(Bytes in) {
   const std::size_t udp = 4 * (static_cast<std::size_t>(in[0]) & 0xfU);
   return in.size() >= udp + UdpHeader::kSize && load_be<2>(in, udp + 2) == kRocePort;
 }
 
-Result<Datagram, WireError> decode_ipv4(Octets in) {
+Result<Datagram, WireError> decode_ipv4(Bytes in) {
   if (in.size() < Ipv4Header::kSize) return Unexpected{WireError::kTruncated};
   if (static_cast<std::uint8_t>(in[9]) != kProtocolUdp) return Unexpected{WireError::kNotRoce};
   const auto ip = Ipv4Header::decode(in);
@@ -145,7 +145,7 @@ Result<Datagram, WireError> decode_ipv4(Octets in) {
   };
 }
 
-Result<Datagram, WireError> decode_ipv6(Octets in) {
+Result<Datagram, WireError> decode_ipv6(Bytes in) {
   const auto ip = Ipv6Header::decode(in);
   if (!ip) return Unexpected{ip.error()};
   if (ip->next_header != kProtocolUdp) return Unexpected{WireError::kNotRoce};
@@ -163,7 +163,7 @@ Result<Datagram, WireError> decode_ipv6(Octets in) {
   };
 }
 
-Result<Datagram, WireError> decode_ip(Octets in) {
+Result<Datagram, WireError> decode_ip(Bytes in) {
   if (in.empty()) return Unexpected{WireError::kTruncated};
   switch (static_cast<unsigned>(in[0]) >> 4U) {
     case 4:
@@ -191,7 +191,7 @@ std::size_t packet_size(const Frame& frame) {
   return ip_size(frame.flow) + UdpHeader::kSize + udp_payload_size(frame);
 }
 
-std::size_t encode_packet(const Frame& frame, const Envelope& envelope, MutableOctets out) {
+std::size_t encode_packet(const Frame& frame, const Envelope& envelope, MutableBytes out) {
   const std::size_t size = packet_size(frame);
   CHECK(out.size() >= size);
   const std::size_t outer = encode_outer(frame.flow, envelope, udp_payload_size(frame), out);
@@ -199,34 +199,34 @@ std::size_t encode_packet(const Frame& frame, const Envelope& envelope, MutableO
   return size;
 }
 
-std::size_t encode_udp_payload(const Frame& frame, const Envelope& envelope, MutableOctets out) {
+std::size_t encode_udp_payload(const Frame& frame, const Envelope& envelope, MutableBytes out) {
   const std::size_t size = udp_payload_size(frame);
   CHECK(out.size() >= size);
   std::array<std::byte, kMaxOuterSize> outer;
   const std::size_t outer_size = encode_outer(frame.flow, envelope, size, outer);
-  encode_inner(frame, envelope.pad, icrc_outer(Octets{outer}.first(outer_size)), out.first(size));
+  encode_inner(frame, envelope.pad, icrc_outer(Bytes{outer}.first(outer_size)), out.first(size));
   return size;
 }
 
-std::size_t encode_after_sum(const Frame& frame, std::uint32_t outer, MutableOctets out) {
+std::size_t encode_after_sum(const Frame& frame, std::uint32_t outer, MutableBytes out) {
   const std::size_t size = udp_payload_size(frame);
   CHECK(out.size() >= size);
   encode_inner(frame, {}, outer, out.first(size));
   return size;
 }
 
-std::size_t encode_packet(const Flow& flow, const Envelope& envelope, Octets udp_payload,
-                          MutableOctets out) {
+std::size_t encode_packet(const Flow& flow, const Envelope& envelope, Bytes udp_payload,
+                          MutableBytes out) {
   const std::size_t outer = encode_outer(flow, envelope, udp_payload.size(), out);
   CHECK(out.size() >= outer + udp_payload.size());
   std::ranges::copy(udp_payload, out.begin() + static_cast<std::ptrdiff_t>(outer));
   return outer + udp_payload.size();
 }
 
-Result<Packet, WireError> decode_packet(Octets in) {
+Result<Packet, WireError> decode_packet(Bytes in) {
   const auto datagram = decode_ip(in);
   if (!datagram) return Unexpected{datagram.error()};
-  const Octets after_ip = in.subspan(datagram->ip_size);
+  const Bytes after_ip = in.subspan(datagram->ip_size);
   const auto udp = UdpHeader::decode(after_ip);
   if (!udp) return Unexpected{udp.error()};
   if (udp->destination_port != kRocePort) return Unexpected{WireError::kNotRoce};
@@ -241,16 +241,15 @@ Result<Packet, WireError> decode_packet(Octets in) {
                       after_ip.first(udp->length).subspan(UdpHeader::kSize));
 }
 
-Result<Packet, WireError> decode_udp_payload(const Flow& flow, const Envelope& envelope,
-                                             Octets in) {
+Result<Packet, WireError> decode_udp_payload(const Flow& flow, const Envelope& envelope, Bytes in) {
   if (in.size() > kMaxUdpPayload) return Unexpected{WireError::kBadLength};
   std::array<std::byte, kMaxOuterSize> outer;
   const std::size_t outer_size = encode_outer(flow, envelope, in.size(), outer);
   return decode_inner(Packet{.flow = flow, .envelope = envelope},
-                      icrc_outer(Octets{outer}.first(outer_size)), in);
+                      icrc_outer(Bytes{outer}.first(outer_size)), in);
 }
 
-Result<UnseenVerdict, WireError> decode_after_sum(OuterSum& outer, std::uint16_t guess, Octets in,
+Result<UnseenVerdict, WireError> decode_after_sum(OuterSum& outer, std::uint16_t guess, Bytes in,
                                                   Frame& frame, Piece& piece) {
   const auto body = decode_body(in, frame.headers);
   if (!body) return Unexpected{body.error()};

@@ -10,7 +10,7 @@ constexpr std::uint64_t kSecond = 1'000'000'000;
 
 }  // namespace
 
-Result<PcapReader, CaptureError> PcapReader::open(Octets file) {
+Result<PcapReader, CaptureError> PcapReader::open(Bytes file) {
   if (file.size() < 4) return Unexpected{CaptureError::kUnknownFormat};
   PcapReader reader;
   for (const bool little : {false, true}) {
@@ -36,7 +36,7 @@ Result<std::optional<CaptureRecord>, CaptureError> PcapReader::next() {
   const CaptureRecord record{
       .time_ns = words_.u32(at_) * kSecond + std::uint64_t{words_.u32(at_ + 4)} * fraction_ns_,
       .link = link_,
-      .octets = words_.octets(at_ + kRecordHeader, captured),
+      .bytes = words_.bytes(at_ + kRecordHeader, captured),
       .original_length = words_.u32(at_ + 12),
   };
   at_ += kRecordHeader + captured;

@@ -2,8 +2,8 @@
 //
 //    file     0..3  magic: a1b2c3d4 (microseconds) or a1b23c4d (nanoseconds), in the writer's order
 //             4..7  version   8..15  zone, accuracy: zero   16..19  longest record   20..23  link
-//    record   0..3  seconds   4..7  fraction   8..11  octets here   12..15  octets on the wire
-//             then the octets
+//    record   0..3  seconds   4..7  fraction   8..11  bytes here   12..15  bytes on the wire
+//             then the bytes
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ class PcapReader {
   static constexpr std::size_t kFileHeader = 24;
   static constexpr std::size_t kRecordHeader = 16;
 
-  static Result<PcapReader, CaptureError> open(Octets file);
+  static Result<PcapReader, CaptureError> open(Bytes file);
   Result<std::optional<CaptureRecord>, CaptureError> next();
 
  private:
@@ -28,7 +28,7 @@ class PcapReader {
   std::uint32_t fraction_ns_{};  // one unit of a record's fraction
 };
 
-// The writer's halves: big-endian, nanoseconds. The caller writes the octets after each header.
+// The writer's halves: big-endian, nanoseconds. The caller writes the bytes after each header.
 void encode_pcap_header(std::span<std::byte, PcapReader::kFileHeader> out, LinkType link);
 void encode_pcap_record(std::span<std::byte, PcapReader::kRecordHeader> out, std::uint64_t time_ns,
                         std::uint32_t captured, std::uint32_t original);

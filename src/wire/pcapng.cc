@@ -22,7 +22,7 @@ std::uint8_t resolution_of(const FileWords& block) {
     const std::uint16_t length = block.u16(at + 2);
     if (code == kOptionEnd || length > block.size() - kTrailer - at - 4) break;
     if (code == kOptionResolution && length == 1) {
-      return static_cast<std::uint8_t>(block.octets(at + 4, 1)[0]);
+      return static_cast<std::uint8_t>(block.bytes(at + 4, 1)[0]);
     }
     at += 4 + round_up(length);
   }
@@ -48,11 +48,11 @@ std::uint64_t pcapng_time_ns(std::uint64_t ticks, std::uint8_t resolution) {
   return (ticks >> power) * kSecond + (fraction * kSecond >> kept);
 }
 
-bool PcapngReader::recognises(Octets file) {
+bool PcapngReader::recognises(Bytes file) {
   return file.size() >= 4 && load_be<4>(file, 0) == kSectionHeader;
 }
 
-Result<PcapngReader, CaptureError> PcapngReader::open(Octets file) {
+Result<PcapngReader, CaptureError> PcapngReader::open(Bytes file) {
   if (!recognises(file)) return Unexpected{CaptureError::kUnknownFormat};
   if (file.size() < kSectionSize) return Unexpected{CaptureError::kTruncatedHeader};
   PcapngReader reader;
@@ -65,7 +65,7 @@ Result<PcapngReader, CaptureError> PcapngReader::open(Octets file) {
 // Each section has its own byte order and its own interfaces.
 bool PcapngReader::begin_section() {
   if (words_.size() - at_ < kSectionSize) return false;
-  const Octets file = words_.octets(0, words_.size());
+  const Bytes file = words_.bytes(0, words_.size());
   for (const bool little : {false, true}) {
     const FileWords words{file, little};
     if (words.u32(at_ + 8) != kByteOrder) continue;
@@ -94,7 +94,7 @@ PcapngReader::Records PcapngReader::enhanced_packet(const FileWords& block) cons
   return std::optional{CaptureRecord{
       .time_ns = pcapng_time_ns(ticks, interfaces_[interface].resolution),
       .link = interfaces_[interface].link,
-      .octets = block.octets(kEnhancedSize - kTrailer, captured),
+      .bytes = block.bytes(kEnhancedSize - kTrailer, captured),
       .original_length = block.u32(24),
   }};
 }
@@ -108,7 +108,7 @@ PcapngReader::Records PcapngReader::simple_packet(const FileWords& block) const 
   const std::uint32_t captured = longest == 0 ? original : std::min(original, longest);
   if (captured > block.size() - kSimpleSize) return Unexpected{CaptureError::kBadRecord};
   return std::optional{CaptureRecord{.link = interfaces_[0].link,
-                                     .octets = block.octets(kSimpleSize - kTrailer, captured),
+                                     .bytes = block.bytes(kSimpleSize - kTrailer, captured),
                                      .original_length = original}};
 }
 
@@ -121,7 +121,7 @@ Result<std::optional<CaptureRecord>, CaptureError> PcapngReader::next() {
     const std::uint32_t length = words_.u32(at_ + 4);
     if (length < kSmallestBlock || length % 4 != 0) return Unexpected{CaptureError::kBadRecord};
     if (length > left) return Unexpected{CaptureError::kTruncatedRecord};
-    const FileWords block{words_.octets(at_, length), words_.little()};
+    const FileWords block{words_.bytes(at_, length), words_.little()};
     at_ += length;
     if (type == kEnhanced) return enhanced_packet(block);
     if (type == kSimple) return simple_packet(block);

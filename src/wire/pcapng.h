@@ -6,9 +6,9 @@
 //
 //    section header    type 0a0d0d0a; 8..11 the number 1a2b3c4d in the writer's byte order
 //    interface         type 1; 8..9 link type; 16.. options, of which 9 is the unit of time
-//    enhanced packet   type 6; 8 interface, 12 time (upper half first), 20 octets here,
-//                      24 octets on the wire, 28.. the octets
-//    simple packet     type 3; 8 octets on the wire, 12.. the octets; no time
+//    enhanced packet   type 6; 8 interface, 12 time (upper half first), 20 bytes here,
+//                      24 bytes on the wire, 28.. the bytes
+//    simple packet     type 3; 8 bytes on the wire, 12.. the bytes; no time
 #pragma once
 
 #include <optional>
@@ -21,8 +21,8 @@ namespace nerve::wire {
 
 class PcapngReader {
  public:
-  [[nodiscard]] static bool recognises(Octets file);
-  static Result<PcapngReader, CaptureError> open(Octets file);
+  [[nodiscard]] static bool recognises(Bytes file);
+  static Result<PcapngReader, CaptureError> open(Bytes file);
   Result<std::optional<CaptureRecord>, CaptureError> next();
 
  private:

@@ -1,4 +1,4 @@
-// The AETH syndrome octet (IBTA 9.7.5.2.1): what kind of answer, and five bits that refine it.
+// The AETH syndrome byte (IBTA 9.7.5.2.1): what kind of answer, and five bits that refine it.
 #pragma once
 
 #include <cstdint>

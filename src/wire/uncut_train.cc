@@ -11,21 +11,21 @@ constexpr std::size_t kStep = 4;              // packets are padded to that
 
 }  // namespace
 
-std::optional<UncutTrain> UncutTrain::find(Octets ip, const Packet& whole, std::size_t guess) {
+std::optional<UncutTrain> UncutTrain::find(Bytes ip, const Packet& whole, std::size_t guess) {
   const std::size_t size =
       whole.headers.size() + whole.payload.size() + whole.headers.bth.pad + kIcrcSize;
-  const Octets octets = ip.subspan(ip_size(whole.flow) + UdpHeader::kSize, size);
+  const Bytes bytes = ip.subspan(ip_size(whole.flow) + UdpHeader::kSize, size);
   if (size < 2 * kShortest) return std::nullopt;
   const auto explains = [&](std::size_t segment) {
-    const auto first = decode_udp_payload(whole.flow, whole.envelope, octets.first(segment));
+    const auto first = decode_udp_payload(whole.flow, whole.envelope, bytes.first(segment));
     return first && first->icrc == IcrcVerdict::kGood;
   };
   const std::size_t longest = std::min(kLongest, size - kShortest);
   if (guess >= kShortest && guess <= longest && explains(guess)) {
-    return UncutTrain{whole, octets, guess};
+    return UncutTrain{whole, bytes, guess};
   }
   for (std::size_t segment = kShortest; segment <= longest; segment += kStep) {
-    if (explains(segment)) return UncutTrain{whole, octets, segment};
+    if (explains(segment)) return UncutTrain{whole, bytes, segment};
   }
   return std::nullopt;
 }
@@ -35,7 +35,7 @@ Result<Packet, WireError> UncutTrain::packet(std::size_t i) const {
   Envelope envelope = envelope_;
   envelope.identification = static_cast<std::uint16_t>(envelope_.identification + i);
   return decode_udp_payload(flow_, envelope,
-                            octets_.subspan(at, std::min(segment_, octets_.size() - at)));
+                            bytes_.subspan(at, std::min(segment_, bytes_.size() - at)));
 }
 
 }  // namespace nerve::wire

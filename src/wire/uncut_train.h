@@ -16,20 +16,20 @@ class UncutTrain {
  public:
   // `whole` is what decode_packet made of `ip`, with a bad ICRC. None when no length explains it.
   // `guess`, a length found before, is tried first.
-  static std::optional<UncutTrain> find(Octets ip, const Packet& whole, std::size_t guess = 0);
+  static std::optional<UncutTrain> find(Bytes ip, const Packet& whole, std::size_t guess = 0);
 
   [[nodiscard]] std::size_t segment() const { return segment_; }
-  [[nodiscard]] std::size_t packets() const { return (octets_.size() + segment_ - 1) / segment_; }
+  [[nodiscard]] std::size_t packets() const { return (bytes_.size() + segment_ - 1) / segment_; }
   // The kernel numbers the packets that it cuts: the i-th has an identification i higher.
   [[nodiscard]] Result<Packet, WireError> packet(std::size_t i) const;
 
  private:
-  UncutTrain(const Packet& whole, Octets octets, std::size_t segment)
-      : flow_{whole.flow}, envelope_{whole.envelope}, octets_{octets}, segment_{segment} {}
+  UncutTrain(const Packet& whole, Bytes bytes, std::size_t segment)
+      : flow_{whole.flow}, envelope_{whole.envelope}, bytes_{bytes}, segment_{segment} {}
 
   Flow flow_;
   Envelope envelope_;
-  Octets octets_;  // from the first BTH to the last ICRC
+  Bytes bytes_;  // from the first BTH to the last ICRC
   std::size_t segment_;
 };
 

@@ -1,4 +1,4 @@
-// Why octets could not be read as a packet. The peer's fault: a value, never a CHECK.
+// Why bytes could not be read as a packet. The peer's fault: a value, never a CHECK.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 namespace nerve::wire {
 
 enum class WireError : std::uint8_t {
-  kTruncated,    // fewer octets than the headers or the lengths in them need
+  kTruncated,    // fewer bytes than the headers or the lengths in them need
   kBadLength,    // a length field that contradicts another
   kNotRoce,      // a well-formed packet that is not RoCEv2
   kBadField,     // a value the format does not allow

@@ -8,7 +8,7 @@
 
 namespace {
 
-// A lock is 48 octets on arm64 and 40 on x86-64. What may grow at its end, and did, is told by its
+// A lock is 48 bytes on arm64 and 40 on x86-64. What may grow at its end, and did, is told by its
 // last member of rdma-core 44.
 constexpr std::size_t kLock = sizeof(pthread_mutex_t);
 
@@ -33,9 +33,9 @@ TEST(Layout, NothingFollowsADevice) {
   int count = 0;
   ibv_device** list = ibv_get_device_list(&count);
   ASSERT_GT(count, 0);
-  const auto* octets = reinterpret_cast<const unsigned char*>(list[0]);
+  const auto* bytes = reinterpret_cast<const unsigned char*>(list[0]);
   for (std::size_t i = sizeof(ibv_device); i < sizeof(ibv_device) + 256; ++i) {
-    EXPECT_EQ(octets[i], 0) << i;
+    EXPECT_EQ(bytes[i], 0) << i;
   }
   ibv_free_device_list(list);
 }

@@ -68,7 +68,7 @@ TEST(Prng, MeansItsPerMille) {
   EXPECT_EQ(hits[3], 100'000);
 }
 
-// The reference vector for eight octets 00..07 under the key 00..0f.
+// The reference vector for eight bytes 00..07 under the key 00..0f.
 constexpr SipKey kReferenceKey{0x0706'0504'0302'0100, 0x0f0e'0d0c'0b0a'0908};
 static_assert(siphash(kReferenceKey, 0x0706'0504'0302'0100) == 0x93f5'f579'9a93'2462);
 

@@ -34,11 +34,11 @@ TEST(Rate, NeverRunsAheadAndWastesLessThanAPicosecond) {
   test::for_each_seed(1'000, [](std::uint64_t seed) {
     Prng prng{seed};
     const std::uint64_t bps = 1 + (prng.next() >> prng.between(23, 50));
-    const std::uint64_t octets = prng.below(1U << 20U);
+    const std::uint64_t bytes = prng.below(1U << 20U);
     const auto ps =
-        static_cast<std::uint64_t>(Rate::bits_per_second(bps).time_to_send(octets).count());
+        static_cast<std::uint64_t>(Rate::bits_per_second(bps).time_to_send(bytes).count());
     __extension__ using Wide = unsigned __int128;
-    const Wide bits_per_tera = static_cast<Wide>(octets) * 8U * 1'000'000'000'000U;
+    const Wide bits_per_tera = static_cast<Wide>(bytes) * 8U * 1'000'000'000'000U;
     EXPECT_TRUE(static_cast<Wide>(ps) * bps >= bits_per_tera);
     EXPECT_TRUE(ps == 0 || static_cast<Wide>(ps - 1) * bps < bits_per_tera);
   });

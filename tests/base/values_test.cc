@@ -1,4 +1,4 @@
-// The small values: octets, results, masks, ids, arrays.
+// The small values: bytes, results, masks, ids, arrays.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -6,10 +6,10 @@
 #include <string>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/fixed_array.h"
 #include "base/ids.h"
 #include "base/mask.h"
-#include "base/octets.h"
 #include "base/prng.h"
 #include "base/result.h"
 #include "tests/seeds.h"
@@ -23,33 +23,33 @@ inline constexpr bool kIsMask<Colour> = true;
 
 namespace {
 
-TEST(Octets, AreBigEndian) {
-  std::array<std::byte, 10> octets{};
-  store_be<4>(octets, 3, 0x0102'0304);
-  EXPECT_EQ(octets[3], std::byte{1});
-  EXPECT_EQ(octets[6], std::byte{4});
-  EXPECT_EQ(octets[2], std::byte{0});
-  EXPECT_EQ(octets[7], std::byte{0});
-  EXPECT_EQ(load_be<4>(octets, 3), 0x0102'0304U);
-  EXPECT_EQ(load_be<2>(octets, 5), 0x0304U);
+TEST(Bytes, AreBigEndian) {
+  std::array<std::byte, 10> bytes{};
+  store_be<4>(bytes, 3, 0x0102'0304);
+  EXPECT_EQ(bytes[3], std::byte{1});
+  EXPECT_EQ(bytes[6], std::byte{4});
+  EXPECT_EQ(bytes[2], std::byte{0});
+  EXPECT_EQ(bytes[7], std::byte{0});
+  EXPECT_EQ(load_be<4>(bytes, 3), 0x0102'0304U);
+  EXPECT_EQ(load_be<2>(bytes, 5), 0x0304U);
 }
 
 template <std::size_t N>
 void round_trip(Prng& prng) {
-  std::array<std::byte, 16> octets;
-  octets.fill(std::byte{0xee});
+  std::array<std::byte, 16> bytes;
+  bytes.fill(std::byte{0xee});
   const std::uint64_t value = prng.next() >> (64 - 8 * N);
-  const std::size_t at = prng.below(octets.size() - N + 1);
-  store_be<N>(octets, at, value);
-  EXPECT_EQ(load_be<N>(octets, at), value);
-  for (std::size_t i = 0; i < octets.size(); ++i) {
+  const std::size_t at = prng.below(bytes.size() - N + 1);
+  store_be<N>(bytes, at, value);
+  EXPECT_EQ(load_be<N>(bytes, at), value);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
     if (i < at || i >= at + N) {
-      EXPECT_EQ(octets[i], std::byte{0xee}) << N << " at " << at;
+      EXPECT_EQ(bytes[i], std::byte{0xee}) << N << " at " << at;
     }
   }
 }
 
-TEST(Octets, RoundTripAtEveryWidth) {
+TEST(Bytes, RoundTripAtEveryWidth) {
   test::for_each_seed(300, [](std::uint64_t seed) {
     Prng prng{seed};
     [&]<std::size_t... kWidth>(std::index_sequence<kWidth...>) {
@@ -59,10 +59,10 @@ TEST(Octets, RoundTripAtEveryWidth) {
   });
 }
 
-TEST(Octets, KeepOnlyTheBitsThatFit) {
-  std::array<std::byte, 4> octets{};
-  store_be<3>(octets, 0, 0xffff'ff01'0203);
-  EXPECT_EQ(load_be<4>(octets, 0), 0x0102'0300U);
+TEST(Bytes, KeepOnlyTheBitsThatFit) {
+  std::array<std::byte, 4> bytes{};
+  store_be<3>(bytes, 0, 0xffff'ff01'0203);
+  EXPECT_EQ(load_be<4>(bytes, 0), 0x0102'0300U);
 }
 
 Result<int, std::string> half(int n) {

@@ -47,10 +47,10 @@ std::string contents(const std::string& file) {
 // A file of this test's own, gone when the test is.
 class Scratch {
  public:
-  explicit Scratch(const std::string& octets)
+  explicit Scratch(const std::string& bytes)
       : path_{testing::TempDir() + "nerve_decode_" +
               testing::UnitTest::GetInstance()->current_test_info()->name()} {
-    std::ofstream{path_, std::ios::binary} << octets;
+    std::ofstream{path_, std::ios::binary} << bytes;
   }
   ~Scratch() { std::filesystem::remove(path_); }
   Scratch(const Scratch&) = delete;
@@ -105,7 +105,7 @@ TEST(Decode, EveryTruncationIsTold) {
     const Scratch file{whole.substr(0, n)};
     const Outcome run = decode({"--check", file.path()});
     const bool between_records = n == 24 || n == first;
-    EXPECT_EQ(run.exit_code, between_records ? kExitOk : kExitFailed) << n << " octets";
+    EXPECT_EQ(run.exit_code, between_records ? kExitOk : kExitFailed) << n << " bytes";
     EXPECT_EQ(run.err.empty(), between_records);
   }
 }

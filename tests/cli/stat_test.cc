@@ -13,8 +13,8 @@ host::ProcessReport busy() {
   report.pid = 4711;
   report.answered = true;
   host::read_report(
-      "program ib_write_bw\nshm_octets_sent 1200000000\nshm_packets_sent 312000\n"
-      "direct_octets 8000\ndirect_times 1000\nretransmitted 2\ntimeouts 1\n"
+      "program ib_write_bw\nshm_bytes_sent 1200000000\nshm_packets_sent 312000\n"
+      "direct_bytes 8000\ndirect_times 1000\nretransmitted 2\ntimeouts 1\n"
       "sequence_naks_received 3\nrnr_naks_sent 4\ndropped_no_qp 5\ndropped_bad_pkey 6\n"
       "udp_bad_icrc 7\n",
       report);
@@ -50,7 +50,7 @@ TEST(StatTable, JsonHasEveryCounter) {
   EXPECT_EQ(json["pid"], 4711);
   EXPECT_EQ(json["program"], "ib_write_bw");
   EXPECT_EQ(json["answers"], true);
-  EXPECT_EQ(json["shm_octets_sent"], 1'200'000'000U);
+  EXPECT_EQ(json["shm_bytes_sent"], 1'200'000'000U);
 }
 
 }  // namespace nerve::cli

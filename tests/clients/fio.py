@@ -83,10 +83,10 @@ def no_error(ended: Ended) -> Optional[str]:
     return next((f'error {job["error"]}' for job in jobs_of(ended) if job['error']), None)
 
 
-def all_moved(direction: str, octets: int, jobs: int) -> Check:
+def all_moved(direction: str, bytes: int, jobs: int) -> Check:
     def check(ended: Ended) -> Optional[str]:
         moved = [job[direction]['io_bytes'] for job in jobs_of(ended)]
-        return no_error(ended) or (None if moved == [octets] * jobs else f'{moved} octets of {octets} each')
+        return no_error(ended) or (None if moved == [bytes] * jobs else f'{moved} bytes of {bytes} each')
     return check
 
 

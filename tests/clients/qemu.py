@@ -1,7 +1,7 @@
 """QEMU: a guest that writes to its memory without pause moves to another QEMU.
 
 The same guest on every machine, for it is emulated: an arm64 board with a few instructions in its memory,
-which count through 4096 pages, and octets by chance. QEMU's own dumps of both memories are compared.
+which count through 4096 pages, and bytes by chance. QEMU's own dumps of both memories are compared.
 """
 import filecmp
 import os
@@ -14,7 +14,7 @@ from case import Case, Stage, Verdict, with_loss
 from qmp import Qmp, Refused
 
 MEMORY, CODE, PAGES, DATA = 0x4000_0000, 0x4100_0000, 0x4200_0000, 0x4400_0000
-COUNTED = 4096 * 4096  # octets from PAGES on
+COUNTED = 4096 * 4096  # bytes from PAGES on
 PROGRAM = struct.pack('<7I',
                       0xd2a84000,  # mov x0, #PAGES
                       0xd2800001,  # mov x1, #0
@@ -50,8 +50,8 @@ class Machine:
     def count(self) -> int:
         """How far the guest has come."""
         self.ask('pmemsave', val=PAGES, size=COUNTED, filename=str(self._dump))
-        octets = self._dump.read_bytes()
-        return max(struct.unpack_from('<Q', octets, at)[0] for at in range(0, COUNTED, 4096))
+        bytes = self._dump.read_bytes()
+        return max(struct.unpack_from('<Q', bytes, at)[0] for at in range(0, COUNTED, 4096))
 
     def end(self) -> None:
         self.ask.close()

@@ -120,7 +120,7 @@ def datagrams(long: bool) -> Iterator[Case]:
                     lasting=True)
 
 
-# The library turns a connection into an rsocket at its first octet only when it is told that programs may fork; before
+# The library turns a connection into an rsocket at its first byte only when it is told that programs may fork; before
 # that its select() is wrong about accepted sockets.
 PRELOADED = 'LD_PRELOAD="$LD_PRELOAD:{library}" RDMAV_FORK_SAFE=1 NERVE_SUMMARY=1 exec {command}'
 
@@ -141,7 +141,7 @@ def preloaded() -> Iterator[Case]:
 
 
 def by_rdma(ended: Ended):
-    """Some octets went by us."""
+    """Some bytes went by us."""
     found = re.search(r'^nerve: pid .*: shm (\S+).*udp (\S+).*received (\S+)', ended.output, re.MULTILINE)
     return None if found and set(found.groups()) != {'0', '0,', '0,'} else 'nothing went by RDMA'
 

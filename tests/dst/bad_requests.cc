@@ -1,4 +1,4 @@
-// Requests of RequestMaker that must fail, and must not change a single octet.
+// Requests of RequestMaker that must fail, and must not change a single byte.
 #include "tests/dst/request_maker.h"
 
 namespace nerve::dst {
@@ -19,10 +19,10 @@ bool RequestMaker::spoil(Draft& draft) {
   const bool has_dead = peer_maker_ != nullptr && peer_maker_->draw_window(Window::State::kDead);
   if (has_dead && prng_.chance(400)) return spoil_window(draft);
   switch (prng_.below(9)) {
-    case 0:  // a key that differs in its variant octet
+    case 0:  // a key that differs in its variant byte
       draft.wr.rkey = RKey{open.value() ^ static_cast<std::uint32_t>(prng_.between(1, 255))};
       break;
-    case 1:  // one octet past the end, or more
+    case 1:  // one byte past the end, or more
       draft.wr.remote_address = MemoryModel::iova(start + theirs_.zone_size() - length +
                                                   (prng_.chance(700) ? 1 : length));
       break;

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/ids.h"
-#include "base/octets.h"
 #include "base/prng.h"
 #include "base/time.h"
 #include "wire/cm_codes.h"
@@ -63,10 +63,10 @@ class CmLedger {
   [[nodiscard]] const std::vector<CmAttempt>& attempts() const { return attempts_; }
 
   // Which attempt or answer this is; nothing when it was changed on its way.
-  [[nodiscard]] std::optional<std::size_t> attempt_of(Octets data) const {
+  [[nodiscard]] std::optional<std::size_t> attempt_of(Bytes data) const {
     return number_of(data, attempts_);
   }
-  [[nodiscard]] std::optional<std::size_t> answer_of(Octets data) const {
+  [[nodiscard]] std::optional<std::size_t> answer_of(Bytes data) const {
     return number_of(data, answers_);
   }
 
@@ -78,7 +78,7 @@ class CmLedger {
     return all;
   }
   template <class Entry>
-  static std::optional<std::size_t> number_of(Octets data, const std::vector<Entry>& book) {
+  static std::optional<std::size_t> number_of(Bytes data, const std::vector<Entry>& book) {
     const std::size_t number = load_be<8>(data, 0);
     if (number >= book.size()) return std::nullopt;
     const Words& said = book[number].words;

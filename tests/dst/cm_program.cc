@@ -195,7 +195,7 @@ void CmHost::on_rejected(Tale& tale, const CmEvent& event) {
       expect(!tale.active && attempt.unheard, "an invalid id, it says");
       break;
     case RejectReason::kConsumer: {
-      const bool forgotten = habits_.forgets && Octets{rej.private_data}[7] == std::byte{0};
+      const bool forgotten = habits_.forgets && Bytes{rej.private_data}[7] == std::byte{0};
       const auto number = ledger_.answer_of(rej.private_data);
       expect(forgotten || (number && ledger_.answer(*number).attempt == tale.attempt &&
                            !ledger_.answer(*number).accepts),

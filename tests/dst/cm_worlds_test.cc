@@ -17,12 +17,12 @@ TEST(CmWorlds, EveryConnectEnds) {
   });
 }
 
-TEST(CmWorlds, ValuesAndOctetsMeanTheSame) {
+TEST(CmWorlds, ValuesAndBytesMeanTheSame) {
   test::for_each_seed_in_parallel(100, [](std::uint64_t seed) {
-    const Outcome octets = run_connections(seed, {.carriage = Carriage::kOctets});
+    const Outcome bytes = run_connections(seed, {.carriage = Carriage::kBytes});
     const Outcome values = run_connections(seed, {.carriage = Carriage::kValues});
-    EXPECT_EQ(octets.history, values.history);
-    EXPECT_EQ(octets.history, run_connections(seed).history);
+    EXPECT_EQ(bytes.history, values.history);
+    EXPECT_EQ(bytes.history, run_connections(seed).history);
   });
 }
 

@@ -78,7 +78,7 @@ void Connection::begin_life() {
     end.life->set_peer(*peer.life);
     connect(end, peer, first[i], first[1 - i]);
     s_.watch.connected(end.host->index(), end.life->qpn(), peer.host->index(), peer.life->qpn(),
-                       first[i], octets(terms_.mtu), terms_.rate_limit);
+                       first[i], bytes(terms_.mtu), terms_.rate_limit);
     end.maker.reset();
     if (end.type == QpType::kXrcRecv) continue;
     end.maker = std::make_unique<RequestMaker>(*end.life, *peer.life, peer.sources, s_.counter,

@@ -29,9 +29,9 @@ Datagrams::Datagrams(nic::QpType type, bool shared, EventQueue& events, Journal&
   if (hosts[0]->gid().is_ipv4()) {
     group_ = wire::Gid::ipv4(239, 1, 2, 3);
   } else {
-    group_.octets[0] = std::byte{0xff};
-    group_.octets[1] = std::byte{0x0e};
-    group_.octets[15] = std::byte{0x77};
+    group_.bytes[0] = std::byte{0xff};
+    group_.bytes[1] = std::byte{0x0e};
+    group_.bytes[15] = std::byte{0x77};
   }
   for (const auto& host : hosts_) make_member(*host);
 }
@@ -128,8 +128,8 @@ void Datagrams::send_one() {
   std::size_t length = prng_.chance(100) ? 0 : prng_.between(1, kCapacity);
   if (gsi()) length = kMad;
   const std::size_t at = prng_.below(sender.host->memory().zone_size() - length);
-  const Octets octets = sender.host->memory().expected(at, length);
-  datagram.octets.assign(octets.begin(), octets.end());
+  const Bytes bytes = sender.host->memory().expected(at, length);
+  datagram.bytes.assign(bytes.begin(), bytes.end());
   const nic::Sge sge{.address = MemoryModel::iova(at),
                      .length = static_cast<std::uint32_t>(length),
                      .lkey = sender.host->keys(MemoryModel::kStatic).lkey};
@@ -184,16 +184,16 @@ void Datagrams::received(Member& member, std::size_t index, const nic::Completio
   if (buffer.done || !in_order) violation("receives completed out of order");
   buffer.done = true;
   MemoryModel& memory = member.host->memory();
-  if (completion.octets < kGrh || completion.octets > buffer.range.length ||
+  if (completion.bytes < kGrh || completion.bytes > buffer.range.length ||
       !contains(completion.flags, WcFlags::kGrh) || completion.opcode != WcOpcode::kRecv) {
     return violation("a datagram without its grh");
   }
-  const Octets octets = memory.actual(buffer.range.offset + kGrh, completion.octets - kGrh);
+  const Bytes bytes = memory.actual(buffer.range.offset + kGrh, completion.bytes - kGrh);
   const auto self = static_cast<std::size_t>(&member - members_.data());
   const bool may_be_twice = network_.faults().duplication > 0;
   const auto found = std::ranges::find_if(sent_, [&](const Datagram& d) {
     return members_[d.from].qpn == completion.source_qpn && std::ranges::count(d.to, self) > 0 &&
-           std::ranges::equal(d.octets, octets) &&
+           std::ranges::equal(d.bytes, bytes) &&
            d.has_immediate == contains(completion.flags, WcFlags::kImmediate) &&
            (!d.has_immediate || d.immediate == completion.immediate) &&
            (may_be_twice || std::ranges::count(d.received_by, self) == 0);
@@ -202,7 +202,7 @@ void Datagrams::received(Member& member, std::size_t index, const nic::Completio
   found->received_by.push_back(self);
   memory.leave_open(
       {.memory = &memory, .offset = buffer.range.offset, .length = kGrh});  // the GRH area
-  memory.expect(buffer.range.offset + kGrh, octets);
+  memory.expect(buffer.range.offset + kGrh, bytes);
 }
 
 void Datagrams::finish() {

@@ -3,7 +3,7 @@
 //
 // UD promises little: a datagram arrives whole or not at all, perhaps twice if the network copies
 // it, in any order. The model holds the engine to that: every datagram received is one that was
-// sent to this QP with the right Q_Key, octet for octet; on a good network each arrives once.
+// sent to this QP with the right Q_Key, byte for byte; on a good network each arrives once.
 #pragma once
 
 #include <cstdint>
@@ -61,7 +61,7 @@ class Datagrams {
   struct Datagram {
     std::size_t from{};
     std::vector<std::size_t> to{};  // members that may receive it
-    std::vector<std::byte> octets{};
+    std::vector<std::byte> bytes{};
     bool multicast{};
     bool has_immediate{};
     std::uint32_t immediate{};

@@ -23,7 +23,7 @@ bool QpModel::receive_completed(const Completion& completion) {
     journal_.line(events_.now(), "host " + std::to_string(host_.index()) + " sees   receive " +
                                      std::to_string(completion.wr_id & 0xffff'ffff) + " of life " +
                                      std::to_string(id_) + ": " + name_of(completion.status) +
-                                     ", " + std::to_string(completion.octets) + " octets");
+                                     ", " + std::to_string(completion.bytes) + " bytes");
   }
   if (ended_) return violation("a receive completed after reset or destroy");
   ReceiveModel& from = *receives((completion.wr_id & ~ReceiveModel::kMark) >> 32U);
@@ -36,9 +36,9 @@ bool QpModel::receive_completed(const Completion& completion) {
   switch (completion.status) {
     case WcStatus::kSuccess:
       if (flushed_a_receive_) violation("a receive succeeded after a flush");
-      // A message that UC cut short leaves its octets in the receive, which the next one takes.
+      // A message that UC cut short leaves its bytes in the receive, which the next one takes.
       if (!reliable() && excuses_.network_is_bad) from.leave_open(*receive);
-      if (receive->bad && completion.opcode == WcOpcode::kRecv && completion.octets > 0) {
+      if (receive->bad && completion.opcode == WcOpcode::kRecv && completion.bytes > 0) {
         violation("a receive succeeded with keys that give no access");
       }
       return peer_->delivered(completion, *receive, from);
@@ -57,7 +57,7 @@ bool QpModel::receive_completed(const Completion& completion) {
       }
       break;
     case WcStatus::kLocalAccess:
-      // The receive of a WRITE with immediate whose key gives nothing; its own octets stay.
+      // The receive of a WRITE with immediate whose key gives nothing; its own bytes stay.
       if (!peer_->may_lack_access()) violation("a receive ended with an access error");
       break;
     default:
@@ -95,7 +95,7 @@ bool QpModel::delivered(const Completion& completion, const Receive& receive,
 
 bool QpModel::matches(const Request& request, const Completion& completion, const Receive& receive,
                       const MemoryModel& memory) const {
-  if (completion.octets != request.message.size()) return false;
+  if (completion.bytes != request.message.size()) return false;
   if (contains(completion.flags, WcFlags::kImmediate) != has_immediate(request.op)) return false;
   if (has_immediate(request.op) && completion.immediate != request.immediate) return false;
   const bool is_write = completion.opcode == WcOpcode::kRecvWriteImm;
@@ -105,7 +105,7 @@ bool QpModel::matches(const Request& request, const Completion& completion, cons
   for (const Range& range : receive.ranges) {
     const std::size_t some = std::min(range.length, request.message.size() - done);
     if (!std::ranges::equal(memory.actual(range.offset, some),
-                            Octets{request.message}.subspan(done, some))) {
+                            Bytes{request.message}.subspan(done, some))) {
       return false;
     }
     done += some;
@@ -118,8 +118,8 @@ void QpModel::check_delivery(const Request& request, const Completion& completio
   const std::string who = std::string{name_of(request.op)} + " #" +
                           std::to_string(request.wr_id & 0xffff'ffff) + " arrived ";
   if (request.must_be != WcStatus::kSuccess) violation(who + "but must fail");
-  if (completion.octets != request.message.size()) {
-    violation(who + "with " + std::to_string(completion.octets) + " octets instead of " +
+  if (completion.bytes != request.message.size()) {
+    violation(who + "with " + std::to_string(completion.bytes) + " bytes instead of " +
               std::to_string(request.message.size()));
     return;
   }
@@ -143,9 +143,9 @@ void QpModel::check_delivery(const Request& request, const Completion& completio
   std::size_t done = 0;
   for (const Range& range : receive.ranges) {
     const std::size_t some = std::min(range.length, request.message.size() - done);
-    const Octets part = Octets{request.message}.subspan(done, some);
+    const Bytes part = Bytes{request.message}.subspan(done, some);
     if (!std::ranges::equal(memory.actual(range.offset, some), part)) {
-      violation(who + "with wrong octets");
+      violation(who + "with wrong bytes");
     }
     memory.expect(range.offset, part);
     done += some;

@@ -112,7 +112,7 @@ struct DatagramCase {
 };
 class Datagram : public ::testing::TestWithParam<DatagramCase> {
  protected:
-  // Sends eight octets with the given Q_Key and returns what arrived.
+  // Sends eight bytes with the given Q_Key and returns what arrived.
   static std::vector<nic::Completion> send(Pair& pair, std::uint32_t qkey) {
     pair.connect();
     EXPECT_TRUE(pair.receive(1, 1, 128));
@@ -129,28 +129,28 @@ class Datagram : public ::testing::TestWithParam<DatagramCase> {
   }
 };
 
-// The first forty octets of the buffer hold the network header: an IPv6 header, or twenty octets
+// The first forty bytes of the buffer hold the network header: an IPv6 header, or twenty bytes
 // of nothing and an IPv4 header.
 TEST_P(Datagram, LeavesRoomForTheGrh) {
   Pair pair{PairSetup{.type = nic::QpType::kUd, .ipv6 = GetParam().ipv6}};
   const auto got = send(pair, 0x1111);
   ASSERT_EQ(got.size(), 1U);
-  EXPECT_EQ(got[0].octets, 48U);
+  EXPECT_EQ(got[0].bytes, 48U);
   EXPECT_TRUE(contains(got[0].flags, nic::WcFlags::kGrh));
   EXPECT_EQ(got[0].source_qpn, pair.end(0).qpn);
   MemoryModel& memory = pair.memory(1);
-  const Octets buffer = memory.actual(memory.zone_start(MemoryModel::kLocal), 48);
+  const Bytes buffer = memory.actual(memory.zone_start(MemoryModel::kLocal), 48);
   EXPECT_TRUE(std::ranges::equal(buffer.subspan(40), pair.memory(0).actual(0, 8)));
   const wire::Gid source = pair.end(0).host->gid();
   const wire::Gid destination = pair.end(1).host->gid();
   if (GetParam().ipv6) {
     EXPECT_EQ(buffer[0] >> 4, std::byte{6});
-    EXPECT_TRUE(std::ranges::equal(buffer.subspan(8, 16), source.octets));
-    EXPECT_TRUE(std::ranges::equal(buffer.subspan(24, 16), destination.octets));
+    EXPECT_TRUE(std::ranges::equal(buffer.subspan(8, 16), source.bytes));
+    EXPECT_TRUE(std::ranges::equal(buffer.subspan(24, 16), destination.bytes));
   } else {
     EXPECT_EQ(buffer[20], std::byte{0x45});
-    EXPECT_TRUE(std::ranges::equal(buffer.subspan(32, 4), Octets{source.octets}.subspan(12)));
-    EXPECT_TRUE(std::ranges::equal(buffer.subspan(36, 4), Octets{destination.octets}.subspan(12)));
+    EXPECT_TRUE(std::ranges::equal(buffer.subspan(32, 4), Bytes{source.bytes}.subspan(12)));
+    EXPECT_TRUE(std::ranges::equal(buffer.subspan(36, 4), Bytes{destination.bytes}.subspan(12)));
   }
 }
 
@@ -232,7 +232,7 @@ TEST(LargeMessages, GoThroughMemoryWithoutContents) {
     EXPECT_EQ(pair.end(0).completions.back().status, WcStatus::kSuccess);
     EXPECT_EQ(pair.end(0).completions.back().wr_id, length);
   }
-  EXPECT_EQ(pair.nic(1).counters().octets_received, 3ULL << 30U);
+  EXPECT_EQ(pair.nic(1).counters().bytes_received, 3ULL << 30U);
 }
 
 // Idle QPs cost a poll nothing: with ten thousand of them nothing is due and nothing is sent.

@@ -5,18 +5,18 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/octets.h"
+#include "base/bytes.h"
 
 namespace nerve::dst {
 
 // Where the BTH begins.
-inline std::size_t transport_offset(Octets packet) {
+inline std::size_t transport_offset(Bytes packet) {
   const bool ipv4 = std::to_integer<unsigned>(packet[0]) >> 4U == 4;
   return (ipv4 ? 20U : 40U) + 8U;
 }
 
-// As it stands in the packet's last four octets.
-inline std::uint32_t icrc_of(Octets packet) {
+// As it stands in the packet's last four bytes.
+inline std::uint32_t icrc_of(Bytes packet) {
   std::uint32_t value = 0;
   for (std::size_t i = 0; i < 4; ++i) {
     value |= std::to_integer<std::uint32_t>(packet[packet.size() - 4 + i]) << (8 * i);
@@ -24,7 +24,7 @@ inline std::uint32_t icrc_of(Octets packet) {
   return value;
 }
 
-inline std::uint32_t icrc_reference(Octets packet) {
+inline std::uint32_t icrc_reference(Bytes packet) {
   static const std::vector<std::uint32_t> table = [] {
     std::vector<std::uint32_t> t(256);
     for (std::uint32_t i = 0; i < 256; ++i) {
@@ -41,13 +41,13 @@ inline std::uint32_t icrc_reference(Octets packet) {
     return at == bth - 2 || at == bth - 1 || at == bth + 4;
   };
   std::uint32_t crc = ~std::uint32_t{0};
-  const auto feed = [&](std::uint8_t octet) { crc = (crc >> 8U) ^ table[(crc ^ octet) & 0xffU]; };
+  const auto feed = [&](std::uint8_t byte) { crc = (crc >> 8U) ^ table[(crc ^ byte) & 0xffU]; };
   for (int i = 0; i < 8; ++i) feed(0xff);  // in the place of the LRH
   for (std::size_t at = 0; at + 4 < packet.size(); ++at) {
-    auto octet = std::to_integer<std::uint8_t>(packet[at]);
-    if (changes_on_the_way(at)) octet = 0xff;
-    if (!ipv4 && at == 0) octet |= 0x0f;
-    feed(octet);
+    auto byte = std::to_integer<std::uint8_t>(packet[at]);
+    if (changes_on_the_way(at)) byte = 0xff;
+    if (!ipv4 && at == 0) byte |= 0x0f;
+    feed(byte);
   }
   return ~crc;
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/octets.h"
+#include "base/bytes.h"
 #include "base/time.h"
 
 namespace nerve::dst {
@@ -34,7 +34,7 @@ class Journal {
 
   // FNV-1a over words: order matters, which is the point.
   void mix(std::uint64_t word) { hash_ = (hash_ ^ word) * 0x100000001b3; }
-  void mix(Octets bytes) {
+  void mix(Bytes bytes) {
     for (; bytes.size() >= 8; bytes = bytes.subspan(8)) {
       std::uint64_t word = 0;
       std::memcpy(&word, bytes.data(), 8);

@@ -67,10 +67,10 @@ std::optional<std::size_t> MemoryModel::take(Zone zone, std::size_t length, std:
   return at;
 }
 
-void MemoryModel::store(std::size_t offset, Octets octets) {
-  if (octets.empty()) return;
-  std::memcpy(actual_.data() + offset, octets.data(), octets.size());
-  expect(offset, octets);
+void MemoryModel::store(std::size_t offset, Bytes bytes) {
+  if (bytes.empty()) return;
+  std::memcpy(actual_.data() + offset, bytes.data(), bytes.size());
+  expect(offset, bytes);
 }
 
 void MemoryModel::scramble(std::size_t offset, std::size_t length, Prng& prng) {
@@ -81,15 +81,15 @@ void MemoryModel::scramble(std::size_t offset, std::size_t length, Prng& prng) {
   expect(offset, actual(offset, length));
 }
 
-void MemoryModel::expect(std::size_t offset, Octets octets) {
-  if (octets.empty()) return;
-  std::memcpy(expected_.data() + offset, octets.data(), octets.size());
+void MemoryModel::expect(std::size_t offset, Bytes bytes) {
+  if (bytes.empty()) return;
+  std::memcpy(expected_.data() + offset, bytes.data(), bytes.size());
 }
 
-void MemoryModel::expect_of_request(std::size_t offset, Octets octets) {
-  if (seals_.empty()) return expect(offset, octets);
-  for (std::size_t i = 0; i < octets.size(); ++i) {
-    if (!sealed(offset + i)) expected_[offset + i] = octets[i];
+void MemoryModel::expect_of_request(std::size_t offset, Bytes bytes) {
+  if (seals_.empty()) return expect(offset, bytes);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (!sealed(offset + i)) expected_[offset + i] = bytes[i];
   }
 }
 
@@ -100,13 +100,13 @@ bool MemoryModel::sealed(std::size_t at) const {
 }
 
 void MemoryModel::seal(std::size_t offset, std::size_t length, Prng& prng) {
-  const Octets before = actual(offset, length);
+  const Bytes before = actual(offset, length);
   seals_.push_back({.offset = offset, .length = length, .before = {before.begin(), before.end()}});
   scramble(offset, length, prng);
 }
 
 std::vector<std::byte> MemoryModel::left_by_requests(std::size_t offset, std::size_t length) const {
-  const Octets now = actual(offset, length);
+  const Bytes now = actual(offset, length);
   std::vector<std::byte> left{now.begin(), now.end()};
   for (const Patch& seal : seals_) {
     const std::size_t first = std::max(offset, seal.offset);

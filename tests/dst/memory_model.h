@@ -1,8 +1,8 @@
 // A host's memory beside what the model expects of it.
 //
-// The real octets are what the engines read and write; the expected ones are what an independent
-// model says they must be. They are compared octet by octet, so that a stray write anywhere is a
-// violation. Where a request failed the standard leaves its effect open: its octets may be the old
+// The real bytes are what the engines read and write; the expected ones are what an independent
+// model says they must be. They are compared byte by byte, so that a stray write anywhere is a
+// violation. Where a request failed the standard leaves its effect open: its bytes may be the old
 // or the new ones. Such loose ends are remembered and explain differences, and nothing else does.
 #pragma once
 
@@ -11,14 +11,14 @@
 #include <string>
 #include <vector>
 
-#include "base/octets.h"
+#include "base/bytes.h"
 #include "base/prng.h"
 
 namespace nerve::dst {
 
 class MemoryModel;
 
-// Octets that a request replaces. `after` empty: what is left there is anybody's guess.
+// Bytes that a request replaces. `after` empty: what is left there is anybody's guess.
 struct Patch {
   MemoryModel* memory{};
   std::size_t offset{};
@@ -36,7 +36,7 @@ class MemoryModel {
     kLocal,   // receive buffers, results and message sources; peers may do nothing
     kZones
   };
-  // The address of the first octet in the eyes of work requests and peers: not that of the real
+  // The address of the first byte in the eyes of work requests and peers: not that of the real
   // memory, which differs from run to run.
   static constexpr std::uint64_t kIovaBase = 0x4000'0000'0000;
 
@@ -50,22 +50,22 @@ class MemoryModel {
   [[nodiscard]] static std::uint64_t iova(std::size_t offset) { return kIovaBase + offset; }
   [[nodiscard]] std::byte* pointer(std::size_t offset) { return actual_.data() + offset; }
 
-  // Octets that nobody was given before, with a gap of canaries around them.
+  // Bytes that nobody was given before, with a gap of canaries around them.
   std::optional<std::size_t> take(Zone zone, std::size_t length, std::size_t alignment, Prng& prng);
 
-  [[nodiscard]] Octets actual(std::size_t offset, std::size_t length) const {
-    return Octets{actual_}.subspan(offset, length);
+  [[nodiscard]] Bytes actual(std::size_t offset, std::size_t length) const {
+    return Bytes{actual_}.subspan(offset, length);
   }
-  [[nodiscard]] Octets expected(std::size_t offset, std::size_t length) const {
-    return Octets{expected_}.subspan(offset, length);
+  [[nodiscard]] Bytes expected(std::size_t offset, std::size_t length) const {
+    return Bytes{expected_}.subspan(offset, length);
   }
   // The application writes its own memory.
-  void store(std::size_t offset, Octets octets);
+  void store(std::size_t offset, Bytes bytes);
   void scramble(std::size_t offset, std::size_t length, Prng& prng);
-  // From now on the model expects these octets.
-  void expect(std::size_t offset, Octets octets);
+  // From now on the model expects these bytes.
+  void expect(std::size_t offset, Bytes bytes);
   // The same of what a request has done, which is no matter where the memory is sealed.
-  void expect_of_request(std::size_t offset, Octets octets);
+  void expect_of_request(std::size_t offset, Bytes bytes);
   // The patch may or may not have happened, in part or in whole.
   void leave_open(Patch patch) { loose_ends_.push_back(std::move(patch)); }
 

@@ -68,7 +68,7 @@ void Network::launch(std::size_t from, std::size_t to, Parcel parcel, bool corru
     last = when = std::max(when, last);
   }
   if (carriage_ == Carriage::kValues) {
-    // A damaged packet never reaches the engine; without octets to damage, it is simply gone.
+    // A damaged packet never reaches the engine; without bytes to damage, it is simply gone.
     if (corrupt) {
       ++counts_.bad_icrc;
       return;
@@ -78,24 +78,24 @@ void Network::launch(std::size_t from, std::size_t to, Parcel parcel, bool corru
     });
     return;
   }
-  std::vector<std::byte> octets = to_octets(parcel);
-  if (const std::uint32_t reference = icrc_reference(octets); reference != icrc_of(octets)) {
+  std::vector<std::byte> bytes = to_bytes(parcel);
+  if (const std::uint32_t reference = icrc_reference(bytes); reference != icrc_of(bytes)) {
     journal_.violation(events_.now(), "wrong icrc on " + describe(parcel));
   }
-  if (corrupt) damage(octets);
-  events_.at(when, [this, to, octets = std::move(octets)] { arrive(to, octets); });
+  if (corrupt) damage(bytes);
+  events_.at(when, [this, to, bytes = std::move(bytes)] { arrive(to, bytes); });
 }
 
 // Flips one to three bits side by side that the ICRC covers: a CRC-32 detects every such error.
-void Network::damage(std::vector<std::byte>& octets) {
-  const std::size_t bth = transport_offset(octets);
-  std::size_t at = bth + damage_.below(octets.size() - bth);
+void Network::damage(std::vector<std::byte>& bytes) {
+  const std::size_t bth = transport_offset(bytes);
+  std::size_t at = bth + damage_.below(bytes.size() - bth);
   if (at == bth + 4) ++at;  // FECN, BECN and reserved bits may change on the way
-  octets[at] ^= static_cast<std::byte>(damage_.between(1, 7) << damage_.below(6));
+  bytes[at] ^= static_cast<std::byte>(damage_.between(1, 7) << damage_.below(6));
 }
 
-void Network::arrive(std::size_t to, const std::vector<std::byte>& octets) {
-  const auto packet = wire::decode_packet(octets);
+void Network::arrive(std::size_t to, const std::vector<std::byte>& bytes) {
+  const auto packet = wire::decode_packet(bytes);
   if (!packet || packet->icrc == wire::IcrcVerdict::kBad) {
     ++counts_.bad_icrc;
     return;

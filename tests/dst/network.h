@@ -79,8 +79,8 @@ class Network {
 
   void carry(std::size_t from, std::size_t to, Parcel parcel);
   void launch(std::size_t from, std::size_t to, Parcel parcel, bool corrupt);
-  void damage(std::vector<std::byte>& octets);
-  void arrive(std::size_t to, const std::vector<std::byte>& octets);
+  void damage(std::vector<std::byte>& bytes);
+  void arrive(std::size_t to, const std::vector<std::byte>& bytes);
 
   EventQueue& events_;
   Journal& journal_;

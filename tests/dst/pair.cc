@@ -14,8 +14,8 @@ namespace {
 wire::Gid gid_of(std::size_t side, bool ipv6) {
   if (!ipv6) return wire::Gid::ipv4(10, 0, 0, static_cast<std::uint8_t>(side + 1));
   wire::Gid gid;
-  gid.octets[0] = std::byte{0xfd};
-  gid.octets[15] = static_cast<std::byte>(side + 1);
+  gid.bytes[0] = std::byte{0xfd};
+  gid.bytes[15] = static_cast<std::byte>(side + 1);
   return gid;
 }
 

@@ -59,7 +59,7 @@ class Pair {
   void connect() { connect(0, attributes(0)), connect(1, attributes(1)); }
   void connect(std::size_t side, const nic::QpAttributes& attributes);
 
-  // Work of one octet range each; offsets are relative to a zone of the host's memory.
+  // Work of one byte range each; offsets are relative to a zone of the host's memory.
   nic::Status receive(std::size_t side, std::uint64_t wr_id, std::uint32_t length,
                       std::size_t offset = 0);
   nic::Status send(std::size_t side, std::uint64_t wr_id, std::uint32_t length);

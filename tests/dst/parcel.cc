@@ -23,7 +23,7 @@ Parcel capture(const wire::Frame& frame) {
     parcel.payload.resize(at + piece.length);
     if (piece.length == 0) continue;
     if (piece.port != nullptr) {
-      piece.port->read(piece.address, MutableOctets{parcel.payload}.subspan(at));
+      piece.port->read(piece.address, MutableBytes{parcel.payload}.subspan(at));
     } else {
       std::memcpy(parcel.payload.data() + at, reinterpret_cast<const void*>(piece.address),
                   piece.length);
@@ -42,12 +42,12 @@ wire::Frame view(const Parcel& parcel, wire::Piece& piece) {
   return frame;
 }
 
-std::vector<std::byte> to_octets(const Parcel& parcel) {
+std::vector<std::byte> to_bytes(const Parcel& parcel) {
   wire::Piece piece;
   const wire::Frame frame = view(parcel, piece);
-  std::vector<std::byte> octets(wire::packet_size(frame));
-  wire::encode_packet(frame, wire::Envelope{}, octets);
-  return octets;
+  std::vector<std::byte> bytes(wire::packet_size(frame));
+  wire::encode_packet(frame, wire::Envelope{}, bytes);
+  return bytes;
 }
 
 std::string describe(const Parcel& parcel) {

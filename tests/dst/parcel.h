@@ -1,7 +1,7 @@
 // A frame on its way: owned, because the engine's references die with its next call.
 //
 // It travels in one of two representations that must mean the same: headers and payload as values
-// (as a fabric simulator passes them on), or the octets of a real link with their ICRC.
+// (as a fabric simulator passes them on), or the bytes of a real link with their ICRC.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace nerve::dst {
 
-enum class Carriage : std::uint8_t { kValues, kOctets };
+enum class Carriage : std::uint8_t { kValues, kBytes };
 
 struct Parcel {
   wire::Flow flow{};
@@ -31,7 +31,7 @@ struct Parcel {
 [[nodiscard]] wire::Frame view(const Parcel& parcel, wire::Piece& piece);
 
 // The whole packet, from the IP header to the ICRC.
-[[nodiscard]] std::vector<std::byte> to_octets(const Parcel& parcel);
+[[nodiscard]] std::vector<std::byte> to_bytes(const Parcel& parcel);
 
 // One readable line for the trace.
 [[nodiscard]] std::string describe(const Parcel& parcel);

@@ -51,7 +51,7 @@ void QpModel::posted(Request request) {
                                      std::to_string(request.message.size()) +
                                      (request.signaled ? " signaled" : ""));
   }
-  // In the program's order, so that a later READ of the same octets is predicted rightly.
+  // In the program's order, so that a later READ of the same bytes is predicted rightly.
   for (const Patch& patch : request.remote) patch.memory->expect(patch.offset, patch.after);
   if (request.must_be != WcStatus::kSuccess) {
     doomed_ = true;
@@ -111,9 +111,9 @@ void QpModel::check_success(const Request& request, const Completion& completion
   if (completion.opcode != completion_opcode(request.op)) violation("wrong opcode of completion");
   const bool tells_length = request.op == SendOp::kRead || request.op == SendOp::kCompareSwap ||
                             request.op == SendOp::kFetchAdd;
-  if (tells_length && completion.octets != request.message.size()) {
-    violation(std::string{name_of(request.op)} + " tells " + std::to_string(completion.octets) +
-              " octets instead of " + std::to_string(request.message.size()));
+  if (tells_length && completion.bytes != request.message.size()) {
+    violation(std::string{name_of(request.op)} + " tells " + std::to_string(completion.bytes) +
+              " bytes instead of " + std::to_string(request.message.size()));
   }
 }
 
@@ -161,7 +161,7 @@ void QpModel::confirm(Request& request) {
     const std::vector<std::byte> now = patch.memory->left_by_requests(patch.offset, patch.length);
     if (now != patch.after) {
       violation(std::string{name_of(request.op)} + " #" + std::to_string(request.wr_id & 0xffff) +
-                " brought wrong octets");
+                " brought wrong bytes");
     }
     patch.memory->expect_of_request(patch.offset, patch.after);
   }
@@ -206,7 +206,7 @@ void QpModel::check_target(const Request& request) {
                       });
       if (replaced) continue;
       violation(std::string{name_of(request.op)} + " #" + std::to_string(request.wr_id & 0xffff) +
-                " completed but the target differs at octet " + std::to_string(i) + " of " +
+                " completed but the target differs at byte " + std::to_string(i) + " of " +
                 std::to_string(patch.length));
       return;
     }

@@ -99,17 +99,17 @@ TEST(Determinism, SameSeedSameHistory) {
       100, [](std::uint64_t seed) { EXPECT_EQ(run_seed(seed).history, run_seed(seed).history); });
 }
 
-// What a simulator passes on as values must mean the same as the octets of a real link.
-TEST(Determinism, ValuesAndOctetsMeanTheSame) {
+// What a simulator passes on as values must mean the same as the bytes of a real link.
+TEST(Determinism, ValuesAndBytesMeanTheSame) {
   test::for_each_seed(300, [](std::uint64_t seed) {
     const bool trace = test::tracing();
     EXPECT_EQ(run_seed(seed, {.carriage = Carriage::kValues, .trace = trace}).history,
-              run_seed(seed, {.carriage = Carriage::kOctets, .trace = trace}).history);
+              run_seed(seed, {.carriage = Carriage::kBytes, .trace = trace}).history);
     for (const Recovery recovery : {Recovery::kSelective, Recovery::kMixed}) {
       const auto history = [&](Carriage carriage) {
         return run_seed(seed, {.carriage = carriage, .trace = trace, .recovery = recovery}).history;
       };
-      EXPECT_EQ(history(Carriage::kValues), history(Carriage::kOctets));
+      EXPECT_EQ(history(Carriage::kValues), history(Carriage::kBytes));
     }
   });
 }

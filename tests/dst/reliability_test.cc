@@ -86,7 +86,7 @@ TEST(Rnr, LateReceiveIsEnough) {
   pair.run_for(seconds{1});
   EXPECT_EQ(statuses(pair.end(0)), (std::vector{WcStatus::kSuccess}));
   ASSERT_EQ(pair.end(1).completions.size(), 1U);
-  EXPECT_EQ(pair.end(1).completions[0].octets, 3000U);
+  EXPECT_EQ(pair.end(1).completions[0].bytes, 3000U);
   EXPECT_TRUE(std::ranges::equal(
       pair.memory(1).actual(pair.memory(1).zone_start(MemoryModel::kLocal), 3000),
       pair.memory(0).actual(0, 3000)));
@@ -207,7 +207,7 @@ TEST(BadReceive, FailsBothSides) {
   pair.run_for(milliseconds{10});
   EXPECT_EQ(statuses(pair.end(0)), (std::vector{WcStatus::kRemoteOperation}));
   EXPECT_EQ(statuses(pair.end(1)), (std::vector{WcStatus::kLocalProtection}));
-  EXPECT_TRUE(pair.memory(1).verify().empty()) << "not an octet may have moved";
+  EXPECT_TRUE(pair.memory(1).verify().empty()) << "not a byte may have moved";
 }
 
 // Requests and receives that never ran come back flushed, in the order they were posted.

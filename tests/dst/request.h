@@ -35,8 +35,8 @@ struct Request {
   bool signaled{};
   // SEND and WRITE: what must arrive. READ and atomics: what must be found.
   std::vector<std::byte> message{};
-  std::vector<Patch> remote{};       // octets of the peer that it replaces
-  std::vector<Patch> local{};        // own octets that it fills
+  std::vector<Patch> remote{};       // bytes of the peer that it replaces
+  std::vector<Patch> local{};        // own bytes that it fills
   std::vector<Range> scratch{};      // sources that the application reuses once it completed
   const ReceiveModel* takes_from{};  // the peer's queue whose receive it consumes
   bool solicited{};
@@ -55,7 +55,7 @@ struct Receive {
   std::uint64_t wr_id{};
   std::vector<Range> ranges{};
   std::size_t capacity{};
-  bool bad{};  // its keys are wrong: no octet can be placed there
+  bool bad{};  // its keys are wrong: no byte can be placed there
 };
 
 [[nodiscard]] constexpr bool carries_payload(nic::SendOp op) {

@@ -24,7 +24,7 @@ RequestMaker::RequestMaker(QpModel& self, QpModel& peer, std::vector<ReceiveSour
       events_{events},
       journal_{journal},
       prng_{seed} {
-  const std::size_t length = prng_.between(1, std::size_t{octets(terms_.mtu)} * 3);
+  const std::size_t length = prng_.between(1, std::size_t{bytes(terms_.mtu)} * 3);
   if (const auto at = theirs_.take(MemoryModel::kOpen, length, 1, prng_)) hot_ = {*at, length};
   word_ = theirs_.take(MemoryModel::kOpen, 8, 8, prng_);
   if (self_.type() == QpType::kRc && (terms_.regions_vanish || prng_.chance(500))) {
@@ -118,8 +118,8 @@ void RequestMaker::submit(Draft& draft) {
                                           " refused: " + status.error().reason);
     return;
   }
-  // Inline octets were taken at once; the caller's memory is its own again.
-  std::ranges::fill(draft.inline_octets, std::byte{0xee});
+  // Inline bytes were taken at once; the caller's memory is its own again.
+  std::ranges::fill(draft.inline_bytes, std::byte{0xee});
   self_.posted(std::move(draft.request));
 }
 
@@ -191,9 +191,9 @@ bool RequestMaker::choose_target(Draft& draft, std::size_t length) {
   return true;
 }
 
-void RequestMaker::patch_remote(Draft& draft, std::size_t offset, Octets after) {
+void RequestMaker::patch_remote(Draft& draft, std::size_t offset, Bytes after) {
   if (after.empty()) return;
-  const Octets before = theirs_.expected(offset, after.size());
+  const Bytes before = theirs_.expected(offset, after.size());
   draft.request.remote.push_back({.memory = &theirs_,
                                   .offset = offset,
                                   .length = after.size(),
@@ -225,7 +225,7 @@ bool RequestMaker::fill_read(Draft& draft) {
   const auto zone = hot ? MemoryModel::kOpen : MemoryModel::kStatic;
   draft.wr.rkey = peer_.host().keys(zone).rkey;
   draft.wr.remote_address = MemoryModel::iova(at);
-  const Octets found = theirs_.expected(at, length);
+  const Bytes found = theirs_.expected(at, length);
   draft.request.message.assign(found.begin(), found.end());
   draft.request.reads_from = {at, length};
   return scatter(draft);
@@ -255,8 +255,8 @@ bool RequestMaker::fill_atomic(Draft& draft) {
     after = before + draft.wr.compare_or_add;
   }
   draft.wr.remote_address = MemoryModel::iova(word);
-  const auto* octets_of_before = reinterpret_cast<const std::byte*>(&before);
-  draft.request.message.assign(octets_of_before, octets_of_before + 8);
+  const auto* bytes_of_before = reinterpret_cast<const std::byte*>(&before);
+  draft.request.message.assign(bytes_of_before, bytes_of_before + 8);
   patch_remote(draft, word, std::as_bytes(std::span{&after, 1}));
   return scatter(draft);
 }

@@ -66,7 +66,7 @@ class RequestMaker {
     nic::SendWr wr{};
     Request request{};
     std::vector<nic::Sge> sges{};
-    std::vector<std::byte> inline_octets{};
+    std::vector<std::byte> inline_bytes{};
   };
 
   [[nodiscard]] std::vector<nic::SendOp> possible_operations() const;
@@ -109,15 +109,15 @@ class RequestMaker {
   void submit(Draft& draft);
 
   std::size_t draw_length(std::size_t most);
-  // The sources of a message, and the octets they hold.
+  // The sources of a message, and the bytes they hold.
   bool gather(Draft& draft, std::size_t length);
   bool gather_result_of_read(Draft& draft, std::size_t most);
   // Places for `draft.request.message` to arrive at.
   bool scatter(Draft& draft);
   bool scatter_nothing(Draft& draft);
-  // Where a WRITE of `length` octets goes.
+  // Where a WRITE of `length` bytes goes.
   bool choose_target(Draft& draft, std::size_t length);
-  void patch_remote(Draft& draft, std::size_t offset, Octets after);
+  void patch_remote(Draft& draft, std::size_t offset, Bytes after);
   [[nodiscard]] bool waits_for_read(std::size_t offset, std::size_t length) const;
   [[nodiscard]] bool window_in_use(std::size_t index) const;
   std::optional<std::size_t> draw_window(Window::State state);

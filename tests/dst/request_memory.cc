@@ -25,7 +25,7 @@ bool RequestMaker::fill_read_through(Draft& draft, std::size_t index) {
   draft.wr.rkey = window.rkey;
   draft.wr.remote_address = MemoryModel::iova(at);
   draft.request.window = index;
-  const Octets found = theirs_.expected(at, length);
+  const Bytes found = theirs_.expected(at, length);
   draft.request.message.assign(found.begin(), found.end());
   draft.request.reads_from = {at, length};
   return scatter(draft);
@@ -61,7 +61,7 @@ bool RequestMaker::spoil_window_atomic(Draft& draft) {
 }
 
 void RequestMaker::register_desk() {
-  const std::size_t length = prng_.between(64, std::size_t{octets(terms_.mtu)} * 12);
+  const std::size_t length = prng_.between(64, std::size_t{bytes(terms_.mtu)} * 12);
   const auto at = own_.take(MemoryModel::kLocal, length, 1, prng_);
   if (!at) return;
   nic::Nic& nic = self_.host().nic();

@@ -10,7 +10,7 @@ using nic::SendOp;
 using nic::WcStatus;
 
 std::size_t RequestMaker::draw_length(std::size_t most) {
-  const std::size_t mtu = octets(terms_.mtu);
+  const std::size_t mtu = bytes(terms_.mtu);
   if (terms_.wraps && self_.requests().size() < 2) {
     return std::min(mtu * prng_.between(2, 12) + prng_.below(3), most);
   }
@@ -43,11 +43,11 @@ bool RequestMaker::gather(Draft& draft, std::size_t length) {
       length <= terms_.caps.max_inline && prng_.chance(400) && draft.wr.op != SendOp::kAtomicWrite;
   if (is_inline) {
     for (std::size_t i = 0; i < length; ++i) {
-      draft.inline_octets.push_back(static_cast<std::byte>(prng_.next()));
+      draft.inline_bytes.push_back(static_cast<std::byte>(prng_.next()));
     }
-    message = draft.inline_octets;
+    message = draft.inline_bytes;
     draft.wr.flags |= SendFlags::kInline;
-    draft.sges.push_back({.address = reinterpret_cast<std::uint64_t>(draft.inline_octets.data()),
+    draft.sges.push_back({.address = reinterpret_cast<std::uint64_t>(draft.inline_bytes.data()),
                           .length = static_cast<std::uint32_t>(length)});
     return true;
   }
@@ -73,7 +73,7 @@ bool RequestMaker::gather(Draft& draft, std::size_t length) {
       own_.scramble(at, part, prng_);
       draft.request.scratch.push_back({at, part});
     }
-    const Octets source = own_.expected(at, part);
+    const Bytes source = own_.expected(at, part);
     message.insert(message.end(), source.begin(), source.end());
     draft.sges.push_back({.address = MemoryModel::iova(at),
                           .length = static_cast<std::uint32_t>(part),
@@ -116,8 +116,8 @@ bool RequestMaker::scatter(Draft& draft) {
     const auto at = desk ? desk : own_.take(MemoryModel::kLocal, part, 1, prng_);
     if (!at) return false;
     if (desk) draft.request.uses_desk = true;
-    const Octets before = own_.expected(*at, part);
-    const Octets after = Octets{message}.subspan(done, part);
+    const Bytes before = own_.expected(*at, part);
+    const Bytes after = Bytes{message}.subspan(done, part);
     draft.request.local.push_back({.memory = &own_,
                                    .offset = *at,
                                    .length = part,

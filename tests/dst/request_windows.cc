@@ -40,7 +40,7 @@ bool RequestMaker::fill_bind(Draft& draft) {
   const auto handles =
       std::ranges::count_if(windows_, [](const Window& w) { return static_cast<bool>(w.handle); });
   if (handles >= 4) return false;
-  const std::size_t length = prng_.between(1, std::size_t{octets(terms_.mtu)} * 2);
+  const std::size_t length = prng_.between(1, std::size_t{bytes(terms_.mtu)} * 2);
   const auto at = own_.take(MemoryModel::kOpen, length, 1, prng_);
   if (!at) return false;
   nic::Nic& nic = self_.host().nic();
@@ -59,7 +59,7 @@ bool RequestMaker::bind_again(Draft& draft, std::size_t index) {
   Window& window = windows_[index];
   Range range{};
   if (prng_.chance(500)) {
-    range.length = prng_.between(1, std::size_t{octets(terms_.mtu)} * 2);
+    range.length = prng_.between(1, std::size_t{bytes(terms_.mtu)} * 2);
     const auto at = own_.take(MemoryModel::kOpen, range.length, 1, prng_);
     if (!at) return false;
     range.offset = *at;
@@ -111,7 +111,7 @@ void RequestMaker::bound(Window& window) {
 void RequestMaker::register_region() {
   // A longer one is in use for longer.
   const std::size_t mtus = terms_.regions_vanish ? 8 : 2;
-  const std::size_t length = prng_.between(1, std::size_t{octets(terms_.mtu)} * mtus);
+  const std::size_t length = prng_.between(1, std::size_t{bytes(terms_.mtu)} * mtus);
   const auto at = own_.take(MemoryModel::kOpen, length, 1, prng_);
   if (!at) return;
   nic::Nic& nic = self_.host().nic();
@@ -146,7 +146,7 @@ bool RequestMaker::reregister_region(bool in_use) {
     // A key that gains rights would serve a request that was sent to be refused, so it moves too.
     if (contains(change, MrChange::kAccess) && !window.writable) change |= MrChange::kTranslation;
     if (contains(change, MrChange::kTranslation)) {
-      const std::size_t length = prng_.between(1, std::size_t{octets(terms_.mtu)} * 2);
+      const std::size_t length = prng_.between(1, std::size_t{bytes(terms_.mtu)} * 2);
       const auto at = own_.take(MemoryModel::kOpen, length, 1, prng_);
       if (!at) return false;
       window.range = {*at, length};

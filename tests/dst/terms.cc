@@ -49,7 +49,7 @@ Terms draw_terms(Prng& prng, const Faults& faults, bool large) {
   t.common_receives = may_join && prng.chance(500);
   t.late_receives = t.type != QpType::kUc && prng.chance(400);
   t.receive_capacity = draw32(1, prng.chance(600) ? 600 : 3000);
-  t.largest_message = large ? 65536 : octets(t.mtu) * draw32(1, 6) + draw32(0, 3);
+  t.largest_message = large ? 65536 : bytes(t.mtu) * draw32(1, 6) + draw32(0, 3);
   if (large && prng.chance(300)) t.receive_capacity = 20'000;
   t.signaled_per_mille = draw32(200, 1000);
   t.bad_request_per_mille = prng.chance(400) ? draw32(10, 80) : 0;

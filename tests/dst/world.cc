@@ -128,8 +128,8 @@ void World::make_hosts(bool large, const Options& options) {
     wire::Gid gid = wire::Gid::ipv4(10, 0, 0, last);
     if (ipv6) {
       gid = {};
-      gid.octets[0] = std::byte{0xfd};
-      gid.octets[15] = std::byte{last};
+      gid.bytes[0] = std::byte{0xfd};
+      gid.bytes[15] = std::byte{last};
     }
     const Host::Habits habits{
         .listening = prng_.chance(400)   ? Host::Listening::kWaits

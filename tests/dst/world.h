@@ -13,7 +13,7 @@
 namespace nerve::dst {
 
 struct Options {
-  Carriage carriage{Carriage::kOctets};
+  Carriage carriage{Carriage::kBytes};
   bool trace{};
   Recovery recovery{Recovery::kGoBackN};
   bool story{};  // Outcome::story is kept

@@ -23,11 +23,11 @@ std::vector<Expected> expected_captures() {
 
 std::vector<std::byte> read_capture(const std::string& file) {
   std::ifstream in{kFolder + "captures/" + file, std::ios::binary};
-  std::vector<std::byte> octets;
+  std::vector<std::byte> bytes;
   for (std::istreambuf_iterator<char> it{in}, end; it != end; ++it) {
-    octets.push_back(static_cast<std::byte>(*it));
+    bytes.push_back(static_cast<std::byte>(*it));
   }
-  return octets;
+  return bytes;
 }
 
 }  // namespace nerve::golden

@@ -1,4 +1,4 @@
-// The captures of this folder: their names, octets and what is known of them.
+// The captures of this folder: their names, bytes and what is known of them.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct Expected {
 // The rows of expected.txt.
 std::vector<Expected> expected_captures();
 
-// All octets of captures/<file>; empty when it cannot be read.
+// All bytes of captures/<file>; empty when it cannot be read.
 std::vector<std::byte> read_capture(const std::string& file);
 
 }  // namespace nerve::golden

@@ -15,14 +15,14 @@ namespace {
 
 std::vector<CapturedFrame> rc_frames_of(const std::string& file) {
   std::vector<CapturedFrame> frames;
-  const std::vector<std::byte> octets = read_capture(file);
-  auto opened = wire::CaptureReader::open(octets);
+  const std::vector<std::byte> bytes = read_capture(file);
+  auto opened = wire::CaptureReader::open(bytes);
   if (!opened) return frames;
   wire::CaptureReader reader = *opened;
   for (;;) {
     const auto record = reader.next();
     if (!record || !record->has_value()) return frames;
-    const auto ip = wire::find_ip((*record)->link, (*record)->octets);
+    const auto ip = wire::find_ip((*record)->link, (*record)->bytes);
     if (!ip) continue;
     const auto packet = wire::decode_packet(*ip);
     if (!packet || packet->icrc == wire::IcrcVerdict::kBad) continue;

@@ -1,5 +1,5 @@
 // Goal: the codecs agree with a real peer. Method: every frame that Linux rdma_rxe put on the wire
-// decodes, has the ICRC verdict that an independent program found, and re-encodes to the octets
+// decodes, has the ICRC verdict that an independent program found, and re-encodes to the bytes
 // that were captured, in both forms of a packet.
 #include <gtest/gtest.h>
 
@@ -21,19 +21,19 @@ using namespace nerve::wire;
 
 class GoldenWire : public testing::TestWithParam<Expected> {};
 
-// A frame whose ICRC is wrong on purpose comes back with the right one, so only the octets before
+// A frame whose ICRC is wrong on purpose comes back with the right one, so only the bytes before
 // it can be compared.
-Octets comparable(const Packet& packet, Octets octets) {
-  return packet.icrc == IcrcVerdict::kGood ? octets : octets.first(octets.size() - kIcrcSize);
+Bytes comparable(const Packet& packet, Bytes bytes) {
+  return packet.icrc == IcrcVerdict::kGood ? bytes : bytes.first(bytes.size() - kIcrcSize);
 }
 
-void expect_same(Octets got, Octets want) {
+void expect_same(Bytes got, Bytes want) {
   ASSERT_EQ(got.size(), want.size());
   const auto differ = std::mismatch(got.begin(), got.end(), want.begin());
-  EXPECT_EQ(differ.first, got.end()) << "octet " << differ.first - got.begin();
+  EXPECT_EQ(differ.first, got.end()) << "byte " << differ.first - got.begin();
 }
 
-void expect_ethernet_round_trip(Octets frame) {
+void expect_ethernet_round_trip(Bytes frame) {
   const auto header = EthernetHeader::decode(frame);
   ASSERT_TRUE(header);
   std::vector<std::byte> again(header->size());
@@ -42,7 +42,7 @@ void expect_ethernet_round_trip(Octets frame) {
 }
 
 // A UDP socket shows the packet without its identification, which real peers choose freely.
-void expect_identification_found(const Packet& packet, Octets udp_payload) {
+void expect_identification_found(const Packet& packet, Bytes udp_payload) {
   OuterSum outer{packet.flow, udp_payload.size()};
   Frame frame;
   Piece piece;
@@ -54,17 +54,17 @@ void expect_identification_found(const Packet& packet, Octets udp_payload) {
   }
 }
 
-void expect_round_trip(const Packet& packet, Octets ip) {
+void expect_round_trip(const Packet& packet, Bytes ip) {
   Piece piece;
   const Frame frame = packet.frame(piece);
   std::vector<std::byte> again(packet_size(frame));
   ASSERT_EQ(encode_packet(frame, packet.envelope, again), again.size());
-  const Octets want = ip.first(again.size());
+  const Bytes want = ip.first(again.size());
   expect_same(comparable(packet, again), comparable(packet, want));
 
   std::vector<std::byte> inner(udp_payload_size(frame));
   ASSERT_EQ(encode_udp_payload(frame, packet.envelope, inner), inner.size());
-  const Octets want_inner = want.last(inner.size());
+  const Bytes want_inner = want.last(inner.size());
   expect_same(comparable(packet, inner), comparable(packet, want_inner));
 
   expect_identification_found(packet, want_inner);
@@ -88,13 +88,13 @@ TEST_P(GoldenWire, DecodesAndReencodes) {
     if (!record->has_value()) break;
     const CaptureRecord& frame = **record;
     SCOPED_TRACE("frame " + std::to_string(good + bad + 1));
-    const auto ip = find_ip(frame.link, frame.octets);
+    const auto ip = find_ip(frame.link, frame.bytes);
     ASSERT_TRUE(ip);
     const auto packet = decode_packet(*ip);
     ASSERT_TRUE(packet) << wire::to_string(packet.error());
     SCOPED_TRACE(describe(*packet));
     ++(packet->icrc == IcrcVerdict::kGood ? good : bad);
-    expect_ethernet_round_trip(frame.octets);
+    expect_ethernet_round_trip(frame.bytes);
     expect_round_trip(*packet, *ip);
     if (HasFailure()) return;  // the first bad frame is enough to debug
   }

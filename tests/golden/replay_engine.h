@@ -29,13 +29,13 @@ class ReplayEngine {
   [[nodiscard]] nic::QpHandle qp() const { return qp_; }
   [[nodiscard]] nic::CqHandle cq() const { return cq_; }
   [[nodiscard]] nic::MrKeys keys() const { return keys_; }
-  // The octets behind an address of the region.
+  // The bytes behind an address of the region.
   [[nodiscard]] std::byte* at(std::uint64_t address) { return memory_.data() + (address - base_); }
   [[nodiscard]] bool covers(std::uint64_t address, std::uint64_t length) const {
     return address >= base_ && address + length <= base_ + memory_.size();
   }
 
-  // A receive of `length` octets, apart from the region.
+  // A receive of `length` bytes, apart from the region.
   void post_receive(std::uint32_t length);
   void feed(const CapturedFrame& frame);
   // Moves the clock on and takes what the engine wants to send.

@@ -15,7 +15,7 @@ namespace {
 // The work request that a message implies; filled packet by packet.
 struct Work {
   nic::SendWr wr{};
-  std::vector<std::byte> octets{};  // SEND and WRITE
+  std::vector<std::byte> bytes{};  // SEND and WRITE
   std::uint32_t length{};
   std::uint32_t announced{};  // by the RETH
 };
@@ -70,9 +70,9 @@ void absorb(Work& work, const CapturedFrame& frame, const wire::OpcodeInfo& info
     work.wr.rkey = h.invalidate;
     work.wr.op = SendOp::kSendInvalidate;
   }
-  work.octets.insert(work.octets.end(), frame.payload.begin(), frame.payload.end());
+  work.bytes.insert(work.bytes.end(), frame.payload.begin(), frame.payload.end());
   const bool brings = work.wr.op == SendOp::kRead || work.length == 8;
-  if (!brings) work.length = static_cast<std::uint32_t>(work.octets.size());
+  if (!brings) work.length = static_cast<std::uint32_t>(work.bytes.size());
 }
 
 std::vector<Work> work_of(const Conversation& c) {
@@ -93,8 +93,8 @@ std::vector<Work> work_of(const Conversation& c) {
   }
   if (unfinished) {
     // Refused in the middle: the rest was never sent, but there must be one.
-    work.octets.resize(std::max<std::size_t>(work.announced, work.octets.size() + 1));
-    work.length = static_cast<std::uint32_t>(work.octets.size());
+    work.bytes.resize(std::max<std::size_t>(work.announced, work.bytes.size() + 1));
+    work.length = static_cast<std::uint32_t>(work.bytes.size());
     all.push_back(work);
   }
   return all;
@@ -118,7 +118,7 @@ std::vector<CapturedFrame> replay_requester(const Conversation& c, std::size_t& 
   std::uint64_t place = kBase;
   for (const Work& work : work_of(c)) {
     if (!engine.covers(place, work.length)) place = kBase;
-    if (!work.octets.empty()) std::memcpy(engine.at(place), work.octets.data(), work.length);
+    if (!work.bytes.empty()) std::memcpy(engine.at(place), work.bytes.data(), work.length);
     const nic::Sge sge{.address = place, .length = work.length, .lkey = engine.keys().lkey};
     nic::SendWr wr = work.wr;
     wr.sges = {&sge, 1};

@@ -1,5 +1,5 @@
 // Goal: the engine, put in the place of one side of a conversation that Linux rdma_rxe had, says
-// what rdma_rxe said: the same opcodes, PSNs, syndromes, MSNs, RETHs and octets. Where it does not,
+// what rdma_rxe said: the same opcodes, PSNs, syndromes, MSNs, RETHs and bytes. Where it does not,
 // the difference is named here and justified.
 #include <gtest/gtest.h>
 

@@ -86,25 +86,25 @@ TEST(CmBadDays, AStoppedListenerIsUnreachable) {
   server.kill();
 }
 
-// Octets that look more or less like datagrams of the CM, to whoever reads them.
+// Bytes that look more or less like datagrams of the CM, to whoever reads them.
 void talk_nonsense(const wire::Gid& to) {
   const auto sender =
       link::UdpSender::open({.port = wire::kRocePort, .family = link::machine_family()});
   ASSERT_TRUE(sender);
   Prng prng{11};
   for (int i = 0; i < 2000; ++i) {
-    std::array<std::byte, 300> octets;
-    for (std::byte& octet : octets) octet = static_cast<std::byte>(prng.next());
+    std::array<std::byte, 300> bytes;
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(prng.next());
     if (i % 8 != 0) {
-      octets[0] = std::byte{1};
-      octets[1] = std::byte{wire::kCmClass};
-      octets[2] = std::byte{wire::kCmClassVersion};
-      octets[3] = std::byte{wire::kCmMethodSend};
-      octets[16] = std::byte{0};
-      octets[17] = static_cast<std::byte>(0x10 + i % 12);
+      bytes[0] = std::byte{1};
+      bytes[1] = std::byte{wire::kCmClass};
+      bytes[2] = std::byte{wire::kCmClassVersion};
+      bytes[3] = std::byte{wire::kCmMethodSend};
+      bytes[16] = std::byte{0};
+      bytes[17] = static_cast<std::byte>(0x10 + i % 12);
     }
     const std::uint32_t length = i % 16 == 0 ? 4 * static_cast<std::uint32_t>(i % 75) : 256;
-    const wire::Piece piece{.address = reinterpret_cast<std::uint64_t>(octets.data()),
+    const wire::Piece piece{.address = reinterpret_cast<std::uint64_t>(bytes.data()),
                             .length = length};
     wire::Frame frame{.flow = {.source = to, .destination = to},
                       .payload = {&piece, 1},

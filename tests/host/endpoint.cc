@@ -10,7 +10,7 @@ using host::Adapter;
 using nic::QpAttrs;
 using nic::QpState;
 
-Endpoint::Endpoint(std::size_t octets) : memory(octets) {
+Endpoint::Endpoint(std::size_t bytes) : memory(bytes) {
   const auto devices = host::Host::current().devices();
   CHECK(!devices.empty());
   adapter = host::Host::current().open(devices[0]);

@@ -22,7 +22,7 @@ struct Card {
 
 class Endpoint {
  public:
-  explicit Endpoint(std::size_t octets);
+  explicit Endpoint(std::size_t bytes);
   ~Endpoint();  // before its memory goes, nobody may reach it any more
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;

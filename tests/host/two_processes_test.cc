@@ -17,7 +17,7 @@ namespace {
 using test::Card;
 using test::Endpoint;
 
-constexpr std::uint32_t kOctets = 1U << 20;
+constexpr std::uint32_t kBytes = 1U << 20;
 constexpr std::uint64_t kMessages = 5000;
 constexpr std::uint32_t kSize = 5000;
 
@@ -85,28 +85,28 @@ void fill(Endpoint& endpoint, unsigned seed) {
 
 TEST(TwoProcesses, WriteAndReadWhileTheTargetSleeps) {
   Fork target{[](int pipe) {
-    Endpoint endpoint{kOctets};
+    Endpoint endpoint{kBytes};
     fill(endpoint, 1);
     meet(endpoint, pipe);
     char word{};
     ASSERT_EQ(::read(pipe, &word, 1), 1);  // asleep until the other side is done
   }};
-  Endpoint endpoint{kOctets};
+  Endpoint endpoint{kBytes};
   meet(endpoint, target.pipe);
-  ASSERT_TRUE(endpoint.post_send(nic::SendOp::kRead, 1, 0, kOctets));
+  ASSERT_TRUE(endpoint.post_send(nic::SendOp::kRead, 1, 0, kBytes));
   const auto read = endpoint.next();
   ASSERT_TRUE(read);
   EXPECT_EQ(read->status, nic::WcStatus::kSuccess);
-  Endpoint expected{kOctets};
+  Endpoint expected{kBytes};
   fill(expected, 1);
   EXPECT_EQ(endpoint.memory, expected.memory);
 
   fill(endpoint, 2);
   const auto sent = endpoint.memory;
-  ASSERT_TRUE(endpoint.post_send(nic::SendOp::kWrite, 2, 0, kOctets));
+  ASSERT_TRUE(endpoint.post_send(nic::SendOp::kWrite, 2, 0, kBytes));
   ASSERT_EQ(endpoint.next().value_or(nic::Completion{}).wr_id, 2U);
   fill(endpoint, 3);
-  ASSERT_TRUE(endpoint.post_send(nic::SendOp::kRead, 3, 0, kOctets));
+  ASSERT_TRUE(endpoint.post_send(nic::SendOp::kRead, 3, 0, kBytes));
   ASSERT_EQ(endpoint.next().value_or(nic::Completion{}).wr_id, 3U);
   EXPECT_EQ(endpoint.memory, sent);
   ASSERT_EQ(::write(target.pipe, "x", 1), 1);
@@ -114,7 +114,7 @@ TEST(TwoProcesses, WriteAndReadWhileTheTargetSleeps) {
 
 TEST(TwoProcesses, SendsArriveInOrder) {
   Fork receiver{[](int pipe) {
-    Endpoint endpoint{kOctets};
+    Endpoint endpoint{kBytes};
     for (std::uint64_t i = 0; i < 64; ++i) {
       ASSERT_TRUE(endpoint.post_receive(i, i * kSize, kSize));
     }
@@ -124,12 +124,12 @@ TEST(TwoProcesses, SendsArriveInOrder) {
       ASSERT_TRUE(got);
       ASSERT_EQ(got->status, nic::WcStatus::kSuccess);
       ASSERT_EQ(got->wr_id, i % 64);
-      ASSERT_EQ(got->octets, kSize);
+      ASSERT_EQ(got->bytes, kSize);
       ASSERT_EQ(endpoint.memory[got->wr_id * kSize + kSize - 1], static_cast<std::byte>(i));
       ASSERT_TRUE(endpoint.post_receive(got->wr_id, got->wr_id * kSize, kSize));
     }
   }};
-  Endpoint endpoint{kOctets};
+  Endpoint endpoint{kBytes};
   meet(endpoint, receiver.pipe);
   std::uint64_t done = 0;
   for (std::uint64_t i = 0; i < kMessages; ++i) {
@@ -150,11 +150,11 @@ TEST(TwoProcesses, SendsArriveInOrder) {
 
 TEST(TwoProcesses, AKilledPeerIsARetryExceeded) {
   Fork target{[](int pipe) {
-    Endpoint endpoint{kOctets};
+    Endpoint endpoint{kBytes};
     meet(endpoint, pipe);
     for (;;) ::pause();
   }};
-  Endpoint endpoint{kOctets};
+  Endpoint endpoint{kBytes};
   meet(endpoint, target.pipe);
   ASSERT_TRUE(endpoint.post_send(nic::SendOp::kWrite, 1, 0, 64));
   ASSERT_EQ(endpoint.next().value_or(nic::Completion{}).status, nic::WcStatus::kSuccess);
@@ -167,11 +167,11 @@ TEST(TwoProcesses, AKilledPeerIsARetryExceeded) {
 
 TEST(TwoProcesses, APeerThatDoesNotAnswerIsToldToASleeper) {
   Fork target{[](int pipe) {
-    Endpoint endpoint{kOctets};
+    Endpoint endpoint{kBytes};
     meet(endpoint, pipe);
     for (;;) ::pause();
   }};
-  Endpoint endpoint{kOctets};
+  Endpoint endpoint{kBytes};
   meet(endpoint, target.pipe);
   target.stop();
   endpoint.arm();

@@ -81,7 +81,7 @@ COMPARE = Work('RC compare', ('nerve_compare',), '^all as it should be$', True, 
 
 
 def works() -> Iterator[Work]:
-    yield COMPARE  # octets, atomics, refusals: the program is in compare/
+    yield COMPARE  # bytes, atomics, refusals: the program is in compare/
     # Sizes are of several packets with an odd end, where the transport has messages of several.
     yield pingpong('RC', '-n', '40', '-s', '20001', '-c')
     yield pingpong('UC', '-n', '40', '-s', '20001')

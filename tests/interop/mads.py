@@ -11,9 +11,9 @@ from typing import Iterator, Optional
 
 UD_SEND_ONLY, GSI_QP, CM_CLASS = 0x64, 1, 7
 DEFAULT_PKEY, GSI_QKEY = b'\xff\xff', b'\x80\x01\x00\x00'
-HEADER, BODY = 24, 232  # octets of a MAD: its header, the message
+HEADER, BODY = 24, 232  # bytes of a MAD: its header, the message
 
-# Message: field: (octet, bits to skip in it, width in bits). '-' before a name: the two need not agree. (Private data of
+# Message: field: (byte, bits to skip in it, width in bits). '-' before a name: the two need not agree. (Private data of
 # rsockets holds addresses of memory.)
 _IDS = {'-local id': (0, 0, 32), '-remote id': (4, 0, 32)}
 _PATH = {'local lid': (52, 0, 16), 'remote lid': (54, 0, 16), '-local gid': (56, 0, 128), '-remote gid': (72, 0, 128),
@@ -53,10 +53,10 @@ NAMES = {0x10: 'REQ', 0x11: 'MRA', 0x12: 'REJ', 0x13: 'REP', 0x14: 'RTU', 0x15: 
 
 def datagrams(capture: pathlib.Path) -> Iterator[tuple[str, bytes]]:
     """Who sent it, and what is in it, for each UDP datagram in a capture of Ethernet as tcpdump writes it here."""
-    octets, at = capture.read_bytes(), 24
-    while at + 16 <= len(octets):
-        length, = struct.unpack_from('=I', octets, at + 8)
-        frame = octets[at + 16:at + 16 + length]
+    bytes, at = capture.read_bytes(), 24
+    while at + 16 <= len(bytes):
+        length, = struct.unpack_from('=I', bytes, at + 8)
+        frame = bytes[at + 16:at + 16 + length]
         at += 16 + length
         if frame[12:14] == b'\x08\x00':
             yield str(ipaddress.ip_address(frame[26:30])), frame[14 + 4 * (frame[14] & 15) + 8:]
@@ -75,15 +75,15 @@ def messages(capture: pathlib.Path) -> Iterator[tuple[str, str, bytes]]:
 
 
 def read(body: bytes, place: tuple[int, int, int]) -> int:
-    octet, skip, width = place
-    return int.from_bytes(body, 'big') >> (8 * BODY - 8 * octet - skip - width) & ((1 << width) - 1)
+    byte, skip, width = place
+    return int.from_bytes(body, 'big') >> (8 * BODY - 8 * byte - skip - width) & ((1 << width) - 1)
 
 
 def reserved(body: bytes, kind: str) -> int:
     """The bits that no field has."""
     rest = int.from_bytes(body, 'big')
-    for octet, skip, width in FIELDS[kind].values():
-        rest &= ~(((1 << width) - 1) << (8 * BODY - 8 * octet - skip - width))
+    for byte, skip, width in FIELDS[kind].values():
+        rest &= ~(((1 << width) - 1) << (8 * BODY - 8 * byte - skip - width))
     return rest
 
 

@@ -35,8 +35,8 @@ std::string said(const Error& error) {
 wire::Gid gid_of(std::uint8_t number, bool ipv6) {
   if (!ipv6) return wire::Gid::ipv4(10, 0, 0, number);
   wire::Gid gid;
-  gid.octets[0] = std::byte{0xfd};
-  gid.octets[15] = std::byte{number};
+  gid.bytes[0] = std::byte{0xfd};
+  gid.bytes[15] = std::byte{number};
   return gid;
 }
 
@@ -93,7 +93,7 @@ void End::fill(std::size_t offset, std::size_t length, std::uint8_t seed) {
   }
 }
 
-std::vector<std::byte> End::octets(std::size_t offset, std::size_t length) const {
+std::vector<std::byte> End::bytes(std::size_t offset, std::size_t length) const {
   const auto from = memory.begin() + static_cast<std::ptrdiff_t>(offset);
   return {from, from + static_cast<std::ptrdiff_t>(length)};
 }

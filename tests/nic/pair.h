@@ -52,7 +52,7 @@ struct End {
     return {at(offset), length, keys.lkey};
   }
   void fill(std::size_t offset, std::size_t length, std::uint8_t seed);
-  [[nodiscard]] std::vector<std::byte> octets(std::size_t offset, std::size_t length) const;
+  [[nodiscard]] std::vector<std::byte> bytes(std::size_t offset, std::size_t length) const;
   [[nodiscard]] std::uint64_t word(std::size_t offset) const;
 
   // Work of one scatter/gather entry; `wr` says the rest.

@@ -58,7 +58,7 @@ TEST(Nic, CarriesEachOperation) {
   }
   ASSERT_EQ(*b.nic.poll_cq(b.cq, got), 1U);
   EXPECT_EQ(got[0].wr_id, 77U);
-  EXPECT_EQ(got[0].octets, 5000U);
+  EXPECT_EQ(got[0].bytes, 5000U);
   EXPECT_EQ(got[0].immediate, 42U);
   EXPECT_FALSE(a.nic.next_deadline());
 }

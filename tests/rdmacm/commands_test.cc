@@ -41,8 +41,8 @@ TEST(Commands, OutOfTurnAreRefused) {
 
 TEST(Commands, ThatAreNoneAreRefused) {
   Channel channel;
-  const auto write = [&](nerve::Octets octets) {
-    return nerve::rdmacm::write_device(channel.fd(), octets) < 0 ? errno : 0;
+  const auto write = [&](nerve::Bytes bytes) {
+    return nerve::rdmacm::write_device(channel.fd(), bytes) < 0 ? errno : 0;
   };
   const rdma_ucm_cmd_hdr unknown{.cmd = 99, .in = 0, .out = 0};
   EXPECT_EQ(write({reinterpret_cast<const std::byte*>(&unknown), sizeof unknown}), EINVAL);

@@ -26,7 +26,7 @@ FabricConfig fabric(LinkKind kind) {
   return config;
 }
 
-double line_time(std::uint64_t octets) { return static_cast<double>(octets) * 8 / 100'000; }
+double line_time(std::uint64_t bytes) { return static_cast<double>(bytes) * 8 / 100'000; }
 
 }  // namespace
 
@@ -88,7 +88,7 @@ TEST(CutThrough, OnlyTheHeadIsWaitedForAtEachSwitch) {
 
 TEST(Loss, WithoutPfcAFullSwitchDropsAndTheEngineRepairs) {
   FabricConfig config = fabric(LinkKind::kEthernet);
-  config.buffer = {.octets = 200'000, .lossless = 0};
+  config.buffer = {.bytes = 200'000, .lossless = 0};
   Traffic traffic{star(5, {}), config};
   for (std::uint32_t i = 0; i < 4; ++i) traffic.add(NodeId{i}, NodeId{4}, kMessage);
   traffic.run();
@@ -97,7 +97,7 @@ TEST(Loss, WithoutPfcAFullSwitchDropsAndTheEngineRepairs) {
 
 TEST(Pfc, ASmallBufferPausesAndDropsNothing) {
   FabricConfig config = fabric(LinkKind::kEthernet);
-  config.buffer.octets = 1'000'000;
+  config.buffer.bytes = 1'000'000;
   Traffic traffic{star(9, {}), config};
   for (std::uint32_t i = 0; i < 8; ++i) traffic.add(NodeId{i}, NodeId{8}, kMessage);
   traffic.run();
@@ -108,7 +108,7 @@ TEST(Pfc, ASmallBufferPausesAndDropsNothing) {
 // What is within a switch has left the cable and is not counted yet. It was forgotten once.
 TEST(Pfc, HeadroomCoversWhatIsWithinTheSwitch) {
   FabricConfig config = fabric(LinkKind::kEthernet);
-  config.buffer.octets = 3'000'000;
+  config.buffer.bytes = 3'000'000;
   config.switch_latency = microseconds{2};
   Links links;
   links.rate = links.trunk = Rate::gigabits(400);

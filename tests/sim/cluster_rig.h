@@ -57,8 +57,8 @@ class ClusterRig {
     cluster.add(job, {});
   }
 
-  void send(std::uint32_t from, std::uint32_t to, std::uint64_t octets, bool on_front_end = false) {
-    cluster.send({PlaceId{from}, PlaceId{to}, octets, on_front_end, {0, 0, next_++}});
+  void send(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, bool on_front_end = false) {
+    cluster.send({PlaceId{from}, PlaceId{to}, bytes, on_front_end, {0, 0, next_++}});
   }
   // Until the job is over. What is on its way then goes on until nothing is left.
   void run() {

@@ -63,8 +63,8 @@ Graph beside(Graph graph, const Graph& other) {
   return graph;
 }
 
-double line_time(std::uint64_t octets, double gigabits) {
-  return static_cast<double>(octets) * 8 / (gigabits * 1000);
+double line_time(std::uint64_t bytes, double gigabits) {
+  return static_cast<double>(bytes) * 8 / (gigabits * 1000);
 }
 
 }  // namespace
@@ -178,7 +178,7 @@ TEST(Cluster, AcrossRailsThatDoNotMeetAMessageGoesByTheGpuBesideIt) {
   EXPECT_NEAR(rig.microseconds(1), network, 1);
   // A slice ahead of the network; the rest of the crossing hides behind it.
   EXPECT_NEAR(rig.microseconds(0), network + line_time(Interconnect::kSlice, 800) + 0.5, 1);
-  EXPECT_EQ(rig.cluster.interconnect_octets(), 10 * kMegabyte);
+  EXPECT_EQ(rig.cluster.interconnect_bytes(), 10 * kMegabyte);
 }
 
 TEST(Cluster, AMessageThatCannotArriveFailsAndTheJobHearsOfIt) {
@@ -237,23 +237,22 @@ TEST(Cluster, RealPayloadArrivesWhereItBelongs) {
     Prng prng{seed};
     CheckedMemory memory;
     SimulatedNetwork network = lossless();
-    network.fabric.buffer = {.octets = 300'000,
-                             .lossless = 0};  // drops, so that much is sent twice
+    network.fabric.buffer = {.bytes = 300'000, .lossless = 0};  // drops, so that much is sent twice
     network.nics.payload = &memory;
     ClusterConfig config = servers(6, 1, 1);
     config.back_end.lanes = 2;
     ClusterRig rig{star(6, {}), {network}, config, 20};
-    std::uint64_t octets = 0;
+    std::uint64_t bytes = 0;
     for (std::uint32_t i = 0; i < 20; ++i) {
       const auto from = static_cast<std::uint32_t>(prng.below(5));
       const std::uint64_t length = prng.below(2 * kMegabyte);
       rig.send(from, 5, length);
-      octets += length;
+      bytes += length;
     }
     rig.run();
     EXPECT_TRUE(rig.over) << "seed " << seed;
     EXPECT_EQ(memory.wrong(), 0U) << "seed " << seed;
-    EXPECT_GE(memory.checked(), octets) << "seed " << seed;
+    EXPECT_GE(memory.checked(), bytes) << "seed " << seed;
   }
 }
 

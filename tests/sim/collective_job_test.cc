@@ -33,7 +33,7 @@ JobResult run(const FakeNetwork& network, const CollectiveSpec& work) {
   EXPECT_TRUE(job) << job.error();
   if (!job) return {};
   EXPECT_TRUE(cluster.run(**job)) << (*job)->result().trouble;
-  EXPECT_EQ((*job)->octets_planned(), (*job)->result().octets_moved);
+  EXPECT_EQ((*job)->bytes_planned(), (*job)->result().bytes_moved);
   return (*job)->result();
 }
 
@@ -72,7 +72,7 @@ constexpr std::array kWays{
 TEST(CollectiveJob, ARingIsAsFastAsItsCables) {
   for (const std::uint32_t ranks : {2U, 3U, 8U, 32U}) {
     const CollectiveSpec work{
-        .kind = Kind::kAllReduce, .algorithm = Algorithm::kRing, .octets = 1'000'000'000};
+        .kind = Kind::kAllReduce, .algorithm = Algorithm::kRing, .bytes = 1'000'000'000};
     const JobResult result = run({.places = ranks}, work);
     // 2 S (N - 1) / N at 50 GB/s.
     const double bound = 2 * 1e9 * (ranks - 1) / ranks / 50e9;
@@ -81,13 +81,13 @@ TEST(CollectiveJob, ARingIsAsFastAsItsCables) {
     EXPECT_GE(result.steps[0], result.bound);
     EXPECT_LE(seconds(result.steps[0]), bound * 1.01);
     EXPECT_NEAR(result.bus_bandwidth, 50e9, 0.5e9);
-    EXPECT_EQ(result.octets_moved, 2'000'000'000ULL * (ranks - 1));
+    EXPECT_EQ(result.bytes_moved, 2'000'000'000ULL * (ranks - 1));
   }
 }
 
 TEST(CollectiveJob, AHierarchyUsesEveryNic) {
   const FakeNetwork network{.places = 64, .per_server = 8};
-  CollectiveSpec work{.algorithm = Algorithm::kHierarchical, .octets = 800'000'000};
+  CollectiveSpec work{.algorithm = Algorithm::kHierarchical, .bytes = 800'000'000};
   const JobResult result = run(network, work);
   // Within servers twice 7/8 S at 450 GB/s, along each rail 2 S/8 x 7/8 at 50 GB/s.
   const double bound = 2 * 0.8e9 * 7 / 8 / 450e9 + 2 * 0.1e9 * 7 / 8 / 50e9;
@@ -110,7 +110,7 @@ TEST(CollectiveJob, EveryWayEndsInAnyOrderAndMovesWhatItsPlanSays) {
       const FakeNetwork network{.places = servers * 4, .per_server = 4, .jitter = 30'000'000};
       const CollectiveSpec work{.kind = way.kind,
                                 .algorithm = way.algorithm,
-                                .octets = 1'000'003,
+                                .bytes = 1'000'003,
                                 .iterations = 5,
                                 .chunks = way.chunks};
       SCOPED_TRACE(std::string{words_of(way.algorithm)} + " " + std::string{words_of(way.kind)} +
@@ -127,19 +127,19 @@ TEST(CollectiveJob, EveryWayEndsInAnyOrderAndMovesWhatItsPlanSays) {
       std::vector<std::uint32_t> server_of;
       for (std::uint32_t i = 0; i < network.places; ++i) server_of.push_back(i / 4);
       const GroupLayout layout = layout_of(server_of);
-      const auto plan = make_plan({way.kind, way.algorithm, work.octets, way.chunks}, layout);
+      const auto plan = make_plan({way.kind, way.algorithm, work.bytes, way.chunks}, layout);
       std::uint64_t all = 0;
       for (std::uint32_t rank = 0; rank < network.places; ++rank) {
-        std::uint64_t octets = 0;
+        std::uint64_t bytes = 0;
         std::vector<PeerLoad> loads;
         for (std::uint32_t phase = 0; phase < plan->phases(); ++phase) {
           plan->load(rank, phase, loads);
         }
-        for (const PeerLoad& load : loads) octets += load.octets;
-        EXPECT_EQ(cluster.octets_from(rank), 5 * octets) << rank;
-        all += 5 * octets;
+        for (const PeerLoad& load : loads) bytes += load.bytes;
+        EXPECT_EQ(cluster.bytes_from(rank), 5 * bytes) << rank;
+        all += 5 * bytes;
       }
-      EXPECT_EQ(result.octets_moved, all);
+      EXPECT_EQ(result.bytes_moved, all);
       for (const Message& message : cluster.sent()) ASSERT_EQ(message.token.job, 3U);
     }
   }
@@ -149,7 +149,7 @@ TEST(CollectiveJob, NoneIsFasterThanItsBound) {
   for (const Way& way : kWays) {
     const CollectiveSpec work{.kind = way.kind,
                               .algorithm = way.algorithm,
-                              .octets = 100'000'000,
+                              .bytes = 100'000'000,
                               .iterations = 2,
                               .chunks = way.chunks};
     const JobResult result = run({.places = 24, .per_server = 4}, work);
@@ -164,7 +164,7 @@ TEST(CollectiveJob, ChunksOverlap) {
   const auto time = [](std::uint32_t chunks) {
     return run({.places = 16}, {.kind = Kind::kBroadcast,
                                 .algorithm = Algorithm::kRing,
-                                .octets = 100'000'000,
+                                .bytes = 100'000'000,
                                 .chunks = chunks})
         .steps[0];
   };
@@ -177,7 +177,7 @@ TEST(CollectiveJob, ChunksOverlap) {
 TEST(CollectiveJob, ATreeSendsUpWhileItSendsDown) {
   const JobResult result = run({.places = 15}, {.kind = Kind::kAllReduce,
                                                 .algorithm = Algorithm::kTree,
-                                                .octets = 1'000'000'000,
+                                                .bytes = 1'000'000'000,
                                                 .chunks = 200});
   // An inner member receives the buffer from two children and sends it to two.
   EXPECT_NEAR(seconds(result.bound), 3 * 1e9 / 50e9, 1e-3);
@@ -187,7 +187,7 @@ TEST(CollectiveJob, ATreeSendsUpWhileItSendsDown) {
 
 TEST(CollectiveJob, AllToAllHasFewOnTheirWay) {
   FakeCluster cluster{{.places = 40}};
-  auto job = make_job(job_of({.kind = Kind::kAllToAll, .octets = 40'000'000}), cluster.context());
+  auto job = make_job(job_of({.kind = Kind::kAllToAll, .bytes = 40'000'000}), cluster.context());
   ASSERT_TRUE(job);
   ASSERT_TRUE(cluster.run(**job));
   for (std::uint32_t i = 0; i < 40; ++i) EXPECT_EQ(cluster.most_in_flight(i), 8U);
@@ -198,8 +198,7 @@ TEST(CollectiveJob, AllToAllHasFewOnTheirWay) {
 TEST(CollectiveJob, AlongRailsNoMessageLeavesItsRail) {
   FakeCluster cluster{{.places = 32, .per_server = 8}};
   auto job = make_job(
-      job_of(
-          {.kind = Kind::kAllToAll, .algorithm = Algorithm::kHierarchical, .octets = 32'000'000}),
+      job_of({.kind = Kind::kAllToAll, .algorithm = Algorithm::kHierarchical, .bytes = 32'000'000}),
       cluster.context());
   ASSERT_TRUE(job);
   ASSERT_TRUE(cluster.run(**job));
@@ -216,7 +215,7 @@ TEST(CollectiveJob, BusBandwidthIsCountedAsNcclDoes) {
         std::pair{Kind::kReduceScatter, 7.0 / 8}, std::pair{Kind::kAllToAll, 7.0 / 8},
         std::pair{Kind::kBroadcast, 1.0}}) {
     const JobResult result =
-        run({.places = 8}, {.kind = kind, .octets = 80'000'000, .iterations = 3});
+        run({.places = 8}, {.kind = kind, .bytes = 80'000'000, .iterations = 3});
     const double time = seconds(result.end - result.start) / 3;
     EXPECT_NEAR(result.bus_bandwidth, 80e6 * factor / time, 1) << words_of(kind);
   }
@@ -225,21 +224,21 @@ TEST(CollectiveJob, BusBandwidthIsCountedAsNcclDoes) {
 TEST(CollectiveJob, ALongRingStaysNearItsBound) {
   const JobResult result =
       run({.places = 200},
-          {.kind = Kind::kAllReduce, .algorithm = Algorithm::kRing, .octets = 1'000'000'000});
+          {.kind = Kind::kAllReduce, .algorithm = Algorithm::kRing, .bytes = 1'000'000'000});
   EXPECT_LE(seconds(result.steps[0]), seconds(result.bound) * 1.03);
 }
 
 TEST(CollectiveJob, TheSameAgainIsTheSame) {
   const auto once = [] {
     const FakeNetwork network{.places = 24, .per_server = 4, .jitter = 5'000'000};
-    return run(network, {.kind = Kind::kAllReduce, .octets = 10'000'000, .iterations = 10}).steps;
+    return run(network, {.kind = Kind::kAllReduce, .bytes = 10'000'000, .iterations = 10}).steps;
   };
   EXPECT_EQ(once(), once());
 }
 
 TEST(CollectiveJob, BeginsWhenItIsTold) {
   FakeCluster cluster{{.places = 4}};
-  JobSpec spec = job_of({.kind = Kind::kAllReduce, .octets = 1'000'000});
+  JobSpec spec = job_of({.kind = Kind::kAllReduce, .bytes = 1'000'000});
   spec.start = std::chrono::milliseconds{3};
   auto job = make_job(spec, cluster.context());
   ASSERT_TRUE(job);
@@ -252,22 +251,22 @@ TEST(CollectiveJob, BeginsWhenItIsTold) {
 
 TEST(CollectiveJob, WhatCannotBeIsRefusedInWords) {
   const FakeNetwork eight{.places = 8, .per_server = 4};
-  EXPECT_EQ(refused({.places = 1}, {.octets = 1}),
+  EXPECT_EQ(refused({.places = 1}, {.bytes = 1}),
             "job c: a collective needs at least 2 ranks, but the job has 1");
-  EXPECT_EQ(refused(eight, {.octets = 0}), "job c: all-reduce of 0 bytes moves nothing");
-  EXPECT_EQ(refused(eight, {.octets = 1, .iterations = 0}),
+  EXPECT_EQ(refused(eight, {.bytes = 0}), "job c: all-reduce of 0 bytes moves nothing");
+  EXPECT_EQ(refused(eight, {.bytes = 1, .iterations = 0}),
             "job c: iterations is 0, expected 1 to 1000000");
-  EXPECT_EQ(refused(eight, {.octets = 1, .chunks = 0}), "job c: chunks is 0, expected at least 1");
-  EXPECT_EQ(refused(eight, {.kind = Kind::kAllGather, .algorithm = Algorithm::kTree, .octets = 1}),
+  EXPECT_EQ(refused(eight, {.bytes = 1, .chunks = 0}), "job c: chunks is 0, expected at least 1");
+  EXPECT_EQ(refused(eight, {.kind = Kind::kAllGather, .algorithm = Algorithm::kTree, .bytes = 1}),
             "job c: there is no tree all-gather");
-  EXPECT_EQ(refused(eight, {.algorithm = Algorithm::kHierarchical, .octets = 1, .chunks = 9}),
+  EXPECT_EQ(refused(eight, {.algorithm = Algorithm::kHierarchical, .bytes = 1, .chunks = 9}),
             "job c: chunks is 9, expected 1 to 8");
-  EXPECT_EQ(refused(eight, {.algorithm = Algorithm::kDirect, .octets = 1}),
+  EXPECT_EQ(refused(eight, {.algorithm = Algorithm::kDirect, .bytes = 1}),
             "job c: there is no direct all-reduce");
-  EXPECT_EQ(refused({.places = 10, .per_server = 4},
-                    {.algorithm = Algorithm::kHierarchical, .octets = 1}),
-            "job c: a hierarchical all-reduce needs as many ranks on every server, but one has 2 "
-            "and another 4");
+  EXPECT_EQ(
+      refused({.places = 10, .per_server = 4}, {.algorithm = Algorithm::kHierarchical, .bytes = 1}),
+      "job c: a hierarchical all-reduce needs as many ranks on every server, but one has 2 "
+      "and another 4");
 }
 
 TEST(PlaceRanks, PackedStripedAndByChance) {

@@ -1,4 +1,4 @@
-// Goal: a plan does what its collective promises, and moves no octet more. Method: every plan is
+// Goal: a plan does what its collective promises, and moves no byte more. Method: every plan is
 // carried out in memory in random order, for groups of all sizes and buffers that do not divide
 // evenly; what members end with is compared value by value.
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ std::vector<std::uint32_t> striped(std::uint32_t members, std::uint32_t servers)
 
 std::string name_of(const Operation& operation, std::uint32_t members) {
   return std::string{words_of(operation.algorithm)} + " " + std::string{words_of(operation.kind)} +
-         " of " + std::to_string(operation.octets) + ", " + std::to_string(members) + " members, " +
+         " of " + std::to_string(operation.bytes) + ", " + std::to_string(members) + " members, " +
          std::to_string(operation.chunks) + " chunks";
 }
 
@@ -43,13 +43,13 @@ void expect_kept(const Operation& operation, const GroupLayout& layout, std::uin
   for (std::uint32_t m = 0; m < layout.members; ++m) {
     for (std::size_t i = 0; i < promised[m].size(); ++i) {
       if (promised[m][i] == 0) continue;
-      ASSERT_EQ(carried.memory[m][i], promised[m][i]) << "member " << m << ", octet " << i;
+      ASSERT_EQ(carried.memory[m][i], promised[m][i]) << "member " << m << ", byte " << i;
     }
     // What bounds are worked out from is what was sent.
     std::uint64_t load = 0;
     std::vector<PeerLoad> loads;
     for (std::uint32_t phase = 0; phase < plan->phases(); ++phase) plan->load(m, phase, loads);
-    for (const PeerLoad& one : loads) load += one.octets;
+    for (const PeerLoad& one : loads) load += one.bytes;
     ASSERT_EQ(load, carried.sent[m]) << "member " << m;
   }
 }
@@ -57,9 +57,9 @@ void expect_kept(const Operation& operation, const GroupLayout& layout, std::uin
 void expect_kept_for_all_sizes(Operation operation) {
   for (std::uint32_t members = 1; members <= 33; ++members) {
     const GroupLayout layout = layout_of(packed(members, 1));
-    for (const std::uint64_t octets : {1U, 7U, 33U, 100U}) {
-      operation.octets = octets;
-      expect_kept(operation, layout, members * 1000 + octets);
+    for (const std::uint64_t bytes : {1U, 7U, 33U, 100U}) {
+      operation.bytes = bytes;
+      expect_kept(operation, layout, members * 1000 + bytes);
       if (testing::Test::HasFatalFailure()) return;
     }
   }
@@ -70,7 +70,7 @@ std::uint64_t sum_of_sent(const Operation& operation, const GroupLayout& layout)
   const auto plan = make_plan(operation, layout);
   std::uint64_t sum = 0;
   const auto carried = test::carry_out(*plan, test::memory_before(operation, layout.members), 1);
-  for (const std::uint64_t octets : carried.sent) sum += octets;
+  for (const std::uint64_t bytes : carried.sent) sum += bytes;
   return sum;
 }
 
@@ -109,14 +109,14 @@ TEST(CollectivePlan, HierarchicalOnesKeepTheirPromise) {
        {Kind::kAllReduce, Kind::kReduceScatter, Kind::kAllGather, Kind::kAllToAll}) {
     for (std::uint32_t rows = 1; rows <= 6; ++rows) {
       for (std::uint32_t columns = 1; columns <= 5; ++columns) {
-        for (const std::uint64_t octets : {1U, 8U, 61U, 102U}) {
+        for (const std::uint64_t bytes : {1U, 8U, 61U, 102U}) {
           const Operation operation{.kind = kind,
                                     .algorithm = Algorithm::kHierarchical,
-                                    .octets = octets,
-                                    .chunks = 1 + static_cast<std::uint32_t>(octets) % 4};
+                                    .bytes = bytes,
+                                    .chunks = 1 + static_cast<std::uint32_t>(bytes) % 4};
           const std::uint32_t members = rows * columns;
-          expect_kept(operation, layout_of(packed(members, columns)), octets + members);
-          expect_kept(operation, layout_of(striped(members, rows)), octets + members);
+          expect_kept(operation, layout_of(packed(members, columns)), bytes + members);
+          expect_kept(operation, layout_of(striped(members, rows)), bytes + members);
           if (HasFatalFailure()) return;
         }
       }
@@ -127,10 +127,10 @@ TEST(CollectivePlan, HierarchicalOnesKeepTheirPromise) {
 TEST(CollectivePlan, NoneMovesMoreThanItMust) {
   for (std::uint32_t members = 1; members <= 33; ++members) {
     const GroupLayout layout = layout_of(packed(members, 1));
-    for (const std::uint64_t octets : {5U, 64U, 101U}) {
-      const std::uint64_t least = octets * (members - 1);  // over all members
+    for (const std::uint64_t bytes : {5U, 64U, 101U}) {
+      const std::uint64_t least = bytes * (members - 1);  // over all members
       const auto sent = [&](Kind kind, Algorithm algorithm) {
-        return sum_of_sent({.kind = kind, .algorithm = algorithm, .octets = octets}, layout);
+        return sum_of_sent({.kind = kind, .algorithm = algorithm, .bytes = bytes}, layout);
       };
       EXPECT_EQ(sent(Kind::kAllReduce, Algorithm::kRing), 2 * least);
       EXPECT_EQ(sent(Kind::kReduceScatter, Algorithm::kRing), least);
@@ -150,36 +150,36 @@ TEST(CollectivePlan, NoneMovesMoreThanItMust) {
 }
 
 TEST(CollectivePlan, ANicCarriesTheShareOfItsOwnColumn) {
-  // 4 servers of 8: of 3200 octets, along each rail 2 x 400 x 3/4.
+  // 4 servers of 8: of 3200 bytes, along each rail 2 x 400 x 3/4.
   const GroupLayout layout = layout_of(packed(32, 8));
   const auto plan = make_plan(
-      {.kind = Kind::kAllReduce, .algorithm = Algorithm::kHierarchical, .octets = 3200}, layout);
+      {.kind = Kind::kAllReduce, .algorithm = Algorithm::kHierarchical, .bytes = 3200}, layout);
   std::vector<PeerLoad> loads;
   plan->load(5, 1, loads);
   ASSERT_EQ(loads.size(), 1U);
-  EXPECT_EQ(loads[0].octets, 600U);
+  EXPECT_EQ(loads[0].bytes, 600U);
   EXPECT_EQ(loads[0].to, 13U);
 }
 
 TEST(CollectivePlan, SharesAddUp) {
-  for (const std::uint64_t octets : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1000003},
-                                     std::uint64_t{0xffff'ffff'ffff'ffff}}) {
+  for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1000003},
+                                    std::uint64_t{0xffff'ffff'ffff'ffff}}) {
     for (std::uint32_t parts = 1; parts <= 40; ++parts) {
-      const Shares shares{octets, parts};
+      const Shares shares{bytes, parts};
       std::uint64_t sum = 0;
       for (std::uint32_t i = 0; i < parts; ++i) {
         EXPECT_EQ(shares.offset(i), sum);
-        sum += shares.octets(i);
+        sum += shares.bytes(i);
       }
-      EXPECT_EQ(sum, octets);
-      EXPECT_EQ(shares.offset(parts), octets);
+      EXPECT_EQ(sum, bytes);
+      EXPECT_EQ(shares.offset(parts), bytes);
     }
   }
 }
 
 TEST(CollectivePlan, AutoKnowsTheServers) {
   const auto chosen = [](Kind kind, const std::vector<std::uint32_t>& servers) {
-    return resolve({.kind = kind, .algorithm = Algorithm::kAuto, .octets = 1 << 30},
+    return resolve({.kind = kind, .algorithm = Algorithm::kAuto, .bytes = 1 << 30},
                    layout_of(servers));
   };
   EXPECT_EQ(chosen(Kind::kAllReduce, packed(8, 1)).algorithm, Algorithm::kRing);

@@ -55,7 +55,7 @@ std::size_t stuck(const FabricConfig& config) {
 
 TEST(Deadlock, ARingOfPausedSwitchesStandsStill) {
   FabricConfig config;
-  config.buffer.octets = 500'000;
+  config.buffer.bytes = 500'000;
   EXPECT_GT(stuck(config), 0U);
 }
 
@@ -67,7 +67,7 @@ TEST(Deadlock, ARingWithoutCreditsStandsStill) {
 
 TEST(Deadlock, WithoutPfcTheRingDropsAndGoesOn) {
   FabricConfig config;
-  config.buffer.octets = 500'000;
+  config.buffer.bytes = 500'000;
   config.buffer.lossless = 0;
   Traffic traffic{ring(), config};
   add_flows(traffic);

@@ -26,7 +26,7 @@ JobContext FakeCluster::context(std::uint32_t number) {
   context.interconnect = network_.interconnect;
   context.nics_per_server = network_.per_server;
   context.gpus_per_server = network_.per_server;
-  context.header_octets = 0;
+  context.header_bytes = 0;
   context.network_delay = network_.latency;
   context.interconnect_delay = network_.interconnect_latency;
   return context;
@@ -48,11 +48,11 @@ FakeCluster::Way FakeCluster::way_of(const Message& message) {
 void FakeCluster::send(const Message& message) {
   const std::uint32_t from = message.from.value();
   ASSERT_NE(from, message.to.value());
-  ASSERT_GT(message.octets, 0U);
+  ASSERT_GT(message.bytes, 0U);
   const Way way = way_of(message);
   const Duration jitter{static_cast<std::int64_t>(prng_.between(0, network_.jitter))};
   const Time goes = std::max(now_, way.out->out_free);
-  way.out->out_free = goes + way.rate.time_to_send(message.octets);
+  way.out->out_free = goes + way.rate.time_to_send(message.bytes);
   most_in_flight_[from] = std::max(most_in_flight_[from], ++in_flight_[from]);
   const auto number = static_cast<std::uint32_t>(sent_.size());
   sent_.push_back(message);
@@ -62,7 +62,7 @@ void FakeCluster::send(const Message& message) {
 void FakeCluster::arrive(const Due& due) {
   const Way way = way_of(sent_[due.message]);
   const Time there =
-      std::max(now_, way.in->in_free) + way.rate.time_to_send(sent_[due.message].octets);
+      std::max(now_, way.in->in_free) + way.rate.time_to_send(sent_[due.message].bytes);
   way.in->in_free = there;
   at(there, {What::kDelivered, due.token, due.message});
   at(there + way.latency, {What::kAcknowledged, due.token, due.message});
@@ -98,12 +98,12 @@ bool FakeCluster::run(Job& job) {
   return job.done();
 }
 
-std::uint64_t FakeCluster::octets_from(std::uint32_t place) const {
-  std::uint64_t octets = 0;
+std::uint64_t FakeCluster::bytes_from(std::uint32_t place) const {
+  std::uint64_t bytes = 0;
   for (const Message& message : sent_) {
-    if (message.from.value() == place) octets += message.octets;
+    if (message.from.value() == place) bytes += message.bytes;
   }
-  return octets;
+  return bytes;
 }
 
 }  // namespace nerve::sim::test

@@ -37,7 +37,7 @@ class FakeCluster final : public Messenger {
   [[nodiscard]] Time now() const override { return now_; }
 
   [[nodiscard]] const std::vector<Message>& sent() const { return sent_; }
-  [[nodiscard]] std::uint64_t octets_from(std::uint32_t place) const;
+  [[nodiscard]] std::uint64_t bytes_from(std::uint32_t place) const;
   // Messages on their way from a place, at most.
   [[nodiscard]] std::uint32_t most_in_flight(std::uint32_t place) const {
     return most_in_flight_[place];
@@ -62,7 +62,7 @@ class FakeCluster final : public Messenger {
   };
   [[nodiscard]] Way way_of(const Message& message);
   void at(Time when, const Due& due);
-  // Its first octet is at the receiver.
+  // Its first byte is at the receiver.
   void arrive(const Due& due);
 
   FakeNetwork network_;

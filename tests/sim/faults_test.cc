@@ -1,6 +1,6 @@
 // Goal: a cable that fails costs what was on it and nothing else: the engine repairs, routes lead
-// around it, and neither pauses nor credits nor octets are lost for ever. Method: one fault at a
-// time, in traffic that would notice, with the octets of every switch added up at the end.
+// around it, and neither pauses nor credits nor bytes are lost for ever. Method: one fault at a
+// time, in traffic that would notice, with the bytes of every switch added up at the end.
 #include "sim/fabric/faults.h"
 
 #include <gtest/gtest.h>
@@ -124,7 +124,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, OnEachKind,
 
 TEST(Faults, APortThatWasPausedWhenItsCableFailedIsFreeAfterwards) {
   FabricConfig config = fabric(LinkKind::kEthernet);
-  config.buffer.octets = 1'000'000;
+  config.buffer.bytes = 1'000'000;
   Traffic traffic{star(9, {}), config};
   for (std::uint32_t i = 0; i < 8; ++i) traffic.add(NodeId{i}, NodeId{8}, kMessage);
   std::vector<FaultSpec> faults;
@@ -178,7 +178,7 @@ TEST(Faults, ANicWithTwoPortsUsesTheOther) {
       EXPECT_NEAR(microseconds_of(traffic.last_received()), 340, 10);
     }
     for (const Port& port : traffic.world().fabric().ports()) {
-      EXPECT_GT(port.sent_octets, fails ? 0U : 100'000U);
+      EXPECT_GT(port.sent_bytes, fails ? 0U : 100'000U);
     }
   }
 }
@@ -187,7 +187,7 @@ TEST(Faults, TwoNetworksInOneGraphHaveTheirOwnKindsAndSettings) {
   const Graph both = merge(star(4, {}), dumbbell(4, 1, {}));
   EXPECT_EQ(both.nodes[5].name, "front-nic0");
   FabricConfig ethernet = fabric(LinkKind::kEthernet);
-  ethernet.buffer = {.octets = 100'000, .lossless = 0};
+  ethernet.buffer = {.bytes = 100'000, .lossless = 0};
   Traffic traffic{both, {fabric(LinkKind::kInfiniBand), ethernet}};
   for (std::uint32_t i = 0; i < 3; ++i) traffic.add(NodeId{i}, NodeId{3}, kMessage);
   traffic.add(NodeId{5}, NodeId{8}, kMessage);

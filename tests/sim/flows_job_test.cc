@@ -33,7 +33,7 @@ JobResult run(const FakeNetwork& network, const FlowsSpec& work) {
   if (!job) return {};
   EXPECT_TRUE(cluster.run(**job)) << (*job)->result().trouble;
   if (work.pattern != FlowPattern::kRandom) {  // whose sizes are drawn
-    EXPECT_EQ((*job)->octets_planned(), (*job)->result().octets_moved);
+    EXPECT_EQ((*job)->bytes_planned(), (*job)->result().bytes_moved);
   }
   return (*job)->result();
 }
@@ -47,7 +47,7 @@ std::string refused(const FakeNetwork& network, const FlowsSpec& work) {
 }  // namespace
 
 TEST(FlowsJob, APermutationGivesEachOneSenderAndOneReceiver) {
-  const JobResult result = run({.places = 33}, {.octets = 1'000'000, .repeat = 3});
+  const JobResult result = run({.places = 33}, {.bytes = 1'000'000, .repeat = 3});
   ASSERT_EQ(result.flows.size(), 99U);
   std::map<std::uint32_t, int> from;
   std::map<std::uint32_t, int> to;
@@ -62,18 +62,18 @@ TEST(FlowsJob, APermutationGivesEachOneSenderAndOneReceiver) {
     EXPECT_EQ(to[rank], 3);
   }
   EXPECT_EQ(result.steps.size(), 3U);
-  EXPECT_EQ(result.octets_moved, 99'000'000U);
+  EXPECT_EQ(result.bytes_moved, 99'000'000U);
   EXPECT_EQ(result.work, "permutation of 1 MB each, 33 ranks, 3 times");
 }
 
 TEST(FlowsJob, AShiftAndAnIncastGoWhereTheySay) {
   const JobResult shift =
-      run({.places = 5}, {.pattern = FlowPattern::kShift, .octets = 10, .shift = 7});
+      run({.places = 5}, {.pattern = FlowPattern::kShift, .bytes = 10, .shift = 7});
   ASSERT_EQ(shift.flows.size(), 5U);
   for (const FlowResult& flow : shift.flows) EXPECT_EQ(flow.to, (flow.from + 2) % 5);
 
   const JobResult incast =
-      run({.places = 9}, {.pattern = FlowPattern::kIncast, .octets = 50'000'000});
+      run({.places = 9}, {.pattern = FlowPattern::kIncast, .bytes = 50'000'000});
   ASSERT_EQ(incast.flows.size(), 8U);
   for (const FlowResult& flow : incast.flows) EXPECT_EQ(flow.to, 0U);
   EXPECT_EQ(incast.bound, Duration{std::chrono::milliseconds{8}});  // 400 MB at 50 GB/s
@@ -82,7 +82,7 @@ TEST(FlowsJob, AShiftAndAnIncastGoWhereTheySay) {
 
 TEST(FlowsJob, AllToAllIsEveryPairOnce) {
   const JobResult result =
-      run({.places = 12}, {.pattern = FlowPattern::kAllToAll, .octets = 1000, .repeat = 2});
+      run({.places = 12}, {.pattern = FlowPattern::kAllToAll, .bytes = 1000, .repeat = 2});
   std::map<std::pair<std::uint32_t, std::uint32_t>, int> pairs;
   for (const FlowResult& flow : result.flows) ++pairs[{flow.from, flow.to}];
   EXPECT_EQ(pairs.size(), 132U);
@@ -91,7 +91,7 @@ TEST(FlowsJob, AllToAllIsEveryPairOnce) {
 
 TEST(FlowsJob, ACheckpointGoesToStorageInTurn) {
   const FakeNetwork network{.places = 8, .per_server = 4, .storage = 3};
-  const JobResult result = run(network, {.pattern = FlowPattern::kCheckpoint, .octets = 1'000'000});
+  const JobResult result = run(network, {.pattern = FlowPattern::kCheckpoint, .bytes = 1'000'000});
   ASSERT_EQ(result.flows.size(), 8U);
   for (const FlowResult& flow : result.flows) EXPECT_EQ(flow.to, 8 + flow.from % 3);
   // Three ranks share the busiest server.
@@ -101,7 +101,7 @@ TEST(FlowsJob, ACheckpointGoesToStorageInTurn) {
 TEST(FlowsJob, GoesByTheNetworkThatTheScenarioSays) {
   for (const bool front : {false, true}) {
     FakeCluster cluster{{.places = 3, .storage = 1}};
-    JobSpec spec = job_of({.pattern = FlowPattern::kCheckpoint, .octets = 5'000});
+    JobSpec spec = job_of({.pattern = FlowPattern::kCheckpoint, .bytes = 5'000});
     spec.on_front_end = front;
     JobContext context = cluster.context(9);
     context.storage_rate = Rate::gigabits(4);
@@ -125,29 +125,29 @@ TEST(FlowsJob, GoesByTheNetworkThatTheScenarioSays) {
 TEST(FlowsJob, RandomFlowsLoadTheNicsAsAsked) {
   const JobResult result =
       run({.places = 16},
-          {.pattern = FlowPattern::kRandom, .octets = 100'000, .load = 0.25, .requests = 20'000});
+          {.pattern = FlowPattern::kRandom, .bytes = 100'000, .load = 0.25, .requests = 20'000});
   ASSERT_EQ(result.flows.size(), 20'000U);
-  std::uint64_t octets = 0;
+  std::uint64_t bytes = 0;
   for (const FlowResult& flow : result.flows) {
-    octets += flow.octets;
+    bytes += flow.bytes;
     EXPECT_NE(flow.from, flow.to);
     EXPECT_GE(flow.end - flow.start, flow.ideal);
   }
-  EXPECT_NEAR(static_cast<double>(octets) / 20'000, 100'000, 3000);
-  EXPECT_NEAR(static_cast<double>(octets) / seconds(result.end - result.start), 0.25 * 16 * 50e9,
+  EXPECT_NEAR(static_cast<double>(bytes) / 20'000, 100'000, 3000);
+  EXPECT_NEAR(static_cast<double>(bytes) / seconds(result.end - result.start), 0.25 * 16 * 50e9,
               0.03 * 0.25 * 16 * 50e9);
 }
 
 TEST(FlowsJob, KvCachesGoFromPrefillToDecode) {
   const JobResult result =
       run({.places = 7},
-          {.pattern = FlowPattern::kKvCache, .octets = 4'000'000, .load = 0.6, .requests = 300});
+          {.pattern = FlowPattern::kKvCache, .bytes = 4'000'000, .load = 0.6, .requests = 300});
   ASSERT_EQ(result.flows.size(), 300U);
   std::set<std::uint32_t> to;
   for (const FlowResult& flow : result.flows) {
     EXPECT_LT(flow.from, 3U);
     EXPECT_GE(flow.to, 3U);
-    EXPECT_EQ(flow.octets, 4'000'000U);
+    EXPECT_EQ(flow.bytes, 4'000'000U);
     to.insert(flow.to);
   }
   EXPECT_EQ(to.size(), 4U);
@@ -158,7 +158,7 @@ TEST(FlowsJob, ChanceIsTheSeeds) {
     FakeCluster cluster{{.places = 4}};
     JobContext context = cluster.context();
     context.seed = seed;
-    auto job = make_job(job_of({.pattern = FlowPattern::kRandom, .octets = 10'000, .requests = 50}),
+    auto job = make_job(job_of({.pattern = FlowPattern::kRandom, .bytes = 10'000, .requests = 50}),
                         context);
     EXPECT_TRUE(job && cluster.run(**job));
     std::vector<std::uint64_t> all;
@@ -208,7 +208,7 @@ TEST(FlowList, IsReadInTheOrderOfTime) {
   ASSERT_TRUE(flows) << flows.error();
   ASSERT_EQ(flows->size(), 3U);
   EXPECT_EQ((*flows)[0].from, 1U);
-  EXPECT_EQ((*flows)[1].octets, 17U);
+  EXPECT_EQ((*flows)[1].bytes, 17U);
   EXPECT_EQ((*flows)[1].start, Duration{std::chrono::microseconds{1}});
   EXPECT_EQ((*flows)[2].start, Duration{std::chrono::milliseconds{2500}});
 }
@@ -259,29 +259,28 @@ TEST(FlowList, RunsAsAJob) {
 
 TEST(FlowsJob, WhatCannotBeIsRefusedInWords) {
   const FakeNetwork four{.places = 4};
-  EXPECT_EQ(refused(four, {.octets = 0}), "job f: size is 0, expected 1 to 1125899906842624");
-  EXPECT_EQ(refused({.places = 1}, {.octets = 1}),
+  EXPECT_EQ(refused(four, {.bytes = 0}), "job f: size is 0, expected 1 to 1125899906842624");
+  EXPECT_EQ(refused({.places = 1}, {.bytes = 1}),
             "job f: permutation needs at least 2 ranks, but the job has 1");
-  EXPECT_EQ(refused(four, {.octets = 1, .repeat = 0}), "job f: repeat is 0, expected at least 1");
-  EXPECT_EQ(refused(four, {.octets = 1, .repeat = 4'000'000'000}),
+  EXPECT_EQ(refused(four, {.bytes = 1, .repeat = 0}), "job f: repeat is 0, expected at least 1");
+  EXPECT_EQ(refused(four, {.bytes = 1, .repeat = 4'000'000'000}),
             "job f: 4 flows 4000000000 times are more than 50000000");
-  EXPECT_EQ(refused(four, {.pattern = FlowPattern::kShift, .octets = 1, .shift = 8}),
+  EXPECT_EQ(refused(four, {.pattern = FlowPattern::kShift, .bytes = 1, .shift = 8}),
             "job f: shift 8 of 4 ranks lets each send to itself");
-  EXPECT_EQ(refused(four, {.pattern = FlowPattern::kCheckpoint, .octets = 1}),
+  EXPECT_EQ(refused(four, {.pattern = FlowPattern::kCheckpoint, .bytes = 1}),
             "job f: a checkpoint needs storage servers, but the scenario has none");
-  EXPECT_EQ(refused(four, {.pattern = FlowPattern::kRandom, .octets = 1}),
+  EXPECT_EQ(refused(four, {.pattern = FlowPattern::kRandom, .bytes = 1}),
             "job f: requests is 0, expected 1 to 50000000");
-  EXPECT_EQ(
-      refused(four, {.pattern = FlowPattern::kKvCache, .octets = 1, .load = 0, .requests = 1}),
-      "job f: load is 0, expected more than 0 and at most 100");
+  EXPECT_EQ(refused(four, {.pattern = FlowPattern::kKvCache, .bytes = 1, .load = 0, .requests = 1}),
+            "job f: load is 0, expected more than 0 and at most 100");
   EXPECT_EQ(
       refused(four,
-              {.pattern = FlowPattern::kRandom, .octets = 1, .load = std::nan(""), .requests = 1}),
+              {.pattern = FlowPattern::kRandom, .bytes = 1, .load = std::nan(""), .requests = 1}),
       "job f: load is nan, expected more than 0 and at most 100");
   EXPECT_EQ(
       refused(
           four,
-          {.pattern = FlowPattern::kRandom, .octets = 1'000'000'000, .load = 1e-9, .requests = 1}),
+          {.pattern = FlowPattern::kRandom, .bytes = 1'000'000'000, .load = 1e-9, .requests = 1}),
       "job f: load 1e-09 of 1 GB each leaves more than eleven days between requests");
 }
 

@@ -19,7 +19,7 @@ SimNicConfig nics(CcAlgorithm algorithm) {
   config.engine.max_outstanding_packets = 1U << 20U;  // rates alone limit DCQCN and TIMELY there
   nic::FlowControlConfig& control = config.engine.flow_control;
   control.algorithm = algorithm;
-  // At the least rate a packet leaves every 83.84 us, as there, where it is shorter (1 048 octets).
+  // At the least rate a packet leaves every 83.84 us, as there, where it is shorter (1 048 bytes).
   // Flows that find themselves there wait for their next turn before they grow, and whether all
   // of them begin together decides how high the next wave is.
   constexpr std::uint64_t least = std::uint64_t{100'000'000} * 1102 / 1048;
@@ -63,7 +63,7 @@ class World final : private NicUser {
     const NodeId receiver{senders_};
     for (std::uint32_t i = 0; i < senders_; ++i) {
       const QpNumber qp = simulation_.join(NodeId{i}, receiver).mine;
-      CHECK(simulation_.write(NodeId{i}, {.qp = qp, .octets = incast.octets, .message = i}));
+      CHECK(simulation_.write(NodeId{i}, {.qp = qp, .bytes = incast.bytes, .message = i}));
     }
     simulation_.run(Time{std::chrono::seconds{10}});
   }
@@ -129,14 +129,14 @@ const std::vector<Incast>& incasts() {
   static const std::vector<Incast> all{
       {.name = "2:1 DCQCN",
        .senders = 2,
-       .octets = kLong,
+       .bytes = kLong,
        .algorithm = kDcqcn,
        .expected = {2372, 2518, .999, 262, 533, 572, 0},
        .median_there = IncastFigures{2934, 3195, .998, 162, 923, 927, 0}},
       {"2:1 HPCC", 2, kLong, kHpcc, {1819, 1842, 1.0, 1, 37, 56, 0}, {}},
       {.name = "16:1 DCQCN",
        .senders = 16,
-       .octets = kLong,
+       .bytes = kLong,
        .algorithm = kDcqcn,
        .expected = {17323, 18658, 1.0, 190, 5886, 6481, 0},
        .median_there = IncastFigures{16689, 18590, .999, 198, 6234, 6624, 0}},
@@ -144,7 +144,7 @@ const std::vector<Incast>& incasts() {
       {"16:1 TIMELY", 16, kLong, kTimely, {14914, 15632, 1.0, 353, 14103, 15365, 0}, {}},
       {.name = "64:1 DCQCN",
        .senders = 64,
-       .octets = kShort,
+       .bytes = kShort,
        .algorithm = kDcqcn,
        .expected = {5491, 14682, .975, 11261, 28368, 29433, 288},
        .median_there = IncastFigures{8277, 14727, .984, 10743, 28429, 29431, 286}},

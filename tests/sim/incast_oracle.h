@@ -1,5 +1,5 @@
 // An incast as the ns-3 simulation of HPCC's authors has it, and what that gives: one switch, N
-// senders to one receiver, 100 Gb/s, cables of a microsecond, packets of about 1 000 octets, the
+// senders to one receiver, 100 Gb/s, cables of a microsecond, packets of about 1 000 bytes, the
 // configuration of the published artifact. docs/fidelity.md has the table and tells what differs.
 #pragma once
 
@@ -25,7 +25,7 @@ struct IncastFigures {
 struct Incast {
   std::string name;
   std::uint32_t senders{};
-  std::uint32_t octets{};
+  std::uint32_t bytes{};
   nic::CcAlgorithm algorithm{};
   IncastFigures expected{};
   // Where switches mark by chance: of each figure the median of eight runs there, with other random

@@ -24,8 +24,8 @@ Time at(std::int64_t us) { return Time{microseconds{us}}; }
 
 // What the first of two leaves has sent to each of eight spines, when some of the eight NICs on it
 // send to those on the other, each with `qps` QPs.
-std::vector<std::uint64_t> octets_up(PathChoice choice, std::uint32_t senders, std::uint32_t qps,
-                                     bool hash_by_qp) {
+std::vector<std::uint64_t> bytes_up(PathChoice choice, std::uint32_t senders, std::uint32_t qps,
+                                    bool hash_by_qp) {
   FabricConfig config;
   config.path_choice = choice;
   SimNicConfig nics;
@@ -39,15 +39,15 @@ std::vector<std::uint64_t> octets_up(PathChoice choice, std::uint32_t senders, s
   const NodeId leaf{16};
   for (const PortId port : traffic.world().fabric().ports_of(leaf)) {
     const Port& here = traffic.world().fabric().port(port);
-    if (here.to_switch) sent.push_back(here.sent_octets);
+    if (here.to_switch) sent.push_back(here.sent_bytes);
   }
   return sent;
 }
 
-double most_to_mean(const std::vector<std::uint64_t>& octets) {
+double most_to_mean(const std::vector<std::uint64_t>& bytes) {
   double sum = 0;
-  for (const std::uint64_t one : octets) sum += static_cast<double>(one);
-  return static_cast<double>(*std::ranges::max_element(octets)) * 8 / sum;
+  for (const std::uint64_t one : bytes) sum += static_cast<double>(one);
+  return static_cast<double>(*std::ranges::max_element(bytes)) * 8 / sum;
 }
 
 }  // namespace
@@ -115,7 +115,7 @@ TEST(PathChoice, SwitchesThatHashAlikeLeaveCoresUnused) {
     std::set<std::uint32_t> used;
     for (const Port& port : fabric.ports()) {
       const GraphNode& node = fabric.graph().nodes[port.node.value()];
-      if (node.name.starts_with("core") && port.sent_octets > 0) used.insert(port.node.value());
+      if (node.name.starts_with("core") && port.sent_bytes > 0) used.insert(port.node.value());
     }
     return used.size();
   };
@@ -124,18 +124,18 @@ TEST(PathChoice, SwitchesThatHashAlikeLeaveCoresUnused) {
 }
 
 TEST(PathChoice, SprayAndAdaptiveUseAllSpinesAndHashesCollide) {
-  EXPECT_GT(most_to_mean(octets_up(PathChoice::kEcmp, 8, 1, false)), 1.5);
-  EXPECT_LT(most_to_mean(octets_up(PathChoice::kEcmp, 8, 32, true)), 1.5);
-  EXPECT_LT(most_to_mean(octets_up(PathChoice::kSpray, 8, 1, false)), 1.1);
-  EXPECT_LT(most_to_mean(octets_up(PathChoice::kAdaptive, 8, 1, false)), 1.1);
+  EXPECT_GT(most_to_mean(bytes_up(PathChoice::kEcmp, 8, 1, false)), 1.5);
+  EXPECT_LT(most_to_mean(bytes_up(PathChoice::kEcmp, 8, 32, true)), 1.5);
+  EXPECT_LT(most_to_mean(bytes_up(PathChoice::kSpray, 8, 1, false)), 1.1);
+  EXPECT_LT(most_to_mean(bytes_up(PathChoice::kAdaptive, 8, 1, false)), 1.1);
 }
 
 TEST(PathChoice, QpsOfTwoNicsShareAWayUnlessSwitchesTellThemApart) {
-  const auto used = [](const std::vector<std::uint64_t>& octets) {
-    return std::ranges::count_if(octets, [](std::uint64_t one) { return one > 0; });
+  const auto used = [](const std::vector<std::uint64_t>& bytes) {
+    return std::ranges::count_if(bytes, [](std::uint64_t one) { return one > 0; });
   };
-  EXPECT_EQ(used(octets_up(PathChoice::kEcmp, 1, 32, false)), 1);
-  EXPECT_GE(used(octets_up(PathChoice::kEcmp, 1, 32, true)), 7);
+  EXPECT_EQ(used(bytes_up(PathChoice::kEcmp, 1, 32, false)), 1);
+  EXPECT_GE(used(bytes_up(PathChoice::kEcmp, 1, 32, true)), 7);
 }
 
 }  // namespace nerve::sim

@@ -68,7 +68,7 @@ class Carrier {
     std::vector<std::uint64_t>& memory = done_.memory[member];
     std::size_t from = 0;
     for (const Piece& piece : landed.pieces) {
-      for (std::uint64_t i = 0; i < piece.octets; ++i) {
+      for (std::uint64_t i = 0; i < piece.bytes; ++i) {
         std::uint64_t& value = memory[piece.to + i];
         const std::uint64_t arrived = landed.values[from++];
         if (piece.action == Action::kCopy) {
@@ -94,10 +94,10 @@ class Carrier {
         flying.pieces.push_back(piece);
         const auto first = done_.memory[member].begin() + static_cast<std::ptrdiff_t>(piece.from);
         flying.values.insert(flying.values.end(), first,
-                             first + static_cast<std::ptrdiff_t>(piece.octets));
+                             first + static_cast<std::ptrdiff_t>(piece.bytes));
       }
-      if (flying.values.size() != transfers[i].octets) fail("pieces do not add up");
-      done_.sent[member] += transfers[i].octets;
+      if (flying.values.size() != transfers[i].bytes) fail("pieces do not add up");
+      done_.sent[member] += transfers[i].bytes;
       flying_.push_back(std::move(flying));
     }
   }
@@ -111,8 +111,8 @@ class Carrier {
 };
 
 std::uint64_t mark(std::uint32_t member) { return std::uint64_t{1} << member; }
-std::uint64_t address(std::uint32_t from, std::uint32_t to, std::uint64_t octet) {
-  return (std::uint64_t{from} * 64 + to + 1) << 32 | octet;
+std::uint64_t address(std::uint32_t from, std::uint32_t to, std::uint64_t byte) {
+  return (std::uint64_t{from} * 64 + to + 1) << 32 | byte;
 }
 
 }  // namespace
@@ -122,12 +122,12 @@ Carried carry_out(const CollectivePlan& plan, Memory memory, std::uint64_t seed)
 }
 
 Memory memory_before(const Operation& operation, std::uint32_t members) {
-  const Shares shares{operation.octets, members};
+  const Shares shares{operation.bytes, members};
   // Room for what all-to-all receives and for what passes through.
-  Memory memory(members, std::vector<std::uint64_t>((operation.octets + members) * (members + 3)));
+  Memory memory(members, std::vector<std::uint64_t>((operation.bytes + members) * (members + 3)));
   for (std::uint32_t m = 0; m < members; ++m) {
     for (std::uint32_t block = 0; block < members; ++block) {
-      for (std::uint64_t i = 0; i < shares.octets(block); ++i) {
+      for (std::uint64_t i = 0; i < shares.bytes(block); ++i) {
         std::uint64_t& value = memory[m][shares.offset(block) + i];
         switch (operation.kind) {
           case CollectiveKind::kAllReduce:
@@ -151,12 +151,12 @@ Memory memory_before(const Operation& operation, std::uint32_t members) {
 }
 
 Memory memory_after(const Operation& operation, std::uint32_t members) {
-  const Shares shares{operation.octets, members};
-  Memory memory(members, std::vector<std::uint64_t>((operation.octets + members) * (members + 3)));
+  const Shares shares{operation.bytes, members};
+  Memory memory(members, std::vector<std::uint64_t>((operation.bytes + members) * (members + 3)));
   const std::uint64_t all = mark(members - 1) | (mark(members - 1) - 1);
   for (std::uint32_t m = 0; m < members; ++m) {
     for (std::uint32_t block = 0; block < members; ++block) {
-      for (std::uint64_t i = 0; i < shares.octets(block); ++i) {
+      for (std::uint64_t i = 0; i < shares.bytes(block); ++i) {
         std::uint64_t& value = memory[m][shares.offset(block) + i];
         if (operation.kind == CollectiveKind::kAllReduce) value = all;
         if (operation.kind == CollectiveKind::kReduceScatter && block == m) value = all;
@@ -164,8 +164,8 @@ Memory memory_after(const Operation& operation, std::uint32_t members) {
         if (operation.kind == CollectiveKind::kBroadcast) value = mark(0);
       }
       if (operation.kind != CollectiveKind::kAllToAll || block == m) continue;
-      for (std::uint64_t i = 0; i < shares.octets(m); ++i) {
-        memory[m][operation.octets + block * shares.octets(m) + i] = address(block, m, i);
+      for (std::uint64_t i = 0; i < shares.bytes(m); ++i) {
+        memory[m][operation.bytes + block * shares.bytes(m) + i] = address(block, m, i);
       }
     }
   }

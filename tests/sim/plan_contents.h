@@ -1,5 +1,5 @@
 // A collective carried out in memory, message by message, in an order that a seed chooses among
-// those that its plan allows. Each rank has a buffer of 64-bit values, one for each octet; what a
+// those that its plan allows. Each rank has a buffer of 64-bit values, one for each byte; what a
 // message carries is read when it goes, and written when the item that waits for it comes.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace nerve::sim::test {
 
 struct Carried {
   std::vector<std::vector<std::uint64_t>> memory;  // of each member
-  std::vector<std::uint64_t> sent;                 // octets, by each member
+  std::vector<std::uint64_t> sent;                 // bytes, by each member
   std::string trouble;                             // a plan that got stuck, or added one twice
 };
 

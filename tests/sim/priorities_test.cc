@@ -20,7 +20,7 @@ struct APort : ::testing::Test {
     const PacketId id = packets.take();
     packets[id] = {};
     packets[id].traffic_class = static_cast<std::uint8_t>(traffic_class);
-    packets[id].octets = 100;
+    packets[id].bytes = 100;
     port.push(packets, id);
   }
   unsigned send() {
@@ -36,7 +36,7 @@ struct APort : ::testing::Test {
 // How long the ACK of a message took that crossed a queue of data.
 Duration way_of_the_ack(std::uint8_t control_class) {
   FabricConfig fabric;
-  fabric.buffer = {.octets = 64'000'000, .lossless = 1U << kDataClass};
+  fabric.buffer = {.bytes = 64'000'000, .lossless = 1U << kDataClass};
   SimNicConfig nics;
   nics.control_class = control_class;
   test::Traffic traffic{star(4, {}), fabric, nics};

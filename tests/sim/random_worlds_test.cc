@@ -1,5 +1,5 @@
 // Goal: no fabric, traffic or fault that a seed can think of hangs, loses a message without saying
-// so, or loses count of an octet. Method: a world is drawn from a seed (topology, link kind,
+// so, or loses count of a byte. Method: a world is drawn from a seed (topology, link kind,
 // routing, congestion control, messages, faults) and run to its end; traffic.h adds up every
 // switch.
 #include <gtest/gtest.h>
@@ -50,8 +50,8 @@ NetworkSpec draw_network(Prng& prng) {
   switches.flowlet_gap = microseconds{prng.between(1, 50)};
   switches.cut_through = prng.chance(300);
   switches.switch_latency = Duration{static_cast<std::int64_t>(prng.below(600'000))};
-  switches.buffer.octets = prng.between(3'000'000, 8'000'000);
-  if (prng.chance(300)) switches.buffer = {.octets = 300'000, .lossless = 0};
+  switches.buffer.bytes = prng.between(3'000'000, 8'000'000);
+  if (prng.chance(300)) switches.buffer = {.bytes = 300'000, .lossless = 0};
   switches.lane_buffer = static_cast<std::uint32_t>(prng.between(16'000, 256'000));
   switches.marking = {.low = prng.between(5'000, 100'000), .high = 400'000};
   return spec;
@@ -104,7 +104,7 @@ World draw(Prng& prng) {
   world.nics = draw_nics(prng, world.spec);
   auto graph = build_network(world.spec, world.hosts);
   if (!graph) {  // PFC would keep more than the small buffer has
-    world.spec.switches.buffer.octets = BufferConfig{}.octets;
+    world.spec.switches.buffer.bytes = BufferConfig{}.bytes;
     graph = build_network(world.spec, world.hosts);
   }
   EXPECT_TRUE(graph) << graph.error();
@@ -150,7 +150,7 @@ std::string description(const World& world) {
   text << "topology " << static_cast<int>(world.spec.topology) << ", " << world.hosts.servers
        << " servers of " << world.hosts.nics_per_server << ", "
        << (switches.kind == LinkKind::kEthernet ? "Ethernet" : "InfiniBand") << ", lossless "
-       << int{switches.buffer.lossless} << ", buffer " << switches.buffer.octets << ", choice "
+       << int{switches.buffer.lossless} << ", buffer " << switches.buffer.bytes << ", choice "
        << static_cast<int>(switches.path_choice) << ", congestion control "
        << static_cast<int>(world.nics.engine.flow_control.algorithm);
   for (const FaultSpec& fault : world.faults) {

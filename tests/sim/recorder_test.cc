@@ -51,9 +51,9 @@ std::vector<JobResult> a_job_until(Time end) {
 // So many NICs send to one more, through a switch.
 struct Incast {
   explicit Incast(std::uint32_t senders, const FabricConfig& config, OutputSpec output = {},
-                  std::uint32_t octets = kMessage, const SimNicConfig& nics = {})
+                  std::uint32_t bytes = kMessage, const SimNicConfig& nics = {})
       : traffic{star(senders + 1, {}), config, nics}, recorder{traffic.world(), output} {
-    for (std::uint32_t i = 0; i < senders; ++i) traffic.add(NodeId{i}, NodeId{senders}, octets);
+    for (std::uint32_t i = 0; i < senders; ++i) traffic.add(NodeId{i}, NodeId{senders}, bytes);
     traffic.run();
     recorder.finish(a_job_until(traffic.last_received()), result);
   }
@@ -70,14 +70,14 @@ struct Incast {
 TEST(Recorder, CountsWhatWasSent) {
   const Incast run{2, {}};
   EXPECT_EQ(run.result.totals.data_packets, 2000U);
-  EXPECT_EQ(run.result.totals.data_octets, 2U * kMessage);
+  EXPECT_EQ(run.result.totals.data_bytes, 2U * kMessage);
   EXPECT_EQ(run.result.totals.dropped, 0U);
   EXPECT_EQ(run.result.totals.retransmitted, 0U);
   EXPECT_EQ(run.result.simulated, run.traffic.last_received() - Time{});
   ASSERT_EQ(run.result.links.size(), 6U);
-  // 62 octets around each packet; RETH in the first and the immediate in the last of a message.
-  EXPECT_EQ(run.result.links[0].octets, kMessage + 1000U * 62 + 16 + 4);
-  EXPECT_EQ(run.result.links[5].octets, 2 * run.result.links[0].octets);
+  // 62 bytes around each packet; RETH in the first and the immediate in the last of a message.
+  EXPECT_EQ(run.result.links[0].bytes, kMessage + 1000U * 62 + 16 + 4);
+  EXPECT_EQ(run.result.links[5].bytes, 2 * run.result.links[0].bytes);
   EXPECT_GT(run.result.links[5].utilisation, 0.98);
   EXPECT_LE(run.result.links[5].utilisation, 1);
   EXPECT_NEAR(run.result.links[0].utilisation, run.result.links[5].utilisation / 2, 0.001);
@@ -105,7 +105,7 @@ TEST(Recorder, QueuesAreTheDeepestThatTheyWere) {
 
 TEST(Recorder, PausesAddUp) {
   FabricConfig config;
-  config.buffer.octets = 1'000'000;
+  config.buffer.bytes = 1'000'000;
   const Incast run{8, config};
   const Totals& totals = run.result.totals;
   EXPECT_GT(totals.pauses, 0U);
@@ -124,7 +124,7 @@ TEST(Recorder, PausesAddUp) {
 
 TEST(Recorder, DropsAndMarksAddUp) {
   FabricConfig config;
-  config.buffer = {.octets = 300'000, .lossless = 0};
+  config.buffer = {.bytes = 300'000, .lossless = 0};
   config.marking.low = 50'000;
   config.marking.high = 200'000;
   SimNicConfig nics;
@@ -178,15 +178,15 @@ TEST(Recorder, MayGoBeforeItsLastEvent) {
 }
 
 TEST(Recorder, ALongRunLeavesAsManySamplesAsAShortOne) {
-  for (const std::uint32_t octets : {30'000'000U, 60'000'000U}) {
-    const Incast run{1, {}, {}, octets};
+  for (const std::uint32_t bytes : {30'000'000U, 60'000'000U}) {
+    const Incast run{1, {}, {}, bytes};
     const std::size_t samples = run.result.series[0].values.size();
     EXPECT_GE(samples, Recorder::kMostSamples / 2 - 1);
     EXPECT_LE(samples, Recorder::kMostSamples);
     const std::int64_t every = run.result.sample_every.count();
     EXPECT_EQ((run.result.simulated.count() + every - 1) / every,
               static_cast<std::int64_t>(samples));
-    EXPECT_NEAR(integral(run.result, "goodput", run.sampled()), octets * 8 / 1e9, 1e-4);
+    EXPECT_NEAR(integral(run.result, "goodput", run.sampled()), bytes * 8 / 1e9, 1e-4);
   }
 }
 
@@ -215,13 +215,13 @@ TEST(Recorder, StopsWhereItIsTold) {
 TEST(Recorder, HostsWithoutAnEngineAreAsked) {
   Traffic traffic{star(2, {}), FabricConfig{}};
   Recorder recorder{traffic.world(), {}};
-  std::uint64_t octets = 0;
-  recorder.also_delivered([&] { return octets += 1'000; });
+  std::uint64_t bytes = 0;
+  recorder.also_delivered([&] { return bytes += 1'000; });
   traffic.add(NodeId{0}, NodeId{1}, 4096);
   traffic.run();
   RunResult result;
   recorder.finish({}, result);
-  EXPECT_GE(series_of(result, "goodput").values.at(0), 8);  // 1 000 octets in a microsecond
+  EXPECT_GE(series_of(result, "goodput").values.at(0), 8);  // 1 000 bytes in a microsecond
 }
 
 TEST(Recorder, TheSameSeedGivesTheSameHash) {

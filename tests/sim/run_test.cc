@@ -34,14 +34,13 @@ JobSpec job_of(const decltype(JobSpec::work)& work) {
   return job;
 }
 
-CollectiveSpec ring(std::uint64_t octets) {
-  return {.kind = CollectiveKind::kAllReduce,
-          .algorithm = CollectiveAlgorithm::kRing,
-          .octets = octets};
+CollectiveSpec ring(std::uint64_t bytes) {
+  return {
+      .kind = CollectiveKind::kAllReduce, .algorithm = CollectiveAlgorithm::kRing, .bytes = bytes};
 }
 
-FlowsSpec flows(FlowPattern pattern, std::uint64_t octets) {
-  return {.pattern = pattern, .octets = octets, .file = {}};
+FlowsSpec flows(FlowPattern pattern, std::uint64_t bytes) {
+  return {.pattern = pattern, .bytes = bytes, .file = {}};
 }
 
 RunResult run_of(const Scenario& scenario) {
@@ -92,7 +91,7 @@ TEST(Run, TcpIsSlowerAndSaysWhatItCosts) {
   EXPECT_GT(tcp.simulated, rdma.simulated * 2);
   EXPECT_GT(tcp.totals.cpu.count(), 0);
   EXPECT_EQ(rdma.totals.cpu.count(), 0);
-  EXPECT_GT(tcp.totals.data_octets, 2 * 3 * 16 * kMegabyte / 4 * 4 - 1);
+  EXPECT_GT(tcp.totals.data_bytes, 2 * 3 * 16 * kMegabyte / 4 * 4 - 1);
   EXPECT_TRUE(has_remark(tcp, "processor time"));
 }
 
@@ -117,7 +116,7 @@ TEST(Run, EveryCongestionControlAndEveryKindOfLink) {
 
 TEST(Run, WithoutPfcWhatIsDroppedIsSentAgain) {
   Scenario scenario = cluster_of(9, 1);
-  scenario.back_end.switches.buffer = {.octets = 500'000, .lossless = 0};
+  scenario.back_end.switches.buffer = {.bytes = 500'000, .lossless = 0};
   scenario.jobs.push_back(job_of(flows(FlowPattern::kIncast, kMegabyte)));
   const RunResult result = run_of(scenario);
   EXPECT_TRUE(result.jobs[0].done) << result.jobs[0].trouble;
@@ -127,7 +126,7 @@ TEST(Run, WithoutPfcWhatIsDroppedIsSentAgain) {
 
 TEST(Run, SelectiveRepeatSendsLessAgain) {
   Scenario scenario = cluster_of(9, 1);
-  scenario.back_end.switches.buffer = {.octets = 500'000, .lossless = 0};
+  scenario.back_end.switches.buffer = {.bytes = 500'000, .lossless = 0};
   scenario.jobs.push_back(job_of(flows(FlowPattern::kIncast, kMegabyte)));
   const RunResult back = run_of(scenario);
   scenario.nics.recovery = Recovery::kSelectiveRepeat;

@@ -1,7 +1,7 @@
 // Goal: the NIC of the simulator is the engine that runs live, and the simulator adds nothing of
 // its own: the same messages make the same frames. Method: random operations of random sizes, done
 // by two engines that are joined directly and by two NICs of a fabric; frame by frame, completion
-// by completion, octet by octet.
+// by completion, byte by byte.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,12 +36,12 @@ Operation random_operation(Prng& prng) {
   made.from = static_cast<std::uint32_t>(prng.below(2));
   made.op = kOps[prng.below(std::size(kOps))];
   const bool atomic = made.op == SendOp::kFetchAdd || made.op == SendOp::kCompareSwap;
-  const std::uint64_t most = prng.chance(300) ? Station::kOctets / 2 : 3000;
+  const std::uint64_t most = prng.chance(300) ? Station::kBytes / 2 : 3000;
   made.length = atomic ? 8 : static_cast<std::uint32_t>(prng.below(most));
-  made.local = prng.below(Station::kOctets / 2 - made.length + 1) / 8 * 8;
+  made.local = prng.below(Station::kBytes / 2 - made.length + 1) / 8 * 8;
   // What it brings must not change what another message is made of.
-  if (atomic) made.local += Station::kOctets / 2;
-  made.remote = prng.below(Station::kOctets / 2 - made.length + 1) / 8 * 8;
+  if (atomic) made.local += Station::kBytes / 2;
+  made.remote = prng.below(Station::kBytes / 2 - made.length + 1) / 8 * 8;
   made.immediate = static_cast<std::uint32_t>(prng.next());
   return made;
 }

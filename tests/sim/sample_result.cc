@@ -17,7 +17,7 @@ JobResult collective() {
   job.steps = {microseconds{90}, microseconds{110}, microseconds{100}};
   job.bound = microseconds{80};
   job.bound_is = "2 S (N - 1)/N at 100 Gb/s";
-  job.octets_moved = 6'000'000;
+  job.bytes_moved = 6'000'000;
   job.bus_bandwidth = 10e9;
   job.ranks = {{.compute = 75'000'000, .exposed = 25'000'000},
                {.compute = 60'000'000, .exposed = 40'000'000}};
@@ -30,8 +30,8 @@ JobResult flows() {
   job.work = "5 flows";
   job.trouble = "one flow did not end";
   job.end = at(100);
-  const auto flow = [](std::uint64_t octets, std::int64_t us, std::int64_t ideal_us) {
-    return FlowResult{0, 1, octets, at(0), at(us), microseconds{ideal_us}};
+  const auto flow = [](std::uint64_t bytes, std::int64_t us, std::int64_t ideal_us) {
+    return FlowResult{0, 1, bytes, at(0), at(us), microseconds{ideal_us}};
   };
   job.flows = {flow(5'000, 10, 5), flow(5'000, 20, 5), flow(5'000, 30, 5), flow(5'000'000, 100, 50),
                flow(5'000, 0, 5)};
@@ -50,10 +50,10 @@ RunResult sample_result() {
   result.simulated = microseconds{310};
   result.events = 123'456;
   result.wall_seconds = 0.5;
-  result.memory_octets = 12'000'000;
+  result.memory_bytes = 12'000'000;
   result.jobs = {collective(), flows()};
   result.totals = {.data_packets = 2000,
-                   .data_octets = 8'000'000,
+                   .data_bytes = 8'000'000,
                    .marked = 20,
                    .dropped = 3,
                    .lost = 1,
@@ -70,7 +70,7 @@ RunResult sample_result() {
     return LinkResult{.from = from,
                       .to = to,
                       .rate_bps = 100'000'000'000,
-                      .octets = 2'000'000,
+                      .bytes = 2'000'000,
                       .utilisation = utilisation,
                       .most_queued = queued,
                       .marked = 10,
@@ -82,7 +82,7 @@ RunResult sample_result() {
   result.links = {link(0, 2, 0.5, 4200), link(2, 0, 0.25, 0), link(1, 2, 0.25, 8400),
                   link(2, 1, 0.75, 1'000'000)};
   result.sample_every = microseconds{100};
-  result.series = {{"goodput", "Gb/s", {1.5, 90.123, 0}}, {"deepest:leaf", "octets", {0, 1e6, 17}}};
+  result.series = {{"goodput", "Gb/s", {1.5, 90.123, 0}}, {"deepest:leaf", "bytes", {0, 1e6, 17}}};
   result.remarks = {"a cable failed: \"leaf0\" \\ nic1", "nothing else"};
   return result;
 }

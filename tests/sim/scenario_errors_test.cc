@@ -56,8 +56,8 @@ TEST(ScenarioErrors, AnUnknownKeyIsAnsweredWithTheNearest) {
           .rfind("command line: fabric.routng: \"routng\" is not known; did you mean \"routing\"?",
                  0),
       0U);
-  EXPECT_EQ(wrong("job.0.octets", "\"1 MB\""),
-            "command line: job.0.octets: is not known; it is called size");
+  EXPECT_EQ(wrong("job.0.bytes", "\"1 MB\""),
+            "command line: job.0.bytes: is not known; it is called size");
   EXPECT_EQ(wrong("job.0.shift", "3"),
             "command line: job.0.shift: a job of kind \"all-reduce\" has no such key");
   EXPECT_NE(wrong("fabrik.routing", "spray").find("did you mean \"fabric\"?"), std::string::npos);

@@ -69,7 +69,7 @@ TEST(ScenarioFile, AShortOneHasSensibleDefaults) {
   const auto* work = std::get_if<CollectiveSpec>(&s.jobs[0].work);
   ASSERT_NE(work, nullptr);
   EXPECT_EQ(work->kind, CollectiveKind::kAllReduce);
-  EXPECT_EQ(work->octets, 64'000'000U);
+  EXPECT_EQ(work->bytes, 64'000'000U);
 }
 
 TEST(ScenarioFile, EveryTableIsRead) {
@@ -163,14 +163,14 @@ top_ports = 4
   EXPECT_EQ(s.back_end.trunk_delay, nanoseconds{2500});
   EXPECT_EQ(s.back_end.switches.path_choice, PathChoice::kFlowlet);
   EXPECT_EQ(s.back_end.switches.flowlet_gap, microseconds{20});
-  EXPECT_EQ(s.back_end.switches.buffer.octets, 16U << 20U);
+  EXPECT_EQ(s.back_end.switches.buffer.bytes, 16U << 20U);
   EXPECT_EQ(s.back_end.switches.buffer.pause_at.numerator * 4,
             s.back_end.switches.buffer.pause_at.denominator);
   EXPECT_EQ(s.back_end.switches.marking.per_million, 10'000U);
   EXPECT_TRUE(s.back_end.switches.telemetry);  // HPCC cannot do without
   ASSERT_TRUE(s.front_end);
   EXPECT_EQ(s.front_end->nic_rate, Rate::gigabits(100));
-  EXPECT_EQ(s.front_end->switches.buffer.octets, 9'000'000U);
+  EXPECT_EQ(s.front_end->switches.buffer.bytes, 9'000'000U);
   EXPECT_EQ(s.front_end_nics.transport, Transport::kRdma);
   EXPECT_TRUE(s.storage->on_front_end);
   EXPECT_EQ(s.nics.mtu, nic::Mtu::k1024);
@@ -183,9 +183,9 @@ top_ports = 4
   const auto* training = std::get_if<TrainingSpec>(&s.jobs[0].work);
   ASSERT_NE(training, nullptr);
   EXPECT_EQ(training->model.parameters, 7e9);
-  EXPECT_EQ(training->model.octets_per_value, 1U);
+  EXPECT_EQ(training->model.bytes_per_value, 1U);
   EXPECT_EQ(training->parallelism.data, 4U);  // what is left of 64 ranks
-  EXPECT_EQ(training->bucket_octets, 10'000'000U);
+  EXPECT_EQ(training->bucket_bytes, 10'000'000U);
   EXPECT_EQ(s.jobs[0].stragglers[0].slowdown, 1.5);
   EXPECT_TRUE(s.jobs[1].on_front_end);  // as the storage is
   EXPECT_EQ(s.jobs[1].start, milliseconds{3});
@@ -220,7 +220,7 @@ TEST(ScenarioFile, TheCommandLineHasTheLastWord) {
   EXPECT_EQ(s.nics.flow_control.dcqcn.hyper_increase, Rate::gigabits(1));
   EXPECT_EQ(s.seed, 9U);
   const auto* work = std::get_if<CollectiveSpec>(&s.jobs[0].work);
-  EXPECT_EQ(work->octets, 1U << 20U);
+  EXPECT_EQ(work->bytes, 1U << 20U);
   EXPECT_EQ(work->iterations, 1000U);
   EXPECT_FALSE(parse_override("no equals sign"));
   EXPECT_FALSE(parse_override("=1"));

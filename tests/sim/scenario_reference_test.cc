@@ -46,25 +46,25 @@ TEST(ScenarioUnits, AmountsAreReadAsTheyAreWritten) {
   EXPECT_EQ(parse_time("2.5 ms"), std::chrono::microseconds{2500});
   EXPECT_EQ(parse_time("100 ns"), std::chrono::nanoseconds{100});
   EXPECT_EQ(parse_time("0.7 us"), std::chrono::nanoseconds{700});
-  EXPECT_EQ(parse_octets("64 MB"), 64'000'000U);
-  EXPECT_EQ(parse_octets("4 KiB"), 4096U);
-  EXPECT_EQ(parse_octets("1.5 GiB"), 3U << 29U);
+  EXPECT_EQ(parse_bytes("64 MB"), 64'000'000U);
+  EXPECT_EQ(parse_bytes("4 KiB"), 4096U);
+  EXPECT_EQ(parse_bytes("1.5 GiB"), 3U << 29U);
   for (const char* bad : {"", " ", "4", "KB", "4 kb", "-1 KB", "1e400 KB", "nan KB", "inf KB",
                           "1 KB ", " 1 KB", "1 KB/s", "0x10 KB", "1e30 TB"}) {
-    EXPECT_FALSE(parse_octets(bad)) << bad;
+    EXPECT_FALSE(parse_bytes(bad)) << bad;
   }
 }
 
 TEST(ScenarioUnits, WhatIsWrittenIsReadAgain) {
   for (const std::uint64_t n : {0ULL, 1ULL, 999ULL, 1000ULL, 4096ULL, 400'000ULL, 33'554'432ULL,
                                 123'456'789ULL, 1ULL << 50U}) {
-    EXPECT_EQ(parse_octets(octets_text(n)), n) << octets_text(n);
+    EXPECT_EQ(parse_bytes(bytes_text(n)), n) << bytes_text(n);
     EXPECT_EQ(parse_rate(rate_text(Rate::bits_per_second(n))), Rate::bits_per_second(n));
     const Duration time{static_cast<std::int64_t>(n)};
     EXPECT_EQ(parse_time(time_text(time)), time) << time_text(time);
   }
-  EXPECT_EQ(octets_text(33'554'432), "32 MiB");
-  EXPECT_EQ(octets_text(400'000), "400 KB");
+  EXPECT_EQ(bytes_text(33'554'432), "32 MiB");
+  EXPECT_EQ(bytes_text(400'000), "400 KB");
   EXPECT_EQ(rate_text(Rate::gigabits(3600)), "3600 Gb/s");
 }
 

@@ -36,7 +36,7 @@ Ran outcome(Traffic& traffic, std::uint32_t nodes) {
 
 Ran incast(bool selective, std::uint32_t senders) {
   FabricConfig config;
-  config.buffer = {.octets = 300'000, .lossless = 0};
+  config.buffer = {.bytes = 300'000, .lossless = 0};
   Traffic traffic{star(senders + 1, {}), config, nics(selective)};
   for (std::uint32_t i = 0; i < senders; ++i) traffic.add(NodeId{i}, NodeId{senders}, 1'000'000);
   return outcome(traffic, senders + 1);

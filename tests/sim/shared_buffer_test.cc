@@ -12,7 +12,7 @@ namespace nerve::sim {
 namespace {
 
 constexpr unsigned kClass = 1;
-constexpr BufferConfig kSmall{.octets = 100'000,
+constexpr BufferConfig kSmall{.bytes = 100'000,
                               .reserve = 1000,
                               .resume_below = 500,
                               .pause_at = {1, 2},
@@ -62,27 +62,27 @@ TEST(SharedBuffer, ComesBackToEmpty) {
   struct In {
     std::uint32_t port;
     unsigned traffic_class;
-    std::uint32_t octets;
+    std::uint32_t bytes;
   };
   std::deque<In> inside;
-  std::uint64_t octets = 0;
+  std::uint64_t bytes = 0;
   for (int i = 0; i < 100'000; ++i) {
     if (prng.chance(520)) {
       const In one{static_cast<std::uint32_t>(prng.below(3)), prng.chance(700) ? kClass : 0,
                    static_cast<std::uint32_t>(prng.between(64, 4200))};
-      if (buffer.admit(one.port, one.traffic_class, one.octets, 0)) {
+      if (buffer.admit(one.port, one.traffic_class, one.bytes, 0)) {
         inside.push_back(one);
-        octets += one.octets;
+        bytes += one.bytes;
       }
     } else if (!inside.empty()) {
-      buffer.release(inside.front().port, inside.front().traffic_class, inside.front().octets);
-      octets -= inside.front().octets;
+      buffer.release(inside.front().port, inside.front().traffic_class, inside.front().bytes);
+      bytes -= inside.front().bytes;
       inside.pop_front();
     }
-    ASSERT_EQ(buffer.used(), octets);
-    ASSERT_LE(octets, kSmall.octets);
+    ASSERT_EQ(buffer.used(), bytes);
+    ASSERT_LE(bytes, kSmall.bytes);
   }
-  for (const In& one : inside) buffer.release(one.port, one.traffic_class, one.octets);
+  for (const In& one : inside) buffer.release(one.port, one.traffic_class, one.bytes);
   EXPECT_EQ(buffer.used(), 0U);
   // As at the beginning.
   std::uint32_t in = 0;

@@ -18,10 +18,10 @@ TEST(Quantity, HasAUnitThatFits) {
   EXPECT_EQ(time_text(Duration{12'345'678}), "12.35 us");
   EXPECT_EQ(time_text(Duration{999'960'000}), "1 ms");
   EXPECT_EQ(time_text(2e15), "2000 s");
-  EXPECT_EQ(octets_text(0), "0");
-  EXPECT_EQ(octets_text(1'500'000), "1.5 MB");
+  EXPECT_EQ(bytes_text(0), "0");
+  EXPECT_EQ(bytes_text(1'500'000), "1.5 MB");
   EXPECT_EQ(bit_rate_text(400e9), "400 Gb/s");
-  EXPECT_EQ(octet_rate_text(46.23e9), "46.23 GB/s");
+  EXPECT_EQ(byte_rate_text(46.23e9), "46.23 GB/s");
   EXPECT_EQ(count_text(9'999), "9999");
   EXPECT_EQ(count_text(12'400'000), "12.4 M");
   EXPECT_EQ(share_text(0.1234), "12.3 %");

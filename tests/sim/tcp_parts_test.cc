@@ -1,5 +1,5 @@
 // Goal: the parts of TCP that can be held against something plainer. Method: ranges beside a set of
-// octets, cube roots by multiplication, windows step by step.
+// bytes, cube roots by multiplication, windows step by step.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -18,33 +18,33 @@ Time at(std::int64_t us) { return Time{microseconds{us}}; }
 
 }  // namespace
 
-TEST(TcpRanges, AgreeWithASetOfOctets) {
+TEST(TcpRanges, AgreeWithASetOfBytes) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     Prng prng{seed};
     TcpRanges ranges;
-    std::vector<bool> octets(400);
+    std::vector<bool> bytes(400);
     for (int step = 0; step < 200; ++step) {
       const std::uint64_t begin = prng.below(390);
       if (prng.chance(850)) {
         const std::uint64_t end = begin + 1 + prng.below(std::min<std::uint64_t>(399 - begin, 12));
         ranges.add({begin, end});
-        for (std::uint64_t i = begin; i < end; ++i) octets[i] = true;
+        for (std::uint64_t i = begin; i < end; ++i) bytes[i] = true;
       } else {
         const std::uint64_t edge = prng.below(60);
         ranges.drop_below(edge);
-        for (std::uint64_t i = 0; i < edge; ++i) octets[i] = false;
+        for (std::uint64_t i = 0; i < edge; ++i) bytes[i] = false;
       }
-      const auto count = static_cast<std::uint64_t>(std::count(octets.begin(), octets.end(), true));
-      ASSERT_EQ(ranges.octets(), count) << "seed " << seed;
+      const auto count = static_cast<std::uint64_t>(std::count(bytes.begin(), bytes.end(), true));
+      ASSERT_EQ(ranges.bytes(), count) << "seed " << seed;
       const std::uint64_t from = prng.below(400);
       const std::uint64_t to = from + prng.below(401 - from);
       std::uint64_t missing = 0;
-      for (std::uint64_t i = from; i < to; ++i) missing += octets[i] ? 0U : 1U;
+      for (std::uint64_t i = from; i < to; ++i) missing += bytes[i] ? 0U : 1U;
       ASSERT_EQ(ranges.missing(from, to), missing) << "seed " << seed;
       std::uint64_t hole = from;
-      while (hole < to && octets[hole]) ++hole;
+      while (hole < to && bytes[hole]) ++hole;
       std::uint64_t end = hole;
-      while (end < to && !octets[end]) ++end;
+      while (end < to && !bytes[end]) ++end;
       const TcpRange found = ranges.hole(from, to);
       ASSERT_EQ(found.end - found.begin, end - hole) << "seed " << seed;
       if (hole < end) {
@@ -67,48 +67,48 @@ TEST(TcpWindow, CubeRoots) {
 
 TEST(TcpWindow, SlowStartDoublesEachRoundTrip) {
   TcpWindow window{TcpAlgorithm::kDctcp, kSegment, 10};
-  EXPECT_EQ(window.octets(), 10'000U);
+  EXPECT_EQ(window.bytes(), 10'000U);
   window.on_ack({at(10), 10'000, 0, 10'000, 20'000, microseconds{10}, true});
-  EXPECT_EQ(window.octets(), 20'000U);
+  EXPECT_EQ(window.bytes(), 20'000U);
   window.on_ack({at(20), 20'000, 0, 30'000, 50'000, microseconds{10}, false});
-  EXPECT_EQ(window.octets(), 20'000U) << "something else held it back";
+  EXPECT_EQ(window.bytes(), 20'000U) << "something else held it back";
 }
 
 TEST(TcpWindow, DctcpCutsByHalfOfWhatIsMarked) {
   TcpWindow window{TcpAlgorithm::kDctcp, kSegment, 100};
   std::uint64_t unacked = 0;
   const auto round = [&](std::uint64_t marked) {
-    const std::uint64_t acked = window.octets();
+    const std::uint64_t acked = window.bytes();
     unacked += acked;
-    window.on_ack({at(0), acked, marked, unacked, unacked + window.octets(), {}, true});
+    window.on_ack({at(0), acked, marked, unacked, unacked + window.bytes(), {}, true});
   };
-  round(window.octets());  // alpha begins at one: half is gone
-  EXPECT_EQ(window.octets(), 50'000U);
+  round(window.bytes());  // alpha begins at one: half is gone
+  EXPECT_EQ(window.bytes(), 50'000U);
   for (int i = 0; i < 200; ++i) round(0);
   EXPECT_LT(window.alpha(), TcpWindow::kOne / 1000);
-  const std::uint64_t before = window.octets();
+  const std::uint64_t before = window.bytes();
   round(before);  // alpha is a sixteenth now
-  EXPECT_NEAR(static_cast<double>(window.octets()), static_cast<double>(before) * 31 / 32,
+  EXPECT_NEAR(static_cast<double>(window.bytes()), static_cast<double>(before) * 31 / 32,
               static_cast<double>(before) / 500);
 }
 
 TEST(TcpWindow, CubicGrowsBackToWhereItWasInItsOwnTime) {
   TcpWindow window{TcpAlgorithm::kCubic, kSegment, 1000};
   window.on_loss(at(0));
-  EXPECT_EQ(window.octets(), 700'000U);
+  EXPECT_EQ(window.bytes(), 700'000U);
   // K is the cube root of 300 / 0.4 seconds: 9.09. A round trip of 100 ms, so that Reno is slower.
   std::int64_t when = 0;
   const auto pass = [&](std::int64_t until) {
     for (; when < until; when += 100'000) {
-      window.on_ack({at(when), window.octets(), 0, 1, 2, microseconds{100'000}, true});
+      window.on_ack({at(when), window.bytes(), 0, 1, 2, microseconds{100'000}, true});
     }
   };
   pass(4'500'000);
-  EXPECT_NEAR(static_cast<double>(window.octets()), 1e6 - 0.4e3 * 4.5 * 4.5 * 4.5, 20e3);
+  EXPECT_NEAR(static_cast<double>(window.bytes()), 1e6 - 0.4e3 * 4.5 * 4.5 * 4.5, 20e3);
   pass(9'100'000);
-  EXPECT_NEAR(static_cast<double>(window.octets()), 1e6, 10e3);
+  EXPECT_NEAR(static_cast<double>(window.bytes()), 1e6, 10e3);
   pass(14'000'000);
-  EXPECT_NEAR(static_cast<double>(window.octets()), 1e6 + 0.4e3 * 4.9 * 4.9 * 4.9, 20e3);
+  EXPECT_NEAR(static_cast<double>(window.bytes()), 1e6 + 0.4e3 * 4.9 * 4.9 * 4.9, 20e3);
 }
 
 }  // namespace nerve::sim

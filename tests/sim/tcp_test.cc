@@ -32,7 +32,7 @@ TcpSpec fast_host() {
 SimulatedNetwork network(const TcpSpec& spec, std::uint64_t buffer = 32U << 20U) {
   SimulatedNetwork made;
   made.fabric.buffer.lossless = 0;
-  made.fabric.buffer.octets = buffer;
+  made.fabric.buffer.bytes = buffer;
   made.fabric.marking = {.low = kMark - 1, .high = kMark, .per_million = 1'000'000, .on = true};
   made.fabric.longest_packet = 9018;
   made.tcp = spec;
@@ -41,8 +41,8 @@ SimulatedNetwork network(const TcpSpec& spec, std::uint64_t buffer = 32U << 20U)
 
 Graph one_switch(std::uint32_t nics) { return star(nics, {.delay = microseconds{1}}); }
 
-double at_line_rate(std::uint64_t octets) {
-  return static_cast<double>(octets) / kSegment * kOnTheCable * 8 / 100'000;
+double at_line_rate(std::uint64_t bytes) {
+  return static_cast<double>(bytes) / kSegment * kOnTheCable * 8 / 100'000;
 }
 
 struct Sums {

@@ -274,7 +274,7 @@ TEST(BuildNetwork, ALargeOneIsBuiltAndRoutedInLittleRoom) {
   ASSERT_TRUE(graph) << graph.error();
   EXPECT_EQ(graph->nodes.size(), 8192U + 5 * 32 * 32 / 4);
   const Routes routes{*graph};
-  EXPECT_LT(routes.octets(), 5'000'000U);
+  EXPECT_LT(routes.bytes(), 5'000'000U);
   EXPECT_EQ(routes.distance(NodeId{0}, NodeId{8191}), 6U);
 }
 

@@ -44,15 +44,15 @@ void Traffic::failed(NodeId at, QpNumber qp, std::string_view why) {
   ADD_FAILURE() << "node " << at.value() << ", QP " << qp.value() << ": " << why;
 }
 
-void Traffic::add(NodeId from, NodeId to, std::uint32_t octets) {
-  add_on(from, world_.join(from, to).mine, to, octets);
+void Traffic::add(NodeId from, NodeId to, std::uint32_t bytes) {
+  add_on(from, world_.join(from, to).mine, to, bytes);
 }
 
-void Traffic::add_on(NodeId from, QpNumber qp, NodeId to, std::uint32_t octets) {
+void Traffic::add_on(NodeId from, QpNumber qp, NodeId to, std::uint32_t bytes) {
   const auto number = static_cast<std::uint32_t>(messages_.size());
-  messages_.push_back({.from = from, .to = to, .octets = octets});
+  messages_.push_back({.from = from, .to = to, .bytes = bytes});
   messages_.back().qp = qp;
-  ASSERT_TRUE(world_.write(from, {qp, octets, number, number}));
+  ASSERT_TRUE(world_.write(from, {qp, bytes, number, number}));
 }
 
 void Traffic::schedule(const std::vector<FaultSpec>& faults) {
@@ -84,10 +84,10 @@ void Traffic::expect_conserved() {
     if (port.switch_number == kNobody) continue;
     const Port& there = world_.fabric().port(port.peer);
     held[port.switch_number] +=
-        static_cast<std::int64_t>(there.sent_octets - port.counters.lost_octets -
-                                  port.counters.dropped_octets - port.sent_octets);
+        static_cast<std::int64_t>(there.sent_bytes - port.counters.lost_bytes -
+                                  port.counters.dropped_bytes - port.sent_bytes);
   }
-  for (const auto& [number, octets] : held) EXPECT_EQ(octets, 0) << "switch " << number;
+  for (const auto& [number, bytes] : held) EXPECT_EQ(bytes, 0) << "switch " << number;
 }
 
 Time Traffic::last_received() const {

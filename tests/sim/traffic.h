@@ -13,7 +13,7 @@ namespace nerve::sim::test {
 struct Message {
   NodeId from{};
   NodeId to{};
-  std::uint32_t octets{};
+  std::uint32_t bytes{};
   QpNumber qp{};  // of the sender
   Time received{};
   Time acknowledged{};
@@ -39,9 +39,9 @@ class Traffic final : private NicUser {
           std::uint64_t seed = 1);
 
   // All messages begin at time zero, each on a QP of its own.
-  void add(NodeId from, NodeId to, std::uint32_t octets);
+  void add(NodeId from, NodeId to, std::uint32_t bytes);
   // On one that is there.
-  void add_on(NodeId from, QpNumber qp, NodeId to, std::uint32_t octets);
+  void add_on(NodeId from, QpNumber qp, NodeId to, std::uint32_t bytes);
   // What befalls cables; fails the test when the graph has no such cable.
   void schedule(const std::vector<FaultSpec>& faults);
   // A message may be given up, by an engine that says so, when its NIC is cut off.

@@ -50,7 +50,7 @@ JobResult run(const FakeNetwork& network, const JobSpec& spec) {
   EXPECT_TRUE(job) << job.error();
   if (!job) return {};
   EXPECT_TRUE(cluster.run(**job)) << (*job)->result().trouble;
-  EXPECT_EQ((*job)->octets_planned(), (*job)->result().octets_moved);
+  EXPECT_EQ((*job)->bytes_planned(), (*job)->result().bytes_moved);
   return (*job)->result();
 }
 JobResult run(const FakeNetwork& network, const TrainingSpec& work) {
@@ -76,7 +76,7 @@ TEST(Training, OneRankOnlyComputes) {
   ASSERT_EQ(result.ranks.size(), 1U);
   EXPECT_EQ(result.ranks[0].exposed, 0U);
   EXPECT_EQ(result.ranks[0].compute, (result.end - result.start).count());
-  EXPECT_EQ(result.octets_moved, 0U);
+  EXPECT_EQ(result.bytes_moved, 0U);
 }
 
 TEST(Training, TheBubbleIsThatOf1F1B) {
@@ -127,16 +127,16 @@ TEST(Training, TensorParallelismMovesItsActivations) {
   TrainingSpec work = small();
   work.parallelism.tensor = 4;
   const JobResult result = run({.places = 4, .per_server = 4}, work);
-  // 4 all-reduces a layer and micro batch, of sequence x hidden x 2 octets, each 2 S (N - 1).
+  // 4 all-reduces a layer and micro batch, of sequence x hidden x 2 bytes, each 2 S (N - 1).
   const std::uint64_t activations = 1000 * 1024 * 2;
-  EXPECT_EQ(result.octets_moved, 4U * 8 * 4 * 2 * activations * 3);
+  EXPECT_EQ(result.bytes_moved, 4U * 8 * 4 * 2 * activations * 3);
 }
 
 TEST(Training, PipelinesMoveActivationsAndGradients) {
   TrainingSpec work = small();
   work.parallelism.pipeline = 4;
   const JobResult result = run({.places = 4}, work);
-  EXPECT_EQ(result.octets_moved, 2U * 3 * 4 * 1000 * 1024 * 2);
+  EXPECT_EQ(result.bytes_moved, 2U * 3 * 4 * 1000 * 1024 * 2);
 }
 
 TEST(Training, GradientsAreReducedOnce) {
@@ -147,9 +147,9 @@ TEST(Training, GradientsAreReducedOnce) {
       for (const std::uint64_t bucket : {10'000'019U, 25'000'000U, 4'000'000'000U}) {
         work.overlap = overlap;
         work.shard_optimizer = shard;
-        work.bucket_octets = bucket;
-        // 16 GB of gradients, 2 S (N - 1) octets over all, however they are cut.
-        EXPECT_EQ(run({.places = 4}, work).octets_moved, 2U * 16'000'000'000 * 3);
+        work.bucket_bytes = bucket;
+        // 16 GB of gradients, 2 S (N - 1) bytes over all, however they are cut.
+        EXPECT_EQ(run({.places = 4}, work).bytes_moved, 2U * 16'000'000'000 * 3);
       }
     }
   }
@@ -161,7 +161,7 @@ TEST(Training, OverlapHidesTheGradients) {
   for (const std::uint64_t gigabits : {100U, 400U, 3200U}) {
     const FakeNetwork network{
         .places = 8, .rate = Rate::gigabits(gigabits), .latency = std::chrono::nanoseconds{100}};
-    work.bucket_octets = 100'000'000;
+    work.bucket_bytes = 100'000'000;
     work.overlap = false;
     const JobResult apart = run(network, work);
     work.overlap = true;
@@ -182,7 +182,7 @@ TEST(Training, OverlapIsNeverSlower) {
         for (const bool shard : {false, true}) {
           TrainingSpec work = small();
           work.parallelism = {.data = data, .tensor = tensor};
-          work.bucket_octets = bucket;
+          work.bucket_bytes = bucket;
           work.shard_optimizer = shard;
           const FakeNetwork network{.places = ranks_of(work), .per_server = tensor};
           work.overlap = false;
@@ -201,14 +201,14 @@ TEST(Training, ExpertsExchangeTokens) {
   work.parallelism = {.data = 8, .expert = 4};
   work.model.experts = 16;
   work.model.experts_per_token = 2;
-  work.bucket_octets = 1'000'000'000;
+  work.bucket_bytes = 1'000'000'000;
   const JobResult result = run({.places = 8, .per_server = 4}, work);
-  // Four all-to-alls a layer and micro batch, each of 2 x sequence x hidden x 2 octets a rank.
+  // Four all-to-alls a layer and micro batch, each of 2 x sequence x hidden x 2 bytes a rank.
   const std::uint64_t dispatched = 2 * 1000 * 1024 * 2;
   const std::uint64_t tokens = 4U * 8 * 4 * 2 * dispatched * 3;
   const std::uint64_t dense = 8U * 4 * 1024 * 1024 * 2;
   const std::uint64_t experts = (16'000'000'000 - dense) / 4;
-  EXPECT_EQ(result.octets_moved, tokens + 2 * dense * 7 + 4 * (2 * experts * 1));
+  EXPECT_EQ(result.bytes_moved, tokens + 2 * dense * 7 + 4 * (2 * experts * 1));
 }
 
 TEST(Training, AStragglerHoldsUpAll) {
@@ -245,7 +245,7 @@ TEST(Training, IsTheSameEverywhere) {
   const JobResult result = run(network, spec);
   EXPECT_EQ(result.steps[0].count(), 75'075'452'381);
   EXPECT_EQ(result.ranks[5].compute, 31'990'478'288U);
-  EXPECT_EQ(result.octets_moved, 33'793'811'456U);
+  EXPECT_EQ(result.bytes_moved, 33'793'811'456U);
 }
 
 TEST(Training, ProgramsAgreeOnWhatGoesBetweenStages) {
@@ -299,8 +299,8 @@ TEST(Training, WhatCannotBeIsRefusedInWords) {
             "job train: hidden is 0, expected 1 to 10000000");
   EXPECT_EQ(changed([](TrainingSpec& w) { w.micro_batches = 0; }),
             "job train: micro_batches is 0, expected 1 to 1000000");
-  EXPECT_EQ(changed([](TrainingSpec& w) { w.bucket_octets = 0; }),
-            "job train: bucket_octets is 0, expected 1 to 1125899906842624");
+  EXPECT_EQ(changed([](TrainingSpec& w) { w.bucket_bytes = 0; }),
+            "job train: bucket_bytes is 0, expected 1 to 1125899906842624");
   EXPECT_EQ(changed([](TrainingSpec& w) { w.model.parameters = std::nan(""); }),
             "job train: parameters is nan, expected 1 to 1e16");
   EXPECT_EQ(changed([](TrainingSpec& w) { w.tflops = 0; }),
@@ -321,7 +321,7 @@ TEST(Training, WhatCannotBeIsRefusedInWords) {
               w.model.experts_per_token = 7;
             }),
             "job train: experts_per_token is 7, expected 1 to 6");
-  EXPECT_EQ(changed([](TrainingSpec& w) { w.bucket_octets = 1; }),
+  EXPECT_EQ(changed([](TrainingSpec& w) { w.bucket_bytes = 1; }),
             "job train: 4 micro batches of 4 layers and buckets of 1 B are more than a stage's "
             "program can hold");
   EXPECT_EQ(changed([](TrainingSpec& w) {

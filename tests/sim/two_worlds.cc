@@ -12,7 +12,7 @@ namespace nerve::sim::test {
 using nic::Access;
 using nic::QpState;
 
-Station::Station(nic::Nic& engine, std::uint8_t filling) : nic{engine}, memory(kOctets) {
+Station::Station(nic::Nic& engine, std::uint8_t filling) : nic{engine}, memory(kBytes) {
   for (std::size_t i = 0; i < memory.size(); ++i) {
     memory[i] = static_cast<std::byte>(i * 7 + i / 251 + filling);
   }
@@ -20,7 +20,7 @@ Station::Station(nic::Nic& engine, std::uint8_t filling) : nic{engine}, memory(k
   cq = *nic.create_cq({.depth = 256, .ignore_overrun = false});
   const auto region = nic.register_mr({.pd = pd,
                                        .address = reinterpret_cast<std::uint64_t>(memory.data()),
-                                       .length = kOctets,
+                                       .length = kBytes,
                                        .iova = kBase,
                                        .access = Access::kLocalWrite | Access::kRemoteWrite |
                                                  Access::kRemoteRead | Access::kRemoteAtomic});
@@ -55,7 +55,7 @@ void Station::connect(std::uint32_t peer_node, Qpn peer, nic::Mtu mtu) {
 }
 
 void Station::post_receive() {
-  const nic::Sge sge{kBase + kOctets / 2, kOctets / 2, keys.lkey};
+  const nic::Sge sge{kBase + kBytes / 2, kBytes / 2, keys.lkey};
   ASSERT_TRUE(nic.post_recv(qp, {.wr_id = 7, .sges = {&sge, 1}}));
 }
 

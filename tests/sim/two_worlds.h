@@ -23,7 +23,7 @@ struct SeenFrame {
 // What an application has on one engine: memory, a CQ, a QP.
 struct Station {
   static constexpr std::uint64_t kBase = 0x10000;  // the address that both worlds use
-  static constexpr std::uint64_t kOctets = 1U << 17U;
+  static constexpr std::uint64_t kBytes = 1U << 17U;
 
   explicit Station(nic::Nic& engine, std::uint8_t filling);
   void connect(std::uint32_t peer_node, Qpn peer, nic::Mtu mtu);

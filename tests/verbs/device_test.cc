@@ -40,7 +40,7 @@ TEST_F(Device, SaysWhatItCan) {
   EXPECT_EQ(ibv_query_device_ex(context, &unknown, &wide), EINVAL);
 }
 
-// Structures of older and newer headers: no octet beyond the given size is written, and what is
+// Structures of older and newer headers: no byte beyond the given size is written, and what is
 // unknown to the library is zero.
 TEST_F(Device, PortAttributesFitTheCallersStructure) {
   const verbs_context* face = verbs_get_ctx(context);

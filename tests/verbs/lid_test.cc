@@ -20,9 +20,9 @@ TEST_F(ByLid, TheLidIsTheEndOfTheFirstIpv4Address) {
   std::uint16_t expected = 0;
   ibv_gid_entry entry{};
   for (std::uint32_t i = 0; ibv_query_gid_ex(context, 1, i, &entry, 0) == 0; ++i) {
-    const std::uint8_t* octets = entry.gid.raw;
-    if (octets[0] != 0 || octets[10] != 0xff) continue;
-    expected = static_cast<std::uint16_t>(octets[14] << 8U | octets[15]);
+    const std::uint8_t* bytes = entry.gid.raw;
+    if (bytes[0] != 0 || bytes[10] != 0xff) continue;
+    expected = static_cast<std::uint16_t>(bytes[14] << 8U | bytes[15]);
     break;
   }
   EXPECT_EQ(lid(), expected);

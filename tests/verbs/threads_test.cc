@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t kThreads = 16;
 constexpr std::uint32_t kDepth = 16;
-constexpr std::uint32_t kMessageOctets = 64;
+constexpr std::uint32_t kMessageBytes = 64;
 // Only a failure takes as long.
 constexpr std::chrono::seconds kPatience{300};
 
@@ -104,13 +104,13 @@ class Threads : public Pair {
   }
 
   bool post_receive(const Place& place) {
-    ibv_sge sge = place.sge(kMessageOctets, 256);
+    ibv_sge sge = place.sge(kMessageBytes, 256);
     ibv_recv_wr wr{.wr_id = 0, .next = nullptr, .sg_list = &sge, .num_sge = 1};
     ibv_recv_wr* bad{};
     return ibv_post_srq_recv(place.srq, &wr, &bad) == 0;
   }
   bool post_send(const Place& place) {
-    ibv_sge sge = place.sge(kMessageOctets);
+    ibv_sge sge = place.sge(kMessageBytes);
     ibv_send_wr wr{};
     wr.sg_list = &sge;
     wr.num_sge = 1;

@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t kSenders = 2;
 constexpr std::uint32_t kMessages = 2000;  // of each sender: forty times what the socket holds
-constexpr std::uint32_t kOctets = 4096;
+constexpr std::uint32_t kBytes = 4096;
 constexpr std::uint32_t kGrh = 40;
 constexpr std::uint32_t kQkey = 0x1111'1111;
 constexpr std::uint32_t kPsn = 7;
@@ -65,7 +65,7 @@ struct Party {
     demand(context != nullptr);
     pd = ibv_alloc_pd(context);
     cq = ibv_create_cq(context, 2 * kSenders * kMessages, nullptr, nullptr, 0);
-    memory.resize(kGrh + kOctets);
+    memory.resize(kGrh + kBytes);
     mr = ibv_reg_mr(pd, memory.data(), memory.size(), IBV_ACCESS_LOCAL_WRITE);
     demand(ibv_query_gid(context, 1, 0, &gid) == 0 && cq != nullptr && mr != nullptr);
   }
@@ -115,7 +115,7 @@ struct Party {
   }
 
   void post_receive(ibv_qp* qp) {
-    ibv_sge sge{reinterpret_cast<std::uint64_t>(memory.data()), kGrh + kOctets, mr->lkey};
+    ibv_sge sge{reinterpret_cast<std::uint64_t>(memory.data()), kGrh + kBytes, mr->lkey};
     ibv_recv_wr wr{.wr_id = 0, .next = nullptr, .sg_list = &sge, .num_sge = 1};
     ibv_recv_wr* bad{};
     demand(ibv_post_recv(qp, &wr, &bad) == 0);
@@ -178,7 +178,7 @@ void send(Board& board, ibv_qp_type type, std::uint32_t self) {
   std::uint32_t under_way = 0;
   for (std::uint32_t n = 0; n < kMessages || under_way > 0;) {
     if (n < kMessages && under_way < 64) {
-      ibv_sge sge{reinterpret_cast<std::uint64_t>(party.memory.data()), kOctets, party.mr->lkey};
+      ibv_sge sge{reinterpret_cast<std::uint64_t>(party.memory.data()), kBytes, party.mr->lkey};
       ibv_send_wr wr{};
       wr.sg_list = &sge;
       wr.num_sge = 1;

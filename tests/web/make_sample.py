@@ -36,7 +36,7 @@ class Network:
             names = self.nodes[link["from"]]["name"], self.nodes[link["to"]]["name"]
             is_hot = any(name in hot for name in names) and self.nodes[link["from"]]["is_switch"]
             used = min(0.995, max(0.0, chance.gauss(busy, busy / 6) * (1.5 if is_hot else 1)))
-            link["octets"] = int(used * link["rate_bps"] / 8 * duration / 10**12)
+            link["bytes"] = int(used * link["rate_bps"] / 8 * duration / 10**12)
             link["utilisation"] = round(used, 6)
             link["most_queued"] = int(chance.expovariate(1 / (2_000_000 if is_hot else 120_000)))
             link["marked"] = link["most_queued"] // 9000 if link["most_queued"] > 400_000 else 0
@@ -93,7 +93,7 @@ def waves(chance, count, level, swing, period):
 
 def totals(network, packets, **more):
     found = {key: sum(link[key] for link in network.links) for key in ("marked", "dropped", "lost", "pauses")}
-    return {"data_packets": packets, "data_octets": packets * 4096, **found,
+    return {"data_packets": packets, "data_bytes": packets * 4096, **found,
             "paused_ps": sum(link["paused_ps"] for link in network.links), "retransmitted": 0,
             "timeouts": 0, "congestion_notices": found["marked"] // 12, "failed_messages": 0, **more}
 
@@ -101,14 +101,14 @@ def totals(network, packets, **more):
 def result(scenario, description, network, simulated, jobs, **more):
     return {"nerve_result": 1, "hash": f"{abs(hash_of(scenario)):016x}", "scenario": scenario,
             "description": description, "version": "0.1.0", "seed": 1, "simulated_ps": simulated,
-            "events": 11_804_512, "wall_seconds": 2.61, "memory_octets": 181_000_000, "jobs": jobs,
+            "events": 11_804_512, "wall_seconds": 2.61, "memory_bytes": 181_000_000, "jobs": jobs,
             "nodes": network.nodes, "links": network.links, "remarks": [], **more}
 
 
 def hash_of(text):
     value = 0xcbf29ce484222325
-    for octet in text.encode():
-        value = (value ^ octet) * 0x100000001b3 % 2**64
+    for byte in text.encode():
+        value = (value ^ byte) * 0x100000001b3 % 2**64
     return value
 
 
@@ -126,10 +126,10 @@ def training(name, description, slower, seed):
     job = {"name": "training", "work": "7 B parameters, 64 GPUs: data 8 × tensor 8, 12 steps",
            "done": True, "trouble": "", "start_ps": 0, "end_ps": sum(steps), "steps_ps": steps,
            "bound_ps": int(36.4 * MS), "bound_is": "compute, and the last bucket's ring all-reduce at "
-           "line rate", "octets_moved": 2_140_000_000_000, "bus_bandwidth": 42.3e9 / slower,
+           "line rate", "bytes_moved": 2_140_000_000_000, "bus_bandwidth": 42.3e9 / slower,
            "ranks": ranks, "flows": []}
     count = 600
-    sampled = [series(f"queue:leaf{i}>nic{i * 8 + 3}", "octets",
+    sampled = [series(f"queue:leaf{i}>nic{i * 8 + 3}", "bytes",
                       [value * 1e6 for value in waves(chance, count, 0.3 + 0.2 * i, 0.1, 50)])
                for i in range(6)]
     for tiers, level in (("nic>leaf", 0.6), ("leaf>spine", 0.45), ("spine>leaf", 0.5),
@@ -137,7 +137,7 @@ def training(name, description, slower, seed):
         sampled.append(series(f"utilisation:{tiers}", "share",
                               [min(1, value / slower) for value in waves(chance, count, level, 0.05, 50)]))
     for tier, level in (("leaf", 0.9), ("spine", 0.4)):
-        sampled.append(series(f"deepest:{tier}", "octets",
+        sampled.append(series(f"deepest:{tier}", "bytes",
                               [value * 1e6 for value in waves(chance, count, level, 0.1, 50)]))
     sampled.append(series("goodput", "Gb/s", waves(chance, count, 14_200 / slower, 900, 50)))
     sampled.append(series("drops", "1/s", [0] * count))
@@ -146,10 +146,10 @@ def training(name, description, slower, seed):
                   remarks=["Rank 37 computes 1.06 times as long as the others, as the scenario asks."])
 
 
-def flow(chance, sender, receiver, octets, start, slowdown, rate):
-    ideal = int(octets * 8 * 1.02 / rate * 10**12) + 4 * US
+def flow(chance, sender, receiver, bytes, start, slowdown, rate):
+    ideal = int(bytes * 8 * 1.02 / rate * 10**12) + 4 * US
     end = start + int(ideal * slowdown)
-    return {"from": sender, "to": receiver, "octets": octets, "start_ps": start, "end_ps": end,
+    return {"from": sender, "to": receiver, "bytes": bytes, "start_ps": start, "end_ps": end,
             "ideal_ps": ideal}
 
 
@@ -165,20 +165,20 @@ def incast():
     end = max(one["end_ps"] for one in flows)
     network.load(chance, end, 0.012)
     to_receiver = network.links[1]
-    to_receiver.update(utilisation=0.894, most_queued=29_433_000, marked=18_233, octets=130_700_000)
+    to_receiver.update(utilisation=0.894, most_queued=29_433_000, marked=18_233, bytes=130_700_000)
     for i in range(1, 65):
         network.links[2 * i].update(pauses=4 + i % 3, paused_ps=(4 + i % 3) * 11 * US)
     count = 500
     queue = [29.4e6 * min(1, i / 30) * max(0.02, 1 - i / count * 1.1) for i in range(count)]
     job = {"name": "incast", "work": "64 flows of 2 MB to rank 0", "done": True, "trouble": "",
            "start_ps": 0, "end_ps": end, "steps_ps": [], "bound_ps": 0, "bound_is": "",
-           "octets_moved": 128_000_000, "bus_bandwidth": 0.0, "ranks": [], "flows": flows}
+           "bytes_moved": 128_000_000, "bus_bandwidth": 0.0, "ranks": [], "flows": flows}
     return result("incast 64:1", "Sixty-four senders, one receiver, DCQCN.", network, end, [job],
                   totals=totals(network, 31_360), sample_every_ps=end // count,
-                  series=[series("queue:switch0>nic0", "octets", queue),
+                  series=[series("queue:switch0>nic0", "bytes", queue),
                           series("utilisation:switch>nic", "share",
                                  [0.0138 * (0.9 if i < 470 else 0.3) for i in range(count)]),
-                          series("deepest:switch", "octets", queue),
+                          series("deepest:switch", "bytes", queue),
                           series("goodput", "Gb/s", [89.4 if i < 470 else 30 for i in range(count)]),
                           series("paused", "ports", [60.5 if i < 90 else 0 for i in range(count)]),
                           series("marks", "1/s", [1.9e6 if i < 200 else 2e5 for i in range(count)])])
@@ -190,11 +190,11 @@ def big_fat_tree():
     flows, start = [], 0
     for _ in range(6000):
         start += int(chance.expovariate(1 / (0.5 * US)))
-        octets = int(10 ** chance.choice((chance.uniform(3, 4), chance.uniform(4, 6),
+        bytes = int(10 ** chance.choice((chance.uniform(3, 4), chance.uniform(4, 6),
                                           chance.uniform(6, 7.3))))
-        slowdown = 1 + chance.expovariate(1 / 0.4) + (chance.paretovariate(1.3) - 1 if octets > 1e5
+        slowdown = 1 + chance.expovariate(1 / 0.4) + (chance.paretovariate(1.3) - 1 if bytes > 1e5
                                                      else chance.expovariate(1 / 1.5))
-        flows.append(flow(chance, chance.randrange(1024), chance.randrange(1024), octets, start,
+        flows.append(flow(chance, chance.randrange(1024), chance.randrange(1024), bytes, start,
                           min(slowdown, 300), 100 * GBPS))
     end = max(one["end_ps"] for one in flows)
     network.load(chance, end, 0.48, hot=("core5", "agg40", "edge77"))
@@ -203,13 +203,13 @@ def big_fat_tree():
     failed.update(lost=2_210, utilisation=0.03)
     job = {"name": "mixed", "work": "6 000 flows of 1 KB to 20 MB, half the NICs' rate", "done": True,
            "trouble": "", "start_ps": 0, "end_ps": end, "steps_ps": [], "bound_ps": 0, "bound_is": "",
-           "octets_moved": sum(one["octets"] for one in flows), "bus_bandwidth": 0.0, "ranks": [],
+           "bytes_moved": sum(one["bytes"] for one in flows), "bus_bandwidth": 0.0, "ranks": [],
            "flows": flows}
     left = {"name": "checkpoint", "work": "1 024 ranks to 16 storage servers, 4 GB each", "done": False,
             "trouble": "given up after 10 s: 31 of 1 024 messages were under way", "start_ps": 0,
-            "end_ps": end, "steps_ps": [], "bound_ps": 0, "octets_moved": 3_400_000_000}
+            "end_ps": end, "steps_ps": [], "bound_ps": 0, "bytes_moved": 3_400_000_000}
     count = 400
-    sampled = [series(f"queue:agg{i}>core{i * 3}", "octets",
+    sampled = [series(f"queue:agg{i}>core{i * 3}", "bytes",
                       [value * 1e5 for value in waves(chance, count, 2 + i % 5, 1.5, 90 + 7 * i)])
                for i in range(16)]
     for tiers in ("nic>edge", "edge>agg", "agg>core", "core>agg", "agg>edge", "edge>nic"):

@@ -16,7 +16,7 @@ const training = (more = {}) => normalised({
   }],
 });
 const flows = (times) => normalised({ jobs: [{ end_ps: 100, flows: times.map((time) => ({
-  octets: 5000, start_ps: 0, end_ps: time, ideal_ps: 10 })) }] });
+  bytes: 5000, start_ps: 0, end_ps: time, ideal_ps: 10 })) }] });
 
 test('figures of a training job', () => {
   const result = training();
@@ -45,8 +45,8 @@ test('a bound is of a step: without steps it says nothing', () => {
 
 test('flows are compared with those of their size', () => {
   const found = measures.bySize([
-    { octets: 9_999, time: 20, ideal: 10 }, { octets: 10_000, time: 30, ideal: 10 },
-    { octets: 5e9, time: 40, ideal: 10 }, { octets: 100, time: 60, ideal: 10 },
+    { bytes: 9_999, time: 20, ideal: 10 }, { bytes: 10_000, time: 30, ideal: 10 },
+    { bytes: 5e9, time: 40, ideal: 10 }, { bytes: 100, time: 60, ideal: 10 },
   ]);
   assert.deepEqual(found.map(({ name, p50, p99, most }) => [name, p50, p99, most]), [
     ['under 10 KB', 2, 6, 6], ['10 to 100 KB', 3, 3, 3], ['10 MB and more', 4, 4, 4]]);

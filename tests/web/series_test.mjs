@@ -4,7 +4,7 @@ import {
   envelope, groups, highest, isFlat, kindOf, overlaid, sampleTimes, shortName,
 } from '../../web/src/series.js';
 
-const one = (name, values, unit = 'octets') => ({ name, unit, values });
+const one = (name, values, unit = 'bytes') => ({ name, unit, values });
 
 test('series of one subject and unit share a chart', () => {
   const found = groups([one('x', [1]), one('queue:a>b', [1]), one('utilisation:nic>leaf', [1], 'share'),

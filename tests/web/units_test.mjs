@@ -28,10 +28,10 @@ test('times take the unit that suits them', () => {
   assert.equal(units.time(undefined), '–');
 });
 
-test('octets and rates are decimal', () => {
-  assert.equal(plain(units.octets(29_433_000)), '29.4 MB');
+test('bytes and rates are decimal', () => {
+  assert.equal(plain(units.bytes(29_433_000)), '29.4 MB');
   assert.equal(plain(units.bitsPerSecond(400e9)), '400 Gb/s');
-  assert.equal(plain(units.octetsPerSecond(42.3e9)), '42.3 GB/s');
+  assert.equal(plain(units.bytesPerSecond(42.3e9)), '42.3 GB/s');
 });
 
 test('shares never round a little to nothing', () => {
@@ -60,5 +60,5 @@ test('a change is a percentage, a large one a ratio', () => {
 
 test('an axis has one unit', () => {
   assert.deepEqual(units.axisUnit('time', 4.2e11), { size: 1e9, name: 'ms' });
-  assert.deepEqual(units.axisUnit('octets', 0), { size: 1, name: 'B' });
+  assert.deepEqual(units.axisUnit('bytes', 0), { size: 1, name: 'B' });
 });

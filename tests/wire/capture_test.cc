@@ -1,5 +1,5 @@
 // Goal: captures of every flavour read alike, and no file hurts. Method: files built here in each
-// format and byte order, every truncation of them, and octets overwritten by seed.
+// format and byte order, every truncation of them, and bytes overwritten by seed.
 #include "wire/capture.h"
 
 #include <gtest/gtest.h>
@@ -13,26 +13,26 @@
 namespace nerve::wire {
 namespace {
 
-// Octets written in the byte order of a file.
+// Bytes written in the byte order of a file.
 class FileBuilder {
  public:
   explicit FileBuilder(bool little) : little_{little} {}
   FileBuilder& put(std::size_t n, std::uint64_t value) {
     for (std::size_t i = 0; i < n; ++i) {
       const std::size_t shift = 8 * (little_ ? i : n - 1 - i);
-      octets_.push_back(static_cast<std::byte>(value >> shift & 0xffU));
+      bytes_.push_back(static_cast<std::byte>(value >> shift & 0xffU));
     }
     return *this;
   }
-  FileBuilder& put(Octets octets) {
-    octets_.insert(octets_.end(), octets.begin(), octets.end());
+  FileBuilder& put(Bytes bytes) {
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
     return *this;
   }
-  [[nodiscard]] const std::vector<std::byte>& octets() const { return octets_; }
+  [[nodiscard]] const std::vector<std::byte>& bytes() const { return bytes_; }
 
  private:
   bool little_;
-  std::vector<std::byte> octets_;
+  std::vector<std::byte> bytes_;
 };
 
 const std::vector<std::byte> kFrame(12, std::byte{0x5a});
@@ -46,7 +46,7 @@ std::vector<std::byte> pcap_file(bool little, bool nanoseconds) {
     file.put(4, 1'700'000'000).put(4, nanoseconds ? 123'456'000 : 123'456);
     file.put(4, kFrame.size()).put(4, 99).put(kFrame);
   }
-  return file.octets();
+  return file.bytes();
 }
 
 std::vector<std::byte> pcapng_file(bool little) {
@@ -65,7 +65,7 @@ std::vector<std::byte> pcapng_file(bool little) {
   file.put(4, 6).put(4, 44).put(4, 0).put(4, kTime >> 32U).put(4, kTime & 0xffff'ffffU);
   file.put(4, kFrame.size()).put(4, 99).put(kFrame).put(4, 44);
   file.put(4, 3).put(4, 28).put(4, kFrame.size()).put(kFrame).put(4, 28);
-  return file.octets();
+  return file.bytes();
 }
 
 struct Outcome {
@@ -73,7 +73,7 @@ struct Outcome {
   std::optional<CaptureError> error;
 };
 
-Outcome read(Octets file) {
+Outcome read(Bytes file) {
   Outcome outcome;
   const auto opened = CaptureReader::open(file);
   if (!opened) {
@@ -91,7 +91,7 @@ Outcome read(Octets file) {
 
 void expect_frame(const CaptureRecord& record) {
   EXPECT_EQ(record.link, LinkType::kEthernet);
-  EXPECT_EQ(std::vector(record.octets.begin(), record.octets.end()), kFrame);
+  EXPECT_EQ(std::vector(record.bytes.begin(), record.bytes.end()), kFrame);
 }
 
 std::vector<std::vector<std::byte>> all_files() {
@@ -144,8 +144,8 @@ TEST(Capture, PcapngTimesInEveryUnit) {
 
 TEST(Capture, WritesWhatItReads) {
   std::vector<std::byte> file(PcapReader::kFileHeader + PcapReader::kRecordHeader);
-  encode_pcap_header(MutableOctets{file}.first<PcapReader::kFileHeader>(), LinkType::kRaw);
-  encode_pcap_record(MutableOctets{file}.last<PcapReader::kRecordHeader>(), kTime,
+  encode_pcap_header(MutableBytes{file}.first<PcapReader::kFileHeader>(), LinkType::kRaw);
+  encode_pcap_record(MutableBytes{file}.last<PcapReader::kRecordHeader>(), kTime,
                      static_cast<std::uint32_t>(kFrame.size()), 77);
   file.insert(file.end(), kFrame.begin(), kFrame.end());
   const Outcome outcome = read(file);
@@ -162,8 +162,8 @@ TEST(Capture, EveryTruncationIsToldOrShorter) {
   for (const auto& file : all_files()) {
     const std::size_t whole = read(file).records.size();
     for (std::size_t n = 0; n < file.size(); ++n) {
-      const Outcome outcome = read(Octets{file}.first(n));
-      EXPECT_TRUE(outcome.error || outcome.records.size() < whole) << n << " octets";
+      const Outcome outcome = read(Bytes{file}.first(n));
+      EXPECT_TRUE(outcome.error || outcome.records.size() < whole) << n << " bytes";
     }
   }
 }
@@ -178,8 +178,8 @@ TEST(Capture, SurvivesDamage) {
     }
     const Outcome outcome = read(file);
     for (const CaptureRecord& record : outcome.records) {
-      EXPECT_LE(record.octets.size(), file.size());
-      (void)find_ip(record.link, record.octets);
+      EXPECT_LE(record.bytes.size(), file.size());
+      (void)find_ip(record.link, record.bytes);
     }
   });
 }
@@ -188,10 +188,10 @@ TEST(Capture, NamesWhatIsNotACapture) {
   EXPECT_EQ(read({}).error, CaptureError::kEmpty);
   const std::vector<std::byte> garbage(100, std::byte{0x42});
   EXPECT_EQ(read(garbage).error, CaptureError::kUnknownFormat);
-  EXPECT_EQ(read(Octets{garbage}.first(3)).error, CaptureError::kUnknownFormat);
+  EXPECT_EQ(read(Bytes{garbage}.first(3)).error, CaptureError::kUnknownFormat);
   const auto file = pcap_file(true, false);
-  EXPECT_EQ(read(Octets{file}.first(10)).error, CaptureError::kTruncatedHeader);
-  EXPECT_EQ(read(Octets{file}.first(30)).error, CaptureError::kTruncatedRecord);
+  EXPECT_EQ(read(Bytes{file}.first(10)).error, CaptureError::kTruncatedHeader);
+  EXPECT_EQ(read(Bytes{file}.first(30)).error, CaptureError::kTruncatedRecord);
 }
 
 TEST(FindIp, LooksBehindEveryLinkHeader) {
@@ -228,9 +228,9 @@ TEST(FindIp, LooksBehindEveryLinkHeader) {
 }
 
 TEST(Ethernet, RefusesAThirdTag) {
-  std::vector<std::byte> octets(40);
-  for (std::size_t at = 12; at < 24; at += 4) store_be<2>(octets, at, 0x8100);
-  EXPECT_EQ(EthernetHeader::decode(octets).error(), WireError::kBadField);
+  std::vector<std::byte> bytes(40);
+  for (std::size_t at = 12; at < 24; at += 4) store_be<2>(bytes, at, 0x8100);
+  EXPECT_EQ(EthernetHeader::decode(bytes).error(), WireError::kBadField);
 }
 
 }  // namespace nerve::wire

@@ -136,16 +136,16 @@ TEST(CmCapture, ReadsSidr) {
                                                    .qkey = 0x0123'4567}}));
 }
 
-TEST(CmCapture, WritesTheSameOctetsAgain) {
+TEST(CmCapture, WritesTheSameBytesAgain) {
   for (const char* name : {"cm_req.hex", "cm_rep.hex", "cm_rtu.hex", "cm_rej.hex", "cm_dreq.hex",
                            "cm_drep.hex", "cm_mra.hex", "cm_sidr_req.hex", "cm_sidr_rep.hex"}) {
-    const auto octets = test::read_hex(name);
-    const auto mad = CmMad::decode(octets);
+    const auto bytes = test::read_hex(name);
+    const auto mad = CmMad::decode(bytes);
     ASSERT_TRUE(mad) << name;
     std::array<std::byte, CmMad::kSize> again;
     again.fill(std::byte{0xee});
     mad->encode(again);
-    EXPECT_EQ((std::vector<std::byte>{again.begin(), again.end()}), octets) << name;
+    EXPECT_EQ((std::vector<std::byte>{again.begin(), again.end()}), bytes) << name;
   }
 }
 

@@ -13,9 +13,9 @@
 namespace nerve::wire {
 namespace {
 
-using MadOctets = std::array<std::byte, CmMad::kSize>;
+using MadBytes = std::array<std::byte, CmMad::kSize>;
 
-// Octets [from, to] of the CM data, and which of their bits are reserved.
+// Bytes [from, to] of the CM data, and which of their bits are reserved.
 struct Reserved {
   CmAttribute attribute;
   std::size_t from, to;
@@ -44,7 +44,7 @@ constexpr std::array kAttributes{CmAttribute::kReq,  CmAttribute::kMra,     CmAt
                                  CmAttribute::kRep,  CmAttribute::kRtu,     CmAttribute::kDreq,
                                  CmAttribute::kDrep, CmAttribute::kSidrReq, CmAttribute::kSidrRep};
 
-void write_header(MadOctets& mad, CmAttribute attribute, std::uint64_t transaction) {
+void write_header(MadBytes& mad, CmAttribute attribute, std::uint64_t transaction) {
   const MadHeader header{.management_class = kCmClass,
                          .class_version = kCmClassVersion,
                          .method = kCmMethodSend,
@@ -53,7 +53,7 @@ void write_header(MadOctets& mad, CmAttribute attribute, std::uint64_t transacti
   header.encode(std::span{mad}.first<MadHeader::kSize>());
 }
 
-void clear_reserved(MadOctets& mad, CmAttribute attribute) {
+void clear_reserved(MadBytes& mad, CmAttribute attribute) {
   for (const Reserved& row : kReserved) {
     if (row.attribute != attribute) continue;
     for (std::size_t at = row.from; at <= row.to; ++at) {
@@ -62,20 +62,20 @@ void clear_reserved(MadOctets& mad, CmAttribute attribute) {
   }
 }
 
-// Every pattern of octets is a message: each bit is either some field's or reserved. So the values
+// Every pattern of bytes is a message: each bit is either some field's or reserved. So the values
 // of all messages are reached, and encode after decode is the identity but for the reserved bits.
 TEST(CmMad, KeepsEveryFieldAndNoReservedBit) {
   test::for_each_seed(500, [](std::uint64_t seed) {
     Prng prng{seed};
     for (const CmAttribute attribute : kAttributes) {
-      MadOctets sent;
-      for (std::byte& octet : sent) octet = static_cast<std::byte>(prng.next());
+      MadBytes sent;
+      for (std::byte& byte : sent) byte = static_cast<std::byte>(prng.next());
       write_header(sent, attribute, prng.next());
 
       const auto mad = CmMad::decode(sent);
       ASSERT_TRUE(mad) << to_string(attribute);
       ASSERT_EQ(attribute_of(mad->message), attribute);
-      MadOctets again;
+      MadBytes again;
       again.fill(std::byte{0xee});
       mad->encode(again);
       clear_reserved(sent, attribute);
@@ -89,14 +89,14 @@ TEST(CmMad, KeepsEveryFieldAndNoReservedBit) {
 TEST(CmMad, TellsEveryBitApart) {
   for (const CmAttribute attribute : kAttributes) {
     for (std::size_t bit = 0; bit < (CmMad::kSize - MadHeader::kSize) * 8; ++bit) {
-      MadOctets octets{};
-      write_header(octets, attribute, 0);
-      octets[MadHeader::kSize + bit / 8] = static_cast<std::byte>(0x80U >> bit % 8);
-      MadOctets cleared = octets;
+      MadBytes bytes{};
+      write_header(bytes, attribute, 0);
+      bytes[MadHeader::kSize + bit / 8] = static_cast<std::byte>(0x80U >> bit % 8);
+      MadBytes cleared = bytes;
       clear_reserved(cleared, attribute);
-      const auto mad = CmMad::decode(octets);
+      const auto mad = CmMad::decode(bytes);
       ASSERT_TRUE(mad);
-      MadOctets again{};
+      MadBytes again{};
       mad->encode(again);
       ASSERT_EQ(again, cleared) << to_string(attribute) << " bit " << bit;
     }
@@ -104,17 +104,17 @@ TEST(CmMad, TellsEveryBitApart) {
 }
 
 template <class Message>
-MadOctets encoded(const Message& message) {
-  MadOctets octets{};
-  CmMad{.message = message}.encode(octets);
-  return octets;
+MadBytes encoded(const Message& message) {
+  MadBytes bytes{};
+  CmMad{.message = message}.encode(bytes);
+  return bytes;
 }
 
-// The fields that no capture sets, each to a value of its own, at the octet of the CM data where
+// The fields that no capture sets, each to a value of its own, at the byte of the CM data where
 // the standard's table has it.
 TEST(CmMad, PutsEachFieldWhereTheStandardSays) {
-  const auto at = [](const MadOctets& mad, std::size_t octet) {
-    return std::to_integer<unsigned>(mad[MadHeader::kSize + octet]);
+  const auto at = [](const MadBytes& mad, std::size_t byte) {
+    return std::to_integer<unsigned>(mad[MadHeader::kSize + byte]);
   };
   EXPECT_EQ(at(encoded(CmReq{.local_qkey = 0x42}), 31), 0x42U);
   EXPECT_EQ(at(encoded(CmReq{.responder_resources = 0x42}), 35), 0x42U);
@@ -156,27 +156,27 @@ TEST(CmMad, PutsEachFieldWhereTheStandardSays) {
 }
 
 TEST(CmMad, RefusesEveryTruncation) {
-  MadOctets octets{};
-  write_header(octets, CmAttribute::kRtu, 1);
-  for (std::size_t n = 0; n < octets.size(); ++n) {
-    EXPECT_EQ(CmMad::decode(Octets{octets}.first(n)).error(), WireError::kTruncated) << n;
+  MadBytes bytes{};
+  write_header(bytes, CmAttribute::kRtu, 1);
+  for (std::size_t n = 0; n < bytes.size(); ++n) {
+    EXPECT_EQ(CmMad::decode(Bytes{bytes}.first(n)).error(), WireError::kTruncated) << n;
   }
 }
 
 TEST(CmMad, RefusesWhatIsNotTheCms) {
   for (const auto& [at, value] : {std::pair{0, 2}, {1, 3}, {2, 1}, {3, 1}, {3, 0x83}}) {
-    MadOctets octets{};
-    write_header(octets, CmAttribute::kReq, 1);
-    octets[static_cast<std::size_t>(at)] = static_cast<std::byte>(value);
-    EXPECT_EQ(CmMad::decode(octets).error(), WireError::kBadField) << at;
+    MadBytes bytes{};
+    write_header(bytes, CmAttribute::kReq, 1);
+    bytes[static_cast<std::size_t>(at)] = static_cast<std::byte>(value);
+    EXPECT_EQ(CmMad::decode(bytes).error(), WireError::kBadField) << at;
   }
 }
 
 TEST(CmMad, SaysThatItDoesNotDoAlternatePaths) {
   for (const int attribute : {0x01, 0x0f, 0x19, 0x1a, 0x1b, 0x1010}) {
-    MadOctets octets{};
-    write_header(octets, static_cast<CmAttribute>(attribute), 1);
-    EXPECT_EQ(CmMad::decode(octets).error(), WireError::kUnsupported) << attribute;
+    MadBytes bytes{};
+    write_header(bytes, static_cast<CmAttribute>(attribute), 1);
+    EXPECT_EQ(CmMad::decode(bytes).error(), WireError::kUnsupported) << attribute;
   }
 }
 
@@ -201,11 +201,11 @@ TEST(MadHeader, RoundTripsAndRefusesTruncation) {
                          .transaction_id = prng.next(),
                          .attribute_id = static_cast<std::uint16_t>(prng.next()),
                          .attribute_modifier = static_cast<std::uint32_t>(prng.next())};
-    std::array<std::byte, MadHeader::kSize> octets{};
-    sent.encode(octets);
-    EXPECT_EQ(*MadHeader::decode(octets), sent);
+    std::array<std::byte, MadHeader::kSize> bytes{};
+    sent.encode(bytes);
+    EXPECT_EQ(*MadHeader::decode(bytes), sent);
     const std::size_t cut = prng.below(MadHeader::kSize);
-    EXPECT_EQ(MadHeader::decode(Octets{octets}.first(cut)).error(), WireError::kTruncated);
+    EXPECT_EQ(MadHeader::decode(Bytes{bytes}.first(cut)).error(), WireError::kTruncated);
   });
 }
 

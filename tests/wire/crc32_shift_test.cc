@@ -12,10 +12,10 @@
 namespace nerve::wire {
 namespace {
 
-std::vector<std::byte> random_octets(Prng& prng, std::size_t count) {
-  std::vector<std::byte> octets(count);
-  for (std::byte& octet : octets) octet = static_cast<std::byte>(prng.next());
-  return octets;
+std::vector<std::byte> random_bytes(Prng& prng, std::size_t count) {
+  std::vector<std::byte> bytes(count);
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(prng.next());
+  return bytes;
 }
 
 TEST(Crc32Shift, PassesOverZeros) {
@@ -23,14 +23,14 @@ TEST(Crc32Shift, PassesOverZeros) {
   Prng prng{1};
   for (std::size_t count = 0; count <= zeros.size(); ++count) {
     const auto begin = static_cast<std::uint32_t>(prng.next());
-    const std::uint32_t end = crc32(begin, Octets{zeros}.first(count));
+    const std::uint32_t end = crc32(begin, Bytes{zeros}.first(count));
     ASSERT_EQ(crc32_shift(begin, count), end) << count;
     ASSERT_EQ(crc32_unshift(end, count), begin) << count;
   }
 }
 
 TEST(Crc32Shift, ReachesAsFarAsAMessageMay) {
-  // 2^31 octets and past the order of x, by way of smaller shifts that the test above proved.
+  // 2^31 bytes and past the order of x, by way of smaller shifts that the test above proved.
   for (const std::uint64_t far : {std::uint64_t{1} << 31U, std::uint64_t{1} << 40U}) {
     std::uint32_t state = 0x1234'5678U;
     for (int i = 0; i < 4; ++i) state = crc32_shift(state, far / 4);
@@ -42,10 +42,10 @@ TEST(Crc32Shift, ReachesAsFarAsAMessageMay) {
 TEST(Crc32Shift, JoinsTwoRuns) {
   test::for_each_seed(500, [](std::uint64_t seed) {
     Prng prng{seed};
-    const auto data = random_octets(prng, prng.below(5'000));
+    const auto data = random_bytes(prng, prng.below(5'000));
     const std::size_t cut = prng.below(data.size() + 1);
-    const auto first = Octets{data}.first(cut);
-    const auto second = Octets{data}.subspan(cut);
+    const auto first = Bytes{data}.first(cut);
+    const auto second = Bytes{data}.subspan(cut);
     EXPECT_EQ(crc32_combine(crc32(~0U, first), crc32(0, second), second.size()), crc32(~0U, data));
   });
 }
@@ -53,7 +53,7 @@ TEST(Crc32Shift, JoinsTwoRuns) {
 TEST(Crc32Field16, FollowsAChangedFieldAndFindsAHiddenOne) {
   test::for_each_seed(500, [](std::uint64_t seed) {
     Prng prng{seed};
-    auto data = random_octets(prng, 2 + prng.below(2'000));
+    auto data = random_bytes(prng, 2 + prng.below(2'000));
     const std::size_t at = prng.below(data.size() - 1);
     const Crc32Field16 field{data.size() - at - 2};
     const std::uint32_t before = crc32(~0U, data);
@@ -69,8 +69,8 @@ TEST(Crc32Field16, FollowsAChangedFieldAndFindsAHiddenOne) {
 
 TEST(Crc32Field16, SaysWhenTheDifferenceLiesElsewhere) {
   Prng prng{7};
-  auto data = random_octets(prng, 100);
-  const Crc32Field16 field{data.size() - 6};  // octets 4 and 5
+  auto data = random_bytes(prng, 100);
+  const Crc32Field16 field{data.size() - 6};  // bytes 4 and 5
   const std::uint32_t before = crc32(~0U, data);
   for (std::size_t bit = 0; bit < data.size() * 8; ++bit) {
     const auto flip = static_cast<std::byte>(1U << bit % 8);

@@ -21,28 +21,28 @@ constexpr std::size_t kLongest = 1100;
 constexpr std::size_t kAlignments = 16;
 constexpr std::byte kUntouched{0xee};
 
-std::uint32_t bitwise(std::uint32_t state, std::byte octet) {
-  state ^= static_cast<std::uint32_t>(octet);
+std::uint32_t bitwise(std::uint32_t state, std::byte byte) {
+  state ^= static_cast<std::uint32_t>(byte);
   for (int bit = 0; bit < 8; ++bit) state = (state >> 1U) ^ ((state & 1U) != 0 ? 0xedb88320U : 0);
   return state;
 }
 
-std::uint32_t bitwise(std::uint32_t state, Octets data) {
-  for (const std::byte octet : data) state = bitwise(state, octet);
+std::uint32_t bitwise(std::uint32_t state, Bytes data) {
+  for (const std::byte byte : data) state = bitwise(state, byte);
   return state;
 }
 
-std::vector<std::byte> random_octets(Prng& prng, std::size_t count) {
-  std::vector<std::byte> octets(count);
-  for (std::byte& octet : octets) octet = static_cast<std::byte>(prng.next());
-  return octets;
+std::vector<std::byte> random_bytes(Prng& prng, std::size_t count) {
+  std::vector<std::byte> bytes(count);
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(prng.next());
+  return bytes;
 }
 
 class EveryPath : public testing::TestWithParam<const Crc32Path*> {};
 
 TEST_P(EveryPath, AgreesWithTheDefinitionAtEveryLengthAndAlignment) {
   Prng prng{1};
-  const auto data = random_octets(prng, kLongest + kAlignments);
+  const auto data = random_bytes(prng, kLongest + kAlignments);
   for (std::size_t at = 0; at < kAlignments; ++at) {
     const auto begin = static_cast<std::uint32_t>(prng.next());
     std::uint32_t expected = begin;
@@ -55,7 +55,7 @@ TEST_P(EveryPath, AgreesWithTheDefinitionAtEveryLengthAndAlignment) {
 
 TEST_P(EveryPath, CopiesExactlyWhatItSums) {
   Prng prng{2};
-  const auto data = random_octets(prng, kLongest + kAlignments);
+  const auto data = random_bytes(prng, kLongest + kAlignments);
   std::vector<std::byte> to(kLongest + 2 * kAlignments + 1);
   for (std::size_t at = 0; at < kAlignments; ++at) {
     for (std::size_t count = 0; count <= kLongest; ++count) {
@@ -75,7 +75,7 @@ TEST_P(EveryPath, CopiesExactlyWhatItSums) {
 TEST_P(EveryPath, DoesNotMindHowTheMessageIsCut) {
   test::for_each_seed(300, [](std::uint64_t seed) {
     Prng prng{seed};
-    const auto data = random_octets(prng, prng.below(20'000));
+    const auto data = random_bytes(prng, prng.below(20'000));
     std::vector<std::byte> to(data.size());
     const auto begin = static_cast<std::uint32_t>(prng.next());
     const std::uint64_t piece_limit = 1 + prng.below(prng.chance(500) ? 40 : 5'000);
@@ -93,8 +93,8 @@ TEST_P(EveryPath, DoesNotMindHowTheMessageIsCut) {
 
 TEST_P(EveryPath, KnowsTheCheckValue) {
   constexpr std::string_view kDigits = "123456789";
-  const auto octets = std::as_bytes(std::span{kDigits});
-  EXPECT_EQ(~GetParam()->sum(~0U, octets.data(), octets.size()), 0xcbf4'3926U);
+  const auto bytes = std::as_bytes(std::span{kDigits});
+  EXPECT_EQ(~GetParam()->sum(~0U, bytes.data(), bytes.size()), 0xcbf4'3926U);
 }
 
 std::vector<const Crc32Path*> paths_here() {
@@ -115,16 +115,16 @@ TEST(Crc32, TakesThePathItWasToldTo) {
       "marked", [](std::uint32_t, const std::byte*, std::size_t) { return 1U; },
       [](std::uint32_t, std::byte*, const std::byte*, std::size_t) { return 2U; }};
   crc32_select(kMarked);
-  std::array<std::byte, 1> octet{};
-  EXPECT_EQ(crc32(0, octet), 1U);
-  EXPECT_EQ(crc32_copy(0, octet, octet), 2U);
+  std::array<std::byte, 1> byte{};
+  EXPECT_EQ(crc32(0, byte), 1U);
+  EXPECT_EQ(crc32_copy(0, byte, byte), 2U);
   crc32_select(fastest);
 }
 
 // Under the thread sanitizer: the choice of a path is the only state there is.
 TEST(Crc32, MayBeChosenWhileOthersSum) {
   Prng prng{4};
-  const auto data = random_octets(prng, 500);
+  const auto data = random_bytes(prng, 500);
   const std::uint32_t expected = bitwise(~0U, data);
   const Crc32Path& fastest = *crc32_paths()[0];
   std::vector<std::thread> threads;

@@ -13,7 +13,7 @@ Gid ipv6(std::initializer_list<std::uint16_t> groups) {
   Gid gid;
   std::size_t at = 0;
   for (const std::uint16_t group : groups) {
-    store_be<2>(gid.octets, at, group);
+    store_be<2>(gid.bytes, at, group);
     at += 2;
   }
   return gid;
@@ -64,7 +64,7 @@ TEST(Describe, PeeksIntoManagementDatagrams) {
   const std::string line = describe(headers, 256, mad);
   EXPECT_NE(line.find("mad[cm method=0x03 attribute=0x0013 REP tid=0x99]"), std::string::npos)
       << line;
-  EXPECT_FALSE(peek_mad(headers, Octets{mad}.first(255)));
+  EXPECT_FALSE(peek_mad(headers, Bytes{mad}.first(255)));
 }
 
 // Whatever the headers, there is one line and it names the opcode.

@@ -1,5 +1,5 @@
 // Goal: headers survive the wire. Method: every opcode byte with seeded fields, every truncation,
-// and octets at random through the BTH, whose every bit must come back.
+// and bytes at random through the BTH, whose every bit must come back.
 #include "wire/headers.h"
 
 #include <gtest/gtest.h>
@@ -11,16 +11,16 @@
 
 namespace nerve::wire {
 
-TEST(Bth, KeepsEveryBitOfItsTwelveOctets) {
+TEST(Bth, KeepsEveryBitOfItsTwelveBytes) {
   test::for_each_seed(2000, [](std::uint64_t seed) {
     Prng prng{seed};
-    std::array<std::byte, Bth::kSize> octets{};
-    for (std::byte& octet : octets) octet = static_cast<std::byte>(prng.next());
-    const auto bth = Bth::decode(octets);
+    std::array<std::byte, Bth::kSize> bytes{};
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(prng.next());
+    const auto bth = Bth::decode(bytes);
     ASSERT_TRUE(bth);
     std::array<std::byte, Bth::kSize> again{};
     bth->encode(again);
-    EXPECT_EQ(again, octets);
+    EXPECT_EQ(again, bytes);
   });
 }
 
@@ -29,10 +29,10 @@ TEST(Headers, RoundTripForEveryOpcodeByte) {
     Prng prng{seed};
     for (unsigned code = 0; code < 256; ++code) {
       const Headers sent = random_headers(prng, static_cast<Opcode>(code));
-      std::array<std::byte, kMaxHeadersSize> octets{};
-      ASSERT_LE(sent.size(), octets.size());
-      sent.encode(octets);
-      const auto got = Headers::decode(Octets{octets}.first(sent.size()));
+      std::array<std::byte, kMaxHeadersSize> bytes{};
+      ASSERT_LE(sent.size(), bytes.size());
+      sent.encode(bytes);
+      const auto got = Headers::decode(Bytes{bytes}.first(sent.size()));
       ASSERT_TRUE(got) << "opcode " << code;
       EXPECT_EQ(*got, sent) << "opcode " << code;
       EXPECT_EQ(got->size(), sent.size());
@@ -42,15 +42,15 @@ TEST(Headers, RoundTripForEveryOpcodeByte) {
 
 TEST(Headers, RefuseEveryTruncation) {
   for (unsigned code = 0; code < 256; ++code) {
-    std::array<std::byte, kMaxHeadersSize> octets{};
-    octets[0] = static_cast<std::byte>(code);
+    std::array<std::byte, kMaxHeadersSize> bytes{};
+    bytes[0] = static_cast<std::byte>(code);
     const std::size_t size = Headers{.bth = {.opcode = static_cast<Opcode>(code)}}.size();
     for (std::size_t n = 0; n < size; ++n) {
-      const auto got = Headers::decode(Octets{octets}.first(n));
-      ASSERT_FALSE(got) << "opcode " << code << ", " << n << " octets";
+      const auto got = Headers::decode(Bytes{bytes}.first(n));
+      ASSERT_FALSE(got) << "opcode " << code << ", " << n << " bytes";
       EXPECT_EQ(got.error(), WireError::kTruncated);
     }
-    EXPECT_TRUE(Headers::decode(Octets{octets}.first(size)));
+    EXPECT_TRUE(Headers::decode(Bytes{bytes}.first(size)));
   }
 }
 
@@ -59,34 +59,34 @@ TEST(Headers, AnUnknownOpcodeIsABthAndNothingMore) {
   EXPECT_EQ((Headers{.bth = {.opcode = 0xff}}.size()), Bth::kSize);
 }
 
-// The order on the wire, octet by octet, for the packets that have most headers.
+// The order on the wire, byte by byte, for the packets that have most headers.
 TEST(Headers, FlushIsFethThenReth) {
   Headers flush{.bth = {.opcode = opcode(Transport::kXrc, Operation::kFlush)}};
   flush.xrc_srq = 0x112233;
   flush.feth = {.placement = 0x2, .selectivity = 0x1};
   flush.reth = {.address = 0x0102030405060708, .rkey = RKey{0xa0b0c0d0}, .length = 0x00000040};
-  std::array<std::byte, 36> octets{};
-  ASSERT_EQ(flush.size(), octets.size());
-  flush.encode(octets);
-  EXPECT_EQ(load_be<4>(octets, 12), 0x00112233U);
-  EXPECT_EQ(load_be<4>(octets, 16), 0x00000012U);
-  EXPECT_EQ(load_be<8>(octets, 20), 0x0102030405060708U);
-  EXPECT_EQ(load_be<4>(octets, 28), 0xa0b0c0d0U);
-  EXPECT_EQ(load_be<4>(octets, 32), 0x40U);
+  std::array<std::byte, 36> bytes{};
+  ASSERT_EQ(flush.size(), bytes.size());
+  flush.encode(bytes);
+  EXPECT_EQ(load_be<4>(bytes, 12), 0x00112233U);
+  EXPECT_EQ(load_be<4>(bytes, 16), 0x00000012U);
+  EXPECT_EQ(load_be<8>(bytes, 20), 0x0102030405060708U);
+  EXPECT_EQ(load_be<4>(bytes, 28), 0xa0b0c0d0U);
+  EXPECT_EQ(load_be<4>(bytes, 32), 0x40U);
 }
 
 TEST(Headers, TheImmediateComesLast) {
   Headers write{.bth = {.opcode = opcode(Transport::kRc, Operation::kWriteOnlyImm)}};
   write.reth.length = 7;
   write.immediate = 0xdeadbeef;
-  std::array<std::byte, 32> octets{};
-  ASSERT_EQ(write.size(), octets.size());
-  write.encode(octets);
-  EXPECT_EQ(load_be<4>(octets, 24), 7U);
-  EXPECT_EQ(load_be<4>(octets, 28), 0xdeadbeefU);
+  std::array<std::byte, 32> bytes{};
+  ASSERT_EQ(write.size(), bytes.size());
+  write.encode(bytes);
+  EXPECT_EQ(load_be<4>(bytes, 24), 7U);
+  EXPECT_EQ(load_be<4>(bytes, 28), 0xdeadbeefU);
 }
 
-TEST(Headers, PadBringsAPayloadToFourOctets) {
+TEST(Headers, PadBringsAPayloadToFourBytes) {
   EXPECT_EQ(pad_for(0), 0);
   EXPECT_EQ(pad_for(1), 3);
   EXPECT_EQ(pad_for(2), 2);

@@ -1,4 +1,4 @@
-// Octets kept as text below tests/wire/data/, so that a change to them can be read in a review.
+// Bytes kept as text below tests/wire/data/, so that a change to them can be read in a review.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,18 @@
 
 namespace nerve::test {
 
-// Two hex digits an octet, blanks between them, '#' opens a comment. Empty when there is no such
+// Two hex digits a byte, blanks between them, '#' opens a comment. Empty when there is no such
 // file.
 inline std::vector<std::byte> read_hex(const std::string& name) {
   std::ifstream file{std::string{NERVE_SOURCE_DIR "/tests/wire/data/"} + name};
-  std::vector<std::byte> octets;
+  std::vector<std::byte> bytes;
   for (std::string line; std::getline(file, line);) {
     std::istringstream words{line.substr(0, line.find('#'))};
     for (std::string word; words >> word;) {
-      octets.push_back(static_cast<std::byte>(std::strtoul(word.c_str(), nullptr, 16)));
+      bytes.push_back(static_cast<std::byte>(std::strtoul(word.c_str(), nullptr, 16)));
     }
   }
-  return octets;
+  return bytes;
 }
 
 }  // namespace nerve::test

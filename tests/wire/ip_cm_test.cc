@@ -10,14 +10,14 @@
 namespace nerve::wire {
 namespace {
 
-using HeaderOctets = std::array<std::byte, IpCmHeader::kSize>;
+using HeaderBytes = std::array<std::byte, IpCmHeader::kSize>;
 
 Gid random_gid(Prng& prng, bool ipv4) {
   Gid gid;
-  for (std::byte& octet : gid.octets) octet = static_cast<std::byte>(prng.next());
+  for (std::byte& byte : gid.bytes) byte = static_cast<std::byte>(prng.next());
   if (!ipv4) return gid;
-  const auto octet = [&] { return static_cast<std::uint8_t>(prng.next()); };
-  return Gid::ipv4(octet(), octet(), octet(), octet());
+  const auto byte = [&] { return static_cast<std::uint8_t>(prng.next()); };
+  return Gid::ipv4(byte(), byte(), byte(), byte());
 }
 
 TEST(IpCmHeader, RoundTrips) {
@@ -27,41 +27,41 @@ TEST(IpCmHeader, RoundTrips) {
     const IpCmHeader sent{.source_port = static_cast<std::uint16_t>(prng.next()),
                           .source = random_gid(prng, ipv4),
                           .destination = random_gid(prng, ipv4)};
-    HeaderOctets octets;
-    octets.fill(std::byte{0xee});
-    sent.encode(octets);
-    EXPECT_EQ(octets[1], std::byte{ipv4 ? std::uint8_t{0x40} : std::uint8_t{0x60}});
-    const auto got = IpCmHeader::decode(octets);
+    HeaderBytes bytes;
+    bytes.fill(std::byte{0xee});
+    sent.encode(bytes);
+    EXPECT_EQ(bytes[1], std::byte{ipv4 ? std::uint8_t{0x40} : std::uint8_t{0x60}});
+    const auto got = IpCmHeader::decode(bytes);
     ASSERT_TRUE(got);
     EXPECT_EQ(*got, sent);
   });
 }
 
 TEST(IpCmHeader, RefusesEveryTruncation) {
-  HeaderOctets octets{};
-  octets[1] = std::byte{0x40};
-  EXPECT_TRUE(IpCmHeader::decode(octets));
-  for (std::size_t n = 0; n < octets.size(); ++n) {
-    EXPECT_EQ(IpCmHeader::decode(Octets{octets}.first(n)).error(), WireError::kTruncated) << n;
+  HeaderBytes bytes{};
+  bytes[1] = std::byte{0x40};
+  EXPECT_TRUE(IpCmHeader::decode(bytes));
+  for (std::size_t n = 0; n < bytes.size(); ++n) {
+    EXPECT_EQ(IpCmHeader::decode(Bytes{bytes}.first(n)).error(), WireError::kTruncated) << n;
   }
 }
 
 TEST(IpCmHeader, RefusesVersionsItDoesNotKnow) {
   for (unsigned version = 0; version < 16; ++version) {
-    HeaderOctets octets{};
-    octets[1] = static_cast<std::byte>(version << 4U);
-    EXPECT_EQ(IpCmHeader::decode(octets).has_value(), version == 4 || version == 6) << version;
-    octets[0] = std::byte{0x10};
-    EXPECT_FALSE(IpCmHeader::decode(octets));
+    HeaderBytes bytes{};
+    bytes[1] = static_cast<std::byte>(version << 4U);
+    EXPECT_EQ(IpCmHeader::decode(bytes).has_value(), version == 4 || version == 6) << version;
+    bytes[0] = std::byte{0x10};
+    EXPECT_FALSE(IpCmHeader::decode(bytes));
   }
 }
 
 // Else a peer could make us hold a header that we cannot write.
 TEST(IpCmHeader, RefusesAMappedAddressCalledIpv6) {
-  HeaderOctets octets{};
-  octets[1] = std::byte{0x60};
-  octets[4 + 10] = octets[4 + 11] = std::byte{0xff};
-  EXPECT_EQ(IpCmHeader::decode(octets).error(), WireError::kBadField);
+  HeaderBytes bytes{};
+  bytes[1] = std::byte{0x60};
+  bytes[4 + 10] = bytes[4 + 11] = std::byte{0xff};
+  EXPECT_EQ(IpCmHeader::decode(bytes).error(), WireError::kBadField);
 }
 
 TEST(IpService, LivesInTheServiceId) {

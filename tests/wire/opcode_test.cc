@@ -1,4 +1,4 @@
-// Goal: the opcode table has no hole and no slip. Method: properties over all 256 octets, each
+// Goal: the opcode table has no hole and no slip. Method: properties over all 256 bytes, each
 // derived from what the standard says of a family rather than from the rows themselves.
 #include "wire/opcode.h"
 
@@ -34,8 +34,8 @@ TEST(OpcodeTable, SitsWhereItsBitsSay) {
   std::set<std::string> names;
   for_each_opcode([&](Opcode code, const OpcodeInfo& info) {
     EXPECT_EQ(opcode(info.transport, info.operation), code);
-    EXPECT_EQ(info.extended_octets, size_of(info.headers));
-    EXPECT_LE(Bth::kSize + info.extended_octets, kMaxHeadersSize);
+    EXPECT_EQ(info.extended_bytes, size_of(info.headers));
+    EXPECT_LE(Bth::kSize + info.extended_bytes, kMaxHeadersSize);
     EXPECT_TRUE(names.insert(info.name).second) << "two opcodes of one name";
   });
   EXPECT_EQ(names.size(), 25U + 12U + 2U + 25U + 1U);
@@ -119,7 +119,7 @@ TEST(OpcodeTable, LengthFollowsThePosition) {
         if (named(info, "_ONLY")) {
           EXPECT_EQ(info.length, LengthRule::kUpToMtu);
         } else if (named(info, "ATOMIC_WRITE")) {
-          EXPECT_EQ(info.length, LengthRule::kEightOctets);
+          EXPECT_EQ(info.length, LengthRule::kEightBytes);
         } else {
           EXPECT_EQ(info.length, LengthRule::kNoPayload);
         }

@@ -24,10 +24,10 @@ struct Train {
 
   explicit Train(Prng& prng) : payload(prng.below(prng.chance(300) ? 4097 : 300)) {
     const bool ipv4 = prng.chance(700);
-    const auto octet = [&] { return static_cast<std::uint8_t>(prng.next()); };
+    const auto byte = [&] { return static_cast<std::uint8_t>(prng.next()); };
     for (Gid* gid : {&flow.source, &flow.destination}) {
-      *gid = Gid::ipv4(octet(), octet(), octet(), octet());
-      if (!ipv4) gid->octets[0] = std::byte{0xfd};
+      *gid = Gid::ipv4(byte(), byte(), byte(), byte());
+      if (!ipv4) gid->bytes[0] = std::byte{0xfd};
     }
     flow.source_port = static_cast<std::uint16_t>(prng.next());
     for (std::byte& o : payload) o = static_cast<std::byte>(prng.next());
@@ -40,9 +40,9 @@ struct Train {
     frame.headers.bth.pad = pad_for(piece.length);
   }
   [[nodiscard]] std::vector<std::byte> encoded(const Envelope& envelope) const {
-    std::vector<std::byte> octets(udp_payload_size(frame));
-    encode_udp_payload(frame, envelope, octets);
-    return octets;
+    std::vector<std::byte> bytes(udp_payload_size(frame));
+    encode_udp_payload(frame, envelope, bytes);
+    return bytes;
   }
 };
 
@@ -55,9 +55,9 @@ TEST(OuterSum, IsWhatEachPacketOfATrainBeginsWith) {
     const OuterSum outer{train.flow, udp_payload_size(train.frame)};
     for (int i = 0; i < 4; ++i) {
       const auto id = static_cast<std::uint16_t>(prng.next());
-      std::vector<std::byte> octets(udp_payload_size(train.frame));
-      EXPECT_EQ(encode_after_sum(train.frame, outer(id), octets), octets.size());
-      EXPECT_EQ(octets, train.encoded({.identification = id}));
+      std::vector<std::byte> bytes(udp_payload_size(train.frame));
+      EXPECT_EQ(encode_after_sum(train.frame, outer(id), bytes), bytes.size());
+      EXPECT_EQ(bytes, train.encoded({.identification = id}));
     }
   });
 }
@@ -73,8 +73,8 @@ TEST(OuterSum, FindsTheIdentificationOfAGoodPacket) {
       const auto guess = static_cast<std::uint16_t>(prng.chance(500) ? id : prng.next());
       Frame got{.flow = train.flow};
       Piece piece;
-      const auto octets = train.encoded({.identification = id, .fragment = fragment});
-      const auto verdict = decode_after_sum(outer, guess, octets, got, piece);
+      const auto bytes = train.encoded({.identification = id, .fragment = fragment});
+      const auto verdict = decode_after_sum(outer, guess, bytes, got, piece);
       ASSERT_TRUE(verdict);
       EXPECT_EQ(verdict->icrc, IcrcVerdict::kGood);
       EXPECT_EQ(verdict->identification, ipv4 ? id : guess);
@@ -87,7 +87,7 @@ TEST(OuterSum, FindsTheIdentificationOfAGoodPacket) {
 }
 
 // Which flips are explained by chance is a matter of luck, so the luck is fixed and counted. Flips
-// of octet 4 are outside the sum.
+// of byte 4 are outside the sum.
 TEST(OuterSum, DamageIsNotExplainedAway) {
   int explained = 0;
   int damaged = 0;
@@ -95,15 +95,15 @@ TEST(OuterSum, DamageIsNotExplainedAway) {
     Prng prng{seed};
     const Train train{prng};
     OuterSum outer{train.flow, udp_payload_size(train.frame)};
-    auto octets = train.encoded({.identification = 7});
+    auto bytes = train.encoded({.identification = 7});
     for (int flips = 0; flips < 3; ++flips) {
-      const std::size_t at = Bth::kSize + prng.below(octets.size() - Bth::kSize);
-      octets[at] ^= static_cast<std::byte>(1 + prng.below(255));
+      const std::size_t at = Bth::kSize + prng.below(bytes.size() - Bth::kSize);
+      bytes[at] ^= static_cast<std::byte>(1 + prng.below(255));
     }
     Frame got;
     Piece piece;
-    const auto verdict = decode_after_sum(outer, 0, octets, got, piece);
-    if (!verdict || octets == train.encoded({.identification = 7})) continue;
+    const auto verdict = decode_after_sum(outer, 0, bytes, got, piece);
+    if (!verdict || bytes == train.encoded({.identification = 7})) continue;
     ++damaged;
     if (verdict->icrc == IcrcVerdict::kGood) ++explained;
   }
@@ -115,19 +115,19 @@ TEST(IcrcFollow, KeepsGoodOnesGoodAndBadOnesBad) {
   test::for_each_seed(300, [](std::uint64_t seed) {
     Prng prng{seed};
     Train train{prng};
-    auto octets = train.encoded({});
+    auto bytes = train.encoded({});
     const auto port = static_cast<std::uint16_t>(prng.next());
-    icrc_follow(octets, kAfterUdpSourcePort,
+    icrc_follow(bytes, kAfterUdpSourcePort,
                 static_cast<std::uint16_t>(port ^ train.flow.source_port));
     train.frame.flow.source_port = port;
-    EXPECT_EQ(octets, train.encoded({}));
+    EXPECT_EQ(bytes, train.encoded({}));
     if (!train.flow.destination.is_ipv4()) return;
-    icrc_follow(octets, kAfterIpv4Identification, 0x1234);
-    EXPECT_EQ(octets, train.encoded({.identification = 0x1234}));
+    icrc_follow(bytes, kAfterIpv4Identification, 0x1234);
+    EXPECT_EQ(bytes, train.encoded({.identification = 0x1234}));
 
-    octets.back() ^= std::byte{1};
-    icrc_follow(octets, kAfterIpv4Identification, 0x1234);
-    const auto packet = decode_udp_payload(train.frame.flow, {}, octets);
+    bytes.back() ^= std::byte{1};
+    icrc_follow(bytes, kAfterIpv4Identification, 0x1234);
+    const auto packet = decode_udp_payload(train.frame.flow, {}, bytes);
     ASSERT_TRUE(packet);
     EXPECT_EQ(packet->icrc, IcrcVerdict::kBad);
   });

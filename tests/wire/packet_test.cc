@@ -17,18 +17,18 @@
 namespace nerve::wire {
 namespace {
 
-std::vector<std::byte> random_octets(Prng& prng, std::size_t n) {
-  std::vector<std::byte> octets(n);
-  for (std::byte& octet : octets) octet = static_cast<std::byte>(prng.next());
-  return octets;
+std::vector<std::byte> random_bytes(Prng& prng, std::size_t n) {
+  std::vector<std::byte> bytes(n);
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(prng.next());
+  return bytes;
 }
 
 Gid random_gid(Prng& prng, bool ipv4) {
-  const auto octet = [&] { return static_cast<std::uint8_t>(prng.next()); };
-  if (ipv4) return Gid::ipv4(octet(), octet(), octet(), octet());
+  const auto byte = [&] { return static_cast<std::uint8_t>(prng.next()); };
+  if (ipv4) return Gid::ipv4(byte(), byte(), byte(), byte());
   Gid gid;
-  for (std::byte& b : gid.octets) b = static_cast<std::byte>(octet());
-  gid.octets[0] = std::byte{0xfd};  // whatever follows, it is not an IPv4 address in disguise
+  for (std::byte& b : gid.bytes) b = static_cast<std::byte>(byte());
+  gid.bytes[0] = std::byte{0xfd};  // whatever follows, it is not an IPv4 address in disguise
   return gid;
 }
 
@@ -67,7 +67,7 @@ std::vector<Piece> cut(Prng& prng, const std::vector<std::byte>& payload) {
 
 Sample random_sample(Prng& prng) {
   Sample sample;
-  sample.payload = random_octets(prng, prng.below(prng.chance(200) ? 4097 : 64));
+  sample.payload = random_bytes(prng, prng.below(prng.chance(200) ? 4097 : 64));
   sample.pieces = cut(prng, sample.payload);
   const auto length = static_cast<std::uint32_t>(sample.payload.size());
   sample.frame = {.flow = random_flow(prng),
@@ -82,9 +82,9 @@ Sample random_sample(Prng& prng) {
 }
 
 std::vector<std::byte> encoded(const Sample& sample) {
-  std::vector<std::byte> octets(packet_size(sample.frame));
-  EXPECT_EQ(encode_packet(sample.frame, sample.envelope, octets), octets.size());
-  return octets;
+  std::vector<std::byte> bytes(packet_size(sample.frame));
+  EXPECT_EQ(encode_packet(sample.frame, sample.envelope, bytes), bytes.size());
+  return bytes;
 }
 
 void expect_equal(const Packet& got, const Sample& sent) {
@@ -101,8 +101,8 @@ TEST(Packet, RoundTripsInBothForms) {
   test::for_each_seed(2000, [](std::uint64_t seed) {
     Prng prng{seed};
     const Sample sent = random_sample(prng);
-    const std::vector<std::byte> octets = encoded(sent);
-    const auto got = decode_packet(octets);
+    const std::vector<std::byte> bytes = encoded(sent);
+    const auto got = decode_packet(bytes);
     ASSERT_TRUE(got) << to_string(got.error());
     expect_equal(*got, sent);
 
@@ -110,8 +110,8 @@ TEST(Packet, RoundTripsInBothForms) {
     ASSERT_EQ(encode_udp_payload(sent.frame, sent.envelope, inner), inner.size());
     std::vector<std::byte> around(inner.size() + 48);
     around.resize(encode_packet(sent.frame.flow, sent.envelope, inner, around));
-    EXPECT_EQ(around, octets);
-    EXPECT_TRUE(std::ranges::equal(inner, Octets{octets}.last(inner.size())));
+    EXPECT_EQ(around, bytes);
+    EXPECT_TRUE(std::ranges::equal(inner, Bytes{bytes}.last(inner.size())));
     const auto from_inner = decode_udp_payload(sent.frame.flow, sent.envelope, inner);
     ASSERT_TRUE(from_inner);
     expect_equal(*from_inner, sent);
@@ -121,10 +121,10 @@ TEST(Packet, RoundTripsInBothForms) {
 TEST(Packet, RefusesEveryTruncation) {
   test::for_each_seed(20, [](std::uint64_t seed) {
     Prng prng{seed};
-    const std::vector<std::byte> octets = encoded(random_sample(prng));
-    for (std::size_t n = 0; n < octets.size(); ++n) {
-      const auto got = decode_packet(Octets{octets}.first(n));
-      ASSERT_FALSE(got) << n << " octets of " << octets.size();
+    const std::vector<std::byte> bytes = encoded(random_sample(prng));
+    for (std::size_t n = 0; n < bytes.size(); ++n) {
+      const auto got = decode_packet(Bytes{bytes}.first(n));
+      ASSERT_FALSE(got) << n << " bytes of " << bytes.size();
       EXPECT_EQ(got.error(), WireError::kTruncated);
     }
   });
@@ -133,9 +133,9 @@ TEST(Packet, RefusesEveryTruncation) {
 TEST(Packet, IgnoresWhatFollowsIt) {
   Prng prng{1};
   const Sample sent = random_sample(prng);
-  std::vector<std::byte> octets = encoded(sent);
-  octets.resize(octets.size() + 18, std::byte{0xee});
-  const auto got = decode_packet(octets);
+  std::vector<std::byte> bytes = encoded(sent);
+  bytes.resize(bytes.size() + 18, std::byte{0xee});
+  const auto got = decode_packet(bytes);
   ASSERT_TRUE(got);
   expect_equal(*got, sent);
 }
@@ -146,7 +146,7 @@ TEST(Packet, TheIcrcCoversEveryBitThatNoRouterMayChange) {
   test::for_each_seed(20, [](std::uint64_t seed) {
     Prng prng{seed};
     const Sample sent = random_sample(prng);
-    const std::vector<std::byte> octets = encoded(sent);
+    const std::vector<std::byte> bytes = encoded(sent);
     const bool ipv4 = sent.frame.flow.destination.is_ipv4();
     const std::size_t udp = ipv4 ? Ipv4Header::kSize : Ipv6Header::kSize;
     const auto variant = [&](std::size_t at, unsigned bit) {
@@ -154,25 +154,25 @@ TEST(Packet, TheIcrcCoversEveryBitThatNoRouterMayChange) {
       if (ipv4) return at == 1 || at == 8 || at == 10 || at == 11;
       return (at == 0 && bit < 4) || (at >= 1 && at <= 3) || at == 7;
     };
-    for (std::size_t at = 0; at < std::min<std::size_t>(octets.size(), 100); ++at) {
+    for (std::size_t at = 0; at < std::min<std::size_t>(bytes.size(), 100); ++at) {
       for (unsigned bit = 0; bit < 8; ++bit) {
-        std::vector<std::byte> flipped = octets;
+        std::vector<std::byte> flipped = bytes;
         flipped[at] ^= static_cast<std::byte>(1U << bit);
         const auto got = decode_packet(flipped);
         const bool good = got && got->icrc == IcrcVerdict::kGood;
-        EXPECT_EQ(good, variant(at, bit)) << "octet " << at << " bit " << bit;
+        EXPECT_EQ(good, variant(at, bit)) << "byte " << at << " bit " << bit;
       }
     }
   });
 }
 
-TEST(Packet, KeepsPadOctetsAsFound) {
+TEST(Packet, KeepsPadBytesAsFound) {
   Prng prng{3};
   Sample sent = random_sample(prng);
   sent.frame.headers.bth.pad = 3;
   sent.envelope.pad = {std::byte{1}, std::byte{2}, std::byte{3}};
-  const std::vector<std::byte> octets = encoded(sent);
-  const auto got = decode_packet(octets);
+  const std::vector<std::byte> bytes = encoded(sent);
+  const auto got = decode_packet(bytes);
   ASSERT_TRUE(got);
   expect_equal(*got, sent);
 }
@@ -180,10 +180,10 @@ TEST(Packet, KeepsPadOctetsAsFound) {
 TEST(Packet, RefusesMorePadThanPayload) {
   Frame frame{.headers = {.bth = {.opcode = opcode(Transport::kRc, Operation::kSendOnly)}}};
   frame.flow.destination = Gid::ipv4(10, 0, 0, 1);
-  std::vector<std::byte> octets(packet_size(frame));
-  encode_packet(frame, {}, octets);
-  octets[Ipv4Header::kSize + UdpHeader::kSize + 1] |= std::byte{0x30};
-  const auto got = decode_packet(octets);
+  std::vector<std::byte> bytes(packet_size(frame));
+  encode_packet(frame, {}, bytes);
+  bytes[Ipv4Header::kSize + UdpHeader::kSize + 1] |= std::byte{0x30};
+  const auto got = decode_packet(bytes);
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error(), WireError::kBadLength);
 }
@@ -195,9 +195,9 @@ TEST(Packet, TellsOtherProtocolsFromBrokenRoce) {
   sent.frame.flow.destination = Gid::ipv4(10, 0, 0, 1);
   const std::vector<std::byte> good = encoded(sent);
   const auto error_with = [&](std::size_t at, unsigned value) {
-    std::vector<std::byte> octets = good;
-    octets[at] = static_cast<std::byte>(value);
-    const auto got = decode_packet(octets);
+    std::vector<std::byte> bytes = good;
+    bytes[at] = static_cast<std::byte>(value);
+    const auto got = decode_packet(bytes);
     EXPECT_FALSE(got);
     return got ? WireError::kUnsupported : got.error();  // which decoding never says
   };
@@ -212,10 +212,10 @@ TEST(Packet, TellsOtherProtocolsFromBrokenRoce) {
 TEST(Packet, ReadsPayloadThroughAPort) {
   struct Counting : MemoryPort {
     bool contents = true;
-    void read(std::uint64_t address, MutableOctets into) override {
+    void read(std::uint64_t address, MutableBytes into) override {
       for (std::byte& b : into) b = static_cast<std::byte>(address++);
     }
-    void write(std::uint64_t, Octets) override {}
+    void write(std::uint64_t, Bytes) override {}
     std::uint64_t compare_swap(std::uint64_t, std::uint64_t, std::uint64_t) override { return 0; }
     std::uint64_t fetch_add(std::uint64_t, std::uint64_t) override { return 0; }
     void store_word(std::uint64_t, std::uint64_t) override {}
@@ -227,16 +227,16 @@ TEST(Packet, ReadsPayloadThroughAPort) {
               .payload_length = 4};
   for (const bool contents : {true, false}) {
     port.contents = contents;
-    std::vector<std::byte> octets(packet_size(frame), std::byte{0xaa});
-    encode_packet(frame, {}, octets);
-    const auto got = decode_packet(octets);
+    std::vector<std::byte> bytes(packet_size(frame), std::byte{0xaa});
+    encode_packet(frame, {}, bytes);
+    const auto got = decode_packet(bytes);
     ASSERT_TRUE(got);
     EXPECT_EQ(got->icrc, IcrcVerdict::kGood);
     EXPECT_EQ(load_be<4>(got->payload, 0), contents ? 0x0708090aU : 0U);
   }
 }
 
-TEST(Icrc, StartsAfterEightOctetsOfOnes) {
+TEST(Icrc, StartsAfterEightBytesOfOnes) {
   std::array<std::byte, 8> ones;
   ones.fill(std::byte{0xff});
   EXPECT_EQ(crc32(~0U, ones), 0xdebb20e3U);
@@ -245,7 +245,7 @@ TEST(Icrc, StartsAfterEightOctetsOfOnes) {
 TEST(Ip, ChecksumOfAnEncodedHeaderIsZero) {
   test::for_each_seed(200, [](std::uint64_t seed) {
     Prng prng{seed};
-    std::array<std::byte, Ipv4Header::kSize> octets{};
+    std::array<std::byte, Ipv4Header::kSize> bytes{};
     const Ipv4Header sent{.traffic_class = static_cast<std::uint8_t>(prng.next()),
                           .total_length = static_cast<std::uint16_t>(prng.next()),
                           .identification = static_cast<std::uint16_t>(prng.next()),
@@ -254,9 +254,9 @@ TEST(Ip, ChecksumOfAnEncodedHeaderIsZero) {
                           .protocol = static_cast<std::uint8_t>(prng.next()),
                           .source = random_gid(prng, true),
                           .destination = random_gid(prng, true)};
-    sent.encode(octets);
-    EXPECT_EQ(internet_checksum(octets), 0);
-    const auto got = Ipv4Header::decode(octets);
+    sent.encode(bytes);
+    EXPECT_EQ(internet_checksum(bytes), 0);
+    const auto got = Ipv4Header::decode(bytes);
     ASSERT_TRUE(got);
     EXPECT_EQ(*got, sent);
   });

@@ -1,5 +1,5 @@
 // Goal: the selective NAK is one meaning in two representations, and to whoever does not know it a
-// NAK of a reserved code. Method: octets written by hand, all syndromes, all PSNs of interest.
+// NAK of a reserved code. Method: bytes written by hand, all syndromes, all PSNs of interest.
 #include "wire/selective_nak.h"
 
 #include <gtest/gtest.h>
@@ -22,42 +22,42 @@ Headers nak(Psn expected, Psn arrived) {
   return headers;
 }
 
-TEST(SelectiveNak, HasTheOctetsThatTheDecisionTells) {
+TEST(SelectiveNak, HasTheBytesThatTheDecisionTells) {
   const Headers headers = nak(Psn{0x000102}, Psn{0xfffefd});
   ASSERT_EQ(headers.size(), 16U);
-  std::array<std::byte, 16> octets{};
-  headers.encode(octets);
+  std::array<std::byte, 16> bytes{};
+  headers.encode(bytes);
   const std::array<unsigned, 16> expected{0x11, 0, 0xff, 0xff, 0,    0,    0,    0x12,
                                           0,    0, 0x01, 0x02, 0x70, 0xff, 0xfe, 0xfd};
-  for (std::size_t i = 0; i < octets.size(); ++i) {
-    EXPECT_EQ(std::to_integer<unsigned>(octets[i]), expected[i]) << i;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    EXPECT_EQ(std::to_integer<unsigned>(bytes[i]), expected[i]) << i;
   }
 }
 
-TEST(SelectiveNak, MeansTheSameAsValueAndAsOctets) {
+TEST(SelectiveNak, MeansTheSameAsValueAndAsBytes) {
   Prng prng{7};
   for (int i = 0; i < 1000; ++i) {
     const Psn arrived{static_cast<std::uint32_t>(prng.next())};
     const Headers headers = nak(Psn{static_cast<std::uint32_t>(prng.next())}, arrived);
-    std::array<std::byte, 16> octets{};
-    headers.encode(octets);
-    const auto decoded = Headers::decode(octets);
+    std::array<std::byte, 16> bytes{};
+    headers.encode(bytes);
+    const auto decoded = Headers::decode(bytes);
     ASSERT_TRUE(decoded);
     EXPECT_EQ(*decoded, headers);
     EXPECT_EQ(arrived_out_of_order(decoded->bth.psn, decoded->aeth), PsnRun{arrived});
-    for (std::size_t size = 0; size < octets.size(); ++size) {
-      EXPECT_FALSE(Headers::decode(Octets{octets}.first(size))) << size;
+    for (std::size_t size = 0; size < bytes.size(); ++size) {
+      EXPECT_FALSE(Headers::decode(Bytes{bytes}.first(size))) << size;
     }
   }
 }
 
 // The upper bit of a syndrome is reserved and ignored, as in every other one.
 TEST(SelectiveNak, IsNoOtherSyndrome) {
-  for (unsigned octet = 0; octet < 256; ++octet) {
-    const Aeth aeth{.syndrome = static_cast<std::uint8_t>(octet), .msn = 5};
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    const Aeth aeth{.syndrome = static_cast<std::uint8_t>(byte), .msn = 5};
     EXPECT_EQ(arrived_out_of_order(Psn{}, aeth).has_value(),
-              (octet & 0x7fU) == 0x70U || (octet & 0x7fU) == 0x71U)
-        << octet;
+              (byte & 0x7fU) == 0x70U || (byte & 0x7fU) == 0x71U)
+        << byte;
   }
 }
 
@@ -78,13 +78,13 @@ TEST(SelectiveNak, NamesARunUpToItsLimits) {
 
 TEST(SelectiveNak, CapabilityIsABitThatTheIcrcCovers) {
   const Bth bth{.opcode = 0x11, .reserved7 = kSelectiveCapable};
-  std::array<std::byte, Bth::kSize> octets{};
-  bth.encode(octets);
-  EXPECT_EQ(std::to_integer<unsigned>(octets[8]), 1U);
-  std::array<std::byte, Bth::kSize> without = octets;
+  std::array<std::byte, Bth::kSize> bytes{};
+  bth.encode(bytes);
+  EXPECT_EQ(std::to_integer<unsigned>(bytes[8]), 1U);
+  std::array<std::byte, Bth::kSize> without = bytes;
   without[8] = std::byte{0};
-  EXPECT_NE(icrc_bth(0, octets), icrc_bth(0, without));
-  EXPECT_TRUE(is_selective_capable(*Bth::decode(octets)));
+  EXPECT_NE(icrc_bth(0, bytes), icrc_bth(0, without));
+  EXPECT_TRUE(is_selective_capable(*Bth::decode(bytes)));
   EXPECT_FALSE(is_selective_capable(*Bth::decode(without)));
 }
 

@@ -10,8 +10,8 @@ TEST(Syndrome, PacksAndUnpacks) {
   EXPECT_EQ(syndrome(AckKind::kRnrNak, 12), 0x2c);
   EXPECT_EQ(syndrome(NakCode::kSequence), 0x60);
   EXPECT_EQ(syndrome(NakCode::kRemoteOperation), 0x63);
-  for (unsigned octet = 0; octet < 128; ++octet) {
-    const auto s = static_cast<std::uint8_t>(octet);
+  for (unsigned byte = 0; byte < 128; ++byte) {
+    const auto s = static_cast<std::uint8_t>(byte);
     EXPECT_EQ(syndrome(kind_of(s), value_of(s)), s);
   }
 }

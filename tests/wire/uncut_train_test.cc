@@ -10,15 +10,15 @@
 namespace nerve::wire {
 namespace {
 
-// `count` SENDs of `length` octets and a shorter one, in one piece behind one IP and UDP header.
+// `count` SENDs of `length` bytes and a shorter one, in one piece behind one IP and UDP header.
 struct Piled {
   Piled(bool ipv4, std::size_t count, std::uint32_t length, std::uint32_t last) : payload(length) {
     const std::byte far{2};
     flow.source = ipv4 ? Gid::ipv4(198, 51, 100, 1) : Gid{};
     flow.destination = ipv4 ? Gid::ipv4(198, 51, 100, 2) : Gid{};
     if (!ipv4) {
-      flow.source.octets[0] = flow.destination.octets[0] = std::byte{0xfd};
-      flow.destination.octets[15] = far;
+      flow.source.bytes[0] = flow.destination.bytes[0] = std::byte{0xfd};
+      flow.destination.bytes[15] = far;
     }
     flow.source_port = 50'000;
     for (std::uint32_t i = 0; i < length; ++i) payload[i] = static_cast<std::byte>(i * 7);
@@ -35,23 +35,23 @@ struct Piled {
       sizes.push_back(udp_payload_size(frame));
       inner.resize(inner.size() + sizes.back());
       encode_udp_payload(frame, {.identification = identification},
-                         MutableOctets{inner}.last(sizes.back()));
+                         MutableBytes{inner}.last(sizes.back()));
     }
-    octets.resize(kMaxOuterSize + inner.size());
-    octets.resize(encode_packet(flow, {.identification = kFirst}, inner, octets));
+    bytes.resize(kMaxOuterSize + inner.size());
+    bytes.resize(encode_packet(flow, {.identification = kFirst}, inner, bytes));
   }
 
   [[nodiscard]] std::optional<UncutTrain> train(std::size_t guess = 0) const {
-    const auto whole = decode_packet(octets);
+    const auto whole = decode_packet(bytes);
     EXPECT_TRUE(whole && whole->icrc == IcrcVerdict::kBad);
-    return UncutTrain::find(octets, *whole, guess);
+    return UncutTrain::find(bytes, *whole, guess);
   }
 
   static constexpr std::uint16_t kFirst = 0xfffe;  // wraps on the way
   Flow flow{};
   std::vector<std::byte> payload;
   std::vector<std::size_t> sizes;
-  std::vector<std::byte> octets;
+  std::vector<std::byte> bytes;
 };
 
 TEST(UncutTrain, IsCutWhereItsPacketsEnd) {
@@ -70,7 +70,7 @@ TEST(UncutTrain, IsCutWhereItsPacketsEnd) {
             EXPECT_EQ(packet->icrc, IcrcVerdict::kGood);
             EXPECT_EQ(packet->headers.bth.psn, Psn{static_cast<std::uint32_t>(i)});
             EXPECT_TRUE(std::ranges::equal(packet->payload,
-                                           Octets{piled.payload}.first(packet->payload.size())));
+                                           Bytes{piled.payload}.first(packet->payload.size())));
           }
         }
       }
@@ -80,13 +80,13 @@ TEST(UncutTrain, IsCutWhereItsPacketsEnd) {
 
 TEST(UncutTrain, OnePacketThatWasDamagedIsNone) {
   Piled piled{true, 1, 1024, 0};
-  piled.octets[100] ^= std::byte{1};
+  piled.bytes[100] ^= std::byte{1};
   EXPECT_FALSE(piled.train());
 }
 
 TEST(UncutTrain, ADamagedPacketOfManyIsBadAlone) {
   Piled piled{true, 5, 1024, 0};
-  piled.octets[28 + 2 * piled.sizes[0] + 100] ^= std::byte{1};
+  piled.bytes[28 + 2 * piled.sizes[0] + 100] ^= std::byte{1};
   const auto train = piled.train();
   ASSERT_TRUE(train);
   for (std::size_t i = 0; i < 5; ++i) {

@@ -4,7 +4,7 @@ import {
   bestBandwidth, busiest, completion, deepest, fairness, flowsOf, idleShare, slowdownAt,
   worstAboveBound,
 } from './measures.js';
-import { change, count, index, octets, octetsPerSecond, ratio, share, time } from './units.js';
+import { change, count, index, bytes, bytesPerSecond, ratio, share, time } from './units.js';
 
 // `better`: -1 when less is, 1 when more is, 0 when neither is a virtue.
 const total = (key) => (result) => result.totals[key];
@@ -12,12 +12,12 @@ const kMeasures = [
   { name: 'Completion time', of: completion, show: time, better: -1 },
   { name: 'GPU idle share', of: (result) => idleShare(result.jobs), show: share, better: -1 },
   { name: 'Above the bound', of: worstAboveBound, show: share, better: -1 },
-  { name: 'Bus bandwidth', of: bestBandwidth, show: octetsPerSecond, better: 1 },
+  { name: 'Bus bandwidth', of: bestBandwidth, show: bytesPerSecond, better: 1 },
   { name: 'Slowdown, median', of: (r) => slowdownAt(r, 0.5), show: ratio, better: -1 },
   { name: 'Slowdown, p99', of: (r) => slowdownAt(r, 0.99), show: ratio, better: -1 },
   { name: 'Fairness (Jain)', of: (r) => fairness(flowsOf(r)), show: index, better: 1 },
   { name: 'Busiest link', of: busiest, show: share, better: 0 },
-  { name: 'Deepest queue', of: deepest, show: octets, better: -1 },
+  { name: 'Deepest queue', of: deepest, show: bytes, better: -1 },
   { name: 'PFC pauses', of: total('pauses'), show: count, better: -1 },
   { name: 'Time paused, all ports', of: total('paused_ps'), show: time, better: -1 },
   { name: 'ECN marks', of: total('marked'), show: count, better: 0 },

@@ -49,8 +49,8 @@ export function slowdownAt(result, share) {
   return percentile(ascending(slowdowns(flowsOf(result))), share);
 }
 
-// Of what each flow got, in octets/s.
-export const fairness = (flows) => jain(flows.map((flow) => flow.octets / flow.time));
+// Of what each flow got, in bytes/s.
+export const fairness = (flows) => jain(flows.map((flow) => flow.bytes / flow.time));
 
 export const busiest = (result) => largest(result.links.map((link) => link.utilisation)) || NaN;
 
@@ -70,7 +70,7 @@ const kSizes = [
 export function bySize(flows) {
   const classes = kSizes.map((size, order) => ({ name: size.name, order, flows: [] }));
   for (const flow of flows) {
-    classes[kSizes.findIndex((size) => flow.octets < size.below)].flows.push(flow);
+    classes[kSizes.findIndex((size) => flow.bytes < size.below)].flows.push(flow);
   }
   return classes.filter((one) => one.flows.length).map((one) => {
     const sorted = ascending(slowdowns(one.flows));

@@ -4,11 +4,11 @@ import { h } from './dom.js';
 import { asked, layout } from './topology.js';
 import { colour, heatScale, whenThemeChanges } from './theme.js';
 import { largest, sum } from './stats.js';
-import { bitsPerSecond, count, octets, share, time } from './units.js';
+import { bitsPerSecond, count, bytes, share, time } from './units.js';
 
 export const kFigures = [
   { key: 'utilisation', name: 'utilisation', show: share, top: 1 },
-  { key: 'queued', name: 'deepest queue', show: octets },
+  { key: 'queued', name: 'deepest queue', show: bytes },
   { key: 'pauses', name: 'pauses', show: count },
   { key: 'paused', name: 'time paused', show: time },
   { key: 'marked', name: 'ECN marks', show: count },
@@ -183,7 +183,7 @@ class NetworkMap {
       const links = indices.map((i) => this.result.links[i]);
       const figures = [
         `${share(sum(links.map((link) => link.utilisation)) / links.length)} used`,
-        `queue to ${octets(largest(links.map((link) => link.queued)))}`,
+        `queue to ${bytes(largest(links.map((link) => link.queued)))}`,
         ...['pauses', 'marked', 'dropped', 'lost'].map((key) => [key, sum(links.map((link) => link[key]))])
           .filter(([, many]) => many).map(([key, many]) => `${count(many)} ${key}`),
       ];

@@ -10,7 +10,7 @@ function flow(from) {
   return {
     from: number(from.from),
     to: number(from.to),
-    octets: number(from.octets),
+    bytes: number(from.bytes),
     start,
     time: number(from.end_ps) - start,
     ideal: number(from.ideal_ps),
@@ -29,7 +29,7 @@ function job(from, index) {
     steps: list(from.steps_ps).map(number),
     bound: number(from.bound_ps),
     boundIs: text(from.bound_is),
-    octetsMoved: number(from.octets_moved),
+    bytesMoved: number(from.bytes_moved),
     busBandwidth: number(from.bus_bandwidth),
     ranks: list(from.ranks).map((rank) => ({
       compute: number(rank.compute ?? rank.compute_ps),
@@ -46,7 +46,7 @@ function link(from) {
     from: number(from.from),
     to: number(from.to),
     rate: number(from.rate_bps),
-    octets: number(from.octets),
+    bytes: number(from.bytes),
     utilisation: number(from.utilisation),
     queued: number(from.most_queued),
     marked: number(from.marked),
@@ -66,7 +66,7 @@ function node(from, index) {
 }
 
 const kTotals = [
-  'data_packets', 'data_octets', 'marked', 'dropped', 'lost', 'pauses', 'paused_ps',
+  'data_packets', 'data_bytes', 'marked', 'dropped', 'lost', 'pauses', 'paused_ps',
   'retransmitted', 'timeouts', 'congestion_notices', 'failed_messages', 'cpu_ps',
 ];
 
@@ -83,7 +83,7 @@ export function normalised(from) {
     simulated: number(from.simulated_ps),
     events: number(from.events),
     wallSeconds: number(from.wall_seconds),
-    memoryOctets: number(from.memory_octets),
+    memoryBytes: number(from.memory_bytes),
     jobs: list(from.jobs).map(job),
     totals: Object.fromEntries(kTotals.map((key) => [key, number(from.totals?.[key])])),
     nodes,

@@ -3,11 +3,11 @@ import { largest } from './stats.js';
 
 // Units as results spell them: what an axis makes of each, and how many of its base unit it is.
 const kKinds = new Map([
-  ['octets', ['octets', 1]],
+  ['bytes', ['bytes', 1]],
   ['share', ['share', 1]],
   ['b/s', ['bitsPerSecond', 1]],
   ['Gb/s', ['bitsPerSecond', 1e9]],
-  ['octets/s', ['octetsPerSecond', 1]],
+  ['bytes/s', ['bytesPerSecond', 1]],
   ['1/s', ['perSecond', 1]],
 ]);
 export function kindOf(unit) {

@@ -39,8 +39,8 @@ export function time(picoseconds) {
 }
 
 // Decimal, as networks count.
-export const octets = (value) => scaled(value, 1000, ['B', 'KB', 'MB', 'GB', 'TB', 'PB']);
-export const octetsPerSecond = (value) =>
+export const bytes = (value) => scaled(value, 1000, ['B', 'KB', 'MB', 'GB', 'TB', 'PB']);
+export const bytesPerSecond = (value) =>
   scaled(value, 1000, ['B/s', 'KB/s', 'MB/s', 'GB/s', 'TB/s']);
 export const perSecond = (value) => scaled(value, 1000, ['/s', 'k/s', 'M/s', 'G/s']);
 export const bitsPerSecond = (value) =>
@@ -83,8 +83,8 @@ export function change(value, first) {
 // The unit that suits a whole axis: its name and how much of the base unit it is.
 const kAxisUnits = {
   time: [[1, 'ps'], [1e3, 'ns'], [1e6, 'µs'], [1e9, 'ms'], [1e12, 's']],
-  octets: [[1, 'B'], [1e3, 'KB'], [1e6, 'MB'], [1e9, 'GB'], [1e12, 'TB']],
-  octetsPerSecond: [[1, 'B/s'], [1e3, 'KB/s'], [1e6, 'MB/s'], [1e9, 'GB/s'], [1e12, 'TB/s']],
+  bytes: [[1, 'B'], [1e3, 'KB'], [1e6, 'MB'], [1e9, 'GB'], [1e12, 'TB']],
+  bytesPerSecond: [[1, 'B/s'], [1e3, 'KB/s'], [1e6, 'MB/s'], [1e9, 'GB/s'], [1e12, 'TB/s']],
   perSecond: [[1, '1/s'], [1e3, 'k/s'], [1e6, 'M/s'], [1e9, 'G/s']],
   bitsPerSecond: [[1, 'b/s'], [1e3, 'kb/s'], [1e6, 'Mb/s'], [1e9, 'Gb/s'], [1e12, 'Tb/s']],
 };

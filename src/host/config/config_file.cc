@@ -18,13 +18,13 @@ namespace {
 constexpr std::size_t kLongest = std::size_t{1} << 20;
 
 struct Text {
-  std::string octets;
+  std::string bytes;
   int error{};  // an errno
 };
 
 Text read_text(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return {.octets = {}, .error = errno};
+  if (fd < 0) return {.bytes = {}, .error = errno};
   Text text;
   std::array<char, 4096> buffer;
   while (text.error == 0) {
@@ -32,8 +32,8 @@ Text read_text(const std::string& path) {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) text.error = errno;
     if (n <= 0) break;
-    text.octets.append(buffer.data(), static_cast<std::size_t>(n));
-    if (text.octets.size() > kLongest) text.error = EFBIG;
+    text.bytes.append(buffer.data(), static_cast<std::size_t>(n));
+    if (text.bytes.size() > kLongest) text.error = EFBIG;
   }
   ::close(fd);
   return text;
@@ -82,7 +82,7 @@ ConfigFile read_config_file(const std::string& path) {
                             "; check the path and its permissions");
     return file;
   }
-  const toml::parse_result parsed = toml::parse(text.octets, path);
+  const toml::parse_result parsed = toml::parse(text.bytes, path);
   const auto place = [&path](const toml::source_region& where) {
     return path + ":" + std::to_string(where.begin.line);
   };

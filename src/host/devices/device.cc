@@ -10,7 +10,7 @@ nic::Mtu largest_mtu(std::uint32_t interface_mtu) {
   // for.
   constexpr std::uint32_t kHeaders = 80;
   for (const nic::Mtu mtu : {nic::Mtu::k4096, nic::Mtu::k2048, nic::Mtu::k1024, nic::Mtu::k512}) {
-    if (nic::octets(mtu) + kHeaders <= interface_mtu) return mtu;
+    if (nic::bytes(mtu) + kHeaders <= interface_mtu) return mtu;
   }
   return nic::Mtu::k256;
 }
@@ -18,8 +18,8 @@ nic::Mtu largest_mtu(std::uint32_t interface_mtu) {
 // EUI-64 from the MAC. A loopback interface has none: its index must do.
 std::uint64_t guid_of(const Interface& interface) {
   std::uint64_t mac = 0;
-  for (const std::byte octet : interface.mac) {
-    mac = mac << 8U | std::to_integer<std::uint64_t>(octet);
+  for (const std::byte byte : interface.mac) {
+    mac = mac << 8U | std::to_integer<std::uint64_t>(byte);
   }
   if (mac == 0) mac = 0x02'0000'0000'00U + interface.index;
   return ((mac >> 24U << 40U) | (std::uint64_t{0xfffe} << 24U) | (mac & 0xff'ffffU)) ^

@@ -26,23 +26,22 @@ std::uint32_t mtu_of(const std::string& name) {
 }
 
 wire::Gid gid_of(const sockaddr_in& address) {
-  std::array<std::uint8_t, 4> octets{};
-  std::memcpy(octets.data(), &address.sin_addr, octets.size());
-  return wire::Gid::ipv4(octets[0], octets[1], octets[2], octets[3]);
+  std::array<std::uint8_t, 4> bytes{};
+  std::memcpy(bytes.data(), &address.sin_addr, bytes.size());
+  return wire::Gid::ipv4(bytes[0], bytes[1], bytes[2], bytes[3]);
 }
 
 wire::Gid gid_of(const sockaddr_in6& address) {
   wire::Gid gid;
-  std::memcpy(gid.octets.data(), &address.sin6_addr, gid.octets.size());
+  std::memcpy(gid.bytes.data(), &address.sin6_addr, gid.bytes.size());
   return gid;
 }
 
 // The order in which the kernel's own RoCE devices fill their tables.
 int rank_of(const wire::Gid& gid) {
   if (gid.is_ipv4()) return 1;
-  return gid.octets[0] == std::byte{0xfe} && (gid.octets[1] & std::byte{0xc0}) == std::byte{0x80}
-             ? 0
-             : 2;
+  return gid.bytes[0] == std::byte{0xfe} && (gid.bytes[1] & std::byte{0xc0}) == std::byte{0x80} ? 0
+                                                                                                : 2;
 }
 
 void add_address(Interface& interface, const sockaddr& address) {

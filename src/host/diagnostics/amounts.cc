@@ -27,9 +27,7 @@ std::string scaled(std::uint64_t value, std::string_view thousand, std::string_v
 
 }  // namespace
 
-std::string octets_text(std::uint64_t octets) {
-  return octets == 0 ? "0" : scaled(octets, "K", "B");
-}
+std::string bytes_text(std::uint64_t bytes) { return bytes == 0 ? "0" : scaled(bytes, "K", "B"); }
 
 std::string count_text(std::uint64_t count) { return scaled(count, "k", ""); }
 

@@ -6,7 +6,7 @@
 
 namespace nerve::host {
 
-[[nodiscard]] std::string octets_text(std::uint64_t octets);  // 1.2 GB; 0 for none
-[[nodiscard]] std::string count_text(std::uint64_t count);    // 312 k
+[[nodiscard]] std::string bytes_text(std::uint64_t bytes);  // 1.2 GB; 0 for none
+[[nodiscard]] std::string count_text(std::uint64_t count);  // 312 k
 
 }  // namespace nerve::host

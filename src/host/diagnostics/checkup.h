@@ -21,7 +21,7 @@ struct Checkup {
   Ability segmentation;        // a train of packets leaves in one call: UDP_SEGMENT
   Ability receive_coalescing;  // ... and arrives in one: UDP_GRO
   Ability ipv6;
-  int send_buffer{};  // octets, as the kernel counts them
+  int send_buffer{};  // bytes, as the kernel counts them
   int receive_buffer{};
 };
 

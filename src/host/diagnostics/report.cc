@@ -40,7 +40,7 @@ Totals totals_of(std::span<Shard* const> shards) {
     for (const Adapter::State* adapter : shard->adapters) sum.engines += adapter->nic.counters();
     sum.transports += shard->exchange.counters();
     sum.direct_times += shard->peer_memory.times();
-    sum.direct_octets += shard->peer_memory.octets();
+    sum.direct_bytes += shard->peer_memory.bytes();
     if (UdpPort* const port = shard->network.udp()) {
       UdpTotals& udp = sum.udp ? *sum.udp : sum.udp.emplace();
       udp.bad_icrc += port->receiver().counters().bad_icrc;
@@ -63,16 +63,16 @@ std::string report(Shard& primary) {
   lines.add("program", own_name());
   lines.add("slot", primary.slot);
   lines.add("devices", primary.adapters.size());
-  lines.add("octets_sent", sum.octets_sent);
-  lines.add("octets_received", sum.octets_received);
+  lines.add("bytes_sent", sum.bytes_sent);
+  lines.add("bytes_received", sum.bytes_received);
   lines.add("packets_sent", sum.frames_sent);
   lines.add("packets_received", sum.frames_received);
   lines.add("shm_packets_sent", ways.shm_frames);
-  lines.add("shm_octets_sent", ways.shm_octets);
+  lines.add("shm_bytes_sent", ways.shm_bytes);
   lines.add("udp_packets_sent", ways.udp_frames);
-  lines.add("udp_octets_sent", ways.udp_octets);
+  lines.add("udp_bytes_sent", ways.udp_bytes);
   lines.add("direct_times", totals.direct_times);
-  lines.add("direct_octets", totals.direct_octets);
+  lines.add("direct_bytes", totals.direct_bytes);
   lines.add("packets_forwarded", ways.forwarded);
   lines.add("packets_unreachable", ways.unreachable);
   lines.add("retransmitted", sum.retransmitted_frames);

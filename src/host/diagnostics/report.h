@@ -24,7 +24,7 @@ struct Totals {
   nic::Counters engines;
   ExchangeCounters transports;
   std::uint64_t direct_times{};
-  std::uint64_t direct_octets{};
+  std::uint64_t direct_bytes{};
   std::optional<UdpTotals> udp;
   std::optional<link::FaultCounters> faults;  // only where there is one shard
 };

@@ -11,10 +11,10 @@ namespace {
 
 std::string way_text(std::string_view name, const Carried& carried, std::string_view unit,
                      std::uint32_t copies) {
-  std::string text = std::string{name} + " " + octets_text(carried.octets);
+  std::string text = std::string{name} + " " + bytes_text(carried.bytes);
   if (carried.packets == 0) return text;
   text += " (" + count_text(carried.packets) + " " + std::string{unit};
-  if (carried.octets > 0) {
+  if (carried.bytes > 0) {
     text += ", " + std::to_string(copies) + (copies == 1 ? " copy" : " copies") + " per byte";
   }
   return text + ")";
@@ -26,10 +26,10 @@ Summary summarise(std::span<Shard* const> shards) {
   const Totals sum = totals_of(shards);
   return {.pid = own_pid(),
           .program = own_name(),
-          .shm = {.octets = sum.transports.shm_octets, .packets = sum.transports.shm_frames},
-          .udp = {.octets = sum.transports.udp_octets, .packets = sum.transports.udp_frames},
-          .direct = {.octets = sum.direct_octets, .packets = sum.direct_times},
-          .octets_received = sum.engines.octets_received,
+          .shm = {.bytes = sum.transports.shm_bytes, .packets = sum.transports.shm_frames},
+          .udp = {.bytes = sum.transports.udp_bytes, .packets = sum.transports.udp_frames},
+          .direct = {.bytes = sum.direct_bytes, .packets = sum.direct_times},
+          .bytes_received = sum.engines.bytes_received,
           .retransmitted = sum.engines.retransmitted_frames};
 }
 
@@ -38,7 +38,7 @@ std::string summary_line(const Summary& summary) {
          way_text("shm", summary.shm, "packets", kCopiesByRing) + ", " +
          way_text("udp", summary.udp, "packets", kCopiesByUdp) + ", " +
          way_text("direct", summary.direct, "placed", kCopiesByPlacing) + ", received " +
-         octets_text(summary.octets_received) + ", " + count_text(summary.retransmitted) +
+         bytes_text(summary.bytes_received) + ", " + count_text(summary.retransmitted) +
          " retransmitted";
 }
 

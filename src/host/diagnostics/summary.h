@@ -3,7 +3,7 @@
 //   nerve: pid 123 ib_write_bw: shm 1.2 GB (312 k packets, 2 copies per byte), udp 0,
 //          direct 8 KB (1.0 k placed, 1 copy per byte), received 0, 0 retransmitted
 //
-// Octets are of payload, retransmissions and answers to READs included. Copies are those between
+// Bytes are of payload, retransmissions and answers to READs included. Copies are those between
 // the memory of the two programs, whoever makes them: docs/host.md counts them.
 #pragma once
 
@@ -20,7 +20,7 @@ inline constexpr std::uint32_t kCopiesByUdp = 4;
 inline constexpr std::uint32_t kCopiesByPlacing = 1;
 
 struct Carried {
-  std::uint64_t octets{};
+  std::uint64_t bytes{};
   std::uint64_t packets{};
 };
 
@@ -30,7 +30,7 @@ struct Summary {
   Carried shm;
   Carried udp;
   Carried direct;  // placed in the memory of a peer, or fetched from it
-  std::uint64_t octets_received{};
+  std::uint64_t bytes_received{};
   std::uint64_t retransmitted{};
 };
 

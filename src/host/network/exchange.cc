@@ -17,10 +17,10 @@ constexpr std::uint32_t kWorthResuming = 16;
 // leave.
 constexpr Duration kStuckAfter = std::chrono::milliseconds{200};
 
-std::uint64_t octets_of(std::span<const wire::Frame> frames) {
-  std::uint64_t octets = 0;
-  for (const wire::Frame& frame : frames) octets += frame.payload_length;
-  return octets;
+std::uint64_t bytes_of(std::span<const wire::Frame> frames) {
+  std::uint64_t bytes = 0;
+  for (const wire::Frame& frame : frames) bytes += frame.payload_length;
+  return bytes;
 }
 
 bool is_unreliable(const wire::Frame& frame) {
@@ -88,14 +88,14 @@ void Exchange::send_run(std::span<const wire::Frame> frames, Time now) {
     case Way::kRing:
       route.ring->send(frames, now);
       counters_.shm_frames += frames.size();
-      counters_.shm_octets += octets_of(frames);
+      counters_.shm_bytes += bytes_of(frames);
       break;
     case Way::kUdp:
       udp_out_->send(frames, now);
       sent_unreliable(frames, now);
       udp_quiet_ = 0;
       counters_.udp_frames += frames.size();
-      counters_.udp_octets += octets_of(frames);
+      counters_.udp_bytes += bytes_of(frames);
       break;
     case Way::kNone:
       if (want_ring(first.flow.destination, slot) && first.headers.bth.dest_qp == kManagementQpn) {
@@ -115,7 +115,7 @@ bool Exchange::want_ring(const wire::Gid& gid, std::uint32_t slot) {
   return true;
 }
 
-void Exchange::send_octets(const wire::Flow& flow, Octets udp_payload, Time now) {
+void Exchange::send_bytes(const wire::Flow& flow, Bytes udp_payload, Time now) {
   const auto bth = wire::Bth::decode(udp_payload);
   std::uint32_t slot = bth ? slot_of(bth->dest_qp) : 0;
   if (bth && bth->dest_qp == kManagementQpn) {
@@ -125,11 +125,11 @@ void Exchange::send_octets(const wire::Flow& flow, Octets udp_payload, Time now)
   switch (route.way) {
     case Way::kRing:
       ++counters_.shm_frames;
-      return route.ring->send_octets(flow, udp_payload, now);
+      return route.ring->send_bytes(flow, udp_payload, now);
     case Way::kUdp:
       ++counters_.udp_frames;
       udp_quiet_ = 0;
-      return udp_out_->send_octets(flow, udp_payload, now);
+      return udp_out_->send_bytes(flow, udp_payload, now);
     case Way::kNone:
       ++counters_.unreachable;
       if (bth) (void)want_ring(flow.destination, slot);
@@ -170,17 +170,17 @@ std::uint32_t Exchange::grant_unreliable(const Request& request) {
 // Frames of several QPs may go the same way in one run: to one slot of one host.
 void Exchange::sent_unreliable(std::span<const wire::Frame> frames, Time now) {
   std::uint64_t count = 0;
-  std::uint64_t octets = 0;
+  std::uint64_t bytes = 0;
   for (const wire::Frame& frame : frames) {
     if (!is_unreliable(frame)) continue;
     ++count;
-    octets += frame.payload_length;
+    bytes += frame.payload_length;
   }
   if (count == 0) return;
-  pace_.sent(count, octets, now);
+  pace_.sent(count, bytes, now);
   const wire::Frame& first = frames.front();
   if (room_ != nullptr && is_local(first.flow.destination)) {
-    room_->sent(slot_of(first.headers.bth.dest_qp), count, octets);
+    room_->sent(slot_of(first.headers.bth.dest_qp), count, bytes);
   }
 }
 

@@ -25,17 +25,17 @@ struct ExchangeCounters {
   std::uint64_t unreachable{};  // frames that had no way to go
   std::uint64_t forwarded{};    // arrived here by UDP for another process
   std::uint64_t shm_frames{};
-  std::uint64_t shm_octets{};
+  std::uint64_t shm_bytes{};
   std::uint64_t udp_frames{};
-  std::uint64_t udp_octets{};
+  std::uint64_t udp_bytes{};
   [[nodiscard]] std::uint64_t frames() const { return shm_frames + udp_frames; }
   ExchangeCounters& operator+=(const ExchangeCounters& other) {
     unreachable += other.unreachable;
     forwarded += other.forwarded;
     shm_frames += other.shm_frames;
-    shm_octets += other.shm_octets;
+    shm_bytes += other.shm_bytes;
     udp_frames += other.udp_frames;
-    udp_octets += other.udp_octets;
+    udp_bytes += other.udp_bytes;
     return *this;
   }
 };
@@ -45,7 +45,7 @@ class Exchange final : public link::Egress, public nic::EgressGate {
   Exchange(Transport transport, std::uint32_t own_slot);
 
   void send(std::span<const wire::Frame> frames, Time now) override;
-  void send_octets(const wire::Flow& flow, Octets udp_payload, Time now) override;
+  void send_bytes(const wire::Flow& flow, Bytes udp_payload, Time now) override;
   std::uint32_t grant(const Request& request) override;
   bool grant_acknowledge(const wire::Flow& flow, Qpn destination) override;
   [[nodiscard]] bool may_lose(const wire::Flow& flow, Qpn destination) const override;

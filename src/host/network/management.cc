@@ -19,7 +19,7 @@ constexpr std::size_t kRemoteIdAt = 28;
 constexpr std::size_t kServiceAt = 32;
 constexpr std::size_t kPeek = 40;
 
-// The first octets of the payload; false when it is too short, or not in this process's memory.
+// The first bytes of the payload; false when it is too short, or not in this process's memory.
 bool gather(const wire::Frame& frame, std::span<std::byte, kPeek> into) {
   if (frame.payload_length < wire::kMadSize) return false;
   std::size_t filled = 0;
@@ -33,12 +33,12 @@ bool gather(const wire::Frame& frame, std::span<std::byte, kPeek> into) {
   return filled == into.size();
 }
 
-std::optional<std::uint32_t> slot_in(Octets mad, std::size_t at) {
+std::optional<std::uint32_t> slot_in(Bytes mad, std::size_t at) {
   const std::uint32_t slot = slot_of(wire::CommId{static_cast<std::uint32_t>(load_be<4>(mad, at))});
   return slot != 0 ? std::optional{slot} : std::nullopt;
 }
 
-std::optional<std::uint32_t> slot_for(Octets mad, const PortSpace* ports) {
+std::optional<std::uint32_t> slot_for(Bytes mad, const PortSpace* ports) {
   if (std::to_integer<std::uint8_t>(mad[kClassAt]) != wire::kCmClass) return std::nullopt;
   switch (static_cast<CmAttribute>(load_be<2>(mad, kAttributeAt))) {
     case CmAttribute::kReq:
@@ -68,7 +68,7 @@ std::optional<std::uint32_t> slot_for_mad(const wire::Frame& frame, const PortSp
   return gather(frame, mad) ? slot_for(mad, ports) : std::nullopt;
 }
 
-std::optional<std::uint32_t> slot_for_mad(Octets udp_payload, const PortSpace* ports) {
+std::optional<std::uint32_t> slot_for_mad(Bytes udp_payload, const PortSpace* ports) {
   constexpr std::size_t kHeaders = wire::Bth::kSize + wire::Deth::kSize;
   if (udp_payload.size() < kHeaders + wire::kMadSize) return std::nullopt;
   return slot_for(udp_payload.subspan(kHeaders, kPeek), ports);
@@ -80,7 +80,7 @@ void WaitingMads::add(std::uint32_t slot, const wire::Frame& frame) {
   std::size_t filled = 0;
   for (const wire::Piece& piece : frame.payload) {
     if (piece.port != nullptr || piece.length > kSize - filled) return;
-    std::memcpy(waiting.octets.data() + filled, reinterpret_cast<const void*>(piece.address),
+    std::memcpy(waiting.bytes.data() + filled, reinterpret_cast<const void*>(piece.address),
                 piece.length);
     filled += piece.length;
   }
@@ -97,7 +97,7 @@ std::size_t WaitingMads::take(std::uint32_t slot, Take take) {
   const std::vector<Waiting> taken(rest, mads_.end());
   mads_.erase(rest, mads_.end());
   for (const Waiting& waiting : taken) {
-    const wire::Piece piece{.address = reinterpret_cast<std::uint64_t>(waiting.octets.data()),
+    const wire::Piece piece{.address = reinterpret_cast<std::uint64_t>(waiting.bytes.data()),
                             .length = kSize};
     const wire::Frame frame{.flow = waiting.flow,
                             .headers = waiting.headers,

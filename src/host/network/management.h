@@ -13,7 +13,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/octets.h"
+#include "base/bytes.h"
 #include "host/peers/port_space.h"
 #include "link/link.h"
 #include "wire/frame.h"
@@ -26,7 +26,7 @@ inline constexpr Qpn kManagementQpn{1};
 // port. Whether there is such a process is another question. Without a table no port is anybody's.
 [[nodiscard]] std::optional<std::uint32_t> slot_for_mad(const wire::Frame& frame,
                                                         const PortSpace* ports);
-[[nodiscard]] std::optional<std::uint32_t> slot_for_mad(Octets udp_payload, const PortSpace* ports);
+[[nodiscard]] std::optional<std::uint32_t> slot_for_mad(Bytes udp_payload, const PortSpace* ports);
 
 // Datagrams for processes to which there is no ring yet, while one is being agreed on. They are few
 // and small, and whoever waits for one waits for a long time if it is lost.
@@ -48,7 +48,7 @@ class WaitingMads {
     std::uint32_t slot{};
     wire::Flow flow{};
     wire::Headers headers{};
-    std::array<std::byte, kSize> octets{};
+    std::array<std::byte, kSize> bytes{};
   };
   template <class Take>
   std::size_t take(std::uint32_t slot, Take take);

@@ -29,8 +29,8 @@ class Pace {
     return std::min(frames, 1 + static_cast<std::uint32_t>(room));
   }
   // Each frame takes some room in a socket besides its payload.
-  void sent(std::uint64_t frames, std::uint64_t octets, Time now) {
-    done_at_ = (busy_ ? done_at_ : now) + kRate.time_to_send(frames * kOverhead + octets);
+  void sent(std::uint64_t frames, std::uint64_t bytes, Time now) {
+    done_at_ = (busy_ ? done_at_ : now) + kRate.time_to_send(frames * kOverhead + bytes);
     busy_ = true;
   }
 

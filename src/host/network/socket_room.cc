@@ -84,9 +84,9 @@ void SocketRoom::begin_burst() {
   for (Socket& socket : sockets_) socket.granted = 0;
 }
 
-void SocketRoom::sent(std::uint32_t slot, std::uint64_t frames, std::uint64_t octets) {
+void SocketRoom::sent(std::uint32_t slot, std::uint64_t frames, std::uint64_t bytes) {
   Socket& socket = socket_of(slot);
-  socket.share -= std::min(socket.share, frames * kOverhead + octets);
+  socket.share -= std::min(socket.share, frames * kOverhead + bytes);
 }
 
 bool SocketRoom::room_again(Time now) {

@@ -37,7 +37,7 @@ class SocketRoom {
   // So much of the last grant was not used.
   void give_back(std::uint32_t unused);
   void begin_burst();
-  void sent(std::uint32_t slot, std::uint64_t frames, std::uint64_t octets);
+  void sent(std::uint32_t slot, std::uint64_t frames, std::uint64_t bytes);
 
   // True once after a refusal, when it is worth asking again.
   [[nodiscard]] bool room_again(Time now);

@@ -41,7 +41,7 @@ Asked ask_all(std::uint32_t own_slot, RequestKind what, std::chrono::millisecond
     for (std::size_t i = 0; i < asked.size(); ++i) {
       if (waiting[i].revents == 0) continue;
       auto answer = receive_message(asked[i].get(), std::chrono::milliseconds{0});
-      if (answer && decode_answer(answer->octets) && take(*answer)) return Asked::kFound;
+      if (answer && decode_answer(answer->bytes) && take(*answer)) return Asked::kFound;
       waiting[i] = {.fd = -1, .events = 0, .revents = 0};
       --open;
     }

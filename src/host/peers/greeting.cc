@@ -7,12 +7,12 @@ constexpr std::uint32_t kMagic = 0x4e72'7665;  // "Nrve"
 constexpr std::uint32_t kVersion = 2;
 constexpr std::size_t kAnswerHeader = 8;
 
-void stamp(MutableOctets out) {
+void stamp(MutableBytes out) {
   store_be<4>(out, 0, kMagic);
   store_be<4>(out, 4, kVersion);
 }
 
-bool stamped(Octets in, std::size_t size) {
+bool stamped(Bytes in, std::size_t size) {
   return in.size() >= size && load_be<4>(in, 0) == kMagic && load_be<4>(in, 4) == kVersion;
 }
 
@@ -26,7 +26,7 @@ std::array<std::byte, Request::kSize> Request::encode() const {
   return out;
 }
 
-std::optional<Request> Request::decode(Octets in) {
+std::optional<Request> Request::decode(Bytes in) {
   if (!stamped(in, kSize)) return std::nullopt;
   return Request{.kind = static_cast<RequestKind>(load_be<4>(in, 8)),
                  .slot = static_cast<std::uint32_t>(load_be<4>(in, 12))};
@@ -41,11 +41,11 @@ std::vector<std::byte> encode_answer(std::string_view text) {
   return out;
 }
 
-std::optional<std::string> decode_answer(Octets in) {
+std::optional<std::string> decode_answer(Bytes in) {
   if (!stamped(in, kAnswerHeader)) return std::nullopt;
   std::string text;
-  for (const std::byte octet : in.subspan(kAnswerHeader)) {
-    text.push_back(static_cast<char>(octet));
+  for (const std::byte byte : in.subspan(kAnswerHeader)) {
+    text.push_back(static_cast<char>(byte));
   }
   return text;
 }

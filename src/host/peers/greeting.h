@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/octets.h"
+#include "base/bytes.h"
 
 namespace nerve::host {
 
@@ -32,10 +32,10 @@ struct Request {
 
   [[nodiscard]] std::array<std::byte, kSize> encode() const;
   // Nothing for what is no request, or one of another version.
-  [[nodiscard]] static std::optional<Request> decode(Octets in);
+  [[nodiscard]] static std::optional<Request> decode(Bytes in);
 };
 
 [[nodiscard]] std::vector<std::byte> encode_answer(std::string_view text = {});
-[[nodiscard]] std::optional<std::string> decode_answer(Octets in);
+[[nodiscard]] std::optional<std::string> decode_answer(Bytes in);
 
 }  // namespace nerve::host

@@ -82,7 +82,7 @@ std::vector<ProcessReport> ask_processes(milliseconds patience) {
   for (Call& open : calls) {
     const auto left = std::chrono::ceil<milliseconds>(give_up - Clock::now());
     const auto message = receive_message(open.connection.get(), std::max(left, milliseconds{0}));
-    const auto text = message ? decode_answer(message->octets) : std::nullopt;
+    const auto text = message ? decode_answer(message->bytes) : std::nullopt;
     if (text && text->empty()) continue;  // a shard whose process reports by another one
     open.report.answered = text.has_value();
     if (text) read_report(*text, open.report);

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "base/octets.h"
+#include "base/bytes.h"
 #include "link/descriptor.h"
 
 namespace nerve::host {
@@ -19,21 +19,21 @@ class Mapping {
   // Empty when the kernel refuses.
   Mapping(int fd, std::size_t size, int protection) {
     void* at = ::mmap(nullptr, size, protection, MAP_SHARED, fd, 0);
-    if (at != MAP_FAILED) octets_ = {static_cast<std::byte*>(at), size};
+    if (at != MAP_FAILED) bytes_ = {static_cast<std::byte*>(at), size};
   }
-  Mapping(Mapping&& other) noexcept : octets_{std::exchange(other.octets_, {})} {}
+  Mapping(Mapping&& other) noexcept : bytes_{std::exchange(other.bytes_, {})} {}
   Mapping& operator=(Mapping&& other) noexcept {
-    std::swap(octets_, other.octets_);
+    std::swap(bytes_, other.bytes_);
     return *this;
   }
   ~Mapping() {
-    if (!octets_.empty()) ::munmap(octets_.data(), octets_.size());
+    if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
   }
-  [[nodiscard]] MutableOctets octets() const { return octets_; }
-  explicit operator bool() const { return !octets_.empty(); }
+  [[nodiscard]] MutableBytes bytes() const { return bytes_; }
+  explicit operator bool() const { return !bytes_.empty(); }
 
  private:
-  MutableOctets octets_{};
+  MutableBytes bytes_{};
 };
 
 }  // namespace nerve::host

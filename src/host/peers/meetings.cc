@@ -37,7 +37,7 @@ void Meetings::answer_call(Descriptor connection) {
   const std::optional<pid_t> pid = own_peer(connection.get());
   if (!pid) return;
   const auto message = receive_message(connection.get(), kPatience);
-  const auto request = message ? Request::decode(message->octets) : std::nullopt;
+  const auto request = message ? Request::decode(message->bytes) : std::nullopt;
   if (!request) return;
   const int fd = connection.get();
   switch (request->kind) {

@@ -48,20 +48,20 @@ bool PeerMemory::write(const Place& place, std::span<const wire::Piece> payload)
   const link::shm::Placing placing{ring->in_use()};
   const auto at = resolve(*ring, place, piece.length, Rights::kWrite);
   if (!at) return false;
-  const Octets from{reinterpret_cast<const std::byte*>(piece.address), piece.length};
+  const Bytes from{reinterpret_cast<const std::byte*>(piece.address), piece.length};
   if (link::shm::place(ring->pid(), *at, from) != Placed::kDone) return false;
-  octets_ += piece.length;
+  bytes_ += piece.length;
   ++times_;
   return true;
 }
 
-bool PeerMemory::read(const Place& place, MutableOctets into) {
+bool PeerMemory::read(const Place& place, MutableBytes into) {
   OutgoingRing* ring = exchange_.ring_to(place.flow.destination, place.to);
   if (ring == nullptr || ring->rights() == nullptr) return false;
   const link::shm::Placing placing{ring->in_use()};
   const auto at = resolve(*ring, place, into.size(), Rights::kRead);
   if (!at || link::shm::fetch(ring->pid(), *at, into) != Placed::kDone) return false;
-  octets_ += into.size();
+  bytes_ += into.size();
   ++times_;
   return true;
 }

@@ -30,7 +30,7 @@ class PeerMemory final : public nic::DirectPath {
   }
 
   bool write(const Place& place, std::span<const wire::Piece> payload) override;
-  bool read(const Place& place, MutableOctets into) override;
+  bool read(const Place& place, MutableBytes into) override;
   [[nodiscard]] bool is_better_for(std::uint32_t length) const override;
   void set_cpus_contended(bool contended) { cpus_contended_ = contended; }
   // A thread that polls for others sleeps until something completes.
@@ -56,7 +56,7 @@ class PeerMemory final : public nic::DirectPath {
   void leave() { left_ = true; }
 
   // What was written and read in this way, and how often.
-  [[nodiscard]] std::uint64_t octets() const { return octets_; }
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   [[nodiscard]] std::uint64_t times() const { return times_; }
 
  private:
@@ -73,7 +73,7 @@ class PeerMemory final : public nic::DirectPath {
   PeerMemory& first_;
   std::vector<PeerMemory*> all_;  // of the first; changed with all locks held
   std::mutex publishing_;         // of the first: QPs of several shards may publish at once
-  std::uint64_t octets_{};
+  std::uint64_t bytes_{};
   bool left_{};
   bool deferring_{};
   Withdrawn withdrawn_{};

@@ -52,11 +52,11 @@ PortSpace::PortSpace(Descriptor descriptor, Mapping mapping, std::uint32_t own_s
 
 PortSpace::Entry& PortSpace::entry(Space space, std::uint16_t port) const {
   const std::size_t at = static_cast<std::size_t>(space) * kPorts + port;
-  return reinterpret_cast<Entry*>(mapping_.octets().data())[at];
+  return reinterpret_cast<Entry*>(mapping_.bytes().data())[at];
 }
 
 PortSpace::Pid& PortSpace::pid_in(std::uint32_t slot) const {
-  return reinterpret_cast<Pid*>(mapping_.octets().data() + kPidsAt)[slot];
+  return reinterpret_cast<Pid*>(mapping_.bytes().data() + kPidsAt)[slot];
 }
 
 void PortSpace::move_in() {
@@ -67,7 +67,7 @@ void PortSpace::move_in() {
   // The slot is ours, so whoever had it is dead, and what it had is free. Some of it may be taken
   // over by others at this moment.
   for (std::size_t at = 0; before != 0 && at < kEntries; ++at) {
-    Entry& port = reinterpret_cast<Entry*>(mapping_.octets().data())[at];
+    Entry& port = reinterpret_cast<Entry*>(mapping_.bytes().data())[at];
     std::uint16_t has = port.load(std::memory_order_relaxed);
     if ((has & ~kLingers) == own_slot_) (void)port.compare_exchange_strong(has, 0);
   }

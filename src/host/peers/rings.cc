@@ -18,27 +18,27 @@ constexpr std::size_t kLargestRing = std::size_t{1} << 30;
 
 //    0   4   whether the owner sleeps
 //   64   4   whether it fences before it does
-std::atomic<std::uint32_t>* asleep_in(MutableOctets mailbox) {
+std::atomic<std::uint32_t>* asleep_in(MutableBytes mailbox) {
   return reinterpret_cast<std::atomic<std::uint32_t>*>(mailbox.data());
 }
-std::atomic<std::uint32_t>* fences_in(MutableOctets mailbox) {
+std::atomic<std::uint32_t>* fences_in(MutableBytes mailbox) {
   return reinterpret_cast<std::atomic<std::uint32_t>*>(mailbox.data() + 64);
 }
 
 // In the header page of a ring, where neither end of the ring looks.
-std::atomic<std::uint64_t>* in_use_in(MutableOctets ring) {
+std::atomic<std::uint64_t>* in_use_in(MutableBytes ring) {
   constexpr std::size_t kInUseAt = 512;
   return reinterpret_cast<std::atomic<std::uint64_t>*>(ring.data() + kInUseAt);
 }
 
 }  // namespace
 
-std::atomic<std::uint64_t>& OutgoingRing::in_use() const { return *in_use_in(memory_.octets()); }
+std::atomic<std::uint64_t>& OutgoingRing::in_use() const { return *in_use_in(memory_.bytes()); }
 
-link::shm::RingSize ring_size(std::uint64_t octets) {
+link::shm::RingSize ring_size(std::uint64_t bytes) {
   link::shm::RingSize size;
-  size.data_octets = static_cast<std::uint32_t>(
-      std::bit_ceil(std::clamp(octets, std::uint64_t{1} << 16, std::uint64_t{1} << 28)));
+  size.data_bytes = static_cast<std::uint32_t>(
+      std::bit_ceil(std::clamp(bytes, std::uint64_t{1} << 16, std::uint64_t{1} << 28)));
   return size.valid() ? size : link::shm::RingSize{};
 }
 
@@ -57,18 +57,16 @@ std::optional<Mailbox> Mailbox::make(const Mailbox* first) {
     mailbox.rights_.reset(new OwnRights{std::move(*rights)});
   }
   mailbox.fences_ = link::shm::join_fences() && link::shm::fence_all();
-  fences_in(mailbox.memory_.mapping.octets())->store(mailbox.fences_ ? 1 : 0);
+  fences_in(mailbox.memory_.mapping.bytes())->store(mailbox.fences_ ? 1 : 0);
   return mailbox;
 }
 
 bool Mailbox::fall_asleep() {
-  asleep_in(memory_.mapping.octets())->store(1, std::memory_order_seq_cst);
+  asleep_in(memory_.mapping.bytes())->store(1, std::memory_order_seq_cst);
   return !fences_ || link::shm::fence_all();
 }
 
-void Mailbox::wake_up() {
-  asleep_in(memory_.mapping.octets())->store(0, std::memory_order_seq_cst);
-}
+void Mailbox::wake_up() { asleep_in(memory_.mapping.bytes())->store(0, std::memory_order_seq_cst); }
 
 std::optional<RingOffer> RingOffer::make(std::uint32_t slot, std::uint32_t own_slot,
                                          const link::shm::RingSize& size) {
@@ -79,8 +77,8 @@ std::optional<RingOffer> RingOffer::make(std::uint32_t slot, std::uint32_t own_s
   if (!offer.connection_) return std::nullopt;
   offer.fences_ = link::shm::join_fences();
   const std::optional<pid_t> pid = own_peer(offer.connection_.get());
-  auto memory = make_shared_memory(size.octets(), Others::kWrite);
-  if (!pid || !memory || !link::shm::format_ring(memory->mapping.octets(), size)) {
+  auto memory = make_shared_memory(size.bytes(), Others::kWrite);
+  if (!pid || !memory || !link::shm::format_ring(memory->mapping.bytes(), size)) {
     return std::nullopt;
   }
   offer.pid_ = *pid;
@@ -93,7 +91,7 @@ std::optional<RingOffer> RingOffer::make(std::uint32_t slot, std::uint32_t own_s
 
 std::unique_ptr<OutgoingRing> RingOffer::conclude(std::chrono::milliseconds patience) && {
   auto answer = receive_message(connection_.get(), patience);
-  if (!answer || !decode_answer(answer->octets) || answer->descriptors.size() != 3) return nullptr;
+  if (!answer || !decode_answer(answer->bytes) || answer->descriptors.size() != 3) return nullptr;
   auto mailbox =
       map_shared_memory(answer->descriptors[0].get(), kMailboxSize, kMailboxSize, Others::kWrite);
   auto rights = map_shared_memory(answer->descriptors[2].get(), link::shm::kRightsTableSize,
@@ -109,13 +107,13 @@ std::unique_ptr<OutgoingRing> RingOffer::conclude(std::chrono::milliseconds pati
   ring->mailbox_ = std::move(*mailbox);
   ring->rights_ = std::move(*rights);
   if (link::shm::can_place(pid_)) {
-    ring->view_ = link::shm::RightsView::open(ring->rights_.octets());
+    ring->view_ = link::shm::RightsView::open(ring->rights_.bytes());
   }
   const link::shm::Doorbell doorbell{
-      .asleep = asleep_in(ring->mailbox_.octets()),
+      .asleep = asleep_in(ring->mailbox_.bytes()),
       .event_fd = ring->event_.get(),
-      .light = fences_ && fences_in(ring->mailbox_.octets())->load() != 0};
-  ring->writer_.emplace(ring->memory_.octets(), size_, doorbell);
+      .light = fences_ && fences_in(ring->mailbox_.bytes())->load() != 0};
+  ring->writer_.emplace(ring->memory_.bytes(), size_, doorbell);
   return ring;
 }
 
@@ -125,28 +123,28 @@ std::unique_ptr<IncomingRing> IncomingRing::accept(Descriptor connection, const 
   auto memory = map_shared_memory(message.descriptors[0].get(), link::shm::kHeaderPage,
                                   kLargestRing, Others::kWrite);
   if (!memory) return nullptr;
-  const auto size = link::shm::inspect_ring(memory->octets());
+  const auto size = link::shm::inspect_ring(memory->bytes());
   if (!size) return nullptr;
 
   std::unique_ptr<IncomingRing> ring{new IncomingRing};
   ring->slot_ = request.slot;
   ring->connection_ = std::move(connection);
   ring->memory_ = std::move(*memory);
-  ring->reader_.emplace(ring->memory_.octets(), *size);
+  ring->reader_.emplace(ring->memory_.bytes(), *size);
   return ring;
 }
 
 std::optional<link::shm::Placement> IncomingRing::placement() const {
-  return link::shm::Placement::under_way(*in_use_in(memory_.octets()));
+  return link::shm::Placement::under_way(*in_use_in(memory_.bytes()));
 }
 
 std::unique_ptr<OwnRing> OwnRing::make(const link::shm::RingSize& size) {
-  auto memory = make_shared_memory(size.octets(), Others::kRead);
-  if (!memory || !link::shm::format_ring(memory->mapping.octets(), size)) return nullptr;
+  auto memory = make_shared_memory(size.bytes(), Others::kRead);
+  if (!memory || !link::shm::format_ring(memory->mapping.bytes(), size)) return nullptr;
   std::unique_ptr<OwnRing> ring{new OwnRing};
   ring->memory_ = std::move(*memory);
-  ring->writer_.emplace(ring->memory_.mapping.octets(), size);
-  ring->reader_.emplace(ring->memory_.mapping.octets(), size);
+  ring->writer_.emplace(ring->memory_.mapping.bytes(), size);
+  ring->reader_.emplace(ring->memory_.mapping.bytes(), size);
   return ring;
 }
 

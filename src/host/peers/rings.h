@@ -26,7 +26,7 @@
 namespace nerve::host {
 
 // What the configuration asks for, brought to the nearest that works.
-[[nodiscard]] link::shm::RingSize ring_size(std::uint64_t octets);
+[[nodiscard]] link::shm::RingSize ring_size(std::uint64_t bytes);
 
 // Where others leave word that they wrote to us: a flag that says whether we sleep, and what wakes
 // us. One for each shard, whatever the number of its rings.
@@ -51,7 +51,7 @@ class Mailbox {
  private:
   struct OwnRights {
     SharedMemory memory;
-    link::shm::RightsPublisher publisher{memory.mapping.octets()};
+    link::shm::RightsPublisher publisher{memory.mapping.bytes()};
   };
 
   SharedMemory memory_;

@@ -23,7 +23,7 @@ enum class Others : std::uint8_t { kRead, kWrite };
 // Zeroed. Nothing, and errno, when the kernel refuses.
 [[nodiscard]] std::optional<SharedMemory> make_shared_memory(std::size_t size, Others others);
 
-// Maps what another process sent, if it is sealed and between `least` and `most` octets long.
+// Maps what another process sent, if it is sealed and between `least` and `most` bytes long.
 [[nodiscard]] std::optional<Mapping> map_shared_memory(int descriptor, std::size_t least,
                                                        std::size_t most, Others others);
 

@@ -75,9 +75,9 @@ bool is_open(int connection) {
   return link::system::poll(look, 0) == 0;
 }
 
-bool send_message(int socket, Octets octets, std::span<const int> descriptors) {
+bool send_message(int socket, Bytes bytes, std::span<const int> descriptors) {
   if (descriptors.size() > kMaxDescriptors) return false;
-  iovec part{const_cast<std::byte*>(octets.data()), octets.size()};
+  iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(kMaxDescriptors * sizeof(int))> control{};
   msghdr message{};
   message.msg_iov = &part;
@@ -92,7 +92,7 @@ bool send_message(int socket, Octets octets, std::span<const int> descriptors) {
     std::memcpy(CMSG_DATA(rights), descriptors.data(), descriptors.size_bytes());
   }
   return ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) ==
-         static_cast<ssize_t>(octets.size());
+         static_cast<ssize_t>(bytes.size());
 }
 
 std::optional<Message> receive_message(int socket, std::chrono::milliseconds patience) {
@@ -100,8 +100,8 @@ std::optional<Message> receive_message(int socket, std::chrono::milliseconds pat
   if (::poll(&ready, 1, static_cast<int>(patience.count())) <= 0) return std::nullopt;
 
   Message received;
-  received.octets.resize(kMaxMessage);
-  iovec part{received.octets.data(), received.octets.size()};
+  received.bytes.resize(kMaxMessage);
+  iovec part{received.bytes.data(), received.bytes.size()};
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(kMaxDescriptors * sizeof(int))> control{};
   msghdr message{};
   message.msg_iov = &part;
@@ -120,7 +120,7 @@ std::optional<Message> receive_message(int socket, std::chrono::milliseconds pat
     }
   }
   if (size <= 0 || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) return std::nullopt;
-  received.octets.resize(static_cast<std::size_t>(size));
+  received.bytes.resize(static_cast<std::size_t>(size));
   return received;
 }
 

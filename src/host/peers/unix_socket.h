@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "base/octets.h"
+#include "base/bytes.h"
 #include "host/peers/mapping.h"
 
 namespace nerve::host {
@@ -32,11 +32,11 @@ namespace nerve::host {
 [[nodiscard]] bool is_open(int connection);
 
 struct Message {
-  std::vector<std::byte> octets;
+  std::vector<std::byte> bytes;
   std::vector<Descriptor> descriptors;
 };
 
-[[nodiscard]] bool send_message(int socket, Octets octets, std::span<const int> descriptors);
+[[nodiscard]] bool send_message(int socket, Bytes bytes, std::span<const int> descriptors);
 // Waits at most `patience`. Nothing on timeout, on a message that is too long, and at the end.
 [[nodiscard]] std::optional<Message> receive_message(int socket,
                                                      std::chrono::milliseconds patience);

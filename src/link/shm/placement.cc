@@ -31,13 +31,13 @@ iovec there(std::uint64_t address, std::size_t length) {
 
 }  // namespace
 
-Placed place(pid_t pid, std::uint64_t address, Octets from) {
+Placed place(pid_t pid, std::uint64_t address, Bytes from) {
   const iovec local{.iov_base = const_cast<std::byte*>(from.data()), .iov_len = from.size()};
   const iovec remote = there(address, from.size());
   return verdict(::process_vm_writev(pid, &local, 1, &remote, 1, 0), from.size());
 }
 
-Placed fetch(pid_t pid, std::uint64_t address, MutableOctets into) {
+Placed fetch(pid_t pid, std::uint64_t address, MutableBytes into) {
   const iovec local{.iov_base = into.data(), .iov_len = into.size()};
   const iovec remote = there(address, into.size());
   return verdict(::process_vm_readv(pid, &local, 1, &remote, 1, 0), into.size());
@@ -46,8 +46,8 @@ Placed fetch(pid_t pid, std::uint64_t address, MutableOctets into) {
 bool can_place(pid_t pid) {
   // The kernel looks at the process and our rights before it looks at the address, so reading
   // where nothing is mapped tells what we want to know.
-  std::array<std::byte, 1> octet{};
-  return fetch(pid, 0, octet) == Placed::kFault;
+  std::array<std::byte, 1> byte{};
+  return fetch(pid, 0, byte) == Placed::kFault;
 }
 
 }  // namespace nerve::link::shm

@@ -1,4 +1,4 @@
-// Octets put into, or taken out of, the memory of another process of the same user, by the kernel
+// Bytes put into, or taken out of, the memory of another process of the same user, by the kernel
 // and without that process taking part: how a small WRITE or READ completes while its target's
 // threads never call into the library.
 //
@@ -14,7 +14,7 @@
 
 #include <cstdint>
 
-#include "base/octets.h"
+#include "base/bytes.h"
 
 namespace nerve::link::shm {
 
@@ -26,8 +26,8 @@ enum class Placed : std::uint8_t {
   kUnsupported,   // this kernel has no such call, or no memory for it now
 };
 
-[[nodiscard]] Placed place(pid_t pid, std::uint64_t address, Octets from);
-[[nodiscard]] Placed fetch(pid_t pid, std::uint64_t address, MutableOctets into);
+[[nodiscard]] Placed place(pid_t pid, std::uint64_t address, Bytes from);
+[[nodiscard]] Placed fetch(pid_t pid, std::uint64_t address, MutableBytes into);
 
 // Whether the kernel lets us touch the memory of this process. Moves nothing.
 [[nodiscard]] bool can_place(pid_t pid);

@@ -16,7 +16,7 @@ struct RightsContents {
   std::array<std::uint64_t, kWords> words{};
 };
 
-// Read and written in place; both sides see the same 64 octets.
+// Read and written in place; both sides see the same 64 bytes.
 struct RightsEntry {
   std::atomic<std::uint64_t> version;
   std::atomic<std::uint64_t> name;

@@ -86,7 +86,7 @@ constexpr std::uint32_t pd_of(std::uint64_t word) {
 
 }  // namespace
 
-RightsPublisher::RightsPublisher(MutableOctets memory) : memory_{memory.data()} {
+RightsPublisher::RightsPublisher(MutableBytes memory) : memory_{memory.data()} {
   CHECK(memory.size() >= kRightsTableSize);
   CHECK(reinterpret_cast<std::uintptr_t>(memory_) % kRightsEntrySize == 0);
   std::memcpy(memory_, &kRightsMagic, sizeof kRightsMagic);
@@ -116,7 +116,7 @@ std::optional<QpRights> RightsPublisher::find(Qpn qpn) const {
   return RightsView{memory_}.find(qpn);
 }
 
-std::optional<RightsView> RightsView::open(Octets memory) {
+std::optional<RightsView> RightsView::open(Bytes memory) {
   std::uint64_t magic = 0;
   if (memory.size() < kRightsTableSize ||
       reinterpret_cast<std::uintptr_t>(memory.data()) % kRightsEntrySize != 0) {

@@ -1,13 +1,13 @@
 // What a process lets others do to its memory, in memory that it writes and they only read.
 //
-// A requester that places octets itself (placement.h) bypasses the target's engine, so the target
+// A requester that places bytes itself (placement.h) bypasses the target's engine, so the target
 // publishes what the engine would check: for each remote key its region, for each QP its peer and
 // what it allows. What is not in the table is no error: the request goes through the ring, to
 // the engine, which knows everything.
 //
 //    0      8   magic
-//   64          keys: 4096 entries of 64 octets
-//               QPs: 4096 entries of 64 octets
+//   64          keys: 4096 entries of 64 bytes
+//               QPs: 4096 entries of 64 bytes
 //
 // An entry, words of this machine's byte order:
 //
@@ -30,9 +30,9 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/bytes.h"
 #include "base/ids.h"
 #include "base/mask.h"
-#include "base/octets.h"
 
 namespace nerve::link::shm {
 
@@ -48,9 +48,9 @@ namespace nerve::link::shm {
 
 // A region of host memory.
 struct KeyRights {
-  std::uint64_t iova{};  // as requests name its first octet
+  std::uint64_t iova{};  // as requests name its first byte
   std::uint64_t length{};
-  std::uint64_t address{};  // of the same octet in the owner's address space
+  std::uint64_t address{};  // of the same byte in the owner's address space
   Rights rights{};
   std::uint32_t pd{};
   friend bool operator==(const KeyRights&, const KeyRights&) = default;
@@ -68,10 +68,10 @@ inline constexpr std::size_t kRightsEntries = 4096;  // of each sort
 inline constexpr std::size_t kRightsEntrySize = 64;
 inline constexpr std::size_t kRightsTableSize = 64 + 2 * kRightsEntries * kRightsEntrySize;
 
-// The owner's end. `memory` is kRightsTableSize zeroed octets at a cache line, and outlives it.
+// The owner's end. `memory` is kRightsTableSize zeroed bytes at a cache line, and outlives it.
 class RightsPublisher {
  public:
-  explicit RightsPublisher(MutableOctets memory);
+  explicit RightsPublisher(MutableBytes memory);
 
   // Both replace what was published under the name. False when there is no room: nothing is
   // published then, and nothing remains of what was.
@@ -101,12 +101,12 @@ struct PlaceRequest {
   Rights need{};
 };
 
-// A requester's end: memory that another process writes. It may lie; then octets land elsewhere in
+// A requester's end: memory that another process writes. It may lie; then bytes land elsewhere in
 // its own address space, which was always in its power.
 class RightsView {
  public:
   // Nothing when the memory is no such table.
-  static std::optional<RightsView> open(Octets memory);
+  static std::optional<RightsView> open(Bytes memory);
 
   [[nodiscard]] std::optional<KeyRights> find(RKey key) const;
   [[nodiscard]] std::optional<QpRights> find(Qpn qpn) const;

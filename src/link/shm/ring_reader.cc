@@ -8,7 +8,7 @@
 namespace nerve::link::shm {
 namespace {
 
-// The processor's own prefetching starts anew in each page, and frames of 4096 octets are about a
+// The processor's own prefetching starts anew in each page, and frames of 4096 bytes are about a
 // page each. Their first lines are asked for while the rest of the batch is still being looked at.
 void prefetch(const std::byte* at, std::uint32_t length) {
   constexpr std::uint32_t kAhead = 16 * kLine;
@@ -17,14 +17,14 @@ void prefetch(const std::byte* at, std::uint32_t length) {
 
 }  // namespace
 
-RingReader::RingReader(MutableOctets memory, const RingSize& size)
+RingReader::RingReader(MutableBytes memory, const RingSize& size)
     : header_{memory.data()},
       slots_{memory.data() + kHeaderPage},
       data_{slots_ + std::size_t{size.slots} * kLine},
       slot_count_{size.slots},
-      data_octets_{size.data_octets},
-      cursor_{size.data_octets} {
-  CHECK(size.valid() && memory.size() >= size.octets());
+      data_bytes_{size.data_bytes},
+      cursor_{size.data_bytes} {
+  CHECK(size.valid() && memory.size() >= size.bytes());
 }
 
 std::size_t RingReader::receive(FrameSink& sink, std::size_t budget, Time now) {
@@ -82,8 +82,8 @@ RingReader::Step RingReader::read_slot(std::size_t limit) {
   switch (static_cast<SlotKind>(commit.kind)) {
     case SlotKind::kFrame:
       return read_frame(commit, slot);
-    case SlotKind::kOctets:
-      return read_octets(commit, slot);
+    case SlotKind::kBytes:
+      return read_bytes(commit, slot);
     case SlotKind::kFlow:
       return read_flow(commit, slot);
     case SlotKind::kRun:
@@ -94,18 +94,18 @@ RingReader::Step RingReader::read_slot(std::size_t limit) {
 
 RingReader::Step RingReader::read_frame(const Commit& commit, std::byte* slot) {
   if (commit.length > kMaxPayload || !told_[commit.flow]) return Step::kBad;
-  std::array<std::byte, kSlotRoom> octets;  // a copy: it cannot change between check and use
-  std::memcpy(octets.data(), slot + kCommitSize, kSlotRoom);
+  std::array<std::byte, kSlotRoom> bytes;  // a copy: it cannot change between check and use
+  std::memcpy(bytes.data(), slot + kCommitSize, kSlotRoom);
   wire::Frame& frame = frames_[count_];
   wire::Piece& piece = pieces_[count_];
-  const std::size_t headers = wire::Headers::decode_into(octets, frame.headers);
+  const std::size_t headers = wire::Headers::decode_into(bytes, frame.headers);
   if (headers == 0) return Step::kBad;
   frame.flow = flows_[commit.flow];
   piece = {.address = reinterpret_cast<std::uint64_t>(locate(slot, headers, commit.length)),
            .length = commit.length};
   frame.payload = {&piece, commit.length > 0 ? 1U : 0U};
   frame.payload_length = commit.length;
-  counters_.octets += commit.length;
+  counters_.bytes += commit.length;
   ++count_;
   return Step::kRead;
 }
@@ -113,17 +113,17 @@ RingReader::Step RingReader::read_frame(const Commit& commit, std::byte* slot) {
 RingReader::Step RingReader::read_run(const Commit& commit, const std::byte* slot,
                                       std::size_t limit) {
   if (commit.length == 0 || commit.length > kMaxPayload || !told_[commit.flow]) return Step::kBad;
-  std::array<std::byte, wire::Bth::kSize> octets;
+  std::array<std::byte, wire::Bth::kSize> bytes;
   std::uint32_t count = 0;
-  std::memcpy(octets.data(), slot + kCommitSize, octets.size());
+  std::memcpy(bytes.data(), slot + kCommitSize, bytes.size());
   std::memcpy(&count, slot + kCommitSize + kRunCountAt, sizeof count);
   if (count == 0 || count > kMaxRunFrames) return Step::kBad;
   const std::uint32_t length = count * commit.length;
-  if (length > std::min(kMaxRunOctets, data_octets_)) return Step::kBad;
+  if (length > std::min(kMaxRunBytes, data_bytes_)) return Step::kBad;
   if (count_ > 0 && count_ + count > limit) return Step::kLater;
   wire::Frame& first = frames_[count_];
-  // Headers that are longer than a BTH do not fit into these octets.
-  if (wire::Headers::decode_into(octets, first.headers) == 0) return Step::kBad;
+  // Headers that are longer than a BTH do not fit into these bytes.
+  if (wire::Headers::decode_into(bytes, first.headers) == 0) return Step::kBad;
   first.flow = flows_[commit.flow];
   const std::byte* const at = data_ + cursor_.take(length);
   prefetch(at, length);
@@ -140,29 +140,29 @@ RingReader::Step RingReader::read_run(const Commit& commit, const std::byte* slo
     frame.payload = {&piece, 1};
     frame.payload_length = commit.length;
   }
-  counters_.octets += length;
+  counters_.bytes += length;
   count_ += count;
   return Step::kRead;
 }
 
-RingReader::Step RingReader::read_octets(const Commit& commit, std::byte* slot) {
-  if (commit.length > kMaxOctets || !told_[commit.flow]) return Step::kBad;
-  const Octets octets{locate(slot, 0, commit.length), commit.length};
-  const auto packet = wire::decode_udp_payload(flows_[commit.flow], {}, octets);
+RingReader::Step RingReader::read_bytes(const Commit& commit, std::byte* slot) {
+  if (commit.length > kMaxBytes || !told_[commit.flow]) return Step::kBad;
+  const Bytes bytes{locate(slot, 0, commit.length), commit.length};
+  const auto packet = wire::decode_udp_payload(flows_[commit.flow], {}, bytes);
   if (!packet || packet->icrc != wire::IcrcVerdict::kGood) {
     ++counters_.damaged;
     return Step::kRead;
   }
   frames_[count_] = packet->frame(pieces_[count_]);
-  counters_.octets += frames_[count_].payload_length;
+  counters_.bytes += frames_[count_].payload_length;
   ++count_;
   return Step::kRead;
 }
 
 RingReader::Step RingReader::read_flow(const Commit& commit, const std::byte* slot) {
-  std::array<std::byte, kFlowSize> octets;
-  std::memcpy(octets.data(), slot + kCommitSize, kFlowSize);
-  flows_[commit.flow] = decode_flow(octets);
+  std::array<std::byte, kFlowSize> bytes;
+  std::memcpy(bytes.data(), slot + kCommitSize, kFlowSize);
+  flows_[commit.flow] = decode_flow(bytes);
   told_.set(commit.flow);
   return Step::kRead;
 }
@@ -188,7 +188,7 @@ std::uint32_t RingReader::stale_turn() const {
 void RingReader::release() {
   const std::uint64_t slots = tail_ - released_slots_;
   const std::uint64_t data = cursor_.position() - released_data_;
-  const bool due = ran_empty_ || slots >= slot_count_ / 8 || data >= data_octets_ / 8;
+  const bool due = ran_empty_ || slots >= slot_count_ / 8 || data >= data_bytes_ / 8;
   if (!due || slots == 0) return;
   released_slots_ = tail_;
   released_data_ = cursor_.position();

@@ -18,7 +18,7 @@ namespace nerve::link::shm {
 
 struct RingReaderCounters {
   std::uint64_t frames{};
-  std::uint64_t octets{};   // of payload
+  std::uint64_t bytes{};    // of payload
   std::uint64_t damaged{};  // packets whose ICRC or form was wrong, dropped
   std::uint64_t broken{};   // one, when the ring has ended
 };
@@ -26,7 +26,7 @@ struct RingReaderCounters {
 class RingReader final : public Ingress {
  public:
   // `memory` is a ring of that size from which nothing was read yet, and outlives the reader.
-  RingReader(MutableOctets memory, const RingSize& size);
+  RingReader(MutableBytes memory, const RingSize& size);
 
   std::size_t receive(FrameSink& sink, std::size_t budget, Time now) override;
 
@@ -47,11 +47,11 @@ class RingReader final : public Ingress {
   [[nodiscard]] Step read_slot(std::size_t limit);
   [[nodiscard]] Step read_frame(const Commit& commit, std::byte* slot);
   [[nodiscard]] Step read_run(const Commit& commit, const std::byte* slot, std::size_t limit);
-  [[nodiscard]] Step read_octets(const Commit& commit, std::byte* slot);
+  [[nodiscard]] Step read_bytes(const Commit& commit, std::byte* slot);
   [[nodiscard]] Step read_flow(const Commit& commit, const std::byte* slot);
   [[nodiscard]] std::byte* slot_at(std::uint64_t index) const;
   [[nodiscard]] std::uint32_t stale_turn() const;
-  // Where `length` octets lie: in the slot after `used` octets, or in the data.
+  // Where `length` bytes lie: in the slot after `used` bytes, or in the data.
   [[nodiscard]] const std::byte* locate(std::byte* slot, std::size_t used, std::uint32_t length);
   void gather_batch(std::size_t limit);
   void release();
@@ -60,7 +60,7 @@ class RingReader final : public Ingress {
   std::byte* slots_;
   std::byte* data_;
   std::uint32_t slot_count_;
-  std::uint32_t data_octets_;
+  std::uint32_t data_bytes_;
 
   std::uint64_t tail_{};  // slots ever read
   DataCursor cursor_;

@@ -13,7 +13,7 @@ constexpr std::uint32_t kSlotsPerFrame = 2;
 constexpr std::uint32_t kKeptForBare = 32;
 
 std::uint8_t flow_hash(const wire::Flow& flow) {
-  const auto destination = std::bit_cast<std::array<std::uint64_t, 2>>(flow.destination.octets);
+  const auto destination = std::bit_cast<std::array<std::uint64_t, 2>>(flow.destination.bytes);
   std::uint64_t mixed = destination[1] ^ (std::uint64_t{flow.source_port} << 16U) ^
                         flow.traffic_class ^ std::uint64_t{flow.flow_label};
   mixed *= 0x9e37'79b9'7f4a'7c15;
@@ -47,15 +47,15 @@ bool repeats(const wire::Frame& frame, const wire::Frame& next) {
 
 }  // namespace
 
-RingWriter::RingWriter(MutableOctets memory, const RingSize& size, const Doorbell& doorbell)
+RingWriter::RingWriter(MutableBytes memory, const RingSize& size, const Doorbell& doorbell)
     : header_{memory.data()},
       slots_{memory.data() + kHeaderPage},
       data_{slots_ + std::size_t{size.slots} * kLine},
       slot_count_{size.slots},
-      data_octets_{size.data_octets},
+      data_bytes_{size.data_bytes},
       doorbell_{doorbell},
-      cursor_{size.data_octets} {
-  CHECK(size.valid() && memory.size() >= size.octets());
+      cursor_{size.data_bytes} {
+  CHECK(size.valid() && memory.size() >= size.bytes());
 }
 
 void RingWriter::send(std::span<const wire::Frame> frames, Time /*now*/) {
@@ -77,9 +77,9 @@ std::size_t RingWriter::put_run(std::span<const wire::Frame> frames) {
       first.payload[0].port != nullptr || first.headers.size() != wire::Bth::kSize) {
     return 0;
   }
-  // Grants count on every octet up to the end of the data: a run skips no more than a frame does.
-  const std::uint32_t octets = std::min(kMaxRunOctets, cursor_.to_the_end());
-  const std::size_t most = std::min<std::size_t>({frames.size(), kMaxRunFrames, octets / length});
+  // Grants count on every byte up to the end of the data: a run skips no more than a frame does.
+  const std::uint32_t bytes = std::min(kMaxRunBytes, cursor_.to_the_end());
+  const std::size_t most = std::min<std::size_t>({frames.size(), kMaxRunFrames, bytes / length});
   std::uint32_t count = 1;
   while (count < most && repeats(frames[count - 1], frames[count])) ++count;
   const FlowSlot flow = find_flow(first.flow);
@@ -91,7 +91,7 @@ std::size_t RingWriter::put_run(std::span<const wire::Frame> frames) {
   std::memcpy(data_ + cursor_.take(count * length),
               reinterpret_cast<const std::byte*>(first.payload[0].address), count * length);
   seal_slot(SlotKind::kRun, flow.index, length, count);
-  counters_.octets += std::uint64_t{count} * length;
+  counters_.bytes += std::uint64_t{count} * length;
   return count;
 }
 
@@ -117,21 +117,21 @@ void RingWriter::put(const wire::Frame& frame) {
   }
   CHECK(to == end);
   seal_slot(SlotKind::kFrame, flow.index, length);
-  counters_.octets += length;
+  counters_.bytes += length;
 }
 
-void RingWriter::send_octets(const wire::Flow& flow, Octets udp_payload, Time /*now*/) {
+void RingWriter::send_bytes(const wire::Flow& flow, Bytes udp_payload, Time /*now*/) {
   const FlowSlot known = find_flow(flow);
   const auto length = static_cast<std::uint32_t>(std::min<std::size_t>(udp_payload.size(), ~0U));
   const bool in_slot = length <= kSlotRoom;
-  if (length > kMaxOctets || !fits(kSlotsPerFrame, in_slot ? 0 : length)) {
+  if (length > kMaxBytes || !fits(kSlotsPerFrame, in_slot ? 0 : length)) {
     ++counters_.dropped;
     return;
   }
   if (!known.told) tell_flow(known.index, flow);
   std::byte* const slot = begin_slot();
   if (length > 0) std::memcpy(payload_place(slot, 0, length), udp_payload.data(), length);
-  seal_slot(SlotKind::kOctets, known.index, length);
+  seal_slot(SlotKind::kBytes, known.index, length);
   finish();
 }
 
@@ -196,7 +196,7 @@ bool RingWriter::fits(std::uint32_t slots, std::uint32_t data_length) {
   const auto enough = [&] {
     const std::uint64_t data = data_length == 0 ? 0 : cursor_.step(data_length);
     return head_ + slots - slots_done_ <= slot_count_ &&
-           cursor_.position() + data - data_done_ <= data_octets_;
+           cursor_.position() + data - data_done_ <= data_bytes_;
   };
   if (broken_) return false;
   if (enough()) return true;
@@ -221,7 +221,7 @@ void RingWriter::look_at_reader() {
 std::uint32_t RingWriter::room_as_known() const {
   const std::uint64_t kept = slot_count_ / kKeptForBare;
   const std::uint64_t slots = (free_slots() - std::min(free_slots(), kept)) / kSlotsPerFrame;
-  const std::uint64_t free = data_octets_ - (cursor_.position() - data_done_);
+  const std::uint64_t free = data_bytes_ - (cursor_.position() - data_done_);
   // Frames up to the end of the data, then frames from its start: none is split.
   const std::uint64_t to_the_end = cursor_.to_the_end();
   const std::uint64_t before = std::min(free, to_the_end) / kMaxSpan;

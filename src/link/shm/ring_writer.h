@@ -14,8 +14,8 @@
 namespace nerve::link::shm {
 
 struct RingWriterCounters {
-  std::uint64_t frames{};   // octets records included
-  std::uint64_t octets{};   // of payload
+  std::uint64_t frames{};   // bytes records included
+  std::uint64_t bytes{};    // of payload
   std::uint64_t dropped{};  // for want of room, or because no ring takes frames of that size
   std::uint64_t wakes{};
 };
@@ -23,13 +23,13 @@ struct RingWriterCounters {
 class RingWriter final : public Egress {
  public:
   // `memory` is a fresh ring of that size, and outlives the writer.
-  RingWriter(MutableOctets memory, const RingSize& size, const Doorbell& doorbell = {});
+  RingWriter(MutableBytes memory, const RingSize& size, const Doorbell& doorbell = {});
 
   void send(std::span<const wire::Frame> frames, Time now) override;
-  void send_octets(const wire::Flow& flow, Octets udp_payload, Time now) override;
+  void send_bytes(const wire::Flow& flow, Bytes udp_payload, Time now) override;
 
   // How many frames of the largest size surely fit when it is empty, and now.
-  [[nodiscard]] std::uint32_t capacity() const { return data_octets_ / kMaxSpan; }
+  [[nodiscard]] std::uint32_t capacity() const { return data_bytes_ / kMaxSpan; }
   [[nodiscard]] std::uint32_t room();
   // Promises room for up to `wanted` frames and tells for how many. Promises add up until they
   // are taken back: with the next send, or because nothing came of them.
@@ -73,7 +73,7 @@ class RingWriter final : public Egress {
   std::byte* slots_;
   std::byte* data_;
   std::uint32_t slot_count_;
-  std::uint32_t data_octets_;
+  std::uint32_t data_bytes_;
   Doorbell doorbell_;
 
   std::uint64_t head_{};  // slots ever written

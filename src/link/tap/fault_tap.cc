@@ -50,21 +50,21 @@ class Luck {
 std::uint32_t one_to_three(std::uint64_t draw) { return 1 + static_cast<std::uint32_t>(draw % 3); }
 std::uint32_t up_to_three(std::uint64_t draw) { return static_cast<std::uint32_t>(draw % 4); }
 
-// Any bit but those of the BTH's fifth octet: routers may change that one, so the ICRC leaves it
+// Any bit but those of the BTH's fifth byte: routers may change that one, so the ICRC leaves it
 // out, and the damage would go unnoticed.
-void flip_a_bit(MutableOctets octets, std::uint64_t draw) {
+void flip_a_bit(MutableBytes bytes, std::uint64_t draw) {
   constexpr std::size_t kUncovered = 4;
-  std::size_t at = draw / 8 % (octets.size() - 1);
+  std::size_t at = draw / 8 % (bytes.size() - 1);
   if (at >= kUncovered) ++at;
-  octets[at] ^= static_cast<std::byte>(1U << (draw % 8));
+  bytes[at] ^= static_cast<std::byte>(1U << (draw % 8));
 }
 
 }  // namespace
 
 std::size_t FaultTap::QpHash::operator()(const QpKey& key) const {
   std::array<std::uint64_t, 4> words{};
-  std::memcpy(words.data(), key.source.octets.data(), 16);
-  std::memcpy(words.data() + 2, key.destination.octets.data(), 16);
+  std::memcpy(words.data(), key.source.bytes.data(), 16);
+  std::memcpy(words.data() + 2, key.destination.bytes.data(), 16);
   const SipKey mixed{words[0] ^ words[2], words[1] ^ words[3]};
   return static_cast<std::size_t>(siphash(mixed, key.qpn.value()));
 }
@@ -90,8 +90,8 @@ void FaultTap::send(std::span<const wire::Frame> frames, Time now) {
   flush_passing(now);
 }
 
-void FaultTap::send_octets(const wire::Flow& flow, Octets udp_payload, Time now) {
-  next_.send_octets(flow, udp_payload, now);
+void FaultTap::send_bytes(const wire::Flow& flow, Bytes udp_payload, Time now) {
+  next_.send_bytes(flow, udp_payload, now);
 }
 
 std::optional<Time> FaultTap::next_deadline() const {
@@ -160,12 +160,12 @@ void FaultTap::strike(const wire::Frame& frame, std::size_t qp, const Verdict& v
   }
   if (verdict.leaves_now()) return pass(changed, false);
 
-  Held held{.flow = changed.flow, .octets{}, .qp = qp};
-  held.octets.resize(wire::udp_payload_size(changed));
-  wire::encode_udp_payload(changed, {}, held.octets);
+  Held held{.flow = changed.flow, .bytes{}, .qp = qp};
+  held.bytes.resize(wire::udp_payload_size(changed));
+  wire::encode_udp_payload(changed, {}, held.bytes);
   if (verdict.corrupt != 0) {
     ++counters_.corrupted;
-    flip_a_bit(held.octets, verdict.corrupt);
+    flip_a_bit(held.bytes, verdict.corrupt);
   }
   flush_passing(now);  // what came before it leaves before it
   leave(held, verdict, now);
@@ -178,7 +178,7 @@ void FaultTap::leave(const Held& held, const Verdict& verdict, Time now) {
   } else if (verdict.reordered) {
     if (hold(held, now + kPatience, verdict.behind)) ++counters_.reordered;
   } else {
-    next_.send_octets(held.flow, held.octets, now);
+    next_.send_bytes(held.flow, held.bytes, now);
   }
 }
 
@@ -188,19 +188,19 @@ void FaultTap::duplicate(const Held& held, std::uint32_t behind, const Verdict& 
   } else if (behind > 0) {
     if (!hold(held, now + kPatience, behind)) return;
   } else {
-    next_.send_octets(held.flow, held.octets, now);
+    next_.send_bytes(held.flow, held.bytes, now);
   }
   ++counters_.duplicated;
 }
 
 bool FaultTap::hold(const Held& held, Time until, std::uint32_t behind) {
-  if (held_octets_ + held.octets.size() > kMaxHeldOctets) {
+  if (held_bytes_ + held.bytes.size() > kMaxHeldBytes) {
     ++counters_.overflowed;
     return false;
   }
   const Due due{until, next_ticket_++};
   if (behind > 0) qps_[held.qp].waiting.push_back({.left = behind, .due = due});
-  held_octets_ += held.octets.size();
+  held_bytes_ += held.bytes.size();
   held_.emplace(due, held);
   return true;
 }
@@ -217,10 +217,10 @@ void FaultTap::let_pass(std::size_t qp, std::size_t older, Time now) {
 void FaultTap::release(Due due, Time now) {
   const auto node = held_.extract(due);
   const Held& held = node.mapped();
-  held_octets_ -= held.octets.size();
+  held_bytes_ -= held.bytes.size();
   std::erase_if(qps_[held.qp].waiting, [&](const Waiting& one) { return one.due == due; });
   flush_passing(now);
-  next_.send_octets(held.flow, held.octets, now);
+  next_.send_bytes(held.flow, held.bytes, now);
 }
 
 // A frame stays part of its train while the one before it in the train is still before it.

@@ -5,7 +5,7 @@
 // about. Neither time nor what other QPs do plays a part, so a program that sends the same packets
 // meets the same faults.
 //
-// What is held back is kept as octets and sent when its time comes: after a delay, or, for a
+// What is held back is kept as bytes and sent when its time comes: after a delay, or, for a
 // reordered packet and a duplicate, behind a few packets of the same QP; when none follow, after a
 // millisecond. The driver calls expire() at next_deadline(). What is still held when the tap ends
 // is lost, as on a wire that was cut.
@@ -37,7 +37,7 @@ struct FaultCounters {
 
 class FaultTap final : public Egress {
  public:
-  static constexpr std::size_t kMaxHeldOctets = std::size_t{64} << 20;
+  static constexpr std::size_t kMaxHeldBytes = std::size_t{64} << 20;
   // QPs told apart. Those that come after share the last place, so that a program that makes QPs
   // without end does not fill the memory.
   static constexpr std::size_t kMaxQps = std::size_t{1} << 18;
@@ -46,14 +46,14 @@ class FaultTap final : public Egress {
   FaultTap(Egress& next, FaultSpec spec) : next_{next}, spec_{std::move(spec)} {}
 
   void send(std::span<const wire::Frame> frames, Time now) override;
-  // Octets were judged when they were frames.
-  void send_octets(const wire::Flow& flow, Octets udp_payload, Time now) override;
+  // Bytes were judged when they were frames.
+  void send_bytes(const wire::Flow& flow, Bytes udp_payload, Time now) override;
 
   [[nodiscard]] std::optional<Time> next_deadline() const;
   void expire(Time now);
 
   [[nodiscard]] const FaultCounters& counters() const { return counters_; }
-  [[nodiscard]] std::size_t held_octets() const { return held_octets_; }
+  [[nodiscard]] std::size_t held_bytes() const { return held_bytes_; }
 
  private:
   // What is to befall one packet: all rules together.
@@ -72,7 +72,7 @@ class FaultTap final : public Egress {
   using Due = std::pair<Time, std::uint64_t>;  // and a ticket: equal times in order of arrival
   struct Held {
     wire::Flow flow{};
-    std::vector<std::byte> octets;
+    std::vector<std::byte> bytes;
     std::size_t qp{};
   };
   struct Waiting {
@@ -111,7 +111,7 @@ class FaultTap final : public Egress {
   std::unordered_map<QpKey, std::size_t, QpHash> ordinals_;
   std::vector<QpState> qps_;  // by ordinal
   std::map<Due, Held> held_;
-  std::size_t held_octets_{};
+  std::size_t held_bytes_{};
   std::uint64_t next_ticket_{};
   std::vector<wire::Frame> passing_;  // of the burst at hand: to be sent together
 };

@@ -24,7 +24,7 @@ constexpr std::size_t kRecordRoom = PcapReader::kRecordHeader + kMaxPcapPacket;
 // While the lock is taken by somebody else the buffer may grow to this; then records are dropped.
 constexpr std::size_t kMaxBuffer = std::size_t{16} << 20;
 
-// Octets of the file that are locked, where no capture ends.
+// Bytes of the file that are locked, where no capture ends.
 constexpr off_t kWriting = off_t{1} << 61;  // exclusive, while records are appended
 constexpr off_t kInUse = kWriting + 1;      // shared, as long as the file is open
 
@@ -35,24 +35,24 @@ FileHeader file_header() {
   return header;
 }
 
-struct flock lock_of(short type, off_t octet) {
+struct flock lock_of(short type, off_t byte) {
   struct flock lock {};
   lock.l_type = type;
   lock.l_whence = SEEK_SET;
-  lock.l_start = octet;
+  lock.l_start = byte;
   lock.l_len = 1;
   return lock;
 }
 
 // A file system without locks (ENOLCK, EINVAL) is no reason not to capture: appending alone keeps
 // the records of one write together.
-bool try_lock(int fd, short type, off_t octet) {
-  struct flock lock = lock_of(type, octet);
+bool try_lock(int fd, short type, off_t byte) {
+  struct flock lock = lock_of(type, byte);
   return ::fcntl(fd, F_OFD_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES);
 }
 
-bool is_locked(int fd, off_t octet) {
-  struct flock lock = lock_of(F_WRLCK, octet);
+bool is_locked(int fd, off_t byte) {
+  struct flock lock = lock_of(F_WRLCK, byte);
   return ::fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
@@ -143,18 +143,18 @@ bool PcapFile::wants_packet() {
   return false;
 }
 
-MutableOctets PcapFile::packet_room() {
+MutableBytes PcapFile::packet_room() {
   if (buffer_.size() - used_ < kRecordRoom) buffer_.resize(buffer_.size() * 2);
-  return MutableOctets{buffer_}.subspan(used_ + PcapReader::kRecordHeader);
+  return MutableBytes{buffer_}.subspan(used_ + PcapReader::kRecordHeader);
 }
 
-void PcapFile::record(std::size_t packet_octets, Time now) {
-  const auto original = static_cast<std::uint32_t>(packet_octets);
+void PcapFile::record(std::size_t packet_bytes, Time now) {
+  const auto original = static_cast<std::uint32_t>(packet_bytes);
   const std::uint32_t kept = std::min(original, options_.snap_length);
   const auto since =
       std::chrono::duration_cast<std::chrono::nanoseconds>(now - options_.start).count();
   const std::uint64_t wall = options_.start_wall_ns + static_cast<std::uint64_t>(since);
-  const auto header = MutableOctets{buffer_}.subspan(used_).first<PcapReader::kRecordHeader>();
+  const auto header = MutableBytes{buffer_}.subspan(used_).first<PcapReader::kRecordHeader>();
   wire::encode_pcap_record(header, wall, kept, original);
   used_ += PcapReader::kRecordHeader + kept;
   ++buffered_records_;
@@ -164,7 +164,7 @@ void PcapFile::record(std::size_t packet_octets, Time now) {
 
 void PcapFile::flush() {
   if (used_ == 0 || !try_lock(fd_.get(), F_WRLCK, kWriting)) return;
-  if (!append(Octets{buffer_}.first(used_))) {
+  if (!append(Bytes{buffer_}.first(used_))) {
     failed_ = true;  // from here on records are counted, not kept
     counters_.written -= buffered_records_;
     counters_.dropped += buffered_records_;
@@ -176,11 +176,11 @@ void PcapFile::flush() {
 
 // All or nothing: what a full disk cut short is taken back, for a reader can make nothing of half a
 // record, nor of any that follow it.
-bool PcapFile::append(Octets octets) {
+bool PcapFile::append(Bytes bytes) {
   struct stat before {};
   if (::fstat(fd_.get(), &before) != 0) return false;
   const FileHeader header = file_header();
-  const auto write_all = [this](Octets left) {
+  const auto write_all = [this](Bytes left) {
     while (!left.empty()) {
       const ssize_t n = system::write(fd_.get(), left.data(), left.size());
       if (n < 0 && errno == EINTR) continue;
@@ -189,7 +189,7 @@ bool PcapFile::append(Octets octets) {
     }
     return true;
   };
-  if ((before.st_size > 0 || write_all(header)) && write_all(octets)) return true;
+  if ((before.st_size > 0 || write_all(header)) && write_all(bytes)) return true;
   [[maybe_unused]] const int taken_back = ::ftruncate(fd_.get(), before.st_size);
   return false;
 }

@@ -5,7 +5,7 @@
 // share one file and neither overwrites the other; records of different processes can stand
 // slightly out of order, by as much as their buffers waited.
 //
-// The locks are of the kind that belongs to the open file, on octets far behind its end, so that
+// The locks are of the kind that belongs to the open file, on bytes far behind its end, so that
 // they mean nothing to readers and vanish with the process however it ends. Taking one never waits:
 // a process that was stopped while it wrote must not stop the others.
 #pragma once
@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "base/octets.h"
+#include "base/bytes.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "link/descriptor.h"
@@ -30,9 +30,9 @@ struct PcapOptions {
   // One instant on both clocks: frames are stamped in monotonic time, captures in wall time.
   Time start{};
   std::uint64_t start_wall_ns{};        // since 1970
-  std::uint32_t snap_length{0x4'0000};  // octets of each packet that are kept
+  std::uint32_t snap_length{0x4'0000};  // bytes of each packet that are kept
   std::uint64_t packet_limit{};         // of this process; zero for none
-  std::size_t buffer{1U << 20};         // octets collected before they are written
+  std::size_t buffer{1U << 20};         // bytes collected before they are written
 };
 
 struct PcapCounters {
@@ -57,8 +57,8 @@ class PcapFile {
   // One packet: asked for, written into the room, recorded. A packet that is not wanted is counted
   // and need not be encoded.
   [[nodiscard]] bool wants_packet();
-  [[nodiscard]] MutableOctets packet_room();
-  void record(std::size_t packet_octets, Time now);
+  [[nodiscard]] MutableBytes packet_room();
+  void record(std::size_t packet_bytes, Time now);
 
   // Writes what has collected, if the lock is free. Cheap when there is nothing.
   void flush();
@@ -73,7 +73,7 @@ class PcapFile {
 
  private:
   PcapFile(PcapOptions options, int fd);
-  [[nodiscard]] bool append(Octets octets);
+  [[nodiscard]] bool append(Bytes bytes);
 
   PcapOptions options_;
   Descriptor fd_;

@@ -21,11 +21,11 @@ void PcapEgress::send(std::span<const wire::Frame> frames, Time now) {
   next_.send(frames, now);
 }
 
-void PcapEgress::send_octets(const wire::Flow& flow, Octets udp_payload, Time now) {
+void PcapEgress::send_bytes(const wire::Flow& flow, Bytes udp_payload, Time now) {
   if (udp_payload.size() <= kMaxPcapPacket - kMaxOuter && file_.wants_packet()) {
     file_.record(wire::encode_packet(flow, {}, udp_payload, file_.packet_room()), now);
   }
-  next_.send_octets(flow, udp_payload, now);
+  next_.send_bytes(flow, udp_payload, now);
 }
 
 void PcapSink::deliver(std::span<const wire::Frame> frames, Time now) {

@@ -24,7 +24,7 @@ class PcapEgress final : public Egress {
   PcapEgress(Egress& next, PcapFile& file) : next_{next}, file_{file} {}
 
   void send(std::span<const wire::Frame> frames, Time now) override;
-  void send_octets(const wire::Flow& flow, Octets udp_payload, Time now) override;
+  void send_bytes(const wire::Flow& flow, Bytes udp_payload, Time now) override;
 
  private:
   Egress& next_;

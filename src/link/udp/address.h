@@ -12,32 +12,32 @@ namespace nerve::link {
 
 [[nodiscard]] inline wire::Gid gid_of(const in6_addr& address) {
   wire::Gid gid;
-  std::memcpy(gid.octets.data(), &address, gid.octets.size());
+  std::memcpy(gid.bytes.data(), &address, gid.bytes.size());
   return gid;
 }
 
 [[nodiscard]] inline wire::Gid gid_of(const in_addr& address) {
   wire::Gid gid = wire::Gid::ipv4(0, 0, 0, 0);
-  std::memcpy(gid.octets.data() + 12, &address, sizeof address);
+  std::memcpy(gid.bytes.data() + 12, &address, sizeof address);
   return gid;
 }
 
 [[nodiscard]] inline in6_addr ipv6_of(const wire::Gid& gid) {
   in6_addr address;
-  std::memcpy(&address, gid.octets.data(), sizeof address);
+  std::memcpy(&address, gid.bytes.data(), sizeof address);
   return address;
 }
 
 [[nodiscard]] inline in_addr ipv4_of(const wire::Gid& gid) {
   in_addr address;
-  std::memcpy(&address, gid.octets.data() + 12, sizeof address);
+  std::memcpy(&address, gid.bytes.data() + 12, sizeof address);
   return address;
 }
 
 // Whether the address means something on one interface only.
 [[nodiscard]] inline bool needs_interface(const wire::Gid& gid) {
   const bool link_local =
-      gid.octets[0] == std::byte{0xfe} && (gid.octets[1] & std::byte{0xc0}) == std::byte{0x80};
+      gid.bytes[0] == std::byte{0xfe} && (gid.bytes[1] & std::byte{0xc0}) == std::byte{0x80};
   return link_local || gid.is_multicast();
 }
 

@@ -16,7 +16,7 @@ struct Offloads {
   Offload segmentation;        // UDP_SEGMENT: a train leaves in one call
   Offload receive_coalescing;  // UDP_GRO: a train arrives in one call
   Offload ipv6;
-  int send_buffer{};  // octets, as the kernel counts them
+  int send_buffer{};  // bytes, as the kernel counts them
   int receive_buffer{};
 };
 

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "base/octets.h"
+#include "base/bytes.h"
 #include "link/udp/address.h"
 #include "link/udp/send_control.h"
 
@@ -20,32 +20,32 @@ namespace nerve::link {
 class Outbox {
  public:
   static constexpr std::size_t kMaxMessages = 64;
-  static constexpr std::size_t kMaxOctets = 65'507;  // of one UDP datagram over IPv4
+  static constexpr std::size_t kMaxBytes = 65'507;  // of one UDP datagram over IPv4
 
   struct Message {
     wire::Flow flow{};  // with the port from which it leaves
-    MutableOctets octets{};
+    MutableBytes bytes{};
     std::uint16_t segment{};  // zero: one packet
 
     [[nodiscard]] std::size_t packets() const {
-      return segment == 0 ? 1 : (octets.size() + segment - 1) / segment;
+      return segment == 0 ? 1 : (bytes.size() + segment - 1) / segment;
     }
-    [[nodiscard]] MutableOctets packet(std::size_t i) const {
+    [[nodiscard]] MutableBytes packet(std::size_t i) const {
       const std::size_t at = i * segment;
-      return octets.subspan(at, std::min<std::size_t>(segment, octets.size() - at));
+      return bytes.subspan(at, std::min<std::size_t>(segment, bytes.size() - at));
     }
   };
 
-  Outbox() : buffer_{new std::byte[kMaxOctets]} {}
+  Outbox() : buffer_{new std::byte[kMaxBytes]} {}
 
   [[nodiscard]] bool empty() const { return count_ == 0; }
   [[nodiscard]] std::size_t size() const { return count_; }
-  [[nodiscard]] bool fits(std::size_t octets) const {
-    return count_ < kMaxMessages && octets <= kMaxOctets - used_;
+  [[nodiscard]] bool fits(std::size_t bytes) const {
+    return count_ < kMaxMessages && bytes <= kMaxBytes - used_;
   }
-  // Adds a message of that many octets, which the caller then writes.
-  MutableOctets add(const Message& message, const SocketName& to, std::uint32_t interface,
-                    std::size_t octets);
+  // Adds a message of that many bytes, which the caller then writes.
+  MutableBytes add(const Message& message, const SocketName& to, std::uint32_t interface,
+                   std::size_t bytes);
   void clear() { count_ = used_ = 0; }
 
   [[nodiscard]] const Message& operator[](std::size_t i) const { return messages_[i]; }
@@ -58,7 +58,7 @@ class Outbox {
   std::array<Message, kMaxMessages> messages_{};
   std::array<SocketName, kMaxMessages> names_{};
   std::array<SendControl, kMaxMessages> controls_{};
-  std::array<iovec, kMaxMessages> octets_{};
+  std::array<iovec, kMaxMessages> bytes_{};
   std::array<mmsghdr, kMaxMessages> headers_{};
 };
 

@@ -25,7 +25,7 @@ inline constexpr std::size_t kReceiveControlSize = 192;
 
 struct ReceivedFrom {
   wire::Flow flow{};
-  std::uint32_t segment{};  // octets of each packet of a coalesced train; zero: one packet
+  std::uint32_t segment{};  // bytes of each packet of a coalesced train; zero: one packet
 };
 
 // From a msghdr that recvmmsg has filled; its name is a sockaddr_in6 or sockaddr_in.

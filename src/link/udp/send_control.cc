@@ -16,10 +16,10 @@ constexpr std::uint8_t kDefaultHopLimit = wire::Flow{}.hop_limit;  // the socket
 
 template <class Value>
 void SendControl::add(int level, int type, const Value& value) {
-  CHECK(size + CMSG_SPACE(sizeof value) <= sizeof octets);
+  CHECK(size + CMSG_SPACE(sizeof value) <= sizeof bytes);
   const cmsghdr header{.cmsg_len = CMSG_LEN(sizeof value), .cmsg_level = level, .cmsg_type = type};
-  std::memcpy(octets + size, &header, sizeof header);
-  std::memcpy(octets + size + CMSG_LEN(0), &value, sizeof value);
+  std::memcpy(bytes + size, &header, sizeof header);
+  std::memcpy(bytes + size + CMSG_LEN(0), &value, sizeof value);
   size += CMSG_SPACE(sizeof value);
 }
 

@@ -1,4 +1,4 @@
-// What a message tells the kernel about its packets besides their octets: source address and
+// What a message tells the kernel about its packets besides their bytes: source address and
 // interface, traffic class, hop limit, and into what segments to cut it.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace nerve::link {
 inline constexpr std::size_t kSendControlSize = 160;
 
 struct SendControl {
-  alignas(cmsghdr) std::byte octets[kSendControlSize];
+  alignas(cmsghdr) std::byte bytes[kSendControlSize];
   std::size_t size{};
 
   // `interface` is zero where addresses say enough; `segment` is zero for a single packet.

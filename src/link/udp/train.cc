@@ -6,15 +6,15 @@
 namespace nerve::link {
 
 Train next_train(std::span<const wire::Frame> frames, std::size_t max_packets) {
-  Train train{.packets = 1, .segment = wire::udp_payload_size(frames.front()), .octets{}};
-  train.octets = train.segment;
+  Train train{.packets = 1, .segment = wire::udp_payload_size(frames.front()), .bytes{}};
+  train.bytes = train.segment;
   for (const wire::Frame& frame : frames.subspan(1)) {
     if (train.packets == max_packets) break;
     const std::size_t size = wire::udp_payload_size(frame);
-    if (size > train.segment || train.octets + size > Outbox::kMaxOctets) break;
+    if (size > train.segment || train.bytes + size > Outbox::kMaxBytes) break;
     if (!(frame.flow == frames.front().flow)) break;
     ++train.packets;
-    train.octets += size;
+    train.bytes += size;
     if (size < train.segment) break;  // nothing may follow a shorter one
   }
   return train;

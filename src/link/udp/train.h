@@ -14,8 +14,8 @@ inline constexpr std::size_t kMaxTrainPackets = 64;
 
 struct Train {
   std::size_t packets{};
-  std::size_t segment{};  // octets of UDP payload of each packet but the last
-  std::size_t octets{};   // of all of them
+  std::size_t segment{};  // bytes of UDP payload of each packet but the last
+  std::size_t bytes{};    // of all of them
 };
 
 // The longest train that `frames`, of which there is at least one, begin with. Flows and sizes are

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kMinPacket = wire::Bth::kSize + wire::kIcrcSize;
 // What one read may bring in, unless it is small messages: the processor's cache should still hold
 // the first of it when the last has been read.
-constexpr std::size_t kReadOctets = 64U << 10U;
+constexpr std::size_t kReadBytes = 64U << 10U;
 
 }  // namespace
 
@@ -33,10 +33,10 @@ UdpReceiver::UdpReceiver(const UdpSocket& socket, std::uint16_t port, Unread unr
       pieces_(kBatch) {
   for (std::size_t i = 0; i < kMaxMessages; ++i) {
     Slot& slot = slots_[i];
-    slot.octets = {.iov_base = buffer_.get() + i * kMessageSize, .iov_len = kMessageSize};
+    slot.bytes = {.iov_base = buffer_.get() + i * kMessageSize, .iov_len = kMessageSize};
     msghdr& header = headers_[i].msg_hdr;
     header.msg_name = &slot.name;
-    header.msg_iov = &slot.octets;
+    header.msg_iov = &slot.bytes;
     header.msg_iovlen = 1;
     header.msg_control = slot.control;
   }
@@ -66,8 +66,8 @@ int UdpReceiver::read(std::size_t messages) {
 
 std::size_t UdpReceiver::messages_for(std::size_t budget) const {
   const std::size_t by_packets = budget / packets_per_message_ + 1;
-  const std::size_t by_octets = kReadOctets / std::max<std::size_t>(octets_per_message_, 1);
-  return std::clamp<std::size_t>(std::min(by_packets, by_octets), 1, kMaxMessages);
+  const std::size_t by_bytes = kReadBytes / std::max<std::size_t>(bytes_per_message_, 1);
+  return std::clamp<std::size_t>(std::min(by_packets, by_bytes), 1, kMaxMessages);
 }
 
 std::size_t UdpReceiver::receive(FrameSink& sink, std::size_t budget, Time now) {
@@ -77,15 +77,15 @@ std::size_t UdpReceiver::receive(FrameSink& sink, std::size_t budget, Time now) 
     const int got = read(asked);
     if (got <= 0) break;
     std::size_t packets = 0;
-    std::size_t octets = 0;
+    std::size_t bytes = 0;
     for (std::size_t i = 0; i < static_cast<std::size_t>(got); ++i) {
       packets += take_message(i, sink, now);
-      octets += headers_[i].msg_len;
+      bytes += headers_[i].msg_len;
     }
     deliver(sink, now);
     counters_.messages += static_cast<std::uint64_t>(got);
     packets_per_message_ = std::max<std::size_t>(packets / static_cast<std::size_t>(got), 1);
-    octets_per_message_ = octets / static_cast<std::size_t>(got);
+    bytes_per_message_ = bytes / static_cast<std::size_t>(got);
     seen += std::max<std::size_t>(packets, 1);
     if (static_cast<std::size_t>(got) < asked) break;  // the queue was empty
   }
@@ -94,7 +94,7 @@ std::size_t UdpReceiver::receive(FrameSink& sink, std::size_t budget, Time now) 
 
 std::size_t UdpReceiver::take_message(std::size_t index, FrameSink& sink, Time now) {
   mmsghdr& header = headers_[index];
-  Octets rest{buffer_.get() + index * kMessageSize, header.msg_len};
+  Bytes rest{buffer_.get() + index * kMessageSize, header.msg_len};
   const ReceivedFrom from = read_origin(header.msg_hdr);
   const std::size_t segment = from.segment != 0 ? from.segment : rest.size();
   if (segment < kMinPacket || segment > wire::kMaxUdpPayload ||
@@ -128,10 +128,10 @@ wire::OuterSum& UdpReceiver::outer_of(const wire::Flow& flow, std::size_t size) 
   return outer_;
 }
 
-void UdpReceiver::take_packet(const wire::Flow& flow, wire::OuterSum& outer, Octets octets) {
+void UdpReceiver::take_packet(const wire::Flow& flow, wire::OuterSum& outer, Bytes bytes) {
   wire::Frame& frame = frames_[batched_];
   const auto packet =
-      wire::decode_after_sum(outer, expected_.next(), octets, frame, pieces_[batched_]);
+      wire::decode_after_sum(outer, expected_.next(), bytes, frame, pieces_[batched_]);
   if (!packet) {
     ++counters_.malformed;
     return;
@@ -143,7 +143,7 @@ void UdpReceiver::take_packet(const wire::Flow& flow, wire::OuterSum& outer, Oct
   if (packet->identification != expected_.next()) ++counters_.solved;
   expected_.learn(packet->identification);
   ++counters_.packets;
-  counters_.octets += octets.size();
+  counters_.bytes += bytes.size();
   frame.flow = flow;
   ++batched_;
 }

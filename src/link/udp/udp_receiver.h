@@ -18,7 +18,7 @@ namespace nerve::link {
 
 struct UdpReceiverCounters {
   std::uint64_t packets{};   // good ones
-  std::uint64_t octets{};    // of their UDP payload
+  std::uint64_t bytes{};     // of their UDP payload
   std::uint64_t messages{};  // datagrams and trains that the kernel handed over
   std::uint64_t calls{};     // of recvmmsg
   std::uint64_t solved{};    // identifications that were not as guessed
@@ -80,13 +80,13 @@ class UdpReceiver final : public Ingress {
   struct Slot {
     sockaddr_storage name;
     alignas(cmsghdr) std::byte control[kReceiveControlSize];
-    iovec octets;
+    iovec bytes;
   };
 
   [[nodiscard]] int read(std::size_t messages);
   [[nodiscard]] std::size_t messages_for(std::size_t budget) const;
   std::size_t take_message(std::size_t index, FrameSink& sink, Time now);
-  void take_packet(const wire::Flow& flow, wire::OuterSum& outer, Octets octets);
+  void take_packet(const wire::Flow& flow, wire::OuterSum& outer, Bytes bytes);
   // The sum of the outer headers of such packets; that of the last one is kept.
   wire::OuterSum& outer_of(const wire::Flow& flow, std::size_t size);
   void deliver(FrameSink& sink, Time now);
@@ -104,7 +104,7 @@ class UdpReceiver final : public Ingress {
   std::size_t batched_{};
   // Of the last read, by which the next one is sized.
   std::size_t packets_per_message_{1};
-  std::size_t octets_per_message_{};
+  std::size_t bytes_per_message_{};
   ExpectedIdentification expected_;
   wire::OuterSum outer_;
   wire::Flow outer_flow_;

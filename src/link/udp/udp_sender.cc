@@ -80,7 +80,7 @@ void UdpSender::send(std::span<const wire::Frame> frames, Time /*now*/) {
     } else if (!can_reach(frames.front().flow)) {
       counters_.dropped_unreachable += train.packets;
     } else {
-      send_train(frames.first(train.packets), train.segment, train.octets);
+      send_train(frames.first(train.packets), train.segment, train.bytes);
     }
     frames = frames.subspan(train.packets);
   }
@@ -88,14 +88,14 @@ void UdpSender::send(std::span<const wire::Frame> frames, Time /*now*/) {
 }
 
 void UdpSender::send_train(std::span<const wire::Frame> frames, std::size_t segment,
-                           std::size_t octets) {
+                           std::size_t bytes) {
   const bool cut = frames.size() > 1;
   const auto [flow, room] =
-      open_message(frames.front().flow, octets, cut ? static_cast<std::uint16_t>(segment) : 0);
+      open_message(frames.front().flow, bytes, cut ? static_cast<std::uint16_t>(segment) : 0);
   wire::OuterSum outer{flow, segment, config_.port};
   std::size_t at = 0;
   for (std::size_t i = 0; i < frames.size(); ++i) {
-    const std::size_t size = std::min(segment, octets - at);
+    const std::size_t size = std::min(segment, bytes - at);
     if (size != segment) outer = {flow, size, config_.port};  // the last one may be shorter
     // The kernel numbers the packets that it cuts.
     wire::encode_after_sum(frames[i], outer(static_cast<std::uint16_t>(i)), room.subspan(at, size));
@@ -103,7 +103,7 @@ void UdpSender::send_train(std::span<const wire::Frame> frames, std::size_t segm
   }
 }
 
-void UdpSender::send_octets(const wire::Flow& flow, Octets udp_payload, Time /*now*/) {
+void UdpSender::send_bytes(const wire::Flow& flow, Bytes udp_payload, Time /*now*/) {
   if (udp_payload.size() > wire::kMaxUdpPayload) {
     ++counters_.dropped_too_big;
     return;
@@ -121,16 +121,16 @@ void UdpSender::send_octets(const wire::Flow& flow, Octets udp_payload, Time /*n
   flush();
 }
 
-UdpSender::Opened UdpSender::open_message(const wire::Flow& wanted, std::size_t octets,
+UdpSender::Opened UdpSender::open_message(const wire::Flow& wanted, std::size_t bytes,
                                           std::uint16_t segment) {
   const SendSocket socket = sockets_.for_port(wanted.source_port);
-  if (socket.fd != outbox_fd_ || !outbox_.fits(octets)) flush();
+  if (socket.fd != outbox_fd_ || !outbox_.fits(bytes)) flush();
   outbox_fd_ = socket.fd;
   Opened opened{.flow = wanted, .room{}};
   opened.flow.source_port = socket.port;
-  opened.room = outbox_.add({.flow = opened.flow, .octets{}, .segment = segment},
+  opened.room = outbox_.add({.flow = opened.flow, .bytes{}, .segment = segment},
                             SocketName::of(config_.family, wanted.destination, config_.port),
-                            interface_of(wanted), octets);
+                            interface_of(wanted), bytes);
   return opened;
 }
 
@@ -143,7 +143,7 @@ void UdpSender::flush() {
       for (const std::size_t end = done + static_cast<std::size_t>(sent); done < end; ++done) {
         const Outbox::Message& message = outbox_[done];
         counters_.packets += message.packets();
-        counters_.octets += message.octets.size();
+        counters_.bytes += message.bytes.size();
         counters_.messages += 1;
         counters_.trains += message.segment != 0 ? 1 : 0;
       }
@@ -184,21 +184,21 @@ int UdpSender::send_segments(std::size_t index) {
   SendControl control;
   control.write(train.flow, interface_of(train.flow), 0);
   msghdr header = outbox_.headers()[index].msg_hdr;
-  header.msg_control = control.octets;
+  header.msg_control = control.bytes;
   header.msg_controllen = control.size;
   int first_error = 0;
   for (std::size_t i = 0; i < train.packets(); ++i) {
-    const MutableOctets packet = train.packet(i);
+    const MutableBytes packet = train.packet(i);
     if (train.flow.destination.is_ipv4()) {  // alone it will have identification zero
       wire::icrc_follow(packet, wire::kAfterIpv4Identification, static_cast<std::uint16_t>(i));
     }
-    iovec octets{.iov_base = packet.data(), .iov_len = packet.size()};
-    header.msg_iov = &octets;
+    iovec bytes{.iov_base = packet.data(), .iov_len = packet.size()};
+    header.msg_iov = &bytes;
     ++counters_.calls;
     if (system::sendmsg(outbox_fd_, &header, MSG_DONTWAIT) >= 0) {
       counters_.packets += 1;
       counters_.messages += 1;
-      counters_.octets += packet.size();
+      counters_.bytes += packet.size();
       continue;
     }
     if (i == 0) first_error = errno;

@@ -26,7 +26,7 @@ struct UdpSenderConfig {
 
 struct UdpSenderCounters {
   std::uint64_t packets{};   // handed to the kernel
-  std::uint64_t octets{};    // of UDP payload
+  std::uint64_t bytes{};     // of UDP payload
   std::uint64_t messages{};  // a train counts once
   std::uint64_t calls{};     // of sendmmsg
   std::uint64_t trains{};
@@ -41,7 +41,7 @@ class UdpSender final : public Egress {
   static Result<std::unique_ptr<UdpSender>, SocketError> open(const UdpSenderConfig& config);
 
   void send(std::span<const wire::Frame> frames, Time now) override;
-  void send_octets(const wire::Flow& flow, Octets udp_payload, Time now) override;
+  void send_bytes(const wire::Flow& flow, Bytes udp_payload, Time now) override;
 
   // The interface by which a source address reaches link-local and multicast destinations.
   void set_interface(const wire::Gid& source, std::uint32_t index);
@@ -60,11 +60,11 @@ class UdpSender final : public Egress {
   // A message under way to its socket: the flow with the port from which it leaves, and room.
   struct Opened {
     wire::Flow flow;
-    MutableOctets room;
+    MutableBytes room;
   };
 
-  void send_train(std::span<const wire::Frame> frames, std::size_t segment, std::size_t octets);
-  [[nodiscard]] Opened open_message(const wire::Flow& wanted, std::size_t octets,
+  void send_train(std::span<const wire::Frame> frames, std::size_t segment, std::size_t bytes);
+  [[nodiscard]] Opened open_message(const wire::Flow& wanted, std::size_t bytes,
                                     std::uint16_t segment);
   [[nodiscard]] bool can_reach(const wire::Flow& flow) const;
   void flush();

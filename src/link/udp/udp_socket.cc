@@ -73,9 +73,9 @@ std::optional<UdpSocket::Fill> UdpSocket::receive_fill() const {
   return Fill{.used = info[SK_MEMINFO_RMEM_ALLOC], .size = info[SK_MEMINFO_RCVBUF]};
 }
 
-int UdpSocket::grow_buffer(int name, int forced_name, int octets) const {
+int UdpSocket::grow_buffer(int name, int forced_name, int bytes) const {
   // The first is for those with CAP_NET_ADMIN; the second stops at net.core.{r,w}mem_max.
-  if (set(SOL_SOCKET, forced_name, octets) != 0) (void)set(SOL_SOCKET, name, octets);
+  if (set(SOL_SOCKET, forced_name, bytes) != 0) (void)set(SOL_SOCKET, name, bytes);
   return get(SOL_SOCKET, name, 0);
 }
 

@@ -40,8 +40,8 @@ class UdpSocket {
     std::uint32_t size{};
   };
   [[nodiscard]] std::optional<Fill> receive_fill() const;
-  // As much of `octets` as this machine allows; tells what the kernel then says it has.
-  [[nodiscard]] int grow_buffer(int name, int forced_name, int octets) const;
+  // As much of `bytes` as this machine allows; tells what the kernel then says it has.
+  [[nodiscard]] int grow_buffer(int name, int forced_name, int bytes) const;
 
  private:
   Descriptor fd_;

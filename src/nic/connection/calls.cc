@@ -159,7 +159,7 @@ Expected<CommHandle> ConnectionManager::connect(const CmConnect& connect) {
   return comm.handle;
 }
 
-Status ConnectionManager::accept(CommHandle id, const CmOffer& offer, Octets private_data) {
+Status ConnectionManager::accept(CommHandle id, const CmOffer& offer, Bytes private_data) {
   Communication* comm = table_.find(id);
   if (comm == nullptr) return no_such("accept: no such id");
   if (comm->state != CommState::kReqReceived && comm->state != CommState::kMraReqSent) {
@@ -190,7 +190,7 @@ Status ConnectionManager::accept(CommHandle id, const CmOffer& offer, Octets pri
   return Done{};
 }
 
-Status ConnectionManager::confirm(CommHandle id, Octets private_data) {
+Status ConnectionManager::confirm(CommHandle id, Bytes private_data) {
   Communication* comm = table_.find(id);
   if (comm == nullptr) return no_such("confirm: no such id");
   if (comm->state != CommState::kRepReceived && comm->state != CommState::kMraRepSent) {
@@ -206,7 +206,7 @@ Status ConnectionManager::confirm(CommHandle id, Octets private_data) {
   return Done{};
 }
 
-Status ConnectionManager::reject(CommHandle id, wire::RejectReason reason, Octets private_data) {
+Status ConnectionManager::reject(CommHandle id, wire::RejectReason reason, Bytes private_data) {
   Communication* comm = table_.find(id);
   if (comm == nullptr) return no_such("reject: no such id");
   if (!comm->being_made()) return refuse(ErrorCode::kInvalid, "reject: nothing to reject");
@@ -238,7 +238,7 @@ Status ConnectionManager::delay(CommHandle id, std::uint8_t service_timeout) {
   return Done{};
 }
 
-Status ConnectionManager::disconnect(CommHandle id, Octets private_data) {
+Status ConnectionManager::disconnect(CommHandle id, Bytes private_data) {
   Communication* comm = table_.find(id);
   if (comm == nullptr) return no_such("disconnect: no such id");
   const bool asked = comm->state == CommState::kDreqReceived;

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
+#include "base/bytes.h"
 #include "base/ids.h"
-#include "base/octets.h"
 #include "nic/handles.h"
 #include "wire/cm_mad.h"
 #include "wire/frame.h"
@@ -53,17 +53,17 @@ struct CmConnect {
   CmOffer offer{};
   wire::CmTransport transport{};
   wire::CmExtendedTransport extended_transport{};
-  std::uint8_t path_mtu{};  // as on the wire: 1 is 256 octets, 5 is 4096
+  std::uint8_t path_mtu{};  // as on the wire: 1 is 256 bytes, 5 is 4096
   std::uint8_t retry_count{};
   std::uint8_t local_ack_timeout{};
-  Octets private_data{};  // at most 92 octets, with the header of annex A11 if there is one
+  Bytes private_data{};  // at most 92 bytes, with the header of annex A11 if there is one
   std::uint64_t cookie{};
 };
 
 struct CmResolve {  // which UD QP serves this?
   CmRoute route{};
   wire::ServiceId service{};
-  Octets private_data{};  // at most 216
+  Bytes private_data{};  // at most 216
   std::uint64_t cookie{};
 };
 
@@ -71,7 +71,7 @@ struct CmResolved {
   wire::SidrStatus status{};
   Qpn qpn{};
   std::uint32_t qkey{};
-  Octets private_data{};  // at most 136
+  Bytes private_data{};  // at most 136
 };
 
 enum class CmEventKind : std::uint8_t {

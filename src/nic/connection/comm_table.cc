@@ -18,7 +18,7 @@ CommTable::CommTable(const NicConfig& config)
       next_id_{config.begin_comm_ids_at} {}
 
 std::size_t CommTable::KeyHash::operator()(const PeerKey& key) const {
-  const auto gid = std::bit_cast<std::array<std::uint64_t, 2>>(key.gid.octets);
+  const auto gid = std::bit_cast<std::array<std::uint64_t, 2>>(key.gid.bytes);
   std::uint64_t hash = static_cast<std::uint64_t>(key.kind) << 32U | key.number;
   for (const std::uint64_t word : {gid[0], gid[1], key.guid}) hash = siphash(secret, hash ^ word);
   return hash;

@@ -70,7 +70,7 @@ struct Communication {
   // A request that came.
   CommHandle listener{};        // until somebody has answered it
   std::uint64_t transaction{};  // of the request, whose answers repeat it
-  std::uint64_t digest{};       // of its octets: the same again, or another with the same id?
+  std::uint64_t digest{};       // of its bytes: the same again, or another with the same id?
 
   // What we say, and until when we say it again.
   wire::CmMad said{};

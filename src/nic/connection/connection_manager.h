@@ -33,12 +33,12 @@ class ConnectionManager {
   ConnectionManager(const NicConfig& config, Counters& counters, const Port& port);
 
   Expected<CommHandle> listen(const CmListen& listen);
-  Expected<CommHandle> connect(const CmConnect& connect);                   // REQ
-  Status accept(CommHandle id, const CmOffer& offer, Octets private_data);  // REP
-  Status confirm(CommHandle id, Octets private_data);                       // RTU
-  Status reject(CommHandle id, wire::RejectReason reason, Octets private_data);
+  Expected<CommHandle> connect(const CmConnect& connect);                  // REQ
+  Status accept(CommHandle id, const CmOffer& offer, Bytes private_data);  // REP
+  Status confirm(CommHandle id, Bytes private_data);                       // RTU
+  Status reject(CommHandle id, wire::RejectReason reason, Bytes private_data);
   Status delay(CommHandle id, std::uint8_t service_timeout);  // MRA
-  Status disconnect(CommHandle id, Octets private_data);      // DREQ, or DREP if the peer asked
+  Status disconnect(CommHandle id, Bytes private_data);       // DREQ, or DREP if the peer asked
   Status established(CommHandle id);                          // data came on the QP before the RTU
   Expected<CommHandle> resolve(const CmResolve& resolve);     // SIDR_REQ
   Status resolved(CommHandle id, const CmResolved& answer);   // SIDR_REP
@@ -131,8 +131,8 @@ class ConnectionManager {
   void reject_for_peer(Communication& comm, wire::RejectReason reason);
 
   // ends.cc
-  void begin_disconnect(Communication& comm, Octets private_data);
-  void answer_disconnect(Communication& comm, std::uint64_t transaction, Octets private_data);
+  void begin_disconnect(Communication& comm, Bytes private_data);
+  void answer_disconnect(Communication& comm, std::uint64_t transaction, Bytes private_data);
   void enter_timewait(Communication& comm, Time now);
   void last_word(Communication& comm, const wire::CmMessage& message);
   [[nodiscard]] wire::CmRej rejection(const Communication& comm, wire::RejectReason reason) const;

@@ -7,7 +7,7 @@
 
 namespace nerve::nic {
 
-void ConnectionManager::begin_disconnect(Communication& comm, Octets private_data) {
+void ConnectionManager::begin_disconnect(Communication& comm, Bytes private_data) {
   say(comm, CommState::kDreqSent, own_transaction(comm, wire::CmAttribute::kDreq),
       wire::CmDreq{.local_comm_id = comm.local_id,
                    .remote_comm_id = *comm.remote_id,
@@ -17,7 +17,7 @@ void ConnectionManager::begin_disconnect(Communication& comm, Octets private_dat
 
 // Timewait begins when the DREP leaves.
 void ConnectionManager::answer_disconnect(Communication& comm, std::uint64_t transaction,
-                                          Octets private_data) {
+                                          Bytes private_data) {
   say(comm, CommState::kTimewait, transaction,
       wire::CmDrep{.local_comm_id = comm.local_id,
                    .remote_comm_id = *comm.remote_id,

@@ -19,8 +19,8 @@ void MadOutbox::add(const wire::Flow& flow, const wire::CmMad& mad) {
 
 void MadOutbox::put(TxBurst& burst, const wire::Flow& flow, const wire::CmMad& mad) {
   if (!port_.active()) return;
-  std::array<std::byte, wire::CmMad::kSize>& octets = room().buffers[used_++];
-  mad.encode(octets);
+  std::array<std::byte, wire::CmMad::kSize>& bytes = room().buffers[used_++];
+  mad.encode(bytes);
   wire::Frame& frame = burst.add();
   frame.flow = flow;
   frame.flow.source_port = datagram_source_port(kGsiQpn);
@@ -32,9 +32,9 @@ void MadOutbox::put(TxBurst& burst, const wire::Flow& flow, const wire::CmMad& m
   psn_ = psn_ + 1;
   frame.headers.deth = {.qkey = wire::kGsiQkey, .source_qp = kGsiQpn};
   burst.add_piece(
-      {.address = reinterpret_cast<std::uint64_t>(octets.data()), .length = wire::CmMad::kSize});
+      {.address = reinterpret_cast<std::uint64_t>(bytes.data()), .length = wire::CmMad::kSize});
   ++counters_.frames_sent;
-  counters_.octets_sent += wire::CmMad::kSize;
+  counters_.bytes_sent += wire::CmMad::kSize;
   ++counters_.mads_sent;
 }
 

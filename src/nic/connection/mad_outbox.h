@@ -24,7 +24,7 @@ class MadOutbox {
   // Dropped when there is no room.
   void add(const wire::Flow& flow, const wire::CmMad& mad);
 
-  // Until the next begin() the octets of what is put into a burst stay where they are.
+  // Until the next begin() the bytes of what is put into a burst stay where they are.
   void begin() { used_ = 0; }
   [[nodiscard]] bool has_room(const TxBurst& burst) const {
     return used_ < kBuffers && !burst.full();

@@ -1,4 +1,4 @@
-// The octets that applications send along with a message.
+// The bytes that applications send along with a message.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace nerve::nic {
 
 // The caller has seen that they fit.
 template <std::size_t N>
-wire::PrivateData<N> private_data_of(Octets given) {
+wire::PrivateData<N> private_data_of(Bytes given) {
   CHECK(given.size() <= N);
   wire::PrivateData<N> all{};
   std::ranges::copy(given, all.begin());

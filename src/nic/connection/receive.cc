@@ -8,10 +8,10 @@
 namespace nerve::nic {
 namespace {
 
-using MadOctets = std::array<std::byte, wire::CmMad::kSize>;
+using MadBytes = std::array<std::byte, wire::CmMad::kSize>;
 
-// The first 256 octets; false when there are fewer, or none to be read.
-bool gather(const wire::Frame& frame, MadOctets& into) {
+// The first 256 bytes; false when there are fewer, or none to be read.
+bool gather(const wire::Frame& frame, MadBytes& into) {
   std::size_t filled = 0;
   for (const wire::Piece& piece : frame.payload) {
     const std::size_t some = std::min<std::size_t>(piece.length, into.size() - filled);
@@ -19,7 +19,7 @@ bool gather(const wire::Frame& frame, MadOctets& into) {
     if (piece.port == nullptr) {
       std::memcpy(into.data() + filled, reinterpret_cast<const void*>(piece.address), some);
     } else if (piece.port->has_contents()) {
-      piece.port->read(piece.address, MutableOctets{into}.subspan(filled, some));
+      piece.port->read(piece.address, MutableBytes{into}.subspan(filled, some));
     } else {
       return false;
     }
@@ -30,10 +30,10 @@ bool gather(const wire::Frame& frame, MadOctets& into) {
 
 // Tells a repeated message from another with the same ids. Who wants two of its own to look alike
 // harms itself, so any mixing will do.
-std::uint64_t digest_of(const MadOctets& octets) {
+std::uint64_t digest_of(const MadBytes& bytes) {
   std::uint64_t digest = 0;
-  for (std::size_t at = 0; at < octets.size(); at += 8) {
-    digest = siphash({digest, at}, load_be<8>(octets, at));
+  for (std::size_t at = 0; at < bytes.size(); at += 8) {
+    digest = siphash({digest, at}, load_be<8>(bytes, at));
   }
   return digest;
 }
@@ -59,21 +59,21 @@ void ConnectionManager::receive(const wire::Frame& frame, Time now) {
     return;
   }
   ++counters_.mads_received;
-  counters_.octets_received += frame.payload_length;
-  MadOctets octets;
+  counters_.bytes_received += frame.payload_length;
+  MadBytes bytes;
   // Answers go to QP1, so what comes from elsewhere could not be answered.
-  if (headers.deth.source_qp != kGsiQpn || !gather(frame, octets)) {
+  if (headers.deth.source_qp != kGsiQpn || !gather(frame, bytes)) {
     ++counters_.mads_bad;
     return;
   }
-  const auto mad = wire::CmMad::decode(octets);
+  const auto mad = wire::CmMad::decode(bytes);
   if (!mad) {
     ++counters_.mads_bad;
     return;
   }
   const Arrival arrival{.flow = frame.flow,
                         .transaction = mad->transaction_id,
-                        .digest = digest_of(octets),
+                        .digest = digest_of(bytes),
                         .now = now};
   std::visit([&](const auto& message) { on(message, arrival); }, mad->message);
 }

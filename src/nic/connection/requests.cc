@@ -24,10 +24,10 @@ bool transport_is_known(const wire::CmReq& req) {
   return req.transport == CmTransport::kRc || req.transport == CmTransport::kUc;
 }
 
-// As a REQ has it: 1 is 256 octets.
+// As a REQ has it: 1 is 256 bytes.
 std::uint8_t code_of(Mtu mtu) {
   std::uint8_t code = 1;
-  for (unsigned octets = 256; octets < static_cast<unsigned>(mtu); octets *= 2) ++code;
+  for (unsigned bytes = 256; bytes < static_cast<unsigned>(mtu); bytes *= 2) ++code;
   return code;
 }
 

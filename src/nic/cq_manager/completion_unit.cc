@@ -49,7 +49,7 @@ void CompletionUnit::finish_send(Qp& qp, WcStatus status) {
     completion = {.wr_id = wqe.wr_id,
                   .status = status,
                   .opcode = completion_opcode(wqe.op),
-                  .octets = wqe.length,
+                  .bytes = wqe.length,
                   .qpn = qp.qpn,
                   .at = now_};
   }

@@ -1,4 +1,4 @@
-// The DMA Engine: who may touch which memory, and the moving of octets once that is settled.
+// The DMA Engine: who may touch which memory, and the moving of bytes once that is settled.
 //
 // Owns protection domains, memory regions and memory windows. Every address that a work request or
 // a peer names passes through resolve_local() or resolve_remote() before a byte moves; both check
@@ -6,7 +6,7 @@
 // packet, so that a region that goes away in mid-message is never touched.
 //
 // domains.cc regions.cc windows.cc hold the control calls, gather_scatter.cc and atomics.cc move
-// octets; key_table.h finds what a key grants.
+// bytes; key_table.h finds what a key grants.
 #pragma once
 
 #include <cstdint>
@@ -92,7 +92,7 @@ class DmaEngine {
   // A QP has ended: its type 2 windows must not pass to the next one of that number.
   void unbind_windows_of(Qpn qpn);
 
-  // Where [address, address + length) is, for one who may do `need` there. No octets need no key
+  // Where [address, address + length) is, for one who may do `need` there. No bytes need no key
   // (IBTA C9-88); a FLUSH does, since with length zero it can mean the whole region.
   [[nodiscard]] Result<wire::Piece, AccessFault> resolve_local(LKey lkey, PdHandle pd,
                                                                std::uint64_t address,
@@ -103,18 +103,18 @@ class DmaEngine {
                                                                 std::uint64_t length,
                                                                 Access need) const;
 
-  // Adds to the frame last added to `burst` the pieces for octets [offset, offset + length) of the
+  // Adds to the frame last added to `burst` the pieces for bytes [offset, offset + length) of the
   // list; false when some part of it may not be read (the frame is then left as it was).
   bool gather(std::span<const Sge> list, std::uint64_t offset, std::uint32_t length, PdHandle pd,
               TxBurst& burst) const;
-  // Writes `payload` to octets [offset, ...) of the list. Everything is checked before the first
-  // octet moves; kOutOfBounds also when the list is too short.
+  // Writes `payload` to bytes [offset, ...) of the list. Everything is checked before the first
+  // byte moves; kOutOfBounds also when the list is too short.
   Result<Done, AccessFault> scatter(std::span<const Sge> list, std::uint64_t offset,
                                     std::span<const wire::Piece> payload, PdHandle pd) const;
   // From payload to a resolved place of the same length.
   static void place(const wire::Piece& to, std::span<const wire::Piece> payload);
 
-  // `at` is a resolved, aligned 8-octet place. Values are in host order. Returns the value before.
+  // `at` is a resolved, aligned 8-byte place. Values are in host order. Returns the value before.
   static std::uint64_t compare_swap(const wire::Piece& at, std::uint64_t expected,
                                     std::uint64_t desired);
   static std::uint64_t fetch_add(const wire::Piece& at, std::uint64_t addend);

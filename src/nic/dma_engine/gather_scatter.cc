@@ -1,4 +1,4 @@
-// Moving octets between lists, payload and memory.
+// Moving bytes between lists, payload and memory.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -11,7 +11,7 @@ namespace {
 
 using Fault = std::optional<AccessFault>;
 
-// Calls visit(sge, address, length) for each part of the list that octets [offset, offset + length)
+// Calls visit(sge, address, length) for each part of the list that bytes [offset, offset + length)
 // fall on. Stops at the first fault; a list that is too short is one.
 //
 // A part is checked, not its whole element: a receive whose element is longer than its region
@@ -48,7 +48,7 @@ bool is_void(const MemoryPort* port) { return port != nullptr && !port->has_cont
   std::array<std::byte, 1024> buffer;
   for (std::uint32_t done = 0; done < to.length;) {
     const auto step = std::min<std::uint32_t>(to.length - done, buffer.size());
-    const MutableOctets part{buffer.data(), step};
+    const MutableBytes part{buffer.data(), step};
     from.port->read(from.address + done, part);
     to.port->write(to.address + done, part);
     done += step;

@@ -19,7 +19,7 @@ class KeySequence {
   // Every 32-bit value once, zero among them, then all of them again.
   std::uint32_t next() { return permute(count_++); }
 
-  // The step by which the variant octet of a window's key moves on. Being odd, it visits all 256
+  // The step by which the variant byte of a window's key moves on. Being odd, it visits all 256
   // values before one returns; being secret, it does not tell a peer whose window was bound anew
   // what the next key is.
   [[nodiscard]] std::uint8_t stride(std::uint32_t key_index) const {

@@ -9,7 +9,7 @@ namespace nerve::nic {
 
 std::unique_ptr<CongestionControl> make_congestion_control(const FlowControlConfig& config,
                                                            Rate line_rate,
-                                                           std::uint32_t packet_octets) {
+                                                           std::uint32_t packet_bytes) {
   switch (config.algorithm) {
     case CcAlgorithm::kNone:
       return nullptr;
@@ -18,7 +18,7 @@ std::unique_ptr<CongestionControl> make_congestion_control(const FlowControlConf
     case CcAlgorithm::kTimely:
       return std::make_unique<Timely>(config.timely, line_rate);
     case CcAlgorithm::kSwift:
-      return std::make_unique<Swift>(config.swift, line_rate, packet_octets);
+      return std::make_unique<Swift>(config.swift, line_rate, packet_bytes);
     case CcAlgorithm::kHpcc:
       return std::make_unique<Hpcc>(config.hpcc, line_rate);
   }

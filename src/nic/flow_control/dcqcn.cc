@@ -68,7 +68,7 @@ void Dcqcn::cut(Time now) {
   rate_ = std::max(rate_ - cut, parameters_.minimum_rate.bits_per_second());
   if (!parameters_.alpha_by_timer) grow_alpha();
 
-  octets_ = 0;
+  bytes_ = 0;
   time_stages_ = byte_stages_ = 0;
   stage_ends_ = now + parameters_.increase_timer;
 }
@@ -106,11 +106,11 @@ void Dcqcn::count_periods(Time now) {
   decay_alpha(periods);
 }
 
-void Dcqcn::on_send(std::uint64_t octets, Time) {
+void Dcqcn::on_send(std::uint64_t bytes, Time) {
   if (!limited() || parameters_.byte_counter == 0) return;
-  octets_ += octets;
-  while (octets_ >= parameters_.byte_counter && limited()) {
-    octets_ -= parameters_.byte_counter;
+  bytes_ += bytes;
+  while (bytes_ >= parameters_.byte_counter && limited()) {
+    bytes_ -= parameters_.byte_counter;
     increase();
     ++byte_stages_;
   }
@@ -153,6 +153,6 @@ void Dcqcn::increase() {
   if (line_ - rate_ <= line_ >> kNearLineShift) rate_ = target_ = line_;
 }
 
-std::uint64_t Dcqcn::window_octets() const { return std::numeric_limits<std::uint64_t>::max(); }
+std::uint64_t Dcqcn::window_bytes() const { return std::numeric_limits<std::uint64_t>::max(); }
 
 }  // namespace nerve::nic

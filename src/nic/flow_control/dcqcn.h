@@ -1,9 +1,9 @@
-// DCQCN's reaction point: the rate of one sending QP, cut by CNPs and grown back by time and octets
+// DCQCN's reaction point: the rate of one sending QP, cut by CNPs and grown back by time and bytes
 // (Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015, section 3).
 //
 //   a CNP      target = rate; rate -= rate * alpha / 2; alpha += (1 - alpha) * g; stages restart
 //   no CNP     for alpha_timer: alpha -= alpha * g
-//   a stage    ends each increase_timer, and each byte_counter octets sent:
+//   a stage    ends each increase_timer, and each byte_counter bytes sent:
 //              fast recovery  while neither has ended fast_recovery_stages: the target stays
 //              additive       the target grows by additive_increase
 //              hyper          both have ended more than that many: by hyper_increase
@@ -21,7 +21,7 @@ class Dcqcn final : public CongestionControl {
  public:
   Dcqcn(const DcqcnParameters& parameters, Rate line_rate);
 
-  void on_send(std::uint64_t octets, Time now) override;
+  void on_send(std::uint64_t bytes, Time now) override;
   void on_cnp(Time now) override;
   // The paper leaves acknowledgements and losses to the transport.
   void on_ack(const AckSample&) override {}
@@ -32,7 +32,7 @@ class Dcqcn final : public CongestionControl {
   void expire(Time now) override;
 
   [[nodiscard]] Rate rate() const override { return Rate::bits_per_second(rate_); }
-  [[nodiscard]] std::uint64_t window_octets() const override;
+  [[nodiscard]] std::uint64_t window_bytes() const override;
 
   // For tests and telemetry. Alpha is in units of 2^-32, as of the last CNP or cut.
   static constexpr std::uint64_t kOne = std::uint64_t{1} << 32;
@@ -55,7 +55,7 @@ class Dcqcn final : public CongestionControl {
   std::uint64_t rate_;
   std::uint64_t target_;
   std::uint64_t alpha_{kOne};
-  std::uint64_t octets_{};  // since the last stage of the byte counter
+  std::uint64_t bytes_{};  // since the last stage of the byte counter
   std::uint32_t time_stages_{};
   std::uint32_t byte_stages_{};
   Time last_cut_{};

@@ -8,7 +8,7 @@ namespace {
 __extension__ using Wide = unsigned __int128;
 
 constexpr std::uint64_t kMillion = 1'000'000;
-constexpr std::uint64_t kPicosPerOctet = 8'000'000'000'000;  // at one bit per second
+constexpr std::uint64_t kPicosPerByte = 8'000'000'000'000;  // at one bit per second
 
 HpccParameters usable(HpccParameters p) {
   p.eta = std::clamp(p.eta, 1U, 1000U);
@@ -18,14 +18,14 @@ HpccParameters usable(HpccParameters p) {
   return p;
 }
 
-std::uint64_t octets_in(Rate rate, std::uint64_t picoseconds) {
-  const Wide octets = Wide{rate.bits_per_second()} * picoseconds / kPicosPerOctet;
-  return static_cast<std::uint64_t>(std::min<Wide>(octets, ~std::uint64_t{0}));
+std::uint64_t bytes_in(Rate rate, std::uint64_t picoseconds) {
+  const Wide bytes = Wide{rate.bits_per_second()} * picoseconds / kPicosPerByte;
+  return static_cast<std::uint64_t>(std::min<Wide>(bytes, ~std::uint64_t{0}));
 }
 
 std::uint64_t window_at(Rate rate, const HpccParameters& p) {
   const auto base = static_cast<std::uint64_t>(p.base_round_trip.count());
-  return std::max<std::uint64_t>(octets_in(rate, base), 1);
+  return std::max<std::uint64_t>(bytes_in(rate, base), 1);
 }
 
 // In millionths. A thousand times the line is more than any queue holds: the window is least then,
@@ -57,13 +57,13 @@ Hpcc::Use Hpcc::busiest(Hops hops) const {
     // without a rate, or a count that fell, which is another port's, tell nothing.
     const auto elapsed = static_cast<std::int64_t>(now.timestamp_ps - before.timestamp_ps);
     if (now.line_rate_bps == 0 || elapsed <= 0) continue;
-    const auto sent = static_cast<std::int64_t>(now.transmitted_octets - before.transmitted_octets);
+    const auto sent = static_cast<std::int64_t>(now.transmitted_bytes - before.transmitted_bytes);
     if (sent < 0) continue;
     const auto time = static_cast<std::uint64_t>(elapsed);
     const Rate rate = Rate::bits_per_second(now.line_rate_bps);
-    const std::uint64_t queue = std::min(now.queue_octets, before.queue_octets);
-    const std::uint64_t use = share(queue, octets_in(rate, base)) +
-                              share(static_cast<std::uint64_t>(sent), octets_in(rate, time));
+    const std::uint64_t queue = std::min(now.queue_bytes, before.queue_bytes);
+    const std::uint64_t use = share(queue, bytes_in(rate, base)) +
+                              share(static_cast<std::uint64_t>(sent), bytes_in(rate, time));
     // An idle link counts too, or a use once high would never fall.
     if (use > most.millionths || most.picoseconds == 0) most = {use, time};
   }
@@ -79,7 +79,7 @@ void Hpcc::measure(Hops hops) {
 }
 
 void Hpcc::on_ack(const AckSample& sample) {
-  acked_ += sample.acked_octets;
+  acked_ += sample.acked_bytes;
   const Hops hops = sample.telemetry.first(std::min(sample.telemetry.size(), kMaxHops));
   if (hops.empty()) return;
   const bool whole_round = acked_ > round_ends_;
@@ -88,9 +88,9 @@ void Hpcc::on_ack(const AckSample& sample) {
     measure(hops);
     compute(whole_round);
   }
-  // What is on its way now ends the next round. Counted as ACKs count, by packets: octets of the
+  // What is on its way now ends the next round. Counted as ACKs count, by packets: bytes of the
   // wire would run away from them, a header for each packet.
-  if (whole_round) round_ends_ = acked_ + sample.outstanding_octets;
+  if (whole_round) round_ends_ = acked_ + sample.outstanding_bytes;
   std::ranges::copy(hops, last_.begin());
   last_count_ = hops.size();
 }
@@ -112,7 +112,7 @@ void Hpcc::compute(bool whole_round) {
 
 Rate Hpcc::rate() const {
   const auto base = static_cast<std::uint64_t>(parameters_.base_round_trip.count());
-  const auto bps = static_cast<std::uint64_t>(Wide{window_} * kPicosPerOctet / base);
+  const auto bps = static_cast<std::uint64_t>(Wide{window_} * kPicosPerByte / base);
   return std::min(line_, Rate::bits_per_second(std::max<std::uint64_t>(bps, 1'000'000)));
 }
 

@@ -7,7 +7,7 @@
 //                   steps; W_c + W_AI otherwise
 //   once a round trip   W_c = W
 //
-// U is in millionths, windows in octets: the same on every machine.
+// U is in millionths, windows in bytes: the same on every machine.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ class Hpcc final : public CongestionControl {
   void expire(Time) override {}
 
   [[nodiscard]] Rate rate() const override;
-  [[nodiscard]] std::uint64_t window_octets() const override { return window_; }
+  [[nodiscard]] std::uint64_t window_bytes() const override { return window_; }
 
  private:
   using Hops = std::span<const wire::HopTelemetry>;
@@ -55,7 +55,7 @@ class Hpcc final : public CongestionControl {
   std::uint64_t reference_;  // W_c
   // U, in millionths. A way of which nothing is known counts as full.
   std::uint64_t use_{1'000'000};
-  std::uint64_t acked_{};       // octets, in all
+  std::uint64_t acked_{};       // bytes, in all
   std::uint64_t round_ends_{};  // when so many have been acknowledged
   std::uint32_t stages_{};
   std::array<wire::HopTelemetry, kMaxHops> last_{};

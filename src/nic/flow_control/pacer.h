@@ -3,7 +3,7 @@
 // Two things keep the rate exact. The part of a picosecond that a frame takes is carried to the
 // next one, so that a second of frames is a second long. And a sender that is woken late may
 // catch up: with a burst allowance the schedule lags behind the clock by no more than the time of
-// that many octets, so the allowance bounds both what timer jitter may cost and what may leave
+// that many bytes, so the allowance bounds both what timer jitter may cost and what may leave
 // back to back. A link that sends trains wants an allowance of a train; a simulator, whose timers
 // are exact, wants none.
 #pragma once
@@ -20,7 +20,7 @@ class Pacer {
   // Four frames of the largest MTU: 1.3 us at 100 Gb/s, 13 us at 10.
   static constexpr std::uint32_t kTrainBurst = 16 * 1024;
 
-  explicit constexpr Pacer(std::uint32_t burst_octets = 0) : burst_octets_{burst_octets} {}
+  explicit constexpr Pacer(std::uint32_t burst_bytes = 0) : burst_bytes_{burst_bytes} {}
 
   // When the next frame may leave; `now` or earlier means at once.
   [[nodiscard]] constexpr Time next_send() const { return next_send_; }
@@ -30,21 +30,21 @@ class Pacer {
 
   // Credit does not build up while a QP is idle, but for the burst allowance. A rate of zero
   // stands for "not limited": the frame takes no time.
-  constexpr void on_send(std::uint64_t octets, Rate rate, Time now) {
+  constexpr void on_send(std::uint64_t bytes, Rate rate, Time now) {
     if (rate == Rate{}) return reset(now);
     if (next_send_ < now || is_ancient(now)) catch_up(rate, now);
     if (rate != rate_) {
       rate_ = rate;
       remainder_ = 0;
     }
-    advance(octets);
+    advance(bytes);
     longest_wait_ = next_send_ - now;
   }
   // The last frame is taken to have been sent at the new rate, so that the gap after it is as long
   // as the rate of now will have it.
   constexpr void change_rate(Rate rate) {
     if (rate == rate_ || rate == Rate{} || rate_ == Rate{}) return;
-    const Duration longer = rate.time_to_send(last_octets_) - rate_.time_to_send(last_octets_);
+    const Duration longer = rate.time_to_send(last_bytes_) - rate_.time_to_send(last_bytes_);
     next_send_ += longer;
     longest_wait_ += longer;
     rate_ = rate;
@@ -58,7 +58,7 @@ class Pacer {
 
  private:
   __extension__ using Wide = unsigned __int128;
-  static constexpr std::uint64_t kPicosPerOctet = 8'000'000'000'000;  // at one bit per second
+  static constexpr std::uint64_t kPicosPerByte = 8'000'000'000'000;  // at one bit per second
   // Below this the product fits 64 bits, and a division costs a few cycles instead of a call.
   static constexpr std::uint64_t kNarrow = 1U << 20;
 
@@ -68,29 +68,29 @@ class Pacer {
     return next_send_ - now > longest_wait_;
   }
   constexpr void catch_up(Rate rate, Time now) {
-    const Time earliest = burst_octets_ == 0 ? now : now - rate.time_to_send(burst_octets_);
+    const Time earliest = burst_bytes_ == 0 ? now : now - rate.time_to_send(burst_bytes_);
     if (next_send_ < earliest || is_ancient(now)) reset(earliest);
   }
-  constexpr void advance(std::uint64_t octets) {
-    last_octets_ = octets;
+  constexpr void advance(std::uint64_t bytes) {
+    last_bytes_ = bytes;
     const std::uint64_t bps = rate_.bits_per_second();
-    if (octets < kNarrow) {
-      const std::uint64_t work = octets * kPicosPerOctet + remainder_;
+    if (bytes < kNarrow) {
+      const std::uint64_t work = bytes * kPicosPerByte + remainder_;
       next_send_ += Duration{static_cast<std::int64_t>(work / bps)};
       remainder_ = work % bps;
     } else {
-      const Wide work = Wide{octets} * kPicosPerOctet + remainder_;
+      const Wide work = Wide{bytes} * kPicosPerByte + remainder_;
       next_send_ += Duration{static_cast<std::int64_t>(work / bps)};
       remainder_ = static_cast<std::uint64_t>(work % bps);
     }
   }
 
   Time next_send_{};
-  Duration longest_wait_{};      // no instant is further ahead of the present
-  Rate rate_{};                  // at which remainder_ is counted
-  std::uint64_t remainder_{};    // of a picosecond, in units of 1 / rate
-  std::uint64_t last_octets_{};  // of the frame sent last
-  std::uint32_t burst_octets_{};
+  Duration longest_wait_{};     // no instant is further ahead of the present
+  Rate rate_{};                 // at which remainder_ is counted
+  std::uint64_t remainder_{};   // of a picosecond, in units of 1 / rate
+  std::uint64_t last_bytes_{};  // of the frame sent last
+  std::uint32_t burst_bytes_{};
 };
 
 }  // namespace nerve::nic

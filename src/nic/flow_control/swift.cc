@@ -44,15 +44,15 @@ constexpr std::int64_t inverse_root(std::uint64_t thousandths) {
 
 // A flow begins with what the line holds while a packet goes and its ACK comes, when nobody else
 // is there.
-Swift::Swift(const SwiftParameters& parameters, Rate line_rate, std::uint32_t packet_octets)
+Swift::Swift(const SwiftParameters& parameters, Rate line_rate, std::uint32_t packet_bytes)
     : parameters_{usable(parameters)},
       line_{line_rate},
-      packet_octets_{std::max(packet_octets, 1U)},
+      packet_bytes_{std::max(packet_bytes, 1U)},
       round_trip_{parameters_.base_target} {
-  const Wide octets = Wide{line_rate.bits_per_second()} *
-                      static_cast<std::uint64_t>(parameters_.base_target.count()) /
-                      8'000'000'000'000U;
-  window_ = static_cast<std::uint64_t>(std::clamp<Wide>(octets * kPacket / packet_octets_,
+  const Wide bytes = Wide{line_rate.bits_per_second()} *
+                     static_cast<std::uint64_t>(parameters_.base_target.count()) /
+                     8'000'000'000'000U;
+  window_ = static_cast<std::uint64_t>(std::clamp<Wide>(bytes * kPacket / packet_bytes_,
                                                         parameters_.smallest * kPerThousandth,
                                                         parameters_.largest * kPerThousandth));
 }
@@ -73,7 +73,7 @@ void Swift::on_ack(const AckSample& sample) {
   const bool measured = sample.round_trip && *sample.round_trip > Duration{};
   if (measured) round_trip_ = *sample.round_trip;
   const Duration wanted = target();
-  if (round_trip_ <= wanted) return grow(sample.acked_octets);
+  if (round_trip_ <= wanted) return grow(sample.acked_bytes);
   if (!measured) return;
   const auto over = static_cast<std::uint64_t>((round_trip_ - wanted).count());
   const auto trip = static_cast<std::uint64_t>(round_trip_.count());
@@ -81,8 +81,8 @@ void Swift::on_ack(const AckSample& sample) {
   cut(std::min<std::uint64_t>(by, parameters_.most_cut), sample.now);
 }
 
-void Swift::grow(std::uint64_t acked_octets) {
-  const Wide step = Wide{acked_octets} * kPacket / packet_octets_ * parameters_.increase / 1000;
+void Swift::grow(std::uint64_t acked_bytes) {
+  const Wide step = Wide{acked_bytes} * kPacket / packet_bytes_ * parameters_.increase / 1000;
   const Wide grown = window_ + (window_ >= kPacket ? step * kPacket / window_ : step);
   window_ = static_cast<std::uint64_t>(std::min<Wide>(grown, parameters_.largest * kPerThousandth));
 }
@@ -98,14 +98,14 @@ void Swift::cut(std::uint64_t thousandths, Time now) {
 
 Rate Swift::rate() const {
   if (window_ >= kPacket) return line_;
-  const Wide bits = Wide{packet_octets_} * 8U * window_ * 1'000'000'000'000U / kPacket;
+  const Wide bits = Wide{packet_bytes_} * 8U * window_ * 1'000'000'000'000U / kPacket;
   const auto bps =
       static_cast<std::uint64_t>(bits / static_cast<std::uint64_t>(round_trip_.count()));
   return std::min(line_, Rate::bits_per_second(std::max<std::uint64_t>(bps, 1'000'000)));
 }
 
-std::uint64_t Swift::window_octets() const {
-  return std::max<std::uint64_t>(window_ * packet_octets_ / kPacket, 1);
+std::uint64_t Swift::window_bytes() const {
+  return std::max<std::uint64_t>(window_ * packet_bytes_ / kPacket, 1);
 }
 
 }  // namespace nerve::nic

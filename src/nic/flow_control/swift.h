@@ -16,7 +16,7 @@ namespace nerve::nic {
 
 class Swift final : public CongestionControl {
  public:
-  Swift(const SwiftParameters& parameters, Rate line_rate, std::uint32_t packet_octets);
+  Swift(const SwiftParameters& parameters, Rate line_rate, std::uint32_t packet_bytes);
 
   void on_send(std::uint64_t, Time) override {}
   void on_ack(const AckSample& sample) override;
@@ -28,19 +28,19 @@ class Swift final : public CongestionControl {
   void expire(Time) override {}
 
   [[nodiscard]] Rate rate() const override;
-  [[nodiscard]] std::uint64_t window_octets() const override;
+  [[nodiscard]] std::uint64_t window_bytes() const override;
 
   // For tests: with the window as it is.
   [[nodiscard]] Duration target() const;
 
  private:
-  void grow(std::uint64_t acked_octets);
+  void grow(std::uint64_t acked_bytes);
   // By so many thousandths, unless it was cut within the last round trip.
   void cut(std::uint64_t thousandths, Time now);
 
   SwiftParameters parameters_;
   Rate line_;
-  std::uint32_t packet_octets_;
+  std::uint32_t packet_bytes_;
   std::uint64_t window_;  // millionths of a packet
   Duration round_trip_;   // the last one measured
   Time last_cut_{};

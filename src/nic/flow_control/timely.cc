@@ -73,6 +73,6 @@ void Timely::cut(std::int64_t millionths) {
                    parameters_.minimum_rate.bits_per_second());
 }
 
-std::uint64_t Timely::window_octets() const { return std::numeric_limits<std::uint64_t>::max(); }
+std::uint64_t Timely::window_bytes() const { return std::numeric_limits<std::uint64_t>::max(); }
 
 }  // namespace nerve::nic

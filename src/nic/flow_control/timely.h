@@ -27,7 +27,7 @@ class Timely final : public CongestionControl {
   void expire(Time) override {}
 
   [[nodiscard]] Rate rate() const override { return Rate::bits_per_second(rate_); }
-  [[nodiscard]] std::uint64_t window_octets() const override;
+  [[nodiscard]] std::uint64_t window_bytes() const override;
 
  private:
   void grow(std::uint64_t steps);

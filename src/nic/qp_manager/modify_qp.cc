@@ -66,9 +66,9 @@ Status QpManager::check_values(const Qp& qp, QpAttrs given, const QpAttributes& 
     }
   }
   if (has(QpAttrs::kPathMtu)) {
-    const std::uint32_t mtu = octets(values.path_mtu);
-    if (!std::has_single_bit(mtu) || mtu < 256 || mtu > octets(config_.max_mtu)) {
-      return bad("modify qp: path_mtu beyond the port's", mtu, octets(config_.max_mtu));
+    const std::uint32_t mtu = bytes(values.path_mtu);
+    if (!std::has_single_bit(mtu) || mtu < 256 || mtu > bytes(config_.max_mtu)) {
+      return bad("modify qp: path_mtu beyond the port's", mtu, bytes(config_.max_mtu));
     }
   }
   if (has(QpAttrs::kMaxRead) && values.max_read > config_.limits.max_read_depth) {
@@ -147,7 +147,7 @@ void QpManager::enter(Qp& qp, QpState from, QpState to) {
 
 void QpManager::start_responder(Qp& qp) {
   const bool keeps = planted(Bug::kKeepsFirstMtu) && qp.mtu != 0;
-  if (!keeps) qp.mtu = octets(qp.datagram() ? config_.max_mtu : qp.attributes.path_mtu);
+  if (!keeps) qp.mtu = bytes(qp.datagram() ? config_.max_mtu : qp.attributes.path_mtu);
   qp.responder.expected = qp.attributes.rq_psn;
   qp.responder.ack_psn = qp.attributes.rq_psn + 0xff'ffffU;  // the one before
   qp.responder.pd = qp.pd;

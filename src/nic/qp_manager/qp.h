@@ -108,7 +108,7 @@ struct ResponderState {
     return ack_due && !nak_due && !sack_due && !cnp_due && replay_serve == replay_end;
   }
   std::unique_ptr<TelemetryEcho> telemetry;  // made when the first comes
-  std::uint32_t received{};                  // octets of the message in progress
+  std::uint32_t received{};                  // bytes of the message in progress
   std::uint32_t write_length{};
   std::uint64_t write_address{};
   RKey write_rkey{};

@@ -18,7 +18,7 @@ namespace nerve::nic {
 struct Receive {
   std::uint64_t wr_id{};
   std::uint32_t sge_count{};
-  std::uint64_t capacity{};  // octets of the whole list
+  std::uint64_t capacity{};  // bytes of the whole list
 };
 
 class ReceiveQueue {

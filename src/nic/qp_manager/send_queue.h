@@ -26,7 +26,7 @@ struct SendWqe {
   std::uint8_t sge_count{};
   bool started{};           // it has PSNs
   WcStatus fault{};         // found while sending; reported when it becomes the oldest
-  std::uint32_t length{};   // octets of the message
+  std::uint32_t length{};   // bytes of the message
   std::uint32_t packets{};  // PSNs it takes; zero for what never leaves the NIC
   Psn first_psn{};
   std::uint32_t sequence{};  // SSN (IBTA 9.7.7.2): counts messages for end-to-end credits
@@ -66,7 +66,7 @@ class SendQueue {
   explicit SendQueue(const QpCaps& caps)
       : wqes_{std::bit_ceil(caps.max_send_wr)},
         sges_{wqes_.size() * caps.max_send_sge},
-        inline_octets_{wqes_.size() * caps.max_inline},
+        inline_bytes_{wqes_.size() * caps.max_inline},
         depth_{caps.max_send_wr},
         max_sge_{caps.max_send_sge},
         max_inline_{caps.max_inline} {}
@@ -79,10 +79,10 @@ class SendQueue {
   SendWqe& oldest() { return at(head); }
   SendWqe& current() { return at(cursor); }
 
-  // Room for a request's scatter/gather list or for its inline octets.
+  // Room for a request's scatter/gather list or for its inline bytes.
   Sge* sges_at(std::uint32_t i) { return sges_.data() + std::size_t{slot(i)} * max_sge_; }
   std::byte* inline_at(std::uint32_t i) {
-    return inline_octets_.data() + std::size_t{slot(i)} * max_inline_;
+    return inline_bytes_.data() + std::size_t{slot(i)} * max_inline_;
   }
 
   // Into the cache: what is being sent.
@@ -103,7 +103,7 @@ class SendQueue {
 
   FixedArray<SendWqe> wqes_;
   FixedArray<Sge> sges_;
-  FixedArray<std::byte> inline_octets_;
+  FixedArray<std::byte> inline_bytes_;
   std::uint32_t depth_{};
   std::uint32_t max_sge_{};
   std::uint32_t max_inline_{};

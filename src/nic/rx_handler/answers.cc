@@ -127,7 +127,7 @@ bool Answers::emit_entry(Qp& qp, ReplayEntry& entry, TxBurst& burst, bool contin
     }
     burst.add_piece(*from);
     frame.headers.bth.pad = static_cast<std::uint8_t>((0U - length) & 3U);
-    counters_.octets_sent += length;
+    counters_.bytes_sent += length;
   }
   frame.continues_train = continues && !first && !last;
 

@@ -99,13 +99,13 @@ void Datagrams::on_datagram(Qp& qp, const wire::Frame& frame, const wire::Opcode
                         .flags = WcFlags::kGrh,
                         .service_level = packet_type_of(frame),
                         .pkey_index = pkey_index,
-                        .octets = kGrhSize + frame.payload_length,
+                        .bytes = kGrhSize + frame.payload_length,
                         .source_qpn = frame.headers.deth.source_qp};
   if (contains(info.headers, wire::HeaderSet::kImmDt)) {
     completion.flags |= WcFlags::kImmediate;
     completion.immediate = frame.headers.immediate;
   }
-  counters_.octets_received += frame.payload_length;
+  counters_.bytes_received += frame.payload_length;
   completions_.finish_receive(qp, completion, frame.headers.bth.solicited);
   if (!placed) completions_.enter_error(qp);
 }

@@ -1,4 +1,4 @@
-// What each request does to memory. Every check comes before the first octet moves.
+// What each request does to memory. Every check comes before the first byte moves.
 #include "base/planted.h"
 #include "nic/rx_handler/responder.h"
 
@@ -38,7 +38,7 @@ Verdict Responder::send(Qp& qp, const Packet& packet) {
   if (!dma_.scatter(state.receive_from->sges_of(state.receive_slot), state.received, payload, pd)) {
     return Verdict::kRemoteOperation;
   }
-  counters_.octets_received += frame.payload_length;
+  counters_.bytes_received += frame.payload_length;
   state.received += frame.payload_length;
   state.message = ResponderState::Message::kSend;
   if (packet.closes()) {
@@ -81,7 +81,7 @@ Verdict Responder::write(Qp& qp, const Packet& packet) {
     if (!place) return Verdict::kRemoteAccess;
     DmaEngine::place(*place, frame.payload);
   }
-  counters_.octets_received += frame.payload_length;
+  counters_.bytes_received += frame.payload_length;
   state.received += frame.payload_length;
   state.message = ResponderState::Message::kWrite;
   if (packet.closes()) {
@@ -144,7 +144,7 @@ Verdict Responder::atomic(Qp& qp, const Packet& packet) {
 
 Verdict Responder::atomic_write(Qp& qp, const Packet& packet) {
   const wire::Reth& reth = packet.frame.headers.reth;
-  // The value is a WRITE of eight octets that lands whole (IBTA annex A19).
+  // The value is a WRITE of eight bytes that lands whole (IBTA annex A19).
   if (!contains(qp.attributes.access, Access::kRemoteWrite)) return Verdict::kInvalidRequest;
   if (reth.length != 8 || reth.address % 8 != 0) return Verdict::kInvalidRequest;
   const auto place = dma_.resolve_remote(reth.rkey, {qp.responder.pd, qp.qpn}, reth.address, 8,
@@ -158,7 +158,7 @@ Verdict Responder::atomic_write(Qp& qp, const Packet& packet) {
   DmaEngine::place({.address = reinterpret_cast<std::uint64_t>(&value), .length = sizeof value},
                    packet.frame.payload);
   DmaEngine::store_word(*place, value);
-  counters_.octets_received += sizeof value;
+  counters_.bytes_received += sizeof value;
   return Verdict::kAccepted;
 }
 

@@ -1,4 +1,4 @@
-// The forty octets that stand before a datagram in its receive: for IPv6 the IP header, for IPv4
+// The forty bytes that stand before a datagram in its receive: for IPv6 the IP header, for IPv4
 // twenty zeros and the IP header (IBTA annex A17.4.5.1).
 #pragma once
 

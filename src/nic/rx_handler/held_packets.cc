@@ -39,8 +39,8 @@ void HeldPackets::keep(const wire::Frame& frame, std::uint32_t mtu) {
 
 void HeldPackets::copy_payload(Slot& slot, const wire::Frame& frame, std::uint32_t mtu) {
   CHECK(frame.payload_length <= mtu);
-  if (!octets_) octets_ = std::make_unique_for_overwrite<std::byte[]>(std::size_t{window_} * mtu);
-  std::byte* const to = octets_.get() + std::size_t{place(slot.headers.bth.psn)} * mtu;
+  if (!bytes_) bytes_ = std::make_unique_for_overwrite<std::byte[]>(std::size_t{window_} * mtu);
+  std::byte* const to = bytes_.get() + std::size_t{place(slot.headers.bth.psn)} * mtu;
   slot.piece = {.address = reinterpret_cast<std::uint64_t>(to), .length = frame.payload_length};
   DmaEngine::place(slot.piece, frame.payload);
 }

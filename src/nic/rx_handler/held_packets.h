@@ -27,7 +27,7 @@ class HeldPackets {
   [[nodiscard]] bool has(Psn psn) const;
   [[nodiscard]] bool empty() const { return held_ == 0; }
 
-  // The packet lies within the window; its payload has at most `mtu` octets, the same for all.
+  // The packet lies within the window; its payload has at most `mtu` bytes, the same for all.
   void keep(const wire::Frame& frame, std::uint32_t mtu);
   // The packet of that PSN, which is no longer held; what it refers to holds until the next keep().
   [[nodiscard]] std::optional<wire::Frame> take(Psn psn);
@@ -55,7 +55,7 @@ class HeldPackets {
 
   std::uint32_t window_;  // a power of two
   FixedArray<Slot> slots_;
-  std::unique_ptr<std::byte[]> octets_;
+  std::unique_ptr<std::byte[]> bytes_;
   FixedArray<std::uint32_t> queue_;  // of slots; both ends run freely
   std::uint32_t owed_{};
   std::uint32_t told_{};

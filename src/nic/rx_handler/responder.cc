@@ -156,7 +156,7 @@ bool Responder::length_fits(const Qp& qp, const Packet& packet) {
       return length >= 1 && length <= qp.mtu;
     case wire::LengthRule::kUpToMtu:
       return length <= qp.mtu;
-    case wire::LengthRule::kEightOctets:
+    case wire::LengthRule::kEightBytes:
       return length == 8;
   }
   return false;
@@ -258,8 +258,8 @@ void Responder::owe(Qp& qp, std::uint8_t nak_syndrome) {
   scheduler_.wake(qp);
 }
 
-void Responder::deliver(Qp& qp, const Packet& packet, WcOpcode opcode, std::uint32_t octets) {
-  Completion completion{.opcode = opcode, .octets = octets};
+void Responder::deliver(Qp& qp, const Packet& packet, WcOpcode opcode, std::uint32_t bytes) {
+  Completion completion{.opcode = opcode, .bytes = bytes};
   if (has_immediate(packet.info)) {
     completion.flags |= WcFlags::kImmediate;
     completion.immediate = packet.frame.headers.immediate;

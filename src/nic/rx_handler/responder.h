@@ -84,7 +84,7 @@ class Responder {
 
   void accept(Qp& qp, const Packet& packet);
   void refuse(Qp& qp, const Packet& packet, Verdict verdict);
-  void deliver(Qp& qp, const Packet& packet, WcOpcode opcode, std::uint32_t octets);
+  void deliver(Qp& qp, const Packet& packet, WcOpcode opcode, std::uint32_t bytes);
   // A free place in the replay ring; null when the peer exceeds max_dest_rd_atomic.
   ReplayEntry* remember(Qp& qp);
 

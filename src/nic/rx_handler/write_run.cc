@@ -57,15 +57,15 @@ std::size_t Responder::continue_write(Qp& qp, std::span<const wire::Frame> frame
     ++count;
   }
   if (count == 0) return 0;
-  const auto octets = static_cast<std::uint32_t>(count) * qp.mtu;
+  const auto bytes = static_cast<std::uint32_t>(count) * qp.mtu;
   const auto place =
       dma_.resolve_remote(state.write_rkey, {state.pd, qp.qpn},
-                          state.write_address + state.received, octets, Access::kRemoteWrite);
+                          state.write_address + state.received, bytes, Access::kRemoteWrite);
   if (!place) return 0;  // the long way finds out which packet is to blame
   place_together(*place, frames.subspan(1, count));
   counters_.frames_received += count;
-  counters_.octets_received += octets;
-  state.received += octets;
+  counters_.bytes_received += bytes;
+  state.received += bytes;
   state.expected = state.expected + static_cast<std::uint32_t>(count);
   state.ack_psn = state.expected + 0xff'ffffU;
   if (ack_requested) {

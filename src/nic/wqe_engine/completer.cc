@@ -174,7 +174,7 @@ void Completer::place_read(Qp& qp, SendWqe& wqe, const wire::Frame& frame) {
   if (frame.payload_length != expected_length) {
     return completions_.fail_send(qp, WcStatus::kBadResponse);
   }
-  counters_.octets_received += frame.payload_length;
+  counters_.bytes_received += frame.payload_length;
   state.unacked = state.unacked + 1;
   if (qp.sends.cursor != qp.sends.head && wqe.op == SendOp::kRead) --state.read_packets;
   if (state.unacked == wqe.end_psn()) completions_.finish_send(qp, WcStatus::kSuccess);
@@ -239,15 +239,15 @@ void Completer::note_progress(Qp& qp, const wire::Frame& frame) {
   if (!qp.congestion) return;
   AckSample sample{
       .now = now_,
-      .acked_octets = std::uint64_t{psn_span(before, state.unacked)} * qp.mtu,
-      .outstanding_octets = std::uint64_t{psn_span(state.unacked, state.sent_end)} * qp.mtu,
+      .acked_bytes = std::uint64_t{psn_span(before, state.unacked)} * qp.mtu,
+      .outstanding_bytes = std::uint64_t{psn_span(state.unacked, state.sent_end)} * qp.mtu,
       .ecn_echo = frame.headers.bth.becn,
       .telemetry = frame.telemetry};
   sample.round_trip = qp.congestion->round_trips.on_ack(state.unacked, now_);
   qp.congestion->on_ack(sample);
   // An algorithm that says anew with each ACK how fast to go means from now on. Those without a
   // window change their rate seldom, and adapters let what they have scheduled leave.
-  if (qp.congestion->window_octets() != std::numeric_limits<std::uint64_t>::max()) {
+  if (qp.congestion->window_bytes() != std::numeric_limits<std::uint64_t>::max()) {
     qp.pacer.change_rate(qp.congestion->rate());
     if (state.pace_at) state.pace_at = qp.pacer.next_send();
   }

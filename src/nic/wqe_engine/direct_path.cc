@@ -83,10 +83,10 @@ bool Requester::read_directly(Qp& qp, const SendWqe& wqe, const DirectPath::Plac
                                      {reinterpret_cast<std::byte*>(into->address), into->length});
   }
   if (wqe.length > kLongestBuffered) return false;
-  std::array<std::byte, kLongestBuffered> octets;
-  const wire::Piece fetched{.address = reinterpret_cast<std::uint64_t>(octets.data()),
+  std::array<std::byte, kLongestBuffered> bytes;
+  const wire::Piece fetched{.address = reinterpret_cast<std::uint64_t>(bytes.data()),
                             .length = wqe.length};
-  return config_.direct_path->read(place, {octets.data(), wqe.length}) &&
+  return config_.direct_path->read(place, {bytes.data(), wqe.length}) &&
          dma_.scatter(list, 0, {&fetched, 1}, qp.pd).has_value();
 }
 

@@ -84,7 +84,7 @@ Expected<std::uint64_t> message_length(const Qp& qp, const SendWr& wr, const Lim
   return length;
 }
 
-// The octets are taken now: the caller may reuse its buffer as soon as post_send returns.
+// The bytes are taken now: the caller may reuse its buffer as soon as post_send returns.
 void copy_inline(const SendWr& wr, std::byte* out) {
   for (const Sge& sge : wr.sges) {
     if (sge.length == 0) continue;

@@ -8,7 +8,7 @@
 
 namespace nerve::nic {
 
-// Which packet of the message, and which octets it carries.
+// Which packet of the message, and which bytes it carries.
 struct Segment {
   std::uint32_t index{};   // 0 .. packets - 1
   std::uint64_t offset{};  // of the payload in the message

@@ -11,7 +11,7 @@ namespace {
 // Half the ring: a longer flight could not be told from its own duplicates (IBTA 9.7.1).
 constexpr std::uint32_t kMaxSpan = 1U << 23;
 
-// Ethernet, IP, UDP and ICRC octets around what the engine sees, for pacing.
+// Ethernet, IP, UDP and ICRC bytes around what the engine sees, for pacing.
 constexpr std::uint32_t kWireOverhead = 14 + 40 + 8 + 4;
 
 std::uint32_t wire_size(const wire::Frame& frame) {
@@ -167,7 +167,7 @@ bool Requester::window_open(const Qp& qp) const {
   const std::uint32_t outstanding =
       psn_span(qp.requester.unacked, qp.requester.next) - qp.requester.read_packets;
   // A window smaller than a packet still lets one out.
-  return outstanding == 0 || std::uint64_t{outstanding} * qp.mtu < qp.congestion->window_octets();
+  return outstanding == 0 || std::uint64_t{outstanding} * qp.mtu < qp.congestion->window_bytes();
 }
 
 void Requester::begin(Qp& qp, SendWqe& wqe) {
@@ -301,7 +301,7 @@ void Requester::repeat_middle(Qp& qp, TxBurst& burst, std::uint32_t room) {
   burst.repeat_last(count, {.address = place->address, .length = qp.mtu, .port = place->port});
 
   counters_.frames_sent += count;
-  counters_.octets_sent += std::uint64_t{count} * qp.mtu;
+  counters_.bytes_sent += std::uint64_t{count} * qp.mtu;
   if (again) counters_.retransmitted_frames += count;
   state.since_ack_request += count;
   state.next = state.next + count;
@@ -323,16 +323,16 @@ bool Requester::address(Qp& qp, const SendWqe& wqe, wire::Frame& frame) {
 void Requester::note_sent(Qp& qp, const wire::Frame& frame, bool again) {
   RequesterState& state = qp.requester;
   ++counters_.frames_sent;
-  counters_.octets_sent += frame.payload_length;
+  counters_.bytes_sent += frame.payload_length;
   if (again) ++counters_.retransmitted_frames;
   ++state.since_ack_request;
   if (qp.reliable() && !state.retry_at) {
     if (const auto timeout = patience(qp)) state.retry_at = now_ + *timeout;
     if (qp.selective) note_timer(qp);
   }
-  const std::uint64_t octets = wire_size(frame) + kWireOverhead;
-  if (paced(qp)) qp.pacer.on_send(octets, rate_of(qp), now_);
-  if (qp.congestion) qp.congestion->on_send(octets, now_);
+  const std::uint64_t bytes = wire_size(frame) + kWireOverhead;
+  if (paced(qp)) qp.pacer.on_send(bytes, rate_of(qp), now_);
+  if (qp.congestion) qp.congestion->on_send(bytes, now_);
 }
 
 void Requester::advance(Qp& qp, SendWqe& wqe, std::uint32_t packets) {

@@ -79,7 +79,7 @@ class Requester {
 
   // The frames of one turn: whether the next may ride in the same train as the one before.
   struct Train {
-    std::uint32_t size{};  // octets of the first frame on the wire; zero: no open train
+    std::uint32_t size{};  // bytes of the first frame on the wire; zero: no open train
   };
 
   Step step(Qp& qp, TxBurst& burst, Train& train);

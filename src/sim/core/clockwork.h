@@ -8,10 +8,10 @@
 namespace nerve::sim {
 
 enum class Happening : std::uint8_t {
-  kArrive,    // subject: the port, argument: the packet whose last octet (or head) is there
+  kArrive,    // subject: the port, argument: the packet whose last byte (or head) is there
   kPortFree,  // subject: a port that has sent its packet
   kPause,     // subject: the port told, argument: class * 2 + (1 to stop, 0 to go on)
-  kCredit,    // subject: the port told, argument: class << 24 | octets
+  kCredit,    // subject: the port told, argument: class << 24 | bytes
   kNicTimer,  // subject: the NIC
   kTask,      // subject, argument: the workload's own
   kSample,

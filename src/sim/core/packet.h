@@ -24,13 +24,13 @@ inline constexpr unsigned kDataClass = 1;
 // Data that has crossed a cable between groups (Cable::between_groups).
 inline constexpr unsigned kLiftedClass = 2;
 
-inline constexpr std::uint32_t kEthernetOctets = 14 + 4;  // the header and the CRC
+inline constexpr std::uint32_t kEthernetBytes = 14 + 4;  // the header and the CRC
 
 struct alignas(64) Packet {
   PacketId next{kNoPacket};    // in the queue where it waits
   NodeId destination{};        // the NIC that it is for
   PortId ingress{kNoPort};     // by which it entered the switch where it is
-  std::uint32_t octets{};      // as it lies in a buffer: from the first header to the last CRC
+  std::uint32_t bytes{};       // as it lies in a buffer: from the first header to the last CRC
   std::uint32_t flow_hash{};   // the same for all packets that must keep their order
   std::uint32_t generation{};  // of the cable that it is on: a cable that failed lost it
   std::uint8_t traffic_class{};
@@ -87,7 +87,7 @@ class PacketPool {
     free_.push_back(id);
   }
   [[nodiscard]] std::size_t in_use() const { return in_use_; }
-  [[nodiscard]] std::size_t octets() const { return chunks_.size() * kChunk * sizeof(Packet); }
+  [[nodiscard]] std::size_t bytes() const { return chunks_.size() * kChunk * sizeof(Packet); }
 
  private:
   static constexpr std::uint32_t kChunk =

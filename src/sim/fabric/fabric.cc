@@ -18,8 +18,8 @@ constexpr std::uint32_t pause_word(std::uint32_t generation, unsigned traffic_cl
   return generation % kPauseGenerations << 4U | traffic_class * 2 | (stop ? 1U : 0U);
 }
 constexpr std::uint32_t credit_word(std::uint32_t generation, unsigned traffic_class,
-                                    std::uint32_t octets) {
-  return generation % kCreditGenerations << 20U | traffic_class << 18U | octets;
+                                    std::uint32_t bytes) {
+  return generation % kCreditGenerations << 20U | traffic_class << 18U | bytes;
 }
 
 // The way that follows from the packet alone, where one does.
@@ -43,10 +43,9 @@ std::uint32_t headroom_of(const FabricConfig& config, Rate rate, Duration delay)
   const std::int64_t round_trip =
       2 * delay.count() + config.switch_latency.count() + line.time_of(kPauseFrame).count();
   const std::int64_t per_kilo = line.time_of(1000).count();
-  const std::int64_t octets =
-      round_trip / per_kilo * 1000 + round_trip % per_kilo * 1000 / per_kilo;
+  const std::int64_t bytes = round_trip / per_kilo * 1000 + round_trip % per_kilo * 1000 / per_kilo;
   constexpr std::int64_t kMost = 0x7fff'ffff;
-  return static_cast<std::uint32_t>(std::min(octets, kMost)) + 3 * config.longest_packet;
+  return static_cast<std::uint32_t>(std::min(bytes, kMost)) + 3 * config.longest_packet;
 }
 
 Fabric::Fabric(Clockwork& clockwork, const Graph& graph, std::vector<FabricConfig> networks)
@@ -132,14 +131,14 @@ void Fabric::start(PortId from, PacketId id) {
   Port& port = ports_[from.value()];
   Packet& packet = clockwork_.packets[id];
   const Time now = clockwork_.now();
-  port.free_at = now + port.line.time_of(packet.octets + gap_of(port.kind));
+  port.free_at = now + port.line.time_of(packet.bytes + gap_of(port.kind));
   ++port.sent_packets;
-  port.sent_octets += packet.octets;
+  port.sent_bytes += packet.bytes;
   packet.generation = port.generation;
-  if (port.kind == LinkKind::kInfiniBand) port.credits[packet.traffic_class] -= packet.octets;
+  if (port.kind == LinkKind::kInfiniBand) port.credits[packet.traffic_class] -= packet.bytes;
   const FabricConfig& config = config_of(port);
   const bool early = config.cut_through && port.to_switch;
-  const std::uint32_t seen = early ? std::min(packet.octets, kCutThroughHead) : packet.octets;
+  const std::uint32_t seen = early ? std::min(packet.bytes, kCutThroughHead) : packet.bytes;
   const Time there = now + port.line.time_of(seen) + port.delay;
   clockwork_.wheel.at(port.to_switch ? there + config.switch_latency : there, Happening::kArrive,
                       port.peer.value(), id.value());
@@ -153,7 +152,7 @@ bool Fabric::lost_on_the_way(PortId at, PacketId id) {
     taken(at, packet);  // it needs no room any more
   }
   ++port.counters.lost_packets;
-  port.counters.lost_octets += packet.octets;
+  port.counters.lost_bytes += packet.bytes;
   clockwork_.packets.give_back(id);
   return true;
 }
@@ -188,7 +187,7 @@ void Fabric::drop(PortId at, PacketId id) {
   Port& port = ports_[at.value()];
   taken(at, clockwork_.packets[id]);
   ++port.counters.dropped_packets;
-  port.counters.dropped_octets += clockwork_.packets[id].octets;
+  port.counters.dropped_bytes += clockwork_.packets[id].bytes;
   clockwork_.packets.give_back(id);
 }
 
@@ -201,8 +200,8 @@ void Fabric::forward(PortId at, PacketId id) {
   if (way == kNoPort) return drop(at, id);
   const Port& out = ports_[way.value()];
   if (in.kind == LinkKind::kEthernet) {
-    if (!here.buffer.admit(in.local, packet.traffic_class, packet.octets,
-                           out.queues[packet.traffic_class].octets)) {
+    if (!here.buffer.admit(in.local, packet.traffic_class, packet.bytes,
+                           out.queues[packet.traffic_class].bytes)) {
       return drop(at, id);
     }
     if (here.buffer.begin_pause(in.local, packet.traffic_class)) {
@@ -224,7 +223,7 @@ std::optional<unsigned> Fabric::next_class(const Port& port) const {
     for (unsigned one = kClasses; one-- > 0;) {
       if ((classes >> one & 1U) == 0) continue;
       const PacketId head = port.queues[one].head;
-      if (clockwork_.packets[head].octets <= port.credits[one]) return one;
+      if (clockwork_.packets[head].bytes <= port.credits[one]) return one;
     }
     return std::nullopt;
   };
@@ -254,10 +253,10 @@ void Fabric::port_free(PortId at) {
 void Fabric::release(const Packet& packet) {
   const Port& in = ports_[packet.ingress.value()];
   if (in.kind == LinkKind::kInfiniBand) {
-    return give_credit(packet.ingress, packet.ingress_class, packet.octets);
+    return give_credit(packet.ingress, packet.ingress_class, packet.bytes);
   }
   SharedBuffer& buffer = switches_[in.switch_number].buffer;
-  buffer.release(in.local, packet.ingress_class, packet.octets);
+  buffer.release(in.local, packet.ingress_class, packet.bytes);
   if (buffer.end_pause(in.local, packet.ingress_class)) {
     tell_upstream(packet.ingress, packet.ingress_class, false);
   }
@@ -270,16 +269,16 @@ void Fabric::leave(PortId from, PacketId id) {
   release(packet);
   if (port.kind == LinkKind::kInfiniBand) return;
   if (packet.may_be_marked &&
-      marks(config_of(port).marking, port.queues[packet.traffic_class].octets, clockwork_.prng)) {
+      marks(config_of(port).marking, port.queues[packet.traffic_class].bytes, clockwork_.prng)) {
     packet.marked = true;
     ++port.counters.marked_packets;
   }
   if (packet.collects) {
     clockwork_.packets.trail(id).add(
-        {.transmitted_octets = port.sent_octets,
+        {.transmitted_bytes = port.sent_bytes,
          .timestamp_ps = clockwork_.now().picoseconds(),
          .line_rate_bps = port.rate.bits_per_second(),
-         .queue_octets = static_cast<std::uint32_t>(port.queues[packet.traffic_class].octets)});
+         .queue_bytes = static_cast<std::uint32_t>(port.queues[packet.traffic_class].bytes)});
   }
 }
 
@@ -310,14 +309,14 @@ void Fabric::pause(PortId at, std::uint32_t argument) {
 
 void Fabric::taken(PortId at, const Packet& packet) {
   if (ports_[at.value()].kind != LinkKind::kInfiniBand) return;
-  give_credit(at, packet.traffic_class, packet.octets);
+  give_credit(at, packet.traffic_class, packet.bytes);
 }
 
-void Fabric::give_credit(PortId at, unsigned traffic_class, std::uint32_t octets) {
+void Fabric::give_credit(PortId at, unsigned traffic_class, std::uint32_t bytes) {
   const Port& port = ports_[at.value()];
   if (!port.up) return;
   clockwork_.wheel.after(port.delay, Happening::kCredit, port.peer.value(),
-                         credit_word(port.generation, traffic_class, octets));
+                         credit_word(port.generation, traffic_class, bytes));
 }
 
 void Fabric::credit(PortId at, std::uint32_t argument) {

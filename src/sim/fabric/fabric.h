@@ -65,7 +65,7 @@ class Fabric {
     const Port& port = ports_[from_nic.value()];
     return port.up && !routes_.ways(ports_[port.peer.value()].node, destination).empty();
   }
-  // What a cable carries beside each packet, in octets: preamble and gap.
+  // What a cable carries beside each packet, in bytes: preamble and gap.
   [[nodiscard]] static std::uint32_t gap(const Port& port);
 
   // From a NIC. What cannot leave yet waits at its port.
@@ -88,7 +88,7 @@ class Fabric {
   void take_down(CableId cable);
   void bring_up(CableId cable);  // as it was built
   void slow_down(CableId cable, Rate rate);
-  // The chance of each octet, in kErrorUnit.
+  // The chance of each byte, in kErrorUnit.
   void damage(CableId cable, std::uint64_t error_chance);
   // The NIC at this port takes nothing, or takes packets again.
   void storm(PortId nic, bool begins);
@@ -125,7 +125,7 @@ class Fabric {
   void start(PortId from, PacketId packet);
   void leave(PortId from, PacketId packet);
   void release(const Packet& packet);
-  void give_credit(PortId at, unsigned traffic_class, std::uint32_t octets);
+  void give_credit(PortId at, unsigned traffic_class, std::uint32_t bytes);
   void unpause(Port& port);
   void begin_again(PortId at, unsigned traffic_class);
   [[nodiscard]] std::uint32_t held_from(PortId ingress, unsigned traffic_class);

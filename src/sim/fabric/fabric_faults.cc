@@ -45,7 +45,7 @@ void Fabric::discard(PortId at, PacketId id) {
   if (passes) release(packet);
   PortCounters& counters = ports_[passes ? packet.ingress.value() : at.value()].counters;
   ++counters.dropped_packets;
-  counters.dropped_octets += packet.octets;
+  counters.dropped_bytes += packet.bytes;
   clockwork_.packets.give_back(id);
 }
 
@@ -72,7 +72,7 @@ void Fabric::begin_again(PortId at, unsigned traffic_class) {
   }
 }
 
-// Octets that came in by this port and still wait at their way out.
+// Bytes that came in by this port and still wait at their way out.
 std::uint32_t Fabric::held_from(PortId ingress, unsigned traffic_class) {
   const Port& in = ports_[ingress.value()];
   if (in.switch_number == kNobody) return 0;
@@ -82,7 +82,7 @@ std::uint32_t Fabric::held_from(PortId ingress, unsigned traffic_class) {
       for (PacketId id = queue.head; id != kNoPacket; id = clockwork_.packets[id].next) {
         const Packet& packet = clockwork_.packets[id];
         if (packet.ingress == ingress && packet.ingress_class == traffic_class) {
-          held += packet.octets;
+          held += packet.bytes;
         }
       }
     }
@@ -107,8 +107,8 @@ void Fabric::damage(CableId cable, std::uint64_t error_chance) {
 
 bool Fabric::damaged(const Port& at, const Packet& packet) {
   if (at.error_chance == 0) return false;
-  if (at.error_chance >= kErrorUnit / packet.octets) return true;
-  return clockwork_.prng.below(kErrorUnit) < at.error_chance * packet.octets;
+  if (at.error_chance >= kErrorUnit / packet.bytes) return true;
+  return clockwork_.prng.below(kErrorUnit) < at.error_chance * packet.bytes;
 }
 
 // Ethernet: the classes that heed pauses. InfiniBand: a receiver that gives no credits stops all.

@@ -84,7 +84,7 @@ std::optional<std::string> objection(const FaultSpec& fault) {
   return std::nullopt;
 }
 
-// Of an octet: eight bits, any of which spoils it.
+// Of a byte: eight bits, any of which spoils it.
 std::uint64_t error_chance_of(double bit_error_rate) {
   const double chance = std::min(bit_error_rate * 8, 1.0) * static_cast<double>(kErrorUnit);
   return static_cast<std::uint64_t>(std::llround(chance));

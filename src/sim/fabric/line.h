@@ -1,4 +1,4 @@
-// A cable's speed as a number to multiply with: picoseconds for each octet, in units of 2^-16.
+// A cable's speed as a number to multiply with: picoseconds for each byte, in units of 2^-16.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ class Line {
  public:
   constexpr Line() = default;
   explicit constexpr Line(Rate rate)
-      : per_octet_{(8'000'000'000'000ULL * 65536 / 1000 + rate.bits_per_second() / 1000 - 1) /
-                   (rate.bits_per_second() / 1000)} {}
+      : per_byte_{(8'000'000'000'000ULL * 65536 / 1000 + rate.bits_per_second() / 1000 - 1) /
+                  (rate.bits_per_second() / 1000)} {}
 
-  [[nodiscard]] constexpr Duration time_of(std::uint32_t octets) const {
-    return Duration{static_cast<std::int64_t>((octets * per_octet_ + 0xffff) >> 16U)};
+  [[nodiscard]] constexpr Duration time_of(std::uint32_t bytes) const {
+    return Duration{static_cast<std::int64_t>((bytes * per_byte_ + 0xffff) >> 16U)};
   }
 
  private:
-  std::uint64_t per_octet_{};
+  std::uint64_t per_byte_{};
 };
 
 static_assert(Line{Rate::gigabits(100)}.time_of(1) == Duration{80});

@@ -9,7 +9,7 @@
 namespace nerve::sim {
 
 struct MarkingConfig {
-  std::uint64_t low{400'000};  // octets in the queue
+  std::uint64_t low{400'000};  // bytes in the queue
   std::uint64_t high{1'600'000};
   std::uint32_t per_million{200'000};  // the chance just below `high`
   bool on{true};

@@ -54,7 +54,7 @@ class FlowletTable {
   std::vector<Entry> entries_;
 };
 
-// The port with the fewest octets waiting; of equals, one by chance, or the first would drown. A
+// The port with the fewest bytes waiting; of equals, one by chance, or the first would drown. A
 // port that is down has none, and is taken only when all are down.
 [[nodiscard]] inline PortId emptiest(std::span<const PortId> ways, std::span<const Port> ports,
                                      Prng& prng) {

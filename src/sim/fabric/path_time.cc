@@ -11,14 +11,14 @@ constexpr std::uint32_t kMostCables = 64;  // no way is longer
 
 }  // namespace
 
-Duration path_time(Fabric& fabric, NodeId from, NodeId to, std::uint32_t octets) {
+Duration path_time(Fabric& fabric, NodeId from, NodeId to, std::uint32_t bytes) {
   PortId by = fabric.first_port(from);
   Duration time{};
   for (std::uint32_t cables = 0; cables < kMostCables; ++cables) {
     const Port& port = fabric.port(by);
     const FabricConfig& config = fabric.config_of(port);
     const bool head_alone = config.cut_through && port.to_switch;
-    time += port.line.time_of(head_alone ? std::min(octets, kCutThroughHead) : octets) + port.delay;
+    time += port.line.time_of(head_alone ? std::min(bytes, kCutThroughHead) : bytes) + port.delay;
     const NodeId next = fabric.port(port.peer).node;
     if (next == to) return time;
     if (!port.to_switch) return {};
@@ -30,7 +30,7 @@ Duration path_time(Fabric& fabric, NodeId from, NodeId to, std::uint32_t octets)
   return {};
 }
 
-Duration longest_round_trip(Fabric& fabric, std::uint8_t network, std::uint32_t octets) {
+Duration longest_round_trip(Fabric& fabric, std::uint8_t network, std::uint32_t bytes) {
   Duration longest{};
   std::optional<NodeId> first;
   const auto& nodes = fabric.graph().nodes;
@@ -38,7 +38,7 @@ Duration longest_round_trip(Fabric& fabric, std::uint8_t network, std::uint32_t 
     if (nodes[i].kind != NodeKind::kNic || nodes[i].network != network) continue;
     if (!first) first = NodeId{i};
     if (*first == NodeId{i}) continue;
-    longest = std::max(longest, path_time(fabric, *first, NodeId{i}, octets) +
+    longest = std::max(longest, path_time(fabric, *first, NodeId{i}, bytes) +
                                     path_time(fabric, NodeId{i}, *first, kAcknowledgement));
   }
   return longest;

@@ -9,13 +9,13 @@
 
 namespace nerve::sim {
 
-// From the first octet leaving one NIC to the last one reaching the other, by a shortest way. Zero
+// From the first byte leaving one NIC to the last one reaching the other, by a shortest way. Zero
 // when there is none.
-[[nodiscard]] Duration path_time(Fabric& fabric, NodeId from, NodeId to, std::uint32_t octets);
+[[nodiscard]] Duration path_time(Fabric& fabric, NodeId from, NodeId to, std::uint32_t bytes);
 
 // There with a packet of this size and back with an acknowledgement, between the two NICs of one
 // network that are farthest apart as seen from its first.
 [[nodiscard]] Duration longest_round_trip(Fabric& fabric, std::uint8_t network,
-                                          std::uint32_t octets);
+                                          std::uint32_t bytes);
 
 }  // namespace nerve::sim

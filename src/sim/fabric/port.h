@@ -16,9 +16,9 @@ namespace nerve::sim {
 // What seldom happens; what every packet changes is in the port itself.
 struct PortCounters {
   std::uint64_t dropped_packets{};  // that came in here and found no room or no way
-  std::uint64_t dropped_octets{};
+  std::uint64_t dropped_bytes{};
   std::uint64_t lost_packets{};  // on the cable to here
-  std::uint64_t lost_octets{};
+  std::uint64_t lost_bytes{};
   std::uint64_t marked_packets{};
   std::uint64_t pauses_sent{};  // to whoever sends to this port
   std::uint64_t paused_time_ps{};
@@ -28,7 +28,7 @@ struct PortCounters {
 struct PacketQueue {
   PacketId head{kNoPacket};
   PacketId tail{kNoPacket};
-  std::uint32_t octets{};
+  std::uint32_t bytes{};
 
   void push(PacketPool& packets, PacketId id) {
     packets[id].next = kNoPacket;
@@ -38,12 +38,12 @@ struct PacketQueue {
       packets[tail].next = id;
     }
     tail = id;
-    octets += packets[id].octets;
+    bytes += packets[id].bytes;
   }
   PacketId pop(PacketPool& packets) {
     const PacketId id = head;
     head = packets[id].next;
-    octets -= packets[id].octets;
+    bytes -= packets[id].bytes;
     return id;
   }
 };
@@ -55,14 +55,14 @@ struct alignas(64) Port {
   static constexpr std::size_t kHot = 128;
   // What every packet touches, in two cache lines.
   Line line{};
-  Duration delay{};             // from one end of the cable to the other
-  Time free_at{};               // when the last octet of what is being sent has left
-  std::uint64_t sent_octets{};  // frames alone, without preambles and gaps
+  Duration delay{};            // from one end of the cable to the other
+  Time free_at{};              // when the last byte of what is being sent has left
+  std::uint64_t sent_bytes{};  // frames alone, without preambles and gaps
   NodeId node{};
   PortId peer{kNoPort};
   std::uint32_t switch_number{kNobody};  // nobody: the node is a NIC
   std::uint32_t local{};                 // its number at its switch
-  std::uint32_t queued{};                // octets of all classes
+  std::uint32_t queued{};                // bytes of all classes
   std::uint32_t generation{};            // grows when the cable fails
   std::uint8_t paused{};                 // classes, one bit each
   std::uint8_t waiting{};                // classes whose queue is not empty
@@ -77,17 +77,17 @@ struct alignas(64) Port {
   std::uint32_t most_queued{};  // since the last sample; ever, when none are taken
 
   PortCounters counters{};
-  std::array<std::uint32_t, kClasses> credits{};  // octets that the other end has room for
+  std::array<std::uint32_t, kClasses> credits{};  // bytes that the other end has room for
   Rate rate{};
   Time paused_since{};
-  std::uint64_t error_chance{};  // of an octet that comes in, in kErrorUnit; zero: never
+  std::uint64_t error_chance{};  // of a byte that comes in, in kErrorUnit; zero: never
   bool lifts{};                  // what comes in has crossed from one group to another
 
   void push(PacketPool& packets, PacketId id) {
     const unsigned traffic_class = packets[id].traffic_class;
     queues[traffic_class].push(packets, id);
     waiting |= static_cast<std::uint8_t>(1U << traffic_class);
-    queued += packets[id].octets;
+    queued += packets[id].bytes;
     if (queued > most_queued) most_queued = queued;
   }
   // Classes that wait and may be sent. Data that was lifted and data that was not are one class to
@@ -108,7 +108,7 @@ struct alignas(64) Port {
     PacketQueue& queue = queues[traffic_class];
     const PacketId id = queue.pop(packets);
     if (queue.head == kNoPacket) waiting &= static_cast<std::uint8_t>(~(1U << traffic_class));
-    queued -= packets[id].octets;
+    queued -= packets[id].bytes;
     return id;
   }
 };

@@ -217,7 +217,7 @@ std::uint32_t Routes::distance(NodeId from_nic, NodeId to_nic) const {
   return nearest == kFar ? 0 : nearest;
 }
 
-std::size_t Routes::octets() const {
+std::size_t Routes::bytes() const {
   return (table_.size() + row_.size() + group_.size() + first_hop_.size()) * sizeof(std::uint32_t) +
          (ports_.size() + last_ports_.size()) * sizeof(PortId) +
          (ends_.size() + last_switches_.size()) * sizeof(NodeId);

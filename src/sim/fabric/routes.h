@@ -29,7 +29,7 @@ class Routes {
   [[nodiscard]] std::span<const PortId> ways(NodeId from_switch, NodeId to_nic) const;
   // Cables between the two NICs by a shortest way; zero when there is none.
   [[nodiscard]] std::uint32_t distance(NodeId from_nic, NodeId to_nic) const;
-  [[nodiscard]] std::size_t octets() const;
+  [[nodiscard]] std::size_t bytes() const;
   // Into the cache: ways() of these two will be asked for.
   void fetch(NodeId from_switch, NodeId to_nic) const {
     __builtin_prefetch(cell(from_switch, to_nic));

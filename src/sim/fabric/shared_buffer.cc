@@ -11,48 +11,48 @@ SharedBuffer::SharedBuffer(const BufferConfig& config, const std::vector<std::ui
   std::uint64_t kept = 0;
   for (const std::uint32_t one : headroom) kept += (one + config.reserve) * classes;
   // Configurations that keep more than there is are refused when the scenario is read.
-  shareable_ = config.octets > kept ? config.octets - kept : 0;
+  shareable_ = config.bytes > kept ? config.bytes - kept : 0;
 }
 
-bool SharedBuffer::admit(std::uint32_t port, unsigned traffic_class, std::uint32_t octets,
+bool SharedBuffer::admit(std::uint32_t port, unsigned traffic_class, std::uint32_t bytes,
                          std::uint64_t queued) {
   if (!is_lossless(traffic_class)) {
-    if (shared_ + octets > shareable_ || queued + octets > share_of_free(config_.drop_at)) {
+    if (shared_ + bytes > shareable_ || queued + bytes > share_of_free(config_.drop_at)) {
       return false;
     }
-    shared_ += octets;
-    used_ += octets;
+    shared_ += bytes;
+    used_ += bytes;
     return true;
   }
   Ingress& in = at(port, traffic_class);
-  const std::uint32_t held = in.held + octets;
+  const std::uint32_t held = in.held + bytes;
   const std::uint32_t beyond = held > config_.reserve ? held - config_.reserve : 0;
   if (beyond <= share_of_free(config_.pause_at)) {
     shared_ += beyond - shared_of(in);
     in.held = held;
-  } else if (in.headroom + octets <= headroom_[port]) {
-    in.headroom += octets;
+  } else if (in.headroom + bytes <= headroom_[port]) {
+    in.headroom += bytes;
   } else {
     return false;
   }
-  used_ += octets;
+  used_ += bytes;
   return true;
 }
 
-void SharedBuffer::release(std::uint32_t port, unsigned traffic_class, std::uint32_t octets) {
-  CHECK(used_ >= octets);
-  used_ -= octets;
+void SharedBuffer::release(std::uint32_t port, unsigned traffic_class, std::uint32_t bytes) {
+  CHECK(used_ >= bytes);
+  used_ -= bytes;
   if (!is_lossless(traffic_class)) {
-    shared_ -= octets;
+    shared_ -= bytes;
     return;
   }
   // The headroom empties first, so that it is whole again when it is needed.
   Ingress& in = at(port, traffic_class);
-  const std::uint32_t from_headroom = std::min(in.headroom, octets);
+  const std::uint32_t from_headroom = std::min(in.headroom, bytes);
   in.headroom -= from_headroom;
   const std::uint32_t before = shared_of(in);
-  CHECK(in.held >= octets - from_headroom);
-  in.held -= octets - from_headroom;
+  CHECK(in.held >= bytes - from_headroom);
+  in.held -= bytes - from_headroom;
   shared_ -= before - shared_of(in);
 }
 

@@ -23,7 +23,7 @@ struct Share {
 };
 
 struct BufferConfig {
-  std::uint64_t octets{32U << 20U};
+  std::uint64_t bytes{32U << 20U};
   std::uint32_t reserve{4 << 10};       // of each port and lossless class
   std::uint32_t resume_below{3 << 10};  // so far under the threshold before senders go on
   Share pause_at{1, 8};                 // lossless
@@ -33,13 +33,13 @@ struct BufferConfig {
 
 class SharedBuffer {
  public:
-  // `headroom` of each port, in octets.
+  // `headroom` of each port, in bytes.
   SharedBuffer(const BufferConfig& config, const std::vector<std::uint32_t>& headroom);
 
   // Takes a packet in, unless there is no room. `queued` is what waits at its way out already.
-  [[nodiscard]] bool admit(std::uint32_t port, unsigned traffic_class, std::uint32_t octets,
+  [[nodiscard]] bool admit(std::uint32_t port, unsigned traffic_class, std::uint32_t bytes,
                            std::uint64_t queued);
-  void release(std::uint32_t port, unsigned traffic_class, std::uint32_t octets);
+  void release(std::uint32_t port, unsigned traffic_class, std::uint32_t bytes);
 
   // Each says yes once, and counts on its being done.
   [[nodiscard]] bool begin_pause(std::uint32_t port, unsigned traffic_class);

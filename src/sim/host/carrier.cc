@@ -78,10 +78,10 @@ ParcelId Carrier::send(const Parcel& parcel) {
   return ParcelId{number};
 }
 
-void Carrier::ready(ParcelId id, std::uint64_t octets) {
+void Carrier::ready(ParcelId id, std::uint64_t bytes) {
   Moving& moving = parcels_[id.value()];
   if (moving.failed) return;
-  moving.parcel.ready += octets;
+  moving.parcel.ready += bytes;
   pump(moving.connection, moving.direction);
 }
 
@@ -89,7 +89,7 @@ void Carrier::pump(std::uint32_t number, unsigned direction) {
   while (!connections_[number].broken && !connections_[number].waiting[direction].empty()) {
     const std::uint32_t parcel = connections_[number].waiting[direction].front();
     Moving& moving = parcels_[parcel];
-    if (moving.cut == moving.parcel.ready && moving.parcel.ready < moving.parcel.octets) return;
+    if (moving.cut == moving.parcel.ready && moving.parcel.ready < moving.parcel.bytes) return;
     if (!post_piece(moving, parcel)) return;
     if (moving.all_cut()) connections_[number].waiting[direction].pop_front();
   }
@@ -97,7 +97,7 @@ void Carrier::pump(std::uint32_t number, unsigned direction) {
 
 std::uint32_t Carrier::size_of_next_piece(const Moving& moving) const {
   const std::size_t lanes = connections_[moving.connection].lanes.size();
-  const std::uint64_t share = (moving.parcel.octets + lanes - 1) / lanes;
+  const std::uint64_t share = (moving.parcel.bytes + lanes - 1) / lanes;
   const std::uint64_t most = lanes == 1 ? kMostPiece : std::clamp(share, kLeastPiece, kMostPiece);
   return static_cast<std::uint32_t>(std::min(most, moving.parcel.ready - moving.cut));
 }
@@ -118,15 +118,15 @@ bool Carrier::post_piece(Moving& moving, std::uint32_t parcel) {
   const std::uint32_t number = (connection.turn[direction] + tried) % lanes;
   connection.turn[direction] = (number + 1) % lanes;
   Lane& lane = connection.lanes[number];
-  const std::uint32_t octets = size_of_next_piece(moving);
+  const std::uint32_t bytes = size_of_next_piece(moving);
   const std::uint32_t piece = take_slot(pieces_, free_pieces_);
-  pieces_[piece] = {.parcel = parcel, .octets = octets, .lane = number};
-  moving.cut += octets;
+  pieces_[piece] = {.parcel = parcel, .bytes = bytes, .lane = number};
+  moving.cut += bytes;
   moving.begun = true;
   ++moving.coming;
   ++moving.unacknowledged;
   ++lane.posted[direction];
-  if (simulation_.write(lane.nics[direction], {lane.qps[direction], octets, piece, piece})) {
+  if (simulation_.write(lane.nics[direction], {lane.qps[direction], bytes, piece, piece})) {
     return true;
   }
   break_off(moving.connection, "the connection is in error");

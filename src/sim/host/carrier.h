@@ -32,7 +32,7 @@ struct Parcel {
   PlaceId to{};
   std::uint32_t job{};  // jobs do not share connections
   bool on_front_end{};
-  std::uint64_t octets{};
+  std::uint64_t bytes{};
   std::uint64_t ready{};  // of them, so many may leave already
   std::uint32_t name{};
 };
@@ -51,7 +51,7 @@ class Carrier final : private NicUser {
 
   ParcelId send(const Parcel& parcel);
   // More of it may leave. The parcel has not arrived yet.
-  void ready(ParcelId parcel, std::uint64_t octets);
+  void ready(ParcelId parcel, std::uint64_t bytes);
 
   [[nodiscard]] std::size_t connections() const { return connections_.size(); }
   [[nodiscard]] std::uint64_t failed_parcels() const { return failed_parcels_; }
@@ -63,16 +63,16 @@ class Carrier final : private NicUser {
     std::uint8_t direction{};  // 0: from the first place of the pair
     bool begun{};
     bool failed{};
-    std::uint64_t cut{};             // octets handed to lanes
+    std::uint64_t cut{};             // bytes handed to lanes
     std::uint32_t coming{};          // pieces that have not arrived
     std::uint32_t unacknowledged{};  // pieces
-    [[nodiscard]] bool all_cut() const { return begun && cut == parcel.octets; }
+    [[nodiscard]] bool all_cut() const { return begun && cut == parcel.bytes; }
     [[nodiscard]] bool arrived() const { return all_cut() && coming == 0; }
     [[nodiscard]] bool acknowledged() const { return all_cut() && unacknowledged == 0; }
   };
   struct Piece {
     std::uint32_t parcel{};
-    std::uint32_t octets{};
+    std::uint32_t bytes{};
     std::uint32_t lane{};
     bool arrived{};
     bool acknowledged{};

@@ -1,5 +1,5 @@
 // Memory whose contents follow from the address, so that it needs no room: what is read is the
-// pattern, what is written must be. With it a simulation carries real payload and notices an octet
+// pattern, what is written must be. With it a simulation carries real payload and notices a byte
 // that arrives at the wrong place, provided that every WRITE goes to the address it comes from.
 #pragma once
 
@@ -11,10 +11,10 @@ namespace nerve::sim {
 
 class CheckedMemory final : public MemoryPort {
  public:
-  void read(std::uint64_t address, MutableOctets into) override {
+  void read(std::uint64_t address, MutableBytes into) override {
     for (std::byte& one : into) one = pattern(address++);
   }
-  void write(std::uint64_t address, Octets from) override {
+  void write(std::uint64_t address, Bytes from) override {
     for (const std::byte one : from) wrong_ += one != pattern(address++) ? 1U : 0U;
     checked_ += from.size();
   }
@@ -23,7 +23,7 @@ class CheckedMemory final : public MemoryPort {
   std::uint64_t fetch_add(std::uint64_t, std::uint64_t) override { return 0; }
   void store_word(std::uint64_t, std::uint64_t) override {}
 
-  [[nodiscard]] std::uint64_t checked() const { return checked_; }  // octets
+  [[nodiscard]] std::uint64_t checked() const { return checked_; }  // bytes
   [[nodiscard]] std::uint64_t wrong() const { return wrong_; }
 
  private:

@@ -72,7 +72,7 @@ void Cluster::send(const Message& message) {
   if (shape.server_of(message.from) == shape.server_of(message.to)) {
     messages_[number].way = Way::kInterconnect;
     if (shape.is_storage(message.from)) return schedule({}, ClusterTask::kCrossed, number);
-    return interconnect_.send(message.from, message.to, message.octets, number);
+    return interconnect_.send(message.from, message.to, message.bytes, number);
   }
   const bool by_front_end = shape.by_front_end(message);
   const auto relay = by_front_end ? std::nullopt : shape.relay_for(message.from, message.to);
@@ -80,21 +80,21 @@ void Cluster::send(const Message& message) {
                       .to = message.to,
                       .job = message.token.job,
                       .on_front_end = by_front_end,
-                      .octets = message.octets,
-                      .ready = relay ? 0 : message.octets,
+                      .bytes = message.bytes,
+                      .ready = relay ? 0 : message.bytes,
                       .name = number};
   const ParcelId sent = carrier_.send(parcel);
   messages_[number].parcel = sent;
   if (!relay) return;
   messages_[number].way = Way::kRelay;
-  interconnect_.send(message.from, *relay, message.octets, number);
+  interconnect_.send(message.from, *relay, message.bytes, number);
 }
 
 // A disk begins when the message does, and goes on at its own speed.
 void Cluster::at_disk(Sending& sending, PlaceId place) {
   if (!config_.shape.is_storage(place) || config_.disk == Rate{}) return;
   Time& free = disks_[place.value() - config_.shape.all_gpus()];
-  free = std::max(free, now()) + config_.disk.time_to_send(sending.message.octets);
+  free = std::max(free, now()) + config_.disk.time_to_send(sending.message.bytes);
   sending.stored = std::max(sending.stored, free);
 }
 
@@ -129,12 +129,12 @@ void Cluster::crossed(std::uint32_t number) {
   Sending& sending = messages_[number];
   if (sending.way == Way::kRelay) {
     const std::uint64_t more =
-        std::min(Interconnect::kSlice, sending.message.octets - sending.crossed);
+        std::min(Interconnect::kSlice, sending.message.bytes - sending.crossed);
     sending.crossed += more;
     return carrier_.ready(sending.parcel, more);
   }
   sending.acknowledged = true;
-  octets_within_servers_ += sending.message.octets;
+  bytes_within_servers_ += sending.message.bytes;
   deliver(number);
 }
 
@@ -171,7 +171,7 @@ void Cluster::failed(std::uint32_t number, std::string_view why) {
   ++failed_messages_;
   Running& running = jobs_[message.token.job];
   if (running.trouble.empty()) {
-    running.trouble = "a message of " + std::to_string(message.octets) + " bytes from " +
+    running.trouble = "a message of " + std::to_string(message.bytes) + " bytes from " +
                       name_of(config_.shape, message.from) + " to " +
                       name_of(config_.shape, message.to) + " was lost: " + std::string{why};
   }

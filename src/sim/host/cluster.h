@@ -48,8 +48,8 @@ class Cluster final : public Messenger, private CarrierUser {
   [[nodiscard]] const std::string& trouble(std::uint32_t job) const { return jobs_[job].trouble; }
   [[nodiscard]] std::uint64_t failed_messages() const { return failed_messages_; }
   // Of messages that have crossed no network.
-  [[nodiscard]] std::uint64_t octets_within_servers() const { return octets_within_servers_; }
-  [[nodiscard]] std::uint64_t interconnect_octets() const { return interconnect_.octets(); }
+  [[nodiscard]] std::uint64_t bytes_within_servers() const { return bytes_within_servers_; }
+  [[nodiscard]] std::uint64_t interconnect_bytes() const { return interconnect_.bytes(); }
   [[nodiscard]] const ClusterShape& shape() const { return config_.shape; }
   [[nodiscard]] std::size_t connections() const { return carrier_.connections(); }
 
@@ -59,7 +59,7 @@ class Cluster final : public Messenger, private CarrierUser {
     Message message{};
     Way way{};
     ParcelId parcel{};        // unless it stays in its server
-    std::uint64_t crossed{};  // octets, of kRelay
+    std::uint64_t crossed{};  // bytes, of kRelay
     Time stored{};            // when the disks have it
     bool delivered{};
     bool acknowledged{};
@@ -93,7 +93,7 @@ class Cluster final : public Messenger, private CarrierUser {
   std::vector<Time> disks_;  // of each storage server: when it is free
   std::uint32_t over_{};
   std::uint64_t failed_messages_{};
-  std::uint64_t octets_within_servers_{};
+  std::uint64_t bytes_within_servers_{};
 };
 
 }  // namespace nerve::sim

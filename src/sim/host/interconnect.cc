@@ -6,15 +6,15 @@
 
 namespace nerve::sim {
 
-void Interconnect::send(PlaceId from, PlaceId to, std::uint64_t octets, std::uint32_t name) {
+void Interconnect::send(PlaceId from, PlaceId to, std::uint64_t bytes, std::uint32_t name) {
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(transfers_.size()));
     transfers_.emplace_back();
   }
   const std::uint32_t number = free_.back();
   free_.pop_back();
-  transfers_[number] = {from.value(), to.value(), octets, name};
-  octets_ += octets;
+  transfers_[number] = {from.value(), to.value(), bytes, name};
+  bytes_ += bytes;
   ways_[from.value()].waiting.push_back(number);
   start_next(from.value());
 }

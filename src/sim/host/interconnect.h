@@ -26,7 +26,7 @@ class Interconnect {
       : clockwork_{clockwork}, gpus_{gpus}, rate_{rate}, ways_(std::size_t{servers} * gpus) {}
 
   // Both in one server. `name` comes back with every slice.
-  void send(PlaceId from, PlaceId to, std::uint64_t octets, std::uint32_t name);
+  void send(PlaceId from, PlaceId to, std::uint64_t bytes, std::uint32_t name);
 
   // ClusterTask::kSlice. The slice has left; it is there a delay later, which is the caller's.
   struct Slice {
@@ -35,7 +35,7 @@ class Interconnect {
   };
   Slice slice_done(std::uint32_t transfer);
 
-  [[nodiscard]] std::uint64_t octets() const { return octets_; }  // that have crossed, in all
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }  // that have crossed, in all
 
  private:
   struct Transfer {
@@ -57,7 +57,7 @@ class Interconnect {
   std::vector<Ways> ways_;  // of each GPU
   std::vector<Transfer> transfers_;
   std::vector<std::uint32_t> free_;
-  std::uint64_t octets_{};
+  std::uint64_t bytes_{};
 };
 
 }  // namespace nerve::sim

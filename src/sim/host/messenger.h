@@ -24,9 +24,9 @@ struct Token {
 struct Message {
   PlaceId from{};
   PlaceId to{};
-  std::uint64_t octets{};
+  std::uint64_t bytes{};
   bool on_front_end{};
-  Token token{};  // given back to the job when all octets are there
+  Token token{};  // given back to the job when all bytes are there
 };
 
 class Messenger {

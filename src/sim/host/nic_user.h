@@ -19,9 +19,9 @@ struct Joined {
 
 struct NicMessage {
   QpNumber qp{};
-  std::uint32_t octets{};
+  std::uint32_t bytes{};
   std::uint64_t message{};    // comes back when it is acknowledged
-  std::uint32_t immediate{};  // reaches the other side with the last octet
+  std::uint32_t immediate{};  // reaches the other side with the last byte
 };
 
 class NicUser {

@@ -17,8 +17,8 @@ using nic::QpState;
 NoContents no_memory;
 
 constexpr std::uint64_t kMemory = std::uint64_t{1} << 46;
-constexpr std::uint32_t kTelemetryOctets = 42;  // as HPCC has it: five hops of eight, and two
-constexpr std::uint32_t kAtOnce = 2;            // a packet and the ACK beside it
+constexpr std::uint32_t kTelemetryBytes = 42;  // as HPCC has it: five hops of eight, and two
+constexpr std::uint32_t kAtOnce = 2;           // a packet and the ACK beside it
 
 nic::NicConfig engine_config(const SimNicConfig& config, nic::EgressGate* gate) {
   nic::NicConfig engine = config.engine;
@@ -64,7 +64,7 @@ wire::Gid gid_of(NodeId node) {
 }
 
 NodeId node_of(const wire::Gid& gid) {
-  const auto part = [&](std::size_t i) { return std::to_integer<std::uint32_t>(gid.octets[i]); };
+  const auto part = [&](std::size_t i) { return std::to_integer<std::uint32_t>(gid.bytes[i]); };
   return NodeId{(part(13) << 16U | part(14) << 8U | part(15)) - 1};
 }
 
@@ -137,7 +137,7 @@ Joined SimNic::join(SimNic& a, SimNic& b) {
 }
 
 bool SimNic::write(const NicMessage& message) {
-  const nic::Sge sge{next_address_, message.octets, keys_.lkey};
+  const nic::Sge sge{next_address_, message.bytes, keys_.lkey};
   const nic::SendWr wr{.wr_id = message.message,
                        .op = nic::SendOp::kWriteImm,
                        .flags = nic::SendFlags::kSignaled,
@@ -146,7 +146,7 @@ bool SimNic::write(const NicMessage& message) {
                        .rkey = keys_.rkey,  // all NICs draw the same keys
                        .immediate = message.immediate};
   if (!engine_.post_send(qps_[message.qp.value()], wr)) return false;
-  if (config_.payload != nullptr) next_address_ = (next_address_ + message.octets) % (kMemory / 2);
+  if (config_.payload != nullptr) next_address_ = (next_address_ + message.bytes) % (kMemory / 2);
   pull();
   return true;
 }
@@ -196,7 +196,7 @@ void SimNic::send(const wire::Frame& frame) {
   packet.frame.telemetry = {};
   packet.frame.payload = {&packet.piece, frame.payload_length > 0 ? 1U : 0U};
   packet.destination = node_of(frame.flow.destination);
-  packet.octets = static_cast<std::uint32_t>(wire::packet_size(frame)) + kEthernetOctets;
+  packet.bytes = static_cast<std::uint32_t>(wire::packet_size(frame)) + kEthernetBytes;
   const bool control = is_control(frame.headers);
   packet.traffic_class = control ? config_.control_class : config_.data_class;
   if (!control) ++data_packets_;
@@ -229,7 +229,7 @@ void SimNic::begin_trail(PacketId id, const wire::Frame& frame) {
   trail.count = 0;
   for (const wire::HopTelemetry& hop : frame.telemetry) trail.add(hop);
   packet.collects = packet.traffic_class == config_.data_class;
-  packet.octets += kTelemetryOctets;
+  packet.bytes += kTelemetryBytes;
 }
 
 void SimNic::arrive(PortId at, PacketId id) {

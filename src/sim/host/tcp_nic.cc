@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::uint8_t kClass = 0;  // lossy, whatever the network promises to RDMA
 constexpr std::uint32_t kLeastFrame = 64;
-constexpr std::uint32_t kRangeOctets = 8;  // of a selective acknowledgement
-constexpr std::uint32_t kRangesOctets = 4;
+constexpr std::uint32_t kRangeBytes = 8;  // of a selective acknowledgement
+constexpr std::uint32_t kRangesBytes = 4;
 constexpr unsigned kWhatBits = 2;
 // Linux waits 40 ms, which no data centre does that has a shorter timeout than that.
 constexpr Duration kAcknowledgeWithin = std::chrono::milliseconds{1};
@@ -56,7 +56,7 @@ Joined TcpNic::join(TcpNic& a, TcpNic& b) {
 
 void TcpNic::write(const NicMessage& message) {
   Connection& connection = connections_[message.qp.value()];
-  connection.sender.write(std::max(message.octets, 1U));  // something must arrive
+  connection.sender.write(std::max(message.bytes, 1U));  // something must arrive
   const std::uint64_t end = connection.sender.end();
   connection.sending.push_back({end, message.message});
   connection.peer->connections_[connection.number_there].receiving.push_back(
@@ -150,9 +150,9 @@ void TcpNic::emit(std::uint32_t number, const TcpPiece& piece) {
   segment.stamp = clockwork_.now().picoseconds();
   segment.connection = connection.number_there;
   const std::uint32_t ranges =
-      segment.range_count == 0 ? 0 : kRangesOctets + kRangeOctets * segment.range_count;
+      segment.range_count == 0 ? 0 : kRangesBytes + kRangeBytes * segment.range_count;
   packet.destination = connection.peer->node_;
-  packet.octets = std::max(piece.length + kIpAndTcp + ranges + kEthernetOctets, kLeastFrame);
+  packet.bytes = std::max(piece.length + kIpAndTcp + ranges + kEthernetBytes, kLeastFrame);
   packet.flow_hash = connection.flow_hash;
   packet.traffic_class = kClass;
   packet.hops = 0;
@@ -161,7 +161,7 @@ void TcpNic::emit(std::uint32_t number, const TcpPiece& piece) {
   packet.collects = false;
   if (piece.length > 0) {
     ++counters_.data_packets;
-    counters_.data_octets += piece.length;
+    counters_.data_bytes += piece.length;
     counters_.retransmitted += piece.again ? 1U : 0U;
   }
   fabric_.send(port_for(connection), id);

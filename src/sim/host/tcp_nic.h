@@ -1,6 +1,6 @@
 // A NIC whose host speaks TCP: what RDMA is compared with.
 //
-// A message is octets of a stream. Every octet is copied by a core on each side, every packet costs
+// A message is bytes of a stream. Every byte is copied by a core on each side, every packet costs
 // the core time, every message a system call; a connection stays on one core, so that one core
 // bounds it and all cores together bound the NIC. What a core does for a connection in one turn is
 // a batch (64 KB, as segmentation and receive offload make them): it answers what has come, then
@@ -24,11 +24,11 @@ namespace nerve::sim {
 
 struct TcpCounters {
   std::uint64_t data_packets{};  // sent, repeats included
-  std::uint64_t data_octets{};   // payload
+  std::uint64_t data_bytes{};    // payload
   std::uint64_t retransmitted{};
   std::uint64_t timeouts{};
-  std::uint64_t dropped{};           // by the host: its cores were too slow
-  std::uint64_t delivered_octets{};  // in order, as they came
+  std::uint64_t dropped{};          // by the host: its cores were too slow
+  std::uint64_t delivered_bytes{};  // in order, as they came
 };
 
 class TcpNic {
@@ -57,7 +57,7 @@ class TcpNic {
  private:
   enum class What : std::uint8_t { kCore, kRetransmit, kAcknowledge, kDeliver };
 
-  // A message's last octet, in the stream.
+  // A message's last byte, in the stream.
   struct Boundary {
     std::uint64_t end{};
     std::uint64_t name{};
@@ -73,7 +73,7 @@ class TcpNic {
     std::deque<Boundary> sending;    // until acknowledged
     std::deque<Boundary> receiving;  // said beside the stream, which has no contents
     std::uint32_t calls{};           // system calls to be paid for
-    std::uint32_t queued{};          // octets that wait for the cable
+    std::uint32_t queued{};          // bytes that wait for the cable
     bool waits{};                    // for its core
     bool retransmit_set{};           // an event is on its way ...
     bool acknowledge_set{};

@@ -19,9 +19,9 @@ class TcpRanges {
     for (; to != ranges_.end() && to->begin <= range.end; ++to) {
       range.begin = std::min(range.begin, to->begin);
       range.end = std::max(range.end, to->end);
-      octets_ -= to->end - to->begin;
+      bytes_ -= to->end - to->begin;
     }
-    octets_ += range.end - range.begin;
+    bytes_ += range.end - range.begin;
     if (from == to) {
       ranges_.insert(from, range);
     } else {
@@ -34,7 +34,7 @@ class TcpRanges {
   void drop_below(std::uint64_t edge) {
     auto to = ranges_.begin();
     for (; to != ranges_.end() && to->begin < edge; ++to) {
-      octets_ -= std::min(to->end, edge) - to->begin;
+      bytes_ -= std::min(to->end, edge) - to->begin;
       if (to->end > edge) {
         to->begin = edge;
         break;
@@ -52,7 +52,7 @@ class TcpRanges {
     return {from, std::max(from, end)};
   }
 
-  // Octets between the two that none of them covers.
+  // Bytes between the two that none of them covers.
   [[nodiscard]] std::uint64_t missing(std::uint64_t from, std::uint64_t to) const {
     if (from >= to) return 0;
     std::uint64_t here = 0;
@@ -65,14 +65,14 @@ class TcpRanges {
   }
 
   [[nodiscard]] bool empty() const { return ranges_.empty(); }
-  [[nodiscard]] std::uint64_t octets() const { return octets_; }
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   [[nodiscard]] TcpRange front() const { return ranges_.front(); }
   [[nodiscard]] std::uint64_t highest() const { return ranges_.empty() ? 0 : ranges_.back().end; }
   [[nodiscard]] const std::vector<TcpRange>& all() const { return ranges_; }
 
  private:
   std::vector<TcpRange> ranges_;
-  std::uint64_t octets_{};
+  std::uint64_t bytes_{};
 };
 
 }  // namespace nerve::sim

@@ -2,7 +2,7 @@
 //
 // A second segment that is not yet acknowledged is answered at once, so is one out of order; a
 // single one waits a moment for company (RFC 5681, 4.2). Of congestion marks the sender is told how
-// many octets bore one; the echo flag of RFC 8257 tells the same, one change at a time.
+// many bytes bore one; the echo flag of RFC 8257 tells the same, one change at a time.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class TcpReceiver {
     }
   }
 
-  // All octets before it have come.
+  // All bytes before it have come.
   [[nodiscard]] std::uint64_t next() const { return next_; }
   [[nodiscard]] bool owes() const { return unanswered_ > 0; }
   [[nodiscard]] bool owes_at_once() const { return at_once_ || unanswered_ >= 2; }

@@ -28,7 +28,7 @@ std::uint64_t TcpSender::lost_below() const {
 }
 
 std::uint64_t TcpSender::in_flight() const {
-  const std::uint64_t out = next_ - unacked_ - arrived_.octets();
+  const std::uint64_t out = next_ - unacked_ - arrived_.bytes();
   if (!recovering_) return out;
   return out - arrived_.missing(std::max(resend_, unacked_), std::min(lost_below(), next_));
 }
@@ -39,7 +39,7 @@ std::optional<TcpPiece> TcpSender::choose() const {
     const TcpRange hole = arrived_.hole(std::max(resend_, unacked_), std::min(lost_below(), next_));
     const std::uint64_t length = std::min(segment_, hole.end - hole.begin);
     if (length > 0) {
-      if (resent_first_ && flight + length > window_.octets()) return std::nullopt;
+      if (resent_first_ && flight + length > window_.bytes()) return std::nullopt;
       return TcpPiece{hole.begin, static_cast<std::uint32_t>(length), true};
     }
   }
@@ -48,7 +48,7 @@ std::optional<TcpPiece> TcpSender::choose() const {
   const std::uint64_t length = std::min(segment_, limit - next_);
   // A short segment only at the end of what there is; else more room will come.
   if (length < segment_ && next_ + length < end_ && flight > 0) return std::nullopt;
-  if (flight > 0 && flight + length > window_.octets()) return std::nullopt;
+  if (flight > 0 && flight + length > window_.bytes()) return std::nullopt;
   return TcpPiece{next_, static_cast<std::uint32_t>(length), false};
 }
 
@@ -112,7 +112,7 @@ void TcpSender::on_ack(const TcpSegment& segment, Time now) {
     restart_timer(now);
   }
   if (recovering_ && unacked_ >= recover_) recovering_ = after_timeout_ = false;
-  if (!recovering_ && arrived_.octets() > (kReordered - 1) * segment_) {
+  if (!recovering_ && arrived_.bytes() > (kReordered - 1) * segment_) {
     recovering_ = true;
     resent_first_ = false;
     recover_ = next_;
@@ -122,7 +122,7 @@ void TcpSender::on_ack(const TcpSegment& segment, Time now) {
   }
   // While a loss is being repaired the window stays, but for slow start after a timeout.
   if (recovering_ && !after_timeout_) return;
-  const std::uint64_t had = window_.octets();
+  const std::uint64_t had = window_.bytes();
   const bool limited = window_.slow_start() ? 2 * flight >= had : flight + 2 * segment_ > had;
   window_.on_ack({now, acked, marked, unacked_, next_, smoothed_, limited});
 }

@@ -1,5 +1,5 @@
 // The sending half of a TCP connection: what may leave next, what has been lost, when to give up
-// waiting. Loss is told by selective acknowledgements (RFC 6675, with octets for segments), else by
+// waiting. Loss is told by selective acknowledgements (RFC 6675, with bytes for segments), else by
 // a timer (RFC 6298); recovery ends when all that was out at its beginning has come (RFC 6582).
 #pragma once
 
@@ -21,7 +21,7 @@ class TcpSender {
  public:
   TcpSender(const TcpSpec& spec, std::uint32_t segment);
 
-  void write(std::uint64_t octets) { end_ += octets; }
+  void write(std::uint64_t bytes) { end_ += bytes; }
   [[nodiscard]] std::uint64_t end() const { return end_; }
   [[nodiscard]] std::uint64_t unacked() const { return unacked_; }
 
@@ -61,7 +61,7 @@ class TcpSender {
   bool after_timeout_{};     // all that has not come is lost
   bool resent_first_{};      // which needs no room in the window
   std::uint64_t recover_{};  // recovery ends when all before it has come
-  std::uint64_t resend_{};   // lost octets from here on have not been sent again
+  std::uint64_t resend_{};   // lost bytes from here on have not been sent again
 
   bool measured_{};
   Duration smoothed_{};

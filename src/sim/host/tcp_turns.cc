@@ -47,27 +47,27 @@ void TcpNic::start(std::uint32_t core) {
 Duration TcpNic::take_packets(Connection& connection, Turn& turn) {
   PacketPool& packets = clockwork_.packets;
   Duration work{};
-  std::uint32_t octets = 0;
+  std::uint32_t bytes = 0;
   std::uint32_t count = 0;
-  for (; connection.inbox.head != kNoPacket && octets < kBatch && count < kBatchPackets; ++count) {
+  for (; connection.inbox.head != kNoPacket && bytes < kBatch && count < kBatchPackets; ++count) {
     const PacketId id = connection.inbox.pop(packets);
     const std::uint32_t length = packets[id].segment.length;
     work += length > 0 ? spec_.per_packet_received : spec_.per_packet;
-    octets += length;
+    bytes += length;
     turn.packets.push(packets, id);
   }
   in_ring_[connection.core] -= count;
-  return work + spec_.copy.time_to_send(octets);
+  return work + spec_.copy.time_to_send(bytes);
 }
 
 Duration TcpNic::take_pieces(Connection& connection, Turn& turn) {
   Duration work{};
   std::uint32_t copied = 0;
-  for (std::uint32_t octets = 0; octets < kBatch && connection.queued < kSmallQueue;) {
+  for (std::uint32_t bytes = 0; bytes < kBatch && connection.queued < kSmallQueue;) {
     const auto piece = connection.sender.next();
     if (!piece) break;
     work += spec_.per_packet;
-    octets += piece->length;
+    bytes += piece->length;
     copied += piece->again ? 0 : piece->length;
     connection.queued += piece->length;
     turn.pieces.push_back(*piece);
@@ -103,7 +103,7 @@ void TcpNic::handle(std::uint32_t number, Packet& packet) {
   if (packet.segment.length > 0) {
     const std::uint64_t before = connection.receiver.next();
     connection.receiver.take(packet.segment, packet.marked);
-    counters_.delivered_octets += connection.receiver.next() - before;
+    counters_.delivered_bytes += connection.receiver.next() - before;
   }
   connection.sender.on_ack(packet.segment, clockwork_.now());
 }

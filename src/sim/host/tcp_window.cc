@@ -45,8 +45,8 @@ void TcpWindow::watch_marks(const Ack& ack) {
   cut_until_ = ack.sent;
 }
 
-void TcpWindow::shrink_to(std::uint64_t octets) {
-  window_ = std::max(octets, kLeastSegments * segment_);
+void TcpWindow::shrink_to(std::uint64_t bytes) {
+  window_ = std::max(bytes, kLeastSegments * segment_);
   threshold_ = window_;
   counted_ = 0;
   epoch_begun_ = false;

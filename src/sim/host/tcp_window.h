@@ -1,4 +1,4 @@
-// TCP's congestion window, in octets: DCTCP (RFC 8257) or CUBIC (RFC 9438), slow start before
+// TCP's congestion window, in bytes: DCTCP (RFC 8257) or CUBIC (RFC 9438), slow start before
 // either (RFC 5681). In integers, so that a run is the same on every machine.
 //
 //   DCTCP   once a window: alpha += (marked share - alpha) / 16; a window with marks is cut by
@@ -24,7 +24,7 @@ class TcpWindow {
 
   struct Ack {
     Time now{};
-    std::uint64_t acked{};    // octets, newly
+    std::uint64_t acked{};    // bytes, newly
     std::uint64_t marked{};   // of those that came, newly
     std::uint64_t unacked{};  // where the unacknowledged begin
     std::uint64_t sent{};     // where they end
@@ -35,7 +35,7 @@ class TcpWindow {
   void on_loss(Time now);
   void on_timeout(std::uint64_t in_flight);
 
-  [[nodiscard]] std::uint64_t octets() const { return window_; }
+  [[nodiscard]] std::uint64_t bytes() const { return window_; }
   [[nodiscard]] bool slow_start() const { return window_ < threshold_; }
   // DCTCP's estimate of how many are marked, in units of 2^-20.
   static constexpr std::uint64_t kOne = 1U << 20U;
@@ -46,7 +46,7 @@ class TcpWindow {
   void grow(const Ack& ack);
   void grow_cubic(const Ack& ack);
   [[nodiscard]] std::uint64_t cubic_at(Duration since) const;
-  void shrink_to(std::uint64_t octets);
+  void shrink_to(std::uint64_t bytes);
 
   TcpAlgorithm algorithm_;
   std::uint64_t segment_;

@@ -41,7 +41,7 @@ constexpr OfJob kJobFigures[]{
      [](const JobResult& job, const JobFigures& f) {
        return if_any(job.bound.count() > 0 && !job.steps.empty(), f.above_bound);
      }},
-    {"bus bandwidth", octet_rate_text,
+    {"bus bandwidth", byte_rate_text,
      [](const JobResult& job, const JobFigures&) {
        return if_any(job.bus_bandwidth > 0, job.bus_bandwidth);
      }},
@@ -105,7 +105,7 @@ constexpr OfRun kRunFigures[]{
      [](const RunResult& r, const Derived&) -> Value { return number(r.simulated); }},
     {"busiest link", share_text,
      [](const RunResult& r, const Derived&) -> Value { return busiest(r); }},
-    {"deepest queue", octets_text,
+    {"deepest queue", bytes_text,
      [](const RunResult& r, const Derived& d) -> Value { return deepest(r, d); }},
     {"PFC pauses", count_text, total<&Totals::pauses>},
     {"paused, all ports", picoseconds_text, total<&Totals::paused>},
@@ -123,9 +123,9 @@ constexpr OfRun kRunFigures[]{
      [](const RunResult& r, const Derived& d) -> Value {
        return if_any(r.wall_seconds > 0, d.events_per_second);
      }},
-    {"memory", octets_text,
+    {"memory", bytes_text,
      [](const RunResult& r, const Derived&) -> Value {
-       return if_any(r.memory_octets > 0, number(r.memory_octets));
+       return if_any(r.memory_bytes > 0, number(r.memory_bytes));
      }},
 };
 

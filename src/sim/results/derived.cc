@@ -49,7 +49,7 @@ struct FlowValues {
 
   void add(const FlowResult& flow) {
     completion.push_back(number(flow.end - flow.start));
-    throughput.push_back(number(flow.octets) / completion.back());
+    throughput.push_back(number(flow.bytes) / completion.back());
     if (const double times = slowdown_of(flow); times > 0) slowdown.push_back(times);
   }
 };
@@ -61,7 +61,7 @@ FlowFigures flows_of(const JobResult& job) {
   for (const FlowResult& flow : job.flows) {
     if (!ended(flow)) continue;
     all.add(flow);
-    classes[size_class_of(flow.octets)].add(flow);
+    classes[size_class_of(flow.bytes)].add(flow);
   }
   figures.ended = all.completion.size();
   figures.unfinished = job.flows.size() - all.completion.size();

@@ -16,7 +16,7 @@ namespace nerve::sim {
 
 struct SizeClassFigures {
   std::string name;       // under 10 KB
-  std::uint64_t below{};  // octets; zero: no limit
+  std::uint64_t below{};  // bytes; zero: no limit
   std::uint64_t flows{};
   Percentiles completion_ps{};
   Percentiles slowdown{};
@@ -42,7 +42,7 @@ struct JobFigures {
   double compute_share{};        // of the ranks' time; the rest is idle_share
   double idle_share{};           // exposed / (compute + exposed), all ranks together
   double idle_share_worst{};     // of one rank
-  double bus_bandwidth_bound{};  // octets/s, had a step taken its bound
+  double bus_bandwidth_bound{};  // bytes/s, had a step taken its bound
   FlowFigures flows{};
 };
 

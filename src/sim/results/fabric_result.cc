@@ -37,8 +37,8 @@ void count_links(Simulation& simulation, Duration over, std::span<LinkResult> li
     LinkResult& link = links[i];
     const Port& port = ports[i];
     const PortCounters& far_end = ports[port.peer.value()].counters;
-    link.octets = port.sent_octets;
-    const std::uint64_t on_cable = port.sent_octets + port.sent_packets * Fabric::gap(port);
+    link.bytes = port.sent_bytes;
+    const std::uint64_t on_cable = port.sent_bytes + port.sent_packets * Fabric::gap(port);
     const double capacity = static_cast<double>(link.rate_bps) * static_cast<double>(over.count());
     if (capacity > 0) {
       link.utilisation =
@@ -69,7 +69,7 @@ Totals totals_of(Simulation& simulation) {
     if (nic == nullptr) continue;
     const nic::Counters& counters = nic->counters();
     all.data_packets += nic->data_packets();
-    all.data_octets += counters.octets_sent;
+    all.data_bytes += counters.bytes_sent;
     all.retransmitted += counters.retransmitted_frames;
     all.timeouts += counters.timeouts;
     all.congestion_notices += counters.cnps_received;

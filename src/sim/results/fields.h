@@ -25,7 +25,7 @@ void each_field(Some<RankTime> auto& rank, auto&& visit) {
 void each_field(Some<FlowResult> auto& flow, auto&& visit) {
   visit("from", flow.from);
   visit("to", flow.to);
-  visit("octets", flow.octets);
+  visit("bytes", flow.bytes);
   visit("start", flow.start);
   visit("end", flow.end);
   visit("ideal", flow.ideal);
@@ -41,7 +41,7 @@ void each_field(Some<JobResult> auto& job, auto&& visit) {
   visit("steps", job.steps);
   visit("bound", job.bound);
   visit("bound_is", job.bound_is);
-  visit("octets_moved", job.octets_moved);
+  visit("bytes_moved", job.bytes_moved);
   visit("bus_bandwidth", job.bus_bandwidth);
   visit("ranks", job.ranks);
   visit("flow_count", job.flow_count);
@@ -50,7 +50,7 @@ void each_field(Some<JobResult> auto& job, auto&& visit) {
 
 void each_field(Some<Totals> auto& totals, auto&& visit) {
   visit("data_packets", totals.data_packets);
-  visit("data_octets", totals.data_octets);
+  visit("data_bytes", totals.data_bytes);
   visit("marked", totals.marked);
   visit("dropped", totals.dropped);
   visit("lost", totals.lost);
@@ -73,7 +73,7 @@ void each_field(Some<LinkResult> auto& link, auto&& visit) {
   visit("from", link.from);
   visit("to", link.to);
   visit("rate_bps", link.rate_bps);
-  visit("octets", link.octets);
+  visit("bytes", link.bytes);
   visit("utilisation", link.utilisation);
   visit("most_queued", link.most_queued);
   visit("marked", link.marked);
@@ -97,7 +97,7 @@ void each_field(Some<RunResult> auto& run, auto&& visit) {
   visit("simulated", run.simulated);
   visit("events", run.events);
   visit.aside("wall_seconds", run.wall_seconds);
-  visit.aside("memory_octets", run.memory_octets);
+  visit.aside("memory_bytes", run.memory_bytes);
   visit("remarks", run.remarks);
   visit("totals", run.totals);
   visit("jobs", run.jobs);

@@ -18,7 +18,7 @@ struct RankTime {
 struct FlowResult {
   std::uint32_t from{};  // ranks
   std::uint32_t to{};
-  std::uint64_t octets{};
+  std::uint64_t bytes{};
   Time start{};
   Time end{};
   Duration ideal{};  // alone in the network: headers included
@@ -31,11 +31,11 @@ struct JobResult {
   std::string trouble;  // when it is not
   Time start{};
   Time end{};
-  std::vector<Duration> steps;   // iterations or training steps, each of the slowest rank
-  Duration bound{};              // of one step, were every cable its own: zero when none is known
-  std::string bound_is;          // how it was worked out
-  std::uint64_t octets_moved{};  // payload, over networks and interconnects
-  double bus_bandwidth{};       // octets/s of each rank, as NCCL counts; zero when it means nothing
+  std::vector<Duration> steps;  // iterations or training steps, each of the slowest rank
+  Duration bound{};             // of one step, were every cable its own: zero when none is known
+  std::string bound_is;         // how it was worked out
+  std::uint64_t bytes_moved{};  // payload, over networks and interconnects
+  double bus_bandwidth{};       // bytes/s of each rank, as NCCL counts; zero when it means nothing
   std::vector<RankTime> ranks;  // of training
   std::vector<FlowResult> flows;  // of flows
   std::uint64_t flow_count{};     // of all flows, when `flows` was thinned; the recorder's to fill

@@ -32,8 +32,8 @@ std::string scaled(double value, std::span<const char* const> units) {
 }
 
 constexpr std::array kTimes{" ps", " ns", " us", " ms", " s"};
-constexpr std::array kOctets{" B", " KB", " MB", " GB", " TB", " PB"};
-constexpr std::array kOctetRates{" B/s", " KB/s", " MB/s", " GB/s", " TB/s", " PB/s"};
+constexpr std::array kBytes{" B", " KB", " MB", " GB", " TB", " PB"};
+constexpr std::array kByteRates{" B/s", " KB/s", " MB/s", " GB/s", " TB/s", " PB/s"};
 constexpr std::array kBitRates{" b/s", " Kb/s", " Mb/s", " Gb/s", " Tb/s", " Pb/s"};
 constexpr std::array kCounts{"", " k", " M", " G", " T", " P"};
 
@@ -43,8 +43,8 @@ std::string time_text(double picoseconds) {
   return picoseconds == 0 ? "0" : scaled(picoseconds, kTimes);
 }
 std::string time_text(Duration time) { return time_text(static_cast<double>(time.count())); }
-std::string octets_text(double octets) { return octets == 0 ? "0" : scaled(octets, kOctets); }
-std::string octet_rate_text(double per_second) { return scaled(per_second, kOctetRates); }
+std::string bytes_text(double bytes) { return bytes == 0 ? "0" : scaled(bytes, kBytes); }
+std::string byte_rate_text(double per_second) { return scaled(per_second, kByteRates); }
 std::string bit_rate_text(double bits_per_second) { return scaled(bits_per_second, kBitRates); }
 
 std::string count_text(double count) {
@@ -56,8 +56,8 @@ std::string share_text(double share) { return fmt::format("{:.1f} %", share * 10
 
 std::string plain(std::string text) {
   for (char& c : text) {
-    const auto octet = static_cast<unsigned char>(c);
-    if (octet < 0x20 || octet == 0x7f) c = '?';
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) c = '?';
   }
   return text;
 }

@@ -22,7 +22,7 @@ Samples samples_for(const SampleColumns& columns, const OutputSpec& output) {
 
 // What has left the port by now: of the packet that is leaving, the part that has.
 std::uint64_t sent_by(const Port& port, Time now) {
-  const std::uint64_t sent = port.sent_octets + port.sent_packets * Fabric::gap(port);
+  const std::uint64_t sent = port.sent_bytes + port.sent_packets * Fabric::gap(port);
   if (port.free_at <= now) return sent;
   const auto rest = static_cast<std::uint64_t>((port.free_at - now).count());
   return sent - std::min(sent, rest * port.rate.bits_per_second() / kBitsTimesPicoseconds);
@@ -40,7 +40,7 @@ Time end_of(std::span<const JobResult> jobs, Time now) {
 
 Totals& operator+=(Totals& sum, const Totals& more) {
   sum.data_packets += more.data_packets;
-  sum.data_octets += more.data_octets;
+  sum.data_bytes += more.data_bytes;
   sum.marked += more.marked;
   sum.dropped += more.dropped;
   sum.lost += more.lost;
@@ -64,7 +64,7 @@ Recorder::Recorder(Simulation& simulation, const OutputSpec& output)
       samples_{samples_for(columns_, output)},
       watched_(links_.size()) {
   for (std::size_t i = 0; i < links_.size(); ++i) {
-    watched_[i].octet_time =
+    watched_[i].byte_time =
         static_cast<double>(kBitsTimesPicoseconds) / static_cast<double>(links_[i].rate_bps);
   }
   simulation_.on_sample([this] {
@@ -90,12 +90,12 @@ void Recorder::stop() {
 }
 
 std::uint64_t Recorder::delivered() const {
-  std::uint64_t octets = also_delivered_ ? also_delivered_() : 0;
+  std::uint64_t bytes = also_delivered_ ? also_delivered_() : 0;
   for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
     const SimNic* const nic = simulation_.find_nic(NodeId{i});
-    if (nic != nullptr) octets += nic->counters().octets_received;
+    if (nic != nullptr) bytes += nic->counters().bytes_received;
   }
-  return octets;
+  return bytes;
 }
 
 void Recorder::look_at(std::uint32_t number, Duration since, std::span<std::uint64_t> row,
@@ -110,7 +110,7 @@ void Recorder::look_at(std::uint32_t number, Duration since, std::span<std::uint
   const std::uint64_t step = sent > watched.sent ? sent - watched.sent : 0;
   watched.sent = std::max(watched.sent, sent);
   const double share =
-      static_cast<double>(step) * watched.octet_time / static_cast<double>(since.count());
+      static_cast<double>(step) * watched.byte_time / static_cast<double>(since.count());
   const auto millionths = static_cast<std::uint64_t>(std::min(share, 1.0) * kMillion);
   row[place.group] += step;
   row[place.group + 1] = std::max(row[place.group + 1], millionths);

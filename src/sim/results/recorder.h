@@ -33,9 +33,7 @@ class Recorder {
   Recorder& operator=(const Recorder&) = delete;
 
   // Payload that has reached hosts without an engine (TCP) so far: asked at each sample.
-  void also_delivered(std::function<std::uint64_t()> octets) {
-    also_delivered_ = std::move(octets);
-  }
+  void also_delivered(std::function<std::uint64_t()> bytes) { also_delivered_ = std::move(bytes); }
 
   // Payload that has reached all hosts so far.
   [[nodiscard]] std::uint64_t delivered() const;
@@ -44,7 +42,7 @@ class Recorder {
   // would cost the samples before them their resolution. The last sample is as long as it is.
   void stop();
 
-  // Fills in all but scenario, description, version, seed, wall_seconds and memory_octets. What the
+  // Fills in all but scenario, description, version, seed, wall_seconds and memory_bytes. What the
   // caller has put into `totals` and `remarks` stays: ours is added.
   void finish(std::vector<JobResult> jobs, RunResult& result);
 
@@ -53,8 +51,8 @@ class Recorder {
 
   // Of each port, what a sample needs to know again and again.
   struct Watched {
-    std::uint64_t sent{};  // octets on the cable at the last sample
-    double octet_time{};   // picoseconds, as the cable was built
+    std::uint64_t sent{};  // bytes on the cable at the last sample
+    double byte_time{};    // picoseconds, as the cable was built
     std::uint32_t most_queued{};
   };
 

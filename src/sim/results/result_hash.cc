@@ -35,13 +35,13 @@ class Hasher {
   }
   void add(Time value) { word(value.picoseconds()); }
   void add(Duration value) { word(static_cast<std::uint64_t>(value.count())); }
-  // Eight octets to a word, by value: the order of octets in memory does not matter.
+  // Eight bytes to a word, by value: the order of bytes in memory does not matter.
   void add(const std::string& text) {
     word(text.size());
-    std::uint64_t octets = 0;
+    std::uint64_t bytes = 0;
     for (std::size_t i = 0; i < text.size(); ++i) {
-      octets = octets << 8U | static_cast<unsigned char>(text[i]);
-      if (i % 8 == 7 || i + 1 == text.size()) word(std::exchange(octets, 0));
+      bytes = bytes << 8U | static_cast<unsigned char>(text[i]);
+      if (i % 8 == 7 || i + 1 == text.size()) word(std::exchange(bytes, 0));
     }
   }
   template <class T>

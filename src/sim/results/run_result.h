@@ -13,7 +13,7 @@ namespace nerve::sim {
 
 struct Totals {
   std::uint64_t data_packets{};  // sent by NICs, repeats included
-  std::uint64_t data_octets{};
+  std::uint64_t data_bytes{};
   std::uint64_t marked{};
   std::uint64_t dropped{};
   std::uint64_t lost{};  // on cables: failed, or bits damaged
@@ -31,9 +31,9 @@ struct LinkResult {
   std::uint32_t from{};  // nodes
   std::uint32_t to{};
   std::uint64_t rate_bps{};
-  std::uint64_t octets{};
+  std::uint64_t bytes{};
   double utilisation{};         // of the time until the last job ended
-  std::uint32_t most_queued{};  // octets
+  std::uint32_t most_queued{};  // bytes
   std::uint64_t marked{};
   std::uint64_t dropped{};  // that it brought, and that found no room or no way at its far end
   std::uint64_t lost{};     // on it
@@ -61,8 +61,8 @@ struct RunResult {
   std::uint64_t seed{};
   Duration simulated{};  // until the last job ended
   std::uint64_t events{};
-  double wall_seconds{};          // not part of the hash
-  std::uint64_t memory_octets{};  // nor this
+  double wall_seconds{};         // not part of the hash
+  std::uint64_t memory_bytes{};  // nor this
   std::vector<JobResult> jobs;
   Totals totals{};
   std::vector<NodeResult> nodes;

@@ -10,7 +10,7 @@ namespace {
 using enum Merge;
 
 constexpr double kPicoseconds = 1e12;  // of a second
-constexpr double kBits = 8;            // of an octet
+constexpr double kBits = 8;            // of a byte
 
 // Digits that nobody reads would be most of a result's file.
 double rounded(double value, double steps) { return std::floor(value * steps + 0.5) / steps; }
@@ -113,7 +113,7 @@ std::vector<Series> SampleColumns::series(const Samples& samples, Duration last,
           rounded(in_time ? value / static_cast<double>(length.count()) : value, steps));
     }
   };
-  constexpr double kGigabits = kBits * kPicoseconds / 1e9;  // of an octet in a picosecond
+  constexpr double kGigabits = kBits * kPicoseconds / 1e9;  // of a byte in a picosecond
   add_series("goodput", "Gb/s", kDelivered, kGigabits, 1e3, true);
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     const std::size_t column = first_group_ + 2 * i;
@@ -123,15 +123,15 @@ std::vector<Series> SampleColumns::series(const Samples& samples, Duration last,
   }
   for (std::size_t i = 0; i < tiers_.size(); ++i) {
     const std::size_t column = first_tier_ + 2 * i;
-    add_series("deepest:" + tiers_[i], "octets", column, 1, 1, false);
-    add_series("queued:" + tiers_[i], "octets", column + 1, 1, 1, false);
+    add_series("deepest:" + tiers_[i], "bytes", column, 1, 1, false);
+    add_series("queued:" + tiers_[i], "bytes", column + 1, 1, 1, false);
   }
   add_series("paused", "ports", kPaused, 1, 1e3, true);
   add_series("marks", "1/s", kMarked, kPicoseconds, 1, true);
   add_series("drops", "1/s", kDropped, kPicoseconds, 1, true);
   add_series("losses", "1/s", kLost, kPicoseconds, 1, true);
   for (const std::size_t i : deepest(samples, top_queues)) {
-    add_series("queue:" + queues_[i], "octets", first_queue_ + i, 1, 1, false);
+    add_series("queue:" + queues_[i], "bytes", first_queue_ + i, 1, 1, false);
   }
   return all;
 }

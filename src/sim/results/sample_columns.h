@@ -21,7 +21,7 @@ class SampleColumns {
   static constexpr std::size_t kMostPorts = 1024;
 
   struct Place {          // of a port; columns
-    std::size_t group{};  // octets that it sent; the next: the share of the busiest, in millionths
+    std::size_t group{};  // bytes that it sent; the next: the share of the busiest, in millionths
     std::size_t tier{kNone};   // the deepest queue of its switch's tier; the next: all that waits
     std::size_t queue{kNone};  // its own, or its switch's
   };

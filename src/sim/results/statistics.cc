@@ -33,9 +33,9 @@ double jain(std::span<const double> values) {
   return sum * sum / (static_cast<double>(values.size()) * squares);
 }
 
-std::size_t size_class_of(std::uint64_t octets) {
+std::size_t size_class_of(std::uint64_t bytes) {
   const auto found = std::ranges::find_if(
-      kSizeClasses, [&](const SizeClass& one) { return one.below == 0 || octets < one.below; });
+      kSizeClasses, [&](const SizeClass& one) { return one.below == 0 || bytes < one.below; });
   return static_cast<std::size_t>(found - kSizeClasses.begin());
 }
 

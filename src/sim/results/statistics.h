@@ -33,13 +33,13 @@ struct Percentiles {
 // A short flow is slowed down by what a long one never notices: they are judged apart.
 struct SizeClass {
   const char* name{};
-  std::uint64_t below{};  // octets; zero: no limit
+  std::uint64_t below{};  // bytes; zero: no limit
 };
 inline constexpr std::array<SizeClass, 5> kSizeClasses{{{"under 10 KB", 10'000},
                                                         {"10 to 100 KB", 100'000},
                                                         {"100 KB to 1 MB", 1'000'000},
                                                         {"1 to 10 MB", 10'000'000},
                                                         {"10 MB and more", 0}}};
-[[nodiscard]] std::size_t size_class_of(std::uint64_t octets);
+[[nodiscard]] std::size_t size_class_of(std::uint64_t bytes);
 
 }  // namespace nerve::sim

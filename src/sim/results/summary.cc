@@ -51,9 +51,9 @@ void add_steps(std::string& out, const JobResult& job, const JobFigures& figures
     if (!job.steps.empty()) line(out, "above the bound", share_text(figures.above_bound));
   }
   if (job.bus_bandwidth <= 0) return;
-  std::string bus = octet_rate_text(job.bus_bandwidth);
+  std::string bus = byte_rate_text(job.bus_bandwidth);
   if (figures.bus_bandwidth_bound > 0) {
-    bus += fmt::format(" of {} at the bound ({})", octet_rate_text(figures.bus_bandwidth_bound),
+    bus += fmt::format(" of {} at the bound ({})", byte_rate_text(figures.bus_bandwidth_bound),
                        share_text(job.bus_bandwidth / figures.bus_bandwidth_bound));
   }
   line(out, "bus bandwidth", bus);
@@ -103,7 +103,7 @@ void add_job(std::string& out, const JobResult& job, const JobFigures& figures) 
          fmt::format("{} of their time waiting for the network; worst rank {}",
                      share_text(figures.idle_share), share_text(figures.idle_share_worst)));
   }
-  if (job.octets_moved > 0) line(out, "moved", octets_text(number(job.octets_moved)));
+  if (job.bytes_moved > 0) line(out, "moved", bytes_text(number(job.bytes_moved)));
   add_flows(out, job, figures.flows);
 }
 
@@ -112,7 +112,7 @@ void add_links(std::string& out, const RunResult& result, const Derived& derived
                     "dropped", "pauses", "paused"}};
   for (const LinkGroupFigures& group : derived.link_groups) {
     groups.add({plain(group.name), std::to_string(group.links), share_text(group.utilisation_mean),
-                share_text(group.utilisation_largest), octets_text(number(group.most_queued)),
+                share_text(group.utilisation_largest), bytes_text(number(group.most_queued)),
                 count_text(number(group.marked)), count_text(number(group.dropped)),
                 count_text(number(group.pauses)), time_text(group.paused)});
   }
@@ -128,12 +128,12 @@ void add_links(std::string& out, const RunResult& result, const Derived& derived
       const LinkResult& link = result.links[derived.busiest_links[i]];
       row[0] = plain(link_name(result.nodes, link));
       row[1] = share_text(link.utilisation);
-      row[2] = octets_text(number(link.octets));
+      row[2] = bytes_text(number(link.bytes));
     }
     if (i < derived.deepest_queues.size()) {
       const LinkResult& link = result.links[derived.deepest_queues[i]];
       row[3] = plain(link_name(result.nodes, link));
-      row[4] = octets_text(link.most_queued);
+      row[4] = bytes_text(link.most_queued);
     }
     table.add(std::move(row));
   }
@@ -144,7 +144,7 @@ void add_totals(std::string& out, const Totals& totals, const Derived& derived) 
   out += '\n';
   line(out, "data packets",
        fmt::format("{}, {} of payload", count_text(number(totals.data_packets)),
-                   octets_text(number(totals.data_octets))));
+                   bytes_text(number(totals.data_bytes))));
   line(out, "PFC",
        totals.pauses == 0
            ? "no pauses"
@@ -192,7 +192,7 @@ std::string summary(const RunResult& result) {
     run += fmt::format(" in {}, {} events/s", time_text(result.wall_seconds * 1e12),
                        count_text(derived.events_per_second));
   }
-  if (result.memory_octets > 0) run += ", " + octets_text(number(result.memory_octets));
+  if (result.memory_bytes > 0) run += ", " + bytes_text(number(result.memory_bytes));
   line(out, "run", run);
   return out;
 }

@@ -18,7 +18,7 @@ std::vector<FlowResult> thinned(const std::vector<FlowResult>& flows, std::size_
   std::array<Slowest, kSizeClasses.size()> slowest;
   std::vector<bool> keep(flows.size());
   for (std::size_t i = 0; i < flows.size(); ++i) {
-    Slowest& known = slowest[size_class_of(flows[i].octets)];
+    Slowest& known = slowest[size_class_of(flows[i].bytes)];
     const double slowdown = slowdown_of(flows[i]);
     if (slowdown > known.slowdown) known = {i, slowdown};
   }

@@ -50,7 +50,7 @@ class Writer {
   }
   void write(Time value) { write(value.picoseconds()); }
   void write(Duration value) { write(value.count()); }
-  // A name from a file may be any octets, a string of JSON may not.
+  // A name from a file may be any bytes, a string of JSON may not.
   void write(const std::string& text) {
     out_ += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   }

@@ -76,26 +76,25 @@ void check_dragonfly(const TableAt& table, const NetworkSpec& network, std::uint
 // What a switch must be able to take in after it has told a neighbour to stop, as fabric.cc has it:
 // a round trip of the cable, and the packets that had begun.
 std::uint64_t headroom_of(Rate rate, Duration delay, const FabricConfig& switches) {
-  const auto octets =
+  const auto bytes =
       static_cast<double>(2 * delay.count()) * static_cast<double>(rate.bits_per_second()) / 8e12;
-  return static_cast<std::uint64_t>(octets) + std::uint64_t{3} * switches.longest_packet;
+  return static_cast<std::uint64_t>(bytes) + std::uint64_t{3} * switches.longest_packet;
 }
 
 void check_buffer(const TableAt& table, const NetworkSpec& network, std::uint64_t nics) {
   const FabricConfig& switches = network.switches;
   if (switches.kind == LinkKind::kInfiniBand) {
     if (switches.lane_buffer < switches.longest_packet) {
-      table.wrong("lane_buffer", octets_text(switches.lane_buffer) + " cannot hold one packet of " +
-                                     octets_text(switches.longest_packet) +
-                                     ", so none would leave");
+      table.wrong("lane_buffer", bytes_text(switches.lane_buffer) + " cannot hold one packet of " +
+                                     bytes_text(switches.longest_packet) + ", so none would leave");
     }
     return;
   }
   const TableAt buffer = table_of(table, "buffer");
   const BufferConfig& config = switches.buffer;
-  if (config.octets < std::uint64_t{4} * switches.longest_packet) {
-    buffer.wrong("size", octets_text(config.octets) + " is less than four packets of " +
-                             octets_text(switches.longest_packet));
+  if (config.bytes < std::uint64_t{4} * switches.longest_packet) {
+    buffer.wrong("size", bytes_text(config.bytes) + " is less than four packets of " +
+                             bytes_text(switches.longest_packet));
   }
   if (config.lossless == 0) return;
   const Rate trunk = network.trunk_rate == Rate{} ? network.nic_rate : network.trunk_rate;
@@ -103,8 +102,8 @@ void check_buffer(const TableAt& table, const NetworkSpec& network, std::uint64_
       config.reserve + std::max(headroom_of(network.nic_rate, network.nic_delay, switches),
                                 headroom_of(trunk, network.trunk_delay, switches));
   const std::uint64_t ports = network.topology == TopologyKind::kStar ? nics : 2;
-  if (port * ports < config.octets) return;
-  buffer.wrong("size", octets_text(config.octets) + " for " + number(ports) +
+  if (port * ports < config.bytes) return;
+  buffer.wrong("size", bytes_text(config.bytes) + " for " + number(ports) +
                            " ports or more, each of which keeps " + number(port) +
                            " B for PFC (reserve, and what is on its cable): nothing is left to "
                            "share; give more than " +
@@ -122,8 +121,7 @@ void check_network(const TableAt& document, std::string_view name, const Network
   const MarkingConfig& marking = network.switches.marking;
   if (marking.low > marking.high) {
     table_of(table, "ecn")
-        .wrong("low",
-               octets_text(marking.low) + " is more than high, " + octets_text(marking.high));
+        .wrong("low", bytes_text(marking.low) + " is more than high, " + bytes_text(marking.high));
   }
   check_buffer(table, network, nics);
 }

@@ -102,7 +102,7 @@ Result<Node, ScenarioError> parse_document(std::string_view text, const std::str
     return Unexpected{ScenarioError{file, line, column, "", std::move(message)}};
   };
   if (text.size() > kLongestScenario) {
-    return wrong(0, 0, "longer than " + octets_text(kLongestScenario) + ": is it a scenario?");
+    return wrong(0, 0, "longer than " + bytes_text(kLongestScenario) + ": is it a scenario?");
   }
   if (too_many_dots(text)) {
     return wrong(0, 0, "more than " + std::to_string(kMostDots) + " dots: is it a scenario?");

@@ -12,9 +12,9 @@ constexpr std::uint32_t kMtus[] = {256, 512, 1024, 2048, 4096};
 
 // A number in the file, for so MTUs are written everywhere.
 void read_mtu(Value& v, NicSpec& n) {
-  std::uint32_t octets = nic::octets(n.mtu);
-  v.count_among(octets, kMtus);
-  n.mtu = static_cast<nic::Mtu>(octets);
+  std::uint32_t bytes = nic::bytes(n.mtu);
+  v.count_among(bytes, kMtus);
+  n.mtu = static_cast<nic::Mtu>(bytes);
 }
 
 // clang-format off
@@ -81,7 +81,7 @@ constexpr Key<nic::DcqcnParameters> kDcqcn[] = {
     {"decrease_interval", "at most one cut in it",
      [](Value& v, nic::DcqcnParameters& p) { v.time(p.decrease_interval, Duration{}, seconds{1}); }},
     {"byte_counter", "a stage of growth by bytes sent; \"0 B\" is by time alone",
-     [](Value& v, nic::DcqcnParameters& p) { v.octets(p.byte_counter, 0); }},
+     [](Value& v, nic::DcqcnParameters& p) { v.bytes(p.byte_counter, 0); }},
     {"fast_recovery_stages", "F: stages before the target grows",
      [](Value& v, nic::DcqcnParameters& p) { v.count(p.fast_recovery_stages, 0, 1000); }},
     {"additive_increase", "R_AI",
@@ -183,7 +183,7 @@ constexpr Key<TcpSpec> kTcp[] = {
     {"first_window", "packets of a new connection that need no ACK",
      [](Value& v, TcpSpec& t) { v.count(t.first_window, 1, 10'000); }},
     {"receive_buffer", "of a connection",
-     [](Value& v, TcpSpec& t) { v.octets(t.receive_buffer, 16'384, std::uint64_t{1} << 32U); }},
+     [](Value& v, TcpSpec& t) { v.bytes(t.receive_buffer, 16'384, std::uint64_t{1} << 32U); }},
     {"ring", "packets that wait for one core; more are dropped",
      [](Value& v, TcpSpec& t) { v.count(t.ring, 8, 1U << 20U); }},
 };

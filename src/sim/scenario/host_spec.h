@@ -38,7 +38,7 @@ struct NicSpec {
   Duration cnp_delay{};           // that the network adds to a CNP's way
   Duration timeout{};             // of a QP that hears nothing; zero: by what the network promises
   bool relay_across_rails{};      // by the interconnect to the GPU of the receiver's rail (PXN)
-  bool check_payload{};           // carry real octets and look at each where it arrives
+  bool check_payload{};           // carry real bytes and look at each where it arrives
 };
 
 enum class TcpAlgorithm : std::uint8_t { kDctcp, kCubic };

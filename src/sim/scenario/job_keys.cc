@@ -19,10 +19,10 @@ void read_kind(Value& v, JobSpec& j) {
 // By place in the list, since two of them are equally wide.
 void read_precision(Value& v, ModelSpec& m) {
   constexpr Named<std::uint32_t> kPlaces[] = {{"bf16", 0}, {"fp16", 1}, {"fp32", 2}, {"fp8", 3}};
-  constexpr std::uint32_t kOctets[] = {2, 2, 4, 1};
+  constexpr std::uint32_t kBytes[] = {2, 2, 4, 1};
   std::uint32_t chosen = 0;
   v.word(chosen, kPlaces);
-  m.octets_per_value = kOctets[chosen];
+  m.bytes_per_value = kBytes[chosen];
 }
 
 // clang-format off
@@ -46,7 +46,7 @@ constexpr Key<JobSpec> kJob[] = {
 
 constexpr Key<FlowsSpec> kFlows[] = {
     {"size", "of each message; of random ones the mean",
-     [](Value& v, FlowsSpec& f) { v.octets(f.octets, 1); }, kNeeded, kSized},
+     [](Value& v, FlowsSpec& f) { v.bytes(f.bytes, 1); }, kNeeded, kSized},
     {"shift", "rank r sends to rank r + shift",
      [](Value& v, FlowsSpec& f) { v.count(f.shift, 1, kMostRanks); }, "", "shift"},
     {"repeat", "messages of each rank, one after the other",
@@ -62,7 +62,7 @@ constexpr Key<FlowsSpec> kFlows[] = {
 
 constexpr Key<CollectiveSpec> kCollective[] = {
     {"size", "of each rank's buffer",
-     [](Value& v, CollectiveSpec& c) { v.octets(c.octets, 1); }, kNeeded},
+     [](Value& v, CollectiveSpec& c) { v.bytes(c.bytes, 1); }, kNeeded},
     {"algorithm", "auto is hierarchical when a server has several ranks, and ring otherwise",
      [](Value& v, CollectiveSpec& c) { v.word(c.algorithm, kAlgorithms); }},
     {"iterations", "times, one after the other",
@@ -83,7 +83,7 @@ constexpr Key<TrainingSpec> kTraining[] = {
     {"overlap", "gradients are reduced while the backward pass goes on",
      [](Value& v, TrainingSpec& t) { v.on_off(t.overlap); }},
     {"bucket", "gradients are reduced in pieces of this size",
-     [](Value& v, TrainingSpec& t) { v.octets(t.bucket_octets, 1024); }},
+     [](Value& v, TrainingSpec& t) { v.bytes(t.bucket_bytes, 1024); }},
     {"shard_optimizer", "reduce-scatter and all-gather instead of all-reduce",
      [](Value& v, TrainingSpec& t) { v.on_off(t.shard_optimizer); }},
     {"algorithm", "of the gradients' reduction",

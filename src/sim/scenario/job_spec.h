@@ -17,7 +17,7 @@ enum class FlowPattern : std::uint8_t {
   kShift,        // rank r sends to rank r + `shift`
   kIncast,       // all send to rank 0
   kAllToAll,     // each to each, one message, all at once
-  kRandom,       // arrivals by chance at `load` of the NICs' rate, sizes by `octets`
+  kRandom,       // arrivals by chance at `load` of the NICs' rate, sizes by `bytes`
   kList,         // from a file: src dst priority port bytes start
   kCheckpoint,   // each rank to a storage server, in turn
   kKvCache,      // prefill ranks (the first half) to decode ranks, requests by chance
@@ -25,7 +25,7 @@ enum class FlowPattern : std::uint8_t {
 
 struct FlowsSpec {
   FlowPattern pattern{FlowPattern::kPermutation};
-  std::uint64_t octets{};    // of each flow; of kRandom the mean
+  std::uint64_t bytes{};     // of each flow; of kRandom the mean
   std::uint32_t shift{1};    // kShift
   std::uint32_t repeat{1};   // each rank, one after the other
   double load{0.5};          // kRandom, kKvCache: of the NICs' rate
@@ -55,7 +55,7 @@ enum class CollectiveAlgorithm : std::uint8_t {
 struct CollectiveSpec {
   CollectiveKind kind{CollectiveKind::kAllReduce};
   CollectiveAlgorithm algorithm{CollectiveAlgorithm::kAuto};
-  std::uint64_t octets{};  // of each rank's buffer
+  std::uint64_t bytes{};  // of each rank's buffer
   std::uint32_t iterations{1};
   std::uint32_t chunks{1};  // a buffer is cut into, so that steps overlap (tree, broadcast)
 };
@@ -68,8 +68,8 @@ struct ModelSpec {
   std::uint32_t layers{};
   std::uint32_t hidden{};
   std::uint32_t sequence{2048};
-  std::uint32_t octets_per_value{2};  // precision of gradients and activations
-  std::uint32_t experts{};            // of each MoE layer; zero: dense
+  std::uint32_t bytes_per_value{2};  // precision of gradients and activations
+  std::uint32_t experts{};           // of each MoE layer; zero: dense
   std::uint32_t experts_per_token{2};
 };
 
@@ -87,9 +87,9 @@ struct TrainingSpec {
   std::uint32_t sequences_per_batch{1};  // of a micro batch
   double tflops{400};                    // of a GPU, as achieved
   std::uint32_t steps{1};
-  std::uint64_t bucket_octets{25'000'000};  // gradients are reduced in pieces of this size
-  bool overlap{true};                       // of the gradients' reduction with backward compute
-  bool shard_optimizer{};                   // reduce-scatter and all-gather instead of all-reduce
+  std::uint64_t bucket_bytes{25'000'000};  // gradients are reduced in pieces of this size
+  bool overlap{true};                      // of the gradients' reduction with backward compute
+  bool shard_optimizer{};                  // reduce-scatter and all-gather instead of all-reduce
   CollectiveAlgorithm algorithm{CollectiveAlgorithm::kAuto};
 };
 

@@ -11,7 +11,7 @@ struct Guess {
   std::string_view meant;
 };
 constexpr Guess kGuesses[] = {
-    {"octets", "size"},
+    {"bytes", "size"},
     {"bytes", "size"},
     {"message_size", "size"},
     {"bandwidth", "rate"},

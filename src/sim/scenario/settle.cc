@@ -45,7 +45,7 @@ void settle_network(const TableAt& document, std::string_view name, const NicSpe
       !says(document, {name, "telemetry"})) {
     switches.telemetry = true;
   }
-  switches.longest_packet = is_tcp ? tcp.mtu + kAroundIp : nic::octets(nic.mtu) + kAroundPayload;
+  switches.longest_packet = is_tcp ? tcp.mtu + kAroundIp : nic::bytes(nic.mtu) + kAroundPayload;
 }
 
 void settle_nic(const TableAt& document, bool front_end, const NetworkSpec& network, NicSpec& nic) {

@@ -10,7 +10,7 @@ namespace {
 
 struct Unit {
   std::string_view name;
-  std::uint64_t worth;  // in the smallest: bits per second, picoseconds, octets
+  std::uint64_t worth;  // in the smallest: bits per second, picoseconds, bytes
 };
 
 // The first of equals is the one that is written.
@@ -103,7 +103,7 @@ std::optional<Duration> parse_time(std::string_view text) {
                      : std::nullopt;
 }
 
-std::optional<std::uint64_t> parse_octets(std::string_view text) { return parse(text, kSizes); }
+std::optional<std::uint64_t> parse_bytes(std::string_view text) { return parse(text, kSizes); }
 
 std::string rate_text(Rate rate) {
   return write(rate.bits_per_second(), std::span{kRates}.first(kWrittenRates));
@@ -114,8 +114,8 @@ std::string time_text(Duration time) {
   return write(static_cast<std::uint64_t>(time.count()), std::span{kTimes}.first(kWrittenTimes));
 }
 
-std::string octets_text(std::uint64_t octets) {
-  return write(octets, std::span{kSizes}.first(kWrittenSizes));
+std::string bytes_text(std::uint64_t bytes) {
+  return write(bytes, std::span{kSizes}.first(kWrittenSizes));
 }
 
 std::string number_text(double number) {

@@ -15,12 +15,12 @@ namespace nerve::sim::scenario_file {
 // None: no number, no such unit, less than zero, or too much to be held.
 [[nodiscard]] std::optional<Rate> parse_rate(std::string_view text);
 [[nodiscard]] std::optional<Duration> parse_time(std::string_view text);
-[[nodiscard]] std::optional<std::uint64_t> parse_octets(std::string_view text);
+[[nodiscard]] std::optional<std::uint64_t> parse_bytes(std::string_view text);
 
 // In the largest unit that needs no fraction.
 [[nodiscard]] std::string rate_text(Rate rate);
 [[nodiscard]] std::string time_text(Duration time);
-[[nodiscard]] std::string octets_text(std::uint64_t octets);
+[[nodiscard]] std::string bytes_text(std::uint64_t bytes);
 
 // A number without zeros behind its point: 0.125, 7e+09.
 [[nodiscard]] std::string number_text(double number);

@@ -164,20 +164,20 @@ void Value::time(Duration& where, Duration least, Duration most) {
   where = *time;
 }
 
-void Value::octets(std::uint64_t& where, std::uint64_t least, std::uint64_t most) {
-  const std::string takes = range_of("a size", octets_text(least), octets_text(most));
-  if (describes()) return describe(takes, octets_text(where));
+void Value::bytes(std::uint64_t& where, std::uint64_t least, std::uint64_t most) {
+  const std::string takes = range_of("a size", bytes_text(least), bytes_text(most));
+  if (describes()) return describe(takes, bytes_text(where));
   const std::string_view text = amount(takes, kSizeUnits);
   if (text.empty()) return;
-  const auto octets = parse_octets(text);
-  if (!octets) return wrong(shown(*node_) + " is not a size; write " + std::string{kSizeUnits});
-  if (*octets < least || *octets > most) return refuse(takes);
-  where = *octets;
+  const auto bytes = parse_bytes(text);
+  if (!bytes) return wrong(shown(*node_) + " is not a size; write " + std::string{kSizeUnits});
+  if (*bytes < least || *bytes > most) return refuse(takes);
+  where = *bytes;
 }
 
-void Value::octets(std::uint32_t& where, std::uint32_t least, std::uint32_t most) {
+void Value::bytes(std::uint32_t& where, std::uint32_t least, std::uint32_t most) {
   std::uint64_t value = where;
-  octets(value, least, most);
+  bytes(value, least, most);
   where = static_cast<std::uint32_t>(value);
 }
 

@@ -57,8 +57,8 @@ class Value {
   void file(std::string& where);
   void on_off(bool& where);
   void number(double& where, double least, double most);
-  void octets(std::uint64_t& where, std::uint64_t least, std::uint64_t most = kMostOctets);
-  void octets(std::uint32_t& where, std::uint32_t least, std::uint32_t most);
+  void bytes(std::uint64_t& where, std::uint64_t least, std::uint64_t most = kMostBytes);
+  void bytes(std::uint32_t& where, std::uint32_t least, std::uint32_t most);
   void time(Duration& where, Duration least, Duration most);
   void rate(Rate& where) { any_rate(where, kLeastRate); }
   // Zero is allowed, and means something else than a rate.
@@ -89,7 +89,7 @@ class Value {
 
   void wrong(std::string message);
 
-  static constexpr std::uint64_t kMostOctets = std::uint64_t{1} << 50U;
+  static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50U;
   static constexpr Rate kLeastRate = Rate::megabits(1);
   static constexpr Rate kMostRate = Rate::gigabits(100'000);
 

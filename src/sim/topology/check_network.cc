@@ -10,9 +10,9 @@
 namespace nerve::sim {
 namespace {
 
-std::string megabytes(std::uint64_t octets) {
+std::string megabytes(std::uint64_t bytes) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.1f MB", static_cast<double>(octets) / 1e6);
+  std::snprintf(text, sizeof text, "%.1f MB", static_cast<double>(bytes) / 1e6);
   return text;
 }
 
@@ -50,10 +50,10 @@ std::optional<std::string> objection_to_buffer(const Graph& graph, const FabricC
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     if (graph.nodes[i].kind != NodeKind::kSwitch) continue;
     const std::uint64_t least = kept[i] + switches.longest_packet;
-    if (least <= switches.buffer.octets) continue;
+    if (least <= switches.buffer.bytes) continue;
     return graph.nodes[i].name + " keeps " + megabytes(kept[i]) + " for PFC at its " +
-           std::to_string(ports[i]) + " ports, its buffer has " +
-           megabytes(switches.buffer.octets) + ": a buffer of " + megabytes(2 * least) +
+           std::to_string(ports[i]) + " ports, its buffer has " + megabytes(switches.buffer.bytes) +
+           ": a buffer of " + megabytes(2 * least) +
            ", shorter cables, smaller switches or no PFC would do";
   }
   return std::nullopt;

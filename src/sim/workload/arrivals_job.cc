@@ -8,9 +8,9 @@
 namespace nerve::sim {
 
 double mean_gap(const FlowsSpec& work, Rate rate_of_rank, std::uint32_t senders) {
-  const double octets_per_second = work.load * static_cast<double>(senders) *
-                                   static_cast<double>(rate_of_rank.bits_per_second()) / 8;
-  return static_cast<double>(work.octets) * 1e12 / octets_per_second;
+  const double bytes_per_second = work.load * static_cast<double>(senders) *
+                                  static_cast<double>(rate_of_rank.bits_per_second()) / 8;
+  return static_cast<double>(work.bytes) * 1e12 / bytes_per_second;
 }
 
 ArrivalsJob::ArrivalsJob(const JobSpec& spec, const FlowsSpec& work, JobContext context,
@@ -52,7 +52,7 @@ void ArrivalsJob::on_timer(const Token&) {
 
 void ArrivalsJob::send_next() {
   const ListedFlow flow = listed_.empty() ? draw() : listed_[next_];
-  book_.send(next_, flow.from, flow.to, flow.octets);
+  book_.send(next_, flow.from, flow.to, flow.bytes);
   ++next_;
 }
 
@@ -63,20 +63,20 @@ ListedFlow ArrivalsJob::draw() {
     const std::uint32_t prefill = ranks / 2;
     flow.from = static_cast<std::uint32_t>(prng_.below(prefill));
     flow.to = prefill + static_cast<std::uint32_t>(prng_.below(ranks - prefill));
-    flow.octets = work_.octets;
+    flow.bytes = work_.bytes;
     return flow;
   }
   flow.from = static_cast<std::uint32_t>(prng_.below(ranks));
   flow.to = static_cast<std::uint32_t>((flow.from + prng_.between(1, ranks - 1)) % ranks);
-  flow.octets = std::max<std::uint64_t>(exponential(prng_, work_.octets), 1);
+  flow.bytes = std::max<std::uint64_t>(exponential(prng_, work_.bytes), 1);
   return flow;
 }
 
-std::uint64_t ArrivalsJob::octets_planned() const {
-  if (listed_.empty()) return flows_ * work_.octets;
-  std::uint64_t octets = 0;
-  for (const ListedFlow& flow : listed_) octets += flow.octets;
-  return octets;
+std::uint64_t ArrivalsJob::bytes_planned() const {
+  if (listed_.empty()) return flows_ * work_.bytes;
+  std::uint64_t bytes = 0;
+  for (const ListedFlow& flow : listed_) bytes += flow.bytes;
+  return bytes;
 }
 
 JobResult ArrivalsJob::result() const {
@@ -84,7 +84,7 @@ JobResult ArrivalsJob::result() const {
   result.work = std::string{words_of(work_.pattern)} + ", " + std::to_string(flows_) + " flows, " +
                 std::to_string(context().ranks()) + " ranks";
   if (listed_.empty()) {
-    result.work += ", load " + number_in_words(work_.load) + ", " + octets_in_words(work_.octets) +
+    result.work += ", load " + number_in_words(work_.load) + ", " + bytes_in_words(work_.bytes) +
                    (work_.pattern == FlowPattern::kRandom ? " on average" : " each");
   }
   book_.tell(result);

@@ -46,7 +46,7 @@ CollectiveJob::CollectiveJob(const JobSpec& spec, const CollectiveSpec& work, Jo
       group_{communicators_.add(all_ranks(this->context().ranks()))},
       operation_{resolve({.kind = work.kind,
                           .algorithm = work.algorithm,
-                          .octets = work.octets,
+                          .bytes = work.bytes,
                           .chunks = work.chunks},
                          communicators_.layout(group_))},
       iteration_of_(this->context().ranks()),
@@ -75,7 +75,7 @@ void CollectiveJob::find_bound() {
     for (std::uint32_t rank = 0; rank < context().ranks(); ++rank) {
       loads.clear();
       plan->load(rank, phase, loads);
-      for (const PeerLoad& load : loads) lines.add(rank, load.to, load.octets);
+      for (const PeerLoad& load : loads) lines.add(rank, load.to, load.bytes);
     }
     bound_ += lines.busiest();
   }
@@ -92,19 +92,18 @@ double CollectiveJob::bus_bandwidth(Duration time) const {
   double factor = (ranks - 1) / ranks;
   if (operation_.kind == CollectiveKind::kAllReduce) factor *= 2;
   if (operation_.kind == CollectiveKind::kBroadcast) factor = 1;
-  return static_cast<double>(operation_.octets) * factor * 1e12 / static_cast<double>(time.count());
+  return static_cast<double>(operation_.bytes) * factor * 1e12 / static_cast<double>(time.count());
 }
 
 JobResult CollectiveJob::result() const {
   JobResult result = blank_result();
   result.work = std::string{words_of(operation_.algorithm)} + " " +
-                std::string{words_of(operation_.kind)} + " of " +
-                octets_in_words(operation_.octets) + ", " + std::to_string(context().ranks()) +
-                " ranks";
+                std::string{words_of(operation_.kind)} + " of " + bytes_in_words(operation_.bytes) +
+                ", " + std::to_string(context().ranks()) + " ranks";
   result.done = done();
   result.bound = bound_;
   result.bound_is = bound_is_;
-  result.octets_moved = communicators_.octets_moved();
+  result.bytes_moved = communicators_.bytes_moved();
   result.steps = laps_.durations(began());
   if (laps_.complete() > 0) {
     result.bus_bandwidth = bus_bandwidth((laps_.end() - began()) / laps_.complete());

@@ -20,8 +20,8 @@ class CollectiveJob final : public TimedJob, private CommunicatorUser {
   void delivered(const Token& token) override { communicators_.delivered(token); }
   void acknowledged(const Token& token) override { communicators_.acknowledged(token); }
   [[nodiscard]] bool done() const override { return laps_.done(); }
-  [[nodiscard]] std::uint64_t octets_planned() const override {
-    return octets_of(operation_, communicators_.layout(group_)) * laps_.laps();
+  [[nodiscard]] std::uint64_t bytes_planned() const override {
+    return bytes_of(operation_, communicators_.layout(group_)) * laps_.laps();
   }
   [[nodiscard]] JobResult result() const override;
 

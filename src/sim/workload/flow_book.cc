@@ -5,21 +5,21 @@
 namespace nerve::sim {
 
 void FlowBook::send(std::uint32_t number, std::uint32_t from, std::uint32_t to,
-                    std::uint64_t octets) {
+                    std::uint64_t bytes) {
   const std::uint32_t ranks = context_.ranks();
   const bool stored = to >= ranks;
   FlowResult& flow = flows_[number];
   flow = {.from = from,
           .to = to,
-          .octets = octets,
+          .bytes = bytes,
           .start = context_.messenger.now(),
           .end = {},
-          .ideal = stored ? lines_.alone_to_storage(from, to - ranks, octets)
-                          : lines_.alone(from, to, octets)};
+          .ideal = stored ? lines_.alone_to_storage(from, to - ranks, bytes)
+                          : lines_.alone(from, to, bytes)};
   flow.end = flow.start;
   context_.messenger.send({.from = context_.places[from],
                            .to = stored ? context_.storage[to - ranks] : context_.places[to],
-                           .octets = octets,
+                           .bytes = bytes,
                            .on_front_end = on_front_end_,
                            .token = {context_.number, from, number}});
 }
@@ -30,12 +30,12 @@ void FlowBook::delivered(const Token& token) {
   flow.end = context_.messenger.now();
   last_ = flow.end;
   ++delivered_;
-  octets_delivered_ += flow.octets;
+  bytes_delivered_ += flow.bytes;
 }
 
 void FlowBook::tell(JobResult& result) const {
   result.done = all_delivered();
-  result.octets_moved = octets_delivered_;
+  result.bytes_moved = bytes_delivered_;
   result.flows.reserve(delivered_);
   for (const FlowResult& flow : flows_) {
     if (flow.end != flow.start) result.flows.push_back(flow);

@@ -19,11 +19,11 @@ class FlowBook {
 
   // Room for so many flows, to be sent in any order.
   void expect(std::uint64_t flows) { flows_.resize(flows); }
-  void send(std::uint32_t number, std::uint32_t from, std::uint32_t to, std::uint64_t octets);
+  void send(std::uint32_t number, std::uint32_t from, std::uint32_t to, std::uint64_t bytes);
   void delivered(const Token& token);
 
   [[nodiscard]] bool all_delivered() const { return delivered_ == flows_.size(); }
-  [[nodiscard]] std::uint64_t octets_delivered() const { return octets_delivered_; }
+  [[nodiscard]] std::uint64_t bytes_delivered() const { return bytes_delivered_; }
   [[nodiscard]] Time last() const { return last_; }
   [[nodiscard]] Lines& lines() { return lines_; }
   [[nodiscard]] const Lines& lines() const { return lines_; }
@@ -36,7 +36,7 @@ class FlowBook {
   bool on_front_end_;
   std::vector<FlowResult> flows_;  // ended after they have started: at the same time means not yet
   std::uint64_t delivered_{};
-  std::uint64_t octets_delivered_{};
+  std::uint64_t bytes_delivered_{};
   Time last_{};
 };
 

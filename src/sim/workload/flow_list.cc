@@ -120,7 +120,7 @@ class Reader {
     const std::uint64_t last = ranks_ - 1;
     if (!number(0, "src", 0, last, from) || !number(1, "dst", 0, last, to) ||
         !number(2, "priority", 0, 7, ignored) || !number(3, "port", 0, 65'535, ignored) ||
-        !number(4, "bytes", 1, kMostFlowOctets, flow.octets) || !seconds(5, flow.start)) {
+        !number(4, "bytes", 1, kMostFlowBytes, flow.bytes) || !seconds(5, flow.start)) {
       return false;
     }
     if (from == to) return wrong("dst", word_[1], "another than src");
@@ -155,7 +155,7 @@ Result<std::vector<ListedFlow>, std::string> read_flow_list(const std::string& f
   while (stream.read(part.data(), part.size()) || stream.gcount() > 0) {
     text.append(part.data(), static_cast<std::size_t>(stream.gcount()));
     if (text.size() > kLargestFile) {
-      return Unexpected{file + ": larger than " + octets_in_words(kLargestFile)};
+      return Unexpected{file + ": larger than " + bytes_in_words(kLargestFile)};
     }
   }
   if (stream.bad()) return Unexpected{file + ": cannot be read"};

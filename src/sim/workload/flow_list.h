@@ -16,12 +16,12 @@
 
 namespace nerve::sim {
 
-inline constexpr std::uint64_t kMostFlowOctets = std::uint64_t{1} << 50;
+inline constexpr std::uint64_t kMostFlowBytes = std::uint64_t{1} << 50;
 
 struct ListedFlow {
   std::uint32_t from{};
   std::uint32_t to{};
-  std::uint64_t octets{};
+  std::uint64_t bytes{};
   Duration start{};
 };
 

@@ -26,8 +26,8 @@ class RoundsJob final : public TimedJob {
   void delivered(const Token& token) override;
   void acknowledged(const Token& token) override;
   [[nodiscard]] bool done() const override { return book_.all_delivered(); }
-  [[nodiscard]] std::uint64_t octets_planned() const override {
-    return work_.octets * targets_.size() * work_.repeat;
+  [[nodiscard]] std::uint64_t bytes_planned() const override {
+    return work_.bytes * targets_.size() * work_.repeat;
   }
   [[nodiscard]] JobResult result() const override;
 
@@ -66,7 +66,7 @@ class ArrivalsJob final : public TimedJob {
   void delivered(const Token& token) override { book_.delivered(token); }
   void acknowledged(const Token&) override {}
   [[nodiscard]] bool done() const override { return book_.all_delivered(); }
-  [[nodiscard]] std::uint64_t octets_planned() const override;
+  [[nodiscard]] std::uint64_t bytes_planned() const override;
   [[nodiscard]] JobResult result() const override;
 
  private:

@@ -18,9 +18,9 @@ class Job {
   // The network let nothing of it through, however often it was sent. A job that loses one is over.
   virtual void failed(const Token&) {}
   [[nodiscard]] virtual bool done() const = 0;
-  // About how many octets its messages will have when it is done, for those who show how far it is;
+  // About how many bytes its messages will have when it is done, for those who show how far it is;
   // zero when nobody can tell.
-  [[nodiscard]] virtual std::uint64_t octets_planned() const { return 0; }
+  [[nodiscard]] virtual std::uint64_t bytes_planned() const { return 0; }
   // Complete when done() is; what is known so far when it is not.
   [[nodiscard]] virtual JobResult result() const = 0;
 };

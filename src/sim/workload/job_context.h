@@ -26,7 +26,7 @@ struct JobContext {
   std::uint32_t nics_per_server{1};
   std::uint32_t gpus_per_server{1};
   std::uint32_t mtu{4096};
-  std::uint32_t header_octets{82};  // around each packet, the gap after it included
+  std::uint32_t header_bytes{82};  // around each packet, the gap after it included
   Duration interconnect_delay{};
   Duration network_delay{};  // of an empty network, from NIC to NIC
   // Where the network's delay depends on who talks to whom; may be empty.

@@ -32,9 +32,9 @@ Duration Lines::delay(PlaceId from, PlaceId to) const {
   return context_.delay_between ? context_.delay_between(from, to) : context_.network_delay;
 }
 
-Duration Lines::on_cable(Rate rate, std::uint64_t octets) const {
-  const std::uint64_t packets = octets / context_.mtu + (octets % context_.mtu == 0 ? 0 : 1);
-  return rate.time_to_send(octets + packets * context_.header_octets);
+Duration Lines::on_cable(Rate rate, std::uint64_t bytes) const {
+  const std::uint64_t packets = bytes / context_.mtu + (bytes % context_.mtu == 0 ? 0 : 1);
+  return rate.time_to_send(bytes + packets * context_.header_bytes);
 }
 
 Rate Lines::storage_rate() const {
@@ -42,16 +42,16 @@ Rate Lines::storage_rate() const {
   return disks == Rate{} ? context_.nic_rate : std::min(disks, context_.nic_rate);
 }
 
-Duration Lines::alone(std::uint32_t from, std::uint32_t to, std::uint64_t octets) const {
+Duration Lines::alone(std::uint32_t from, std::uint32_t to, std::uint64_t bytes) const {
   if (together(from, to)) {
-    return context_.interconnect_delay + context_.interconnect.time_to_send(octets);
+    return context_.interconnect_delay + context_.interconnect.time_to_send(bytes);
   }
-  return delay(context_.places[from], context_.places[to]) + on_cable(context_.nic_rate, octets);
+  return delay(context_.places[from], context_.places[to]) + on_cable(context_.nic_rate, bytes);
 }
 
 Duration Lines::alone_to_storage(std::uint32_t from, std::uint32_t server,
-                                 std::uint64_t octets) const {
-  return delay(context_.places[from], context_.storage[server]) + on_cable(storage_rate(), octets);
+                                 std::uint64_t bytes) const {
+  return delay(context_.places[from], context_.storage[server]) + on_cable(storage_rate(), bytes);
 }
 
 Rate Lines::rate_of_rank() const {
@@ -59,26 +59,26 @@ Rate Lines::rate_of_rank() const {
   return std::min(context_.nic_rate, Rate::bits_per_second(all / context_.gpus_per_server));
 }
 
-void Lines::add(std::uint32_t from, std::uint32_t to, std::uint64_t octets) {
+void Lines::add(std::uint32_t from, std::uint32_t to, std::uint64_t bytes) {
   if (together(from, to)) {
-    gpus_[from].out += octets;
-    gpus_[to].in += octets;
+    gpus_[from].out += bytes;
+    gpus_[to].in += bytes;
   } else {
-    nics_[nic_of_[from]].out += octets;
-    nics_[nic_of_[to]].in += octets;
+    nics_[nic_of_[from]].out += bytes;
+    nics_[nic_of_[to]].in += bytes;
   }
 }
 
-void Lines::add_to_storage(std::uint32_t from, std::uint32_t server, std::uint64_t octets) {
-  nics_[nic_of_[from]].out += octets;
-  storage_[server].in += octets;
+void Lines::add_to_storage(std::uint32_t from, std::uint32_t server, std::uint64_t bytes) {
+  nics_[nic_of_[from]].out += bytes;
+  storage_[server].in += bytes;
 }
 
 Duration Lines::busiest() const {
   const auto most = [](const std::vector<Load>& loads) {
-    std::uint64_t octets = 0;
-    for (const Load& load : loads) octets = std::max({octets, load.out, load.in});
-    return octets;
+    std::uint64_t bytes = 0;
+    for (const Load& load : loads) bytes = std::max({bytes, load.out, load.in});
+    return bytes;
   };
   return std::max({on_cable(nic_rate_, most(nics_)), on_cable(storage_rate(), most(storage_)),
                    context_.interconnect.time_to_send(most(gpus_))});

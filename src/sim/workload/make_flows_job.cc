@@ -13,9 +13,9 @@ bool by_chance(FlowPattern pattern) {
 
 // Empty when there is nothing to object.
 std::string objection_to_size(const FlowsSpec& work, std::uint32_t ranks) {
-  if (work.octets == 0 || work.octets > kMostFlowOctets) {
-    return "size is " + std::to_string(work.octets) + ", expected 1 to " +
-           std::to_string(kMostFlowOctets);
+  if (work.bytes == 0 || work.bytes > kMostFlowBytes) {
+    return "size is " + std::to_string(work.bytes) + ", expected 1 to " +
+           std::to_string(kMostFlowBytes);
   }
   if (work.pattern != FlowPattern::kCheckpoint && ranks < 2) {
     return std::string{words_of(work.pattern)} + " needs at least 2 ranks, but the job has " +
@@ -51,7 +51,7 @@ std::string objection_to_arrivals(const FlowsSpec& work, const JobContext& conte
     return "load is " + number_in_words(work.load) + ", expected more than 0 and at most 100";
   }
   if (!(mean_gap(work, Lines{context}.rate_of_rank(), 1) < kLongestGap)) {
-    return "load " + number_in_words(work.load) + " of " + octets_in_words(work.octets) +
+    return "load " + number_in_words(work.load) + " of " + bytes_in_words(work.bytes) +
            " each leaves more than eleven days between requests";
   }
   return {};

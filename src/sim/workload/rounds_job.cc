@@ -65,9 +65,9 @@ void RoundsJob::find_bound() {
     for (std::uint32_t i = first_[rank]; i < first_[rank + 1]; ++i) {
       const std::uint32_t to = targets_[i];
       if (to < ranks) {
-        book_.lines().add(rank, to, work_.octets);
+        book_.lines().add(rank, to, work_.bytes);
       } else {
-        book_.lines().add_to_storage(rank, to - ranks, work_.octets);
+        book_.lines().add_to_storage(rank, to - ranks, work_.bytes);
       }
     }
   }
@@ -83,7 +83,7 @@ void RoundsJob::send_round(std::uint32_t rank) {
   sender.to_deliver = sender.to_acknowledge = flows_of(rank);
   const auto first = static_cast<std::uint32_t>(sender.round * targets_.size());
   for (std::uint32_t i = first_[rank]; i < first_[rank + 1]; ++i) {
-    book_.send(first + i, rank, targets_[i], work_.octets);
+    book_.send(first + i, rank, targets_[i], work_.bytes);
   }
 }
 
@@ -107,7 +107,7 @@ void RoundsJob::next_round(std::uint32_t rank) {
 
 JobResult RoundsJob::result() const {
   JobResult result = blank_result();
-  result.work = std::string{words_of(work_.pattern)} + " of " + octets_in_words(work_.octets) +
+  result.work = std::string{words_of(work_.pattern)} + " of " + bytes_in_words(work_.bytes) +
                 " each, " + std::to_string(context().ranks()) + " ranks";
   if (work_.repeat > 1) result.work += ", " + std::to_string(work_.repeat) + " times";
   result.steps = laps_->durations(began());

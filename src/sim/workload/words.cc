@@ -88,8 +88,8 @@ std::string_view words_of(FlowPattern pattern) {
   return "flows";
 }
 
-std::string octets_in_words(std::uint64_t octets) {
-  return scaled(static_cast<double>(octets), " kMGTPE", "B");
+std::string bytes_in_words(std::uint64_t bytes) {
+  return scaled(static_cast<double>(bytes), " kMGTPE", "B");
 }
 
 std::string count_in_words(double count) { return scaled(count, " kMBT", ""); }

@@ -13,7 +13,7 @@ namespace nerve::sim {
 [[nodiscard]] std::string_view words_of(CollectiveAlgorithm algorithm);
 [[nodiscard]] std::string_view words_of(FlowPattern pattern);
 // 64 MB, 1.5 kB: three digits at most, thousands.
-[[nodiscard]] std::string octets_in_words(std::uint64_t octets);
+[[nodiscard]] std::string bytes_in_words(std::uint64_t bytes);
 // 7 B, 1.8 T, 350 M.
 [[nodiscard]] std::string count_in_words(double count);
 // A number as a scenario would have it.

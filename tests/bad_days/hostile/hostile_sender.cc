@@ -58,7 +58,7 @@ class Sender {
         break;
       case 3: {  // damaged
         size = make(any_of(qpns), kConnected);
-        octets_[prng_.below(size)] ^= std::byte{0x10};
+        bytes_[prng_.below(size)] ^= std::byte{0x10};
         break;
       }
       case 4:  // to a QP that is not there
@@ -68,13 +68,13 @@ class Sender {
         size = make(any_of(qpns), kDatagram);
         break;
     }
-    (void)::sendto(socket_, octets_.data(), size, MSG_DONTWAIT,
+    (void)::sendto(socket_, bytes_.data(), size, MSG_DONTWAIT,
                    reinterpret_cast<const sockaddr*>(&to_), sizeof to_);
   }
 
  private:
   void fill(std::size_t size) {
-    for (std::size_t i = 0; i < size; i += 16) octets_[i] = static_cast<std::byte>(prng_.next());
+    for (std::size_t i = 0; i < size; i += 16) bytes_[i] = static_cast<std::byte>(prng_.next());
   }
   std::uint32_t any_of(std::span<const std::uint32_t> qpns) {
     return qpns.empty() ? 0x4000U : qpns[prng_.below(qpns.size())];
@@ -88,14 +88,14 @@ class Sender {
     frame.headers.bth.opcode = wire::find_opcode(opcode) != nullptr ? opcode : kDatagram;
     frame.headers.bth.dest_qp = Qpn{qpn};
     frame.headers.bth.psn = Psn{static_cast<std::uint32_t>(prng_.next()) & 0xff'ffffU};
-    return wire::encode_udp_payload(frame, {}, octets_);
+    return wire::encode_udp_payload(frame, {}, bytes_);
   }
 
   Prng prng_;
   int socket_{-1};
   wire::Flow flow_{};
   sockaddr_in to_{};
-  std::vector<std::byte> octets_ = std::vector<std::byte>(70'000);
+  std::vector<std::byte> bytes_ = std::vector<std::byte>(70'000);
 };
 
 }  // namespace

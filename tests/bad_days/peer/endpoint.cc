@@ -40,13 +40,13 @@ std::uint64_t now_ms() {
       std::chrono::duration_cast<std::chrono::milliseconds>(since).count());
 }
 
-std::optional<Endpoint> Endpoint::open(const Options& options, std::size_t octets) {
+std::optional<Endpoint> Endpoint::open(const Options& options, std::size_t bytes) {
   Endpoint endpoint{options};
-  if (!endpoint.make(octets)) return std::nullopt;
+  if (!endpoint.make(bytes)) return std::nullopt;
   return endpoint;
 }
 
-bool Endpoint::make(std::size_t octets) {
+bool Endpoint::make(std::size_t bytes) {
   int count = 0;
   ibv_device** list = ibv_get_device_list(&count);
   if (list == nullptr || count == 0) return failed("ibv_get_device_list");
@@ -66,7 +66,7 @@ bool Endpoint::make(std::size_t octets) {
   queue.wc_flags = IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
   cq_ = ibv_create_cq_ex(context_, &queue);
   if (cq_ == nullptr) return failed("ibv_create_cq_ex");
-  memory_.resize(octets);
+  memory_.resize(bytes);
   mr_ = ibv_reg_mr(pd_, memory_.data(), memory_.size(), kAccess);
   if (mr_ == nullptr) return failed("ibv_reg_mr");
 

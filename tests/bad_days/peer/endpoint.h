@@ -43,7 +43,7 @@ struct Work {
 class Endpoint {
  public:
   // Nothing, with a line on stderr that names the call that failed.
-  [[nodiscard]] static std::optional<Endpoint> open(const Options& options, std::size_t octets);
+  [[nodiscard]] static std::optional<Endpoint> open(const Options& options, std::size_t bytes);
 
   // Swaps cards over the channel; both ends can be sent to when it returns true.
   [[nodiscard]] bool meet();
@@ -68,7 +68,7 @@ class Endpoint {
 
  private:
   explicit Endpoint(const Options& options) : options_{options} {}
-  bool make(std::size_t octets);
+  bool make(std::size_t bytes);
   bool connect(const Card& card);
   std::optional<Completion> poll();
   void sleep();

@@ -26,7 +26,7 @@ class Pattern {
       return true;
     });
   }
-  // The offset of the first eight octets that are wrong; the size when none are.
+  // The offset of the first eight bytes that are wrong; the size when none are.
   [[nodiscard]] std::size_t compare(std::span<const std::byte> in) const {
     return each_word(in.size(), [&](std::size_t at, std::uint64_t word, std::size_t size) {
       return std::memcmp(&in[at], &word, size) == 0;

@@ -103,7 +103,7 @@ bool Stream::check_read(std::uint64_t round, Outcome& outcome) {
   const auto got = endpoint_.memory().subspan(place(kReadBack, round), length);
   const std::size_t good = Pattern{options_.seed, round}.compare(got);
   if (good == length) return true;
-  return wrong(outcome, text("read of round %" PRIu64 ": octet %zu of %u", round, good, length));
+  return wrong(outcome, text("read of round %" PRIu64 ": byte %zu of %u", round, good, length));
 }
 
 bool Stream::take_message(const Completion& done, Outcome& outcome) {
@@ -114,7 +114,7 @@ bool Stream::take_message(const Completion& done, Outcome& outcome) {
   const std::uint32_t length = size_of_round(options_.seed, round, options_.largest);
   std::uint64_t number = 0;
   if (done.length != kNumber + length) {
-    return wrong(outcome, text("message %" PRIu64 " has %u octets", round, done.length));
+    return wrong(outcome, text("message %" PRIu64 " has %u bytes", round, done.length));
   }
   std::memcpy(&number, message.data(), kNumber);
   if (number != round) {
@@ -125,7 +125,7 @@ bool Stream::take_message(const Completion& done, Outcome& outcome) {
   }
   const auto written = memory.subspan(place(kWritten, round), length);
   if (const auto good = Pattern{options_.seed, round}.compare(written); good != length) {
-    return wrong(outcome, text("write of round %" PRIu64 ": octet %zu of %u", round, good, length));
+    return wrong(outcome, text("write of round %" PRIu64 ": byte %zu of %u", round, good, length));
   }
   ++finished_;
   if (!receive_into(slot)) return false;
@@ -168,7 +168,7 @@ bool Stream::take(const Completion& done, Outcome& outcome) {
 
 bool Stream::probe() {
   // Somebody who waits for a message learns nothing of a death or a stop: as any program, it has to
-  // ask. For more than a few octets, which would come straight from the memory of a peer that is
+  // ask. For more than a few bytes, which would come straight from the memory of a peer that is
   // stopped, and say nothing of it.
   if (endpoint_.outstanding() > 0) return true;
   const std::uint64_t id = static_cast<std::uint64_t>(Kind::kProbe) << kKindShift;

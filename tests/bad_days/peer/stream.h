@@ -1,4 +1,4 @@
-// A conversation in which every octet is checked on both sides.
+// A conversation in which every byte is checked on both sides.
 //
 // In each round the leader WRITEs a pattern into the follower's memory, READs it back, and SENDs
 // word of it with a pattern of its own. The follower compares what was sent and what was written,

@@ -1,4 +1,4 @@
-// One side of a pair that talks over verbs and checks every octet: the program that has bad days.
+// One side of a pair that talks over verbs and checks every byte: the program that has bad days.
 //
 // Prints `ready qpn=N` once it is connected, `beat ROUNDS MS` while it runs, and one line at the
 // end:

@@ -5,7 +5,7 @@
 //
 // DEVICE is an RDMA device or, for tcp, a network interface; FOLDER is where the ranks find each
 // other (Gloo's FileStore), new for each run. Prints a line for each collective and count of
-// elements: its name, the octets, and the microseconds that one run of it took at this rank.
+// elements: its name, the bytes, and the microseconds that one run of it took at this rank.
 // Ends with "all right", or with status 1 at the first element that is wrong.
 //
 // Gloo's ibverbs transport has eight buffers between two ranks, so each collective has a context of

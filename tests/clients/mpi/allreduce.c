@@ -1,4 +1,4 @@
-// All-reduce of octets, integers and doubles, 1 B to 4 MB. Sums of doubles depend on the order in
+// All-reduce of bytes, integers and doubles, 1 B to 4 MB. Sums of doubles depend on the order in
 // which they are made, to the last bit: the digest shows that it is the order of the other run.
 #include "digest.h"
 

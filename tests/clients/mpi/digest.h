@@ -10,7 +10,7 @@
 
 static uint64_t digest_value = 14695981039346656037u;
 
-// FNV-1a, eight octets at a time where there are eight: the order and each bit count.
+// FNV-1a, eight bytes at a time where there are eight: the order and each bit count.
 static inline void digest(const void* data, size_t size) {
   const unsigned char* at = data;
   for (; size >= 8; size -= 8, at += 8) {

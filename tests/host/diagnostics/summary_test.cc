@@ -12,26 +12,26 @@
 namespace nerve::host {
 
 TEST(Amounts, TwoDigitsThatMatterAndAUnit) {
-  EXPECT_EQ(octets_text(0), "0");
-  EXPECT_EQ(octets_text(999), "999 B");
-  EXPECT_EQ(octets_text(1000), "1.0 KB");
-  EXPECT_EQ(octets_text(9'949), "9.9 KB");
-  EXPECT_EQ(octets_text(12'345), "12 KB");
-  EXPECT_EQ(octets_text(999'999), "1.0 MB");  // not 1000 KB
-  EXPECT_EQ(octets_text(1'234'567'890), "1.2 GB");
-  EXPECT_EQ(octets_text(UINT64_MAX), "18 EB");
+  EXPECT_EQ(bytes_text(0), "0");
+  EXPECT_EQ(bytes_text(999), "999 B");
+  EXPECT_EQ(bytes_text(1000), "1.0 KB");
+  EXPECT_EQ(bytes_text(9'949), "9.9 KB");
+  EXPECT_EQ(bytes_text(12'345), "12 KB");
+  EXPECT_EQ(bytes_text(999'999), "1.0 MB");  // not 1000 KB
+  EXPECT_EQ(bytes_text(1'234'567'890), "1.2 GB");
+  EXPECT_EQ(bytes_text(UINT64_MAX), "18 EB");
   EXPECT_EQ(count_text(0), "0");
   EXPECT_EQ(count_text(64), "64");
   EXPECT_EQ(count_text(312'000), "312 k");
 }
 
-TEST(Summary, TellsWaysOctetsAndCopies) {
+TEST(Summary, TellsWaysBytesAndCopies) {
   Summary summary{.pid = 123, .program = "ib_write_bw", .shm = {}, .udp = {}, .direct = {}};
   EXPECT_EQ(summary_line(summary),
             "pid 123 ib_write_bw: shm 0, udp 0, direct 0, received 0, 0 retransmitted");
-  summary.shm = {.octets = 1'200'000'000, .packets = 312'000};
-  summary.udp = {.octets = 0, .packets = 3};  // acknowledgements
-  summary.direct = {.octets = 8000, .packets = 1000};
+  summary.shm = {.bytes = 1'200'000'000, .packets = 312'000};
+  summary.udp = {.bytes = 0, .packets = 3};  // acknowledgements
+  summary.direct = {.bytes = 8000, .packets = 1000};
   summary.retransmitted = 2;
   EXPECT_EQ(summary_line(summary),
             "pid 123 ib_write_bw: shm 1.2 GB (312 k packets, 2 copies per byte), "

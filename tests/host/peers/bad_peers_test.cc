@@ -32,7 +32,7 @@ namespace {
 using test::Card;
 using test::Endpoint;
 
-constexpr std::uint32_t kOctets = 1U << 20;
+constexpr std::uint32_t kBytes = 1U << 20;
 
 // A process with an endpoint that is connected to ours and then does as it is told.
 class Peer {
@@ -42,7 +42,7 @@ class Peer {
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
     pid = ::fork();
     if (pid == 0) {
-      Endpoint endpoint{kOctets};
+      Endpoint endpoint{kBytes};
       meet(endpoint, ends[1]);
       does(endpoint);
       ::_exit(0);
@@ -79,13 +79,13 @@ void wait_for_ever(Endpoint& /*endpoint*/) {
 // Its ring fills up and stays full; no answer ever comes.
 TEST(BadPeers, AStoppedTargetIsARetryExceeded) {
   const Peer target{wait_for_ever};
-  Endpoint endpoint{kOctets};
+  Endpoint endpoint{kBytes};
   target.connect(endpoint);
   ASSERT_EQ(::kill(target.pid, SIGSTOP), 0);
   int status = 0;
   ASSERT_EQ(::waitpid(target.pid, &status, WUNTRACED), target.pid);  // it takes a moment
   for (std::uint64_t i = 0; i < 8; ++i) {
-    ASSERT_TRUE(endpoint.post_send(nic::SendOp::kSend, i, 0, kOctets));
+    ASSERT_TRUE(endpoint.post_send(nic::SendOp::kSend, i, 0, kBytes));
   }
   const auto failed = endpoint.next();
   ASSERT_TRUE(failed);
@@ -97,7 +97,7 @@ TEST(BadPeers, AStoppedTargetIsARetryExceeded) {
 TEST(BadPeers, AStoppedTargetIsWrittenAndRead) {
   const Peer target{wait_for_ever};
   if (!link::shm::can_place(target.pid)) GTEST_SKIP() << "the kernel does not permit it here";
-  Endpoint endpoint{kOctets};
+  Endpoint endpoint{kBytes};
   target.connect(endpoint);
   ASSERT_EQ(::kill(target.pid, SIGSTOP), 0);
   int status = 0;
@@ -106,10 +106,10 @@ TEST(BadPeers, AStoppedTargetIsWrittenAndRead) {
     endpoint.memory[i] = static_cast<std::byte>(i * 7 + (i >> 9U));
   }
   const std::vector<std::byte> sent = endpoint.memory;
-  ASSERT_TRUE(endpoint.post_send(nic::SendOp::kWrite, 8, 0, kOctets));
+  ASSERT_TRUE(endpoint.post_send(nic::SendOp::kWrite, 8, 0, kBytes));
   ASSERT_EQ(endpoint.next().value_or(nic::Completion{}).status, nic::WcStatus::kSuccess);
   std::ranges::fill(endpoint.memory, std::byte{});
-  ASSERT_TRUE(endpoint.post_send(nic::SendOp::kRead, 9, 0, kOctets));
+  ASSERT_TRUE(endpoint.post_send(nic::SendOp::kRead, 9, 0, kBytes));
   ASSERT_EQ(endpoint.next().value_or(nic::Completion{}).status, nic::WcStatus::kSuccess);
   EXPECT_EQ(endpoint.memory, sent);
 }
@@ -117,10 +117,10 @@ TEST(BadPeers, AStoppedTargetIsWrittenAndRead) {
 // The child has the parent's objects, but the rings behind them are the parent's alone.
 TEST(BadPeers, AChildThatDestroysWhatItInheritedHarmsNobody) {
   const Peer target{wait_for_ever};
-  auto endpoint = std::make_unique<Endpoint>(kOctets);
+  auto endpoint = std::make_unique<Endpoint>(kBytes);
   target.connect(*endpoint);
   for (std::uint64_t i = 0; i < 20; ++i) {
-    ASSERT_TRUE(endpoint->post_send(nic::SendOp::kWrite, i, 0, kOctets));
+    ASSERT_TRUE(endpoint->post_send(nic::SendOp::kWrite, i, 0, kBytes));
     const pid_t child = ::fork();
     if (child == 0) {
       (void)endpoint->post_send(nic::SendOp::kWrite, 99, 0, 64);
@@ -142,7 +142,7 @@ TEST(BadPeers, AChildThatDestroysWhatItInheritedHarmsNobody) {
 class Poor {
  public:
   explicit Poor(const std::function<void()>& become_poor) : process_{life_of(become_poor)} {
-    endpoint_.emplace(kOctets);  // after the fork: the child is to have nothing of ours
+    endpoint_.emplace(kBytes);  // after the fork: the child is to have nothing of ours
     process_.connect(*endpoint_);
     char word{};
     EXPECT_EQ(::read(channel_[0], &word, 1), 1);

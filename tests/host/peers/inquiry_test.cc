@@ -16,14 +16,14 @@ namespace nerve::host {
 TEST(Inquiry, LeavesOutWhatIsNoReport) {
   ProcessReport report;
   read_report(
-      "pid 7\nprogram a\x1b[2Jb c\nnothing\n\n x\nshm_octets_sent 12\nbad 12x\nneg -1\n"
+      "pid 7\nprogram a\x1b[2Jb c\nnothing\n\n x\nshm_bytes_sent 12\nbad 12x\nneg -1\n"
       "huge 99999999999999999999999\nlast 3",
       report);
   EXPECT_EQ(report.program, "a?[2Jb c");
-  EXPECT_EQ(report["shm_octets_sent"], 12U);
+  EXPECT_EQ(report["shm_bytes_sent"], 12U);
   EXPECT_EQ(report["last"], 3U);
   EXPECT_EQ(report["absent"], 0U);
-  EXPECT_EQ(report.counters.size(), 3U) << "pid, shm_octets_sent and last";
+  EXPECT_EQ(report.counters.size(), 3U) << "pid, shm_bytes_sent and last";
 }
 
 namespace {

@@ -30,7 +30,7 @@ class Ring {
       connection = accept_from(joined->listener.get());
     } while (own_peer(connection.get()) != ::getpid());
     const auto message = receive_message(connection.get(), std::chrono::seconds{1});
-    const auto request = Request::decode(message->octets);
+    const auto request = Request::decode(message->bytes);
     const int fd = connection.get();
     target.add(IncomingRing::accept(std::move(connection), *request, *message));
     EXPECT_TRUE(send_message(fd, encode_answer(), mailbox.descriptors()));

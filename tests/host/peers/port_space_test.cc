@@ -279,7 +279,7 @@ TEST(PortSpace, NumbersInTheTableAreNotBelieved) {
     PortSpace& own = ports();
     const Mapping table{own.descriptor(), std::size_t{3} << 17U, PROT_READ | PROT_WRITE};
     ASSERT_TRUE(table);
-    std::ranges::fill(table.octets(), std::byte{0xff});
+    std::ranges::fill(table.bytes(), std::byte{0xff});
     EXPECT_FALSE(own.owner(Space::kTcp, kPort));
     EXPECT_EQ(own.bind(Space::kTcp, kPort), 0);
     EXPECT_TRUE(own.bind_any(Space::kUdp, kFew));

@@ -1,5 +1,5 @@
 // compare -d DEVICE -g GID_INDEX -m MTU -p PORT [-n] [SERVER]: every operation of a reliable
-// connection, and whether the octets that arrived are those that were sent. The client is the
+// connection, and whether the bytes that arrived are those that were sent. The client is the
 // requester; run with no SERVER first, on the other machine.
 //
 // The stock programs measure; they look at data in SENDs only. This one writes, reads back and
@@ -36,7 +36,7 @@ void fill(Endpoint& end, std::size_t offset, std::uint32_t length, std::uint32_t
 void must_equal(Endpoint& end, std::size_t a, std::size_t b, std::uint32_t length,
                 const char* what) {
   if (std::memcmp(end.memory(a), end.memory(b), length) != 0) {
-    fail(std::string{what} + " of " + std::to_string(length) + " octets: others arrived");
+    fail(std::string{what} + " of " + std::to_string(length) + " bytes: others arrived");
   }
 }
 

@@ -17,9 +17,9 @@ constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_A
                         IBV_ACCESS_REMOTE_ATOMIC;
 constexpr auto kPatience = std::chrono::seconds{40};  // an emulated peer is slow
 
-ibv_mtu unit_of(int octets) {
+ibv_mtu unit_of(int bytes) {
   int value = IBV_MTU_256;
-  for (int size = 256; size < octets && value < IBV_MTU_4096; size *= 2) ++value;
+  for (int size = 256; size < bytes && value < IBV_MTU_4096; size *= 2) ++value;
   return static_cast<ibv_mtu>(value);
 }
 
@@ -77,13 +77,12 @@ void Endpoint::open_connection() {
   }
 }
 
-void Endpoint::tell(const void* octets, std::size_t length) const {
-  if (::write(connection_, octets, length) != static_cast<ssize_t>(length))
-    fail("the peer is gone");
+void Endpoint::tell(const void* bytes, std::size_t length) const {
+  if (::write(connection_, bytes, length) != static_cast<ssize_t>(length)) fail("the peer is gone");
 }
 
-void Endpoint::hear(void* octets, std::size_t length) const {
-  if (::recv(connection_, octets, length, MSG_WAITALL) != static_cast<ssize_t>(length)) {
+void Endpoint::hear(void* bytes, std::size_t length) const {
+  if (::recv(connection_, bytes, length, MSG_WAITALL) != static_cast<ssize_t>(length)) {
     fail("the peer is gone");
   }
 }

@@ -52,7 +52,7 @@ class Endpoint {
   [[nodiscard]] std::uint32_t peer_key() const { return peer_.rkey; }
 
   void post_receive(std::size_t offset, std::uint32_t length);
-  // One request, signalled, from or into `length` octets at `offset`; the rest is `request`'s own.
+  // One request, signalled, from or into `length` bytes at `offset`; the rest is `request`'s own.
   void post(ibv_send_wr request, std::size_t offset, std::uint32_t length);
   // The next completion, whatever it says.
   [[nodiscard]] ibv_wc completion() const;
@@ -64,8 +64,8 @@ class Endpoint {
   void open_connection();
   void make_qp();
   void modify(int mask, ibv_qp_attr attributes) const;
-  void tell(const void* octets, std::size_t length) const;
-  void hear(void* octets, std::size_t length) const;
+  void tell(const void* bytes, std::size_t length) const;
+  void hear(void* bytes, std::size_t length) const;
 
   Options options_;
   std::vector<std::byte> memory_;

@@ -14,7 +14,7 @@
 namespace meet {
 namespace {
 
-// The first octet of what a client says: how it wants to be treated.
+// The first byte of what a client says: how it wants to be treated.
 enum Wish : std::uint8_t { kLeaves = 1, kIsLeft = 2, kRefused = 3, kWaits = 4 };
 
 constexpr int kConsumer = 28, kNoSuchService = 8;       // reasons of a REJ

@@ -121,7 +121,7 @@ Happened Party::expect(rdma_cm_event_type kind, int status) {
   const std::size_t length =
       datagram ? happened.ud.private_data_len : happened.conn.private_data_len;
   if (said != nullptr) happened.said.assign(said, said + length);
-  std::printf("%s, status %d, %zu octets\n", rdma_event_str(happened.kind), happened.status,
+  std::printf("%s, status %d, %zu bytes\n", rdma_event_str(happened.kind), happened.status,
               happened.said.size());
   must(happened.kind == kind && happened.status == status,
        std::string{"expected "} + rdma_event_str(kind) + ", status " + std::to_string(status));

@@ -24,7 +24,7 @@ void must(bool holds, const std::string& what);
 inline constexpr std::size_t kReqWords = 56, kRepWords = 196, kRejWords = 148;
 inline constexpr std::size_t kSidrReqWords = 180, kSidrRepWords = 136;
 
-// `size` octets that begin with `first`.
+// `size` bytes that begin with `first`.
 Words words(std::uint8_t first, std::size_t size);
 
 // An event of librdmacm, kept after it was acknowledged.

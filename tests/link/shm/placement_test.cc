@@ -1,4 +1,4 @@
-// Goal: octets land in another process exactly where its table allows, and no placement outlives
+// Goal: bytes land in another process exactly where its table allows, and no placement outlives
 // the withdrawal of its entry. Method: forked targets, tables that change under readers, and an
 // exact model of the table.
 #include "link/shm/placement.h"
@@ -40,7 +40,7 @@ class SharedObject {
 };
 
 struct alignas(64) TableMemory {
-  std::array<std::byte, kRightsTableSize> octets;
+  std::array<std::byte, kRightsTableSize> bytes;
 };
 
 // A process that runs until it is ended.
@@ -72,7 +72,7 @@ std::uint64_t address_of(const T& object) {
   return reinterpret_cast<std::uint64_t>(&object);
 }
 
-TEST(Placement, MovesOctetsBothWays) {
+TEST(Placement, MovesBytesBothWays) {
   std::array<std::byte, 64> buffer{};  // the child has its own at the same address
   const Process target{::pause};
   if (!can_place(target.pid())) GTEST_SKIP() << "this machine does not let processes touch others";
@@ -90,13 +90,13 @@ TEST(Placement, TellsWhyNot) {
   Process target{::pause};
   const pid_t pid = target.pid();
   if (!can_place(pid)) GTEST_SKIP() << "this machine does not let processes touch others";
-  std::array<std::byte, 64> octets{};
-  EXPECT_EQ(place(pid, 0, octets), Placed::kFault);
-  EXPECT_EQ(place(pid, ~std::uint64_t{0} - 8, octets), Placed::kFault);
+  std::array<std::byte, 64> bytes{};
+  EXPECT_EQ(place(pid, 0, bytes), Placed::kFault);
+  EXPECT_EQ(place(pid, ~std::uint64_t{0} - 8, bytes), Placed::kFault);
   const long page = ::sysconf(_SC_PAGESIZE);
-  EXPECT_EQ(fetch(pid, static_cast<std::uint64_t>(page) - 8, octets), Placed::kFault);
+  EXPECT_EQ(fetch(pid, static_cast<std::uint64_t>(page) - 8, bytes), Placed::kFault);
   target.end();
-  EXPECT_EQ(place(pid, address_of(octets), octets), Placed::kNoProcess);
+  EXPECT_EQ(place(pid, address_of(bytes), bytes), Placed::kNoProcess);
   EXPECT_FALSE(can_place(pid));
 }
 
@@ -106,17 +106,17 @@ TEST(Placement, APartIsAFault) {
       ::mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(two, MAP_FAILED);
   ASSERT_EQ(::munmap(static_cast<std::byte*>(two) + page, page), 0);
-  const std::array<std::byte, 64> octets{};
+  const std::array<std::byte, 64> bytes{};
   const std::uint64_t at = reinterpret_cast<std::uint64_t>(two) + page - 32;
-  EXPECT_EQ(place(::getpid(), at, octets), Placed::kFault);
+  EXPECT_EQ(place(::getpid(), at, bytes), Placed::kFault);
   ::munmap(two, page);
 }
 
 TEST(RightsTable, HoldsWhatAModelHolds) {
   test::for_each_seed(20, [](std::uint64_t seed) {
     const auto memory = std::make_unique<TableMemory>();
-    RightsPublisher table{memory->octets};
-    const auto view = RightsView::open(memory->octets);
+    RightsPublisher table{memory->bytes};
+    const auto view = RightsView::open(memory->bytes);
     ASSERT_TRUE(view);
     Prng prng{seed};
     std::map<std::uint32_t, KeyRights> model;
@@ -153,8 +153,8 @@ TEST(RightsTable, HoldsWhatAModelHolds) {
 
 TEST(RightsTable, EveryDoubtGoesToTheEngine) {
   const auto memory = std::make_unique<TableMemory>();
-  RightsPublisher table{memory->octets};
-  const auto view = *RightsView::open(memory->octets);
+  RightsPublisher table{memory->bytes};
+  const auto view = *RightsView::open(memory->bytes);
   const KeyRights key{
       .iova = 0x1000, .length = 0x100, .address = 0x7000, .rights = Rights::kWrite, .pd = 3};
   const QpRights qp{.peer = Qpn{9}, .rights = Rights::kWrite | Rights::kRead, .pd = 3};
@@ -201,22 +201,22 @@ TEST(RightsTable, EveryDoubtGoesToTheEngine) {
 
 TEST(RightsTable, NoOtherMemoryIsTaken) {
   const auto memory = std::make_unique<TableMemory>();
-  EXPECT_FALSE(RightsView::open(memory->octets));
-  const RightsPublisher table{memory->octets};
-  EXPECT_TRUE(RightsView::open(memory->octets));
-  EXPECT_FALSE(RightsView::open(Octets{memory->octets}.first(kRightsTableSize - 1)));
-  EXPECT_FALSE(RightsView::open(Octets{memory->octets}.subspan(8)));
+  EXPECT_FALSE(RightsView::open(memory->bytes));
+  const RightsPublisher table{memory->bytes};
+  EXPECT_TRUE(RightsView::open(memory->bytes));
+  EXPECT_FALSE(RightsView::open(Bytes{memory->bytes}.first(kRightsTableSize - 1)));
+  EXPECT_FALSE(RightsView::open(Bytes{memory->bytes}.subspan(8)));
 }
 
-TEST(RightsTable, AnyOctetsAreBearable) {
+TEST(RightsTable, AnyBytesAreBearable) {
   test::for_each_seed(20, [](std::uint64_t seed) {
     const auto memory = std::make_unique<TableMemory>();
-    const RightsPublisher table{memory->octets};
+    const RightsPublisher table{memory->bytes};
     Prng prng{seed};
     for (std::size_t at = 64; at < kRightsTableSize; ++at) {
-      memory->octets[at] = static_cast<std::byte>(prng.next());
+      memory->bytes[at] = static_cast<std::byte>(prng.next());
     }
-    const auto view = *RightsView::open(memory->octets);
+    const auto view = *RightsView::open(memory->bytes);
     for (std::uint32_t n = 0; n < 1000; ++n) {
       (void)view.find(RKey{n});
       (void)view.find(Qpn{n});
@@ -227,8 +227,8 @@ TEST(RightsTable, AnyOctetsAreBearable) {
 // Words of two writings are never mixed: each entry's words tell the same number.
 TEST(RightsTable, ReadersSeeWholeEntries) {
   const auto memory = std::make_unique<TableMemory>();
-  RightsPublisher table{memory->octets};
-  const auto view = *RightsView::open(memory->octets);
+  RightsPublisher table{memory->bytes};
+  const auto view = *RightsView::open(memory->bytes);
   std::atomic<bool> done{};
   std::thread owner{[&] {
     for (std::uint32_t n = 1; n < 20'000; ++n) {
@@ -282,14 +282,14 @@ TEST(InUse, NoPlacementOutlivesTheWait) {
     std::uint64_t word;
   };
   SharedObject<World> world;
-  RightsPublisher table{world->table.octets};
+  RightsPublisher table{world->table.bytes};
   table.publish(Qpn{2}, {.peer = Qpn{3}, .rights = Rights::kWrite, .pd = 1});
   table.publish(RKey{5}, {.iova = 0,
                           .length = 8,
                           .address = address_of(world->word),
                           .rights = Rights::kWrite,
                           .pd = 1});
-  const auto view = *RightsView::open(world->table.octets);
+  const auto view = *RightsView::open(world->table.bytes);
   const PlaceRequest request{.target = Qpn{2},
                              .requester = Qpn{3},
                              .key = RKey{5},

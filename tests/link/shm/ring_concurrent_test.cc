@@ -15,16 +15,16 @@
 namespace nerve::link::shm {
 namespace {
 
-constexpr RingSize kSmall{.slots = 64, .data_octets = 32 * 1024};
+constexpr RingSize kSmall{.slots = 64, .data_bytes = 32 * 1024};
 constexpr std::uint32_t kFrames = 20'000;
 
 // Frame n carries its number as PSN and payload made of it.
 std::uint32_t length_of(std::uint32_t n) { return n * 37 % 1000; }
-std::byte octet_of(std::uint32_t n, std::uint32_t at) { return static_cast<std::byte>(n + at * 7); }
+std::byte byte_of(std::uint32_t n, std::uint32_t at) { return static_cast<std::byte>(n + at * 7); }
 
 void send_numbered(RingWriter& writer, std::uint32_t n, std::vector<std::byte>& buffer) {
   buffer.resize(length_of(n));
-  for (std::uint32_t i = 0; i < buffer.size(); ++i) buffer[i] = octet_of(n, i);
+  for (std::uint32_t i = 0; i < buffer.size(); ++i) buffer[i] = byte_of(n, i);
   const std::vector<wire::Piece> payload{
       {.address = reinterpret_cast<std::uint64_t>(buffer.data()), .length = length_of(n)}};
   wire::Frame frame = write_only(payload);
@@ -50,7 +50,7 @@ struct CheckingSink final : FrameSink {
       for (const wire::Piece& piece : frame.payload) {
         const auto* from = reinterpret_cast<const std::byte*>(piece.address);
         for (std::uint32_t i = 0; i < piece.length; ++i, ++at) {
-          wrong += static_cast<unsigned>(from[i] != octet_of(count, at));
+          wrong += static_cast<unsigned>(from[i] != byte_of(count, at));
         }
       }
       ++count;

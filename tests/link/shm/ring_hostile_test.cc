@@ -1,4 +1,4 @@
-// Goal: no octet that the other process writes into a ring can do more than end the ring. Method:
+// Goal: no byte that the other process writes into a ring can do more than end the ring. Method:
 // each field wrong in turn, then chance; the sink reads all payload it is handed, so that
 // AddressSanitizer sees what lies outside.
 #include <gtest/gtest.h>
@@ -11,14 +11,14 @@
 namespace nerve::link::shm {
 namespace {
 
-constexpr RingSize kSmall{.slots = 64, .data_octets = 32 * 1024};
+constexpr RingSize kSmall{.slots = 64, .data_bytes = 32 * 1024};
 
 // A ring whose memory is exactly its size on the heap, where a step outside is noticed.
 struct HeapRing {
   HeapRing() { CHECK(format_ring(memory(), kSmall).has_value()); }
-  MutableOctets memory() { return {octets.get(), kSmall.octets()}; }
-  std::byte* slot(std::size_t index) { return octets.get() + kHeaderPage + index * kLine; }
-  void store(std::size_t at, std::uint64_t value) { std::memcpy(octets.get() + at, &value, 8); }
+  MutableBytes memory() { return {bytes.get(), kSmall.bytes()}; }
+  std::byte* slot(std::size_t index) { return bytes.get() + kHeaderPage + index * kLine; }
+  void store(std::size_t at, std::uint64_t value) { std::memcpy(bytes.get() + at, &value, 8); }
   void commit(std::size_t index, const Commit& commit) {
     const std::uint64_t word = commit.pack();
     std::memcpy(slot(index), &word, sizeof word);
@@ -27,15 +27,15 @@ struct HeapRing {
   struct Free {
     void operator()(std::byte* at) const { std::free(at); }
   };
-  std::unique_ptr<std::byte, Free> octets{[] {
-    auto* at = static_cast<std::byte*>(std::aligned_alloc(kLine, kSmall.octets()));
-    std::memset(at, 0, kSmall.octets());
+  std::unique_ptr<std::byte, Free> bytes{[] {
+    auto* at = static_cast<std::byte*>(std::aligned_alloc(kLine, kSmall.bytes()));
+    std::memset(at, 0, kSmall.bytes());
     return at;
   }()};
 };
 
 constexpr auto kFrameKind = static_cast<std::uint8_t>(SlotKind::kFrame);
-constexpr auto kOctetsKind = static_cast<std::uint8_t>(SlotKind::kOctets);
+constexpr auto kBytesKind = static_cast<std::uint8_t>(SlotKind::kBytes);
 constexpr auto kRunKind = static_cast<std::uint8_t>(SlotKind::kRun);
 
 struct Bad {
@@ -47,10 +47,10 @@ constexpr Bad kBad[] = {
     {"no kind", {.turn = 2, .length = 0, .flow = 0, .kind = 0}},
     {"an unknown kind", {.turn = 2, .length = 0, .flow = 0, .kind = 5}},
     {"too long", {.turn = 2, .length = kMaxPayload + 1, .flow = 0, .kind = kFrameKind}},
-    {"too long a packet", {.turn = 2, .length = kMaxOctets + 1, .flow = 0, .kind = kOctetsKind}},
+    {"too long a packet", {.turn = 2, .length = kMaxBytes + 1, .flow = 0, .kind = kBytesKind}},
     {"no such flow", {.turn = 2, .length = 0, .flow = kFlows, .kind = kFrameKind}},
     {"a flow that was not told", {.turn = 2, .length = 0, .flow = 7, .kind = kFrameKind}},
-    {"a packet of no flow", {.turn = 2, .length = 0, .flow = 7, .kind = kOctetsKind}},
+    {"a packet of no flow", {.turn = 2, .length = 0, .flow = 7, .kind = kBytesKind}},
     {"a run of no flow", {.turn = 2, .length = 64, .flow = 7, .kind = kRunKind}},
     {"a run of nothing", {.turn = 2, .length = 64, .flow = 0, .kind = kRunKind}},
 };
@@ -147,7 +147,7 @@ TEST(HostileRing, ChanceFindsNoWayOut) {
                                                .flow = static_cast<std::uint8_t>(prng.below(70)),
                                                .kind = static_cast<std::uint8_t>(prng.below(6))});
       }
-      if (prng.chance(50)) ring.store(8 * prng.below(kSmall.octets() / 8), prng.next());
+      if (prng.chance(50)) ring.store(8 * prng.below(kSmall.bytes() / 8), prng.next());
       if (prng.chance(300)) reader.receive(sink, 10, {});
       sink.kept.clear();
     }
@@ -158,7 +158,7 @@ TEST(HostileRing, NoHeaderButARingsOwnIsTaken) {
   HeapRing ring;
   EXPECT_EQ(*inspect_ring(ring.memory()), kSmall);
   EXPECT_EQ(inspect_ring(ring.memory().first(100)).error(), RingError::kTooSmall);
-  EXPECT_EQ(inspect_ring(ring.memory().first(kSmall.octets() - 1)).error(), RingError::kTooSmall);
+  EXPECT_EQ(inspect_ring(ring.memory().first(kSmall.bytes() - 1)).error(), RingError::kTooSmall);
   EXPECT_EQ(inspect_ring(ring.memory().subspan(8)).error(), RingError::kMisaligned);
   const auto with = [&](std::uint32_t slots, std::uint32_t data) {
     ring.store(kSlotsAt, std::uint64_t{data} << 32U | slots);

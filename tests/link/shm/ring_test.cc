@@ -12,7 +12,7 @@
 namespace nerve::link::shm {
 namespace {
 
-constexpr RingSize kSmall{.slots = 64, .data_octets = 32 * 1024};
+constexpr RingSize kSmall{.slots = 64, .data_bytes = 32 * 1024};
 
 std::uint32_t some_length(Prng& prng) {
   switch (prng.below(4)) {
@@ -124,7 +124,7 @@ TEST(ShmRing, RunsArriveAsTheFramesTheyWereMadeOf) {
     reader.receive(sink, 10'000, {});
     EXPECT_EQ(sink.kept.size(), expected.size());
     EXPECT_EQ(reader.counters().frames, writer.counters().frames);
-    EXPECT_EQ(reader.counters().octets, writer.counters().octets);
+    EXPECT_EQ(reader.counters().bytes, writer.counters().bytes);
   });
 }
 
@@ -222,17 +222,17 @@ TEST(ShmRing, AFrameThatNoRingTakesIsDropped) {
       {.address = reinterpret_cast<std::uint64_t>(large.data()), .length = kMaxPayload + 1}};
   const wire::Frame frame = write_only(payload);
   writer.send({&frame, 1}, {});
-  writer.send_octets({}, std::vector<std::byte>(kMaxOctets + 1), {});
+  writer.send_bytes({}, std::vector<std::byte>(kMaxBytes + 1), {});
   EXPECT_EQ(writer.counters().dropped, 2U);
   EXPECT_FALSE(reader.pending());
 }
 
-// Memory behind a port: what is read is the address itself, octet by octet.
+// Memory behind a port: what is read is the address itself, byte by byte.
 struct AddressPort final : MemoryPort {
-  void read(std::uint64_t address, MutableOctets into) override {
-    for (std::byte& octet : into) octet = static_cast<std::byte>(address++);
+  void read(std::uint64_t address, MutableBytes into) override {
+    for (std::byte& byte : into) byte = static_cast<std::byte>(address++);
   }
-  void write(std::uint64_t /*address*/, Octets /*from*/) override {}
+  void write(std::uint64_t /*address*/, Bytes /*from*/) override {}
   std::uint64_t compare_swap(std::uint64_t, std::uint64_t, std::uint64_t) override { return 0; }
   std::uint64_t fetch_add(std::uint64_t, std::uint64_t) override { return 0; }
   void store_word(std::uint64_t, std::uint64_t) override {}
@@ -258,7 +258,7 @@ TEST(ShmRing, PayloadBehindAPortIsRead) {
   EXPECT_EQ(sink.kept.front().payload, expected);
 }
 
-TEST(ShmRing, OctetsAreCheckedByTheReader) {
+TEST(ShmRing, BytesAreCheckedByTheReader) {
   test::for_each_seed(100, [](std::uint64_t seed) {
     RingMemory ring;
     RingWriter writer{ring.memory, ring.size};
@@ -266,13 +266,13 @@ TEST(ShmRing, OctetsAreCheckedByTheReader) {
     FrameMaker maker{seed};
     wire::Frame frame = maker.make(some_length(maker.prng()));
     frame.headers.bth.pad = wire::pad_for(frame.payload_length);
-    std::vector<std::byte> octets(wire::udp_payload_size(frame));
-    wire::encode_udp_payload(frame, {}, octets);
-    writer.send_octets(frame.flow, octets, {});
-    octets[octets.size() - 1] ^= std::byte{1};
-    writer.send_octets(frame.flow, octets, {});
-    writer.send_octets(frame.flow, Octets{octets}.first(3), {});
-    writer.send_octets(frame.flow, {}, {});
+    std::vector<std::byte> bytes(wire::udp_payload_size(frame));
+    wire::encode_udp_payload(frame, {}, bytes);
+    writer.send_bytes(frame.flow, bytes, {});
+    bytes[bytes.size() - 1] ^= std::byte{1};
+    writer.send_bytes(frame.flow, bytes, {});
+    writer.send_bytes(frame.flow, Bytes{bytes}.first(3), {});
+    writer.send_bytes(frame.flow, {}, {});
     writer.send({&frame, 1}, {});
     KeepingSink sink;
     EXPECT_EQ(reader.receive(sink, 10, {}), 2U);

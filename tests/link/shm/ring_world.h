@@ -20,9 +20,9 @@ class RingMemory {
  public:
   explicit RingMemory(const RingSize& wanted = {}) : size{wanted} {
     void* const at =
-        ::mmap(nullptr, size.octets(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        ::mmap(nullptr, size.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(at != MAP_FAILED);
-    memory = {static_cast<std::byte*>(at), size.octets()};
+    memory = {static_cast<std::byte*>(at), size.bytes()};
     CHECK(format_ring(memory, size).has_value());
   }
   ~RingMemory() { ::munmap(memory.data(), memory.size()); }
@@ -30,7 +30,7 @@ class RingMemory {
   RingMemory& operator=(const RingMemory&) = delete;
 
   RingSize size;
-  MutableOctets memory;
+  MutableBytes memory;
 };
 
 struct Kept {
@@ -61,12 +61,12 @@ struct KeepingSink final : FrameSink {
 class FrameMaker {
  public:
   explicit FrameMaker(std::uint64_t seed) : prng_{seed}, memory_(kMaxRunFrames * kMaxPayload) {
-    for (std::byte& octet : memory_) octet = static_cast<std::byte>(prng_.next());
+    for (std::byte& byte : memory_) byte = static_cast<std::byte>(prng_.next());
   }
 
   Prng& prng() { return prng_; }
 
-  // With any headers the table knows, a payload of `length` octets in one to three pieces.
+  // With any headers the table knows, a payload of `length` bytes in one to three pieces.
   wire::Frame make(std::uint32_t length) {
     wire::Frame frame;
     frame.flow = flow();
@@ -81,7 +81,7 @@ class FrameMaker {
     return frame;
   }
 
-  // What the engine makes of a long message: `count` middle packets of `length` octets each, whose
+  // What the engine makes of a long message: `count` middle packets of `length` bytes each, whose
   // payload lies together. They last until the next call.
   std::span<wire::Frame> make_run(std::uint32_t count, std::uint32_t length) {
     wire::Frame frame;
@@ -117,11 +117,11 @@ class FrameMaker {
     flow.flow_label = static_cast<std::uint32_t>(prng_.below(2));
     return flow;
   }
-  // By way of octets, so that only what the opcode carries is set.
+  // By way of bytes, so that only what the opcode carries is set.
   wire::Headers headers() {
-    std::array<std::byte, wire::kMaxHeadersSize> octets;
-    for (std::byte& octet : octets) octet = static_cast<std::byte>(prng_.next());
-    return *wire::Headers::decode(octets);
+    std::array<std::byte, wire::kMaxHeadersSize> bytes;
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(prng_.next());
+    return *wire::Headers::decode(bytes);
   }
 
   Prng prng_;

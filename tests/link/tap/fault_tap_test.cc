@@ -105,7 +105,7 @@ TEST(FaultTap, MarksCongestionAndNothingElse) {
   for (const Sent& one : bench.out.sent) {
     EXPECT_EQ(one.flow.ecn(), wire::Ecn::kCongestion);
     EXPECT_TRUE(one.good);
-    EXPECT_FALSE(one.as_octets);
+    EXPECT_FALSE(one.as_bytes);
   }
   EXPECT_EQ(bench.psns_of(1), (Psns{0, 1, 2}));
 }
@@ -125,7 +125,7 @@ TEST(FaultTap, DelaysUntilTheDeadline) {
   bench.tap.expire(start + microseconds{25});
   EXPECT_EQ(bench.out.psns(), (Psns{3, 1, 4, 2}));
   EXPECT_EQ(bench.tap.next_deadline(), std::nullopt);
-  EXPECT_EQ(bench.tap.held_octets(), 0U);
+  EXPECT_EQ(bench.tap.held_bytes(), 0U);
   for (const Sent& one : bench.out.sent) EXPECT_TRUE(one.good);
 }
 
@@ -217,10 +217,10 @@ TEST(FaultTap, TheSameSeedDoesTheSameWhateverOthersDo) {
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::array<int, 3>> fate;
     for (const Sent& one : bench.out.sent) {
       if (!one.good) continue;  // which it was cannot be trusted
-      auto& [times, marked, octets] = fate[{one.qpn, one.psn}];
+      auto& [times, marked, bytes] = fate[{one.qpn, one.psn}];
       ++times;
       marked += one.flow.ecn() == wire::Ecn::kCongestion ? 1 : 0;
-      octets += one.as_octets ? 1 : 0;
+      bytes += one.as_bytes ? 1 : 0;
     }
     return std::pair{fate, bench.tap.counters()};
   };
@@ -250,19 +250,19 @@ TEST(FaultTap, HoldsNoMoreThanItsLimit) {
   TestFrame made{"RC_SEND_MIDDLE", 1, 0, 60'000};
   const wire::Frame frame = made.frame();
   for (int i = 0; i < 1500; ++i) bench.tap.send({&frame, 1}, {});
-  EXPECT_LE(bench.tap.held_octets(), FaultTap::kMaxHeldOctets);
+  EXPECT_LE(bench.tap.held_bytes(), FaultTap::kMaxHeldBytes);
   EXPECT_GT(bench.tap.counters().overflowed, 0U);
   EXPECT_EQ(bench.tap.counters().overflowed + bench.tap.counters().delayed, 1500U);
   EXPECT_TRUE(bench.out.sent.empty());
 }
 
-TEST(FaultTap, OctetsPassUntouched) {
+TEST(FaultTap, BytesPassUntouched) {
   Bench bench{"loss=100%"};
   TestFrame made{"RC_SEND_ONLY", 1, 5};
   const wire::Frame frame = made.frame();
-  std::vector<std::byte> octets(wire::udp_payload_size(frame));
-  wire::encode_udp_payload(frame, {}, octets);
-  bench.tap.send_octets(frame.flow, octets, {});
+  std::vector<std::byte> bytes(wire::udp_payload_size(frame));
+  wire::encode_udp_payload(frame, {}, bytes);
+  bench.tap.send_bytes(frame.flow, bytes, {});
   EXPECT_EQ(bench.out.psns(), (Psns{5}));
 }
 

@@ -51,8 +51,8 @@ struct Sent {
   std::uint8_t opcode{};
   std::uint32_t qpn{};
   std::uint32_t psn{};
-  bool good{};       // the ICRC
-  bool as_octets{};  // it came by send_octets
+  bool good{};      // the ICRC
+  bool as_bytes{};  // it came by send_bytes
   bool continues_train{};
   friend bool operator==(const Sent&, const Sent&) = default;
 };
@@ -62,12 +62,12 @@ class Recorder final : public Egress, public FrameSink {
   void send(std::span<const wire::Frame> frames, Time) override {
     ++bursts;
     for (const wire::Frame& frame : frames) {
-      std::vector<std::byte> octets(wire::udp_payload_size(frame));
-      wire::encode_udp_payload(frame, {}, octets);
-      add(frame.flow, octets, false, frame.continues_train);
+      std::vector<std::byte> bytes(wire::udp_payload_size(frame));
+      wire::encode_udp_payload(frame, {}, bytes);
+      add(frame.flow, bytes, false, frame.continues_train);
     }
   }
-  void send_octets(const wire::Flow& flow, Octets udp_payload, Time) override {
+  void send_bytes(const wire::Flow& flow, Bytes udp_payload, Time) override {
     add(flow, udp_payload, true, false);
   }
   void deliver(std::span<const wire::Frame> frames, Time at) override { send(frames, at); }
@@ -82,9 +82,9 @@ class Recorder final : public Egress, public FrameSink {
   std::size_t bursts{};
 
  private:
-  void add(const wire::Flow& flow, Octets octets, bool as_octets, bool continues_train) {
-    const auto packet = wire::decode_udp_payload(flow, {}, octets);
-    Sent one{.flow = flow, .as_octets = as_octets, .continues_train = continues_train};
+  void add(const wire::Flow& flow, Bytes bytes, bool as_bytes, bool continues_train) {
+    const auto packet = wire::decode_udp_payload(flow, {}, bytes);
+    Sent one{.flow = flow, .as_bytes = as_bytes, .continues_train = continues_train};
     if (packet) {
       one.opcode = packet->headers.bth.opcode;
       one.qpn = packet->headers.bth.dest_qp.value();

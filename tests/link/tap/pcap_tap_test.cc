@@ -48,9 +48,9 @@ class PcapTap : public testing::Test {
   static std::vector<Seen> read(const std::string& file) {
     std::ifstream in{file, std::ios::binary};
     const std::string text{std::istreambuf_iterator<char>{in}, {}};
-    const Octets octets = std::as_bytes(std::span{text});
+    const Bytes bytes = std::as_bytes(std::span{text});
     std::vector<Seen> all;
-    auto reader = wire::PcapReader::open(octets);
+    auto reader = wire::PcapReader::open(bytes);
     EXPECT_TRUE(reader) << file;
     if (!reader) return all;
     wire::PcapReader cursor = *reader;
@@ -60,9 +60,9 @@ class PcapTap : public testing::Test {
       if (!next || !*next) return all;
       const wire::CaptureRecord& record = **next;
       Seen seen{.time_ns = record.time_ns,
-                .captured = static_cast<std::uint32_t>(record.octets.size()),
+                .captured = static_cast<std::uint32_t>(record.bytes.size()),
                 .original = record.original_length};
-      if (const auto packet = wire::decode_packet(record.octets)) {
+      if (const auto packet = wire::decode_packet(record.bytes)) {
         seen.psn = packet->headers.bth.psn.value();
         seen.good = packet->icrc == wire::IcrcVerdict::kGood;
       }
@@ -109,18 +109,18 @@ TEST_F(PcapTap, RecordsWholePacketsInWallTime) {
   EXPECT_EQ(out.psns(), std::vector<std::uint32_t>{7});
 }
 
-TEST_F(PcapTap, RecordsOctetsAsTheyLeaveDamageIncluded) {
+TEST_F(PcapTap, RecordsBytesAsTheyLeaveDamageIncluded) {
   Recorder out;
   TestFrame made{"RC_SEND_ONLY", 0x12, 9};
   const wire::Frame frame = made.frame();
-  std::vector<std::byte> octets(wire::udp_payload_size(frame));
-  wire::encode_udp_payload(frame, {}, octets);
+  std::vector<std::byte> bytes(wire::udp_payload_size(frame));
+  wire::encode_udp_payload(frame, {}, bytes);
   {
     const auto file = must_open(options());
     PcapEgress tap{out, *file};
-    tap.send_octets(frame.flow, octets, kStart);
-    octets[20] ^= std::byte{1};
-    tap.send_octets(frame.flow, octets, kStart);
+    tap.send_bytes(frame.flow, bytes, kStart);
+    bytes[20] ^= std::byte{1};
+    tap.send_bytes(frame.flow, bytes, kStart);
   }
   const auto seen = read(path());
   ASSERT_EQ(seen.size(), 2U);
@@ -234,7 +234,7 @@ TEST_F(PcapTap, AppendsToItsOwnCapturesAndToNothingElse) {
     send_one(tap, psn);
   }
   EXPECT_EQ(read(path()).size(), 2U);
-  std::ofstream{path("notes.txt")} << "do not overwrite me, for I am 24 octets and more";
+  std::ofstream{path("notes.txt")} << "do not overwrite me, for I am 24 bytes and more";
   EXPECT_EQ(why_not(options("notes.txt")),
             "capture " + path("notes.txt") +
                 ": exists and is no capture of nerve's; remove it or name another file");

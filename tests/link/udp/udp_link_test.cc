@@ -136,10 +136,10 @@ TEST(UdpLink, WorksWithoutIpv6) {
 
 TEST(UdpLink, GathersPiecesAndReadsThroughPorts) {
   struct Port final : MemoryPort {
-    void read(std::uint64_t address, MutableOctets into) override {
-      for (std::byte& octet : into) octet = static_cast<std::byte>(address++);
+    void read(std::uint64_t address, MutableBytes into) override {
+      for (std::byte& byte : into) byte = static_cast<std::byte>(address++);
     }
-    void write(std::uint64_t, Octets) override {}
+    void write(std::uint64_t, Bytes) override {}
     std::uint64_t compare_swap(std::uint64_t, std::uint64_t, std::uint64_t) override { return 0; }
     std::uint64_t fetch_add(std::uint64_t, std::uint64_t) override { return 0; }
     void store_word(std::uint64_t, std::uint64_t) override {}
@@ -158,9 +158,9 @@ TEST(UdpLink, GathersPiecesAndReadsThroughPorts) {
     const auto got = pair.receive(1);
     ASSERT_EQ(got.size(), 1U);
     std::vector<std::byte> want(frame.payload_length);
-    port.read(3, MutableOctets{want}.first(length));
+    port.read(3, MutableBytes{want}.first(length));
     std::ranges::copy(own, want.begin() + length);
-    port.read(9, MutableOctets{want}.last(4));
+    port.read(9, MutableBytes{want}.last(4));
     EXPECT_EQ(got[0].payload, want);
   }
 }

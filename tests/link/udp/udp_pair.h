@@ -21,7 +21,7 @@ inline constexpr wire::Gid kHere4 = wire::Gid::ipv4(127, 0, 0, 1);
 inline constexpr wire::Gid kThere4 = wire::Gid::ipv4(127, 0, 0, 2);
 inline constexpr wire::Gid kHere6 = [] {
   wire::Gid gid;
-  gid.octets[15] = std::byte{1};
+  gid.bytes[15] = std::byte{1};
   return gid;
 }();
 
@@ -140,7 +140,7 @@ inline Sample random_sample(Prng& prng, const wire::Flow& flow, wire::Opcode opc
                             std::size_t length) {
   Sample sample{.flow = flow, .headers = wire::random_headers(prng, opcode), .payload{}};
   sample.payload.resize(length);
-  for (std::byte& octet : sample.payload) octet = static_cast<std::byte>(prng.next());
+  for (std::byte& byte : sample.payload) byte = static_cast<std::byte>(prng.next());
   sample.headers.bth.pad = wire::pad_for(static_cast<std::uint32_t>(length));
   return sample;
 }
@@ -152,8 +152,8 @@ inline void expect_equal(const std::vector<Sample>& got, const std::vector<Sampl
     SCOPED_TRACE("packet " + std::to_string(i));
     wire::Flow flow = sent[i].flow;
     flow.source_port = got[i].flow.source_port;
-    EXPECT_EQ(got[i].flow.source.octets, flow.source.octets);
-    EXPECT_EQ(got[i].flow.destination.octets, flow.destination.octets);
+    EXPECT_EQ(got[i].flow.source.bytes, flow.source.bytes);
+    EXPECT_EQ(got[i].flow.destination.bytes, flow.destination.bytes);
     EXPECT_EQ(got[i].flow.traffic_class, flow.traffic_class);
     EXPECT_EQ(got[i].flow.hop_limit, flow.hop_limit);
     EXPECT_EQ(got[i].headers, sent[i].headers);

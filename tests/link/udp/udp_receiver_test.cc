@@ -10,18 +10,18 @@
 namespace nerve::link {
 namespace {
 
-// A stranger's socket: it sends any octets, in whatever way the kernel then writes the headers.
+// A stranger's socket: it sends any bytes, in whatever way the kernel then writes the headers.
 class Stranger {
  public:
   explicit Stranger(std::uint16_t to)
       : family_{machine_family()}, socket_{*UdpSocket::make(family_)}, to_{to} {
     EXPECT_EQ(socket_.bind(family_, 0), 0);
   }
-  void send(Octets octets, const wire::Gid& to = kHere4) const {
+  void send(Bytes bytes, const wire::Gid& to = kHere4) const {
     const SocketName name = SocketName::of(family_, to, to_);
-    EXPECT_EQ(::sendto(socket_.fd(), octets.data(), octets.size(), 0,
+    EXPECT_EQ(::sendto(socket_.fd(), bytes.data(), bytes.size(), 0,
                        reinterpret_cast<const sockaddr*>(&name), name.size),
-              static_cast<ssize_t>(octets.size()));
+              static_cast<ssize_t>(bytes.size()));
   }
   [[nodiscard]] wire::Flow flow() const {
     return {.source = kHere4, .destination = kHere4, .source_port = socket_.bound_port()};
@@ -38,9 +38,9 @@ class Stranger {
 
 std::vector<std::byte> encoded(const Sample& sample, const wire::Envelope& envelope) {
   const Frames frames{{sample}};
-  std::vector<std::byte> octets(wire::udp_payload_size(frames.span()[0]));
-  wire::encode_udp_payload(frames.span()[0], envelope, octets);
-  return octets;
+  std::vector<std::byte> bytes(wire::udp_payload_size(frames.span()[0]));
+  wire::encode_udp_payload(frames.span()[0], envelope, bytes);
+  return bytes;
 }
 
 }  // namespace
@@ -48,43 +48,43 @@ std::vector<std::byte> encoded(const Sample& sample, const wire::Envelope& envel
 TEST(UdpReceiver, DropsWhatIsTooShort) {
   UdpPair pair;
   const Stranger stranger{pair.group->port()};
-  std::vector<std::byte> octets(wire::Bth::kSize + 4);
-  for (std::size_t n = 0; n < octets.size(); ++n) stranger.send(Octets{octets}.first(n));
-  EXPECT_TRUE(pair.receive(octets.size()).empty());
-  EXPECT_EQ(pair.receivers[0]->counters().malformed, octets.size());
+  std::vector<std::byte> bytes(wire::Bth::kSize + 4);
+  for (std::size_t n = 0; n < bytes.size(); ++n) stranger.send(Bytes{bytes}.first(n));
+  EXPECT_TRUE(pair.receive(bytes.size()).empty());
+  EXPECT_EQ(pair.receivers[0]->counters().malformed, bytes.size());
 }
 
 TEST(UdpReceiver, DropsEveryTruncationAndFlip) {
   UdpPair pair;
   const Stranger stranger{pair.group->port()};
   Prng prng{1};
-  const auto octets =
+  const auto bytes =
       encoded(random_sample(prng, stranger.flow(), kSendOnly, 21), stranger.envelope());
   std::size_t bad = 0;
-  for (std::size_t n = 0; n < octets.size(); ++n, ++bad) stranger.send(Octets{octets}.first(n));
-  for (std::size_t at = 0; at < octets.size(); ++at) {
+  for (std::size_t n = 0; n < bytes.size(); ++n, ++bad) stranger.send(Bytes{bytes}.first(n));
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
     if (at == 4) continue;  // outside the ICRC: routers may change it
-    auto damaged = octets;
+    auto damaged = bytes;
     damaged[at] ^= std::byte{0x10};
     stranger.send(damaged);
     ++bad;
   }
-  stranger.send(octets);
+  stranger.send(bytes);
   EXPECT_EQ(pair.receive(bad + 1).size(), 1U);
   const UdpReceiverCounters& counters = pair.receivers[0]->counters();
   EXPECT_EQ(counters.malformed + counters.bad_icrc, bad);
 }
 
-// Over IPv6 a datagram can be longer than anything with both headers in 65 535 octets.
+// Over IPv6 a datagram can be longer than anything with both headers in 65 535 bytes.
 TEST(UdpReceiver, DropsWhatIsTooLong) {
   UdpPair pair;
   const Stranger stranger{pair.group->port()};
   std::size_t sent = 0;
-  const std::vector<std::byte> octets(65'488);
-  stranger.send(octets);
+  const std::vector<std::byte> bytes(65'488);
+  stranger.send(bytes);
   ++sent;
   if (machine_has_ipv6_loopback()) {
-    stranger.send(octets, kHere6);
+    stranger.send(bytes, kHere6);
     ++sent;
   }
   EXPECT_TRUE(pair.receive(sent).empty());
@@ -128,13 +128,13 @@ TEST(UdpReceiver, NoiseOfAnyShapeIsHarmless) {
   const Stranger stranger{pair.group->port()};
   Prng prng{9};
   for (int i = 0; i < 2000; ++i) {
-    std::vector<std::byte> octets(prng.below(200));
-    for (std::byte& octet : octets) octet = static_cast<std::byte>(prng.next());
+    std::vector<std::byte> bytes(prng.below(200));
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(prng.next());
     if (prng.chance(300)) {  // as trains that the kernel cuts anywhere
       const int cut = static_cast<int>(4 + prng.below(60));
       (void)stranger.socket().set(IPPROTO_UDP, 103 /* UDP_SEGMENT */, cut);
     }
-    stranger.send(octets);
+    stranger.send(bytes);
     if (i % 50 == 0) {
       Collector collector;
       pair.receivers[0]->receive(collector, 10'000, Time{});

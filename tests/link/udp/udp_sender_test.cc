@@ -1,5 +1,5 @@
 // Goal: what cannot be sent as it is asked for is sent as it can be, or counted. Method: more
-// source ports than sockets, taken ports, addresses that are not ours, octets made for another
+// source ports than sockets, taken ports, addresses that are not ours, bytes made for another
 // port.
 #include "link/udp/udp_sender.h"
 
@@ -33,9 +33,9 @@ wire::Flow from_port(std::uint16_t port) {
 
 std::vector<std::byte> encoded(const Sample& sample) {
   const Frames frames{{sample}};
-  std::vector<std::byte> octets(wire::udp_payload_size(frames.span()[0]));
-  wire::encode_udp_payload(frames.span()[0], wire::Envelope{}, octets);
-  return octets;
+  std::vector<std::byte> bytes(wire::udp_payload_size(frames.span()[0]));
+  wire::encode_udp_payload(frames.span()[0], wire::Envelope{}, bytes);
+  return bytes;
 }
 
 // The descriptor of this process whose socket is bound to the port.
@@ -96,7 +96,7 @@ TEST(UdpSender, PortsShareSocketsWhenThereAreTooMany) {
   EXPECT_EQ(pair.receivers[0]->counters().bad_icrc, 0U);
 }
 
-TEST(UdpSender, OctetsMadeForAnotherPortAreMended) {
+TEST(UdpSender, BytesMadeForAnotherPortAreMended) {
   const auto taken = UdpSocket::make(IpFamily::kDual);
   ASSERT_EQ(taken->bind(IpFamily::kDual, 0), 0);
   test::for_each_seed(50, [&](std::uint64_t seed) {
@@ -104,21 +104,21 @@ TEST(UdpSender, OctetsMadeForAnotherPortAreMended) {
     Prng prng{seed};
     const Sample sent =
         random_sample(prng, from_port(taken->bound_port()), kSendOnly, prng.below(3000));
-    pair.sender->send_octets(sent.flow, encoded(sent), Time{});
+    pair.sender->send_bytes(sent.flow, encoded(sent), Time{});
     expect_equal(pair.receive(1), {sent});
     EXPECT_EQ(pair.receivers[0]->counters().solved, 0U);
   });
 }
 
-TEST(UdpSender, OctetsDamagedOnPurposeStayDamaged) {
+TEST(UdpSender, BytesDamagedOnPurposeStayDamaged) {
   UdpPair pair;
   Prng prng{4};
   for (int i = 0; i < 100; ++i) {
     const Sample sent = random_sample(prng, kFlow, kSendOnly, prng.below(200));
-    auto octets = encoded(sent);
-    octets[wire::Bth::kSize + prng.below(octets.size() - wire::Bth::kSize)] ^=
+    auto bytes = encoded(sent);
+    bytes[wire::Bth::kSize + prng.below(bytes.size() - wire::Bth::kSize)] ^=
         static_cast<std::byte>(1 + prng.below(255));
-    pair.sender->send_octets(sent.flow, octets, Time{});
+    pair.sender->send_bytes(sent.flow, bytes, Time{});
   }
   EXPECT_TRUE(pair.receive(100).empty());
   EXPECT_EQ(pair.receivers[0]->counters().bad_icrc, 100U);
@@ -136,7 +136,7 @@ TEST(UdpSender, CountsWhatItCannotSend) {
   pair.send(train);
   EXPECT_EQ(pair.sender->counters().dropped_unreachable, 7U);
   EXPECT_TRUE(pair.sender->segmentation().works);  // it was not the train that was refused
-  pair.sender->send_octets(kFlow, std::vector<std::byte>(66'000), Time{});
+  pair.sender->send_bytes(kFlow, std::vector<std::byte>(66'000), Time{});
   EXPECT_EQ(pair.sender->counters().dropped_too_big, 1U);
 
   const Sample good = random_sample(prng, kFlow, kSendOnly, 8);
@@ -180,7 +180,7 @@ TEST(UdpSender, TheIcrcIsOfThePortThatPacketsGoTo) {
   Prng prng{9};
   const Sample sent = random_sample(prng, kFlow, kSendOnly, 33);
   (*sender)->send(Frames{{sent}}.span(), Time{});
-  (*sender)->send_octets(kFlow, encoded(sent), Time{});
+  (*sender)->send_bytes(kFlow, encoded(sent), Time{});
   for (int i = 0; i < 2; ++i) {
     std::array<std::byte, 200> packet{};
     sockaddr_in from{};
@@ -190,19 +190,19 @@ TEST(UdpSender, TheIcrcIsOfThePortThatPacketsGoTo) {
     const ssize_t got = ::recvfrom(wire_tap->fd(), packet.data(), packet.size(), 0,
                                    reinterpret_cast<sockaddr*>(&from), &size);
     ASSERT_GT(got, 0);
-    const Octets octets{packet.data(), static_cast<std::size_t>(got)};
+    const Bytes bytes{packet.data(), static_cast<std::size_t>(got)};
     std::array<std::byte, wire::kMaxOuterSize> outer{};
     const std::size_t outer_size =
-        wire::encode_outer(from_port(ntohs(from.sin_port)), {}, octets.size(), outer);
+        wire::encode_outer(from_port(ntohs(from.sin_port)), {}, bytes.size(), outer);
     store_be<2>(outer, outer_size - wire::UdpHeader::kSize + 2, port);
-    std::uint32_t state = wire::icrc_outer(Octets{outer}.first(outer_size));
-    state = wire::icrc_bth(state, octets.first<wire::Bth::kSize>());
-    state = wire::crc32(state, octets.subspan(wire::Bth::kSize).first(octets.size() - 16));
-    EXPECT_EQ(wire::icrc_difference(state, octets.last<wire::kIcrcSize>()), 0U);
+    std::uint32_t state = wire::icrc_outer(Bytes{outer}.first(outer_size));
+    state = wire::icrc_bth(state, bytes.first<wire::Bth::kSize>());
+    state = wire::crc32(state, bytes.subspan(wire::Bth::kSize).first(bytes.size() - 16));
+    EXPECT_EQ(wire::icrc_difference(state, bytes.last<wire::kIcrcSize>()), 0U);
   }
 }
 
-// In a network of its own whose only link takes 1500 octets.
+// In a network of its own whose only link takes 1500 bytes.
 bool enter_small_network() {
   if (::unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) return false;
   ifreq request{};

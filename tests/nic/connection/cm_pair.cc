@@ -12,12 +12,12 @@ std::vector<std::byte> text(const char* words) {
 }
 
 wire::CmMad mad_of(const wire::Frame& frame) {
-  std::vector<std::byte> octets;
+  std::vector<std::byte> bytes;
   for (const wire::Piece& piece : frame.payload) {
     const auto* first = reinterpret_cast<const std::byte*>(piece.address);
-    octets.insert(octets.end(), first, first + piece.length);
+    bytes.insert(bytes.end(), first, first + piece.length);
   }
-  const auto mad = wire::CmMad::decode(octets);
+  const auto mad = wire::CmMad::decode(bytes);
   EXPECT_TRUE(mad);
   return mad ? *mad : wire::CmMad{};
 }
@@ -127,8 +127,8 @@ void CmPair::establish() {
 }
 
 wire::Frame CmProbe::frame_of(const wire::CmMad& mad) {
-  mad.encode(octets_);
-  piece_ = {.address = reinterpret_cast<std::uint64_t>(octets_.data()),
+  mad.encode(bytes_);
+  piece_ = {.address = reinterpret_cast<std::uint64_t>(bytes_.data()),
             .length = wire::CmMad::kSize};
   wire::Frame frame{.flow = {.source = peer, .destination = end.gid}};
   frame.headers.bth.opcode = wire::opcode(wire::Transport::kUd, wire::Operation::kSendOnly);

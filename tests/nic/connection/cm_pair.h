@@ -94,7 +94,7 @@ class CmProbe {
 
  private:
   nic::TxBurst burst_{64};
-  std::array<std::byte, wire::CmMad::kSize> octets_{};
+  std::array<std::byte, wire::CmMad::kSize> bytes_{};
   wire::Piece piece_{};
 };
 

@@ -193,11 +193,11 @@ TEST(CmCalls, ThatMakeNoSense) {
     return !pair.a.cm().connect(connect) && pair.a.cm().size() == 0;
   };
   const std::vector<std::byte> much(1000);
-  EXPECT_TRUE(refused([&](CmConnect& c) { c.private_data = Octets{much}.first(93); }));
+  EXPECT_TRUE(refused([&](CmConnect& c) { c.private_data = Bytes{much}.first(93); }));
   EXPECT_TRUE(refused([](CmConnect& c) { c.route.local = wire::Gid::ipv4(1, 2, 3, 4); }));
   EXPECT_TRUE(refused([](CmConnect& c) { c.route.remote = {}; }));
   EXPECT_TRUE(refused([](CmConnect& c) { c.route.remote = wire::Gid::ipv4(224, 0, 0, 1); }));
-  EXPECT_TRUE(refused([](CmConnect& c) { c.route.remote.octets[0] = std::byte{0xfd}; }));
+  EXPECT_TRUE(refused([](CmConnect& c) { c.route.remote.bytes[0] = std::byte{0xfd}; }));
   EXPECT_TRUE(refused([](CmConnect& c) { c.route.flow_label = 1U << 20U; }));
   EXPECT_TRUE(refused([](CmConnect& c) { c.route.response_timeout = 32; }));
   EXPECT_TRUE(refused([](CmConnect& c) { c.route.max_retries = 16; }));
@@ -212,8 +212,8 @@ TEST(CmCalls, ThatMakeNoSense) {
   EXPECT_FALSE(pair.b.cm().listen({.service = test::kService}));
   EXPECT_FALSE(pair.b.cm().listen({.address = wire::Gid::ipv4(1, 2, 3, 4)}));
   EXPECT_FALSE(pair.b.cm().accept(pair.listener, pair.b.offer(), {}));
-  EXPECT_FALSE(pair.b.cm().accept(pair.passive, pair.b.offer(), Octets{much}.first(197)));
-  EXPECT_FALSE(pair.b.cm().reject(pair.passive, {}, Octets{much}.first(149)));
+  EXPECT_FALSE(pair.b.cm().accept(pair.passive, pair.b.offer(), Bytes{much}.first(197)));
+  EXPECT_FALSE(pair.b.cm().reject(pair.passive, {}, Bytes{much}.first(149)));
   EXPECT_FALSE(pair.b.cm().delay(pair.passive, 32));
   EXPECT_FALSE(pair.b.cm().confirm(pair.passive, {}));
   EXPECT_FALSE(pair.b.cm().disconnect(pair.passive, {}));

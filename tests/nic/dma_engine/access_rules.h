@@ -75,7 +75,7 @@ inline bool bindable(const Window& window, const Region& region, const MwBind& b
   return bind.address >= first && Wide{bind.address} + bind.length <= first + region.init.length;
 }
 
-// What must come of an access of at least one octet, or of a FLUSH; no value when it is allowed.
+// What must come of an access of at least one byte, or of a FLUSH; no value when it is allowed.
 inline std::optional<AccessFault> verdict(const Meaning* meaning, RemoteAccessor by,
                                           std::uint64_t address, std::uint64_t length,
                                           Access need) {

@@ -12,12 +12,12 @@ using enum Access;
 
 namespace {
 
-void fill(Prng& prng, MutableOctets octets) {
-  for (std::byte& octet : octets) octet = static_cast<std::byte>(prng.next());
+void fill(Prng& prng, MutableBytes bytes) {
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(prng.next());
 }
 
-wire::Piece piece_of(Octets octets) {
-  return {address_of(octets.data()), static_cast<std::uint32_t>(octets.size()), nullptr};
+wire::Piece piece_of(Bytes bytes) {
+  return {address_of(bytes.data()), static_cast<std::uint32_t>(bytes.size()), nullptr};
 }
 
 }  // namespace
@@ -71,21 +71,21 @@ TEST_F(GatherScatter, AFailedGatherLeavesTheFrameAsItWas) {
 TEST_F(GatherScatter, GatherNeedsNoRightAndScatterLocalWrite) {
   const LKey read_only = lkey(add_region(whole_buffer(kNone)));
   const std::array list{sge(0, 8, read_only)};
-  const std::array<std::byte, 8> octets{};
-  const std::array payload{piece_of(octets)};
+  const std::array<std::byte, 8> bytes{};
+  const std::array payload{piece_of(bytes)};
   burst.add();
   EXPECT_TRUE(dma.gather(list, 0, 8, pd, burst));
   EXPECT_EQ(dma.scatter(list, 0, payload, pd).error(), AccessFault::kNotPermitted);
 }
 
 TEST_F(GatherScatter, AFailedScatterMovesNothing) {
-  std::array<std::byte, 16> octets{};
-  octets.fill(std::byte{0xee});
-  const std::array payload{piece_of(octets)};
+  std::array<std::byte, 16> bytes{};
+  bytes.fill(std::byte{0xee});
+  const std::array payload{piece_of(bytes)};
   const auto fault = [&](std::span<const Sge> list, std::uint64_t offset = 0) {
     const auto done = dma.scatter(list, offset, payload, pd);
     EXPECT_FALSE(done);
-    for (const std::byte octet : buffer) EXPECT_EQ(octet, std::byte{0});
+    for (const std::byte byte : buffer) EXPECT_EQ(byte, std::byte{0});
     return done ? AccessFault{} : done.error();
   };
   const Sge good = sge(0, 8, key);
@@ -99,8 +99,8 @@ TEST_F(GatherScatter, AFailedScatterMovesNothing) {
 }
 
 TEST_F(GatherScatter, OnlyThePartThatIsTouchedIsChecked) {
-  const std::array<std::byte, 16> octets{std::byte{1}};
-  const std::array payload{piece_of(octets)};
+  const std::array<std::byte, 16> bytes{std::byte{1}};
+  const std::array payload{piece_of(bytes)};
   EXPECT_TRUE(dma.scatter(std::array{sge(4080, 1000, key)}, 0, payload, pd));
   EXPECT_EQ(buffer[4080], std::byte{1});
   EXPECT_FALSE(dma.scatter(std::array{sge(4081, 1000, key)}, 0, payload, pd));
@@ -109,9 +109,9 @@ TEST_F(GatherScatter, OnlyThePartThatIsTouchedIsChecked) {
 TEST_F(GatherScatter, AnElementThatWrapsReachesNothing) {
   MrInit init = whole_buffer(kLocalWrite | kZeroBased);
   const LKey zero_based = lkey(add_region(init));
-  const Sge wraps{~std::uint64_t{0} - 9, 100, zero_based};  // its octet 10 would be address 0
-  const std::array<std::byte, 8> octets{};
-  const std::array payload{piece_of(octets)};
+  const Sge wraps{~std::uint64_t{0} - 9, 100, zero_based};  // its byte 10 would be address 0
+  const std::array<std::byte, 8> bytes{};
+  const std::array payload{piece_of(bytes)};
   EXPECT_EQ(dma.scatter(std::array{wraps}, 10, payload, pd).error(), AccessFault::kOutOfBounds);
   EXPECT_EQ(dma.scatter(std::array{wraps, wraps}, 10, payload, pd).error(),
             AccessFault::kOutOfBounds);
@@ -122,7 +122,7 @@ TEST_F(GatherScatter, AnElementThatWrapsReachesNothing) {
 
 TEST_F(GatherScatter, PlaceMovesBetweenOverlappingRanges) {
   for (std::size_t i = 0; i < 64; ++i) buffer[i] = static_cast<std::byte>(i);
-  const std::array payload{piece_of(Octets{buffer}.first(60))};
+  const std::array payload{piece_of(Bytes{buffer}.first(60))};
   DmaEngine::place({address_of(&buffer[4]), 60, nullptr}, payload);
   for (std::size_t i = 0; i < 60; ++i) ASSERT_EQ(buffer[i + 4], static_cast<std::byte>(i));
   DmaEngine::place({}, {});
@@ -137,7 +137,7 @@ TEST_F(GatherScatter, MemoryWithoutContentsStaysOutOfIt) {
   const auto before = buffer;
   // From nothing, to nothing, and both.
   const std::array from_nothing{wire::Piece{0, 100, &port}};
-  const std::array from_host{piece_of(Octets{buffer}.first(100))};
+  const std::array from_host{piece_of(Bytes{buffer}.first(100))};
   EXPECT_TRUE(dma.scatter(std::array{sge(0, 100, key)}, 0, from_nothing, pd));
   EXPECT_TRUE(dma.scatter(std::array{Sge{64, 100, nothing}}, 0, from_host, pd));
   EXPECT_TRUE(dma.scatter(std::array{Sge{64, 100, nothing}}, 0, from_nothing, pd));
@@ -149,7 +149,7 @@ TEST_F(GatherScatter, MemoryWithoutContentsStaysOutOfIt) {
   EXPECT_FALSE(dma.gather(std::array{Sge{1, 1U << 20, nothing}}, 0, 1U << 20, pd, burst));
 }
 
-// One memory of a random kind, cut into a list that visits its octets in some order.
+// One memory of a random kind, cut into a list that visits its bytes in some order.
 struct ShapedMemory {
   static constexpr std::uint64_t kGpuBase = 0x7000'0000'0000;
 
@@ -183,8 +183,8 @@ struct ShapedMemory {
   }
 
   [[nodiscard]] std::vector<std::byte>& contents() { return on_gpu ? gpu.memory : host; }
-  // Octet by octet, the dull way.
-  [[nodiscard]] std::byte& octet(std::uint64_t offset) {
+  // Byte by byte, the dull way.
+  [[nodiscard]] std::byte& byte(std::uint64_t offset) {
     for (const Sge& part : list) {
       if (offset < part.length) return contents()[part.address - start_ + offset];
       offset -= part.length;
@@ -203,8 +203,8 @@ struct ShapedMemory {
   std::uint64_t start_{};
 };
 
-// What is gathered packet by packet and scattered again arrives octet for octet, touches nothing
-// else, and is what a list read octet by octet holds.
+// What is gathered packet by packet and scattered again arrives byte for byte, touches nothing
+// else, and is what a list read byte by byte holds.
 TEST(GatherScatterBySeed, ScatterAfterGatherIsTheIdentity) {
   test::for_each_seed(2000, [](std::uint64_t seed) {
     Prng prng{seed};
@@ -231,13 +231,13 @@ TEST(GatherScatterBySeed, ScatterAfterGatherIsTheIdentity) {
       done += step;
     }
     for (std::uint64_t i = 0; i < length; ++i) {
-      std::byte& there = to.octet(to_offset + i);
-      ASSERT_EQ(there, from.octet(from_offset + i)) << "octet " << i;
+      std::byte& there = to.byte(to_offset + i);
+      ASSERT_EQ(there, from.byte(from_offset + i)) << "byte " << i;
       expected[static_cast<std::size_t>(&there - to.contents().data())] = there;
     }
-    EXPECT_EQ(to.contents(), expected) << "an octet outside of the list was touched";
+    EXPECT_EQ(to.contents(), expected) << "a byte outside of the list was touched";
 
-    // One octet more than the list has is refused and moves nothing.
+    // One byte more than the list has is refused and moves nothing.
     burst.clear();
     burst.add();
     EXPECT_FALSE(dma.gather(from.list, from.total - 1, 2, pd, burst));

@@ -1,4 +1,4 @@
-// Memory that is not the host's: a GPU that keeps its octets to itself, and memory that has an
+// Memory that is not the host's: a GPU that keeps its bytes to itself, and memory that has an
 // address space but nothing in it.
 #pragma once
 
@@ -16,10 +16,10 @@ class FakeGpu : public MemoryPort {
  public:
   FakeGpu(std::uint64_t base, std::size_t size) : memory(size), base_{base} {}
 
-  void read(std::uint64_t address, MutableOctets into) override {
+  void read(std::uint64_t address, MutableBytes into) override {
     std::copy_n(at(address, into.size()), into.size(), into.begin());
   }
-  void write(std::uint64_t address, Octets from) override {
+  void write(std::uint64_t address, Bytes from) override {
     std::copy(from.begin(), from.end(), at(address, from.size()));
   }
   std::uint64_t compare_swap(std::uint64_t address, std::uint64_t expected,
@@ -54,11 +54,11 @@ class FakeGpu : public MemoryPort {
   std::uint64_t base_;
 };
 
-// Whoever moves octets through it has not asked has_contents().
+// Whoever moves bytes through it has not asked has_contents().
 class VoidPort : public MemoryPort {
  public:
-  void read(std::uint64_t, MutableOctets) override { CHECK(false); }
-  void write(std::uint64_t, Octets) override { CHECK(false); }
+  void read(std::uint64_t, MutableBytes) override { CHECK(false); }
+  void write(std::uint64_t, Bytes) override { CHECK(false); }
   std::uint64_t compare_swap(std::uint64_t, std::uint64_t, std::uint64_t) override {
     CHECK(false);
     return 0;

@@ -43,7 +43,7 @@ TEST_F(Regions, RangesThatWrapAreRefused) {
   MrInit init = whole_buffer();
   init.iova = kEnd - init.length + 2;
   EXPECT_EQ(refusal(init), ErrorCode::kInvalid);
-  init.iova = kEnd - init.length + 1;  // the last octet of the address space is its last
+  init.iova = kEnd - init.length + 1;  // the last byte of the address space is its last
   const RKey key = rkey(add_region(init));
   EXPECT_EQ(remote_fault(key, kEnd, 1), std::nullopt);
   EXPECT_EQ(remote_fault(key, kEnd, 2), AccessFault::kOutOfBounds);
@@ -124,7 +124,7 @@ TEST_F(Regions, ImplicitOnDemandCoversAllHostMemory) {
   EXPECT_EQ(refusal(init), ErrorCode::kInvalid);
 }
 
-TEST_F(Regions, NoOctetsNeedNoKeyButAFlushDoes) {
+TEST_F(Regions, NoBytesNeedNoKeyButAFlushDoes) {
   EXPECT_EQ(remote_fault(RKey{}, 0, 0, kRemoteWrite), std::nullopt);
   EXPECT_TRUE(dma.resolve_local(LKey{}, pd, 0, 0, kLocalWrite));
   EXPECT_EQ(remote_fault(RKey{}, 0, 0, kFlushGlobal), AccessFault::kNoSuchKey);

@@ -48,7 +48,7 @@ TEST_F(PortTest, RefusesWhatCannotBeAnAddressOfOurs) {
   EXPECT_EQ(said(port.set_gid(0, wire::Gid::ipv4(224, 0, 0, 1))),
             "invalid: set gid: a multicast address");
   wire::Gid group;
-  group.octets[0] = std::byte{0xff};
+  group.bytes[0] = std::byte{0xff};
   EXPECT_EQ(said(port.set_gid(0, group)), "invalid: set gid: a multicast address");
   EXPECT_TRUE(events.empty());
 }

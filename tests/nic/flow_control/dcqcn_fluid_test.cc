@@ -27,11 +27,11 @@ std::uint64_t marked_ppm(std::uint64_t queue) {
 }
 
 struct Shares {
-  std::array<std::uint64_t, 2> octets{};
+  std::array<std::uint64_t, 2> bytes{};
   std::uint64_t hash{14695981039346656037U};
 };
 
-// Two flows for two seconds, the second one far behind at first; octets of the last second.
+// Two flows for two seconds, the second one far behind at first; bytes of the last second.
 Shares share(std::uint64_t seed) {
   Prng prng{seed};
   std::array<Dcqcn, 2> flows{Dcqcn{{}, Rate::gigabits(40)}, Dcqcn{{}, Rate::gigabits(40)}};
@@ -54,7 +54,7 @@ Shares share(std::uint64_t seed) {
       for (std::uint64_t frame = 0; frame < sent[i] / kFrame + 1; ++frame)
         marked |= prng.below(1'000'000) < marked_ppm(queue);
       if (marked && limiters[i].on_mark(microseconds{50}, now)) flows[i].on_cnp(now);
-      if (step >= kStepsPerSecond) result.octets[i] += sent[i];
+      if (step >= kStepsPerSecond) result.bytes[i] += sent[i];
       result.hash = (result.hash ^ flows[i].rate().bits_per_second()) * 1099511628211U;
     }
     const std::uint64_t drained = kBottleneck / 8 / kStepsPerSecond;
@@ -68,9 +68,9 @@ Shares share(std::uint64_t seed) {
 TEST(DcqcnFluid, SharesABottleneckFairlyAndFillsIt) {
   test::for_each_seed(10, [](std::uint64_t seed) {
     const Shares shares = share(seed);
-    const std::uint64_t total = shares.octets[0] + shares.octets[1];
+    const std::uint64_t total = shares.bytes[0] + shares.bytes[1];
     EXPECT_GT(total, kBottleneck / 8 * 90 / 100);
-    for (const std::uint64_t octets : shares.octets) EXPECT_GT(octets, total * 45 / 100);
+    for (const std::uint64_t bytes : shares.bytes) EXPECT_GT(bytes, total * 45 / 100);
   });
 }
 

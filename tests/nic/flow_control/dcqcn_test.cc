@@ -24,7 +24,7 @@ Time at(Duration d) { return Time{d}; }
 TEST(Dcqcn, StartsAtLineRateWithoutATimer) {
   Dcqcn cc{kPaper, kLine};
   EXPECT_EQ(cc.rate(), kLine);
-  EXPECT_EQ(cc.window_octets(), std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(cc.window_bytes(), std::numeric_limits<std::uint64_t>::max());
   EXPECT_FALSE(cc.next_deadline());
   cc.on_send(1'000'000'000, at(microseconds{1}));
   cc.expire(at(milliseconds{100}));
@@ -91,17 +91,17 @@ TEST(Dcqcn, RecoversFastThenAdditively) {
 }
 
 // The byte counter moves through the same stages as the timer; a late expire() catches up.
-TEST(Dcqcn, CountsOctetsAndTimeAlike) {
-  Dcqcn by_time{kPaper, kLine}, by_octets{kPaper, kLine}, late{kPaper, kLine};
-  for (Dcqcn* cc : {&by_time, &by_octets, &late}) {
+TEST(Dcqcn, CountsBytesAndTimeAlike) {
+  Dcqcn by_time{kPaper, kLine}, by_bytes{kPaper, kLine}, late{kPaper, kLine};
+  for (Dcqcn* cc : {&by_time, &by_bytes, &late}) {
     cc->on_cnp(at(microseconds{0}));
     cc->on_cnp(at(microseconds{50}));
   }
   for (int stage = 1; stage <= 8; ++stage) {
     by_time.expire(at(microseconds{50} + stage * kStage));
-    by_octets.on_send(4'000'000, at(microseconds{60}));
-    by_octets.on_send(6'000'000, at(microseconds{60}));
-    EXPECT_EQ(by_time.rate(), by_octets.rate()) << stage;
+    by_bytes.on_send(4'000'000, at(microseconds{60}));
+    by_bytes.on_send(6'000'000, at(microseconds{60}));
+    EXPECT_EQ(by_time.rate(), by_bytes.rate()) << stage;
   }
   late.expire(at(microseconds{50} + 8 * kStage));
   EXPECT_EQ(late.rate(), by_time.rate());

@@ -37,14 +37,14 @@ class Way {
   }
   void hear(std::uint64_t acked, std::uint64_t outstanding = kWindow) {
     cc.on_ack(
-        {.acked_octets = acked, .outstanding_octets = outstanding, .telemetry = std::span{links}});
+        {.acked_bytes = acked, .outstanding_bytes = outstanding, .telemetry = std::span{links}});
   }
-  // `octets` more have left by the link, in `time`, with `queue` behind them.
-  void pass(std::uint64_t octets, std::uint64_t time = kRound, std::uint32_t queue = 0,
+  // `bytes` more have left by the link, in `time`, with `queue` behind them.
+  void pass(std::uint64_t bytes, std::uint64_t time = kRound, std::uint32_t queue = 0,
             std::size_t hop = 0) {
-    links[hop].transmitted_octets += octets;
+    links[hop].transmitted_bytes += bytes;
     links[hop].timestamp_ps += time;
-    links[hop].queue_octets = queue;
+    links[hop].queue_bytes = queue;
   }
 
   Hpcc cc;
@@ -55,7 +55,7 @@ class Way {
 
 TEST(Hpcc, StartsWithTheLineFullAndNeedsTwoReports) {
   Way way;
-  EXPECT_EQ(way.cc.window_octets(), kWindow);
+  EXPECT_EQ(way.cc.window_bytes(), kWindow);
   EXPECT_EQ(way.cc.rate(), kLine);
   EXPECT_FALSE(way.cc.next_deadline());
 }
@@ -65,7 +65,7 @@ TEST(Hpcc, AimsAtABitLessThanTheLine) {
   Way way;
   way.pass(kWindow);
   way.hear(1000);
-  EXPECT_EQ(way.cc.window_octets(), 95'050U);
+  EXPECT_EQ(way.cc.window_bytes(), 95'050U);
   EXPECT_EQ(way.cc.rate().bits_per_second(), 95'050'000'000U);
 }
 
@@ -77,14 +77,14 @@ TEST(Hpcc, ReactsToEachAckButNotTwice) {
   for (int i = 0; i < 5; ++i) {
     way.pass(kWindow);
     way.hear(1000);
-    EXPECT_EQ(way.cc.window_octets(), 95'050 * 95 / 100 + 50U);
+    EXPECT_EQ(way.cc.window_bytes(), 95'050 * 95 / 100 + 50U);
   }
   way.pass(kWindow);
   way.hear(kWindow);  // all that was on its way has arrived: a new reference
-  EXPECT_EQ(way.cc.window_octets(), 90'347U);
+  EXPECT_EQ(way.cc.window_bytes(), 90'347U);
   way.pass(kWindow);
   way.hear(1000);
-  EXPECT_EQ(way.cc.window_octets(), 90'347 * 95 / 100 + 50U);
+  EXPECT_EQ(way.cc.window_bytes(), 90'347 * 95 / 100 + 50U);
 }
 
 // Half a window waits, at both reports: 1.5. Of a queue that has just gone the lesser counts.
@@ -94,13 +94,13 @@ TEST(Hpcc, CountsWhatWaits) {
   way.hear(0);
   way.pass(kWindow, kRound, kWindow / 2);
   way.hear(1000);
-  EXPECT_NEAR(static_cast<double>(way.cc.window_octets()), 100'000 * 0.95 / 1.5 + 50, 1);
+  EXPECT_NEAR(static_cast<double>(way.cc.window_bytes()), 100'000 * 0.95 / 1.5 + 50, 1);
   Way gone;
   gone.pass(0, 1, kWindow / 2);
   gone.hear(0);
   gone.pass(kWindow, kRound, 0);
   gone.hear(1000);
-  EXPECT_NEAR(static_cast<double>(gone.cc.window_octets()), 95'050, 1);
+  EXPECT_NEAR(static_cast<double>(gone.cc.window_bytes()), 95'050, 1);
 }
 
 TEST(Hpcc, LooksAtTheBusiestLink) {
@@ -109,7 +109,7 @@ TEST(Hpcc, LooksAtTheBusiestLink) {
   way.pass(kWindow * 2, kRound, 0, 1);
   way.pass(kWindow, kRound, 0, 2);
   way.hear(1000);
-  EXPECT_EQ(way.cc.window_octets(), kWindow * 95 / 200 + 50);
+  EXPECT_EQ(way.cc.window_bytes(), kWindow * 95 / 200 + 50);
 }
 
 // A report after a quarter of a round trip counts for a quarter; before the first the way counts as
@@ -119,13 +119,13 @@ TEST(Hpcc, SmoothsOverARoundTrip) {
   Way way;
   way.pass(kWindow / 2, kRound / 4);
   way.hear(1000);
-  EXPECT_NEAR(static_cast<double>(way.cc.window_octets()), 100'000 * 0.95 / 1.25 + 50, 1);
+  EXPECT_NEAR(static_cast<double>(way.cc.window_bytes()), 100'000 * 0.95 / 1.25 + 50, 1);
   way.pass(kWindow / 2, kRound / 4);
   way.hear(1000);
-  EXPECT_NEAR(static_cast<double>(way.cc.window_octets()), 76'050 * 0.95 / 1.4375 + 50, 1);
+  EXPECT_NEAR(static_cast<double>(way.cc.window_bytes()), 76'050 * 0.95 / 1.4375 + 50, 1);
   way.pass(0, kRound / 4);
   way.hear(1000);
-  EXPECT_NEAR(static_cast<double>(way.cc.window_octets()), 76'050 * 0.95 / 1.078125 + 50, 1);
+  EXPECT_NEAR(static_cast<double>(way.cc.window_bytes()), 76'050 * 0.95 / 1.078125 + 50, 1);
 }
 
 // Five steps of W_AI, one a round trip, then at once to what the use allows.
@@ -134,19 +134,19 @@ TEST(Hpcc, ProbesThenJumps) {
   way.pass(2 * kWindow);
   way.hear(1000, 0);
   std::uint64_t window = kWindow * 95 / 200 + 50;
-  ASSERT_EQ(way.cc.window_octets(), window);
+  ASSERT_EQ(way.cc.window_bytes(), window);
   for (int round = 0; round < 5; ++round) {
     way.pass(kWindow / 2);
     way.hear(1000, 0);
     window += 50;
-    EXPECT_EQ(way.cc.window_octets(), window) << round;
+    EXPECT_EQ(way.cc.window_bytes(), window) << round;
   }
   way.pass(kWindow / 2);
   way.hear(1000, 0);
-  EXPECT_EQ(way.cc.window_octets(), window * 95 / 50 + 50);
+  EXPECT_EQ(way.cc.window_bytes(), window * 95 / 50 + 50);
 }
 
-// The rounds of a flow that has sent for long are as long as those of a new one: octets of headers,
+// The rounds of a flow that has sent for long are as long as those of a new one: bytes of headers,
 // which are sent and never acknowledged, must not count.
 TEST(Hpcc, KeepsItsRoundsForEver) {
   constexpr std::uint64_t kPacket = 1000;
@@ -156,33 +156,33 @@ TEST(Hpcc, KeepsItsRoundsForEver) {
     way.pass(kWindow / 2);
     way.hear(kPacket);
   }
-  ASSERT_EQ(way.cc.window_octets(), kWindow);
+  ASSERT_EQ(way.cc.window_bytes(), kWindow);
   for (std::uint64_t i = 0; i < 3 * kWindow / kPacket + 3; ++i) {  // three rounds at twice the line
     way.cc.on_send(kPacket + 90, Time{});
     way.pass(2 * kWindow);
     way.hear(kPacket);
   }
-  EXPECT_LT(way.cc.window_octets(), kWindow / 6);
+  EXPECT_LT(way.cc.window_bytes(), kWindow / 6);
 }
 
-TEST(Hpcc, StaysBetweenAnOctetAndTheLine) {
+TEST(Hpcc, StaysBetweenAnByteAndTheLine) {
   Way way;
   for (int i = 0; i < 200; ++i) {
     way.pass(50 * kWindow, kRound, ~0U);
     way.hear(kWindow, 0);
   }
-  EXPECT_LE(way.cc.window_octets(), 60U);
-  EXPECT_GE(way.cc.window_octets(), 1U);
+  EXPECT_LE(way.cc.window_bytes(), 60U);
+  EXPECT_GE(way.cc.window_bytes(), 1U);
   EXPECT_GE(way.cc.rate(), Rate::megabits(1));
   for (int i = 0; i < 5000; ++i) {
     way.pass(0);
     way.hear(kWindow, 0);
   }
-  EXPECT_EQ(way.cc.window_octets(), kWindow);
+  EXPECT_EQ(way.cc.window_bytes(), kWindow);
   EXPECT_EQ(way.cc.rate(), kLine);
 }
 
-// 100 Mb/s for 8 us are 100 octets.
+// 100 Mb/s for 8 us are 100 bytes.
 TEST(Hpcc, MayBeToldHowSlowToGo) {
   HpccParameters p = parameters();
   p.minimum_rate = Rate::megabits(100);
@@ -191,13 +191,13 @@ TEST(Hpcc, MayBeToldHowSlowToGo) {
     way.pass(50 * kWindow, kRound, ~0U);
     way.hear(kWindow, 0);
   }
-  EXPECT_EQ(way.cc.window_octets(), 100U);
+  EXPECT_EQ(way.cc.window_bytes(), 100U);
   EXPECT_EQ(way.cc.rate(), Rate::megabits(100));
   p.minimum_rate = Rate::gigabits(500);
   Way fast{1, p};
   fast.pass(kWindow);
   fast.hear(1000);
-  EXPECT_EQ(fast.cc.window_octets(), kWindow) << "the minimum is not above the line";
+  EXPECT_EQ(fast.cc.window_bytes(), kWindow) << "the minimum is not above the line";
 }
 
 TEST(Hpcc, LearnsNothingFromReportsThatSayNothing) {
@@ -205,31 +205,31 @@ TEST(Hpcc, LearnsNothingFromReportsThatSayNothing) {
     Way way;
     way.pass(2 * kWindow);
     way.hear(1000);
-    const std::uint64_t before = way.cc.window_octets();
+    const std::uint64_t before = way.cc.window_bytes();
     change(way.links[0]);
     way.hear(1);
     way.hear(1);
     // The use is what it was; the window is computed from it anew.
-    EXPECT_EQ(way.cc.window_octets(), before * 95 / 200 + 50);
+    EXPECT_EQ(way.cc.window_bytes(), before * 95 / 200 + 50);
   };
   after([](HopTelemetry&) {});  // equal timestamps
   after([](HopTelemetry& hop) { --hop.timestamp_ps; });
   after([](HopTelemetry& hop) { hop.timestamp_ps += kRound, hop.line_rate_bps = 0; });
-  after([](HopTelemetry& hop) { hop.timestamp_ps += kRound, hop.transmitted_octets = 0; });
+  after([](HopTelemetry& hop) { hop.timestamp_ps += kRound, hop.transmitted_bytes = 0; });
 }
 
 TEST(Hpcc, BeginsAnewWhenTheWayChanges) {
   Way way{2};
   way.pass(9 * kWindow, kRound, 0, 0);
-  way.links.push_back({.transmitted_octets = 1, .timestamp_ps = 1, .line_rate_bps = 1});
+  way.links.push_back({.transmitted_bytes = 1, .timestamp_ps = 1, .line_rate_bps = 1});
   way.hear(1000);
-  EXPECT_EQ(way.cc.window_octets(), kWindow) << "of three links none is known";
+  EXPECT_EQ(way.cc.window_bytes(), kWindow) << "of three links none is known";
   way.links.resize(1);
   way.hear(1000);
-  EXPECT_EQ(way.cc.window_octets(), kWindow);
+  EXPECT_EQ(way.cc.window_bytes(), kWindow);
   way.links.clear();
   way.hear(1000);
-  EXPECT_EQ(way.cc.window_octets(), kWindow);
+  EXPECT_EQ(way.cc.window_bytes(), kWindow);
 }
 
 TEST(Hpcc, TakesTheFirstEightOfManyLinks) {
@@ -237,19 +237,19 @@ TEST(Hpcc, TakesTheFirstEightOfManyLinks) {
   way.pass(50 * kWindow, kRound, 0, 19);
   way.pass(2 * kWindow, kRound, 0, 7);
   way.hear(1000);
-  EXPECT_EQ(way.cc.window_octets(), kWindow * 95 / 200 + 50);
+  EXPECT_EQ(way.cc.window_bytes(), kWindow * 95 / 200 + 50);
 }
 
 TEST(Hpcc, CountsAcrossTheWrapOfClocksAndCounters) {
   Way way;
-  way.links[0] = {.transmitted_octets = ~std::uint64_t{0} - 5,
+  way.links[0] = {.transmitted_bytes = ~std::uint64_t{0} - 5,
                   .timestamp_ps = ~std::uint64_t{0} - 7,
                   .line_rate_bps = kLine.bits_per_second()};
   way.links.push_back(way.links[0]);  // another way, so that it is not compared with the last
   way.hear(0);
   way.pass(2 * kWindow);
   way.hear(1000);
-  EXPECT_EQ(way.cc.window_octets(), kWindow * 95 / 200 + 50);
+  EXPECT_EQ(way.cc.window_bytes(), kWindow * 95 / 200 + 50);
 }
 
 TEST(Hpcc, SurvivesAnything) {
@@ -266,10 +266,10 @@ TEST(Hpcc, SurvivesAnything) {
         for (HopTelemetry& hop : hops) {
           hop = {draw(), draw(), draw(), static_cast<std::uint32_t>(draw())};
         }
-        cc.on_ack({.acked_octets = draw(), .outstanding_octets = draw(), .telemetry = hops});
+        cc.on_ack({.acked_bytes = draw(), .outstanding_bytes = draw(), .telemetry = hops});
         cc.on_send(draw(), Time{});
         ASSERT_LE(cc.rate(), line);
-        ASSERT_GE(cc.window_octets(), 1U);
+        ASSERT_GE(cc.window_bytes(), 1U);
       }
     }
   }

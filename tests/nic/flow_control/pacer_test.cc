@@ -15,7 +15,7 @@ using std::chrono::seconds;
 
 }  // namespace
 
-// A second of frames carries a second of octets, within one frame, at rates that do not divide
+// A second of frames carries a second of bytes, within one frame, at rates that do not divide
 // anything and with frames of every size.
 TEST(Pacer, KeepsItsRateToWithinAFrame) {
   test::for_each_seed(20, [](std::uint64_t seed) {
@@ -39,7 +39,7 @@ TEST(Pacer, KeepsItsRateToWithinAFrame) {
 
 TEST(Pacer, GivesNoCreditForIdleTime) {
   Pacer pacer;
-  const Rate rate = Rate::gigabits(8);  // an octet in a nanosecond
+  const Rate rate = Rate::gigabits(8);  // a byte in a nanosecond
   const Time later{microseconds{100}};
   EXPECT_TRUE(pacer.may_send(later));
   pacer.on_send(1000, rate, later);
@@ -66,7 +66,7 @@ TEST(Pacer, LetsABurstGoAndNoMore) {
 // is late each time.
 TEST(Pacer, CatchesUpWithLateWakeups) {
   const Rate rate = Rate::gigabits(10);
-  const auto octets_in_a_millisecond = [&](Pacer pacer) {
+  const auto bytes_in_a_millisecond = [&](Pacer pacer) {
     std::uint64_t sent = 0;
     for (int tick = 0; tick < 100; ++tick) {
       const Time now{microseconds{10 * tick}};
@@ -77,12 +77,12 @@ TEST(Pacer, CatchesUpWithLateWakeups) {
     }
     return sent;
   };
-  EXPECT_GE(octets_in_a_millisecond(Pacer{Pacer::kTrainBurst}), 1'230'000u);
-  EXPECT_LE(octets_in_a_millisecond(Pacer{Pacer::kTrainBurst}), 1'270'000u);
-  EXPECT_LE(octets_in_a_millisecond(Pacer{}), 200'000u);
+  EXPECT_GE(bytes_in_a_millisecond(Pacer{Pacer::kTrainBurst}), 1'230'000u);
+  EXPECT_LE(bytes_in_a_millisecond(Pacer{Pacer::kTrainBurst}), 1'270'000u);
+  EXPECT_LE(bytes_in_a_millisecond(Pacer{}), 200'000u);
 }
 
-// 1 250 octets take 10 us at 1 Gb/s, 5 at 2 Gb/s, 100 at 100 Mb/s: from when they were sent,
+// 1 250 bytes take 10 us at 1 Gb/s, 5 at 2 Gb/s, 100 at 100 Mb/s: from when they were sent,
 // however often the rate changes, and also when the first gap is over.
 TEST(Pacer, KeepsTheGapOfTheNewRateFromTheLastFrame) {
   Pacer pacer;

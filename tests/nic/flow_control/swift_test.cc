@@ -23,15 +23,15 @@ SwiftParameters fixed_target() {
 }
 Time at(Duration since_start) { return Time{since_start}; }
 AckSample ack(Time now, Duration round_trip, std::uint32_t packets) {
-  return {.now = now, .acked_octets = std::uint64_t{packets} * kPacket, .round_trip = round_trip};
+  return {.now = now, .acked_bytes = std::uint64_t{packets} * kPacket, .round_trip = round_trip};
 }
 
 }  // namespace
 
-// 10 Gb/s for 20 us is 25 000 octets.
+// 10 Gb/s for 20 us is 25 000 bytes.
 TEST(Swift, StartsWithWhatTheLineHoldsInTheTarget) {
   const Swift cc{fixed_target(), kLine, kPacket};
-  EXPECT_EQ(cc.window_octets(), 25'000U);
+  EXPECT_EQ(cc.window_bytes(), 25'000U);
   EXPECT_EQ(cc.rate(), kLine);
   EXPECT_FALSE(cc.next_deadline());
   EXPECT_EQ(cc.target(), microseconds{20});
@@ -40,36 +40,36 @@ TEST(Swift, StartsWithWhatTheLineHoldsInTheTarget) {
 TEST(Swift, GrowsByAPacketARoundTrip) {
   Swift cc{fixed_target(), kLine, kPacket};
   cc.on_ack(ack(at(microseconds{1}), microseconds{20}, 25));
-  EXPECT_EQ(cc.window_octets(), 26'000U);
+  EXPECT_EQ(cc.window_bytes(), 26'000U);
   for (int i = 0; i < 26; ++i) cc.on_ack(ack(at(microseconds{2}), microseconds{10}, 1));
-  EXPECT_NEAR(static_cast<double>(cc.window_octets()), 27'000, 20);
+  EXPECT_NEAR(static_cast<double>(cc.window_bytes()), 27'000, 20);
 }
 
 // 20 us too long of 40: 0.8 * 20 / 40 = 0.4 are cut, once in a round trip.
 TEST(Swift, CutsByTheExcessOncePerRoundTrip) {
   Swift cc{fixed_target(), kLine, kPacket};
   cc.on_ack(ack(at(microseconds{100}), microseconds{40}, 1));
-  EXPECT_EQ(cc.window_octets(), 15'000U);
+  EXPECT_EQ(cc.window_bytes(), 15'000U);
   cc.on_ack(ack(at(microseconds{139}), microseconds{40}, 1));
-  EXPECT_EQ(cc.window_octets(), 15'000U);
+  EXPECT_EQ(cc.window_bytes(), 15'000U);
   cc.on_ack(ack(at(microseconds{140}), microseconds{40}, 1));
-  EXPECT_EQ(cc.window_octets(), 9'000U);
+  EXPECT_EQ(cc.window_bytes(), 9'000U);
 }
 
 TEST(Swift, CutsByHalfAtMost) {
   Swift cc{fixed_target(), kLine, kPacket};
   cc.on_ack(ack(at(microseconds{1}), milliseconds{50}, 1));
-  EXPECT_EQ(cc.window_octets(), 12'500U);
+  EXPECT_EQ(cc.window_bytes(), 12'500U);
 }
 
 TEST(Swift, CutsByHalfForALoss) {
   Swift by_nak{fixed_target(), kLine, kPacket}, by_timeout{fixed_target(), kLine, kPacket};
   by_nak.on_nak(at(microseconds{1}));
   by_timeout.on_timeout(at(microseconds{1}));
-  EXPECT_EQ(by_nak.window_octets(), 12'500U);
-  EXPECT_EQ(by_timeout.window_octets(), 12'500U);
+  EXPECT_EQ(by_nak.window_bytes(), 12'500U);
+  EXPECT_EQ(by_timeout.window_bytes(), 12'500U);
   by_nak.on_nak(at(microseconds{2}));
-  EXPECT_EQ(by_nak.window_octets(), 12'500U) << "within a round trip of the first";
+  EXPECT_EQ(by_nak.window_bytes(), 12'500U) << "within a round trip of the first";
 }
 
 TEST(Swift, HeedsACutJustBeforeTimeWraps) {
@@ -77,9 +77,9 @@ TEST(Swift, HeedsACutJustBeforeTimeWraps) {
   const Time last = at(Duration{-1});  // of the ring
   cc.on_ack(ack(last, microseconds{40}, 1));
   cc.on_ack(ack(last + microseconds{30}, microseconds{40}, 1));
-  EXPECT_EQ(cc.window_octets(), 15'000U);
+  EXPECT_EQ(cc.window_bytes(), 15'000U);
   cc.on_ack(ack(last + microseconds{41}, microseconds{40}, 1));
-  EXPECT_EQ(cc.window_octets(), 9'000U);
+  EXPECT_EQ(cc.window_bytes(), 9'000U);
 }
 
 // A tenth of a packet in 100 us: 800 bits in 100 us.
@@ -88,11 +88,11 @@ TEST(Swift, PacesAWindowBelowAPacket) {
   p.beta = 1000;
   Swift cc{p, kLine, kPacket};
   for (int i = 1; i < 50; ++i) cc.on_ack(ack(at(milliseconds{i}), microseconds{100}, 1));
-  EXPECT_EQ(cc.window_octets(), 100U);
+  EXPECT_EQ(cc.window_bytes(), 100U);
   EXPECT_EQ(cc.rate(), Rate::megabits(8));
   // Each packet that arrives in time brings a whole one.
   cc.on_ack(ack(at(milliseconds{60}), microseconds{10}, 1));
-  EXPECT_EQ(cc.window_octets(), 1'100U);
+  EXPECT_EQ(cc.window_bytes(), 1'100U);
   EXPECT_EQ(cc.rate(), kLine);
 }
 
@@ -101,7 +101,7 @@ TEST(Swift, StaysBelowItsLargestWindow) {
   p.largest = 40'000;
   Swift cc{p, kLine, kPacket};
   for (int i = 0; i < 1000; ++i) cc.on_ack(ack(at(milliseconds{i}), microseconds{10}, 40));
-  EXPECT_EQ(cc.window_octets(), 40'000U);
+  EXPECT_EQ(cc.window_bytes(), 40'000U);
 }
 
 // Between 0.1 and 100 packets the target falls from 120 us to 20 us with one over the root of the
@@ -118,13 +118,13 @@ TEST(Swift, ScalesTheTargetWithTheWindow) {
 TEST(Swift, TakesNothingFromAckWithoutAMeasurement) {
   Swift cc{fixed_target(), kLine, kPacket};
   cc.on_ack(ack(at(microseconds{1}), microseconds{40}, 1));
-  const std::uint64_t before = cc.window_octets();
-  cc.on_ack({.now = at(milliseconds{1}), .acked_octets = 1000});
+  const std::uint64_t before = cc.window_bytes();
+  cc.on_ack({.now = at(milliseconds{1}), .acked_bytes = 1000});
   for (const Duration bad : {Duration{}, Duration{-1}, Duration::min()}) {
     cc.on_ack(ack(at(milliseconds{1}), bad, 1));
   }
   cc.on_cnp(at(milliseconds{1}));
-  EXPECT_EQ(cc.window_octets(), before) << "the last measurement was used up";
+  EXPECT_EQ(cc.window_bytes(), before) << "the last measurement was used up";
 }
 
 TEST(Swift, SurvivesAWildConfiguration) {
@@ -154,11 +154,11 @@ TEST(Swift, SurvivesAWildConfiguration) {
         for (int i = 0; i < 300; ++i) {
           const Duration trip{static_cast<std::int64_t>(prng.next() >> prng.below(64))};
           cc.on_ack({.now = Time{Duration{static_cast<std::int64_t>(prng.next())}},
-                     .acked_octets = prng.next() >> prng.below(64),
+                     .acked_bytes = prng.next() >> prng.below(64),
                      .round_trip = trip});
           if (prng.chance(100)) cc.on_timeout(Time{trip});
           ASSERT_LE(cc.rate(), line);
-          ASSERT_GE(cc.window_octets(), 1U);
+          ASSERT_GE(cc.window_bytes(), 1U);
         }
       }
     }

@@ -25,7 +25,7 @@ std::uint64_t megabits(const Timely& cc) { return cc.rate().bits_per_second() / 
 TEST(Timely, StartsAtLineRateAndNeedsTwoSamples) {
   Timely cc{kPaper, kLine};
   EXPECT_EQ(cc.rate(), kLine);
-  EXPECT_EQ(cc.window_octets(), std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(cc.window_bytes(), std::numeric_limits<std::uint64_t>::max());
   EXPECT_FALSE(cc.next_deadline());
   hear(cc, milliseconds{5});
   EXPECT_EQ(cc.rate(), kLine);
@@ -136,7 +136,7 @@ TEST(Timely, HeedsOnlyRoundTrips) {
   hear(cc, Duration{});
   hear(cc, Duration{-1});
   hear(cc, Duration::min());
-  cc.on_ack({.acked_octets = 1 << 20, .ecn_echo = true});
+  cc.on_ack({.acked_bytes = 1 << 20, .ecn_echo = true});
   cc.on_cnp(Time{});
   cc.on_nak(Time{});
   cc.on_timeout(Time{});

@@ -33,34 +33,34 @@ class ToyLink {
       now += std::chrono::microseconds{1};
     }
   }
-  // Octets a second, as of now.
+  // Bytes a second, as of now.
   [[nodiscard]] double rate_of(const CongestionControl& flow) const {
-    const double by_window = static_cast<double>(flow.window_octets()) / round_trip();
+    const double by_window = static_cast<double>(flow.window_bytes()) / round_trip();
     return std::min(static_cast<double>(flow.rate().bits_per_second()) / 8, by_window);
   }
   [[nodiscard]] double round_trip() const { return base_ + queue / line_; }
   [[nodiscard]] double share(const CongestionControl& flow) const { return rate_of(flow) / line_; }
 
   Time now{};
-  double queue{};  // octets
+  double queue{};  // bytes
 
  private:
   void step(CongestionControl& flow, std::size_t number) {
-    const double octets = rate_of(flow) * kStep;
-    arrived_ += octets;
-    unheard_[number] += octets;
+    const double bytes = rate_of(flow) * kStep;
+    arrived_ += bytes;
+    unheard_[number] += bytes;
     waited_[number] += kStep;
     if (waited_[number] < base_) return;
     const wire::HopTelemetry hop{
-        .transmitted_octets = static_cast<std::uint64_t>(sent_),
+        .transmitted_bytes = static_cast<std::uint64_t>(sent_),
         .timestamp_ps = now.picoseconds(),
         .line_rate_bps = static_cast<std::uint64_t>(line_ * 8),
-        .queue_octets = static_cast<std::uint32_t>(queue),
+        .queue_bytes = static_cast<std::uint32_t>(queue),
     };
     const auto acked = static_cast<std::uint64_t>(unheard_[number]);
     flow.on_ack({.now = now,
-                 .acked_octets = acked,
-                 .outstanding_octets = static_cast<std::uint64_t>(rate_of(flow) * round_trip()),
+                 .acked_bytes = acked,
+                 .outstanding_bytes = static_cast<std::uint64_t>(rate_of(flow) * round_trip()),
                  .round_trip = Duration{static_cast<std::int64_t>(round_trip() * 1e12)},
                  .telemetry = {&hop, 1}});
     unheard_[number] = waited_[number] = 0;

@@ -15,10 +15,10 @@ struct Lifetimes : ::testing::Test {
   Nic nic{NicConfig{}};
   PdHandle pd = *nic.alloc_pd();
   CqHandle cq = *nic.create_cq({.depth = 4});
-  std::byte octets[64]{};
+  std::byte bytes[64]{};
   MrInit region{.pd = pd,
-                .address = reinterpret_cast<std::uint64_t>(octets),
-                .length = sizeof octets,
+                .address = reinterpret_cast<std::uint64_t>(bytes),
+                .length = sizeof bytes,
                 .iova = 0,
                 .access = Access::kLocalWrite};
   void SetUp() override { ASSERT_TRUE(nic.set_gid(0, gid_of(1, false))); }

@@ -141,7 +141,7 @@ TEST(ModifyQpReset, LeavesAQpThatWorksAsNew) {
     ASSERT_TRUE(pair.b.post_receive(1, 0, 5000));
     ASSERT_TRUE(pair.a.post({.wr_id = 2, .flags = SendFlags::kSignaled}, 0, 5000));
     pair.exchange();
-    EXPECT_EQ(pair.b.octets(0, 5000), pair.a.octets(0, 5000));
+    EXPECT_EQ(pair.b.bytes(0, 5000), pair.a.bytes(0, 5000));
     ASSERT_EQ(pair.a.completions().size(), 1U);
     ASSERT_EQ(pair.b.completions().size(), 1U);
 

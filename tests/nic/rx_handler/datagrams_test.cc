@@ -61,14 +61,14 @@ TEST_F(DatagramsTest, BringTheirIpv4HeaderInTheSecondHalfOfTheGrhArea) {
   const auto got = probe.end.completions();
   ASSERT_EQ(got.size(), 1U);
   EXPECT_EQ(got[0].wr_id, 3U);
-  EXPECT_EQ(got[0].octets, 70U);
+  EXPECT_EQ(got[0].bytes, 70U);
   EXPECT_EQ(got[0].source_qpn, Probe::kPeerQpn);
   EXPECT_EQ(got[0].flags, WcFlags::kGrh | WcFlags::kImmediate);
   EXPECT_EQ(got[0].service_level, 0xa);  // how UCX learns that it came by IPv4
   EXPECT_EQ(got[0].immediate, 0xabcdU);
 
-  EXPECT_EQ(probe.end.octets(0, 20), std::vector<std::byte>(20)) << "twenty octets of zero";
-  const auto ip = probe.end.octets(20, 20);
+  EXPECT_EQ(probe.end.bytes(0, 20), std::vector<std::byte>(20)) << "twenty bytes of zero";
+  const auto ip = probe.end.bytes(20, 20);
   EXPECT_EQ(ip[0], std::byte{0x45});
   EXPECT_EQ(ip[1], std::byte{0x68});
   // IP, UDP, BTH, DETH, immediate, payload, pad, ICRC.
@@ -78,7 +78,7 @@ TEST_F(DatagramsTest, BringTheirIpv4HeaderInTheSecondHalfOfTheGrhArea) {
   EXPECT_EQ(std::vector(ip.begin() + 12, ip.end()),
             (std::vector{std::byte{10}, std::byte{0}, std::byte{0}, std::byte{9}, std::byte{10},
                          std::byte{0}, std::byte{0}, std::byte{1}}));
-  EXPECT_EQ(probe.end.octets(40, 30),
+  EXPECT_EQ(probe.end.bytes(40, 30),
             std::vector(probe.payload.begin(), probe.payload.begin() + 30));
 }
 
@@ -94,14 +94,14 @@ TEST(DatagramsIpv6, BringTheirIpv6HeaderInTheGrhArea) {
   const auto got = probe.end.completions();
   ASSERT_EQ(got.size(), 1U);
   EXPECT_EQ(got[0].service_level, 0x9);
-  const auto ip = probe.end.octets(0, 40);
+  const auto ip = probe.end.bytes(0, 40);
   const std::array start{std::byte{0x66}, std::byte{0x81}, std::byte{0x23}, std::byte{0x45}};
   EXPECT_TRUE(std::equal(start.begin(), start.end(), ip.begin()));
   EXPECT_EQ(ip[5], std::byte{8 + 12 + 8 + 32 + 4});
   EXPECT_EQ(ip[6], std::byte{17});
   EXPECT_EQ(ip[7], std::byte{9});
-  EXPECT_TRUE(std::equal(ip.begin() + 8, ip.begin() + 24, probe.peer.octets.begin()));
-  EXPECT_TRUE(std::equal(ip.begin() + 24, ip.end(), probe.end.gid.octets.begin()));
+  EXPECT_TRUE(std::equal(ip.begin() + 8, ip.begin() + 24, probe.peer.bytes.begin()));
+  EXPECT_TRUE(std::equal(ip.begin() + 24, ip.end(), probe.end.gid.bytes.begin()));
 }
 
 TEST_F(DatagramsTest, OfAnotherQkeyAreDropped) {
@@ -122,7 +122,7 @@ TEST_F(DatagramsTest, TooLongForTheirReceiveAreDroppedAndItServesTheNext) {
   const auto got = probe.end.completions();
   ASSERT_EQ(got.size(), 1U);
   EXPECT_EQ(got[0].wr_id, 1U);
-  EXPECT_EQ(got[0].octets, 47U);
+  EXPECT_EQ(got[0].bytes, 47U);
 }
 
 TEST_F(DatagramsTest, LongerThanTheMtuAreDropped) {

@@ -26,13 +26,13 @@ wire::Frame frame(Psn psn, std::span<const wire::Piece> payload) {
 
 TEST(HeldPackets, CopiesContents) {
   HeldPackets held{8};
-  std::vector<std::byte> octets(200);
-  for (std::size_t i = 0; i < octets.size(); ++i) octets[i] = static_cast<std::byte>(i);
-  const auto at = reinterpret_cast<std::uint64_t>(octets.data());
+  std::vector<std::byte> bytes(200);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i);
+  const auto at = reinterpret_cast<std::uint64_t>(bytes.data());
   const wire::Piece pieces[]{{at, 150}, {at + 150, 50}};
   held.keep(frame(Psn{5}, pieces), kMtu);
   held.keep(frame(Psn{6}, {}), kMtu);
-  std::ranges::fill(octets, std::byte{0xee});
+  std::ranges::fill(bytes, std::byte{0xee});
   ASSERT_TRUE(held.has(Psn{5}));
   const auto back = held.take(Psn{5});
   ASSERT_TRUE(back);

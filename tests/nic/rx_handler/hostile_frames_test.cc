@@ -50,7 +50,7 @@ TEST_F(HostileFrames, TheGoodOneIsTaken) {
   const auto answers = probe.hear(good());
   ASSERT_EQ(answers.size(), 1U);
   EXPECT_EQ(answers[0].operation(), Operation::kAcknowledge);
-  EXPECT_EQ(probe.end.octets(512, 64),
+  EXPECT_EQ(probe.end.bytes(512, 64),
             std::vector(probe.payload.begin(), probe.payload.begin() + 64));
 }
 

@@ -292,7 +292,7 @@ TEST_F(Refusals, ReadsBeyondTheAgreedDepth) {
   refused(probe.frame_at(kReadRequest, psn, 4096, 8), kInvalid);
 }
 
-// A message has at most 2^31 octets, whatever a region could hold.
+// A message has at most 2^31 bytes, whatever a region could hold.
 TEST_F(Refusals, LengthBeyondTheLongestMessage) {
   test::VoidPort port;
   const MrHandle mr = *probe.end.nic.register_mr(
@@ -312,7 +312,7 @@ TEST_F(Refusals, LengthBeyondTheLongestMessage) {
 }
 
 // Nothing is read or written, so nothing needs a key.
-TEST_F(Refusals, NoneForNoOctets) {
+TEST_F(Refusals, NoneForNoBytes) {
   start();
   wire::Frame write = probe.frame(kWriteOnly, psn);
   write.headers.reth = {.address = 3, .rkey = RKey{5}, .length = 0};

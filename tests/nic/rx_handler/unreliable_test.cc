@@ -19,12 +19,12 @@ struct Unreliable : ::testing::Test {
   }
   // Heard, and as ever without an answer.
   void hear(const wire::Frame& frame) { EXPECT_TRUE(probe.hear(frame).empty()); }
-  void expect_received(std::uint64_t wr_id, std::uint32_t octets) {
+  void expect_received(std::uint64_t wr_id, std::uint32_t bytes) {
     const auto got = probe.end.completions();
     ASSERT_EQ(got.size(), 1U);
     EXPECT_EQ(got[0].wr_id, wr_id);
     EXPECT_EQ(got[0].status, WcStatus::kSuccess);
-    EXPECT_EQ(got[0].octets, octets);
+    EXPECT_EQ(got[0].bytes, bytes);
   }
 };
 

@@ -56,7 +56,7 @@ TEST_F(Xrc, SendsReachTheSrqTheyName) {
 
 TEST_F(Xrc, WritesAndReadsUseTheDomainOfTheSrq) {
   EXPECT_EQ(probe.hear(to(srq, probe.frame_at(kWriteOnly, 0, 512, 8, 8))).size(), 1U);
-  EXPECT_EQ(end.octets(512, 8), std::vector(probe.payload.begin(), probe.payload.begin() + 8));
+  EXPECT_EQ(end.bytes(512, 8), std::vector(probe.payload.begin(), probe.payload.begin() + 8));
   const auto answers = probe.hear(to(srq, probe.frame_at(kReadRequest, 1, 512, 8)));
   ASSERT_EQ(answers.size(), 1U);
   EXPECT_EQ(answers[0].headers.bth.opcode, wire::opcode(wire::Transport::kXrc, kReadResponseOnly));

@@ -34,7 +34,7 @@ class Copies final : public DirectPath {
     copied.push_back(length);
     return true;
   }
-  bool read(const Place& place, MutableOctets into) override {
+  bool read(const Place& place, MutableBytes into) override {
     if (refuse_at == copied.size()) return false;
     std::memcpy(into.data(), reinterpret_cast<const void*>(place.address), into.size());
     copied.push_back(static_cast<std::uint32_t>(into.size()));
@@ -83,7 +83,7 @@ struct DirectPaths : ::testing::Test {
     return ids;
   }
   [[nodiscard]] bool arrived(std::uint32_t length) const {
-    return pair.a.octets(0, length) == pair.b.octets(0, length);
+    return pair.a.bytes(0, length) == pair.b.bytes(0, length);
   }
 
   Copies cut;

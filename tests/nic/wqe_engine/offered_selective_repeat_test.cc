@@ -61,7 +61,7 @@ TEST(OfferedSelectiveRepeat, IsUsedBetweenTwoThatOfferIt) {
   EXPECT_EQ(pair.a.nic.counters().retransmitted_frames, 5U);
   EXPECT_EQ(pair.b.nic.counters().sequence_naks_sent, 0U);
   ASSERT_EQ(pair.a.completions().size(), 1U);
-  EXPECT_EQ(pair.b.octets(0, kPackets * 1024), pair.a.octets(0, kPackets * 1024));
+  EXPECT_EQ(pair.b.bytes(0, kPackets * 1024), pair.a.bytes(0, kPackets * 1024));
 }
 
 struct OneSided : ::testing::TestWithParam<bool> {};
@@ -206,8 +206,8 @@ TEST(OfferedSelectiveRepeat, EveryOperationSurvivesTheLossOfEachPacket) {
     const auto received = pair.b.completions();
     ASSERT_EQ(received.size(), 3U);
     for (std::uint64_t id = 1; id <= 3; ++id) EXPECT_EQ(received[id - 1].wr_id, id);
-    EXPECT_EQ(pair.b.octets(24'096, 3000), pair.a.octets(0, 3000));
-    EXPECT_EQ(pair.a.octets(40'000, 3000), pair.b.octets(8192, 3000));
+    EXPECT_EQ(pair.b.bytes(24'096, 3000), pair.a.bytes(0, 3000));
+    EXPECT_EQ(pair.a.bytes(40'000, 3000), pair.b.bytes(8192, 3000));
     EXPECT_EQ(pair.b.word(0), pair.a.word(0) + 5) << "added once";
     EXPECT_EQ(pair.a.nic.counters().timeouts, 0U);
   }

@@ -193,7 +193,7 @@ TEST_F(PostSend, TakesInlineDataAtOnce) {
   std::array<std::byte, 56> second{};
   first.fill(std::byte{1});
   second.fill(std::byte{2});
-  // More entries than the queue has room for, and no memory key: only the octets matter.
+  // More entries than the queue has room for, and no memory key: only the bytes matter.
   std::array<Sge, 6> list{};
   list[1] = {reinterpret_cast<std::uint64_t>(first.data()), 8, {}};
   list[5] = {reinterpret_cast<std::uint64_t>(second.data()), 56, {}};
@@ -204,12 +204,12 @@ TEST_F(PostSend, TakesInlineDataAtOnce) {
   pair.exchange();
   std::vector<std::byte> expected(64, std::byte{2});
   std::fill_n(expected.begin(), 8, std::byte{1});
-  EXPECT_EQ(b.octets(0, 64), expected);
+  EXPECT_EQ(b.bytes(0, 64), expected);
 }
 
 TEST_F(PostSend, CarriesNothingWhenThereIsNothing) {
   b.fill(0, 64, 3);
-  const auto before = b.octets(0, 64);
+  const auto before = b.bytes(0, 64);
   ASSERT_TRUE(b.post_receive(1, 0, 64));
   ASSERT_TRUE(a.nic.post_send(a.qp, {.wr_id = 1, .flags = SendFlags::kSignaled}));
   const Sge nothing{.address = 0, .length = 0, .lkey = LKey{77}};  // needs no key either
@@ -223,8 +223,8 @@ TEST_F(PostSend, CarriesNothingWhenThereIsNothing) {
   for (const Completion& c : sent) EXPECT_EQ(c.status, WcStatus::kSuccess);
   const auto received = b.completions();
   ASSERT_EQ(received.size(), 1U);
-  EXPECT_EQ(received[0].octets, 0U);
-  EXPECT_EQ(b.octets(0, 64), before);
+  EXPECT_EQ(received[0].bytes, 0U);
+  EXPECT_EQ(b.bytes(0, 64), before);
 }
 
 TEST(PostSendDatagram, NeedsAnAddressHandle) {
@@ -261,7 +261,7 @@ TEST_F(PostSend, AtomicsUseEightBytesOfALongerList) {
     b.fill(64, 8, 5);
     const std::uint64_t found = b.word(64);
     a.fill(0, 64, 9);
-    auto expected = a.octets(0, 64);
+    auto expected = a.bytes(0, 64);
     std::memcpy(expected.data(), &found, sizeof found);
     ASSERT_TRUE(a.post({.op = op,
                         .flags = SendFlags::kSignaled,
@@ -274,8 +274,8 @@ TEST_F(PostSend, AtomicsUseEightBytesOfALongerList) {
     const auto got = a.completions();
     ASSERT_EQ(got.size(), 1U);
     EXPECT_EQ(got[0].status, WcStatus::kSuccess);
-    EXPECT_EQ(got[0].octets, 8U);
-    EXPECT_EQ(a.octets(0, 64), expected) << "the bytes behind the first eight are as they were";
+    EXPECT_EQ(got[0].bytes, 8U);
+    EXPECT_EQ(a.bytes(0, 64), expected) << "the bytes behind the first eight are as they were";
     EXPECT_EQ(b.word(64), op == kCompareSwap ? 2 : 2 * found);
   }
 }

@@ -112,12 +112,12 @@ TEST_F(SelectiveNaks, AreSentForEachPacketOutOfOrder) {
     EXPECT_EQ(wire::arrived_out_of_order(answers[0].headers.bth.psn, answers[0].headers.aeth),
               wire::PsnRun{Psn{psn}});
   }
-  EXPECT_EQ(probe.end.octets(32, 16), std::vector<std::byte>(16)) << "not before its turn";
+  EXPECT_EQ(probe.end.bytes(32, 16), std::vector<std::byte>(16)) << "not before its turn";
   EXPECT_EQ(probe.hear(only(0)).at(0).headers.bth.psn, Psn{0});
   const auto answers = probe.hear(only(1));
   ASSERT_EQ(answers.size(), 1U);
   EXPECT_EQ(answers[0].headers.bth.psn, Psn{2}) << "with what was held";
-  EXPECT_EQ(probe.end.octets(32, 16),
+  EXPECT_EQ(probe.end.bytes(32, 16),
             std::vector<std::byte>(probe.payload.begin(), probe.payload.begin() + 16));
   EXPECT_EQ(probe.end.nic.counters().selective_naks_sent, 3U);
 }

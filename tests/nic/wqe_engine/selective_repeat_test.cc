@@ -61,7 +61,7 @@ void expect_arrived(Pair& pair, std::uint32_t packets) {
   const auto done = pair.a.completions();
   ASSERT_EQ(done.size(), 1U);
   EXPECT_EQ(done[0].status, WcStatus::kSuccess);
-  EXPECT_EQ(pair.b.octets(0, packets * 1024), pair.a.octets(0, packets * 1024));
+  EXPECT_EQ(pair.b.bytes(0, packets * 1024), pair.a.bytes(0, packets * 1024));
 }
 
 struct Losses : ::testing::TestWithParam<std::set<std::uint32_t>> {};
@@ -231,7 +231,7 @@ TEST(SelectiveRepeat, RepairsRequestsThatAreAnsweredByData) {
   pair.exchange();
   EXPECT_EQ(pair.a.nic.counters().retransmitted_frames, 3U);
   EXPECT_EQ(pair.a.completions().size(), 5U);
-  EXPECT_EQ(pair.a.octets(20'000, 4096), pair.b.octets(0, 4096));
+  EXPECT_EQ(pair.a.bytes(20'000, 4096), pair.b.bytes(0, 4096));
   EXPECT_EQ(pair.b.word(8192), 1U);
 }
 

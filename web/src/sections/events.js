@@ -1,7 +1,7 @@
 // What went wrong in the network, or did not: pauses, marks, losses, repeats.
 import { h, section } from '../dom.js';
 import { sideBySide } from '../side_by_side.js';
-import { count, octets, share, time } from '../units.js';
+import { count, bytes, share, time } from '../units.js';
 
 const kEvents = [
   ['PFC pauses', 'pauses', (t) => `${time(t.paused_ps)} in all`],
@@ -26,7 +26,7 @@ export function eventsSection(results) {
   if (results.length === 1) {
     const { totals } = results[0];
     const sent = totals.data_packets ? `NICs sent ${count(totals.data_packets)} data packets, ` +
-      `${octets(totals.data_octets)}, repeats included.` : '';
+      `${bytes(totals.data_bytes)}, repeats included.` : '';
     return section('events', title, sent, h('dl', { class: 'tiles small' },
       kEvents.map(([name, key, note]) => tile(name, totals[key], note(totals)))));
   }

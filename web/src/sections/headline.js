@@ -5,7 +5,7 @@ import {
 } from '../measures.js';
 import { kFew } from '../side_by_side.js';
 import { seriesColour } from '../theme.js';
-import { count, index, octetsPerSecond, ratio, share, time } from '../units.js';
+import { count, index, bytesPerSecond, ratio, share, time } from '../units.js';
 import { headline, plural, troubles } from '../words.js';
 
 const tile = (name, value, note) => h('div', { class: 'tile' },
@@ -29,7 +29,7 @@ function tiles(result) {
     ['Job completion time', completion(result), time, howMany(result.jobs)],
     ['GPU idle share', idleShare(result.jobs), share, 'waiting for messages'],
     ['Above the bound', worstAboveBound(result), share, 'mean step beside its bound'],
-    ['Bus bandwidth', bestBandwidth(result), octetsPerSecond, 'of each rank, as NCCL counts'],
+    ['Bus bandwidth', bestBandwidth(result), bytesPerSecond, 'of each rank, as NCCL counts'],
     ['FCT slowdown, p99', slowdownAt(result, 0.99), ratio,
       `median ${ratio(slowdownAt(result, 0.5))}`],
     ['Fairness', alike(result), index, 'Jain’s index of throughput'],

@@ -5,7 +5,7 @@ import { entries } from '../entries.js';
 import { aboveBound, bandwidth, idleShare, stepTime } from '../measures.js';
 import { binned, largest, mean } from '../stats.js';
 import { seriesColour } from '../theme.js';
-import { axisUnit, count, digits, octets, octetsPerSecond, share, time } from '../units.js';
+import { axisUnit, count, digits, bytes, bytesPerSecond, share, time } from '../units.js';
 
 const kMostBars = 96;  // of ranks, before neighbours are put together
 const kMostRankCharts = 6;
@@ -20,7 +20,7 @@ function overview(all) {
     ['Bound of a step', (job) => (job.bound ? time(job.bound) : '–')],
     ['Above it', (job) => share(aboveBound(job))],
     ['Ranks idle', (job) => share(idleShare([job]))],
-    ['Payload moved', (job) => (job.octetsMoved ? octets(job.octetsMoved) : '–')],
+    ['Payload moved', (job) => (job.bytesMoved ? bytes(job.bytesMoved) : '–')],
   ].filter(([, of]) => all.some(({ job }) => of(job) !== '–'));
   const rows = all.map(({ job, label }) => [
     h('span', {}, label, job.work ? h('small', { class: 'quiet' }, job.work) : ''),
@@ -100,9 +100,9 @@ function bandwidths(all) {
     h('span', { class: 'bar bullet' },
       h('span', { class: 'achieved', style: `width:${((achieved / most) * 100).toFixed(3)}%` }),
       bound ? h('span', { class: 'mark', style: `left:${((bound / most) * 100).toFixed(3)}%` }) : ''),
-    h('span', { class: 'value' }, octetsPerSecond(achieved) +
-      (bound ? ` of ${octetsPerSecond(bound)} (${share(achieved / bound)})` : ''))));
-  return panel('Bus bandwidth beside the bound', 'Octets per second of each rank, as NCCL counts ' +
+    h('span', { class: 'value' }, bytesPerSecond(achieved) +
+      (bound ? ` of ${bytesPerSecond(bound)} (${share(achieved / bound)})` : ''))));
+  return panel('Bus bandwidth beside the bound', 'Bytes per second of each rank, as NCCL counts ' +
     'them. The mark is what the line-rate bound would give.', ...rows);
 }
 

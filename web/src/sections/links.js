@@ -2,7 +2,7 @@
 import { h, meter, panel, section, table } from '../dom.js';
 import { kFew, onlyFirst } from '../side_by_side.js';
 import { linkKinds } from '../topology.js';
-import { bitsPerSecond, count, octets, share, time } from '../units.js';
+import { bitsPerSecond, count, bytes, share, time } from '../units.js';
 
 const kRows = 12;
 const orNone = (value, show) => (value ? show(value) : h('span', { class: 'quiet' }, 'none'));
@@ -10,7 +10,7 @@ const orNone = (value, show) => (value ? show(value) : h('span', { class: 'quiet
 function kinds(result, many) {
   const rows = linkKinds(result.nodes, result.links).map((kind) => [
     kind.name, count(kind.count), bitsPerSecond(kind.rate), meter(kind.mean, share(kind.mean)),
-    `${share(kind.least)} to ${share(kind.most)}`, orNone(kind.queued, octets),
+    `${share(kind.least)} to ${share(kind.most)}`, orNone(kind.queued, bytes),
     orNone(kind.marked, count), orNone(kind.dropped, count), orNone(kind.lost, count),
     orNone(kind.pauses, count), orNone(kind.paused, time),
   ]);
@@ -21,8 +21,8 @@ function kinds(result, many) {
 
 const kColumns = [
   { name: 'Utilisation', key: 'utilisation', show: (value) => meter(value, share(value)) },
-  { name: 'Carried', key: 'octets', show: octets },
-  { name: 'Deepest queue', key: 'queued', show: (value) => orNone(value, octets) },
+  { name: 'Carried', key: 'bytes', show: bytes },
+  { name: 'Deepest queue', key: 'queued', show: (value) => orNone(value, bytes) },
   { name: 'ECN marks', key: 'marked', show: (value) => orNone(value, count) },
   { name: 'Drops', key: 'dropped', show: (value) => orNone(value, count) },
   { name: 'Lost', key: 'lost', show: (value) => orNone(value, count) },

@@ -1,7 +1,7 @@
 // What a reader should know, and how to get the same again.
 import { h, section, table } from '../dom.js';
 import { sideBySide } from '../side_by_side.js';
-import { count, digits, octets, time } from '../units.js';
+import { count, digits, bytes, time } from '../units.js';
 
 function remarks(results) {
   return results.filter((result) => result.remarks.length).map((result) => [
@@ -22,7 +22,7 @@ export function repeatSection(results) {
     ['Simulated', (result) => time(result.simulated)],
     ['Events', perSecond],
     ['Took', (result) => (result.wallSeconds ? `${digits(result.wallSeconds)} s` : '–')],
-    ['Memory', (result) => (result.memoryOctets ? octets(result.memoryOctets) : '–')],
+    ['Memory', (result) => (result.memoryBytes ? bytes(result.memoryBytes) : '–')],
   ].map(([name, of]) => [name, results.map(of)]);
   const seeds = [...new Set(results.map((result) => result.seed))];
   const told = remarks(results);

@@ -5,7 +5,7 @@ import { groups, highest, isFlat, kindOf, overlaid, sampleTimes, shortName } fro
 import { aligned, largest } from '../stats.js';
 import { seriesColour } from '../theme.js';
 import {
-  axisUnit, bitsPerSecond, digits, octets, octetsPerSecond, perSecond, share, time,
+  axisUnit, bitsPerSecond, digits, bytes, bytesPerSecond, perSecond, share, time,
 } from '../units.js';
 
 const kMostLines = 8;
@@ -34,7 +34,7 @@ function vertical(unit, most) {
     return { size: 1, name: unit, show: (value) => `${digits(value)} ${unit}`.trim() };
   }
   const { size, name } = axisUnit(kind, most * factor);
-  const write = { octets, octetsPerSecond, bitsPerSecond, perSecond }[kind];
+  const write = { bytes, bytesPerSecond, bitsPerSecond, perSecond }[kind];
   return { size: size / factor, name, show: (value) => write(value * factor) };
 }
 

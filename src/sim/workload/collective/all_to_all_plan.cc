@@ -2,11 +2,11 @@
 
 namespace nerve::sim {
 
-AllToAllPlan::AllToAllPlan(Way way, std::uint32_t members, std::uint64_t octets)
-    : way_{way}, members_{members}, octets_{octets}, shares_{octets, members} {}
+AllToAllPlan::AllToAllPlan(Way way, std::uint32_t members, std::uint64_t bytes)
+    : way_{way}, members_{members}, bytes_{bytes}, shares_{bytes, members} {}
 
 std::uint32_t AllToAllPlan::arrivals(std::uint32_t member, std::uint32_t item) const {
-  if (shares_.octets(member) == 0) return 0;
+  if (shares_.bytes(member) == 0) return 0;
   if (way_ == Way::kPairwise) return item > 0 ? 1 : 0;
   return item == members_ - 1 ? members_ - 1 : 0;
 }
@@ -14,29 +14,29 @@ std::uint32_t AllToAllPlan::arrivals(std::uint32_t member, std::uint32_t item) c
 void AllToAllPlan::sends(std::uint32_t member, std::uint32_t item, Outgoing& out) const {
   if (item == members_ - 1) return;
   const std::uint32_t to = (member + item + 1) % members_;
-  const std::uint64_t each = shares_.octets(to);
+  const std::uint64_t each = shares_.bytes(to);
   out.begin(to, way_ == Way::kPairwise ? item + 1 : members_ - 1);
-  out.add({shares_.offset(to), octets_ + member * each, each, Action::kCopy});
+  out.add({shares_.offset(to), bytes_ + member * each, each, Action::kCopy});
 }
 
 void AllToAllPlan::load(std::uint32_t member, std::uint32_t, std::vector<PeerLoad>& out) const {
   for (std::uint32_t to = 0; to < members_; ++to) {
-    if (to != member) out.push_back({to, shares_.octets(to)});
+    if (to != member) out.push_back({to, shares_.bytes(to)});
   }
 }
 
-RailAllToAllPlan::RailAllToAllPlan(const Grid& grid, std::uint64_t octets)
+RailAllToAllPlan::RailAllToAllPlan(const Grid& grid, std::uint64_t bytes)
     : grid_{grid},
-      octets_{octets},
-      shares_{octets, grid.size()},
-      of_column_{octets_of_columns(grid, shares_)} {}
+      bytes_{bytes},
+      shares_{bytes, grid.size()},
+      of_column_{bytes_of_columns(grid, shares_)} {}
 
 // Where a member of `column` keeps what one of its own row has given it for another row.
 std::uint64_t RailAllToAllPlan::passing_at(std::uint32_t from_column, std::uint32_t column,
                                            std::uint32_t to_row) const {
-  std::uint64_t offset = 2 * octets_ + grid_.size() + from_column * of_column_[column];
+  std::uint64_t offset = 2 * bytes_ + grid_.size() + from_column * of_column_[column];
   for (std::uint32_t row = 0; row < to_row; ++row) {
-    offset += shares_.octets(grid_.member(row, column));
+    offset += shares_.bytes(grid_.member(row, column));
   }
   return offset;
 }
@@ -44,7 +44,7 @@ std::uint64_t RailAllToAllPlan::passing_at(std::uint32_t from_column, std::uint3
 std::uint32_t RailAllToAllPlan::arrivals(std::uint32_t member, std::uint32_t item) const {
   std::uint32_t count = 0;
   if (item == 1 && of_column_[grid_.column(member)] > 0) count += grid_.columns() - 1;
-  if (item == grid_.rows() && grid_.rows() > 1 && shares_.octets(member) > 0) {
+  if (item == grid_.rows() && grid_.rows() > 1 && shares_.bytes(member) > 0) {
     count += grid_.rows() - 1;
   }
   return count;
@@ -63,7 +63,7 @@ void RailAllToAllPlan::send_within(std::uint32_t member, Outgoing& out) const {
     std::uint64_t passing = passing_at(column, other, 0);
     for (std::uint32_t to_row = 0; to_row < grid_.rows(); ++to_row) {
       const std::uint32_t to = grid_.member(to_row, other);
-      const std::uint64_t each = shares_.octets(to);
+      const std::uint64_t each = shares_.bytes(to);
       out.add({shares_.offset(to), to_row == row ? received_at(member, to) : passing, each,
                Action::kCopy});
       passing += each;
@@ -77,11 +77,11 @@ void RailAllToAllPlan::send_along(std::uint32_t member, std::uint32_t item, Outg
   const std::uint32_t to_row = (row + item) % grid_.rows();
   const std::uint32_t to = grid_.member(to_row, column);
   out.begin(to, grid_.rows());
-  if (!out.wants_pieces()) return out.add(shares_.octets(to) * grid_.columns());
+  if (!out.wants_pieces()) return out.add(shares_.bytes(to) * grid_.columns());
   for (std::uint32_t from = 0; from < grid_.columns(); ++from) {
     const std::uint64_t lies_at =
         from == column ? shares_.offset(to) : passing_at(from, column, to_row);
-    out.add({lies_at, received_at(grid_.member(row, from), to), shares_.octets(to), Action::kCopy});
+    out.add({lies_at, received_at(grid_.member(row, from), to), shares_.bytes(to), Action::kCopy});
   }
 }
 
@@ -102,7 +102,7 @@ void RailAllToAllPlan::load(std::uint32_t member, std::uint32_t phase,
   }
   for (std::uint32_t to_row = 0; to_row < grid_.rows(); ++to_row) {
     const std::uint32_t to = grid_.member(to_row, column);
-    if (to_row != row) out.push_back({to, shares_.octets(to) * grid_.columns()});
+    if (to_row != row) out.push_back({to, shares_.bytes(to) * grid_.columns()});
   }
 }
 

@@ -19,7 +19,7 @@ class AllToAllPlan final : public CollectivePlan {
  public:
   enum class Way : std::uint8_t { kDirect, kPairwise };
   static constexpr std::uint32_t kInFlight = 8;
-  AllToAllPlan(Way way, std::uint32_t members, std::uint64_t octets);
+  AllToAllPlan(Way way, std::uint32_t members, std::uint64_t bytes);
 
   [[nodiscard]] std::uint32_t items() const override { return members_; }
   [[nodiscard]] std::uint32_t window() const override {
@@ -32,14 +32,14 @@ class AllToAllPlan final : public CollectivePlan {
  private:
   Way way_;
   std::uint32_t members_;
-  std::uint64_t octets_;
+  std::uint64_t bytes_;
   Shares shares_;
 };
 
 class RailAllToAllPlan final : public CollectivePlan {
  public:
   // The grid outlives the plan.
-  RailAllToAllPlan(const Grid& grid, std::uint64_t octets);
+  RailAllToAllPlan(const Grid& grid, std::uint64_t bytes);
 
   // Within the server, then a step for each other row, then the end.
   [[nodiscard]] std::uint32_t items() const override { return grid_.rows() + 1; }
@@ -53,7 +53,7 @@ class RailAllToAllPlan final : public CollectivePlan {
 
  private:
   [[nodiscard]] std::uint64_t received_at(std::uint32_t from, std::uint32_t by) const {
-    return octets_ + from * shares_.octets(by);
+    return bytes_ + from * shares_.bytes(by);
   }
   [[nodiscard]] std::uint64_t passing_at(std::uint32_t from_column, std::uint32_t column,
                                          std::uint32_t to_row) const;
@@ -61,9 +61,9 @@ class RailAllToAllPlan final : public CollectivePlan {
   void send_along(std::uint32_t member, std::uint32_t item, Outgoing& out) const;
 
   const Grid& grid_;
-  std::uint64_t octets_;
+  std::uint64_t bytes_;
   Shares shares_;
-  std::vector<std::uint64_t> of_column_;  // octets of the blocks for all its members
+  std::vector<std::uint64_t> of_column_;  // bytes of the blocks for all its members
 };
 
 }  // namespace nerve::sim

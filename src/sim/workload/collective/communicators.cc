@@ -116,11 +116,11 @@ void Communicators::post(std::uint32_t from, const Transfer& transfer, std::uint
   free_.pop_back();
   posted_[slot] = {from, group.first_seat + transfer.to, base + transfer.item, false, false};
   ++seat.on_their_way;
-  octets_moved_ += transfer.octets;
+  bytes_moved_ += transfer.bytes;
   const std::uint32_t to = group.ranks[transfer.to];
   context_.messenger.send({.from = context_.places[group.ranks[seat.member]],
                            .to = context_.places[to],
-                           .octets = transfer.octets,
+                           .bytes = transfer.bytes,
                            .on_front_end = on_front_end_,
                            .token = {context_.number, to, slot}});
 }

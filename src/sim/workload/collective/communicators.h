@@ -9,7 +9,7 @@
 // The messenger calls back later, never while a message is being sent.
 //
 // For each seat there is its place in the plan and a window of counts; for each message on its way
-// a record of sixteen octets. Nothing is kept for steps to come.
+// a record of sixteen bytes. Nothing is kept for steps to come.
 #pragma once
 
 #include <array>
@@ -65,7 +65,7 @@ class Communicators {
 
   void delivered(const Token& token);
   void acknowledged(const Token& token);
-  [[nodiscard]] std::uint64_t octets_moved() const { return octets_moved_; }
+  [[nodiscard]] std::uint64_t bytes_moved() const { return bytes_moved_; }
 
  private:
   struct Running {
@@ -118,7 +118,7 @@ class Communicators {
   std::vector<std::uint32_t> to_tell_;  // seats whose operation is done
   bool telling_{};
   Outgoing outgoing_;
-  std::uint64_t octets_moved_{};
+  std::uint64_t bytes_moved_{};
 };
 
 }  // namespace nerve::sim

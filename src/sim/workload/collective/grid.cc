@@ -34,12 +34,12 @@ Result<Grid, Grid::Uneven> Grid::of(const std::vector<std::uint32_t>& servers) {
   return grid;
 }
 
-std::vector<std::uint64_t> octets_of_columns(const Grid& grid, const Shares& blocks) {
-  std::vector<std::uint64_t> octets(grid.columns());
+std::vector<std::uint64_t> bytes_of_columns(const Grid& grid, const Shares& blocks) {
+  std::vector<std::uint64_t> bytes(grid.columns());
   for (std::uint32_t member = 0; member < grid.size(); ++member) {
-    octets[grid.column(member)] += blocks.octets(member);
+    bytes[grid.column(member)] += blocks.bytes(member);
   }
-  return octets;
+  return bytes;
 }
 
 }  // namespace nerve::sim

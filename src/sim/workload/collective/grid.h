@@ -35,7 +35,7 @@ class Grid {
   std::vector<std::uint32_t> at_;         // of each member, in member_at_
 };
 
-// Octets of all the blocks of each column, of a buffer that has a block for each member.
-[[nodiscard]] std::vector<std::uint64_t> octets_of_columns(const Grid& grid, const Shares& blocks);
+// Bytes of all the blocks of each column, of a buffer that has a block for each member.
+[[nodiscard]] std::vector<std::uint64_t> bytes_of_columns(const Grid& grid, const Shares& blocks);
 
 }  // namespace nerve::sim

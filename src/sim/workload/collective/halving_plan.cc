@@ -4,10 +4,10 @@
 
 namespace nerve::sim {
 
-HalvingPlan::HalvingPlan(std::uint32_t members, std::uint64_t octets, Parts parts)
-    : octets_{octets},
+HalvingPlan::HalvingPlan(std::uint32_t members, std::uint64_t bytes, Parts parts)
+    : bytes_{bytes},
       parts_{parts},
-      shares_{octets, members},
+      shares_{bytes, members},
       levels_{static_cast<std::uint32_t>(std::bit_width(members)) - 1},
       workers_{1U << levels_},
       folded_{members - workers_},
@@ -28,8 +28,8 @@ std::uint32_t HalvingPlan::arrivals(std::uint32_t member, std::uint32_t item) co
     return item == exchanges_ + 2 && unfolded(member) > 0 ? 1 : 0;
   }
   if (item == 1 && has_partner(member)) {
-    const std::uint64_t octets = parts_.reduce_scatter ? octets_ : shares_.octets(member + 1);
-    return octets > 0 ? 1 : 0;
+    const std::uint64_t bytes = parts_.reduce_scatter ? bytes_ : shares_.bytes(member + 1);
+    return bytes > 0 ? 1 : 0;
   }
   if (item < 2 || item > exchanges_ + 1) return 0;
   const std::uint32_t mine = worker(member);
@@ -40,30 +40,30 @@ std::uint32_t HalvingPlan::arrivals(std::uint32_t member, std::uint32_t item) co
 void HalvingPlan::fold(std::uint32_t member, Outgoing& out) const {
   out.begin(member - 1, 1);
   if (parts_.reduce_scatter) {
-    out.add(0, octets_, Action::kReduce);
+    out.add(0, bytes_, Action::kReduce);
   } else {
-    out.add(shares_.offset(member), shares_.octets(member), Action::kCopy);
+    out.add(shares_.offset(member), shares_.bytes(member), Action::kCopy);
   }
 }
 
 void HalvingPlan::unfold(std::uint32_t member, Outgoing& out) const {
   const std::uint32_t partner = member + 1;
   const std::uint64_t from = shares_.offset(partner);
-  const std::uint64_t until = from + shares_.octets(partner);
+  const std::uint64_t until = from + shares_.bytes(partner);
   out.begin(partner, exchanges_ + 2);
   if (!parts_.all_gather) {
     out.add(from, until - from, Action::kCopy);
   } else if (parts_.reduce_scatter) {
-    out.add(0, octets_, Action::kCopy);
+    out.add(0, bytes_, Action::kCopy);
   } else {  // all but what it gave
     out.add(0, from, Action::kCopy);
-    out.add(until, octets_ - until, Action::kCopy);
+    out.add(until, bytes_ - until, Action::kCopy);
   }
 }
 
 std::uint64_t HalvingPlan::unfolded(std::uint32_t partner) const {
-  if (!parts_.all_gather) return shares_.octets(partner);
-  return parts_.reduce_scatter ? octets_ : octets_ - shares_.octets(partner);
+  if (!parts_.all_gather) return shares_.bytes(partner);
+  return parts_.reduce_scatter ? bytes_ : bytes_ - shares_.bytes(partner);
 }
 
 void HalvingPlan::sends(std::uint32_t member, std::uint32_t item, Outgoing& out) const {
@@ -88,7 +88,7 @@ void HalvingPlan::load(std::uint32_t member, std::uint32_t, std::vector<PeerLoad
     outgoing.clear();
     sends(member, item, outgoing);
     for (const Transfer& transfer : outgoing.transfers()) {
-      out.push_back({transfer.to, transfer.octets});
+      out.push_back({transfer.to, transfer.bytes});
     }
   }
 }

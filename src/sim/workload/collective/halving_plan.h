@@ -17,7 +17,7 @@ class HalvingPlan final : public CollectivePlan {
     bool reduce_scatter{};
     bool all_gather{};
   };
-  HalvingPlan(std::uint32_t members, std::uint64_t octets, Parts parts);
+  HalvingPlan(std::uint32_t members, std::uint64_t bytes, Parts parts);
 
   [[nodiscard]] std::uint32_t items() const override { return exchanges_ + 3; }
   [[nodiscard]] std::uint32_t arrivals(std::uint32_t member, std::uint32_t item) const override;
@@ -52,7 +52,7 @@ class HalvingPlan final : public CollectivePlan {
   void unfold(std::uint32_t member, Outgoing& out) const;
   [[nodiscard]] std::uint64_t unfolded(std::uint32_t partner) const;
 
-  std::uint64_t octets_;
+  std::uint64_t bytes_;
   Parts parts_;
   Shares shares_;
   std::uint32_t levels_;   // log2 of workers_

@@ -2,18 +2,18 @@
 
 namespace nerve::sim {
 
-HierarchicalPlan::HierarchicalPlan(const Grid& grid, std::uint64_t octets, Parts parts,
+HierarchicalPlan::HierarchicalPlan(const Grid& grid, std::uint64_t bytes, Parts parts,
                                    std::uint32_t chunks)
     : grid_{grid},
       parts_{parts},
       chunks_{chunks},
-      shares_{octets, grid.size()},
+      shares_{bytes, grid.size()},
       of_column_(std::size_t{chunks} * grid.columns()),
       reducing_{parts.reduce_scatter ? grid.rows() - 1 : 0},
       steps_{reducing_ + (parts.all_gather ? grid.rows() - 1 : 0)} {
   for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) {
     for (std::uint32_t block = 0; block < grid.size(); ++block) {
-      of_column_[chunk * grid.columns() + grid.column(block)] += octets_of(block, chunk);
+      of_column_[chunk * grid.columns() + grid.column(block)] += bytes_of(block, chunk);
     }
   }
 }
@@ -26,13 +26,13 @@ std::uint32_t HierarchicalPlan::row_sent(std::uint32_t row, std::uint32_t step) 
 
 void HierarchicalPlan::add_block(std::uint32_t block, std::uint32_t chunk, Action action,
                                  Outgoing& out) const {
-  const Shares parts{shares_.octets(block), chunks_};
-  out.add(shares_.offset(block) + parts.offset(chunk), parts.octets(chunk), action);
+  const Shares parts{shares_.bytes(block), chunks_};
+  out.add(shares_.offset(block) + parts.offset(chunk), parts.bytes(chunk), action);
 }
 
 void HierarchicalPlan::add_column(std::uint32_t column, std::uint32_t chunk, Action action,
                                   Outgoing& out) const {
-  if (!out.wants_pieces()) return out.add(octets_of_column(column, chunk));
+  if (!out.wants_pieces()) return out.add(bytes_of_column(column, chunk));
   for (std::uint32_t row = 0; row < grid_.rows(); ++row) {
     add_block(grid_.member(row, column), chunk, action, out);
   }
@@ -43,17 +43,17 @@ std::uint32_t HierarchicalPlan::arrivals(std::uint32_t member, std::uint32_t ite
   const std::uint32_t chunk = item % chunks_;
   const std::uint32_t at = item / chunks_;
   std::uint32_t count = 0;
-  if (at == 1 && parts_.reduce_scatter && octets_of_column(column, chunk) > 0) {
+  if (at == 1 && parts_.reduce_scatter && bytes_of_column(column, chunk) > 0) {
     count += grid_.columns() - 1;
   }
   if (at > 1 && at <= gather_at()) {
     const std::uint32_t before = (grid_.row(member) + grid_.rows() - 1) % grid_.rows();
     const std::uint32_t block = grid_.member(row_sent(before, at - 2), column);
-    count += octets_of(block, chunk) > 0 ? 1 : 0;
+    count += bytes_of(block, chunk) > 0 ? 1 : 0;
   }
   if (at > gather_at() && parts_.all_gather) {
     for (std::uint32_t other = 0; other < grid_.columns(); ++other) {
-      if (other != column && octets_of_column(other, chunk) > 0) ++count;
+      if (other != column && bytes_of_column(other, chunk) > 0) ++count;
     }
   }
   return count;
@@ -93,11 +93,11 @@ void HierarchicalPlan::load_within(std::uint32_t member, bool scatter,
   const std::uint32_t column = grid_.column(member);
   for (std::uint32_t other = 0; other < grid_.columns(); ++other) {
     if (other == column) continue;
-    std::uint64_t octets = 0;
+    std::uint64_t bytes = 0;
     for (std::uint32_t chunk = 0; chunk < chunks_; ++chunk) {
-      octets += octets_of_column(scatter ? other : column, chunk);
+      bytes += bytes_of_column(scatter ? other : column, chunk);
     }
-    out.push_back({grid_.member(grid_.row(member), other), octets});
+    out.push_back({grid_.member(grid_.row(member), other), bytes});
   }
 }
 
@@ -106,11 +106,11 @@ void HierarchicalPlan::load_along(std::uint32_t member, std::vector<PeerLoad>& o
   const std::uint32_t column = grid_.column(member);
   const std::uint32_t next = grid_.member((grid_.row(member) + 1) % grid_.rows(), column);
   std::uint64_t all = 0;
-  for (std::uint32_t chunk = 0; chunk < chunks_; ++chunk) all += octets_of_column(column, chunk);
-  std::uint64_t octets = 0;
-  if (reducing_ > 0) octets += all - shares_.octets(member);
-  if (steps_ > reducing_) octets += all - shares_.octets(next);
-  out.push_back({next, octets});
+  for (std::uint32_t chunk = 0; chunk < chunks_; ++chunk) all += bytes_of_column(column, chunk);
+  std::uint64_t bytes = 0;
+  if (reducing_ > 0) bytes += all - shares_.bytes(member);
+  if (steps_ > reducing_) bytes += all - shares_.bytes(next);
+  out.push_back({next, bytes});
 }
 
 }  // namespace nerve::sim

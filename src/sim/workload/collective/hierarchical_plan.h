@@ -20,7 +20,7 @@ class HierarchicalPlan final : public CollectivePlan {
     bool all_gather{};
   };
   // The grid outlives the plan. At most kMostLanes chunks.
-  HierarchicalPlan(const Grid& grid, std::uint64_t octets, Parts parts, std::uint32_t chunks);
+  HierarchicalPlan(const Grid& grid, std::uint64_t bytes, Parts parts, std::uint32_t chunks);
 
   [[nodiscard]] std::uint32_t items() const override { return (steps_ + 3) * chunks_; }
   [[nodiscard]] std::uint32_t lanes() const override { return chunks_; }
@@ -37,10 +37,10 @@ class HierarchicalPlan final : public CollectivePlan {
   [[nodiscard]] std::uint32_t gather_at() const { return steps_ + 1; }
   [[nodiscard]] std::uint32_t row_sent(std::uint32_t row, std::uint32_t step) const;
   [[nodiscard]] bool reduces(std::uint32_t step) const { return step < reducing_; }
-  [[nodiscard]] std::uint64_t octets_of(std::uint32_t block, std::uint32_t chunk) const {
-    return Shares{shares_.octets(block), chunks_}.octets(chunk);
+  [[nodiscard]] std::uint64_t bytes_of(std::uint32_t block, std::uint32_t chunk) const {
+    return Shares{shares_.bytes(block), chunks_}.bytes(chunk);
   }
-  [[nodiscard]] std::uint64_t octets_of_column(std::uint32_t column, std::uint32_t chunk) const {
+  [[nodiscard]] std::uint64_t bytes_of_column(std::uint32_t column, std::uint32_t chunk) const {
     return of_column_[chunk * grid_.columns() + column];
   }
   void add_block(std::uint32_t block, std::uint32_t chunk, Action action, Outgoing& out) const;
@@ -52,9 +52,8 @@ class HierarchicalPlan final : public CollectivePlan {
   Parts parts_;
   std::uint32_t chunks_;
   Shares shares_;
-  std::vector<std::uint64_t>
-      of_column_;           // octets of a chunk of all its blocks, by chunk and column
-  std::uint32_t reducing_;  // steps round the ring
+  std::vector<std::uint64_t> of_column_;  // bytes of a chunk of all its blocks, by chunk and column
+  std::uint32_t reducing_;                // steps round the ring
   std::uint32_t steps_;
 };
 

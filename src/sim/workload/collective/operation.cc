@@ -21,16 +21,15 @@ constexpr std::uint32_t kMostChunks = 65'536;
 // A chain or a tree is as slow as its chunks are long: half a megabyte each, as NCCL cuts. A
 // hierarchy overlaps its phases where messages stay long enough.
 std::uint32_t usual_chunks(const Operation& operation, const GroupLayout& layout) {
-  constexpr std::uint64_t kOctets = 524'288;
+  constexpr std::uint64_t kBytes = 524'288;
   const bool chain = operation.kind == Kind::kBroadcast;
   if (operation.algorithm == Algorithm::kTree || chain) {
-    return static_cast<std::uint32_t>(
-        std::clamp<std::uint64_t>(operation.octets / kOctets, 1, 256));
+    return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(operation.bytes / kBytes, 1, 256));
   }
   if (operation.algorithm != Algorithm::kHierarchical || !layout.grid) return 1;
   if (operation.kind == Kind::kAllToAll || layout.grid->rows() == 1) return 1;
-  const std::uint64_t block = operation.octets / layout.members;
-  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(block / kOctets, 1, 4));
+  const std::uint64_t block = operation.bytes / layout.members;
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(block / kBytes, 1, 4));
 }
 
 Algorithm usual_algorithm(Kind kind, const GroupLayout& layout) {
@@ -102,7 +101,7 @@ std::optional<std::string> objection(const Operation& operation, const GroupLayo
            std::to_string(layout.uneven.fewest) + " and another " +
            std::to_string(layout.uneven.most);
   }
-  if (operation.octets == 0) return what + " of 0 bytes moves nothing";
+  if (operation.bytes == 0) return what + " of 0 bytes moves nothing";
   if (operation.chunks == 0 || operation.chunks > most_chunks(operation)) {
     return "chunks is " + std::to_string(operation.chunks) + ", expected 1 to " +
            std::to_string(most_chunks(operation));
@@ -111,49 +110,49 @@ std::optional<std::string> objection(const Operation& operation, const GroupLayo
 }
 
 std::unique_ptr<CollectivePlan> make_plan(const Operation& operation, const GroupLayout& layout) {
-  const auto [kind, algorithm, octets, chunks] = operation;
+  const auto [kind, algorithm, bytes, chunks] = operation;
   const std::uint32_t members = layout.members;
   switch (algorithm) {
     case Algorithm::kRing:
       if (kind == Kind::kAllToAll) {
-        return std::make_unique<AllToAllPlan>(AllToAllPlan::Way::kPairwise, members, octets);
+        return std::make_unique<AllToAllPlan>(AllToAllPlan::Way::kPairwise, members, bytes);
       }
       if (kind == Kind::kBroadcast) {
-        return std::make_unique<TreePlan>(TreePlan::Kind::kBroadcast, members, octets,
+        return std::make_unique<TreePlan>(TreePlan::Kind::kBroadcast, members, bytes,
                                           TreePlan::Shape{.children = 1, .chunks = chunks});
       }
-      return std::make_unique<RingPlan>(members, octets, parts_of<RingPlan>(kind));
+      return std::make_unique<RingPlan>(members, bytes, parts_of<RingPlan>(kind));
     case Algorithm::kTree:
       return std::make_unique<TreePlan>(
           kind == Kind::kAllReduce ? TreePlan::Kind::kAllReduce : TreePlan::Kind::kBroadcast,
-          members, octets, TreePlan::Shape{.children = 2, .chunks = chunks});
+          members, bytes, TreePlan::Shape{.children = 2, .chunks = chunks});
     case Algorithm::kHalvingDoubling:
-      return std::make_unique<HalvingPlan>(members, octets, parts_of<HalvingPlan>(kind));
+      return std::make_unique<HalvingPlan>(members, bytes, parts_of<HalvingPlan>(kind));
     case Algorithm::kHierarchical:
       CHECK(layout.grid);
-      if (kind == Kind::kAllToAll) return std::make_unique<RailAllToAllPlan>(*layout.grid, octets);
-      return std::make_unique<HierarchicalPlan>(*layout.grid, octets,
+      if (kind == Kind::kAllToAll) return std::make_unique<RailAllToAllPlan>(*layout.grid, bytes);
+      return std::make_unique<HierarchicalPlan>(*layout.grid, bytes,
                                                 parts_of<HierarchicalPlan>(kind), chunks);
     case Algorithm::kDirect:
     case Algorithm::kAuto:
       break;
   }
   CHECK(algorithm == Algorithm::kDirect);
-  return std::make_unique<AllToAllPlan>(AllToAllPlan::Way::kDirect, members, octets);
+  return std::make_unique<AllToAllPlan>(AllToAllPlan::Way::kDirect, members, bytes);
 }
 
-std::uint64_t octets_of(const Operation& operation, const GroupLayout& layout) {
+std::uint64_t bytes_of(const Operation& operation, const GroupLayout& layout) {
   const auto plan = make_plan(resolve(operation, layout), layout);
-  std::uint64_t octets = 0;
+  std::uint64_t bytes = 0;
   std::vector<PeerLoad> loads;
   for (std::uint32_t phase = 0; phase < plan->phases(); ++phase) {
     for (std::uint32_t member = 0; member < layout.members; ++member) {
       loads.clear();
       plan->load(member, phase, loads);
-      for (const PeerLoad& load : loads) octets += load.octets;
+      for (const PeerLoad& load : loads) bytes += load.bytes;
     }
   }
-  return octets;
+  return bytes;
 }
 
 }  // namespace nerve::sim

@@ -14,7 +14,7 @@ namespace nerve::sim {
 struct Operation {
   CollectiveKind kind{};
   CollectiveAlgorithm algorithm{};
-  std::uint64_t octets{};   // of each member's buffer: what all-gather ends, all others begin with
+  std::uint64_t bytes{};    // of each member's buffer: what all-gather ends, all others begin with
   std::uint32_t chunks{1};  // zero: as is usual
 
   friend bool operator==(const Operation&, const Operation&) = default;
@@ -39,6 +39,6 @@ struct GroupLayout {
                                                         const GroupLayout& layout);
 
 // That all members together send, whichever way the operation is done.
-[[nodiscard]] std::uint64_t octets_of(const Operation& operation, const GroupLayout& layout);
+[[nodiscard]] std::uint64_t bytes_of(const Operation& operation, const GroupLayout& layout);
 
 }  // namespace nerve::sim

@@ -21,22 +21,22 @@ enum class Action : std::uint8_t { kCopy, kReduce };
 struct Piece {
   std::uint64_t from{};  // in the sender's buffer
   std::uint64_t to{};    // in the receiver's
-  std::uint64_t octets{};
+  std::uint64_t bytes{};
   Action action{};
 };
 
 struct Transfer {
   std::uint32_t to{};    // a member of the group
   std::uint32_t item{};  // of the receiver
-  std::uint64_t octets{};
+  std::uint64_t bytes{};
   std::uint32_t first_piece{};  // of Outgoing::pieces, up to the next transfer's
 };
 
-// The transfers of one item. Those of no octets are left out; whoever counts arrivals does so too.
+// The transfers of one item. Those of no bytes are left out; whoever counts arrivals does so too.
 class Outgoing {
  public:
-  enum class Detail : std::uint8_t { kOctets, kPieces };
-  explicit Outgoing(Detail detail = Detail::kOctets) : detail_{detail} {}
+  enum class Detail : std::uint8_t { kBytes, kPieces };
+  explicit Outgoing(Detail detail = Detail::kBytes) : detail_{detail} {}
   [[nodiscard]] bool wants_pieces() const { return detail_ == Detail::kPieces; }
 
   void clear() {
@@ -48,15 +48,15 @@ class Outgoing {
     transfers_.push_back({to, item, 0, static_cast<std::uint32_t>(pieces_.size())});
   }
   void add(const Piece& piece) {
-    if (piece.octets == 0) return;
+    if (piece.bytes == 0) return;
     if (wants_pieces()) pieces_.push_back(piece);
-    transfers_.back().octets += piece.octets;
+    transfers_.back().bytes += piece.bytes;
   }
   // Of pieces that nobody wants to know.
-  void add(std::uint64_t octets) { transfers_.back().octets += octets; }
+  void add(std::uint64_t bytes) { transfers_.back().bytes += bytes; }
   // The same place in both buffers.
-  void add(std::uint64_t offset, std::uint64_t octets, Action action) {
-    add({offset, offset, octets, action});
+  void add(std::uint64_t offset, std::uint64_t bytes, Action action) {
+    add({offset, offset, bytes, action});
   }
   [[nodiscard]] const std::vector<Transfer>& transfers() {
     drop_empty();
@@ -66,7 +66,7 @@ class Outgoing {
 
  private:
   void drop_empty() {
-    if (!transfers_.empty() && transfers_.back().octets == 0) transfers_.pop_back();
+    if (!transfers_.empty() && transfers_.back().bytes == 0) transfers_.pop_back();
   }
 
   Detail detail_;
@@ -77,7 +77,7 @@ class Outgoing {
 // What a member sends to another in a phase of a plan.
 struct PeerLoad {
   std::uint32_t to{};
-  std::uint64_t octets{};
+  std::uint64_t bytes{};
 };
 
 // Of any plan.

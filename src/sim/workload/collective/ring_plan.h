@@ -1,5 +1,5 @@
 // Reduce-scatter, all-gather, and all-reduce as one after the other, round a ring: in each step a
-// member sends one block to the next. 2 (N - 1) steps of S / N octets for all-reduce.
+// member sends one block to the next. 2 (N - 1) steps of S / N bytes for all-reduce.
 //
 // Member m ends a reduce-scatter with block m, and begins an all-gather with it.
 #pragma once
@@ -15,7 +15,7 @@ class RingPlan final : public CollectivePlan {
     bool reduce_scatter{};
     bool all_gather{};
   };
-  RingPlan(std::uint32_t members, std::uint64_t octets, Parts parts);
+  RingPlan(std::uint32_t members, std::uint64_t bytes, Parts parts);
 
   [[nodiscard]] std::uint32_t items() const override { return steps_ + 1; }
   [[nodiscard]] std::uint32_t arrivals(std::uint32_t member, std::uint32_t item) const override;
@@ -27,7 +27,7 @@ class RingPlan final : public CollectivePlan {
   [[nodiscard]] bool reduces(std::uint32_t step) const { return step < reducing_; }
 
   std::uint32_t members_;
-  std::uint64_t octets_;
+  std::uint64_t bytes_;
   Shares shares_;
   std::uint32_t reducing_;  // steps
   std::uint32_t steps_;

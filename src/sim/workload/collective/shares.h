@@ -1,4 +1,4 @@
-// A buffer cut into parts as even as octets allow: the first few are one octet longer, and all
+// A buffer cut into parts as even as bytes allow: the first few are one byte longer, and all
 // together are the buffer exactly.
 #pragma once
 
@@ -9,13 +9,12 @@ namespace nerve::sim {
 
 class Shares {
  public:
-  Shares(std::uint64_t octets, std::uint32_t parts)
-      : each_{octets / parts}, longer_{octets % parts} {}
+  Shares(std::uint64_t bytes, std::uint32_t parts) : each_{bytes / parts}, longer_{bytes % parts} {}
 
   [[nodiscard]] std::uint64_t offset(std::uint32_t part) const {
     return each_ * part + std::min<std::uint64_t>(part, longer_);
   }
-  [[nodiscard]] std::uint64_t octets(std::uint32_t part) const {
+  [[nodiscard]] std::uint64_t bytes(std::uint32_t part) const {
     return each_ + (part < longer_ ? 1 : 0);
   }
 

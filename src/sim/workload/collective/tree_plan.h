@@ -17,7 +17,7 @@ class TreePlan final : public CollectivePlan {
     std::uint32_t children{2};
     std::uint32_t chunks{1};
   };
-  TreePlan(Kind kind, std::uint32_t members, std::uint64_t octets, Shape shape);
+  TreePlan(Kind kind, std::uint32_t members, std::uint64_t bytes, Shape shape);
 
   [[nodiscard]] std::uint32_t items() const override { return chunks_ * lanes(); }
   [[nodiscard]] std::uint32_t lanes() const override { return kind_ == Kind::kAllReduce ? 2 : 1; }
@@ -34,7 +34,7 @@ class TreePlan final : public CollectivePlan {
 
   Kind kind_;
   std::uint32_t members_;
-  std::uint64_t octets_;
+  std::uint64_t bytes_;
   std::uint32_t arity_;
   std::uint32_t chunks_;
   Shares shares_;

@@ -34,10 +34,10 @@ RoughCost rough_cost(const TrainingSpec& spec) {
   const double operations = 2 * (layer.dense + layer.experts * used) * tokens;
   RoughCost cost;
   cost.forward = operations / by.tensor / spec.tflops;  // 10^12 a second: one a picosecond
-  cost.activations = tokens * model.hidden * model.octets_per_value;
+  cost.activations = tokens * model.hidden * model.bytes_per_value;
   if (model.experts > 0) cost.dispatched = cost.activations * model.experts_per_token;
-  cost.dense_gradients = layer.dense * model.octets_per_value / by.tensor;
-  cost.expert_gradients = layer.experts * model.octets_per_value / by.tensor / by.expert;
+  cost.dense_gradients = layer.dense * model.bytes_per_value / by.tensor;
+  cost.expert_gradients = layer.experts * model.bytes_per_value / by.tensor / by.expert;
   return cost;
 }
 

@@ -1,4 +1,4 @@
-// What a layer of a model costs one rank: time to compute, octets to send. From the model's
+// What a layer of a model costs one rank: time to compute, bytes to send. From the model's
 // numbers alone; docs/workloads.md gives the formulas and what they leave out.
 #pragma once
 
@@ -12,10 +12,10 @@ namespace nerve::sim {
 struct LayerCost {
   Duration attention{};              // forward, of one micro batch; backward takes twice as long
   Duration feed_forward{};           // likewise: the experts', where there are any
-  std::uint64_t activations{};       // octets of a micro batch: hidden values of all its tokens
-  std::uint64_t dispatched{};        // octets that a rank gives to experts
-  std::uint64_t dense_gradients{};   // octets of a rank, the same on all data-parallel ranks
-  std::uint64_t expert_gradients{};  // octets of a rank, the same on those with its experts
+  std::uint64_t activations{};       // bytes of a micro batch: hidden values of all its tokens
+  std::uint64_t dispatched{};        // bytes that a rank gives to experts
+  std::uint64_t dense_gradients{};   // bytes of a rank, the same on all data-parallel ranks
+  std::uint64_t expert_gradients{};  // bytes of a rank, the same on those with its experts
 
   [[nodiscard]] Duration forward() const { return attention + feed_forward; }
   [[nodiscard]] Duration forward_and_backward() const { return forward() * 3; }
@@ -24,7 +24,7 @@ struct LayerCost {
 // Of what objection_to (objections.h) has let pass.
 [[nodiscard]] LayerCost cost_of_layer(const TrainingSpec& spec);
 
-// In picoseconds and octets, before they are made whole: for checking that they can be.
+// In picoseconds and bytes, before they are made whole: for checking that they can be.
 struct RoughCost {
   double forward{};
   double activations{};

@@ -28,7 +28,7 @@ Objection out_of_bounds(const TrainingSpec& spec) {
       Bounded{"layers", model.layers, 1, kMillion},
       Bounded{"hidden", model.hidden, 1, 10 * kMillion},
       Bounded{"sequence", model.sequence, 1, 1000 * kMillion},
-      Bounded{"octets_per_value", model.octets_per_value, 1, 8},
+      Bounded{"bytes_per_value", model.bytes_per_value, 1, 8},
       Bounded{"data", by.data, 1, kMillion},
       Bounded{"tensor", by.tensor, 1, kMillion},
       Bounded{"pipeline", by.pipeline, 1, kMillion},
@@ -36,7 +36,7 @@ Objection out_of_bounds(const TrainingSpec& spec) {
       Bounded{"micro_batches", spec.micro_batches, 1, kMillion},
       Bounded{"sequences_per_batch", spec.sequences_per_batch, 1, kMillion},
       Bounded{"steps", spec.steps, 1, kMillion},
-      Bounded{"bucket_octets", spec.bucket_octets, 1, std::uint64_t{1} << 50},
+      Bounded{"bucket_bytes", spec.bucket_bytes, 1, std::uint64_t{1} << 50},
   };
   for (const Bounded& one : all) {
     if (one.value >= one.least && one.value <= one.most) continue;
@@ -90,15 +90,15 @@ Objection wrong_experts(const TrainingSpec& spec) {
 }
 
 Objection too_large(const TrainingSpec& spec) {
-  constexpr double kMostOctets = 1e15;
+  constexpr double kMostBytes = 1e15;
   constexpr double kLongest = 1e15;  // picoseconds, of one layer
   constexpr double kMostInstructions = 5e6;
   const RoughCost cost = rough_cost(spec);
-  const double octets =
+  const double bytes =
       std::max({cost.activations, cost.dispatched, cost.dense_gradients, cost.expert_gradients});
-  if (octets > kMostOctets) {
-    return "a layer would send " + octets_in_words(static_cast<std::uint64_t>(octets)) +
-           " at once, the most is " + octets_in_words(static_cast<std::uint64_t>(kMostOctets));
+  if (bytes > kMostBytes) {
+    return "a layer would send " + bytes_in_words(static_cast<std::uint64_t>(bytes)) +
+           " at once, the most is " + bytes_in_words(static_cast<std::uint64_t>(kMostBytes));
   }
   if (cost.forward > kLongest) {
     return "tflops is " + number_in_words(spec.tflops) +
@@ -107,7 +107,7 @@ Objection too_large(const TrainingSpec& spec) {
   if (most_instructions(spec) > kMostInstructions) {
     return std::to_string(spec.micro_batches) + " micro batches of " +
            std::to_string(layers_of_stage(spec, 0)) + " layers and buckets of " +
-           octets_in_words(spec.bucket_octets) + " are more than a stage's program can hold";
+           bytes_in_words(spec.bucket_bytes) + " are more than a stage's program can hold";
   }
   return std::nullopt;
 }

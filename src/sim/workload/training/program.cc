@@ -48,8 +48,8 @@ class Writer {
       program_.push_back({Kind::kCompute, Channel::kNone, {}, value});
     }
   }
-  void start(Channel channel, CollectiveKind collective, std::uint64_t octets) {
-    program_.push_back({Kind::kStart, channel, collective, octets});
+  void start(Channel channel, CollectiveKind collective, std::uint64_t bytes) {
+    program_.push_back({Kind::kStart, channel, collective, bytes});
   }
   void wait(Channel channel) { program_.push_back({Kind::kWait, channel, {}, 0}); }
   void send(Channel channel) { start(channel, CollectiveKind::kBroadcast, cost_.activations); }
@@ -106,13 +106,13 @@ class Writer {
 
   void fill_buckets(Gradients& gradients, bool all) {
     if (gradients.members == 1) return;
-    while (gradients.waiting >= (all ? 1 : spec_.bucket_octets)) {
-      const std::uint64_t octets = std::min(gradients.waiting, spec_.bucket_octets);
-      gradients.waiting -= octets;
-      gradients.buckets.push_back(octets);
+    while (gradients.waiting >= (all ? 1 : spec_.bucket_bytes)) {
+      const std::uint64_t bytes = std::min(gradients.waiting, spec_.bucket_bytes);
+      gradients.waiting -= bytes;
+      gradients.buckets.push_back(bytes);
       start(gradients.channel,
             spec_.shard_optimizer ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce,
-            octets);
+            bytes);
     }
   }
 
@@ -125,8 +125,8 @@ class Writer {
     if (!spec_.shard_optimizer) return;
     // Each has changed the parameters that it answers for, and is given the others'.
     for (const Gradients* const gradients : {&dense_, &experts_}) {
-      for (const std::uint64_t octets : gradients->buckets) {
-        start(gradients->channel, CollectiveKind::kAllGather, octets);
+      for (const std::uint64_t bytes : gradients->buckets) {
+        start(gradients->channel, CollectiveKind::kAllGather, bytes);
       }
     }
     for (const Gradients* const gradients : {&dense_, &experts_}) {
@@ -157,7 +157,7 @@ double most_instructions(const TrainingSpec& spec) {
   const double layers = layers_of_stage(spec, 0);
   const double gradients = layers * (cost.dense_gradients + cost.expert_gradients);
   return spec.micro_batches * (layers * kOfLayer + kOfBatch) +
-         2 * (gradients / static_cast<double>(spec.bucket_octets) + 2) + 8;
+         2 * (gradients / static_cast<double>(spec.bucket_bytes) + 2) + 8;
 }
 
 }  // namespace nerve::sim

@@ -29,7 +29,7 @@ inline constexpr std::size_t kChannels = static_cast<std::size_t>(Channel::kNone
 struct Instruction {
   enum class Kind : std::uint8_t {
     kCompute,  // for `value` picoseconds
-    kStart,    // a collective of `value` octets; goes on at once
+    kStart,    // a collective of `value` bytes; goes on at once
     kWait,     // until all that was started on the channel is done
   };
   Kind kind{};

@@ -115,7 +115,7 @@ void TrainingJob::link(std::uint32_t from, Channel out, std::uint32_t to, Channe
 Operation TrainingJob::operation_of(const Instruction& instruction) const {
   Operation operation{.kind = instruction.collective,
                       .algorithm = CollectiveAlgorithm::kAuto,
-                      .octets = instruction.value,
+                      .bytes = instruction.value,
                       .chunks = 0};
   switch (instruction.channel) {
     case Channel::kData:
@@ -138,7 +138,7 @@ std::optional<std::string> TrainingJob::objection_to_groups() const {
     for (const CollectiveKind kind :
          {CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter, CollectiveKind::kAllGather}) {
       if (work_.shard_optimizer == (kind == CollectiveKind::kAllReduce)) continue;
-      const Operation asked{.kind = kind, .algorithm = work_.algorithm, .octets = 1, .chunks = 1};
+      const Operation asked{.kind = kind, .algorithm = work_.algorithm, .bytes = 1, .chunks = 1};
       if (auto why = objection(resolve(asked, layout), layout)) return "gradients: " + *why;
     }
   }
@@ -220,9 +220,9 @@ void TrainingJob::finished(SeatId seat) {
 
 // Each operation counts once, where the first member of its group begins it; those of a size have a
 // load.
-std::uint64_t TrainingJob::octets_planned() const {
+std::uint64_t TrainingJob::bytes_planned() const {
   std::map<std::tuple<std::uint32_t, CollectiveKind, std::uint64_t>, std::uint64_t> known;
-  std::uint64_t octets = 0;
+  std::uint64_t bytes = 0;
   for (const Rank& rank : ranks_) {
     for (const Instruction& instruction : programs_[rank.stage]) {
       if (instruction.kind != Instruction::Kind::kStart) continue;
@@ -233,12 +233,12 @@ std::uint64_t TrainingJob::octets_planned() const {
       const auto [found, is_new] =
           known.try_emplace({group.value(), instruction.collective, instruction.value});
       if (is_new) {
-        found->second = octets_of(operation_of(instruction), communicators_.layout(group));
+        found->second = bytes_of(operation_of(instruction), communicators_.layout(group));
       }
-      octets += found->second;
+      bytes += found->second;
     }
   }
-  return octets * work_.steps;
+  return bytes * work_.steps;
 }
 
 JobResult TrainingJob::result() const {
@@ -254,7 +254,7 @@ JobResult TrainingJob::result() const {
   result.bound_is = "computing alone: " + std::to_string(work_.micro_batches) +
                     " micro batches and the bubble of " + std::to_string(by.pipeline) +
                     (by.pipeline == 1 ? " stage" : " stages") + ", with no communication";
-  result.octets_moved = communicators_.octets_moved();
+  result.bytes_moved = communicators_.bytes_moved();
   for (const Rank& rank : ranks_) {
     result.ranks.push_back(rank.time);
     if (rank.waits_for != Channel::kNone) {

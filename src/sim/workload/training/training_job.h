@@ -27,7 +27,7 @@ class TrainingJob final : public TimedJob, private CommunicatorUser {
   void delivered(const Token& token) override { communicators_.delivered(token); }
   void acknowledged(const Token& token) override { communicators_.acknowledged(token); }
   [[nodiscard]] bool done() const override { return laps_.done(); }
-  [[nodiscard]] std::uint64_t octets_planned() const override;
+  [[nodiscard]] std::uint64_t bytes_planned() const override;
   [[nodiscard]] JobResult result() const override;
 
  private:
