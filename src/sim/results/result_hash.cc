@@ -1,5 +1,7 @@
 // hash_of: SipHash, each word keyed with what the words before it gave.
 #include <bit>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -14,6 +16,10 @@ class Hasher {
   template <class T>
   void operator()(const char*, const T& value) {
     add(value);
+  }
+  // The unit was called so in the first version. Hashes that users have kept stay valid.
+  void operator()(const char* name, const std::string& value) {
+    add(name == std::string_view{"unit"} && value == "bytes" ? "octets" : value);
   }
   template <class T>
   void aside(const char*, const T&) {}

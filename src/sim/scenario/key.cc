@@ -12,7 +12,6 @@ struct Guess {
 };
 constexpr Guess kGuesses[] = {
     {"bytes", "size"},
-    {"bytes", "size"},
     {"message_size", "size"},
     {"bandwidth", "rate"},
     {"link_rate", "nic_rate"},
