@@ -17,15 +17,29 @@ DATABASE = ROOT / "build/release/compile_commands.json"
 OWN = ROOT / "build/release/clang-tidy"  # the joint files, and a database that knows them
 
 
+def files_of(entry):
+    """The file that is compiled, or those that it includes where several are compiled as one."""
+    file = pathlib.Path(entry["file"])
+    if file.parent.name != "Unity":
+        return [file]
+    return [pathlib.Path(name) for name in re.findall(r'#include "(.*)"', file.read_text())]
+
+
 def read_commands():
     """The compile command of each file of src/, as clang understands it, by folder."""
     folders = collections.defaultdict(list)
     for entry in json.loads(DATABASE.read_text()):
-        file = pathlib.Path(entry["file"])
-        if not file.is_relative_to(ROOT / "src") or "NERVE_PLANTED_BUGS" in entry["command"]:
+        if "NERVE_PLANTED_BUGS" in entry["command"]:
             continue
-        entry["command"] = re.sub(r" -include \S+/cmake_pch\.hxx", "", entry["command"])
-        folders[file.parent].append(entry)
+        command = re.sub(r" -include \S+/cmake_pch\.hxx", "", entry["command"])
+        for file in files_of(entry):
+            if file.is_relative_to(ROOT / "src"):
+                folders[file.parent].append({**entry, "file": str(file),
+                                             "command": command.replace(entry["file"], str(file))})
+    expected = len(list((ROOT / "src").rglob("*.cc")))
+    found = sum(len(entries) for entries in folders.values())
+    if found < expected:
+        sys.exit(f"clang_tidy.py: {DATABASE} knows {found} of {expected} files of src/")
     return folders
 
 
@@ -37,7 +51,7 @@ def join(folder, entries):
         for entry in entries))
     first = entries[0]
     command = first["command"].replace(first["file"], str(file))
-    return {**first, "file": str(file), "command": command + " -Wno-shadow"}  # of neighbours
+    return {**first, "file": str(file), "command": command + " -Wno-shadow"}  # of the other files
 
 
 def run(entry):
