@@ -105,9 +105,9 @@ bool Requester::resend_one(Qp& qp, std::uint32_t position, Psn psn, TxBurst& bur
   return true;
 }
 
-// A go-back-N peer that had reported its gap answers the oldest packet, when it has it, with how far
-// it is: the next probe begins with the one that it lacks, at once. But only one: a peer that is
-// slow must not be asked again for each packet that it answers.
+// A go-back-N peer that had reported its gap answers the oldest packet, when it has it, with how
+// far it is: the next probe begins with the one that it lacks, at once. But only one: a peer that
+// is slow must not be asked again for each packet that it answers.
 void Completer::probe_on(Qp& qp) {
   RequesterState& state = qp.requester;
   if (state.probes < 2 || state.probed_on || qp.selective || state.unacked == state.next) return;
