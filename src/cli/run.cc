@@ -117,20 +117,24 @@ int become(const std::string& file, const std::vector<std::string>& command) {
   return why == ENOENT ? kExitNotFound : kExitCannotRun;
 }
 
-// The interface may come later, so this is no reason to stop.
-void tell_of_absent_interfaces(const std::vector<host::DeviceName>& devices) {
+// Warns of devices whose interface does not exist: it may come later. False when none of them
+// exists, because the program would find no device at all.
+bool check_interfaces(const std::vector<host::DeviceName>& devices) {
   const std::vector<host::Interface> there = host::list_interfaces();
+  std::size_t absent = 0;
   for (const host::DeviceName& device : devices) {
     if (std::ranges::find(there, device.interface, &host::Interface::name) != there.end()) continue;
+    ++absent;
     fmt::print(stderr, "nerve run: {}={}: no such interface; `ip link` lists them\n", device.name,
                device.interface);
   }
+  return absent == 0 || absent < devices.size();
 }
 
 int run(const RunOptions& options) {
   const auto variables = chosen(options);
   if (!variables) return kExitUsage;
-  tell_of_absent_interfaces(configured(*variables).devices);
+  if (!check_interfaces(configured(*variables).devices)) return kExitUsage;
   const std::string program = this_program();
   const auto folder = find_library_folder(program);
   if (!folder) {

@@ -1,4 +1,4 @@
-// `nerve stat`: what the running programs of this user have sent and received, and by which way.
+// `nerve stat`: the traffic of this user's running programs, per transport.
 #include <fmt/format.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// What a process sent, and by which way: one line for the person who ran it.
+// The traffic of a process, per transport: one line for the person who ran it.
 //
 //   nerve: pid 123 ib_write_bw: shm 1.2 GB (312 k packets, 2 copies per byte), udp 0,
 //          direct 8 KB (1.0 k placed, 1 copy per byte), received 0, 0 retransmitted

@@ -1,6 +1,6 @@
 // How fast unreliable packets leave by UDP.
 //
-// Nothing holds such a sender back: no acknowledgement, and no cable that is slower than we are.
+// UC and UD have no flow control: no acknowledgement, and no cable that is slower than we are.
 // The socket at the other end holds a few hundred kilobytes on most machines, and what is too much
 // for it is lost, without a word, as soon as its reader is away for a moment. So these packets are
 // spaced at a rate that a reader keeps up with who has other things to do as well.

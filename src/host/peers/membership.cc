@@ -47,8 +47,8 @@ std::array<std::uint32_t, kSocketGroup> columns_to_try(const Sharers& sharers, s
   for (std::uint32_t i = 0; i < kSocketGroup; ++i) columns[i] = (pid + i) % kSocketGroup;
   std::ranges::stable_sort(columns, {}, [&](std::uint32_t c) { return sharers[c]; });
   if (first && std::ranges::count(sharers, 0U) <= kSocketsForProcesses) {
-    std::ranges::stable_partition(columns,
-                                  [&](std::uint32_t c) { return c == *first % kSocketGroup; });
+    std::stable_partition(columns.begin(), columns.end(),
+                          [&](std::uint32_t c) { return c == *first % kSocketGroup; });
   }
   return columns;
 }

@@ -76,6 +76,9 @@ std::string_view trimmed(std::string_view text) {
 std::optional<Probability> parse_probability(std::string_view text) {
   const bool percent = text.ends_with('%');
   if (percent) text.remove_suffix(1);
+  // `loss=1` would be every packet, and most people who write it mean one percent.
+  const bool whole = text.find('.') == std::string_view::npos;
+  if (!percent && whole && text != "0") return std::nullopt;
   auto parts = parse_decimal(text);
   if (!parts) return std::nullopt;
   if (percent && *parts % 100 != 0) return std::nullopt;  // finer than we count

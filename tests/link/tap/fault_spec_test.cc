@@ -33,7 +33,7 @@ std::string names(const FaultRule& rule) {
 
 TEST(FaultSpec, ReadsEveryFault) {
   const FaultSpec spec =
-      parsed(" loss=1%, dup=0.5% ,reorder=0.001,corrupt=100%,ecn=1,delay=1%:10us..1.5ms,seed=7");
+      parsed(" loss=1%, dup=0.5% ,reorder=0.001,corrupt=100%,ecn=1.0,delay=1%:10us..1.5ms,seed=7");
   EXPECT_EQ(spec.seed, 7U);
   ASSERT_EQ(spec.rules.size(), 1U);
   const FaultRule& rule = spec.rules[0];
@@ -67,10 +67,10 @@ TEST(FaultSpec, RulesStandBesideEachOther) {
 }
 
 TEST(FaultSpec, OpcodesByNamePrefixAndAlternative) {
-  EXPECT_EQ(names(parsed("loss=1,op=rc_write_only").rules.at(0)), "RC_WRITE_ONLY ");
-  EXPECT_EQ(names(parsed("loss=1,op=UC_WRITE_ONLY*|CNP").rules.at(0)),
+  EXPECT_EQ(names(parsed("loss=100%,op=rc_write_only").rules.at(0)), "RC_WRITE_ONLY ");
+  EXPECT_EQ(names(parsed("loss=100%,op=UC_WRITE_ONLY*|CNP").rules.at(0)),
             "UC_WRITE_ONLY UC_WRITE_ONLY_IMM CNP ");
-  EXPECT_EQ(names(parsed("loss=1,op=RC_READ_RESPONSE*").rules.at(0)),
+  EXPECT_EQ(names(parsed("loss=100%,op=RC_READ_RESPONSE*").rules.at(0)),
             "RC_READ_RESPONSE_FIRST RC_READ_RESPONSE_MIDDLE RC_READ_RESPONSE_LAST "
             "RC_READ_RESPONSE_ONLY ");
 }
@@ -91,7 +91,8 @@ TEST(FaultSpec, NothingIsNoRule) {
 
 TEST(FaultSpec, SaysWhatIsWrong) {
   EXPECT_EQ(refused("loss=101%"),
-            "fault 'loss=101%': loss takes a probability from 0 to 100%, as in 1% or 0.01");
+            "fault 'loss=101%': loss takes a probability from 0 to 100%, as in 1% or 0.01; "
+            "100% is every packet");
   EXPECT_EQ(refused("lost=1%"),
             "fault 'lost=1%' is no fault; there are loss, dup, reorder, corrupt, ecn, delay, drop, "
             "op, qp, seed, each as key=value");
@@ -106,6 +107,8 @@ TEST(FaultSpec, SaysWhatIsWrong) {
   for (const char* bad : {"loss",
                           "loss=",
                           "loss=x",
+                          "loss=1",
+                          "ecn=2",
                           "loss=-1%",
                           "loss=1%%",
                           "loss=2",
