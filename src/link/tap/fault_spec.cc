@@ -7,7 +7,8 @@
 namespace nerve::link {
 namespace {
 
-constexpr const char* kChance = "a probability from 0 to 100%, as in 1% or 0.01; 100% is every packet";
+constexpr const char* kChance =
+    "a probability from 0 to 100%, as in 1% or 0.01; 100% is every packet";
 
 struct Word {
   std::string_view key;
