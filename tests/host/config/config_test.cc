@@ -167,7 +167,7 @@ TEST_F(ConfigTest, MistakesInVariablesAreTold) {
             "NERVE_TRANSPORT='tcp': transport takes auto, shm or udp");
   EXPECT_EQ(problem_of("NERVE_FAULT", "loss=200%"),
             "NERVE_FAULT='loss=200%': fault 'loss=200%': loss takes a probability from 0 to 100%, "
-            "as in 1% or 0.01");
+            "as in 1% or 0.01; 100% is every packet");
   EXPECT_EQ(problem_of("NERVE_TRANSPROT", "udp").rfind("NERVE_TRANSPROT: no such variable; ", 0),
             0U);
   struct Bad {
