@@ -14,6 +14,7 @@
 #include "cli/file_bytes.h"
 #include "cli/progress.h"
 #include "cli/run_plan.h"
+#include "cli/this_program.h"
 #include "host/devices/interfaces.h"
 
 namespace nerve::cli {
@@ -176,14 +177,14 @@ std::string search_path() {
 }
 
 std::optional<Stage> set_stage(const std::string& path) {
-  std::error_code ignored;
-  const std::string program = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
+  const std::string program = this_program().string();
   const auto library = find_library_folder(program);
   if (!library) {
     fmt::print(stderr, "nerve demo: no libibverbs.so.1 beside {}; build it: ./nerve build\n",
                program);
     return std::nullopt;
   }
+  std::error_code ignored;
   std::string folder = (std::filesystem::temp_directory_path(ignored) / "nerve-demo-XXXXXX");
   if (::mkdtemp(folder.data()) == nullptr) {
     fmt::print(stderr, "nerve demo: no folder for logs at {}; set TMPDIR\n", folder);

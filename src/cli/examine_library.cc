@@ -9,6 +9,7 @@
 
 #include "cli/finding.h"
 #include "cli/run_plan.h"
+#include "cli/this_program.h"
 
 namespace nerve::cli {
 namespace {
@@ -76,8 +77,7 @@ Finding found_by_programs(const std::string& our_folder) {
 }  // namespace
 
 void examine_library(Findings& findings) {
-  std::error_code ignored;
-  const std::string program = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
+  const std::string program = this_program().string();
   const auto folder = find_library_folder(program);
   if (!folder) {
     findings.push_back({Verdict::kMissing, "library",

@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <filesystem>
 
 #include "cli/finding.h"
 #include "cli/kernel_numbers.h"
 #include "cli/run_plan.h"
+#include "cli/this_program.h"
 #include "offer/namespace.h"
 
 namespace nerve::cli {
@@ -56,8 +56,7 @@ Finding by_namespace() {
 }  // namespace
 
 void examine_offer(Findings& findings) {
-  std::error_code ignored;
-  const std::string program = std::filesystem::read_symlink("/proc/self/exe", ignored).string();
+  const std::string program = this_program().string();
   if (const auto folder = find_library_folder(program)) findings.push_back(preload(*folder));
   findings.push_back(by_namespace());
 }

@@ -10,12 +10,12 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "base/nearest.h"
 #include "cli/commands.h"
 #include "cli/run_plan.h"
+#include "cli/this_program.h"
 #include "cli/usage_error.h"
 
 namespace nerve::cli {
@@ -37,9 +37,7 @@ bool knows(const CLI::App& program, const std::string& word) {
 
 // Runs nerve-sim, which lies beside this program, in place of it.
 int start_simulator(char** argv) {
-  std::error_code ignored;
-  const std::filesystem::path program =
-      std::filesystem::read_symlink("/proc/self/exe", ignored).replace_filename("nerve-sim");
+  const std::filesystem::path program = this_program().replace_filename("nerve-sim");
   ::execv(program.c_str(), argv);
   fmt::print(stderr, "nerve: cannot run {}: {}; `./nerve build` builds it\n", program.string(),
              std::strerror(errno));
@@ -50,9 +48,7 @@ int start_simulator(char** argv) {
 
 int run_nerve(int argc, char** argv) {
   CLI::App program{"Nerve: RDMA for machines that have none", "nerve"};
-  program.require_subcommand(1);
-  program.failure_message(usage_error);
-  program.footer("`nerve COMMAND --help` explains a command.");
+  expect_command(program);
   int exit_code = kExitOk;
   add_demo(program, exit_code);
   add_run(program, exit_code);

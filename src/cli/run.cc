@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/packages.h"
 #include "cli/run_plan.h"
+#include "cli/this_program.h"
 #include "host/config/settings.h"
 #include "host/devices/interfaces.h"
 #include "host/diagnostics/start_capture.h"
@@ -97,11 +98,6 @@ std::optional<host::Offer> make_offer(const std::map<std::string, std::string>& 
   return std::nullopt;
 }
 
-std::string this_program() {
-  std::error_code ignored;
-  return std::filesystem::read_symlink("/proc/self/exe", ignored).string();
-}
-
 // Returns only when it failed: with what a shell would exit with.
 int become(const std::string& file, const std::vector<std::string>& command) {
   std::vector<char*> arguments;
@@ -135,7 +131,7 @@ int run(const RunOptions& options) {
   const auto variables = chosen(options);
   if (!variables) return kExitUsage;
   if (!check_interfaces(configured(*variables).devices)) return kExitUsage;
-  const std::string program = this_program();
+  const std::string program = this_program().string();
   const auto folder = find_library_folder(program);
   if (!folder) {
     fmt::print(stderr, "nerve run: no libibverbs.so.1 beside {}; build it with: ./nerve build\n",

@@ -8,9 +8,7 @@ namespace nerve::cli {
 
 int run_nerve_sim(int argc, char** argv) {
   CLI::App program{"Nerve: a data centre in virtual time", "nerve"};
-  program.require_subcommand(1);
-  program.failure_message(usage_error);
-  program.footer("`nerve COMMAND --help` explains a command.");
+  expect_command(program);
   int exit_code = kExitOk;
   add_sim(program, exit_code);
   add_sweep(program, exit_code);

@@ -17,4 +17,12 @@ inline std::string usage_error(const CLI::App* program, const CLI::Error& error)
   return fmt::format("{}: {}; `{} --help` explains\n", who, error.what(), who);
 }
 
+// What both programs of the command line do with their arguments: one sub-command, and its
+// mistakes.
+inline void expect_command(CLI::App& program) {
+  program.require_subcommand(1);
+  program.failure_message(usage_error);
+  program.footer("`nerve COMMAND --help` explains a command.");
+}
+
 }  // namespace nerve::cli

@@ -103,7 +103,8 @@ void CqManager::add_user(Cq& cq) {
 }
 
 bool CqManager::push(Cq& cq, const Completion& completion, bool solicited, Time now) {
-  if (planted(Bug::kCompletionToSiblingCq) && completion.wr_id % 16 == 0 && first_home() != this) {
+  if (planted(Bug::kCompletionToSiblingCq) && completion.wr_id % 16 == 0 &&
+      first_home() != nullptr && first_home() != this) {
     return first_home()->push(*table_.at(0), completion, solicited, now);
   }
   if (cq.overrun || cq.waiting() == cq.depth) [[unlikely]] {

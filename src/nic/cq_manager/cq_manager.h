@@ -84,6 +84,7 @@ class CqManager {
 
  private:
   [[nodiscard]] static bool make_room(Cq& cq);
+  // For planted bugs: the engine that uses the first CQ.
   [[nodiscard]] CqManager* first_home() {
     const Cq* const first = table_.at(0);
     return first != nullptr ? first->home : nullptr;
