@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-
 #include "cli/finding.h"
 #include "cli/kernel_numbers.h"
 #include "cli/run_plan.h"
