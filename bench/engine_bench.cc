@@ -1,5 +1,5 @@
-// What the engine itself costs: two of them on one core, joined by memory, no link and no bytes
-// encoded. Everything between post_send() at one end and poll_cq() at both is counted.
+// The cost of the engine: two engines on one core, connected in memory, without a link or encoding.
+// Counts everything between post_send() at one end and poll_cq() at both.
 #include <benchmark/benchmark.h>
 
 #include <array>
@@ -91,7 +91,7 @@ void copy(benchmark::State& state) {
   state.SetBytesProcessed(static_cast<std::int64_t>(size) * state.iterations());
 }
 
-// A turn of the driver's loop when nothing is to be done, with many connected QPs.
+// One iteration of the driver's loop with nothing to do and many connected QPs.
 void idle_poll(benchmark::State& state) {
   JoinedPair pair;
   for (std::int64_t i = 0; i < state.range(0); ++i) pair.connect();

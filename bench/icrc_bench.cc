@@ -1,5 +1,5 @@
-// How fast the sum under the ICRC runs beside a plain copy of the same bytes: every path this
-// machine has, at sizes from a small packet to a long message.
+// The speed of the CRC under the ICRC compared with a copy of the same bytes: every implementation
+// that this machine supports, from a small packet to a long message.
 #include <benchmark/benchmark.h>
 
 #include <cstring>
@@ -31,7 +31,7 @@ void memory_copy(benchmark::State& run) {
   count_bytes(run);
 }
 
-// Each sum begins where the last one ended, as it does within a packet: latency counts.
+// Each CRC starts from the previous one, as within a packet, so that latency counts.
 void sum(benchmark::State& run, const Crc32Path& path) {
   Buffers buffers{static_cast<std::size_t>(run.range(0))};
   std::uint32_t state = ~0U;
@@ -53,7 +53,7 @@ void sum_and_copy(benchmark::State& run, const Crc32Path& path) {
   count_bytes(run);
 }
 
-// What it costs to give the next packet of a train its own identification.
+// The cost of giving the next packet of a train its own identification.
 void next_identification(benchmark::State& run) {
   const Crc32Field16 field{static_cast<std::uint64_t>(run.range(0))};
   std::uint32_t state = ~0U;
@@ -65,7 +65,7 @@ void next_identification(benchmark::State& run) {
   }
 }
 
-// What the first packet of a train pays for it.
+// The additional cost of the first packet of a train.
 void make_field(benchmark::State& run) {
   auto bytes = static_cast<std::uint64_t>(run.range(0));
   for (auto _ : run) {

@@ -1,4 +1,4 @@
-// Two engines in one thread, joined by memory: a's bursts are handed to b as they are, and back.
+// Two engines in one thread, connected in memory: bursts of one are passed to the other unchanged.
 #pragma once
 
 #include <array>
@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "nic/nic.h"
+#include "tests/qp_ladder.h"
 
 namespace nerve::bench {
 
@@ -64,7 +65,7 @@ class JoinedPair {
     return pair;
   }
 
-  // One round of frames each way. True when anything moved.
+  // One round of frames in each direction. Returns whether any frame was sent.
   bool exchange() {
     const std::uint32_t there = a.nic.transmit(burst_, now_);
     if (there > 0) b.nic.receive(burst_.frames(), now_);
@@ -80,8 +81,6 @@ class JoinedPair {
  private:
   static void join(End& end, nic::QpHandle qp, End& peer, nic::QpHandle peer_qp) {
     using nic::Access;
-    using enum nic::QpAttrs;
-    using nic::QpState;
     const nic::QpAttributes attributes{.access = Access::kRemoteWrite | Access::kRemoteRead,
                                        .path = {.destination = peer.gid},
                                        .path_mtu = nic::Mtu::k4096,
@@ -92,12 +91,7 @@ class JoinedPair {
                                        .timeout = 14,
                                        .retry_count = 7,
                                        .rnr_retry = 7};
-    const auto step = [&](QpState to, nic::QpAttrs given) {
-      CHECK(end.nic.modify_qp(qp, to, given, attributes).has_value());
-    };
-    step(QpState::kInit, kPkeyIndex | kPort | kAccess);
-    step(QpState::kRtr, kPath | kPathMtu | kDestQp | kRqPsn | kMaxDestRead | kMinRnrTimer);
-    step(QpState::kRts, kSqPsn | kTimeout | kRetryCount | kRnrRetry | kMaxRead);
+    CHECK(test::bring_qp_to(end.nic, qp, nic::QpState::kRts, attributes).has_value());
   }
 
   nic::TxBurst burst_{64};

@@ -1,5 +1,5 @@
-// Incasts beside those of HPCC's authors: `./nerve bench oracle [SEEDS]`. Ours are the medians of
-// so many seeds, for who happens to be marked decides when the first and the last flow end.
+// Incasts compared with those of HPCC's authors: `./nerve bench oracle [SEEDS]`. Our figures are
+// medians over the seeds, because random marking decides when the first and the last flow end.
 #include <cstdio>
 #include <cstdlib>
 

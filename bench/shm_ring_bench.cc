@@ -1,7 +1,7 @@
-// What a ring in shared memory costs between two processes on two cores, beside what the machine
-// can do at best: a cache line bounced, a memcpy.
+// The cost of a shared-memory ring between two processes on two cores, compared with the limits of
+// the machine: bouncing a cache line, memcpy.
 //
-//   nerve_shm_ring_bench [WORD]    only the lines whose name holds WORD
+//   nerve_shm_ring_bench [WORD]    only the lines whose name contains WORD
 #include <array>
 #include <cstring>
 #include <string_view>
@@ -47,7 +47,7 @@ wire::Frame write_frame(std::span<const wire::Piece> payload) {
   return frame;
 }
 
-// As the engine places payload: one after the other, here round and round in a buffer.
+// Places payload contiguously, as the engine does; here cyclically in a buffer.
 struct PlacingSink final : link::FrameSink {
   explicit PlacingSink(std::size_t bytes) : memory(bytes, std::byte{1}) {}
   void deliver(std::span<const wire::Frame> frames, Time /*now*/) override {
@@ -108,7 +108,7 @@ constexpr std::string_view name_of(Bell bell) {
   return kNames[static_cast<std::size_t>(bell)];
 }
 
-// Nobody ever sleeps here.
+// Both sides spin and never sleep.
 Doorbell doorbell(Bell bell, SharedMemory& memory, std::size_t at) {
   if (bell == Bell::kNone) return {};
   return {.asleep = &memory.as<std::atomic<std::uint32_t>>(at), .light = bell == Bell::kLight};
@@ -145,7 +145,7 @@ void ring_latency(std::uint32_t length, Bell bell) {
                }));
 }
 
-// Sends `total` frames of `burst` in bursts as the engine makes them; returns when all arrived.
+// Sends `total` frames in bursts of `burst`, as the engine does; returns when all have arrived.
 class OneWay {
  public:
   OneWay(const RingSize& size, std::uint32_t length, Bell bell)

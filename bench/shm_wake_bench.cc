@@ -1,7 +1,7 @@
-// The ways to act on a process whose threads are elsewhere: let the kernel place bytes in its
-// memory, or wake a thread of it. Between two processes on two cores.
+// How to reach a process whose threads are busy or asleep: let the kernel write into its memory, or
+// wake one of its threads. Between two processes on two cores.
 //
-//   nerve_shm_wake_bench [WORD]    only the lines whose name holds WORD
+//   nerve_shm_wake_bench [WORD]    only the lines whose name contains WORD
 #include <linux/futex.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -29,7 +29,7 @@ Bytes bytes_of(const T& value) {
   return std::as_bytes(std::span{&value, 1});
 }
 
-// Private memory: after the fork each side has its own word at the same address.
+// Private memory: after the fork each process has its own word at the same address.
 std::atomic<std::uint64_t> word;
 
 void wait_for(std::uint64_t n) {
@@ -110,7 +110,7 @@ long futex(std::atomic<std::uint32_t>& at, int operation, std::uint32_t value) {
 
 enum class Way : std::uint8_t { kEventfd, kFutex };
 
-// From the waker's call to the woken thread's answer, a cache line away.
+// From the waker's call to the response of the woken thread, through a cache line.
 void wake(Way way, bool busy) {
   const std::string what = std::string{"wake by "} + (way == Way::kEventfd ? "eventfd" : "futex") +
                            (busy ? ", its core spins in another thread" : ", its core idle");
@@ -138,7 +138,7 @@ void wake(Way way, bool busy) {
   ::usleep(20'000);
   std::vector<double> samples;
   for (std::uint32_t n = 1; n <= 2000; ++n) {
-    const double pause = seconds() + 50e-6;  // it has to fall asleep first
+    const double pause = seconds() + 50e-6;  // it must fall asleep first
     while (seconds() < pause) {
     }
     const double begin = seconds();
@@ -158,7 +158,7 @@ void wake(Way way, bool busy) {
   ::close(fd);
 }
 
-// What a consumer pays before it sleeps so that its producers need no barrier.
+// What a consumer pays before it sleeps, so that its producers need no barrier.
 void fence() {
   const std::string what = "fence_all, the other core runs a process that joined";
   if (!selected(what)) return;
@@ -172,7 +172,7 @@ void fence() {
   std::vector<double> samples;
   for (int i = 0; i < 1000; ++i) {
     const std::uint64_t before = beat.load();
-    while (beat.load() == before) {  // it runs just now
+    while (beat.load() == before) {  // it is running now
     }
     const double begin = seconds();
     CHECK(fence_all());

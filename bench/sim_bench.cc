@@ -1,10 +1,10 @@
-// What a simulated fabric costs: the permutation that other simulators are measured with (a
+// The cost of a simulated fabric: the permutation that other simulators are measured with (a
 // three-tier fat tree of 100 Gb/s, every NIC sends 2 MB to another one, 4 KB packets, DCQCN), and a
-// ring all-reduce whose QPs last. Each line is a process of its own, for the sake of its memory.
+// ring all-reduce with long-lived QPs. Each line is measured in its own process, to get its memory.
 //
 //   nerve_sim_bench [--largest HOSTS]
 //
-// Beside it the wheel alone, with as many events pending, as far ahead, and nothing to do.
+// For comparison, each line also shows the bare event wheel with as many pending events.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,7 +42,7 @@ Usage usage() {
           static_cast<double>(used.ru_maxrss) / 1024};
 }
 
-// Calls back when a message has come, or was acknowledged.
+// Calls back when a message was received or acknowledged.
 class User final : public NicUser {
  public:
   std::function<void(NodeId at)> on_received = [](NodeId) {};
@@ -76,7 +76,7 @@ std::uint64_t hops(Simulation& world) {
   return all;
 }
 
-// Nanoseconds of an event that does nothing but make another one, with so many pending.
+// Nanoseconds per event that only schedules another one, with this many pending.
 double bare_wheel(std::size_t pending) {
   EventWheel<Happening> wheel;
   Prng prng{1};
@@ -97,7 +97,7 @@ void print(const char* what, std::uint32_t hosts, std::uint64_t packets, Simulat
            double seconds, std::size_t pending) {
   const auto events = static_cast<double>(world.clockwork().wheel.executed());
   const auto data = static_cast<double>(packets);
-  const double megabytes = usage().megabytes;  // before the bare wheel takes its own
+  const double megabytes = usage().megabytes;  // before the bare wheel allocates
   std::printf("%-12s %6u %9.0f %8.1f %7.2f %6.2f %6.0f %7.0f %7.0f %6.0f %6.0f %7.0f\n", what,
               hosts, data, events / 1e6, seconds, events / seconds / 1e6, data / seconds / 1e3,
               seconds * 1e9 / events, seconds * 1e9 / data,
@@ -126,8 +126,8 @@ void run_permutation(std::uint32_t k) {
         usage().cpu_seconds - before, pending);
 }
 
-// Every rank sends a piece to the next one, and another each time that one has come: 2 (N - 1) of
-// them. QPs are made once.
+// Every rank sends a piece to the next one, and another one each time a piece arrives: 2 (N - 1)
+// pieces. QPs are created once.
 void run_ring(std::uint32_t k, std::uint32_t piece) {
   Simulation world = fat_tree_world(k);
   const std::uint32_t ranks = k * k * k / 4;
@@ -177,7 +177,7 @@ void in_a_process(Run run) {
 }  // namespace nerve::bench
 
 int main(int argc, char** argv) {
-  // As ./nerve sim does: with large pages, which the allocator is told of before a program begins.
+  // Uses huge pages, as ./nerve sim does. The allocator reads this setting when a program starts.
   if (std::getenv("GLIBC_TUNABLES") == nullptr) {
     ::setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", 1);
     ::execv("/proc/self/exe", argv);
@@ -197,5 +197,7 @@ int main(int argc, char** argv) {
   }
   in_a_process([] { run_ring(8, 65536); });
   if (largest >= 1024) in_a_process([] { run_ring(16, 4096); });
-  std::printf("packets: of data, without repeats. wheel: ns of an event alone, as many pending.\n");
+  std::printf(
+      "packets: data, without retransmissions. wheel: ns per event of the bare wheel with as many "
+      "pending.\n");
 }

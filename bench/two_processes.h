@@ -1,5 +1,5 @@
-// A pair of processes on two cores with memory in common, and figures taken from many short
-// windows: the best of them is what the machine can do, the median what it did.
+// A pair of processes on two cores with shared memory, and figures from many short windows: the
+// best shows what the machine can do, the median what it did.
 #pragma once
 
 #include <sched.h>
@@ -29,7 +29,7 @@ inline void pin(int core) {
   (void)::sched_setaffinity(0, sizeof set, &set);
 }
 
-// A memfd, as the host makes one.
+// A memfd, created as in the host.
 class SharedMemory {
  public:
   explicit SharedMemory(std::size_t size) {
@@ -52,13 +52,13 @@ class SharedMemory {
   MutableBytes bytes;
 };
 
-// Runs `body` in a child on the second core; it is ended with this object.
+// Runs `body` in a child process on the second core, and ends it with this object.
 class Peer {
  public:
   template <class Body>
   explicit Peer(Body body) : pid_{::fork()} {
     if (pid_ == 0) {
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // it spins; nobody shall outlive its parent
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // it spins: it must not outlive its parent
       pin(1);
       body();
       ::_exit(0);
@@ -81,7 +81,7 @@ inline double seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Runs `window` often; it does `count` things and the figure is the time of one.
+// Runs `window` often. It performs `count` operations; the figure is the time of one.
 template <class Window>
 std::vector<double> seconds_each(int windows, std::uint64_t count, Window window) {
   std::vector<double> each;

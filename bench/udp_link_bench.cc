@@ -1,8 +1,8 @@
-// What the UDP link costs beside the bare calls under it: processor time of sending and of
-// receiving over loopback, which busy neighbours do not disturb, and the rate of a thread that does
-// the one and a thread that does the other, which they do.
+// The cost of the UDP link compared with the bare system calls: CPU time of sending and receiving
+// over loopback, which other load does not disturb, and the rate of a sending and a receiving
+// thread, which it does.
 //
-//   nerve_udp_link_bench [seconds for each figure] [part of a line's name]
+//   nerve_udp_link_bench [seconds per figure] [part of a line's name]
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <poll.h>
@@ -32,8 +32,8 @@ using Clock = std::chrono::steady_clock;
 struct Shape {
   const char* name;
   std::uint32_t payload;
-  std::size_t burst;      // packets in one send()
-  std::size_t bursts{8};  // under way at once
+  std::size_t burst;      // packets per send()
+  std::size_t bursts{8};  // in flight at once
   bool ipv6{};
 
   [[nodiscard]] bool small() const { return payload < 256; }
@@ -98,7 +98,7 @@ class Link {
   Counter counter_;
 };
 
-// The same bytes through the same kernel calls, with no header, sum or frame.
+// The same bytes through the same system calls, without headers, checksums and frames.
 class Bare {
  public:
   explicit Bare(const Shape& shape)
@@ -140,9 +140,9 @@ double processor_ns() {
 }
 
 struct Figures {
-  double send_ns{};  // of one packet
+  double send_ns{};  // per packet
   double receive_ns{};
-  double rate{};  // packets a second, in two threads
+  double rate{};  // packets per second, with two threads
 };
 
 template <class Way>

@@ -1,7 +1,7 @@
 # How every target of the project is compiled. Options are set by the presets.
 option(NERVE_FUZZ "build the libFuzzer targets (needs clang)" OFF)
-option(NERVE_FAT "keep what is needed to optimise the verbs library across files" OFF)
-option(NERVE_BY_FOLDER "compile the files of a folder as one, which halves the work of a whole build" OFF)
+option(NERVE_FAT "keep what link-time optimisation of the verbs library needs" OFF)
+option(NERVE_BY_FOLDER "compile the files of a folder as one, which halves the work of a full build" OFF)
 option(NERVE_BENCH "build the benchmarks" OFF)
 set(NERVE_SANITIZE "" CACHE STRING "value for -fsanitize=, for example address,undefined")
 
@@ -11,23 +11,23 @@ if(NERVE_FAT)
   include(CheckIPOSupported)
   check_ipo_supported(RESULT across_files LANGUAGES CXX)
   if(NOT across_files)
-    message(STATUS "This compiler does not optimise across files: the verbs library will be slower")
+    message(STATUS "This compiler has no link-time optimisation: the verbs library will be slower")
     set(NERVE_FAT OFF)
   endif()
-  string(APPEND CMAKE_EXE_LINKER_FLAGS " -fno-lto")  # programs link without the wait
+  string(APPEND CMAKE_EXE_LINKER_FLAGS " -fno-lto")  # programs link faster without it
 endif()
 
 add_library(nerve_compile INTERFACE)
 target_include_directories(nerve_compile INTERFACE ${PROJECT_SOURCE_DIR}/src)
 target_compile_options(nerve_compile INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
-  # Results must not depend on the machine: no fused multiply-add behind our back.
+  # Results must not depend on the machine: no implicit fused multiply-add.
   -ffp-contract=off
-  # A verbs library is a guest in a foreign process: it must unwind and profile well.
+  # The verbs library runs in foreign processes, where it must be easy to unwind and profile.
   -fno-omit-frame-pointer)
 
 if(NERVE_BY_FOLDER)
-  # Names and anonymous namespaces of the other files do not matter; debug still asks.
+  # Names in other files of the folder do not count; the debug preset still has these warnings.
   target_compile_options(nerve_compile INTERFACE -Wno-shadow
     $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endif()
@@ -37,13 +37,13 @@ if(NERVE_SANITIZE)
     -fsanitize=${NERVE_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(nerve_compile INTERFACE -fsanitize=${NERVE_SANITIZE})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # GCC warns falsely once a sanitizer has rewritten the code; the other presets still ask.
+    # False positives in sanitized code; the other presets still have this warning.
     target_compile_options(nerve_compile INTERFACE -Wno-maybe-uninitialized)
   endif()
 endif()
 
 if(NERVE_FUZZ)
-  # Coverage everywhere, so that the fuzzer sees into the libraries; its main() only in the targets.
+  # Coverage in the libraries too; the main() of the fuzzer only in the targets.
   target_compile_options(nerve_compile INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 

@@ -1,12 +1,12 @@
-# nerve_together(TARGET NAME source...): these files are compiled as one.
+# nerve_together(TARGET NAME source...): compiles these files as one.
 function(nerve_together target name)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   set_source_files_properties(${ARGN} PROPERTIES UNITY_GROUP ${name})
 endfunction()
 
-# nerve_by_folder(TARGET source...): the files of each folder are compiled as one, which reads the
-# headers once; at most a dozen at a time, so that every core has work. Rebuilding one file then
-# takes as long as all of them.
+# nerve_by_folder(TARGET source...): compiles the files of each folder as one, which parses the headers
+# once; at most a dozen files at a time, to keep every core busy. Rebuilding one file then takes as
+# long as rebuilding all of them.
 function(nerve_by_folder target)
   set(limit 12)
   set(folders "")
@@ -32,8 +32,8 @@ function(nerve_by_folder target)
 endfunction()
 
 # nerve_layer(NAME [APART pattern] [USES layer...]): the static library nerve_NAME from
-# src/NAME/**.cc. APART: files that match do not go together with the rest, because they give
-# different things one name.
+# src/NAME/**.cc. APART: files that match are compiled separately, because their names collide with
+# those of other files.
 function(nerve_layer name)
   cmake_parse_arguments(layer "" "APART" "USES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cc)
@@ -48,7 +48,7 @@ function(nerve_layer name)
       nerve_by_folder(nerve_${name} ${sources})
     endif()
     if(NERVE_FAT)
-      # Both forms: libibverbs.so.1 is optimised across all layers, programs are not.
+      # Fat objects: libibverbs.so.1 is optimised across all layers, programs are not.
       target_compile_options(nerve_${name} PRIVATE -flto=auto -ffat-lto-objects)
     endif()
   else()

@@ -1,12 +1,12 @@
 # The report page of simulated runs: web/ and its npm packages as one template in a C++ source file.
-# Without npm, or where it can fetch nothing, the template is a plain page that says so.
+# If npm is missing or cannot fetch packages, the template is a plain page with the reason.
 find_program(NERVE_NPM npm)
 find_program(NERVE_NODE NAMES node nodejs)
 if(NOT NERVE_NPM OR NOT NERVE_NODE)
   message(STATUS "npm was not found: report pages will have no charts")
 endif()
 
-# nerve_report_template(VARIABLE): the path of that source file, made when something depends on it.
+# nerve_report_template(VARIABLE): the path of that source file, generated on demand.
 function(nerve_report_template variable)
   set(folder ${CMAKE_BINARY_DIR}/web)
   set(script ${PROJECT_SOURCE_DIR}/cmake/make_report_template.cmake)

@@ -1,4 +1,4 @@
-// Any bytes either are refused or decode to a BTH that survives the way out and back in.
+// Any bytes are either rejected or decode to a BTH that survives encoding and decoding.
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Bytes as a capture file: every record lies within the file and is walked to its packet.
+// Bytes as a capture file: every record lies within the file and is decoded down to its packet.
 #include "wire/capture.h"
 #include "wire/packet.h"
 

@@ -1,5 +1,5 @@
-// CM MADs come from anyone who can reach QP1. What decodes must encode to a MAD that decodes to
-// the same value, with the addresses in its private data.
+// CM MADs come from anyone who can reach QP1. A MAD that decodes must encode to one that decodes to
+// the same value, including the addresses in its private data.
 #include <array>
 #include <cstddef>
 #include <cstdint>

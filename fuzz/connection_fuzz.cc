@@ -1,8 +1,9 @@
-// MADs of a hostile peer and calls of a careless program at a connection manager, in any order.
-// What must hold: nothing crashes, it never sends for ever, and once every id is destroyed and time
-// has passed, nothing is left in its table.
+// MADs of a hostile peer and calls of a careless program at a connection manager, in any order. It
+// must not crash or send without end, and once every ID is destroyed and time has passed, its table
+// must be empty.
 //
-// The input is a list of steps, each: a byte that says what (see step()), then what it needs.
+// The input is a list of steps, each: a byte that selects the action (see step()), then its
+// arguments.
 #include <array>
 #include <vector>
 
@@ -62,7 +63,7 @@ class Target {
   }
   nic::CommHandle id(Input& input) { return ids_[input.byte() % ids_.size()]; }
 
-  // The fuzzer's bytes in a MAD that is helped along: an attribute, and ids that mean something.
+  // The fuzzer's bytes in a MAD with a valid attribute and IDs that exist.
   void hear(std::uint8_t what, Input& input) {
     std::array<std::byte, wire::CmMad::kSize> bytes{};
     wire::MadHeader{.management_class = wire::kCmClass,
@@ -75,9 +76,9 @@ class Target {
     const std::uint8_t help = input.byte();
     const Bytes given = input.take(input.byte());
     std::ranges::copy(given.first(std::min(given.size(), body.size())), body.begin());
-    store_be<4>(body, 0, help & 3U);  // what the peer calls it
+    store_be<4>(body, 0, help & 3U);  // the peer's ID
     if (what % 12U == 0) help_request(body, help);
-    if (what % 12U == 7) store_be<8>(body, 8, 1);  // SIDR_REQ: a service that is there
+    if (what % 12U == 7) store_be<8>(body, 8, 1);  // SIDR_REQ: an existing service
     if (what % 12U == 8) store_be<4>(body, 0, known_[(help >> 4U) % known_.size()]);
     if ((help & 4U) == 0 && what % 12U != 0) {
       store_be<4>(body, 4, known_[(help >> 4U) % known_.size()]);
@@ -181,7 +182,7 @@ class Target {
   nic::Nic nic_{small()};
   Time now_{Duration{1}};
   std::vector<nic::CommHandle> ids_;
-  std::vector<std::uint32_t> known_;  // ids that the manager said last
+  std::vector<std::uint32_t> known_;  // IDs in the manager's last messages
 };
 
 }  // namespace

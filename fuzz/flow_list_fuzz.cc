@@ -1,5 +1,5 @@
-// Any text either is refused with its line, or is a list of flows that a job can run: in order,
-// between ranks that there are.
+// Any text is either rejected with a line number, or is a list of flows that a job can run: in
+// order, between existing ranks.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-// Any text either is refused with a line or is a graph that routes can be found in.
+// Any text is either rejected with a line number, or is a graph that can be routed.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -1,10 +1,11 @@
-// An engine with a live QP of every type, each with work under way: what a fuzzer talks to.
+// An engine with a live QP of every type, each with work in progress: the target of the fuzzers.
 #pragma once
 
 #include <array>
 #include <vector>
 
 #include "nic/nic.h"
+#include "tests/qp_ladder.h"
 
 namespace nerve::fuzz {
 
@@ -63,10 +64,10 @@ class LiveNic {
   void bring_up(std::size_t i);
   // A receive and a request of each kind that the type has.
   void post_work(std::size_t i);
-  // Takes everything the engine has to give.
+  // Takes all frames, completions and events of the engine.
   void drain(Time now) {
     nic::TxBurst burst{32};
-    // A bound, so that an engine that sends for ever is found and not waited for.
+    // Bounded, so that an engine that sends without end fails instead of hanging.
     for (int calls = 0; nic_.transmit(burst, now) > 0; burst.clear()) CHECK(++calls < 10'000);
     while (nic_.next_event()) {
     }
@@ -89,13 +90,6 @@ class LiveNic {
 };
 
 inline void LiveNic::bring_up(std::size_t i) {
-  using nic::QpAttrs;
-  using nic::QpState;
-  using nic::QpType;
-  const QpType kind = type(i);
-  const bool datagram = kind == QpType::kUd || kind == QpType::kGsi;
-  const bool responds = kind == QpType::kRc || kind == QpType::kXrcRecv;
-  const bool requests = kind == QpType::kRc || kind == QpType::kXrcSend;
   nic::QpAttributes a;
   a.access = nic::Access::kRemoteWrite | nic::Access::kRemoteRead | nic::Access::kRemoteAtomic |
              nic::Access::kFlushGlobal;
@@ -107,18 +101,7 @@ inline void LiveNic::bring_up(std::size_t i) {
   a.timeout = 8;
   a.retry_count = 2;
   a.rnr_retry = 2;
-  QpAttrs init = QpAttrs::kPkeyIndex;
-  if (kind != QpType::kGsi) init |= QpAttrs::kPort;
-  init |= datagram ? QpAttrs::kQkey : QpAttrs::kAccess;
-  QpAttrs rtr = QpAttrs::kNone;
-  if (!datagram) rtr = QpAttrs::kPath | QpAttrs::kPathMtu | QpAttrs::kDestQp | QpAttrs::kRqPsn;
-  if (responds) rtr |= QpAttrs::kMaxDestRead | QpAttrs::kMinRnrTimer;
-  QpAttrs rts = QpAttrs::kSqPsn;
-  if (!datagram && kind != QpType::kUc) rts |= QpAttrs::kTimeout;
-  if (requests) rts |= QpAttrs::kRetryCount | QpAttrs::kRnrRetry | QpAttrs::kMaxRead;
-  CHECK(nic_.modify_qp(qp(i), QpState::kInit, init, a).has_value());
-  CHECK(nic_.modify_qp(qp(i), QpState::kRtr, rtr, a).has_value());
-  CHECK(nic_.modify_qp(qp(i), QpState::kRts, rts, a).has_value());
+  CHECK(test::bring_qp_to(nic_, qp(i), nic::QpState::kRts, a).has_value());
 }
 
 inline void LiveNic::post_work(std::size_t i) {
@@ -136,7 +119,7 @@ inline void LiveNic::post_work(std::size_t i) {
     wr.ah = ah_;
     wr.remote_qpn = Qpn{2};
     wr.remote_srq = 1;
-    (void)nic_.post_send(qp(i), wr);  // refused where the type has no such operation
+    (void)nic_.post_send(qp(i), wr);  // fails where the type has no such operation
   }
 }
 

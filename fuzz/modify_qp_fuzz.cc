@@ -1,5 +1,5 @@
-// Control calls in any order with any attributes: create is done, the rest is the fuzzer's. What
-// must hold: a refusal or success, never a crash, and query_qp tells the state that was asked for.
+// Control calls in any order with any attributes, on an existing QP. Each must fail or succeed
+// without a crash, and query_qp must return the state that was set.
 #include "fuzz/fuzz_input.h"
 #include "fuzz/live_nic.h"
 

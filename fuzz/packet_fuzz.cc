@@ -1,5 +1,5 @@
-// Bytes as a packet: whatever decodes must encode to a packet that decodes to the same, and has
-// words.
+// Bytes as a packet: a packet that decodes must encode to one that decodes to the same, and must
+// have a description.
 #include <algorithm>
 #include <vector>
 

@@ -13,9 +13,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 int main(int argc, char** argv) {
   int files = 0;
   for (int i = 1; i < argc; ++i) {
-    std::error_code none;  // a folder that is not there is an empty corpus
+    std::error_code none;  // a missing folder is an empty corpus
     for (const auto& entry : std::filesystem::directory_iterator(argv[i], none)) {
-      std::printf("%s\n", entry.path().c_str());  // the last one named is the one that crashed
+      std::printf("%s\n", entry.path().c_str());  // the last file printed is the one that crashed
       std::ifstream file(entry.path(), std::ios::binary);
       const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
       LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());

@@ -1,5 +1,5 @@
-// Any bytes either are refused, or are a result that can be shown, and that says the same after
-// the way out and back in.
+// Any bytes are either rejected, or are a result that can be displayed and that survives writing
+// and reading.
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -1,9 +1,9 @@
-// Frames of a hostile peer at an engine with live QPs of every type. The ICRC is not looked at,
-// else no fuzzer would come past it; what must hold is that nothing crashes, that the engine stays
-// within its memory (the sanitizers look), and that it never sends for ever.
+// Frames of a hostile peer at an engine with live QPs of every type. The ICRC is not checked, or no
+// fuzzer would get past it. The engine must not crash, must stay within its memory (checked by the
+// sanitizers), and must not send without end.
 //
-// The input is a list of frames, each: a byte that says how to help it along (see below), an
-// byte of length, and bytes from the BTH on.
+// The input is a list of frames, each: a byte that selects which fields to fill in (see below), a
+// length byte, and bytes from the BTH on.
 #include "fuzz/fuzz_input.h"
 #include "fuzz/live_nic.h"
 #include "wire/packet.h"
@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::uint8_t help = input.byte();
     const Bytes body = input.take(input.byte() * 2U);
     std::vector<std::byte> bytes{body.begin(), body.end()};
-    bytes.resize(bytes.size() + 4);  // where the ICRC would be
+    bytes.resize(bytes.size() + 4);  // the place of the ICRC
     if (const auto packet = wire::decode_udp_payload(flow, {}, bytes)) {
       wire::Piece piece;
       wire::Frame frame = packet->frame(piece);

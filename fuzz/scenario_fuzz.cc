@@ -1,5 +1,5 @@
-// Bytes as a scenario file: read to the end, told what is wrong with places that are in the file,
-// and never a number that a simulation could not bear.
+// Bytes as a scenario file: it is read to the end, every error has a position within the file, and
+// no value is one that a simulation cannot handle.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -47,7 +47,7 @@ void check(const Scenario& scenario) {
 
 }  // namespace
 
-// What follows a zero byte are keys said on the command line, a line each.
+// After a zero byte follow command-line keys, one per line.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view input{reinterpret_cast<const char*>(data), size};
   const std::size_t zero = input.find('\0');
@@ -65,7 +65,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   const auto lines =
-      std::ranges::count(text, '\n') + 2;  // an end that is missing is behind the last
+      std::ranges::count(text, '\n') + 2;  // a missing end is reported behind the last line
   CHECK(!scenario.error().empty());
   for (const ScenarioError& error : scenario.error()) {
     CHECK(!error.message.empty() && error.line <= lines);

@@ -1,15 +1,15 @@
 # shellcheck shell=bash disable=SC2154  # part of ./nerve, which sets root, jobs, say, die and misused
-# Building: one build at a time in each build/<preset>/, configured again when that could change it.
+# Building: one build at a time in each build/<preset>/, reconfigured when its inputs have changed.
 
 command_line="./nerve $*"
 
 presets() { sed -n 's/.*{"name": "\([a-z]*\)", "configurePreset".*/\1/p' "$root/CMakePresets.json"; }
 
 check_preset() {
-  presets | grep -qx -- "$1" || misused "no preset '$1'; there are: $(presets | xargs)"
+  presets | grep -qx -- "$1" || misused "no preset '$1'; choose one of: $(presets | xargs)"
 }
 
-# The thread sanitizer of GCC 12 cannot start where addresses are randomised by more than 28 bits.
+# GCC 12's thread sanitizer does not start if addresses are randomised by more than 28 bits.
 steady() {
   if [[ $1 == tsan ]] && setarch -R true 2>/dev/null; then
     setarch -R "${@:2}"
@@ -18,8 +18,8 @@ steady() {
   fi
 }
 
-# lock FD FILE WORK: holds FILE locked until FD is closed. FILE names the command that has it, so
-# that another one can print what it waits for.
+# lock FD FILE WORK: locks FILE until FD is closed. FILE contains the command that holds the lock, so
+# that a waiting command can print it.
 lock() {
   local fd=$1 file=$2 work=$3
   while :; do
@@ -40,7 +40,7 @@ holder() {
 }
 locked() { [[ -e $1 ]] && ! flock -n "$1" true; }
 
-# Shows the lines of ninja as one line that moves on a terminal, and as nothing elsewhere.
+# Shows ninja's output as one updated line on a terminal, and nothing elsewhere.
 show_progress() {
   local preset=$1 line started=
   while IFS= read -r line; do
@@ -52,8 +52,8 @@ show_progress() {
   [[ -z $started || ! -t 2 || -n ${CI:-} ]] || printf '\r\033[K' >&2
 }
 
-# What a configuration depends on besides the CMake files, which ninja watches: the presets, and the
-# installed packages. CMake searches again for what it did not find before.
+# The inputs of a configuration besides the CMake files, which ninja watches: the presets and the
+# installed packages. Reconfiguring lets CMake find libraries that were missing before.
 configured_for() {
   stat -c '%n %s %.Y' "$root/CMakePresets.json" /var/lib/dpkg/status 2>/dev/null || true
 }
@@ -61,25 +61,25 @@ configured_for() {
 configure() {
   local preset=$1 dir=$root/build/$1 log=$root/build/$1/nerve.log stamp=$root/build/$1/nerve.stamp
   local now fresh=()
-  now=$(configured_for) # before, so that a package installed meanwhile counts as a change
+  now=$(configured_for) # read first, so that a package installed during the configuration counts as a change
   [[ ! -f $dir/build.ninja || ! -f $stamp || $(<"$stamp") != "$now" ]] || return 0
-  [[ -f $dir/build.ninja ]] || fresh=(--fresh) # a configuration that failed remembers what it lacked
+  [[ -f $dir/build.ninja ]] || fresh=(--fresh) # a failed configuration has cached what was missing
   say "configuring ($preset)"
   (cd -- "$root" && cmake --preset "$preset" "${fresh[@]}" &>>"$log" </dev/null) ||
     failed "$log" "configuring"
   echo "$now" >"$stamp"
 }
 
-# build PRESET [TARGET...]: configures when it has to, then lets ninja decide.
+# build PRESET [TARGET...]: configures if needed, then runs ninja.
 build() {
   local preset=$1 dir=$root/build/$1 log=$root/build/$1/nerve.log
   local targets=("${@:2}")
   check_preset "$preset"
-  writable "$dir" || die "cannot write to all of $dir: build as its owner, or remove it"
+  writable "$dir" || die "cannot write to all of $dir; build as its owner, or remove it"
   lock 9 "$dir/nerve.lock" "builds in build/$preset"
   : >"$log"
   configure "$preset"
-  # Test programs are run once at build time, to list their tests: no search for leaks in that.
+  # Test programs run at build time to list their tests; leak detection is off for that.
   ASAN_OPTIONS=detect_leaks=0 steady "$preset" cmake --build "$dir" --parallel "$jobs" \
     ${targets[@]+--target "${targets[@]}"} \
     2>&1 </dev/null | tee -a "$log" | show_progress "$preset" || failed "$log" "building"
@@ -88,11 +88,11 @@ build() {
 
 failed() {
   grep -v '^\[[0-9]*/[0-9]*\] \(Building\|Linking\|Re-checking\)' "$1" | tail -n 60 >&2 || true
-  die "$2 failed; the whole log: $1"
+  die "$2 failed; full log: $1"
 }
 
-# Whether a build in this folder could write its files: the tree may belong to another user, or to
-# root after `sudo ./nerve`.
+# Whether a build can write to this folder. The tree may belong to another user, or to root after
+# `sudo ./nerve`.
 writable() {
   local dir=$1 file
   for file in "$dir/nerve.lock" "$dir/nerve.log" "$dir/.ninja_log"; do
@@ -102,8 +102,7 @@ writable() {
   [[ -w $dir ]]
 }
 
-# Whether these targets were built before, and no linker is at work on one: it makes its output
-# executable when it is complete.
+# Whether these targets are built and complete: the linker makes its output executable at the end.
 usable() {
   local target file
   for target in "$@"; do
@@ -116,15 +115,14 @@ usable() {
   done
 }
 
-# build_to_run TARGET...: as build release does, but what was built before is good enough to run
-# when nothing can be built now.
+# build_to_run TARGET...: like build release, but uses the existing build if none is possible now.
 build_to_run() {
   local dir=$root/build/release
   if ! writable "$dir" && usable "$@"; then
     [[ -z $(find "$root/src" -newer "$dir/.ninja_log" -print -quit) ]] ||
-      say "cannot write to $dir: running what was built there, which is older than the sources"
+      say "cannot write to $dir; running the existing build, which is older than the sources"
   elif locked "$dir/nerve.lock" && usable "$@"; then
-    say "$(holder "$dir/nerve.lock") builds in build/release: running what was built before"
+    say "$(holder "$dir/nerve.lock") builds in build/release; running the previous build"
   else
     build release "$@"
   fi

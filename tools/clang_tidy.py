@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""clang_tidy.py JOBS: clang-tidy over src/, the files of each folder as one.
+"""clang_tidy.py JOBS: runs clang-tidy on src/, with the files of each folder combined into one.
 
-Most of its time goes into headers, which it then reads once for a folder and not once for a file.
-Where files do not go together, because they give different things one name, each is judged alone.
+Most of its time is spent on headers, which are then parsed once per folder instead of once per file.
+If the files of a folder cannot be combined, because their names collide, each is checked separately.
 """
 import collections
 import json
@@ -14,11 +14,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DATABASE = ROOT / "build/release/compile_commands.json"
-OWN = ROOT / "build/release/clang-tidy"  # the joint files, and a database that knows them
+OWN = ROOT / "build/release/clang-tidy"  # the combined files and their compile database
 
 
 def files_of(entry):
-    """The file that is compiled, or those that it includes where several are compiled as one."""
+    """The compiled file, or the files that a unity file includes."""
     file = pathlib.Path(entry["file"])
     if file.parent.name != "Unity":
         return [file]
@@ -26,12 +26,12 @@ def files_of(entry):
 
 
 def read_commands():
-    """The compile command of each file of src/, as clang understands it, by folder."""
+    """The compile command of each file of src/, adapted to clang, by folder."""
     folders = collections.defaultdict(list)
     for entry in json.loads(DATABASE.read_text()):
         if "NERVE_PLANTED_BUGS" in entry["command"]:
             continue
-        # Without what only GCC understands.
+        # Removes options that only GCC knows.
         command = re.sub(r" -include \S+/cmake_pch\.hxx| -Wno-subobject-linkage", "",
                          entry["command"])
         for file in files_of(entry):
@@ -41,19 +41,19 @@ def read_commands():
     expected = len(list((ROOT / "src").rglob("*.cc")))
     found = sum(len(entries) for entries in folders.values())
     if found < expected:
-        sys.exit(f"clang_tidy.py: {DATABASE} knows {found} of {expected} files of src/")
+        sys.exit(f"clang_tidy.py: {DATABASE} has {found} of {expected} files of src/")
     return folders
 
 
 def join(folder, entries):
-    """A file that includes all of a folder, with the command of the first."""
+    """A file that includes all files of a folder, with the compile command of the first."""
     file = OWN / ("_".join(folder.relative_to(ROOT).parts) + ".cc")
     file.write_text("".join(
         f'#include "{entry["file"]}"  // NOLINT(bugprone-suspicious-include)\n'
         for entry in entries))
     first = entries[0]
     command = first["command"].replace(first["file"], str(file))
-    return {**first, "file": str(file), "command": command + " -Wno-shadow"}  # of the other files
+    return {**first, "file": str(file), "command": command + " -Wno-shadow"}  # names of the other files
 
 
 def run(entry, *options):
@@ -62,12 +62,12 @@ def run(entry, *options):
          *options, entry["file"]], capture_output=True, text=True, check=False)
     if done.returncode == 0:
         return ""
-    return done.stdout or done.stderr or f"clang-tidy ended with {done.returncode}: {entry['file']}\n"
+    return done.stdout or done.stderr or f"clang-tidy failed with status {done.returncode}: {entry['file']}\n"
 
 
 def judge(joint, entries):
-    """What is wrong with the files of a folder; nothing when they are clean."""
-    # To the joint file, the files of the folder look like headers.
+    """The findings in the files of a folder; empty if they are clean."""
+    # For the combined file, the files of the folder look like headers.
     found = run(joint, "--checks=-google-global-names-in-headers")
     if "clang-diagnostic-error" in found:
         found = "".join(run(entry) for entry in entries)

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# lint.sh JOBS [format]: what `./nerve lint` and `./nerve format` run once their tools are there.
-# Every check runs, so that one round of corrections is enough; the exit status is 1 if any failed.
+# lint.sh JOBS [format]: runs the checks of `./nerve lint`, or the formatter of `./nerve format`. All
+# checks run even if one fails; the exit status is 1 if any failed.
 set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 jobs=$1
 cd -- "$root"
 
 folders=()
-for folder in src tests fuzz bench; do
+for folder in src tests fuzz bench examples; do
   [[ ! -d $folder ]] || folders+=("$folder")
 done
 sources() { find "${folders[@]}" \( -name '*.h' -o -name '*.cc' \) -print0 | sort -z; }
@@ -28,13 +28,17 @@ check() {
 }
 check_format() {
   sources | xargs -0 -r clang-format --dry-run --Werror || {
-    echo "lint: ./nerve format corrects these" >&2
+    echo "lint: ./nerve format fixes these" >&2
     return 1
   }
 }
-# Headers are judged through the files that include them.
+# Headers are checked through the files that include them.
 check_clang_tidy() { python3 tools/clang_tidy.py "$jobs"; }
-check_shell() { shellcheck nerve .ci/run tools/*.sh tests/*/*.sh; }
+check_shell() {
+  local scripts
+  mapfile -t scripts < <(grep -lE '^#!.*\b(ba)?sh$' tests/install/root/*)
+  shellcheck nerve .ci/run tools/*.sh tests/*/*.sh packaging/completions/nerve.bash "${scripts[@]}"
+}
 check_tree() { python3 tools/tidy.py; }
 
 check format check_format

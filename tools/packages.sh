@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154  # part of ./nerve, which sets root, say, die and lock
-# Debian packages: which of them a command needs, and how missing ones are installed.
+# Debian packages: what each command needs, and the installation of missing ones.
 
 packages_for() {
   case $1 in
@@ -8,7 +8,7 @@ packages_for() {
         libgtest-dev libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev
       ;;
     script) printf '%s\n' python3 ;;
-    page) command -v npm >/dev/null || printf '%s\n' nodejs npm ;; # others ship both as one package
+    page) command -v npm >/dev/null || printf '%s\n' nodejs npm ;; # npm from another source comes with node
     bench) printf '%s\n' libbenchmark-dev ;;
     bench-live) printf '%s\n' perftest ucx-utils libfabric-bin iperf3 ;;
     fuzz) printf '%s\n' clang libclang-rt-14-dev ;;
@@ -28,6 +28,8 @@ packages_for() {
         openssh-client cpio kmod tcpdump tshark
       ;;
     fresh) printf '%s\n' debootstrap ;;
+    package) printf '%s\n' dpkg-dev file ;;
+    install) printf '%s\n' debootstrap iproute2 ;;
     lint) printf '%s\n' clang-format clang-tidy shellcheck ;;
   esac
 }
@@ -43,12 +45,12 @@ missing() {
   done
 }
 
-# need NEED...: makes sure that the packages of these needs are installed. build() configures a tree
-# again after packages changed, so that it finds what was missing.
+# need NEED...: installs the missing packages of these needs. build() reconfigures after packages have
+# changed, so that CMake finds them.
 need() {
   local names
   (($# > 0)) && [[ -z ${NERVE_NO_INSTALL:-} ]] || return 0
-  command -v dpkg-query >/dev/null || return 0 # not a Debian: the build will say what it lacks
+  command -v dpkg-query >/dev/null || return 0 # not Debian: the build reports what is missing
   names=$(missing "$@")
   [[ -n $names ]] || return 0
   mkdir -p "$root/build" 2>/dev/null || true
@@ -57,11 +59,11 @@ need() {
     names=$(missing "$@") # the command that held the lock may have installed some
   fi
   # shellcheck disable=SC2086  # one word for each package
-  [[ -z $names ]] || install_packages $names 8>&- # a daemon that a package starts must not keep the lock
+  [[ -z $names ]] || install_packages $names 8>&- # a daemon started by a package must not inherit the lock
   exec 8>&-
 }
 
-# The process that holds dpkg's lock, for which apt waits without a word: "apt-get (pid 12)", or nothing.
+# The process that holds dpkg's lock, as in "apt-get (pid 12)", or nothing. apt waits for it silently.
 package_manager_at_work() {
   local inode pid
   inode=$(stat -c %i /var/lib/dpkg/lock-frontend 2>/dev/null) || return 0
@@ -76,7 +78,7 @@ install_packages() {
     if command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
       as_root=(sudo -n)
     elif command -v sudo >/dev/null && [[ -t 0 && -z ${CI:-} ]]; then
-      as_root=(sudo) # a person is there to type a password
+      as_root=(sudo) # a user can type a password
     else
       say "missing packages: $*"
       die "neither root nor sudo is available; run: sudo apt-get install -y $*"
@@ -85,9 +87,9 @@ install_packages() {
   { : >"$log"; } 2>/dev/null || log=$(mktemp -t nerve-install-XXXXXX.log)
   say "installing $*"
   other=$(package_manager_at_work)
-  [[ -z $other ]] || say "waiting for $other, which installs packages too"
+  [[ -z $other ]] || say "waiting for $other, which is installing packages"
   local get=("${as_root[@]}" "${apt[@]}")
-  # The package lists are fetched only when they are absent or too old to be of use.
+  # Updates the package lists only if they are missing or outdated.
   "${apt[@]}" --simulate install "$@" &>>"$log" </dev/null ||
     "${get[@]}" update &>>"$log" </dev/null || true
   "${get[@]}" install -y --no-install-recommends "$@" &>>"$log" </dev/null && return

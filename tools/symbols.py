@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Proves that the core does no I/O: every symbol that its libraries take from elsewhere must be on
-a list. An include can be overlooked; a symbol that is not there cannot be called.
+"""Verifies that the core does no I/O: every undefined symbol of its libraries must be on a list. An
+include can be overlooked, but a function cannot be called without its symbol.
 
     tools/symbols.py [--nm NM] [--allow FILE] LIBRARY.a...
 
@@ -12,29 +12,29 @@ import re
 import subprocess
 import sys
 
-# The switch of src/base/planted.h: in a library that people run there is nothing to switch.
+# The switch of src/base/planted.h, which must not exist in a shipped library.
 FORBIDDEN = re.compile(r"nerve::active_bug")
 
 ALLOWED = pathlib.Path(__file__).with_name("allowed_symbols.txt")
 
 
 def read_rules(path):
-    """Lines `PATTERN  OBJECT  reason`: a symbol matching PATTERN may be used by objects whose name
-    matches OBJECT. Both match whole, as regular expressions; `.` for OBJECT means any."""
+    """Lines `PATTERN  OBJECT  reason`: objects whose name matches OBJECT may use symbols that match
+    PATTERN. Both are regular expressions for the full name; `.` for OBJECT means any."""
     rules = []
     for n, line in enumerate(path.read_text().splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
         fields = re.split(r"\s{2,}", line.strip(), maxsplit=2)
         if len(fields) != 3:
-            raise SystemExit(f"{path}:{n}: need a pattern, an object and a reason, two spaces apart")
+            raise SystemExit(f"{path}:{n}: expected a pattern, an object and a reason, separated by two spaces")
         pattern, objects, _ = fields
         rules.append((re.compile(pattern), re.compile(".*" if objects == "." else objects)))
     return rules
 
 
 def read_symbols(nm, library):
-    """(defined names, [(object, mangled name it needs)]) of an archive."""
+    """(defined names, [(object, undefined mangled name)]) of an archive."""
     output = subprocess.run([nm, "--no-demangle", "--format=posix", library], check=True,
                             capture_output=True, text=True).stdout
     defined, needed, current = set(), [], ""
@@ -69,10 +69,10 @@ def check(nm, allow, libraries):
         needed += [(pathlib.Path(library).name, *item) for item in theirs]
     missing = sorted({item for item in needed if item[2] not in defined})
     plain = demangle(defined | {name for _, _, name in missing})
-    planted = [f"{plain[name]}: a planted bug in a library that people run"
+    planted = [f"{plain[name]}: a planted bug in a shipped library"
                for name in sorted(defined) if FORBIDDEN.fullmatch(plain[name])]
-    return planted + [f"{library}({item}): takes `{plain[name]}` from outside; the core may not, or "
-            f"{allow.name} must say why"
+    return planted + [f"{library}({item}): uses `{plain[name]}`, which the core may not; avoid it, or "
+            f"add it to {allow.name} with a reason"
             for library, item, name in missing
             if not any(pattern.fullmatch(plain[name]) and objects.fullmatch(item)
                        for pattern, objects in rules)]

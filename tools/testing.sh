@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2154  # part of ./nerve, which sets root, jobs, say and misused
-# ./nerve test [FILTER]: runs ctest, shows failures, and how far seeded tests are.
+# ./nerve test [FILTER]: runs ctest, shows failures and the progress of seeded tests.
 
-# Lets failures and what they printed through; passing tests are a count.
+# Prints failures with their output; passing tests are only counted.
 show_tests() {
   local line gap=''
   while IFS= read -r line; do
@@ -30,9 +30,9 @@ readable_time() {
   fi
 }
 
-# Reads what seeded tests report to NERVE_PROGRESS (tests/seeds/progress.h), until the line `end`. A
-# failing seed is printed at once. Progress is one line that moves on a terminal; elsewhere, a line
-# every ten seconds if PERIODIC is set.
+# Reads the reports of seeded tests from NERVE_PROGRESS (tests/seeds/progress.h) up to the line `end`.
+# Prints a failing seed at once. Progress is one updated line on a terminal; elsewhere, a line every
+# ten seconds if PERIODIC is set.
 show_seeds() {
   local periodic=$1 moving='' erase='' printed=$SECONDS kind name number of elapsed failures=0 line
   declare -A tried planned took
@@ -60,7 +60,7 @@ show_seeds() {
 }
 
 # RandomWorlds.DoWhatTheModelSays: 512000 of 1000000 seeds (51 %), 1234 a second, 6 min 35 s left
-# The sums are over the tests that still run.
+# Sums over the tests that are still running.
 sum_of_seeds() {
   local name names=() sum=0 all=0 rate=0 longest=0 left line
   for name in "${!tried[@]}"; do
@@ -80,15 +80,15 @@ sum_of_seeds() {
   echo "$line"
 }
 
-# run_tests PRESET PERIODIC CTEST...: runs ctest, which would show a seeded test only when it ends,
-# beside what shows its progress. The status is ctest's.
+# run_tests PRESET PERIODIC CTEST...: runs ctest, and show_seeds in parallel, because ctest shows a
+# test only when it ends. The status is that of ctest.
 run_tests() {
   local preset=$1 periodic=$2 log=$root/build/$1/test.log status=0 shower
   scratch=$(mktemp -d)
   trap 'rm -rf -- "$scratch"' EXIT
   export NERVE_PROGRESS=$scratch/progress NERVE_JOBS=$jobs
   mkfifo "$NERVE_PROGRESS"
-  exec 7<>"$NERVE_PROGRESS" # tests come and go; this end stays
+  exec 7<>"$NERVE_PROGRESS" # keeps the FIFO open while tests come and go
   show_seeds "$periodic" <"$NERVE_PROGRESS" 7>&- &
   shower=$!
   steady "$preset" "${@:3}" --parallel "$jobs" --output-on-failure ${NERVE_TRACE:+--verbose} 2>&1 </dev/null 7>&- |
@@ -106,7 +106,7 @@ valid_seeds() {
 
 cmd_test() {
   local kind=${1:-}
-  if [[ $kind == clients || $kind == bad-days || $kind == interop || $kind == fresh ]]; then
+  if [[ $kind == clients || $kind == bad-days || $kind == interop || $kind == fresh || $kind == install ]]; then
     "cmd_test_${kind//-/_}" "${@:2}"
     return
   fi
@@ -117,7 +117,7 @@ cmd_test() {
       --seeds)
         valid_seeds "${2:-}" ||
           misused "test: --seeds needs a number above zero, or a range such as 1001-2000"
-        # A test may take as long as its seeds do; each seed has a limit of its own.
+        # No time limit per test: each seed has its own limit.
         export NERVE_SEEDS=$2 && limit=(--timeout 100000000) periodic=1 && shift 2
         ;;
       --most-seeds | --failures)
@@ -129,7 +129,7 @@ cmd_test() {
       -h | --help) usage_of test && return ;;
       -*) misused "test: no option '$1'; try: ./nerve test --help" ;;
       *)
-        [[ -z $filter ]] || misused "test: one FILTER, a regular expression; got '$filter' and '$1'"
+        [[ -z $filter ]] || misused "test: takes one FILTER, a regular expression; got '$filter' and '$1'"
         filter=$1 && shift
         ;;
     esac
@@ -150,11 +150,11 @@ cmd_test() {
   if ((status == 0)); then
     echo "nerve: ${total:-0} tests passed, none failed, in ${seconds:-0} s ($preset)"
   elif [[ -z $total ]]; then
-    echo "nerve: no test matches '$filter' ($preset); ./nerve test --list shows them all"
+    echo "nerve: no test matches '$filter' ($preset); ./nerve test --list shows all tests"
   else
     local bad
     bad=$(sed -n 's/.* \([0-9]*\) tests failed out of .*/\1/p' "$log" | tail -n 1)
-    echo "nerve: $bad of $total tests FAILED ($preset); the whole log: $log"
+    echo "nerve: $bad of $total tests FAILED ($preset); full log: $log"
   fi
   return "$status"
 }

@@ -1,39 +1,72 @@
 #!/usr/bin/env python3
-"""The rules of the tree that a compiler cannot check: who includes whom, words the core may not
-say, sizes, leftovers. Prints `path:line: what is wrong; what to do` and exits 1 if anything is.
+"""Checks the rules of the tree that a compiler cannot check: allowed includes, banned names in the
+core, file sizes, leftovers. Prints `path:line: problem; what to do` and exits 1 if there are any.
 
     tools/tidy.py [ROOT]            all rules
-    tools/tidy.py --sizes [ROOT]    also name the files that come near the limit
+    tools/tidy.py --sizes [ROOT]    also list files that are close to the size limit
 """
 import argparse
 import pathlib
 import re
 import sys
 
-# Layer -> the layers it may include, besides itself. ARCHITECTURE.md draws the picture.
+# Layer -> the layers it may include, besides itself; see ARCHITECTURE.md.
 MAY_INCLUDE = {
     "base": set(),
     "wire": {"base"},
     "nic": {"base", "wire"},
     "link": {"base", "wire"},
     "host": {"base", "wire", "nic", "link"},
-    "offer": {"base", "wire", "nic", "link", "host"},
-    "preload": {"offer", "rdmacm"},
+    "sysfs": {"base", "wire", "nic", "link", "host"},
+    "preload": {"sysfs", "rdmacm"},
     "rdmacm": {"base", "wire", "nic", "host"},
-    "verbs": {"base", "wire", "nic", "host", "offer", "rdmacm"},
+    "verbs": {"base", "wire", "nic", "host", "sysfs", "rdmacm"},
     "sim": {"base", "wire", "nic", "ai"},
     "ai": {"base"},
-    "cli": {"base", "wire", "host", "offer", "sim", "ai"},
+    "cli": {"base", "wire", "host", "sysfs", "sim", "ai"},
 }
+
+# The same inside nic/ and sim/: folder -> the folders of the same layer, or single headers, that it
+# may include, besides itself. A folder comes after the ones it includes, so there is no cycle. Files
+# directly in the layer belong to the folder that TOP_FILES names, "" by default.
+FOLDERS = {
+    "nic": {
+        # Plain values; config.h also names what flow control is configured with.
+        "": {"nic/flow_control/egress_gate.h", "nic/flow_control/parameters.h"},
+        "flow_control": {""},
+        "dma_engine": {""},
+        "cq_manager": {""},
+        "ethernet": {"", "cq_manager"},
+        "qp_context": {"", "flow_control", "dma_engine", "cq_manager"},
+        "connection": {"", "ethernet", "qp_context"},
+        "wqe_engine": {"", "dma_engine", "cq_manager", "ethernet", "qp_context"},
+        "rx_handler": {"", "dma_engine", "ethernet", "connection", "qp_context", "wqe_engine"},
+        "qp_manager": {"", "dma_engine", "cq_manager", "ethernet", "qp_context", "wqe_engine",
+                       "rx_handler"},
+    },
+    "sim": {
+        "core": set(),
+        "scenario": set(),
+        "fabric": {"core", "scenario"},
+        "topology": {"core", "scenario", "fabric"},
+        "host": {"core", "scenario", "fabric"},
+        "results": {"core", "scenario", "fabric", "host"},
+        "workload": {"scenario", "sim/host/messenger.h", "sim/results/job_result.h"},
+    },
+}
+# None: it may include every folder, and no folder may include it. nic.h is the engine as a whole;
+# simulation.h and foresight.h, the event loop that drives the NICs, belong to host/; every other
+# file directly in sim/ sets up a run.
+TOP_FILES = {"nic/nic": None, "sim/simulation": "host", "sim/foresight": "host", "sim/": None}
 
 SANS_IO = {"base", "wire", "nic"}  # no I/O, no clock, no threads, no exceptions
 
-BANNED_HEADERS = [  # pattern of what stands between < and >, what to use instead
+BANNED_HEADERS = [  # pattern of the name between < and >, what to use instead
     (r"(sys|netinet|arpa|net|linux|asm|rdma|infiniband)/.*", "a driver in link/ or host/"),
     (r"(unistd|fcntl|poll|signal|dlfcn|netdb|ifaddrs|dirent|termios)\.h|csignal",
      "a driver in link/ or host/"),
     (r"thread|mutex|shared_mutex|condition_variable|future|semaphore|latch|barrier|stop_token"
-     r"|pthread\.h|sched\.h|threads\.h", "nothing: the caller owns the threads"),
+     r"|pthread\.h|sched\.h|threads\.h", "no threads: the caller owns them"),
     (r"iostream|ostream|istream|fstream|sstream|iomanip|filesystem|syncstream|print",
      "a value that the caller prints"),
     (r"ctime|time\.h", "the `now` argument (base/time.h)"),
@@ -47,17 +80,18 @@ BANNED_WORDS = [
      "base/prng.h"),
     (r"\bgetenv\b", "an argument: configuration is read in host/"),
     (r"\bthread_local\b|\bstd::j?thread\b|\bstd::\w*mutex\b|\bvolatile\b",
-     "nothing: the caller owns the threads"),
+     "no threads: the caller owns them"),
     (r"\bstd::c(out|err|log)\b|(?<![nf])printf\(|\bputs\(", "a value that the caller prints"),
     (r"\bthrow\b|\btry\s*\{|\bcatch\s*\(", "base/result.h"),
     (r"\bhash<[^>]*\*>|\b(unordered_)?(map|set)<[^,>]*\*\s*[,>]",
      "a stable id as the key: addresses differ from run to run"),
 ]
-# The one file of the core that may ask the machine what it is: which CRC instructions it has.
-# The answer changes how fast a result comes, never what it is.
-MAY_ASK_THE_MACHINE = {"src/base/cpu.cc"}
+# The one file of the core that may query the CPU, for its CRC instructions. The answer affects speed,
+# never results.
+MAY_QUERY_THE_CPU = {"src/base/cpu.cc"}
 
 NEAR_LIMIT, LIMIT = 400, 500
+WIDTH = 100  # of prose
 TABLES = {  # path -> why it may be longer than LIMIT
 }
 
@@ -79,8 +113,16 @@ DEAD_CODE = re.compile(
     r")")
 
 
+def folder_of(path):
+    """The folder of its layer that a file belongs to; None for one that may include them all."""
+    layer, *rest = path.parts
+    if len(rest) > 1:
+        return rest[0]
+    return TOP_FILES.get(f"{layer}/{path.stem}", TOP_FILES.get(f"{layer}/", ""))
+
+
 def blank(text):
-    """The code alone: comments and the insides of literals become spaces, lines stay in place."""
+    """The code only: comments and the contents of literals become spaces, line numbers stay."""
     pattern = r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\''
 
     def spaces(match):
@@ -105,7 +147,7 @@ class Tree:
             name = path.relative_to(self.root)
             if SKIP_FOLDERS.intersection(name.parts) or not path.is_file():
                 continue
-            if name.parts[0] == "results":  # of simulations that were run here
+            if name.parts[0] == "results":  # of simulations
                 continue
             if path.suffix in TEXT or path.name in NO_SUFFIX_TEXT:
                 yield name
@@ -116,9 +158,11 @@ class Tree:
             try:
                 text = data.decode()
             except UnicodeDecodeError:
-                self.complain(name, 1, "is not UTF-8")
+                self.complain(name, 1, "the file is not UTF-8")
                 continue
             self.check_text(name, text)
+            if name.suffix == ".md":
+                self.check_prose(name, text)
             if name.suffix in CODE:
                 self.check_code(name, text)
             if name.parts[0] == "src" and name.suffix in CODE:
@@ -128,44 +172,53 @@ class Tree:
     def check_text(self, name, text):
         lines = text.split("\n")
         if text and lines[-1] != "":
-            self.complain(name, len(lines), "the last line has no end")
+            self.complain(name, len(lines), "the last line has no newline")
         for n, line in enumerate(lines, 1):
             if line != line.rstrip():
-                self.complain(name, n, "white space at the end of the line")
+                self.complain(name, n, "trailing white space")
         size = len(lines) - 1
         if size > LIMIT and name.suffix != ".md" and str(name) not in TABLES:
-            self.complain(name, size, f"{size} lines, the limit is {LIMIT}; split it "
-                          "(a table may be listed in tools/tidy.py)")
+            self.complain(name, size, f"{size} lines, the limit is {LIMIT}; split the "
+                          "file (or list it in tools/tidy.py if it is a table)")
+
+    def check_prose(self, name, text):
+        """Tables, code, links and comments may be wider."""
+        fenced = False
+        for n, line in enumerate(text.split("\n"), 1):
+            fenced ^= line.startswith("```")
+            if (len(line) > WIDTH and not fenced
+                    and not re.match(r"\||<!--|#", line) and "](" not in line):
+                self.complain(name, n, f"{len(line)} columns; wrap prose at {WIDTH}")
 
     def check_code(self, name, text):
         if name.stem in {"util", "utils", "misc", "common", "helpers"}:
-            self.complain(name, 1, "a name that says nothing; name it after what it holds")
+            self.complain(name, 1, "a meaningless file name; name the file after its contents")
         lines = text.splitlines()
         for n, line in enumerate(lines, 1):
             if match := LEFTOVER.search(line):
-                self.complain(name, n, f"{match[0]}; do it, or tell the gap in docs/coverage.md")
+                self.complain(name, n, f"{match[0]}; do it, or list the gap in docs/coverage.md")
             if DEAD_CODE.match(line):
-                self.complain(name, n, "code in a comment; delete it, history keeps it")
+                self.complain(name, n, "commented-out code; delete it")
             if "\t" in line:
-                self.complain(name, n, "a tab; run ./nerve format")
+                self.complain(name, n, "tab character; run ./nerve format")
         if name.suffix == ".h":
             if not text.startswith("//"):
-                self.complain(name, 1, "a header opens by saying what it is, in a comment")
+                self.complain(name, 1, "a header must begin with a comment that describes it")
             code = [line.strip() for line in blank(text).splitlines() if line.strip()]
             if not code or code[0] != "#pragma once":
                 self.complain(name, 1, "the first line after the comment must be #pragma once")
             if re.search(r"^\s*using\s+namespace\b", blank(text), re.MULTILINE):
-                self.complain(name, 1, "`using namespace` in a header reaches everyone")
+                self.complain(name, 1, "`using namespace` in a header affects every includer")
 
     def check_layer(self, name, text):
         layer = name.parts[1]
         if layer not in MAY_INCLUDE:
-            self.complain(name, 1, f"no layer is called {layer}/; add it to tools/tidy.py")
+            self.complain(name, 1, f"unknown layer {layer}/; add it to tools/tidy.py")
             return
         for n, line in enumerate(text.splitlines(), 1):
             if match := re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line):
                 self.check_include(name, n, layer, quoted=match[1] == '"', what=match[2])
-        if layer not in SANS_IO or name.as_posix() in MAY_ASK_THE_MACHINE:
+        if layer not in SANS_IO or name.as_posix() in MAY_QUERY_THE_CPU:
             return
         for n, line in enumerate(blank(text).splitlines(), 1):
             if re.match(r"\s*#\s*include\b", line):
@@ -177,16 +230,29 @@ class Tree:
     def check_include(self, name, n, layer, quoted, what):
         first = what.split("/")[0]
         if quoted and first not in MAY_INCLUDE:
-            self.complain(name, n, f'"{what}": write the path from src/')
+            self.complain(name, n, f'"{what}": write the path relative to src/')
         elif not quoted and first in MAY_INCLUDE and "/" in what:
-            self.complain(name, n, f"<{what}>: our own headers are included with quotes")
+            self.complain(name, n, f"<{what}>: include our own headers with quotes")
         elif quoted and first != layer and first not in MAY_INCLUDE[layer]:
             self.complain(name, n, f"{layer}/ may not include {first}/")
-        if quoted or layer not in SANS_IO or name.as_posix() in MAY_ASK_THE_MACHINE:
+        elif quoted and layer == first and layer in FOLDERS:
+            self.check_folder(name, n, layer, what)
+        if quoted or layer not in SANS_IO or name.as_posix() in MAY_QUERY_THE_CPU:
             return
         for pattern, instead in BANNED_HEADERS:
             if re.fullmatch(pattern, what):
                 self.complain(name, n, f"<{what}> is banned in {layer}/; use {instead}")
+
+    def check_folder(self, name, n, layer, what):
+        folder = folder_of(name.relative_to("src"))
+        target = folder_of(pathlib.PurePath(what))
+        if folder is None or target == folder:
+            return
+        if folder not in FOLDERS[layer]:
+            self.complain(name, n, f"unknown folder {layer}/{folder}/; add it to tools/tidy.py")
+        elif not {target, what} & FOLDERS[layer][folder]:
+            place = f"{layer}/{folder}/" if folder else f"{layer}/"
+            self.complain(name, n, f"{place} may not include {what}")
 
     def near_the_limit(self):
         for name in self.files():
@@ -197,7 +263,7 @@ class Tree:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--sizes", action="store_true", help="name files that come near the limit")
+    parser.add_argument("--sizes", action="store_true", help="list files that are close to the size limit")
     parser.add_argument("root", nargs="?", default=pathlib.Path(__file__).parent.parent)
     arguments = parser.parse_args()
     tree = Tree(arguments.root)

@@ -1,4 +1,4 @@
-// Bundles the page: `node build.mjs SOURCE_FOLDER OUTPUT`. Runs in the folder that holds node_modules,
+// Bundles the page: `node build.mjs SOURCE_FOLDER OUTPUT`. Run it in the folder with node_modules,
 // which is never the source tree.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -23,7 +23,7 @@ const text = (suffix) => bundle.outputFiles.find((file) => file.path.endsWith(su
 const licence = readFileSync(resolve('node_modules/uplot/LICENSE'), 'utf8').trim();
 const script = `/* uPlot: ${licence.replaceAll('*/', '')} */\n${text('.js')}`;
 
-// A function as the replacement: `$&` in the bundle means nothing special.
+// A function as the replacement, so that `$&` in the bundle is not interpreted.
 writeFileSync(output, readFileSync(join(source, 'page.html'), 'utf8')
   .replace('/*style*/', () => text('.css'))
   .replace('/*script*/', () => script.replaceAll('</script', '<\\/script')));

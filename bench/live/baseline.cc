@@ -1,12 +1,11 @@
-// What the machine itself can do, without RDMA: `baseline CORE CORE udp|place|memcpy|tcp
-// ITERATIONS` prints one line, `value` and a number: microseconds of half a round trip (the median,
-// as perftest and UCX tell it), or GB/s.
+// The limits of the machine without RDMA: `baseline CORE CORE udp|place|memcpy|tcp ITERATIONS`
+// prints one line, `value` and a number: half a round trip in microseconds (the median, as in
+// perftest and UCX), or GB/s.
 //
-//   udp     8 bytes through the kernel's UDP on loopback and back, both ends spinning
+//   udp     8 bytes over the kernel's UDP on loopback and back, both ends spinning
 //   place   8 bytes by process_vm_writev into the other process, which spins on them, and back
 //   memcpy  1 MB from one buffer to another, on one core
-//   tcp     a connection to a process that accepts it; all of them are open before the first is
-//   closed
+//   tcp     a connection to a process that accepts it; all are opened before the first is closed
 #include <netinet/in.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -39,7 +38,7 @@ double median(std::vector<double>& values) {
   return *middle;
 }
 
-// The time of each call, with one look at the clock for each, as perftest takes it.
+// The time of each call, with one clock read per call, as in perftest.
 template <class Call>
 double median_of_calls(std::size_t iterations, Call call) {
   for (std::size_t i = 0; i < iterations / 10; ++i) call();
@@ -54,7 +53,7 @@ double median_of_calls(std::size_t iterations, Call call) {
   return median(times);
 }
 
-// A socket of loopback's, at a port that the kernel chose.
+// A loopback socket with a port chosen by the kernel.
 struct Endpoint {
   Endpoint() {
     address.sin_family = AF_INET;
@@ -93,12 +92,12 @@ double udp_microseconds(const Task& task) {
   return median_of_calls(task.iterations,
                          [&, n = std::uint64_t{}]() mutable {
                            here.send(++n);
-                           if (here.receive() != n) fail("a datagram was lost or came twice");
+                           if (here.receive() != n) fail("a datagram was lost or duplicated");
                          }) /
          2 * 1e6;
 }
 
-// Private memory: after the fork each side has its own word at the same address.
+// Private memory: after the fork each process has its own word at the same address.
 alignas(64) std::atomic<std::uint64_t> word;
 
 void put(pid_t to, std::uint64_t n) {
@@ -113,7 +112,7 @@ void wait_for(std::uint64_t n) {
 }
 
 double place_microseconds(const Task& task) {
-  (void)::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);  // where only parents may
+  (void)::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);  // for Yama's ptrace_scope 1
   const Peer peer{[&, parent = ::getpid()] {
     pin(task.second_core);
     for (std::uint64_t n = 1;; ++n) {
@@ -142,7 +141,7 @@ double copy_gigabytes(const Task& task) {
   return static_cast<double>(kSize) / each * 1e-9;
 }
 
-// Of each connection: opened, accepted, and closed at both ends.
+// Per connection: open, accept, and close at both ends.
 double connect_microseconds(const Task& task) {
   const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
@@ -162,7 +161,7 @@ double connect_microseconds(const Task& task) {
     if (::send(sockets.back(), "a", 1, 0) != 1) fail("send");
     char byte{};
     for (const int socket : sockets) {
-      if (::recv(socket, &byte, 1, 0) != 0) fail("the end of a connection");
+      if (::recv(socket, &byte, 1, 0) != 0) fail("expected the end of a connection");
       ::close(socket);
     }
   }};
@@ -174,7 +173,7 @@ double connect_microseconds(const Task& task) {
     if (::connect(socket, at, size) != 0) fail("connect");
   }
   char byte{};
-  if (::recv(sockets.back(), &byte, 1, 0) != 1) fail("the last connection");
+  if (::recv(sockets.back(), &byte, 1, 0) != 1) fail("cannot read from the last connection");
   for (const int socket : sockets) ::close(socket);
   (void)::waitpid(peer.pid(), nullptr, 0);
   return (seconds() - begin) / static_cast<double>(task.iterations) * 1e6;

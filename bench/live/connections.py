@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Connections per second: those of `cmtime` over shared memory and over UDP, and as many TCP connections beside them,
-in turns. cmtime tells the time of each of its steps; each step is taken by all connections before the next begins.
+"""Connections per second: `cmtime` over shared memory and over UDP, and as many TCP connections for comparison, in turns.
+cmtime reports the time of each step; all connections complete a step before the next one begins.
 
     ./nerve bench connections [COUNT]
 """
@@ -16,13 +16,13 @@ ROUNDS = 3
 
 
 def cmtime(library: pathlib.Path, transport: str, count: int) -> dict:
-    """Microseconds of each connection, by step."""
+    """Microseconds per connection, by step."""
     env = os.environ | {'LD_LIBRARY_PATH': str(library), 'LD_PRELOAD': str(library / 'libnerve-preload.so'),
                         'NERVE_TRANSPORT': transport, 'NERVE_DEVICES': 'nerve0=lo'}
     command = ['cmtime', '-p', str(free_port())]
     with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL) as server:
         try:
-            time.sleep(1)  # nobody sees from outside that it listens
+            time.sleep(1)  # the listening server gives no sign of being ready
             client = subprocess.run([*command, '-s', '127.0.0.1', '-c', str(count)], env=env, timeout=60,
                                     capture_output=True, text=True, check=True)
         finally:
@@ -57,7 +57,7 @@ def main(build: pathlib.Path, count: int) -> None:
             take(f'cmtime, {transport}', sum(steps.values()),
                  ', '.join(f'{step} {each:.1f}' for step, each in steps.items()))
         take('TCP', tcp(build / 'bench/live', count))
-    print(f'{count} connections, best of {ROUNDS}; us of each, all steps')
+    print(f'{count} connections, best of {ROUNDS}; us per connection, all steps')
     for name, (each, steps) in best.items():
         print(f'{name:<12} {each:8.1f} us {1e6 / each:9.0f} connections/s  {steps}')
 

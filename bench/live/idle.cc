@@ -1,6 +1,6 @@
-// What connections cost while nothing is said: `idle CORE CORE QPS SECONDS` joins two processes by
-// this many RC QPs, sends one message over each, and then leaves them alone. Prints `value` and the
-// share of a core, in percent, that the busier of the two took meanwhile, all its threads together.
+// The cost of idle connections: `idle CORE CORE QPS SECONDS` connects two processes by this many RC
+// QPs, sends one message on each, and then leaves them idle. Prints `value` and the CPU use of the
+// busier process in percent of a core, with all its threads.
 #include <sys/socket.h>
 #include <time.h>
 
@@ -13,7 +13,7 @@
 namespace nerve::bench {
 namespace {
 
-constexpr double kPatience = 60;  // seconds, for all the first messages
+constexpr double kPatience = 60;  // seconds, for all first messages
 
 struct Task {
   std::size_t qps{};
@@ -21,14 +21,14 @@ struct Task {
   int channel{};
 };
 
-// What the two processes tell each other.
+// What the two processes exchange.
 struct Card {
   ibv_gid gid{};
   RemoteMemory memory{};
 };
 
-// One of the two processes, with an adapter and many QPs on it. Nothing is destroyed: it ends as a
-// whole.
+// One of the two processes, with a device and many QPs. Nothing is destroyed: the process exits as
+// a whole.
 class Side {
  public:
   explicit Side(const Task& task) : task_{task} {
@@ -59,7 +59,7 @@ class Side {
     meet(task_.channel);
   }
 
-  // So that whatever is made at the first message is there.
+  // Sends a first message, so that everything created on demand exists.
   void greet() {
     for (ibv_qp* qp : qps_) {
       post_write(qp, {reinterpret_cast<std::uint64_t>(memory_.data()), 8, mr_->lkey}, other_.memory,
@@ -71,7 +71,7 @@ class Side {
     while (done < qps_.size() && seconds() < end) {
       done += poll(cq_, &wc, 1);
     }
-    if (done < qps_.size()) fail("the first messages are not through");
+    if (done < qps_.size()) fail("the first messages did not complete in time");
     meet(task_.channel);
   }
 
@@ -111,7 +111,7 @@ double live(const Task& task) {
 double busier_of_two(Task task) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) != 0) fail("socketpair");
-  const Peer peer{[&] {  // the device is opened on both sides of the fork, not before
+  const Peer peer{[&] {  // both sides open the device after the fork
     task.channel = ends[1];
     const double share = live(task);
     send_all(ends[1], &share, sizeof share);

@@ -1,4 +1,5 @@
-// The lines of the table. The aims are the project's own; the ratio is always ours to theirs.
+// The lines of the table. The aims are the project's own; a ratio is always ours to the
+// baseline's.
 #include <fmt/format.h>
 
 #include "bench/live/plan.h"
@@ -21,7 +22,7 @@ Aim at_most(double limit) { return {Aim::Kind::kAtMost, limit}; }
 Aim at_least(double limit) { return {Aim::Kind::kAtLeast, limit}; }
 Aim below(double limit) { return {Aim::Kind::kBelow, limit}; }
 
-// How each figure is asked for. Latencies are medians where the program tells one.
+// How each figure is measured. Latencies are medians if the program reports them.
 class Figures {
  public:
   explicit Figures(Effort effort) : quick_{effort == Effort::kQuick} {}
@@ -156,7 +157,7 @@ void add_aims(const Figures& of, Plan& plan) {
   plan.add(of.idle("udp"), std::nullopt, below(1));
 }
 
-// A READ's latency has nothing beside it: it is a whole round trip, all others are half of one.
+// READ latency has no baseline: it is a full round trip, all others are half of one.
 void add_others(const Figures& of, Plan& plan) {
   plan.add(of.latency("ib_send_lat", "shm"), of.fabric_latency("shm"), std::nullopt);
   plan.add(of.latency("ib_read_lat", "shm"), std::nullopt, std::nullopt);

@@ -1,5 +1,5 @@
-// `./nerve bench live`: stock RDMA programs on our library, and what people use instead, one after
-// the other on the same two cores; ratios, and whether they are what we aim at.
+// `./nerve bench live`: stock RDMA programs on our library and their alternatives, one after the
+// other on the same two cores; their ratios, and whether they meet our aims.
 #include <fmt/format.h>
 #include <stdlib.h>
 #include <sys/utsname.h>
@@ -102,7 +102,8 @@ std::optional<Place> set_place(bool realtime) {
   }
   std::string folder = std::filesystem::temp_directory_path(ignored) / "nerve-bench-XXXXXX";
   if (::mkdtemp(folder.data()) == nullptr) {
-    fmt::print(stderr, "nerve bench live: no folder for logs at {}; set TMPDIR\n", folder);
+    fmt::print(stderr, "nerve bench live: cannot create a folder for logs at {}; set TMPDIR\n",
+               folder);
     return std::nullopt;
   }
   const char* path = std::getenv("PATH");
@@ -114,7 +115,7 @@ std::optional<Place> set_place(bool realtime) {
                .realtime = realtime};
 }
 
-// In turns: every figure once, then every figure again.
+// Round-robin: every figure once, then every figure again.
 Results measure_all(const Place& place, const Plan& plan, int repeat) {
   Results results{.plan = plan, .samples = std::vector<Samples>(plan.figures.size())};
   cli::Progress progress{plan.figures.size() * static_cast<std::size_t>(repeat)};
@@ -186,17 +187,17 @@ int run(Options options) {
 int main(int argc, char** argv) {
   using nerve::bench::kExitOk;
   using nerve::bench::kExitUsage;
-  CLI::App program{"Our latency and bandwidth beside other software's on this machine",
+  CLI::App program{"Latency and bandwidth of Nerve and of other software on this machine",
                    "./nerve bench live"};
   nerve::bench::Options options;
-  program.add_flag("--quick", options.quick, "only the lines with an aim, once, and shorter");
-  program.add_option("--repeat", options.repeat, "how often each is measured; 3, quick 1")
+  program.add_flag("--quick", options.quick, "only the lines with an aim, once, with shorter runs");
+  program.add_option("--repeat", options.repeat, "runs per figure; default 3, with --quick 1")
       ->check(CLI::Range(1, 1000));
   program.add_option("--only", options.only, "only lines that match this regular expression");
-  program.add_option("--json", options.json, "write everything, each sample too, to this file");
+  program.add_option("--json", options.json, "write all samples and results to this file");
   program.add_flag("--realtime", options.realtime,
-                   "run the programs by `chrt -f 1`, where that is permitted");
-  program.add_flag("--list", options.list, "print the lines and measure nothing");
+                   "run the programs under `chrt -f 1`, if permitted");
+  program.add_flag("--list", options.list, "print the lines without measuring");
   program.add_option("--commit", options.commit)->group("");
   program.footer(nerve::bench::kFooter);
   try {

@@ -18,13 +18,13 @@ namespace {
 using std::chrono::seconds;
 using Words = std::vector<std::string>;
 
-// A machine that is busy with other things may take ten times as long as a quiet one.
+// A loaded machine may take ten times as long as an idle one.
 constexpr seconds kStart{10};
 constexpr seconds kRun{90};
 constexpr seconds kEnd{5};
 constexpr const char* kHost = "127.0.0.1";
 
-// The CPUs that share a core with this one; nothing where the machine does not tell.
+// The CPUs that share a core with this one; empty if the kernel does not say.
 std::string siblings_of(int cpu) {
   std::ifstream file{
       fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu)};
@@ -37,7 +37,7 @@ void append(Words& words, const Words& more) {
   words.insert(words.end(), more.begin(), more.end());
 }
 
-// Of our own baselines: one line, `value NUMBER`.
+// The output of our own programs: one line, `value NUMBER`.
 std::optional<double> own_value(const std::string& text) {
   std::istringstream fields{text};
   std::string word;
@@ -46,7 +46,7 @@ std::optional<double> own_value(const std::string& text) {
   return number;
 }
 
-// Peers run on what the distribution gives them, and settings of this user's do not leak in.
+// Baselines use the distribution's libraries, and settings of the user are removed.
 host::Environment environment_of(const Place& place, const Figure& figure) {
   const bool ours = figure.settings.contains("NERVE_TRANSPORT");
   host::Environment environment = cli::demo_environment(place.stage, figure.settings);
@@ -59,7 +59,7 @@ host::Environment environment_of(const Place& place, const Figure& figure) {
   return environment;
 }
 
-// The port tells the runs of a figure apart.
+// The port distinguishes the runs of a figure.
 std::string log_of(const Place& place, const Figure& figure, std::uint16_t port, const char* end) {
   std::string name = figure.name;
   for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
@@ -68,7 +68,7 @@ std::string log_of(const Place& place, const Figure& figure, std::uint16_t port,
 
 cli::Outcome failed(std::string why) { return {.value = std::nullopt, .why = std::move(why)}; }
 
-// The file of each program of the command: `taskset` or `chrt`, and what they start in turn.
+// The paths of all programs in the command: `taskset` or `chrt`, and what they start.
 std::optional<Words> with_files(const Place& place, Words command) {
   if (place.realtime) command.insert(command.begin(), {"chrt", "-f", "1"});
   command[0] = cli::find_command(command[0], place.stage.path);
@@ -119,7 +119,7 @@ Words command_of(const Figure& figure, const Cores& cores, End end, std::uint16_
       append(words, client ? Words{"-c", kHost} : Words{"-s", "-1"});
       if (client) append(words, figure.options);
       break;
-    case Tool::kOwn:  // makes its own second end, and pins both
+    case Tool::kOwn:  // starts its own second process, and pins both
       words = {figure.program, std::to_string(cores.server), std::to_string(cores.client)};
       append(words, figure.options);
       break;
@@ -170,7 +170,8 @@ cli::Outcome measure(const Place& place, const Figure& figure) {
   const std::uint16_t port = cli::free_tcp_port();
   const auto client_words = with_files(place, command_of(found, place.cores, End::kClient, port));
   const auto server_words = with_files(place, command_of(found, place.cores, End::kServer, port));
-  if (!client_words || !server_words) return failed("taskset or chrt is missing: util-linux");
+  if (!client_words || !server_words)
+    return failed("taskset or chrt is missing; install util-linux");
 
   const std::string server_log = log_of(place, figure, port, "server");
   const std::string client_log = log_of(place, figure, port, "client");
@@ -187,8 +188,8 @@ cli::Outcome measure(const Place& place, const Figure& figure) {
   if (!ended.well) return failed(fmt::format("{}: {}", ended.why, cli::complaint(ended.text)));
   if (server) (void)server->wait(kEnd);
   const cli::Outcome outcome{.value = read_figure(figure, ended.text), .why = {}};
-  if (!outcome.value) return failed("no figure in what it printed");
-  std::error_code ignored;  // logs are kept only where they tell of a failure
+  if (!outcome.value) return failed("no result in its output");
+  std::error_code ignored;  // logs are kept only for failures
   std::filesystem::remove(server_log, ignored);
   std::filesystem::remove(client_log, ignored);
   return outcome;
@@ -197,7 +198,7 @@ cli::Outcome measure(const Place& place, const Figure& figure) {
 std::string realtime_refused(const Place& place) {
   const std::string chrt = cli::find_command("chrt", place.stage.path);
   const std::string nothing = cli::find_command("true", place.stage.path);
-  if (chrt.empty()) return "chrt is missing: util-linux";
+  if (chrt.empty()) return "chrt is missing; install util-linux";
   cli::Child child{
       {chrt, "-f", "1", nothing}, host::process_environment(), place.stage.folder + "/chrt.log"};
   const cli::Child::Ended ended = child.wait(kStart);

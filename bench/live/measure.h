@@ -1,5 +1,5 @@
-// Measures one figure once: starts its programs on two cores, waits for them, reads what they
-// print.
+// Measures one figure once: starts its programs on two cores, waits for them and parses their
+// output.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace nerve::bench {
 
-// Two CPUs for the two ends, of different cores where there are two.
+// One CPU for each end, on different cores if there are two.
 struct Cores {
   int server{};
   int client{};
@@ -19,22 +19,22 @@ struct Cores {
 
 struct Place {
   cli::Stage stage;
-  std::string programs;  // the folder of our own baselines
+  std::string programs;  // the folder of our own programs
   Cores cores;
-  bool realtime{};  // by `chrt -f 1`
+  bool realtime{};  // run under `chrt -f 1`
 };
 
-// The command line of an end, as it is run; `port` is where the server listens.
+// The command line of an end; `port` is the server's port.
 enum class End : std::uint8_t { kServer, kClient };
 [[nodiscard]] std::vector<std::string> command_of(const Figure& figure, const Cores& cores, End end,
                                                   std::uint16_t port);
 
-// The figure in what the client printed.
+// Parses the figure from the client's output.
 [[nodiscard]] std::optional<double> read_figure(const Figure& figure, const std::string& text);
 
 [[nodiscard]] cli::Outcome measure(const Place& place, const Figure& figure);
 
-// Why programs cannot be given real-time priority here; empty when they can.
+// Why programs cannot run with real-time priority here; empty if they can.
 [[nodiscard]] std::string realtime_refused(const Place& place);
 
 }  // namespace nerve::bench

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "tests/verbs_ladder.h"
+
 namespace nerve::bench {
 namespace {
 
@@ -29,7 +31,8 @@ void send_all(int fd, const void* from, std::size_t size) {
 }
 
 void receive_all(int fd, void* to, std::size_t size) {
-  if (::recv(fd, to, size, MSG_WAITALL) != static_cast<ssize_t>(size)) fail("the other end");
+  if (::recv(fd, to, size, MSG_WAITALL) != static_cast<ssize_t>(size))
+    fail("cannot read from the other process");
 }
 
 void meet(int fd) {
@@ -73,11 +76,9 @@ ibv_qp* make_rc(ibv_pd* pd, const RcQueues& queues) {
   ibv_qp* const qp = ibv_create_qp(pd, &init);
   if (qp == nullptr) fail("ibv_create_qp");
   ibv_qp_attr attr{};
-  attr.qp_state = IBV_QPS_INIT;
   attr.port_num = 1;
   attr.qp_access_flags = kAccess;
-  const int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
-  if (ibv_modify_qp(qp, &attr, mask) != 0) fail("modify to init");
+  if (verbs_test::bring_qp_to(qp, IBV_QPS_INIT, attr) != 0) fail("modify to init");
   return qp;
 }
 
@@ -85,7 +86,6 @@ void connect_rc(ibv_qp* qp, const ibv_gid& to, std::uint32_t number) {
   ibv_port_attr port{};
   if (ibv_query_port(qp->context, 1, &port) != 0) fail("ibv_query_port");
   ibv_qp_attr attr{};
-  attr.qp_state = IBV_QPS_RTR;
   attr.path_mtu = port.active_mtu;
   attr.dest_qp_num = number;
   attr.max_dest_rd_atomic = 1;
@@ -94,17 +94,11 @@ void connect_rc(ibv_qp* qp, const ibv_gid& to, std::uint32_t number) {
   attr.ah_attr.port_num = 1;
   attr.ah_attr.grh.dgid = to;
   attr.ah_attr.grh.hop_limit = 1;
-  const int rtr = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-  if (ibv_modify_qp(qp, &attr, rtr) != 0) fail("modify to rtr");
-  attr.qp_state = IBV_QPS_RTS;
   attr.timeout = 14;
   attr.retry_cnt = 7;
   attr.rnr_retry = 7;
   attr.max_rd_atomic = 1;
-  const int rts = IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-                  IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
-  if (ibv_modify_qp(qp, &attr, rts) != 0) fail("modify to rts");
+  if (verbs_test::bring_qp_to(qp, IBV_QPS_RTS, attr) != 0) fail("modify to rts");
 }
 
 void post_write(ibv_qp* qp, ibv_sge from, const RemoteMemory& to, std::uint64_t wr_id) {

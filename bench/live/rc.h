@@ -1,5 +1,5 @@
-// RC queue pairs of two processes, for benchmarks that are verbs programs themselves. Nothing is
-// destroyed: a process ends as a whole. What fails ends it with a message.
+// RC queue pairs of two processes, for benchmarks that are verbs programs. Nothing is destroyed:
+// the process exits as a whole. Any failure ends it with a message.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -9,12 +9,12 @@
 
 namespace nerve::bench {
 
-[[noreturn]] void fail(const char* what);  // with errno's reason
+[[noreturn]] void fail(const char* what);  // with the text of errno
 
 // The socket between the two processes.
 void send_all(int fd, const void* from, std::size_t size);
 void receive_all(int fd, void* to, std::size_t size);
-void meet(int fd);  // returns when the other end is here too
+void meet(int fd);  // waits for the other process
 
 [[nodiscard]] ibv_context* open_first_device();
 [[nodiscard]] ibv_gid gid_of(ibv_context* context);
@@ -24,9 +24,9 @@ struct RcQueues {
   ibv_cq* send_cq{};
   ibv_cq* recv_cq{};
   ibv_srq* srq{};
-  std::uint32_t depth{16};  // of each queue
+  std::uint32_t depth{16};  // per queue
 };
-// In INIT, and open to WRITEs.
+// In INIT, with remote write access.
 [[nodiscard]] ibv_qp* make_rc(ibv_pd* pd, const RcQueues& queues);
 void connect_rc(ibv_qp* qp, const ibv_gid& to, std::uint32_t number);
 
@@ -37,7 +37,7 @@ struct RemoteMemory {
 void post_write(ibv_qp* qp, ibv_sge from, const RemoteMemory& to, std::uint64_t wr_id);
 void post_send(ibv_qp* qp, ibv_sge from, std::uint64_t wr_id);
 
-// Completions found, each of which must be a success.
+// Returns the number of completions; each must be a success.
 std::size_t poll(ibv_cq* cq, ibv_wc* found, std::size_t most);
 
 }  // namespace nerve::bench

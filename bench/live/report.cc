@@ -26,7 +26,7 @@ const char* name_of(Unit unit) {
   return "?";
 }
 
-// "0.36 us (4 %)"; the spread only where there is one.
+// "0.36 us (4 %)"; without a spread for a single run.
 std::string cell(const Results& results, std::size_t figure) {
   const Samples& samples = results.samples[figure];
   const Unit unit = results.plan.figures[figure].unit;
@@ -34,7 +34,7 @@ std::string cell(const Results& results, std::size_t figure) {
   if (!value) return "failed";
   const std::string text = with_unit(*value, unit);
   if (samples.values.size() < 2) return text;
-  if (unit == Unit::kPercent) {  // near zero a share of the best says nothing
+  if (unit == Unit::kPercent) {  // near zero, a share of the best is meaningless
     return fmt::format("{} (to {})", text, with_unit(std::ranges::max(samples.values), unit));
   }
   return fmt::format("{} ({:.0f} %)", text, spread(samples, unit) * 100);

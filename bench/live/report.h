@@ -1,5 +1,5 @@
-// What was measured, and what it means: the best of several runs, how far the others were from it,
-// ratios, aims met and missed. As a table (Markdown, for docs/performance.md) and as JSON.
+// The measured figures and what follows from them: the best of several runs, the spread, ratios,
+// aims met and missed. As a table (Markdown, for docs/performance.md) and as JSON.
 #pragma once
 
 #include <optional>
@@ -10,13 +10,13 @@
 
 namespace nerve::bench {
 
-// Of one figure: a value for each run that went well, and why the last one that did not failed.
+// The samples of one figure: a value for each successful run, and the reason of the last failure.
 struct Samples {
   std::vector<double> values;
   std::string failure;
 };
 
-// The samples of Plan::figures, in their order.
+// The samples of Plan::figures, in the same order.
 struct Results {
   const Plan& plan;
   std::vector<Samples> samples;
@@ -24,19 +24,19 @@ struct Results {
   [[nodiscard]] bool complete() const;  // no run of any figure failed
 };
 
-// The least disturbed run: other programs make figures worse, never better.
+// The run with the least interference: other programs make figures worse, never better.
 [[nodiscard]] std::optional<double> best(const Samples& samples, Unit unit);
 
-// How far the worst run is from the best, as a share of the best.
+// The distance of the worst run from the best, as a share of the best.
 [[nodiscard]] double spread(const Samples& samples, Unit unit);
 
-// Of a line: ours to theirs where there is something beside it, else our figure.
+// The ratio of a line with a baseline, otherwise our figure.
 [[nodiscard]] std::optional<double> value_of(const Results& results, const Line& line);
 
 [[nodiscard]] std::string table(const Results& results);
-[[nodiscard]] std::string failures(const Results& results);  // a line each
+[[nodiscard]] std::string failures(const Results& results);  // one per line
 
-// Where and how it was measured.
+// Where and how the figures were measured.
 struct Circumstances {
   std::string date;
   std::string commit;

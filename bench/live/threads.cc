@@ -1,14 +1,14 @@
-// Many threads of one process: `threads SHAPE THREADS BYTES SECONDS` joins two processes by an RC
-// QP for each thread and keeps 64 requests under way on each. Prints `value` and a number.
+// Many threads in one process: `threads SHAPE THREADS BYTES SECONDS` connects two processes by an
+// RC QP per thread and keeps 64 requests in flight on each. Prints `value` and a number.
 //
-//   own        WRITEs; each thread has its QP and its CQ              requests a second
-//   contexts   the same, and each thread has opened the device        requests a second
-//   shared_cq  WRITEs; all QPs complete on one CQ, which all poll     requests a second
-//   srq        SENDs to as many threads, whose QPs share one SRQ      requests a second
-//   workers    WRITEs in batches of 16: THREADS threads submit and wait for theirs, as many others
-//              do nothing but poll                                    requests a second
-//   churn      own, while one more thread registers memory and makes and destroys QPs: the longest
-//              call of a thread that sends                            microseconds
+//   own        WRITEs; each thread has its own QP and CQ              requests per second
+//   contexts   as own, and each thread opens the device               requests per second
+//   shared_cq  WRITEs; all QPs use one CQ, which all threads poll     requests per second
+//   srq        SENDs to as many threads, whose QPs share one SRQ      requests per second
+//   workers    WRITEs in batches of 16: THREADS threads post and wait for their batch, as many
+//              other threads only poll                                requests per second
+//   churn      as own, while another thread registers memory and creates and destroys QPs: the
+//              longest call of a sending thread                       microseconds
 #include <sys/socket.h>
 
 #include <array>
@@ -41,14 +41,14 @@ struct Task {
   [[nodiscard]] bool is(std::string_view name) const { return shape == name; }
 };
 
-// A thread's QP, and what it needs to use it.
+// A thread's QP and its resources.
 struct Lane {
   ibv_qp* qp{};
   ibv_cq* cq{};
   ibv_srq* srq{};
   ibv_sge memory{};
   RemoteMemory target{};
-  // Written by whoever polls the CQ, read by the thread that posts; on a line of its own.
+  // Written by the thread that polls the CQ, read by the thread that posts; on its own cache line.
   alignas(64) std::atomic<std::uint64_t> completed{};
 };
 
@@ -96,7 +96,7 @@ class Side {
                                   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
     if (mr == nullptr) fail("ibv_reg_mr");
     lane.memory = {reinterpret_cast<std::uint64_t>(memory_.back().data()), task_.bytes, mr->lkey};
-    lane.target = {lane.memory.addr, mr->rkey};  // the other side's, from exchange_cards on
+    lane.target = {lane.memory.addr, mr->rkey};  // replaced by that of the peer in exchange_cards
   }
 
   void exchange_cards(Lane& lane) {
@@ -133,7 +133,7 @@ class Team {
   std::vector<std::thread> threads_;
 };
 
-// Each completion counts for the lane that posted it, which need not be the one that polls.
+// Each completion counts for the lane that posted the request, whichever thread polls it.
 void poll_for_all(std::deque<Lane>& lanes, ibv_cq* cq) {
   std::array<ibv_wc, kPollAtOnce> found{};
   const std::size_t count = poll(cq, found.data(), found.size());
@@ -147,7 +147,7 @@ void post_one(const Task& task, const Lane& lane, std::uint64_t wr_id) {
   post_write(lane.qp, lane.memory, lane.target, wr_id);
 }
 
-// Posts what has room, polls, and begins again. The longest call, in seconds.
+// Posts while there is room, polls, repeats. Returns the longest call, in seconds.
 double keep_sending(const Task& task, Side& side, std::size_t index,
                     const std::atomic<bool>& over) {
   Lane& lane = side.lanes()[index];
@@ -207,7 +207,7 @@ void keep_receiving(const Lane& lane, const std::atomic<bool>& over) {
   }
 }
 
-// The side that others write to has no more to do than to be there, but for SENDs.
+// The target of WRITEs only has to exist; the target of SENDs posts receives.
 void serve(const Task& task) {
   Side side{task};
   Team team;
@@ -266,7 +266,7 @@ double drive(const Task& task) {
 double measure(Task task) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) != 0) fail("socketpair");
-  const pid_t child = ::fork();  // the device is opened on both sides of it, not before
+  const pid_t child = ::fork();  // both sides open the device after the fork
   if (child < 0) fail("fork");
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);

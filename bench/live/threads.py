@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Threads of one process: what N of them reach, for N up to the number of processors, beside UCX and TCP.
+"""Threads of one process: the rate of N threads, for N up to the number of CPUs, compared with UCX and TCP.
 
     ./nerve bench threads [--quick] [--threads 1,2,4] [--only REGEX] [--repeat N] [--json FILE]
 
-Each row is a shape; bench/live/threads.cc tells what its threads do. Every figure is measured several times, in turns, and
-the best counts. `workers` and `churn` have more threads than N: workers has as many pollers as submitters, churn one thread
-more that registers memory and makes QPs.
+Each row is a shape; bench/live/threads.cc describes them. Every figure is measured several times, in turns, and the best
+one is shown. `workers` and `churn` have more than N threads: workers has as many pollers as submitters, churn has one
+additional thread that registers memory and creates QPs.
 """
 import argparse
 import json
@@ -61,10 +61,10 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog='./nerve bench threads', description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter, usage=argparse.SUPPRESS)
     parser.add_argument('build', type=pathlib.Path, help=argparse.SUPPRESS)
-    parser.add_argument('--quick', action='store_true', help='each figure once, for less time')
-    parser.add_argument('--threads', type=numbers, default=powers, help=f'numbers of threads; {commas(powers)}')
+    parser.add_argument('--quick', action='store_true', help='each figure once, with shorter runs')
+    parser.add_argument('--threads', type=numbers, default=powers, help=f'numbers of threads; default {commas(powers)}')
     parser.add_argument('--only', type=pattern, default='', help='only rows that match this regular expression')
-    parser.add_argument('--repeat', type=positive, help='how often each is measured; 3, quick 1')
+    parser.add_argument('--repeat', type=positive, help='runs per figure; default 3, with --quick 1')
     parser.add_argument('--json', help='write the figures to this file')
     args = parser.parse_args()
     args.repeat = args.repeat or (1 if args.quick else 3)
@@ -138,9 +138,9 @@ def ours(args: argparse.Namespace, transport: str, shape: str, threads: int, siz
 
 
 def ucx(args: argparse.Namespace, threads: int, size: int) -> float:
-    """Messages a second of all threads together; -T gives each a worker of its own."""
+    """Messages per second of all threads together; with -T each has its own worker."""
     env = os.environ | {'UCX_TLS': 'posix,cma,self', 'UCX_WARN_UNUSED_ENV_VARS': 'n'}
-    rate = 3e6 if size == 8 else 6e4  # about what one thread sends in a second
+    rate = 3e6 if size == 8 else 6e4  # roughly the messages per second of one thread
     port = free_port()
     common = ['ucx_perftest', '-p', port, '-T', threads]
     with started(common, env):
@@ -162,7 +162,7 @@ def iperf3(args: argparse.Namespace, streams: int) -> float:
 
 
 class started:
-    """A program that runs meanwhile."""
+    """A program that runs during the with block."""
     def __init__(self, command: list, env: dict):
         self.command, self.env = [str(word) for word in command], env
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""NCCL's collectives over an RDMA device: every result is compared, and the time of some sizes told.
+"""NCCL's collectives over an RDMA device: checks every result and prints the time of some sizes.
 
     nerve run --device nerve0=lo -- python3 examples/nccl/collectives.py --ranks 2
     python3 examples/nccl/collectives.py --net socket
@@ -15,14 +15,14 @@ SIZES = (8, 1000, 1 << 16, 1 << 20, 1 << 24)  # elements of four bytes
 
 
 def mine(rank: int, count: int) -> torch.Tensor:
-    """Whole numbers, so that sums are exact in whatever order they are made."""
+    """Integers, so that sums are exact in any order."""
     return ((torch.arange(count, device='cuda') * 7 + rank * 13) % 1021).float()
 
 
 def check(name: str, count: int, got: torch.Tensor, wanted: torch.Tensor) -> None:
     if not torch.equal(got, wanted):
         at = int((got != wanted).nonzero()[0])
-        raise SystemExit(f'{name} of {count}: element {at} is {got[at]}, not {wanted[at]}')
+        raise SystemExit(f'{name} of {count}: element {at} is {got[at]}, expected {wanted[at]}')
 
 
 def compare(rank: int, world: int, count: int) -> None:
@@ -44,7 +44,7 @@ def compare(rank: int, world: int, count: int) -> None:
     check('all-to-all', count, swapped, torch.cat([mine(r * world + rank, count) for r in range(world)]))
 
 
-def tell_time(rank: int, count: int) -> None:
+def print_time(rank: int, count: int) -> None:
     data = mine(rank, count)
     times = []
     for _ in range(8):
@@ -63,9 +63,9 @@ def work(rank: int, options) -> None:
     for count in SIZES:
         compare(rank, options.ranks, count)
     if rank == 0:
-        print(f'{options.ranks} ranks by {options.net}: all-reduce, all-gather, reduce-scatter, all-to-all right', flush=True)
+        print(f'{options.ranks} ranks over {options.net}: all-reduce, all-gather, reduce-scatter, all-to-all correct', flush=True)
     for count in SIZES:
-        tell_time(rank, count)
+        print_time(rank, count)
 
 
 if __name__ == '__main__':

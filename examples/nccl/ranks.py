@@ -1,7 +1,7 @@
-"""Several ranks on one GPU, each a process that NCCL takes for a machine of its own.
+"""Several ranks on one GPU, each a process that NCCL treats as a separate machine.
 
-NCCL allows a GPU once on each machine; NCCL_HOSTID tells it which machine a process is on. So it has to
-go by the network between them, and the network is an RDMA device (`--net ib`) or sockets.
+NCCL allows one rank per GPU and machine. NCCL_HOSTID sets the machine of a process, so that NCCL uses the network
+between ranks: an RDMA device (`--net ib`) or sockets.
 """
 import argparse
 import os
@@ -14,8 +14,8 @@ import torch.multiprocessing as mp
 
 def arguments(description: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument('--ranks', type=int, default=2, metavar='N', help='processes; 2 unless told')
-    parser.add_argument('--net', choices=('ib', 'socket'), default='ib', help="NCCL's transport; ib unless told")
+    parser.add_argument('--ranks', type=int, default=2, metavar='N', help='number of processes; default 2')
+    parser.add_argument('--net', choices=('ib', 'socket'), default='ib', help="NCCL's transport; default ib")
     return parser.parse_args()
 
 
@@ -23,9 +23,9 @@ def environment(rank: int, net: str) -> dict:
     return {'NCCL_HOSTID': f'host{rank}', 'NCCL_NET': 'IB' if net == 'ib' else 'Socket',
             'NCCL_IB_DISABLE': '0' if net == 'ib' else '1', 'NCCL_SOCKET_IFNAME': 'lo',
             'NCCL_IB_HCA': 'nerve', 'NCCL_IB_GID_INDEX': '0',
-            'NCCL_MAX_CTAS': '2',  # the kernels of all ranks have to fit on the GPU at once
-            # NCCL 2.28 calls a null plugin where it looks by itself for networking that a GPU starts and
-            # finds a device that is not Mellanox's; 2 is networking that the CPU starts.
+            'NCCL_MAX_CTAS': '2',  # the kernels of all ranks must fit on the GPU at once
+            # NCCL 2.28 detects GPU-initiated networking by itself, and calls a null plugin if it finds a
+            # device that is not Mellanox's; 2 selects networking initiated by the CPU.
             'NCCL_GIN_TYPE': '2',
             'NCCL_CUMEM_ENABLE': '0'}
 
@@ -43,7 +43,7 @@ def _rank(rank: int, work, options: argparse.Namespace, port: int) -> None:
 
 
 def run(work, options: argparse.Namespace) -> None:
-    """Runs work(rank, options) in each rank; raises when one fails."""
+    """Runs work(rank, options) in each rank; raises an exception if one fails."""
     with socket.socket() as free:
         free.bind(('127.0.0.1', 0))
         port = free.getsockname()[1]

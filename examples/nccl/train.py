@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A small network trained by several ranks (DistributedDataParallel); prints the loss, which must not depend on the
-transport that carries the gradients.
+"""Trains a small network with several ranks (DistributedDataParallel) and prints the loss, which must not depend on the
+transport of the gradients.
 
     nerve run --device nerve0=lo -- python3 examples/nccl/train.py
     python3 examples/nccl/train.py --net socket
@@ -22,9 +22,9 @@ def work(rank: int, options) -> None:
                               torch.nn.ReLU(), torch.nn.Linear(1024, 10)).cuda()
     model = DistributedDataParallel(net, device_ids=[0])
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    chance = torch.Generator().manual_seed(100 + rank)
-    data = torch.randn(STEPS, 64, 256, generator=chance).cuda()
-    labels = torch.randint(0, 10, (STEPS, 64), generator=chance).cuda()
+    seeded = torch.Generator().manual_seed(100 + rank)
+    data = torch.randn(STEPS, 64, 256, generator=seeded).cuda()
+    labels = torch.randint(0, 10, (STEPS, 64), generator=seeded).cuda()
     began = time.perf_counter()
     for step in range(STEPS):
         optimizer.zero_grad()
@@ -34,8 +34,8 @@ def work(rank: int, options) -> None:
     torch.cuda.synchronize()
     sums = sum(p.double().abs().sum().item() for p in net.parameters())
     if rank == 0:
-        print(f'{options.ranks} ranks by {options.net}: loss {loss.item():.9f}, weights {sums:.9f}, '
-              f'{(time.perf_counter() - began) / STEPS * 1e3:.2f} ms a step', flush=True)
+        print(f'{options.ranks} ranks over {options.net}: loss {loss.item():.9f}, weights {sums:.9f}, '
+              f'{(time.perf_counter() - began) / STEPS * 1e3:.2f} ms per step', flush=True)
 
 
 if __name__ == '__main__':

@@ -1,7 +1,7 @@
-// CHECK states what must be true if our own code is right. It stays on in release builds.
+// CHECK asserts an invariant of our own code. It stays on in release builds.
 //
-// It is never used on what came off the wire, from a file or from an application: those are
-// hostile until checked, and get a value, a counter or an errno.
+// Never use it on input from the wire, a file or an application. Such input is hostile until
+// checked; a bad value is answered with an error value, a counter or an errno.
 #pragma once
 
 namespace nerve {

@@ -1,4 +1,4 @@
-// Memory that will be needed soon, into the cache.
+// Prefetches the cache lines of an object that will be needed soon.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// An array whose size is chosen once, at creation: what a queue is made of. Unlike a vector it
-// cannot grow by accident on the data path, and it costs sixteen bytes in an idle object.
+// An array whose size is fixed at creation; queues are built from it. Unlike a vector it cannot
+// grow by accident on the data path, and an empty one takes sixteen bytes.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class FixedArray {
   FixedArray() = default;
   explicit FixedArray(std::uint32_t size)
       : items_{size > 0 ? std::make_unique<T[]>(size) : nullptr}, size_{size} {}
-  // Not defaulted: what was moved from must not remember a size it has no items for.
+  // Not defaulted, because a moved-from array must not keep the size of items it no longer owns.
   FixedArray(FixedArray&& other) noexcept
       : items_{std::move(other.items_)}, size_{std::exchange(other.size_, 0)} {}
   FixedArray& operator=(FixedArray&& other) noexcept {

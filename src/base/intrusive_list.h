@@ -1,5 +1,5 @@
-// A first-in first-out list threaded through its members: joining and leaving cost a few stores
-// and no allocation. A member is in at most one list of each hook and leaves before it dies.
+// A FIFO list linked through its members: inserting and removing cost a few stores and no
+// allocation. A member is in at most one list per hook and must be removed before it is destroyed.
 #pragma once
 
 #include "base/check.h"
@@ -18,7 +18,10 @@ class IntrusiveList {
  public:
   [[nodiscard]] bool empty() const { return first_ == nullptr; }
   [[nodiscard]] T* front() const { return first_; }
-  [[nodiscard]] T* only() const { return first_ == last_ ? first_ : nullptr; }  // of one
+  [[nodiscard]] T* only() const {
+    return first_ == last_ ? first_ : nullptr;
+  }  // null unless there is
+     // exactly one
   [[nodiscard]] static bool contains(const T& item) { return (item.*Hook).linked; }
 
   void push_back(T& item) {

@@ -1,4 +1,4 @@
-// Which of the right names somebody meant by a wrong one.
+// Suggestions for misspelled names: finds the valid name closest to a word.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace nerve {
 
-// Letters to add, drop, change or swap with the next until one word is the other.
+// The edit distance: letters to add, drop, change or swap with the next one.
 [[nodiscard]] inline std::size_t edits_between(std::string_view one, std::string_view other) {
   std::vector<std::size_t> before;  // the row above the last
   std::vector<std::size_t> last(other.size() + 1);
@@ -28,7 +28,7 @@ namespace nerve {
   return last.back();
 }
 
-// Empty when none is near: a third of the letters may be wrong.
+// Empty when no name is close: at most a third of the letters may differ.
 template <class Names>
 [[nodiscard]] std::string_view nearest_name(std::string_view word, const Names& names) {
   std::string_view nearest;

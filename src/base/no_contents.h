@@ -1,4 +1,4 @@
-// Addresses without contents, for hosts that carry lengths and no bytes.
+// A memory port for simulated hosts: it has addresses but no contents.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Bugs that the tests must be able to catch. In every shipped library planted() is a constant
-// false and leaves no trace; the library built for tests/dst/planted_bugs_test.cc defines
-// NERVE_PLANTED_BUGS and can turn one bug on at a time.
+// Bugs that the tests must be able to catch. In every shipped library planted() is a constant false
+// and generates no code. The library built for tests/dst/planted_bugs_test.cc defines
+// NERVE_PLANTED_BUGS and can enable one bug at a time.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,9 @@ namespace nerve {
 
 enum class Bug : std::uint8_t {
   kNone,
-  kSkipDuplicateCheck,      // responder executes a duplicate WRITE or SEND again
-  kExecuteAtomicTwice,      // a replayed atomic is executed instead of answered from the cache
+  kSkipDuplicateCheck,      // the responder executes a duplicate WRITE or SEND again
+  kExecuteAtomicTwice,      // a replayed atomic is executed again instead of answered from the
+                            // replay cache
   kAcceptStaleRkey,         // the variant byte of a key is not compared
   kSkipBoundsCheck,         // the last byte of a region is not checked
   kSkipRemoteWriteRight,    // a region without remote write accepts WRITEs
@@ -28,49 +29,51 @@ enum class Bug : std::uint8_t {
   kDeliverToWrongSge,       // scatter moves on one SGE too early
   kDropImmediate,           // the immediate of a WRITE_IMM is lost
   kMsnNotCounted,           // WRITEs do not advance the MSN
-  kRnrIgnoresTimer,         // an RNR NAK is retried at once and for ever
+  kRnrIgnoresTimer,         // an RNR NAK is retried immediately and without limit
   kUdAcceptsAnyQkey,        // the Q_Key of a datagram is not compared
   kSwapCompletions,         // two completions of one CQ change places
-  kPsnWrapOff,              // the PSN wraps one too early
-  kIgnoreRereg,             // a region registered again keeps its old access
-  kUnbindKeepsKey,          // a type 1 window bound to nothing still gives access
-  kSrqOrder,                // an SRQ gives its receives last-in first-out
-  kLoseCqEvent,             // a CQ armed while completions wait is not armed
+  kPsnWrapOff,              // the PSN wraps one step early
+  kIgnoreRereg,             // a re-registered region keeps its old access rights
+  kUnbindKeepsKey,          // an unbound type 1 window still grants access
+  kSrqOrder,                // an SRQ hands out its receives last-in first-out
+  kLoseCqEvent,             // arming a CQ that holds completions does not arm it
   kLoseOnResize,            // the newest completion is lost when a CQ is resized
-  kIgnoreRateLimit,         // a QP sends at line rate whatever its limit
-  kAckNamesRead,            // an ACK names the last PSN that came, though a READ's data answers it
-  kForgetAckRequest,        // a QP that became blocked between turns does not ask for an ACK
-  // What shows where engines recover from losses in different ways.
-  kSelectiveNakToAny,  // selective NAKs go to a peer that has not announced them
-  kSelectiveRunAcks,   // packets that arrived out of order are acknowledged with those before them
-  kProbeMislabelsPacket,  // a tail probe has the last PSN, but the payload of the oldest packet
-  // What only some families of worlds do (tests/dst/twists.h).
-  kTakesStalePacket,     // a QP that has had no packet yet takes one of its number's life before
-  kReadLosesSink,        // a READ whose sink was deregistered succeeds without its data
-  kWindowGivesAtomics,   // a window gives the right to atomics though it was bound without
-  kRetriesOneShort,      // a QP gives up one retry early
-  kKeepsFirstMtu,        // a QP that is connected again keeps the MTU of its first connection
-  kAnswerSkipsAtWrap,    // the answer to a READ leaves out a PSN when PSNs wrap
-  kForgetsOverdueTimer,  // an RNR timer that is a second late wakes nobody
-  kOverrunLosesOldest,   // a full CQ drops its oldest completion for the new one
-  kSrqLimitEarly,        // an SRQ tells of its limit when it is reached, not when it is passed
-  kRnrRetriesOneShort,   // a QP that finds no receives gives up one retry early
-  kUdSrqUsesQpDomain,    // a datagram is placed with the keys of the QP's domain, not the SRQ's
-  kForgetsTwinQps,       // with a QP's completions go those of every sixteenth QP
-  kXrcWrongSrq,          // an XRC message takes a receive of the SRQ before the one it names
-  // What shows where the hosts of a world are engines of one device.
+  kIgnoreRateLimit,         // a QP ignores its rate limit and sends at line rate
+  kAckNamesRead,            // an ACK covers a READ whose response has not been sent
+  kForgetAckRequest,        // a QP that becomes blocked between turns does not request an ACK
+  // Visible only where the engines of a world recover from loss in different ways.
+  kSelectiveNakToAny,     // selective NAKs are sent to a peer that has not announced support
+  kSelectiveRunAcks,      // packets that arrived out of order are acknowledged cumulatively
+  kProbeMislabelsPacket,  // a tail probe carries the last PSN but the payload of the oldest packet
+  // Visible only in some families of worlds (tests/dst/twists.h).
+  kTakesStalePacket,     // a new QP accepts a packet meant for an earlier QP with its number
+  kReadLosesSink,        // a READ whose local buffer was deregistered completes successfully
+                         // without its data
+  kWindowGivesAtomics,   // a window bound without atomic access grants it
+  kRetriesOneShort,      // a QP gives up one retry too early
+  kKeepsFirstMtu,        // a reconnected QP keeps the path MTU of its first connection
+  kAnswerSkipsAtWrap,    // a READ response skips a PSN at the wrap
+  kForgetsOverdueTimer,  // an RNR timer that is a second overdue does not wake its QP
+  kOverrunLosesOldest,   // a full CQ drops its oldest completion in favour of the new one
+  kSrqLimitEarly,        // an SRQ raises its limit event at the limit instead of below it
+  kRnrRetriesOneShort,   // a QP gives up one RNR retry too early
+  kUdSrqUsesQpDomain,    // a datagram is placed with the QP's protection domain instead of the
+                         // SRQ's
+  kForgetsTwinQps,       // removing a QP's completions also removes those of every sixteenth QP
+  kXrcWrongSrq,          // an XRC message takes a receive from the SRQ before the one it names
+  // Visible only where the hosts of a world are engines of one device.
   kKeyOutlivesRegion,      // a key is not revoked when its region is deregistered
-  kCqHomeIsSiblings,       // a CQ tells its events to the engine that made the first one
-  kCompletionToSiblingCq,  // some completions go to the first CQ, which a sibling uses
-  // The communication manager's, which tests/dst/cm_world.h looks for.
-  kRtuNotRepeated,   // a REP that comes again is not answered
-  kDrepNotRepeated,  // a DREQ that comes again is not answered
-  kStaleNotNoticed,  // a QP that the peer uses for another connection stays connected
+  kCqHomeIsSiblings,       // a CQ reports its events to the engine that created the first CQ
+  kCompletionToSiblingCq,  // some completions go to the first CQ, which belongs to a sibling engine
+  // Bugs of the communication manager, which tests/dst/cm_world.h detects.
+  kRtuNotRepeated,   // a duplicate REP is not answered
+  kDrepNotRepeated,  // a duplicate DREQ is not answered
+  kStaleNotNoticed,  // a connection stays up after the peer has reused its QP for another one
   kCount,
 };
 
 #ifdef NERVE_PLANTED_BUGS
-// Set by the test before it builds an engine.
+// Set by the test before it creates an engine.
 extern Bug active_bug;
 inline bool planted(Bug bug) { return active_bug == bug; }
 #else

@@ -1,4 +1,4 @@
-// The only source of chance: seeded by the caller, identical on every machine (splitmix64).
+// The only source of randomness: seeded by the caller, identical on every machine (splitmix64).
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ class Prng {
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
     return z ^ (z >> 31);
   }
-  // Uniform enough in [0, bound): the bias of a remainder is below bound / 2^64.
+  // A number in [0, bound). The modulo bias is below bound / 2^64.
   constexpr std::uint64_t below(std::uint64_t bound) {
     CHECK(bound > 0);
     return next() % bound;
   }
   constexpr std::uint64_t between(std::uint64_t low, std::uint64_t high) {
     CHECK(low <= high);
-    const std::uint64_t span = high - low + 1;  // zero: all 2^64 numbers
+    const std::uint64_t span = high - low + 1;  // zero stands for 2^64
     return span == 0 ? next() : low + below(span);
   }
   constexpr bool chance(std::uint32_t per_mille) { return next() % 1000 < per_mille; }

@@ -1,4 +1,4 @@
-// Rate: bits per second, and how long a number of bytes takes at it.
+// A rate in bits per second, and the time that a number of bytes takes at that rate.
 #pragma once
 
 #include <compare>
@@ -18,8 +18,8 @@ class Rate {
 
   [[nodiscard]] constexpr std::uint64_t bits_per_second() const { return bps_; }
 
-  // Rounded up, so that a paced sender never runs ahead of its rate; a time too long to say (106
-  // days) is the longest there is, since a sum that wrapped would let the sender go at once.
+  // Rounds up, so that a paced sender never runs ahead of its rate. A time that does not fit (more
+  // than 106 days) saturates: a sum that wrapped would let the sender go immediately.
   [[nodiscard]] constexpr Duration time_to_send(std::uint64_t bytes) const {
     CHECK(bps_ > 0);
     __extension__ using Wide = unsigned __int128;

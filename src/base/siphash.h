@@ -1,6 +1,6 @@
-// SipHash-2-4 of one 64-bit word: a keyed function whose outputs tell nothing of each other.
+// SipHash-2-4 of one 64-bit word: a keyed function whose outputs reveal nothing about each other.
 //
-// Memory keys are made with it: a peer that was given one rkey must not be able to guess the next.
+// Memory keys are made with it: a peer that knows one rkey must not be able to guess another.
 #pragma once
 
 #include <array>

@@ -1,13 +1,13 @@
-// Objects with stable addresses, named by handles that outlive them safely.
+// Objects with stable addresses, referred to by handles that may safely outlive them.
 //
-// A handle is an index and the generation of its slot; a stale handle finds nothing. Slots are
-// made in chunks as the table grows, each as large as all before it, so that an engine with few
-// objects is small and a pointer into the table holds until its object is erased. Free slots are
-// reused oldest first, so that a number seen on the wire rests as long as possible before it means
-// something else.
+// A handle is an index and the generation of its slot, so a stale handle finds nothing. Slots are
+// allocated in chunks as the table grows, each as large as all before it: an engine with few
+// objects is small, and a pointer into the table is valid until its object is erased. Free slots
+// are reused oldest first, so that a number seen on the wire stays unused for as long as possible
+// before it names another object.
 //
-// One thread may make and erase objects while others look for theirs, as long as what they look for
-// is not being erased.
+// One thread may create and erase objects while others look up theirs, as long as the object they
+// look up is not being erased.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ namespace nerve {
 template <class T>
 struct Handle {
   std::uint32_t index{};
-  std::uint32_t generation{};  // zero names nothing
+  std::uint32_t generation{};  // zero: a null handle
   friend constexpr bool operator==(Handle, Handle) = default;
   constexpr explicit operator bool() const { return generation != 0; }
 };
@@ -38,7 +38,7 @@ class SlotTable {
   [[nodiscard]] std::uint32_t size() const { return size_; }
   [[nodiscard]] bool full() const { return size_ == limit_; }
 
-  // The caller has seen that the table is not full.
+  // The caller has checked that the table is not full.
   template <class... Args>
   std::pair<Handle<T>, T&> emplace(Args&&... args) {
     CHECK(!full());
@@ -58,14 +58,14 @@ class SlotTable {
   [[nodiscard]] const T* find(Handle<T> handle) const {
     return const_cast<SlotTable*>(this)->find(handle);  // find() itself changes nothing
   }
-  // By index alone, for numbers that the wire carries without a generation.
+  // Finds an object by index alone, for numbers that the wire carries without a generation.
   [[nodiscard]] T* at(std::uint32_t index) {
     if (index >= made()) return nullptr;
     Slot& slot = slot_at(index);
     return slot.object ? &*slot.object : nullptr;
   }
 
-  // Into the cache: the first object.
+  // Prefetches the first slot.
   void fetch() const { fetch_lines(first_.get(), first_.get() + 1); }
 
   void erase(Handle<T> handle) {
@@ -83,7 +83,7 @@ class SlotTable {
     --size_;
   }
 
-  // In index order, which is the same on every machine.
+  // Visits in index order, which is the same on every machine.
   template <class F>
   void for_each(F visit) {
     for (std::uint32_t i = 0; i < made(); ++i) {
@@ -92,7 +92,7 @@ class SlotTable {
   }
 
  private:
-  static constexpr std::uint32_t kFirst = 4;  // in the first chunk
+  static constexpr std::uint32_t kFirst = 4;  // slots in the first chunk
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
   struct Slot {
@@ -126,7 +126,7 @@ class SlotTable {
   }
 
   std::uint32_t take_index() {
-    // A fresh slot before a used one: numbers rest longest that way.
+    // Prefer a fresh slot to a used one: a freed number then stays unused longer.
     const std::uint32_t made = made_.load(std::memory_order_relaxed);
     if (made < limit_ && (first_free_ == kNone || made < room_)) {
       if (made == room_) grow();
@@ -144,8 +144,9 @@ class SlotTable {
   Chunk first_;
   std::uint32_t limit_;
   std::atomic<std::uint32_t> made_{};
-  std::uint32_t room_{};            // in all chunks
-  std::unique_ptr<Chunk[]> later_;  // as many as there can ever be: their addresses stay
+  std::uint32_t room_{};            // slots in all chunks
+  std::unique_ptr<Chunk[]> later_;  // sized for the table's limit, so that chunk pointers never
+                                    // move
   std::uint32_t size_{};
   std::uint32_t first_free_{kNone};
   std::uint32_t last_free_{kNone};

@@ -1,8 +1,9 @@
-// Time for an engine that has no clock: every instant is an argument.
+// Time for an engine that has no clock: the caller passes every instant.
 //
-// Picoseconds, because a simulated 800G link sends a byte in ten of them. An instant lives on a
-// ring of 2^64 ps (213 days), so that a long-lived process may run past the wrap; "before" is the
-// sign of the difference, which is right while the two lie within 106 days of each other.
+// The unit is the picosecond, because a simulated 800G link sends a byte in ten of them. An instant
+// lives on a ring of 2^64 ps (213 days), so that a long-lived process may run past the wrap.
+// "Before" is the sign of the difference, which is right while two instants lie within 106 days of
+// each other.
 #pragma once
 
 #include <chrono>

@@ -1,8 +1,9 @@
-// Deadlines of many owners, earliest first; equal deadlines in the order of their last arming.
+// Deadlines of many owners, earliest first; equal deadlines expire in the order of their last
+// arming.
 //
-// Each owner embeds a Timer. Moving a deadline later costs a few stores: the heap keeps the old key
-// and puts the timer back when it surfaces. This is the common case of a retransmission timer,
-// which every acknowledgement pushes forward and which almost never fires.
+// Each owner embeds a Timer. Postponing a deadline costs a few stores: the heap keeps the old key
+// and moves the timer back when that key reaches the front. This is the common case of a
+// retransmission timer, which every acknowledgement postpones and which almost never fires.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +17,9 @@
 namespace nerve {
 
 struct Timer {
-  Time deadline{};         // what the owner asked for
-  std::uint64_t ticket{};  // when it asked: decides between equal deadlines
-  bool armed{};            // false: the owner no longer cares
+  Time deadline{};         // as requested by the owner
+  std::uint64_t ticket{};  // order of arming; breaks ties between equal deadlines
+  bool armed{};            // false: the heap drops the entry when it reaches the front
   std::uint32_t place{};   // index in the heap plus one; zero when not in it
 };
 
@@ -42,7 +43,7 @@ class TimerHeap {
   }
   void disarm(Owner& owner) { (owner.*Member).armed = false; }
 
-  // Before an owner dies.
+  // Must be called before an owner is destroyed.
   void remove(Owner& owner) {
     Timer& timer = owner.*Member;
     if (timer.place != 0) erase_at(timer.place - 1);
@@ -55,7 +56,8 @@ class TimerHeap {
     return heap_.front().key;
   }
 
-  // The first owner whose deadline is at or before `now`, disarmed; null when there is none.
+  // Returns the first owner whose deadline is at or before `now`, disarmed; null when there is
+  // none.
   [[nodiscard]] Owner* pop_expired(Time now) {
     settle();
     if (heap_.empty() || heap_.front().key > now) return nullptr;
@@ -65,7 +67,8 @@ class TimerHeap {
     return owner;
   }
 
-  // For the cache's sake: the first of those it knows; and where it keeps them.
+  // For prefetching: the owner at the front of the heap, which may be disarmed or postponed, and
+  // the heap's own memory.
   [[nodiscard]] Owner* first() const { return heap_.empty() ? nullptr : heap_.front().owner; }
   void fetch() const { __builtin_prefetch(heap_.data()); }
 
@@ -79,14 +82,15 @@ class TimerHeap {
     }
   };
 
-  // Makes the front tell the truth: drops what nobody waits for, puts back what moved later.
+  // Brings the true earliest deadline to the front: drops disarmed timers and moves postponed ones
+  // back.
   void settle() {
     while (!heap_.empty()) {
       Timer& timer = heap_.front().owner->*Member;
       if (!timer.armed) {
         erase_at(0);
       } else if (timer.ticket != heap_.front().ticket) {
-        // Armed again since: for later, or for the same time but behind others that ask for it.
+        // The timer was armed again for a later time, or for the same time behind other timers.
         heap_.front().key = timer.deadline;
         heap_.front().ticket = timer.ticket;
         sift_down(0);

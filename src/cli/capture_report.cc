@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "wire/uncut_train.h"
 
 namespace nerve::cli {
@@ -14,9 +17,9 @@ const char* advice(wire::CaptureError error) {
       return "give a file written by tcpdump -w, Wireshark or nerve";
     case wire::CaptureError::kTruncatedHeader:
     case wire::CaptureError::kTruncatedRecord:
-      return "copy it again, or capture until the writer has ended";
+      return "the file is incomplete: copy it again, or wait until its writer has exited";
     case wire::CaptureError::kBadRecord:
-      return "it is damaged; capture again";
+      return "the file is damaged; capture again";
   }
   return "capture again";
 }
@@ -60,7 +63,7 @@ class Walk {
     const std::string what =
         cut ? fmt::format("captured {} of {} bytes; capture whole packets (tcpdump -s 0)",
                           record.bytes.size(), record.original_length)
-            : fmt::format("{} in {} bytes; the sender is at fault, look at it with a hex dump",
+            : fmt::format("{} in {} bytes; malformed by its sender; a hex dump shows it",
                           wire::to_string(error), record.bytes.size());
     fmt::print(stderr, "nerve decode: {}: packet {}: {}\n", file_, counts_.frames, what);
   }
@@ -68,7 +71,7 @@ class Walk {
   const std::string& file_;
   CaptureReport& report_;
   CaptureCounts counts_{};
-  std::size_t segment_{};  // of the last train: the next is likely to have the same
+  std::size_t segment_{};  // of the last train; the next one probably has the same
 };
 
 }  // namespace
@@ -84,18 +87,22 @@ bool report_capture(const std::string& file, Bytes bytes, CaptureReport& report)
     return false;
   }
   wire::CaptureReader reader = *opened;
-  Walk walk{file, report};
+  std::vector<wire::CaptureRecord> records;
   bool whole = true;
   while (true) {
     const auto record = reader.next();
     if (!record) {
-      complain(record.error(), fmt::format("after packet {}: ", walk.counts().frames));
+      complain(record.error(), fmt::format("after packet {}: ", records.size()));
       whole = false;
       break;
     }
     if (!record->has_value()) break;
-    walk.frame(**record);
+    records.push_back(**record);
   }
+  // Processes that share a capture append to it in batches, so an ACK may precede its request.
+  std::ranges::stable_sort(records, {}, &wire::CaptureRecord::time_ns);
+  Walk walk{file, report};
+  for (const wire::CaptureRecord& record : records) walk.frame(record);
   report.summary(walk.counts());
   return whole && walk.counts().undecodable == 0;
 }

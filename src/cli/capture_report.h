@@ -1,4 +1,4 @@
-// What `nerve decode` tells of a capture: one walk over its frames, three ways to print it.
+// The reports of `nerve decode`: one pass over the frames of a capture, with three output formats.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ namespace nerve::cli {
 
 struct CaptureCounts {
   std::uint64_t frames{};       // of any kind
-  std::uint64_t good{};         // RoCEv2, ICRC as it should be
-  std::uint64_t bad{};          // RoCEv2, ICRC wrong
+  std::uint64_t good{};         // RoCEv2, correct ICRC
+  std::uint64_t bad{};          // RoCEv2, wrong ICRC
   std::uint64_t skipped{};      // not RoCEv2
-  std::uint64_t undecodable{};  // RoCEv2 that makes no sense
-  std::uint64_t trains{};       // frames that held several packets, not cut yet
+  std::uint64_t undecodable{};  // malformed RoCEv2
+  std::uint64_t trains{};       // frames with several packets, captured before segmentation
   std::uint64_t first_ns{};
   std::uint64_t last_ns{};
   std::map<std::uint8_t, std::uint64_t> opcodes;
@@ -28,8 +28,8 @@ struct CaptureCounts {
 class CaptureReport {
  public:
   virtual ~CaptureReport() = default;
-  // `counts` includes the packet; the number of its frame is counts.frames. A train is a frame of
-  // several packets.
+  // `counts` includes the packet; counts.frames is the number of its frame. The packets of a train
+  // share one frame.
   virtual void packet(const CaptureCounts& counts, const wire::CaptureRecord& record,
                       const wire::Packet& packet) = 0;
   virtual void summary(const CaptureCounts& counts) = 0;
@@ -39,7 +39,8 @@ class CaptureReport {
 [[nodiscard]] std::unique_ptr<CaptureReport> make_check_report(std::string file);
 [[nodiscard]] std::unique_ptr<CaptureReport> make_json_report(std::string file);
 
-// Walks the capture. What is wrong with it goes to standard error; false when something was.
+// Reads the capture and reports its frames in the order of their times. Problems go to standard
+// error; returns false if there were any.
 bool report_capture(const std::string& file, Bytes bytes, CaptureReport& report);
 
 }  // namespace nerve::cli

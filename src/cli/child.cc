@@ -34,11 +34,11 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   return result;
 }
 
-// In the child, between fork and exec: nothing here allocates.
+// Runs in the child between fork and exec, so it must not allocate.
 [[noreturn]] void become(char* const* arguments, char* const* environment, int log, pid_t parent) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(kExitNotStarted);  // it died before we asked
+  if (::getppid() != parent) ::_exit(kExitNotStarted);  // the parent died before prctl()
   const int nothing = ::open("/dev/null", O_RDONLY);
   ::dup2(nothing, STDIN_FILENO);
   ::dup2(log, STDOUT_FILENO);
@@ -94,7 +94,7 @@ bool Child::running() {
 
 void Child::end() {
   if (pid_ <= 0) return;
-  ::kill(-pid_, SIGKILL);  // what it started, too; it fails when all have ended
+  ::kill(-pid_, SIGKILL);  // the whole process group; fails if all have exited
   reap(0);
   pid_ = 0;
 }
@@ -123,7 +123,7 @@ bool wait_until_listening(Child& child, std::uint16_t port, milliseconds limit) 
     for (const char* file : {"/proc/net/tcp", "/proc/net/tcp6"}) {
       std::ifstream table{file};
       if (!host::sockets_at(table, port).empty()) {
-        std::this_thread::sleep_for(kTick);  // it is bound; a moment later it listens
+        std::this_thread::sleep_for(kTick);  // bound, and listening a moment later
         return child.running();
       }
     }

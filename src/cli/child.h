@@ -1,4 +1,5 @@
-// A program that we start, with a limit on its time. It is ended with us, and with all it started.
+// A program that we start, with a time limit. It is killed, with all processes it started, when we
+// exit.
 #pragma once
 
 #include <sys/types.h>
@@ -14,7 +15,7 @@ namespace nerve::cli {
 
 class Child {
  public:
-  // What it prints goes to `log`, both streams. `environment` is all that it gets.
+  // Both output streams go to `log`. `environment` is its whole environment.
   Child(const std::vector<std::string>& command, const host::Environment& environment,
         std::string log);
   ~Child();
@@ -23,15 +24,15 @@ class Child {
 
   [[nodiscard]] bool running();
 
-  // What became of it, within this time; then it is ended.
+  // Waits for it until `limit`, then kills it.
   struct Ended {
-    bool well{};       // by itself, with exit code 0
-    std::string text;  // what it printed
-    std::string why;   // when it did not end well
+    bool well{};       // exited by itself with code 0
+    std::string text;  // its output
+    std::string why;   // the reason, if it did not end well
   };
   [[nodiscard]] Ended wait(std::chrono::milliseconds limit);
 
-  // Without waiting for it to be done.
+  // Kills it without waiting.
   void end();
 
  private:
@@ -42,11 +43,12 @@ class Child {
   std::optional<int> status_;
 };
 
-// Whether something listens at this TCP port within the time, while the child runs.
+// Waits until a process listens at this TCP port. False if the time is over, or the child has
+// exited.
 [[nodiscard]] bool wait_until_listening(Child& child, std::uint16_t port,
                                         std::chrono::milliseconds limit);
 
-// A TCP port that is free just now.
+// A TCP port that is free at the moment.
 [[nodiscard]] std::uint16_t free_tcp_port();
 
 }  // namespace nerve::cli

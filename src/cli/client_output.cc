@@ -9,7 +9,7 @@
 namespace nerve::cli {
 namespace {
 
-// The numbers of the last line that follows one beginning with "#bytes".
+// The numbers of the last result line, below the line that begins with "#bytes".
 std::vector<double> figures(const std::string& text) {
   std::vector<double> numbers;
   std::istringstream lines{text};
@@ -32,14 +32,14 @@ std::vector<double> figures(const std::string& text) {
 }  // namespace
 
 std::optional<double> perftest_latency(const std::string& text) {
-  // bytes, iterations, min, max, typical, ...
+  // Columns: bytes, iterations, min, max, typical, ...
   const std::vector<double> numbers = figures(text);
   if (numbers.size() < 5) return std::nullopt;
   return numbers[4];
 }
 
 std::optional<Bandwidth> perftest_bandwidth(const std::string& text) {
-  // bytes, iterations, peak, average, millions of messages
+  // Columns: bytes, iterations, peak, average, millions of messages.
   const std::vector<double> numbers = figures(text);
   if (numbers.size() < 5) return std::nullopt;
   return Bandwidth{.gigabits = numbers[3], .messages = numbers[4]};
@@ -67,7 +67,7 @@ std::optional<double> iperf3_bandwidth(const std::string& text) {
 }
 
 std::optional<UcxFigures> ucx_figures(const std::string& text) {
-  // iterations, latency (median, of the last part, overall), bandwidth (last part, overall), ...
+  // Columns: iterations; latency: median, recent, overall; bandwidth: recent, overall; ...
   constexpr double kTheirMegabyte = 1 << 20;
   std::istringstream lines{text};
   std::optional<UcxFigures> found;
@@ -88,7 +88,7 @@ std::optional<FabricFigures> fabric_figures(const std::string& text) {
   const std::size_t title = text.find("usec/xfer");
   const std::size_t begin = text.find('\n', title);
   if (title == std::string::npos || begin == std::string::npos) return std::nullopt;
-  // size, sent and acknowledged, in words as "10k" and "=10k"; total; "0.18s"
+  // Skipped columns: size, sent and acknowledged, as "10k" and "=10k"; total; "0.18s".
   std::istringstream fields{text.substr(begin)};
   std::string skipped;
   for (int i = 0; i < 5; ++i) fields >> skipped;

@@ -1,4 +1,5 @@
-// The figures that stock programs print: perftest, qperf, iperf3, ucx_perftest, fi_pingpong.
+// Parsers for the results that stock programs print: perftest, qperf, iperf3, ucx_perftest,
+// fi_pingpong.
 #pragma once
 
 #include <optional>
@@ -6,38 +7,38 @@
 
 namespace nerve::cli {
 
-// Of ib_*_lat: the typical half round trip, in microseconds.
+// ib_*_lat: the typical half round trip in microseconds.
 [[nodiscard]] std::optional<double> perftest_latency(const std::string& text);
 
-// Of ib_*_bw --report_gbits: the averages.
+// ib_*_bw --report_gbits: the averages.
 struct Bandwidth {
   double gigabits{};  // per second
   double messages{};  // millions per second
 };
 [[nodiscard]] std::optional<Bandwidth> perftest_bandwidth(const std::string& text);
 
-// Of qperf's tcp_lat, in microseconds; it too prints half a round trip.
+// qperf tcp_lat, in microseconds: also half a round trip.
 [[nodiscard]] std::optional<double> qperf_latency(const std::string& text);
 
-// Of iperf3 -J: what was received, in gigabits per second.
+// iperf3 -J: received gigabits per second.
 [[nodiscard]] std::optional<double> iperf3_bandwidth(const std::string& text);
 
-// Of ucx_perftest -f -v.
+// ucx_perftest -f -v.
 struct UcxFigures {
   double latency{};    // half a round trip, in microseconds; the median
   double gigabytes{};  // per second, over the whole run
 };
 [[nodiscard]] std::optional<UcxFigures> ucx_figures(const std::string& text);
 
-// Of fi_pingpong with one size: averages.
+// fi_pingpong with one message size: averages.
 struct FabricFigures {
   double latency{};    // half a round trip, in microseconds
   double gigabytes{};  // per second
 };
 [[nodiscard]] std::optional<FabricFigures> fabric_figures(const std::string& text);
 
-// Why there is no figure: a line that tells of an error, wherever it stands (errors are printed at
-// once, the rest when the program ends), else the last that says something.
+// Explains why there is no result: the first line that reports an error, or the last line that is
+// not empty. Errors may come first, because stderr is not buffered.
 [[nodiscard]] std::string complaint(const std::string& text);
 
 }  // namespace nerve::cli

@@ -1,4 +1,4 @@
-// `nerve decode`: capture files in words, one line to a packet.
+// `nerve decode`: prints capture files, one line per packet.
 #include <fmt/format.h>
 
 #include <memory>
@@ -16,23 +16,25 @@ constexpr const char* kDecodeFooter = R"(
 Files are classic pcap (microseconds or nanoseconds) or pcapng, of Ethernet, raw IP, Linux "cooked"
 or loopback frames; `-` reads standard input. Packets are RoCEv2: UDP to port 4791.
 
+Packets are printed in the order of their times, also if several processes wrote the file.
+
 Default output: number, seconds since the first packet, addresses, opcode, destination QP, PSN, flags,
 headers, payload length and the verdict on the ICRC; then a summary of each file.
 
 --check prints one line per file and nothing else:
     FILE: N packets, N icrc good, N bad
-followed by `, N skipped` when the file holds frames that are not RoCEv2. A bad ICRC is counted, not
-an error: corrupted packets are a fact that captures may show.
+followed by `, N skipped` when the file holds frames that are not RoCEv2. A bad ICRC is counted, but is not
+an error, because a capture may contain corrupted packets.
 
-tcpdump on loopback, on a veth pair or at the sender may show many packets as one, as the program handed them
-to the kernel (UDP_SEGMENT): they are cut here, and have the number of their frame in common.
+On loopback, on a veth pair and at the sender, tcpdump may record many packets as one frame, as they were
+passed to the kernel (UDP_SEGMENT). They are split here, and share the number of their frame.
 
 --json prints one JSON object per line, one per packet and then one summary per file; docs/wire.md
 lists the fields.
 
 Exit code: 0  every RoCEv2 packet of every file was decoded
            1  a file could not be read to its end, or a RoCEv2 packet could not be decoded
-           2  the command line was not understood
+           2  invalid command line
 
 Examples:
     nerve decode run.pcap
@@ -52,7 +54,7 @@ std::unique_ptr<CaptureReport> make_report(const DecodeOptions& options, const s
   return make_text_report(file);
 }
 
-// True when all of the file was understood.
+// True if the whole file was decoded.
 bool decode_file(const DecodeOptions& options, const std::string& file) {
   const FileBytes input = read_bytes(file);
   if (!input.error.empty()) {

@@ -1,4 +1,5 @@
-// `nerve demo`: stock RDMA programs over both transports, TCP beside them, and the packets of one.
+// `nerve demo`: runs stock RDMA programs over both transports, compares them with TCP, and shows
+// packets.
 #include <fmt/format.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -25,48 +26,40 @@ constexpr std::size_t kPacketsShown = 8;
 constexpr const char* kDemoFooter = R"(
 Runs ib_send_lat, ib_write_lat, ib_write_bw and ib_read_bw (perftest) between two processes of this
 machine, unmodified and without privileges: over shared memory, and over RoCEv2 packets through the
-kernel's UDP on the loopback interface; iperf3 and qperf measure TCP beside them. Then a pingpong
-(ibverbs-utils) is captured and its packets are shown. About a minute.
+kernel's UDP on the loopback interface; iperf3 and qperf measure TCP for comparison. Then a pingpong
+(ibverbs-utils) is captured and its packets are shown. Takes about a minute.
 
 --json prints the table as one object and nothing else.
 
 Exit code: 0  everything ran
-           1  something did not; it says what)";
+           1  something failed; stderr says what)";
 
 constexpr const char* kNextSteps = R"(
 Next:
-    ./nerve run -- ib_write_bw              any RDMA program, here or on two machines
-    ./nerve run --pcap run.pcap -- CMD      capture it for Wireshark or ./nerve decode
-    ./nerve run --fault 'loss=1%,seed=7' -- CMD    and see it recover
-    ./nerve stat --watch 1                  what runs now, and how fast
-    ./nerve doctor                          what this machine offers
-README.md has a recipe for each client.
+    {0} run -- ib_write_bw              any RDMA program, here or on two machines
+    {0} run --pcap run.pcap -- CMD      capture it for Wireshark or {0} decode
+    {0} run --fault 'loss=1%,seed=7' -- CMD    lose packets and see it recover
+    {0} stat --watch 1                  running programs and their rates
+    {0} doctor                          check this machine
+{1} has a recipe for each client.
 )";
 
-// The first packets of a capture, a line each, in the order of their time: two processes wrote it.
+// The first packets of a capture, one line each.
 class FirstPackets : public CaptureReport {
  public:
   explicit FirstPackets(const std::string& file) : text_{make_text_report(file)} {}
-  void packet(const CaptureCounts& /*counts*/, const wire::CaptureRecord& record,
+  void packet(const CaptureCounts& counts, const wire::CaptureRecord& record,
               const wire::Packet& packet) override {
-    packets_.emplace_back(record, packet);
+    if (counts.frames <= kPacketsShown) text_->packet(counts, record, packet);
   }
-  void summary(const CaptureCounts& /*counts*/) override {
-    std::ranges::stable_sort(packets_, {}, [](const auto& one) { return one.first.time_ns; });
-    CaptureCounts shown;
-    if (!packets_.empty()) shown.first_ns = packets_[0].first.time_ns;
-    for (const auto& [record, packet] : packets_) {
-      if (++shown.frames > kPacketsShown) break;
-      text_->packet(shown, record, packet);
-    }
-    if (packets_.size() > kPacketsShown) {
-      fmt::print("      ... and {} more\n", packets_.size() - kPacketsShown);
+  void summary(const CaptureCounts& counts) override {
+    if (counts.frames > kPacketsShown) {
+      fmt::print("      ... and {} more\n", counts.frames - kPacketsShown);
     }
   }
 
  private:
   std::unique_ptr<CaptureReport> text_;
-  std::vector<std::pair<wire::CaptureRecord, wire::Packet>> packets_;
 };
 
 struct Row {
@@ -107,20 +100,21 @@ void print_json(const std::vector<Row>& rows) {
 
 bool print_failures(const std::vector<Row>& rows) {
   bool any = false;
-  const auto tell = [&](const Outcome& outcome, const std::string& program, const char* way) {
+  const auto report = [&](const Outcome& outcome, const std::string& program,
+                          const char* transport) {
     if (outcome.why.empty()) return;
-    fmt::print(stderr, "nerve demo: {} over {}: {}\n", program, way, outcome.why);
+    fmt::print(stderr, "nerve demo: {} over {}: {}\n", program, transport, outcome.why);
     any = true;
   };
   for (const Row& row : rows) {
-    tell(row.shm, row.plan.ours.program, "shm");
-    tell(row.udp, row.plan.ours.program, "udp");
-    if (row.plan.tcp) tell(row.tcp, row.plan.tcp->program, "tcp");
+    report(row.shm, row.plan.ours.program, "shm");
+    report(row.udp, row.plan.ours.program, "udp");
+    if (row.plan.tcp) report(row.tcp, row.plan.tcp->program, "tcp");
   }
   return any;
 }
 
-// What must be there before anything is measured; empty when all is.
+// The packages that must be installed first; empty if none is missing.
 std::string missing_packages(const std::string& path) {
   std::string packages;
   for (const auto& [program, package] :
@@ -136,7 +130,7 @@ bool loopback_is_up() {
   });
 }
 
-// A pingpong of a few messages, captured; false when it failed.
+// Runs and captures a pingpong of a few messages; false if it failed.
 bool capture_pingpong(const Stage& stage, const std::string& file) {
   const std::string program = find_command("ibv_rc_pingpong", stage.path);
   const auto environment =
@@ -164,7 +158,8 @@ bool show_packets(const Stage& stage) {
     fmt::print(stderr, "nerve demo: {}: {}\n", file, capture.error);
     return false;
   }
-  fmt::print("\nThe first packets of an ibv_rc_pingpong over UDP, as ./nerve decode shows them:\n");
+  fmt::print("\nThe first packets of an ibv_rc_pingpong over UDP, as {} decode shows them:\n",
+             command_name());
   FirstPackets report{file};
   const bool whole = report_capture(file, capture.bytes, report);
   fmt::print("All of them are in {}; Wireshark opens it.\n", file);
@@ -180,27 +175,26 @@ std::optional<Stage> set_stage(const std::string& path) {
   const std::string program = this_program().string();
   const auto library = find_library_folder(program);
   if (!library) {
-    fmt::print(stderr, "nerve demo: no libibverbs.so.1 beside {}; build it: ./nerve build\n",
-               program);
+    fmt::print(stderr, "nerve demo: no libibverbs.so.1 for {}; {}\n", program, how_to_restore());
     return std::nullopt;
   }
   std::error_code ignored;
   std::string folder = (std::filesystem::temp_directory_path(ignored) / "nerve-demo-XXXXXX");
   if (::mkdtemp(folder.data()) == nullptr) {
-    fmt::print(stderr, "nerve demo: no folder for logs at {}; set TMPDIR\n", folder);
+    fmt::print(stderr, "nerve demo: cannot create a folder for logs at {}; set TMPDIR\n", folder);
     return std::nullopt;
   }
   return Stage{.library_folder = *library, .folder = folder, .path = path};
 }
 
-// The capture stays; logs only when they tell of a failure.
+// Keeps the capture; keeps logs only after a failure.
 void clean_up(const Stage& stage, bool failed) {
   std::error_code ignored;
   if (!failed) {
     std::filesystem::remove(stage.folder + "/server.log", ignored);
     std::filesystem::remove(stage.folder + "/client.log", ignored);
   }
-  std::filesystem::remove(stage.folder, ignored);  // only when it is empty
+  std::filesystem::remove(stage.folder, ignored);  // succeeds only if it is empty
 }
 
 std::vector<Row> measure_all(const Stage& stage) {
@@ -227,7 +221,9 @@ std::vector<Row> measure_all(const Stage& stage) {
 int demonstrate(bool json) {
   const std::string path = search_path();
   if (const std::string packages = missing_packages(path); !packages.empty()) {
-    fmt::print(stderr, "nerve demo: programs are missing; sudo apt-get install -y{}\n", packages);
+    fmt::print(stderr,
+               "nerve demo: required programs are not installed; sudo apt-get install -y{}\n",
+               packages);
     return kExitFailed;
   }
   if (!loopback_is_up()) {
@@ -241,7 +237,7 @@ int demonstrate(bool json) {
   bool failed = print_failures(rows);
   if (!json) {
     failed = !show_packets(*stage) || failed;
-    fmt::print("{}", kNextSteps);
+    fmt::print(kNextSteps, command_name(), readme());
   }
   clean_up(*stage, failed);
   return failed ? kExitFailed : kExitOk;
@@ -251,9 +247,9 @@ int demonstrate(bool json) {
 
 void add_demo(CLI::App& program, int& exit_code) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* command =
-      program.add_subcommand("demo", "Run stock RDMA programs and show how they fare");
-  command->add_flag("--json", *json, "the table as one JSON object");
+  CLI::App* command = program.add_subcommand(
+      "demo", "Run stock RDMA programs and print their latency and bandwidth");
+  command->add_flag("--json", *json, "print the table as one JSON object");
   command->footer(kDemoFooter);
   command->callback([json, &exit_code] { exit_code = demonstrate(*json); });
 }

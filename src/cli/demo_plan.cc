@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Words = std::vector<std::string>;
 
-// For the whole to end in time, also where a machine is busy with other things.
+// Time limits, so that the demo ends in reasonable time on a machine under load too.
 constexpr seconds kStart{5};
 constexpr seconds kRun{12};
 
@@ -30,13 +30,13 @@ Measure latency_of(std::string program) {
   return perftest(std::move(program), Figure::kLatency, {"-s", "8", "-n", "1000"});
 }
 
-// Two seconds each: long enough to be steady, short enough to be waited for.
+// Two seconds each: long enough for a steady result.
 Measure bandwidth_of(std::string program) {
   return perftest(std::move(program), Figure::kBandwidth,
                   {"-s", "1048576", "-D", "2", "--report_gbits"});
 }
 
-// How each program is told the port; qperf's and iperf3's servers take no other options.
+// The arguments of one end. qperf's and iperf3's servers take only the port.
 Words ends_of(const Measure& measure, const std::string& file, std::uint16_t port, bool client) {
   const std::string number = std::to_string(port);
   Words words{file};
@@ -122,7 +122,7 @@ host::Environment demo_environment(const Stage& stage, const host::Environment& 
   host::Environment environment = host::process_environment();
   std::erase_if(environment, [](const auto& one) { return one.first.starts_with("NERVE_"); });
   environment["LD_LIBRARY_PATH"] = stage.library_folder;
-  environment["LC_ALL"] = "C";  // what is printed is read
+  environment["LC_ALL"] = "C";  // the output is parsed
   environment["NERVE_CONFIG"] = "/dev/null";
   environment["NERVE_DEVICES"] = "nerve0=lo";
   for (const auto& [name, value] : settings) environment[name] = value;
@@ -156,7 +156,7 @@ Outcome run_measure(const Stage& stage, const Measure& measure, const host::Envi
   }
   Outcome outcome{.value = read_figure(measure.figure, ended.text), .why = {}};
   if (!outcome.value) {
-    outcome.why = "no figure in what it printed";
+    outcome.why = "no result in its output";
     return outcome;
   }
   std::error_code ignored;

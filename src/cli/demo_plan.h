@@ -1,5 +1,5 @@
-// What `nerve demo` measures: stock programs, two ends each, over shared memory, over UDP, and TCP
-// beside them.
+// The measurements of `nerve demo`: stock programs over shared memory and over UDP, and TCP for
+// comparison.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace nerve::cli {
 
 enum class Figure : std::uint8_t { kLatency, kBandwidth, kMessages, kTcpLatency, kTcpBandwidth };
 
-// One end listens, the other gets the address as its last argument.
+// A client-server program: the client gets the server's address as an argument.
 struct Measure {
   std::string program;
   std::string package;
@@ -21,7 +21,7 @@ struct Measure {
   Figure figure{};
 };
 
-// A row of the table: what is measured over both of our transports, and what is beside it.
+// A row of the table: a measurement over both of our transports, and its TCP counterpart.
 struct DemoRow {
   std::string title;
   Measure ours;
@@ -33,24 +33,24 @@ struct DemoRow {
 // "0.61 us", "12.3 GB/s", "5.1 M/s".
 [[nodiscard]] std::string figure_text(Figure figure, double value);
 
-// The figure in what the client printed.
+// Extracts the result from the client's output.
 [[nodiscard]] std::optional<double> read_figure(Figure figure, const std::string& text);
 
-// Where a demonstration runs.
+// Where the demo runs.
 struct Stage {
   std::string library_folder;
   std::string folder;  // for logs and the capture
-  std::string path;    // where programs are sought
+  std::string path;    // to search for programs
 };
 
-// The environment of a program: ours without this user's own settings.
+// The environment for a program: ours without the user's NERVE_ settings.
 [[nodiscard]] host::Environment demo_environment(const Stage& stage,
                                                  const host::Environment& settings);
 
-// Both ends of a measure, one after the other.
+// Runs both ends of a measurement.
 struct Outcome {
   std::optional<double> value;
-  std::string why;  // when there is none
+  std::string why;  // the reason, if there is no value
 };
 [[nodiscard]] Outcome run_measure(const Stage& stage, const Measure& measure,
                                   const host::Environment& settings);

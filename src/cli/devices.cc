@@ -1,4 +1,4 @@
-// `nerve devices`: what a verbs program will find on this machine.
+// `nerve devices`: lists the devices that a verbs program will find on this machine.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,16 +13,16 @@ namespace nerve::cli {
 namespace {
 
 constexpr const char* kDevicesFooter = R"(
-Every network interface that is up and has an address is a device; the loopback interface only when
-there is no other. NERVE_DEVICES=NAME=IFACE,... chooses others. The GID table holds the interface's
-addresses: programs choose a row of it (-g in ibv_rc_pingpong, -x in perftest).
+Every network interface that is up and has an address is a device; the loopback interface is one only if
+there is no other. NERVE_DEVICES=NAME=IFACE,... selects others. The GID table holds the interface's
+addresses; programs select an entry (-g in ibv_rc_pingpong, -x in perftest).
 
 --json prints one object per line: name, interface, state, active_mtu, node_guid, gids.
 
-Exit code: 0  there is a device, and each that was asked for is there
-           1  there is none, or one is missing)";
+Exit code: 0  there is a device, and no requested device is missing
+           1  there is none, or a requested one is missing)";
 
-// As ibv_devinfo prints it.
+// In the format of ibv_devinfo.
 std::string guid_text(std::uint64_t guid) {
   return fmt::format("{:04x}:{:04x}:{:04x}:{:04x}", guid >> 48U, guid >> 32U & 0xffffU,
                      guid >> 16U & 0xffffU, guid & 0xffffU);
@@ -47,12 +47,12 @@ void print_json(const host::Device& device) {
   fmt::print("{}\n", line.dump());
 }
 
-// Devices that were asked for and whose interface is nowhere; false when there are some.
+// Reports requested devices whose interface does not exist; false if there are any.
 bool all_there(const std::vector<host::Device>& devices) {
   bool all = true;
   for (const host::DeviceName& wanted : host::load_process_config().devices) {
     if (std::ranges::find(devices, wanted.name, &host::Device::name) != devices.end()) continue;
-    fmt::print(stderr, "nerve devices: {}={}: no such interface; `ip link` lists them\n",
+    fmt::print(stderr, "nerve devices: {}={}: no such interface; `ip link` lists the interfaces\n",
                wanted.name, wanted.interface);
     all = false;
   }
@@ -64,9 +64,10 @@ int list_devices(bool json) {
   for (const host::Device& device : devices) json ? print_json(device) : print_text(device);
   const bool all = all_there(devices);
   if (devices.empty() && all) {
-    fmt::print(stderr,
-               "nerve devices: none: no interface is up and has an address; try: ip link set lo "
-               "up\n");
+    fmt::print(
+        stderr,
+        "nerve devices: no devices: no interface is up and has an address; try: ip link set lo "
+        "up\n");
   }
   return devices.empty() || !all ? kExitFailed : kExitOk;
 }

@@ -1,4 +1,4 @@
-// `nerve doctor`: what this machine offers, what is missing, and how to mend it.
+// `nerve doctor`: checks this machine, and says what is missing and how to fix it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,13 +12,13 @@ namespace {
 constexpr const char* kDoctorFooter = R"(
 Each line begins with
     ok       it works
-    note     programs run without it, slower or with less
-    MISSING  programs do not run as they should before it is mended
-and what can be done about it stands below, after ->. Nothing is changed by asking.
+    note     optional: programs run without it, but slower or with fewer features
+    MISSING  must be fixed before programs work properly
+followed by -> and how to fix it. The check changes nothing.
 
---json prints one object per line: verdict, name, tells, mend.
+--json prints one object per line: verdict, name, detail, fix.
 
-Exit code: 0  all that is needed works
+Exit code: 0  everything that is required works
            1  something is MISSING)";
 
 int examine(bool json) {
@@ -27,13 +27,13 @@ int examine(bool json) {
   examine_machine(checkup, findings);
   examine_network(checkup, findings);
   examine_library(findings);
-  examine_offer(findings);
+  examine_sysfs(findings);
   examine_programs(findings);
   for (const Finding& finding : findings) {
     fmt::print("{}", json ? finding_json(finding) : finding_text(finding));
   }
   const auto missing = std::ranges::count(findings, Verdict::kMissing, &Finding::verdict);
-  if (!json && missing == 0) fmt::print("\nAll that is needed works. Try: nerve demo\n");
+  if (!json && missing == 0) fmt::print("\nEverything that is required works. Try: nerve demo\n");
   if (!json && missing > 0) fmt::print("\n{} missing; see -> above.\n", missing);
   return missing == 0 ? kExitOk : kExitFailed;
 }
@@ -42,7 +42,8 @@ int examine(bool json) {
 
 void add_doctor(CLI::App& program, int& exit_code) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* command = program.add_subcommand("doctor", "Check what this machine offers");
+  CLI::App* command =
+      program.add_subcommand("doctor", "Check this machine and say how to fix problems");
   command->add_flag("--json", *json, "JSON, one object per line");
   command->footer(kDoctorFooter);
   command->callback([json, &exit_code] { exit_code = examine(*json); });

@@ -1,4 +1,4 @@
-// `nerve doctor`: our libibverbs, and which one programs load.
+// `nerve doctor`: checks our libibverbs, and which one programs load.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <link.h>
@@ -27,7 +27,7 @@ std::string path_of(const Library& library) {
   return std::filesystem::canonical(map->l_name, ignored).string();
 }
 
-// A call of each age, at the version under which programs were linked with it.
+// One function of each symbol version that programs may be linked with.
 struct Promise {
   const char* name;
   const char* version;
@@ -45,7 +45,7 @@ Finding ours(const std::string& folder) {
   const std::string name = "library";
   const Library library = load(folder + "/libibverbs.so.1");
   if (!library) {
-    return {Verdict::kMissing, name, ::dlerror(), "build it again: ./nerve clean && ./nerve build"};
+    return {Verdict::kMissing, name, ::dlerror(), how_to_restore()};
   }
   std::string absent;
   for (const Promise& promise : kPromises) {
@@ -53,12 +53,12 @@ Finding ours(const std::string& folder) {
     absent += fmt::format(" {}@{}", promise.name, promise.version);
   }
   if (!absent.empty()) {
-    return {Verdict::kMissing, name, "lacks" + absent, "build it again: ./nerve build"};
+    return {Verdict::kMissing, name, "lacks" + absent, how_to_restore()};
   }
   return {Verdict::kOk, name, path_of(library) + " loads, with its symbol versions", ""};
 }
 
-// What a program gets that is started without `nerve run`.
+// The library that a program gets without `nerve run`.
 Finding found_by_programs(const std::string& our_folder) {
   const std::string name = "programs load";
   const Library library = load("libibverbs.so.1");
@@ -81,10 +81,10 @@ void examine_library(Findings& findings) {
   const auto folder = find_library_folder(program);
   if (!folder) {
     findings.push_back({Verdict::kMissing, "library",
-                        fmt::format("no libibverbs.so.1 beside {}", program), "./nerve build"});
+                        fmt::format("no libibverbs.so.1 for {}", program), how_to_restore()});
     return;
   }
-  // In this order: once ours is loaded, the loader returns it for every request by name.
+  // In this order: once ours is loaded, dlopen returns it for every request by name.
   Finding by_programs = found_by_programs(*folder);
   findings.push_back(ours(*folder));
   findings.push_back(std::move(by_programs));

@@ -1,5 +1,4 @@
-// `nerve doctor`: interfaces and the devices they become, the UDP port, what the kernel does for
-// it.
+// `nerve doctor`: checks interfaces and their devices, the UDP port, and the kernel's offloads.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,9 +20,9 @@ Finding addresses(const std::vector<host::Interface>& interfaces, const host::Ab
   for (const host::Interface& interface : interfaces) {
     for (const wire::Gid& gid : interface.addresses) ++(gid.is_ipv4() ? four : six);
   }
-  std::string tells = fmt::format("{} IPv4, {} IPv6", four, six);
-  if (!ipv6.works) return {Verdict::kNote, "addresses", tells + "; " + ipv6.reason, ""};
-  return {Verdict::kOk, "addresses", std::move(tells), ""};
+  std::string detail = fmt::format("{} IPv4, {} IPv6", four, six);
+  if (!ipv6.works) return {Verdict::kNote, "addresses", detail + "; " + ipv6.reason, ""};
+  return {Verdict::kOk, "addresses", std::move(detail), ""};
 }
 
 std::string device_text(const host::Device& device) {
@@ -45,9 +44,9 @@ void devices(const std::vector<host::Interface>& interfaces, const host::Config&
   }
   for (const host::DeviceName& wanted : config.devices) {
     if (std::ranges::find(found, wanted.name, &host::Device::name) != found.end()) continue;
-    findings.push_back({Verdict::kMissing, wanted.name,
-                        fmt::format("no interface is called {}", wanted.interface),
-                        "`ip link` lists them; NERVE_DEVICES, or devices in nerve.toml, names it"});
+    findings.push_back(
+        {Verdict::kMissing, wanted.name, fmt::format("no interface is called {}", wanted.interface),
+         "`ip link` lists the interfaces; change NERVE_DEVICES, or devices in nerve.toml"});
   }
   if (found.empty() && config.devices.empty()) {
     findings.push_back({Verdict::kMissing, "devices", "no interface is up and has an address",
@@ -68,34 +67,35 @@ std::string users_text(const std::vector<host::PortUser>& users) {
 Finding udp_port(const host::Config& config) {
   const host::PortCheck check = host::check_port(config.port);
   const std::string name = fmt::format("udp port {}", config.port);
-  if (check.free) return {Verdict::kOk, name, "free; the first program takes it", ""};
+  if (check.free) return {Verdict::kOk, name, "free", ""};
   if (check.usable()) {
-    return {Verdict::kOk, name, "shared by the programs that run: " + users_text(check.users), ""};
+    return {Verdict::kOk, name, "shared by running programs: " + users_text(check.users), ""};
   }
   const bool needed = config.transport != host::Transport::kShm;
   return {
       needed ? Verdict::kMissing : Verdict::kNote, name,
       check.users.empty() ? check.reason : "held by " + users_text(check.users),
-      "end it, or give every peer another port: nerve run --port 4792; between programs of this "
-      "machine --transport shm needs none"};
+      "end that program, or use another port on all peers: nerve run --port 4792; programs on this "
+      "machine need no port with --transport shm"};
 }
 
-Finding offload(std::string name, std::string tells, const host::Ability& ability) {
-  if (ability.works) return {Verdict::kOk, std::move(name), std::move(tells), ""};
-  return {Verdict::kNote, std::move(name), ability.reason + "; packets go one by one, slower",
-          "a newer kernel, or container runtime, knows it"};
+Finding offload(std::string name, std::string detail, const host::Ability& ability) {
+  if (ability.works) return {Verdict::kOk, std::move(name), std::move(detail), ""};
+  return {Verdict::kNote, std::move(name),
+          ability.reason + "; packets are passed one by one, which is slower",
+          "use a newer kernel or container runtime"};
 }
 
 Finding buffers(const host::Checkup& checkup, const host::Config& config) {
-  // The kernel tells twice what was asked for: its own records count as well.
+  // The kernel reports twice the requested size, because it counts its own overhead.
   const auto got =
       static_cast<std::uint64_t>(std::min(checkup.send_buffer, checkup.receive_buffer));
-  const std::string tells =
-      fmt::format("{} out, {} in for each socket",
+  const std::string detail =
+      fmt::format("{} send, {} receive for each socket",
                   host::bytes_text(static_cast<std::uint64_t>(checkup.send_buffer)),
                   host::bytes_text(static_cast<std::uint64_t>(checkup.receive_buffer)));
-  if (got >= config.socket_buffer) return {Verdict::kOk, "udp buffers", tells, ""};
-  return {Verdict::kNote, "udp buffers", tells + "; bursts of many peers may be lost",
+  if (got >= config.socket_buffer) return {Verdict::kOk, "udp buffers", detail, ""};
+  return {Verdict::kNote, "udp buffers", detail + "; bursts from many peers may be lost",
           fmt::format("sudo sysctl -w net.core.rmem_max={0} net.core.wmem_max={0}",
                       config.socket_buffer)};
 }
@@ -108,10 +108,9 @@ void examine_network(const host::Checkup& checkup, Findings& findings) {
   findings.push_back(addresses(interfaces, checkup.ipv6));
   devices(interfaces, config, findings);
   findings.push_back(udp_port(config));
+  findings.push_back(offload("trains out", "sent in one call (UDP_SEGMENT)", checkup.segmentation));
   findings.push_back(
-      offload("trains out", "leave in one call (UDP_SEGMENT)", checkup.segmentation));
-  findings.push_back(
-      offload("trains in", "arrive in one call (UDP_GRO)", checkup.receive_coalescing));
+      offload("trains in", "received in one call (UDP_GRO)", checkup.receive_coalescing));
   findings.push_back(buffers(checkup, config));
 }
 

@@ -1,4 +1,4 @@
-// `nerve doctor`: programs to run, and RDMA that this machine has already.
+// `nerve doctor`: checks client programs, and RDMA devices of the kernel.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -13,19 +13,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kShown = 3;  // the rest is for people who know what they want
+constexpr std::size_t kShown = 3;  // the others are optional clients
 
 Finding client(const Package& package, const std::string& path) {
   const std::string name{package.name};
   const std::string file = find_command(std::string{package.program}, path);
   if (file.empty()) {
-    return {Verdict::kNote, name, fmt::format("not installed; has {}", package.what),
+    return {Verdict::kNote, name, fmt::format("not installed; contains {}", package.what),
             fmt::format("sudo apt-get install -y {}", package.name)};
   }
   if (const auto why = ignores_library_path(file)) {
     return {Verdict::kNote, name,
             fmt::format("{}: {}, so the loader ignores LD_LIBRARY_PATH", file, *why),
-            "run a copy of it without that right"};
+            "run a copy without that privilege"};
   }
   return {Verdict::kOk, name, std::string{package.what}, ""};
 }
@@ -40,10 +40,10 @@ Finding kernel_devices() {
   std::error_code ignored;
   const bool soft_roce = fs::exists("/sys/module/rdma_rxe", ignored);
   if (names.empty() && !soft_roce) {
-    return {Verdict::kOk, "kernel's RDMA", "none, and none is needed", ""};
+    return {Verdict::kOk, "kernel's RDMA", "none, and none is required", ""};
   }
   return {Verdict::kNote, "kernel's RDMA",
-          fmt::format("{}{}; programs under `nerve run` see Nerve's devices alone",
+          fmt::format("{}{}; programs under `nerve run` see only Nerve's devices",
                       names.empty() ? "no device" : names, soft_roce ? " (rdma_rxe loaded)" : ""),
           soft_roce ? "a Soft-RoCE device holds UDP port 4791: sudo rmmod rdma_rxe, or use another "
                       "network namespace"

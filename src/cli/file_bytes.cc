@@ -21,8 +21,8 @@ FileBytes read_all(std::FILE* in) {
                         buffer.begin() + static_cast<std::ptrdiff_t>(n));
   }
   if (std::ferror(in) != 0) {
-    result.error =
-        std::string{"cannot read it: "} + std::strerror(errno) + "; give the path of a file";
+    result.error = std::string{"cannot read it: "} + std::strerror(errno) +
+                   "; give the path of a readable file";
   }
   return result;
 }

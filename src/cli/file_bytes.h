@@ -1,4 +1,4 @@
-// A whole file in memory, or the reason why not.
+// Reads a whole file into memory.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace nerve::cli {
 
 struct FileBytes {
   std::vector<std::byte> bytes;
-  std::string error;  // empty: all is well
+  std::string error;  // empty on success
 };
 
 // "-" is standard input.

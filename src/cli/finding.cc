@@ -24,16 +24,16 @@ std::string_view name_of(Verdict verdict) {
 
 std::string finding_text(const Finding& finding) {
   std::string text =
-      fmt::format("{:<8}{:<17}{}\n", name_of(finding.verdict), finding.name, finding.tells);
-  if (!finding.mend.empty()) text += fmt::format("{:25}-> {}\n", "", finding.mend);
+      fmt::format("{:<8}{:<17}{}\n", name_of(finding.verdict), finding.name, finding.detail);
+  if (!finding.fix.empty()) text += fmt::format("{:25}-> {}\n", "", finding.fix);
   return text;
 }
 
 std::string finding_json(const Finding& finding) {
   const nlohmann::ordered_json line{{"verdict", name_of(finding.verdict)},
                                     {"name", finding.name},
-                                    {"tells", finding.tells},
-                                    {"mend", finding.mend}};
+                                    {"detail", finding.detail},
+                                    {"fix", finding.fix}};
   return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

@@ -1,4 +1,4 @@
-// One thing that `nerve doctor` looked at, and what it found.
+// One result of `nerve doctor`.
 #pragma once
 
 #include <cstdint>
@@ -11,27 +11,28 @@ namespace nerve::cli {
 
 enum class Verdict : std::uint8_t {
   kOk,
-  kNote,     // works without it, slower or with less
-  kMissing,  // must be mended before programs run as they should
+  kNote,     // optional: slower or fewer features without it
+  kMissing,  // must be fixed before programs work properly
 };
 
 struct Finding {
   Verdict verdict{};
   std::string name;
-  std::string tells;
-  std::string mend;  // what to do; empty when there is nothing to do
+  // What was found.
+  std::string detail;
+  std::string fix;  // how to fix it; empty if there is nothing to fix
 };
 
 using Findings = std::vector<Finding>;
 
-// Each adds what it found.
+// Each appends its findings.
 void examine_machine(const host::Checkup& checkup,
                      Findings& findings);  // kernel, limits, memory between processes
 void examine_network(const host::Checkup& checkup,
                      Findings& findings);   // interfaces, devices, the UDP port, offloads
-void examine_library(Findings& findings);   // ours, and who loads which
-void examine_offer(Findings& findings);     // paths that programs look for
-void examine_programs(Findings& findings);  // clients, and RDMA that the kernel has
+void examine_library(Findings& findings);   // our libibverbs, and which one programs load
+void examine_sysfs(Findings& findings);     // paths that programs look for
+void examine_programs(Findings& findings);  // clients, and RDMA devices of the kernel
 
 [[nodiscard]] std::string finding_text(const Finding& finding);
 [[nodiscard]] std::string finding_json(const Finding& finding);

@@ -5,7 +5,7 @@
 namespace nerve::cli {
 namespace {
 
-volatile sig_atomic_t g_interrupted = 0;  // what a signal handler may write
+volatile sig_atomic_t g_interrupted = 0;  // the only type that a signal handler may write
 
 extern "C" void note_interrupt(int) { g_interrupted = 1; }
 

@@ -1,9 +1,9 @@
-// Ctrl-C, seen when it is asked for; a second one ends the program at once.
+// Ctrl-C as a flag to check; a second Ctrl-C ends the program at once.
 #pragma once
 
 namespace nerve::cli {
 
-inline constexpr int kExitInterrupted = 130;  // as shells have it
+inline constexpr int kExitInterrupted = 130;  // as shells report it
 
 void watch_for_interrupt();
 [[nodiscard]] bool interrupted();

@@ -1,4 +1,4 @@
-// The report for machines: one JSON object per line. docs/wire.md lists the fields.
+// The machine-readable report: one JSON object per line. docs/wire.md lists the fields.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A file's name is bytes, JSON's strings are not.
+// A file name may contain any bytes, but JSON strings must be UTF-8.
 std::string print(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -23,7 +23,7 @@ std::string opcode_name(std::uint8_t code) {
   return info != nullptr ? info->name : fmt::format("{:#04x}", code);
 }
 
-// Numbers of 64 bits are strings: many readers of JSON keep only 53 of them.
+// 64-bit numbers are strings, because many JSON readers keep only 53 bits.
 std::string hex(std::uint64_t value) { return fmt::format("{:#x}", value); }
 
 Json bth_json(const wire::Bth& bth) {

@@ -1,4 +1,4 @@
-// Single numbers that the kernel tells in files of /proc/sys.
+// Reads single numbers from files in /proc/sys.
 #pragma once
 
 #include <cstdint>

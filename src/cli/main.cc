@@ -1,4 +1,4 @@
-// `nerve`: the one command.
+// The `nerve` program.
 #include "cli/nerve_program.h"
 
 int main(int argc, char** argv) { return nerve::cli::run_nerve(argc, argv); }

@@ -35,9 +35,10 @@ std::optional<std::uint64_t> available_memory() {
 std::string no_room(std::uint64_t needed, std::optional<std::uint64_t> available) {
   if (!available || needed <= *available) return {};
   return fmt::format(
-      "it will need about {} of memory, and {} are available; give fewer servers (servers.count), "
-      "fewer NICs in each (servers.nics), jobs of fewer ranks or fewer QPs (nic.qps_per_pair), or "
-      "try it --anyway",
+      "it needs about {} of memory, and {} are available; use fewer servers (servers.count), "
+      "fewer NICs in each (servers.nics), jobs with fewer ranks or fewer QPs (nic.qps_per_pair), "
+      "or "
+      "run it --anyway",
       host::bytes_text(needed), host::bytes_text(*available));
 }
 

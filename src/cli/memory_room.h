@@ -1,5 +1,5 @@
-// Whether a run has room in this machine's memory: asked before it starts, since a machine that
-// swaps does not report why.
+// Checks that a run fits in this machine's memory. Checked before it starts, because a machine that
+// swaps does not say why it is slow.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,12 @@
 
 namespace nerve::cli {
 
-// "MemAvailable:    1234 kB" of /proc/meminfo, in bytes; none when there is no such line.
+// The value of "MemAvailable:    1234 kB" in /proc/meminfo, in bytes; none if there is no such
+// line.
 [[nodiscard]] std::optional<std::uint64_t> available_memory(std::string_view meminfo);
 [[nodiscard]] std::optional<std::uint64_t> available_memory();
 
-// Empty when there is room; or both figures and what to do.
+// Empty if there is room; otherwise both figures and what to do.
 [[nodiscard]] std::string no_room(std::uint64_t needed, std::optional<std::uint64_t> available);
 
 }  // namespace nerve::cli

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -17,11 +18,12 @@
 #include "cli/run_plan.h"
 #include "cli/this_program.h"
 #include "cli/usage_error.h"
+#include "cli/version.h"
 
 namespace nerve::cli {
 namespace {
 
-// Whether there is such a command; prints an error when there is not.
+// True if the command exists; otherwise prints an error.
 bool knows(const CLI::App& program, const std::string& word) {
   std::vector<std::string> names;
   for (const CLI::App* command : program.get_subcommands(nullptr)) {
@@ -29,18 +31,19 @@ bool knows(const CLI::App& program, const std::string& word) {
   }
   if (std::ranges::find(names, word) != names.end()) return true;
   const std::string_view nearest = nearest_name(word, names);
-  fmt::print(stderr, "nerve: there is no command `{}`; {}\n", word,
-             nearest.empty() ? "`./nerve --help` lists those there are"
+  fmt::print(stderr, "nerve: unknown command `{}`; {}\n", word,
+             nearest.empty() ? fmt::format("`{} --help` lists the commands", command_name())
                              : fmt::format("did you mean `{}`?", nearest));
   return false;
 }
 
-// Runs nerve-sim, which lies beside this program, in place of it.
+// Runs nerve-sim in place of this program.
 int start_simulator(char** argv) {
-  const std::filesystem::path program = this_program().replace_filename("nerve-sim");
+  const std::filesystem::path program = simulator_of(this_program());
+  ::setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", 0);  // large pages: a quarter faster
   ::execv(program.c_str(), argv);
-  fmt::print(stderr, "nerve: cannot run {}: {}; `./nerve build` builds it\n", program.string(),
-             std::strerror(errno));
+  fmt::print(stderr, "nerve: cannot run {}: {}; {}\n", program.string(), std::strerror(errno),
+             how_to_restore());
   return kExitFailed;
 }
 
@@ -54,16 +57,21 @@ int run_nerve(int argc, char** argv) {
   add_run(program, exit_code);
   add_devices(program, exit_code);
   add_stat(program, exit_code);
+  add_top(program, exit_code);
+  add_metrics(program, exit_code);
   add_doctor(program, exit_code);
   add_decode(program, exit_code);
   program.add_subcommand("sim", kSimSummary);
   program.add_subcommand("sweep", kSweepSummary);
   const std::string_view word = argc > 1 ? argv[1] : "";
   if (word == "sim" || word == "sweep") return start_simulator(argv);
+  if (word == "--version") return print_version();
+  program.add_flag_callback(
+      "--version", [] {}, "version, commit, compiler and features");
   if (argc > 1 && argv[1][0] != '-' && !knows(program, argv[1])) return kExitUsage;
   try {
     std::vector<std::string> arguments = mark_command({argv + 1, argv + argc});
-    std::ranges::reverse(arguments);  // CLI11 takes them from the back
+    std::ranges::reverse(arguments);  // CLI11 takes them in reverse order
     program.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
     return program.exit(error) == 0 ? kExitOk : kExitUsage;

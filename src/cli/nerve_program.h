@@ -1,5 +1,5 @@
-// The two programs of the command line. `nerve-sim` has the simulator, so that what runs RDMA
-// programs is built without it; `nerve sim` starts it.
+// The two programs of the command line. `nerve-sim` contains the simulator, so that the program
+// that runs RDMA programs is built without it; `nerve sim` executes it.
 #pragma once
 
 namespace nerve::cli {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::array kPackages = {
     Package{"ibverbs-utils", "ibv_devinfo", "ibv_devinfo and the pingpongs", "ibv_"},
-    Package{"perftest", "ib_write_bw", "ib_write_bw, ib_send_lat and their kin",
+    Package{"perftest", "ib_write_bw", "ib_write_bw, ib_send_lat and other benchmarks",
             "ib_write_ ib_read_ ib_send_ ib_atomic_ raw_ethernet_"},
     Package{"rdmacm-utils", "rping", "rping, rstream and others that connect by rdma_cm",
             "rping rstream riostream rcopy ucmatose udaddy udpong mckey cmtime rdma_server "

@@ -1,4 +1,4 @@
-// The Debian packages of the programs that people run on Nerve.
+// The Debian packages of programs that are commonly run with Nerve.
 #pragma once
 
 #include <span>
@@ -8,15 +8,15 @@ namespace nerve::cli {
 
 struct Package {
   std::string_view name;
-  std::string_view program;   // by which it is known
-  std::string_view what;      // it has
-  std::string_view prefixes;  // how its programs are called: words that begin so
+  std::string_view program;   // the program to look for
+  std::string_view what;      // its contents, for display
+  std::string_view prefixes;  // prefixes of its programs' names, separated by spaces
 };
 
-// Those that everybody wants first.
+// The most common ones first.
 [[nodiscard]] std::span<const Package> packages();
 
-// The package of a program that is not installed; empty when it is none of these.
+// The package that contains a program; empty if unknown.
 [[nodiscard]] std::string_view package_of(std::string_view program);
 
 }  // namespace nerve::cli

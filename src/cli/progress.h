@@ -1,5 +1,5 @@
-// How far a long command is, on stderr: one line that moves on a terminal, a line for each step
-// elsewhere.
+// Progress of a long command on stderr: a line that is rewritten on a terminal, or one line per
+// step in a log.
 #pragma once
 
 #include <fmt/format.h>

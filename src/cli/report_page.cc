@@ -9,9 +9,9 @@ constexpr std::string_view kAfter = "</script>\n";
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
-// As JSON may be written within a script element: `</script` and `<!--` would end it, so no `<` is
-// left. Outside strings JSON has none; inside \u003c means the same. The space between tokens, a
-// third of an indented file, is left out.
+// Appends JSON so that it is safe in a script element. `</script` and `<!--` would end the element,
+// so every `<` is replaced: outside strings JSON has none, inside strings \u003c means the same.
+// White space between tokens, a third of an indented file, is removed.
 void append_json(std::string& page, std::string_view json) {
   bool in_string = false;
   bool escaped = false;

@@ -1,4 +1,4 @@
-// `nerve run`: any program with our libibverbs in the place of the machine's.
+// `nerve run`: runs a program with our libibverbs instead of the system's.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -10,31 +10,33 @@
 
 #include "cli/commands.h"
 #include "cli/packages.h"
+#include "cli/run_parent.h"
 #include "cli/run_plan.h"
 #include "cli/this_program.h"
 #include "host/config/settings.h"
 #include "host/devices/interfaces.h"
 #include "host/diagnostics/start_capture.h"
 #include "host/host.h"
-#include "offer/namespace.h"
-#include "offer/tree.h"
+#include "host/peers/mapping.h"
+#include "sysfs/namespace.h"
+#include "sysfs/tree.h"
 
 namespace nerve::cli {
 namespace {
 
-constexpr int kExitCannotRun = 126;  // as shells do
+constexpr int kExitCannotRun = 126;  // the exit codes of shells
 constexpr int kExitNotFound = 127;
 
 constexpr const char* kRunFooter = R"(
-CMD and its arguments are run as they are; our own options come before it. Each option is also a
-variable (NERVE_TRANSPORT, ...) and a key in ~/.config/nerve/nerve.toml; an option wins over a
-variable, a variable over the file. docs/configuration.md tells all, docs/taps.md what SPEC can say.
+Options of nerve come before CMD; everything after CMD is passed to it unchanged. Each option is also a
+variable (NERVE_TRANSPORT, ...) and a key in ~/.config/nerve/nerve.toml; an option overrides a
+variable, a variable overrides the file. docs/configuration.md describes them, docs/taps.md the SPEC.
 
-A capture begins anew with each run, unless a program that still runs writes to it: the ends of one
+Each run starts a new capture, unless a running program is writing to it: the two ends of one
 run may share a FILE.
 
-Exit code: that of CMD; 127 when it is not found, 126 when it cannot be run, 2 when the command line
-was not understood.
+Exit code: that of CMD; 127 if CMD is not found, 126 if it cannot be run, 2 if the command line
+is invalid.
 
 Examples:
     nerve run -- ibv_devinfo
@@ -56,7 +58,7 @@ std::string joined(const std::vector<std::string>& words) {
   return all;
 }
 
-// The variables that the options stand for; nothing when one of them is wrong, which is then told.
+// The variables that the options set; nothing, after an error message, if one of them is invalid.
 std::optional<std::map<std::string, std::string>> chosen(const RunOptions& options) {
   std::map<std::string, std::string> variables;
   host::Config tried;
@@ -68,7 +70,7 @@ std::optional<std::map<std::string, std::string>> chosen(const RunOptions& optio
       fmt::print(stderr, "nerve run: {} {}\n", setting.flag, why);
       return std::nullopt;
     }
-    // The program may change its folder, or start others elsewhere.
+    // Absolute, because the program may change its working directory.
     if (setting.key == "pcap") value = std::filesystem::absolute(value).string();
     variables.emplace(setting.variable, value);
   }
@@ -81,50 +83,59 @@ host::Config configured(const std::map<std::string, std::string>& variables) {
   return host::load_config(environment).config;
 }
 
-// The way in which the program is shown what it looks for, done as far as it is done here; nothing
-// when it was asked for and is not to be had, which is then told.
-std::optional<host::Offer> make_offer(const std::map<std::string, std::string>& variables,
-                                      const std::string& file) {
-  const host::Config config = configured(variables);
+// Chooses how the program is shown the paths it looks for, and enters the namespace if that is the
+// choice; `devices` is then the folder of the devices. Nothing, after an error message, if the user
+// requested a namespace and it cannot be created.
+std::optional<host::Offer> make_offer(const host::Config& config, const std::string& file,
+                                      host::Descriptor& devices) {
   const host::Offer offer = choose_offer(config.offer, file);
   if (offer != host::Offer::kNamespace) return offer;
-  const offer::Tree tree = offer::make_tree(host::devices_of(config), offer::look_around());
-  if (config.offer == host::Offer::kAuto && !offer::try_namespace(tree).empty()) {
-    return host::Offer::kPreload;  // which does a static program no good, and no harm
+  const sysfs::Tree tree = sysfs::current_tree(config);
+  if (config.offer == host::Offer::kAuto && !sysfs::try_namespace(tree).empty()) {
+    return host::Offer::kPreload;  // has no effect on a static program
   }
-  const std::string why = offer::enter_namespace(tree);
+  const std::string why = sysfs::enter_namespace(tree, &devices);
   if (why.empty()) return offer;
-  fmt::print(stderr, "nerve run: --offer namespace: {}; `nerve doctor` tells more\n", why);
+  fmt::print(stderr, "nerve run: --offer namespace: {}; `nerve doctor` explains\n", why);
   return std::nullopt;
 }
 
-// Returns only when it failed: with what a shell would exit with.
+// Returns only on failure, with the exit code that a shell would use.
 int become(const std::string& file, const std::vector<std::string>& command) {
   std::vector<char*> arguments;
   arguments.reserve(command.size() + 1);
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   (void)std::fflush(nullptr);
-  ::execvp(file.c_str(), arguments.data());  // like a shell: a script needs no first line
+  ::execvp(file.c_str(), arguments.data());  // like a shell: a script needs no #! line
   const int why = errno;
   fmt::print(stderr, "nerve run: {}: {}; {}\n", command[0], std::strerror(why),
-             why == ENOENT ? "check the path, and the interpreter that it names"
-                           : "check that it is a program and may be executed");
+             why == ENOENT ? "check the path, and the interpreter in its #! line"
+                           : "check that it is an executable program");
   return why == ENOENT ? kExitNotFound : kExitCannotRun;
 }
 
-// Warns of devices whose interface does not exist: it may come later. False when none of them
-// exists, because the program would find no device at all.
+// Warns of devices whose interface does not exist, because it may appear later. False if none of
+// them exists: the program would find no device.
 bool check_interfaces(const std::vector<host::DeviceName>& devices) {
   const std::vector<host::Interface> there = host::list_interfaces();
   std::size_t absent = 0;
   for (const host::DeviceName& device : devices) {
     if (std::ranges::find(there, device.interface, &host::Interface::name) != there.end()) continue;
     ++absent;
-    fmt::print(stderr, "nerve run: {}={}: no such interface; `ip link` lists them\n", device.name,
-               device.interface);
+    fmt::print(stderr, "nerve run: {}={}: no such interface; `ip link` lists the interfaces\n",
+               device.name, device.interface);
   }
   return absent == 0 || absent < devices.size();
+}
+
+std::string way_to_get(const std::string& command, const std::string& folders) {
+  if (const std::string nearest = nearest_command(command, folders); !nearest.empty()) {
+    return fmt::format("did you mean `{}`?", nearest);
+  }
+  const std::string_view package = package_of(command);
+  return package.empty() ? "check the name, or install its package"
+                         : fmt::format("sudo apt-get install -y {}", package);
 }
 
 int run(const RunOptions& options) {
@@ -134,23 +145,29 @@ int run(const RunOptions& options) {
   const std::string program = this_program().string();
   const auto folder = find_library_folder(program);
   if (!folder) {
-    fmt::print(stderr, "nerve run: no libibverbs.so.1 beside {}; build it with: ./nerve build\n",
-               program);
+    fmt::print(stderr, "nerve run: no libibverbs.so.1 for {}; {}\n", program, how_to_restore());
+    return kExitCannotRun;
+  }
+  if (folder->find_first_of(" \t:;") != std::string::npos) {
+    fmt::print(
+        stderr,
+        "nerve run: {}: the loader ends a path at a space, colon or semicolon; move nerve to "
+        "a folder without them\n",
+        *folder);
     return kExitCannotRun;
   }
   const char* path = std::getenv("PATH");
-  const std::string file = find_command(options.command[0], path != nullptr ? path : "/usr/bin");
+  const std::string folders = path != nullptr ? path : "/usr/bin";
+  const std::string file = find_command(options.command[0], folders);
   if (file.empty()) {
-    const std::string_view package = package_of(options.command[0]);
     fmt::print(stderr, "nerve run: {}: not found in PATH; {}\n", options.command[0],
-               package.empty() ? "check the name, or install its package"
-                               : fmt::format("sudo apt-get install -y {}", package));
+               way_to_get(options.command[0], folders));
     return kExitNotFound;
   }
   if (const auto why = ignores_library_path(file)) {
     fmt::print(stderr,
                "nerve run: {}: {}, so the loader ignores LD_LIBRARY_PATH and it will not use "
-               "nerve; run a copy of it without that right\n",
+               "nerve; run a copy without that privilege\n",
                file, *why);
   }
   if (const auto pcap = variables->find("NERVE_PCAP"); pcap != variables->end()) {
@@ -159,11 +176,23 @@ int run(const RunOptions& options) {
       return kExitUsage;
     }
   }
-  const auto offer = make_offer(*variables, file);
+  const host::Config config = configured(*variables);
+  host::Descriptor devices;
+  const auto offer = make_offer(config, file, devices);
   if (!offer) return kExitCannotRun;
   const auto changes = run_environment(*variables, *folder, *offer, host::process_environment());
   for (const auto& [name, value] : changes) ::setenv(name.c_str(), value.c_str(), 1);
-  return become(file, options.command);
+  ParentDuties duties{.summary = config.summary, .every_second = {}};
+  // In a namespace the files of counters are ordinary ones, which this process writes.
+  if (devices) {
+    duties.every_second = [&](const host::Records& records) {
+      sysfs::Surroundings around = sysfs::look_around();
+      around.traffic = records.by_device();
+      refresh_counters(devices, make_tree(host::devices_of(config), around));
+    };
+  }
+  if (!duties.summary && !duties.every_second) return become(file, options.command);
+  return run_as_parent([&] { return become(file, options.command); }, duties);
 }
 
 void add_setting(CLI::App& command, const host::Setting& setting,

@@ -11,7 +11,7 @@
 namespace nerve::cli {
 namespace {
 
-// By trying: access() says yes to root, also of read-only folders.
+// Tries to write: access() always succeeds for root, even in a read-only folder.
 bool can_write_to(const std::string& folder) {
   const std::string trial = partial_of(folder + "/trial");
   std::FILE* file = std::fopen(trial.c_str(), "wb");
@@ -40,7 +40,7 @@ bool make_folder(const std::string& command, const std::string& folder) {
   const bool made = !error;
   if (made && can_write_to(folder)) return true;
   fmt::print(stderr, "nerve {}: {}: cannot {} this folder: {}; choose another with --out\n",
-             command, folder, made ? "write to" : "make",
+             command, folder, made ? "write to" : "create",
              made ? std::strerror(errno) : error.message());
   return false;
 }

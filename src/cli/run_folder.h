@@ -1,4 +1,4 @@
-// Where the results of a run go.
+// The folder for the results of a run.
 #pragma once
 
 #include <string>
@@ -6,18 +6,18 @@
 
 namespace nerve::cli {
 
-// results/<name>, without what is awkward in a path.
+// results/<name>, without characters that are awkward in a path.
 [[nodiscard]] std::string folder_for(std::string_view scenario_name);
 
-// Makes the folder and those above it. False, and told, when that cannot be, or when nothing can be
-// written there.
+// Creates the folder and its parents. False, after an error message, if that fails or the folder is
+// not writable.
 [[nodiscard]] bool make_folder(const std::string& command, const std::string& folder);
 
-// What a file is called until it is complete.
+// The name of a file until it is complete.
 [[nodiscard]] inline std::string partial_of(const std::string& path) { return path + ".partial"; }
 
-// Whole or not at all: a file of that name is replaced when the new one is complete. False, and
-// told, when it cannot be written.
+// Writes atomically: an existing file is replaced only when the new one is complete. False, after
+// an error message, on failure.
 [[nodiscard]] bool write_file(const std::string& command, const std::string& path,
                               std::string_view text);
 

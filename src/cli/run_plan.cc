@@ -11,20 +11,25 @@
 #include <fstream>
 #include <sstream>
 #include <string_view>
+#include <system_error>
+#include <vector>
 
+#include "base/nearest.h"
+#include "cli/packages.h"
+#include "cli/this_program.h"
 #include "host/config/settings.h"
 
 namespace nerve::cli {
 namespace {
 
-// Whether the word after this one is its value.
+// True if this option takes the next word as its value.
 bool takes_next(std::string_view word) {
   const auto all = host::settings();
   const auto found = std::ranges::find(all, word, &host::Setting::flag);
   return found != all.end() && !found->value.empty();
 }
 
-// Whether the kernel starts it without a loader, which alone knows LD_PRELOAD.
+// True if the kernel starts it without a dynamic loader, so that LD_PRELOAD has no effect.
 bool is_static_program(const std::string& file) {
   std::ifstream in{file, std::ios::binary};
   Elf64_Ehdr header{};
@@ -57,13 +62,12 @@ std::vector<std::string> mark_command(std::vector<std::string> arguments) {
 }
 
 std::optional<std::string> find_library_folder(const std::string& program) {
-  const std::filesystem::path folder = std::filesystem::path{program}.parent_path();
-  for (const char* relative : {"../../lib", "../lib/nerve"}) {
-    const std::filesystem::path place = (folder / relative).lexically_normal();
-    std::error_code ignored;
-    if (std::filesystem::exists(place / "libibverbs.so.1", ignored)) return place.string();
-  }
-  return std::nullopt;
+  const char* relative = in_build_tree(program) ? "../../lib" : "../lib/nerve";
+  const std::filesystem::path place =
+      (std::filesystem::path{program}.parent_path() / relative).lexically_normal();
+  std::error_code ignored;
+  if (!std::filesystem::exists(place / "libibverbs.so.1", ignored)) return std::nullopt;
+  return place.string();
 }
 
 std::string find_command(const std::string& word, const std::string& path) {
@@ -78,6 +82,22 @@ std::string find_command(const std::string& word, const std::string& path) {
     }
   }
   return {};
+}
+
+std::string nearest_command(const std::string& word, const std::string& path) {
+  std::vector<std::string> names;
+  std::istringstream folders{path};
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    std::error_code failure;
+    for (const auto& entry : std::filesystem::directory_iterator{folder, failure}) {
+      std::string name = entry.path().filename();
+      // rping is not a misspelt ping, but a program of a package that is not installed.
+      if (package_of(name) == package_of(word)) names.push_back(std::move(name));
+    }
+  }
+  constexpr std::size_t kLettersPerEdit = 4;
+  const std::string nearest{nearest_name(word, names)};
+  return edits_between(word, nearest) <= word.size() / kLettersPerEdit ? nearest : "";
 }
 
 host::Offer choose_offer(host::Offer wanted, const std::string& file) {

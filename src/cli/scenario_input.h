@@ -1,4 +1,4 @@
-// A scenario from a file and the command line; what is wrong with it goes to stderr.
+// Reads a scenario from a file and the command line. Errors go to stderr.
 #pragma once
 
 #include <optional>
@@ -11,16 +11,16 @@
 
 namespace nerve::cli {
 
-// The whole file; none, and told after the name of the command, when it cannot be read.
+// The whole file; nothing, after an error message of `command`, if it cannot be read.
 [[nodiscard]] std::optional<std::string> read_text(const std::string& command,
                                                    const std::string& file);
 
-// None, and told line by line, when something is wrong.
+// Nothing, after one error message per problem, if the scenario is invalid.
 [[nodiscard]] std::optional<sim::Scenario> make_scenario(const std::string& text,
                                                          const std::string& file,
                                                          std::span<const sim::Override> overrides);
 
-// From words key=value; none, and told, when one is not.
+// Parses words of the form key=value; nothing, after an error message, if one is not.
 [[nodiscard]] std::optional<std::vector<sim::Override>> parse_overrides(
     const std::string& command, const std::vector<std::string>& words);
 

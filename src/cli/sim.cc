@@ -1,4 +1,4 @@
-// `nerve sim`: a scenario, run and shown.
+// `nerve sim`: runs a scenario and shows the results.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -24,19 +24,19 @@ namespace {
 
 constexpr const char* kSimFooter = R"(
 A scenario is a TOML file: servers, a network, jobs. docs/scenarios.md explains it, --keys lists every
-key, examples/scenarios/ has some worth reading.
+key, examples/scenarios/ contains examples.
 
 Prints a summary and writes DIR/result.json (docs/results.md) and DIR/report.html, one page to look at
 in a browser. The same scenario and seed give the same results, on every machine.
 
---set puts a value where the file has another or none, as the file would write it; a text needs no
+--set overrides or adds a value, written as in the file; a string needs no
 quotes, and jobs and faults are counted from 0: --set fabric.routing=spray --set 'job.0.size=64 MB'.
 
-Progress goes to stderr. Ctrl-C ends the run, says how far it came, and writes nothing.
+Progress goes to stderr. Ctrl-C ends the run, prints how far it got, and writes nothing.
 
-Exit code: 0  every job was done
-           1  a job was not, or the scenario is wrong, or results could not be written
-           2  the command line was not understood
+Exit code: 0  every job was completed
+           1  a job was not completed, the scenario is invalid, or results could not be written
+           2  invalid command line
          130  Ctrl-C
 
 Examples:
@@ -70,8 +70,8 @@ void print_keys() {
                             const std::string& folder) {
   line.clear();
   std::error_code ignored;
-  std::filesystem::remove(folder, ignored);  // which was made for this run, unless there is more
-  fmt::print(stderr, "nerve sim: interrupted at {}; nothing is written\n", state_text(state));
+  std::filesystem::remove(folder, ignored);  // created for this run; fails if it is not empty
+  fmt::print(stderr, "nerve sim: interrupted at {}; nothing was written\n", state_text(state));
   (void)std::fflush(stdout);
   std::_Exit(kExitInterrupted);
 }
@@ -102,7 +102,7 @@ int show(const SimOptions& options, const std::string& folder, const sim::RunRes
   } else {
     fmt::print("{}", sim::summary(result));
   }
-  if (!written) return kExitFailed;  // but what was found has been shown
+  if (!written) return kExitFailed;  // the results were printed all the same
   if (!options.quiet) {
     fmt::print(stderr, "nerve sim: results in {0}/result.json, a page in {0}/report.html\n",
                folder);
@@ -117,7 +117,7 @@ int simulate(const SimOptions& options) {
   }
   if (options.scenario.empty()) {
     fmt::print(stderr,
-               "nerve sim: give a scenario, as in: nerve sim "
+               "nerve sim: no scenario given; try: nerve sim "
                "examples/scenarios/first.toml\n");
     return kExitUsage;
   }
@@ -134,7 +134,8 @@ int simulate(const SimOptions& options) {
     return kExitFailed;
   }
   const std::string folder = options.out.empty() ? folder_for(scenario->name) : options.out;
-  if (!make_folder("sim", folder)) return kExitFailed;  // before the work, not after it
+  // Before the run, so that its work is not lost.
+  if (!make_folder("sim", folder)) return kExitFailed;
   const auto result = run(*scenario, folder, options.quiet);
   return result ? show(options, folder, *result) : kExitFailed;
 }
@@ -144,19 +145,19 @@ int simulate(const SimOptions& options) {
 void add_sim(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<SimOptions>();
   CLI::App* command = program.add_subcommand("sim", kSimSummary);
-  command->add_option("SCENARIO", options->scenario, "a TOML file; - is standard input");
-  command->add_option("--seed", options->seed, "instead of the file's")
+  command->add_option("SCENARIO", options->scenario, "scenario file (TOML); - is standard input");
+  command->add_option("--seed", options->seed, "random seed, overrides the file")
       ->type_name("N")
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--out", options->out, "where results go; results/<name> unless told")
+  command->add_option("--out", options->out, "folder for results [results/<name>]")
       ->type_name("DIR");
-  command->add_option("--set", options->set, "a value instead of the file's; repeatable")
+  command->add_option("--set", options->set, "override a value of the file; repeatable")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   command->add_flag("--json", options->json, "print result.json instead of the summary");
-  command->add_flag("--quiet", options->quiet, "no progress");
-  command->add_flag("--anyway", options->anyway, "even when memory will not suffice");
-  command->add_flag("--keys", options->keys, "list every key of a scenario, and end");
+  command->add_flag("--quiet", options->quiet, "print no progress");
+  command->add_flag("--anyway", options->anyway, "run even if memory may not suffice");
+  command->add_flag("--keys", options->keys, "list every scenario key and exit");
   command->footer(kSimFooter);
   add_sim_compare(*command, exit_code);
   command->callback([command, options, &exit_code] {

@@ -19,8 +19,8 @@ Prints the figures of each result beside those of the first. With --out also DIR
 of all of them.
 
 Exit code: 0  they were compared
-           1  one of them could not be read, or the page not be written
-           2  the command line was not understood
+           1  a result could not be read, or the page could not be written
+           2  invalid command line
 
 Example:
     nerve sim compare results/rdma/result.json results/tcp/result.json --out results/rdma-tcp)";
@@ -58,11 +58,12 @@ int compare(const CompareOptions& options) {
 
 void add_sim_compare(CLI::App& sim, int& exit_code) {
   auto options = std::make_shared<CompareOptions>();
-  CLI::App* command = sim.add_subcommand("compare", "Set results side by side");
+  CLI::App* command = sim.add_subcommand("compare", "Compare results side by side");
   command->add_option("RESULT", options->files, "result.json of two runs or more")
       ->required()
       ->expected(2, -1);
-  command->add_option("--out", options->out, "write a page of them there")->type_name("DIR");
+  command->add_option("--out", options->out, "write a report page to this folder")
+      ->type_name("DIR");
   command->footer(kCompareFooter);
   command->callback([options, &exit_code] { exit_code = compare(*options); });
 }

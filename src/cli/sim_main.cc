@@ -1,4 +1,4 @@
-// `nerve-sim`: the simulator, as `nerve sim` and `nerve sweep` start it.
+// The `nerve-sim` program, which `nerve sim` and `nerve sweep` execute.
 #include "cli/nerve_program.h"
 
 int main(int argc, char** argv) { return nerve::cli::run_nerve_sim(argc, argv); }

@@ -32,7 +32,7 @@ std::string progress_text(const sim::RunState& state, std::chrono::duration<doub
   const auto rate = static_cast<std::uint64_t>(static_cast<double>(state.events) / seconds);
   std::string text;
   if (state.share > 0) {
-    const double share = std::min(state.share, 0.99);  // it is not done before it is done
+    const double share = std::min(state.share, 0.99);  // 100 % only when it has finished
     text = fmt::format("{} {:2.0f} %, {} to go; ", bar_text(share), 100 * share,
                        wait_text(elapsed * (1 - share) / share));
   }

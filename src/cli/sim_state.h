@@ -1,4 +1,4 @@
-// How far a simulation has come, in words.
+// The progress of a simulation as text.
 #pragma once
 
 #include <chrono>
@@ -9,17 +9,16 @@
 
 namespace nerve::cli {
 
-// 12.4 ms simulated, 1 of 2 jobs done; of the only job nothing is said
+// "12.4 ms simulated, 1 of 2 jobs done"; the jobs are left out if there is only one.
 [[nodiscard]] std::string state_text(const sim::RunState& state);
 
-// The same with events a second; before it a bar and how long it may still take, where that can be
-// told.
+// The same with events per second; preceded by a bar and the estimated time left, if known.
 [[nodiscard]] std::string progress_text(const sim::RunState& state,
                                         std::chrono::duration<double> elapsed);
 
 [[nodiscard]] bool all_done(const sim::RunResult& result);
 
-// 1.234 ms: four digits that matter.
+// "1.234 ms": four significant digits.
 [[nodiscard]] std::string simulated_text(std::uint64_t picoseconds);
 
 }  // namespace nerve::cli

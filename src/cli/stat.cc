@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "cli/commands.h"
+#include "cli/sample.h"
 #include "cli/stat_table.h"
 
 namespace nerve::cli {
@@ -15,18 +16,16 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using host::ProcessReport;
 
-constexpr std::chrono::milliseconds kPatience{500};
-
 constexpr const char* kStatFooter = R"(
-Each program that uses nerve is a line: payload and packets sent through shared memory (shm), as
-RoCEv2 over UDP (udp), and put straight into a peer's memory or fetched from it (direct);
-payload received; packets sent again; timeouts; NAKs in and out; packets dropped for whatever reason.
+One line per program: payload and packets sent through shared memory (shm), as RoCEv2 over UDP (udp),
+and written directly into a peer's memory or read from it (direct); payload received; packets
+retransmitted; timeouts; NAKs received and sent; packets dropped for any reason.
 
---watch looks again every SECONDS and tells how fast each program sends; Ctrl-C ends it.
---json prints one object per line with all counters that a program keeps.
+--watch prints again every SECONDS, with the rate of each program; Ctrl-C ends it.
+--json prints one object per line with all counters of a program.
 
-Exit code: 0  also when nothing runs
-           1  one of the PIDs is not there
+Exit code: 0  also if no program runs
+           1  one of the PIDs was not found
 
 Examples:
     nerve stat
@@ -39,8 +38,8 @@ struct StatOptions {
   bool json{};
 };
 
-std::vector<ProcessReport> look(const StatOptions& options) {
-  std::vector<ProcessReport> reports = host::ask_processes(kPatience);
+std::vector<ProcessReport> look(const StatOptions& options, host::RecordReader& records) {
+  std::vector<ProcessReport> reports = take_sample(records).processes;
   if (options.pids.empty()) return reports;
   std::erase_if(reports, [&](const ProcessReport& report) {
     return std::ranges::find(options.pids, report.pid) == options.pids.end();
@@ -72,7 +71,8 @@ void print(const StatOptions& options, const std::vector<ProcessReport>& reports
 }
 
 int stat(const StatOptions& options) {
-  std::vector<ProcessReport> reports = look(options);
+  host::RecordReader records;
+  std::vector<ProcessReport> reports = look(options, records);
   print(options, reports, std::nullopt);
   bool all = all_there(options, reports);
   const bool terminal = ::isatty(STDOUT_FILENO) == 1;
@@ -80,7 +80,7 @@ int stat(const StatOptions& options) {
     const SentBefore before = bytes_sent(reports);
     const auto started = Clock::now();
     std::this_thread::sleep_for(std::chrono::duration<double>{options.watch});
-    reports = look(options);
+    reports = look(options, records);
     const std::chrono::duration<double> passed = Clock::now() - started;
     if (!options.json) fmt::print("{}", terminal ? "\033[H\033[2J" : "\n");
     print(options, reports, Since{.sent = before, .seconds = passed.count()});

@@ -51,7 +51,7 @@ void StatusLine::clear() {
 }
 
 std::string bar_text(double share) {
-  constexpr std::size_t kWidth = 12;  // all of a line fits a terminal of 80 columns
+  constexpr std::size_t kWidth = 12;  // so that the line fits in 80 columns
   const auto filled = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * kWidth);
   return "[" + std::string(filled, '#') + std::string(kWidth - filled, '.') + "]";
 }

@@ -1,5 +1,5 @@
-// One line on stderr that tells how a long command gets on: it moves on a terminal; elsewhere there
-// is a new one every few seconds, for logs.
+// A progress line on stderr: rewritten in place on a terminal; otherwise a new line every few
+// seconds, for logs.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ class StatusLine {
   StatusLine(const StatusLine&) = delete;
   StatusLine& operator=(const StatusLine&) = delete;
 
-  // Asks for the text only when it is time to show it.
+  // Calls `text` only if it is time to show it.
   void show(const std::function<std::string()>& text);
   void clear();
   [[nodiscard]] std::chrono::duration<double> elapsed() const { return Clock::now() - started_; }

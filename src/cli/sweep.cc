@@ -1,4 +1,4 @@
-// `nerve sweep`: one scenario, many times, with other values each time.
+// `nerve sweep`: runs one scenario for every combination of some values.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,15 +25,15 @@ namespace {
 
 constexpr const char* kSweepFooter = R"(
 Each --vary names a key and its values; every combination is a run, in a process of its own, on all
-cores or on --jobs of them. Keys and values are written as after --set of nerve sim.
+cores or on --jobs of them. Keys and values are written as for --set of nerve sim.
 
 Prints a table and writes DIR/sweep.json, DIR/report.html with all runs side by side, and
-DIR/<number>/result.json of each. docs/scenarios.md tells what sweep.json holds.
+DIR/<number>/result.json of each. docs/scenarios.md describes sweep.json.
 
-Exit code: 0  every job of every run was done
-           1  one was not, or the scenario is wrong, or results could not be written
-           2  the command line was not understood
-         130  Ctrl-C; what was done is written
+Exit code: 0  every job of every run was completed
+           1  a job was not completed, the scenario is invalid, or results could not be written
+           2  invalid command line
+         130  Ctrl-C; completed runs are written
 
 Examples:
     nerve sweep examples/scenarios/incast.toml --vary nic.congestion=none,dcqcn,timely,swift,hpcc
@@ -72,7 +72,7 @@ std::optional<std::vector<Axis>> parse_axes(const SweepOptions& options) {
   return axes;
 }
 
-// Reads every scenario before the first is run: a mistake in the last would be a pity.
+// Reads every scenario before the first run, so that an error in the last one is found at once.
 bool fill(const std::string& text, const SweepOptions& options,
           const std::vector<sim::Override>& overrides, Plan& plan) {
   for (Cell& cell : cells_of(plan.axes)) {
@@ -80,7 +80,7 @@ bool fill(const std::string& text, const SweepOptions& options,
     all.insert(all.end(), cell.values.begin(), cell.values.end());
     auto scenario = make_scenario(text, options.scenario, all);
     if (!scenario) {
-      fmt::print(stderr, "nerve sweep: that was with {}\n", name_of(cell));
+      fmt::print(stderr, "nerve sweep: this error is for {}\n", name_of(cell));
       return false;
     }
     if (plan.name.empty()) plan.name = scenario->name;
@@ -91,11 +91,11 @@ bool fill(const std::string& text, const SweepOptions& options,
     row.cell = std::move(cell);
   }
   if (!plan.rows.empty()) return true;
-  fmt::print(stderr, "nerve sweep: more than {} runs; vary less\n", kMostCells);
+  fmt::print(stderr, "nerve sweep: more than {} runs; use fewer values\n", kMostCells);
   return false;
 }
 
-// As many as there are cores, and as memory has room for; none when not even one.
+// The number of cores, limited by available memory; zero if not even one run fits.
 std::size_t how_many_at_once(const SweepOptions& options, const Plan& plan) {
   std::size_t jobs = options.jobs;
   if (jobs == 0) jobs = std::max(std::thread::hardware_concurrency(), 1U);
@@ -113,27 +113,27 @@ std::size_t how_many_at_once(const SweepOptions& options, const Plan& plan) {
   const std::size_t fits = *available / most;
   if (fits < jobs && !options.quiet) {
     fmt::print(stderr,
-               "nerve sweep: {} at once, since each may need {} of memory and {} are free\n", fits,
-               host::bytes_text(most), host::bytes_text(*available));
+               "nerve sweep: {} runs at once, because each may need {} of memory and {} are free\n",
+               fits, host::bytes_text(most), host::bytes_text(*available));
   }
   return std::min(jobs, fits);
 }
 
-// In the child.
-bool run_one(const sim::Scenario& scenario, const std::string& path, Tell& tell) {
+// Runs in the child.
+bool run_one(const sim::Scenario& scenario, const std::string& path, RunStatus& status) {
   sim::RunOptions options;
-  options.progress = [&tell](const sim::RunState& state) {
-    __atomic_store_n(&tell.now_ps, state.now.picoseconds(), __ATOMIC_RELAXED);
-    __atomic_store_n(&tell.events, state.events, __ATOMIC_RELAXED);
+  options.progress = [&status](const sim::RunState& state) {
+    __atomic_store_n(&status.now_ps, state.now.picoseconds(), __ATOMIC_RELAXED);
+    __atomic_store_n(&status.events, state.events, __ATOMIC_RELAXED);
   };
   const auto result = sim::run(scenario, options);
   if (!result) {
-    tell.fail(result.error());
+    status.fail(result.error());
     return false;
   }
   const std::string folder = std::filesystem::path{path}.parent_path().string();
   if (make_folder("sweep", folder) && write_file("sweep", path, sim::to_json(*result))) return true;
-  tell.fail("its result could not be written");
+  status.fail("its result could not be written");
   return false;
 }
 
@@ -155,7 +155,7 @@ void collect(const Plan& plan, const Done& done, SweepRow& row) {
   }
 }
 
-// Of runs that have no figures: whole ones, and those that a run was about to write when it ended.
+// Removes the results of runs that have no figures, including partial files.
 void remove_results(const Plan& plan) {
   for (const SweepRow& row : plan.rows) {
     if (row.figures) continue;
@@ -165,15 +165,16 @@ void remove_results(const Plan& plan) {
   }
 }
 
-// False: Ctrl-C.
+// False if interrupted by Ctrl-C.
 bool run_all(const SweepOptions& options, std::size_t at_once, Plan& plan) {
   StatusLine line{options.quiet};
   watch_for_interrupt();
-  remove_results(plan);  // of a sweep before this one: they would look like ours
+  remove_results(plan);  // from an earlier sweep in this folder
   SweepPool pool{plan.rows.size(), at_once};
   return pool.run(
-      [&plan](std::size_t number, Tell& tell) {
-        return run_one(plan.scenarios[number], plan.folder + "/" + plan.rows[number].result, tell);
+      [&plan](std::size_t number, RunStatus& status) {
+        return run_one(plan.scenarios[number], plan.folder + "/" + plan.rows[number].result,
+                       status);
       },
       [&plan](std::size_t number, const Done& done) { collect(plan, done, plan.rows[number]); },
       [&line, &plan](std::size_t done, std::size_t running, std::uint64_t events) {
@@ -254,20 +255,20 @@ void add_sweep(CLI::App& program, int& exit_code) {
       ->type_name("KEY=A,B,C")
       ->required()
       ->allow_extra_args(false);
-  command->add_option("--set", options->set, "a value for all runs; repeatable")
+  command->add_option("--set", options->set, "override a value for all runs; repeatable")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  command->add_option("--seed", options->seed, "instead of the file's")
+  command->add_option("--seed", options->seed, "random seed, overrides the file")
       ->type_name("N")
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--jobs", options->jobs, "runs at once; as many as cores unless told")
+  command->add_option("--jobs", options->jobs, "runs at once [one per core]")
       ->type_name("N")
       ->check(CLI::Range(1, 4096));
-  command->add_option("--out", options->out, "where results go; results/<name>-sweep unless told")
+  command->add_option("--out", options->out, "folder for results [results/<name>-sweep]")
       ->type_name("DIR");
   command->add_flag("--json", options->json, "print sweep.json instead of the table");
-  command->add_flag("--quiet", options->quiet, "no progress");
-  command->add_flag("--anyway", options->anyway, "even when memory will not suffice");
+  command->add_flag("--quiet", options->quiet, "print no progress");
+  command->add_flag("--anyway", options->anyway, "run even if memory may not suffice");
   command->footer(kSweepFooter);
   command->callback([options, &exit_code] { exit_code = sweep(*options); });
 }

@@ -5,7 +5,7 @@
 namespace nerve::cli {
 namespace {
 
-// Cut at each comma that is outside quotes.
+// Splits at each comma outside quotes.
 std::vector<std::string> values_of(std::string_view text) {
   std::vector<std::string> values(1);
   char quote = 0;
@@ -33,7 +33,7 @@ Result<Axis, std::string> parse_axis(std::string_view text) {
                       "': write key=a,b,c, as in fabric.routing=ecmp,spray"};
   Axis axis{whole->key, values_of(whole->value)};
   if (std::ranges::find(axis.values, "") != axis.values.end()) {
-    return Unexpected{"'" + std::string{text} + "': a value is empty"};
+    return Unexpected{"'" + std::string{text} + "': a value is empty; remove the comma"};
   }
   return axis;
 }

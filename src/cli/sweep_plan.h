@@ -1,4 +1,4 @@
-// The runs of a sweep: every combination of the values that its keys are to have.
+// The runs of a sweep: every combination of the values of its keys.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ struct Cell {
   std::vector<sim::Override> values;
 };
 
-// None when they are more than kMostCells.
+// Empty if there are more than kMostCells.
 [[nodiscard]] std::vector<Cell> cells_of(const std::vector<Axis>& axes);
 
 // routing=spray, qps_per_pair=8

@@ -1,5 +1,5 @@
-// Work that is done in processes of its own, several at a time: a run that fails, or that the
-// kernel ends for want of memory, is one cell of a sweep and not the sweep.
+// Runs work in child processes, several at a time, so that a run that fails or is killed for lack
+// of memory is one failed cell and does not end the sweep.
 #pragma once
 
 #include <cstdint>
@@ -9,25 +9,25 @@
 
 namespace nerve::cli {
 
-// What a process has to say of its work, in memory that both see.
-struct Tell {
+// The state of a run, in memory shared between the child and this process.
+struct RunStatus {
   std::uint64_t now_ps{};
   std::uint64_t events{};
-  char error[512]{};  // a text, when it failed
+  char error[512]{};  // the error message, if it failed
 
   void fail(const std::string& why);
 };
 
 struct Done {
   bool well{};
-  std::string why;  // when not
+  std::string why;  // if not
 };
 
 class SweepPool {
  public:
-  // Runs in the child; true when it went well.
-  using Work = std::function<bool(std::size_t number, Tell& tell)>;
-  // Runs here, after each one that ended, and every so often.
+  // Runs in the child; returns true on success.
+  using Work = std::function<bool(std::size_t number, RunStatus& run)>;
+  // Run in this process: after each run that ended, and periodically.
   using OnDone = std::function<void(std::size_t number, const Done& done)>;
   using OnTick = std::function<void(std::size_t done, std::size_t running, std::uint64_t events)>;
 
@@ -36,7 +36,7 @@ class SweepPool {
   SweepPool(const SweepPool&) = delete;
   SweepPool& operator=(const SweepPool&) = delete;
 
-  // False: Ctrl-C; what had not ended is neither done nor told.
+  // Returns false on Ctrl-C; runs that had not ended then are not reported.
   [[nodiscard]] bool run(const Work& work, const OnDone& on_done, const OnTick& on_tick);
 
  private:
@@ -45,14 +45,14 @@ class SweepPool {
     std::size_t number{};
   };
   void start(std::size_t number, const Work& work);
-  bool reap(const OnDone& on_done);  // whether one had ended
+  bool reap(const OnDone& on_done);  // true if one had ended
   void end_all();
   [[nodiscard]] std::uint64_t events() const;
 
   std::size_t count_;
   std::size_t at_once_;
   std::size_t done_{};
-  Tell* tells_{};  // one for each; none where memory could not be had
+  RunStatus* statuses_{};  // one for each run; null if memory could not be mapped
   std::vector<Child> running_;
 };
 

@@ -42,7 +42,7 @@ double exposed_share(const sim::RunResult& result) {
 struct Column {
   std::string name;
   std::function<std::string(const Figures&)> text;
-  std::function<bool(const Figures&)> matters;  // in some row, or it is left out
+  std::function<bool(const Figures&)> matters;  // in some row; otherwise the column is left out
 };
 
 std::vector<Column> columns() {
@@ -75,7 +75,7 @@ std::string aligned(const std::vector<std::vector<std::string>>& lines, std::siz
   std::vector<std::size_t> widths;
   for (const auto& line : lines) {
     widths.resize(std::max(widths.size(), line.size()));
-    if (line.size() <= to_the_left + 1) continue;  // an error may be as long as it likes
+    if (line.size() <= to_the_left + 1) continue;  // an error does not widen the columns
     for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
   }
   std::string text;

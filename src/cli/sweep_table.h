@@ -1,4 +1,4 @@
-// What a sweep has found: a table for people, sweep.json for machines.
+// The results of a sweep: a table, and sweep.json.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,9 @@
 
 namespace nerve::cli {
 
-// What one run comes down to.
+// The figures of one run.
 struct Figures {
-  std::uint64_t completion_ps{};  // of the last job
+  std::uint64_t completion_ps{};  // of the last job to end
   double bus_bandwidth{};         // bytes/s, of the first job that has one
   double slowdown_p99{};          // of all flows; zero: there were none
   double exposed{};               // share of the ranks' time that waited for messages
@@ -24,9 +24,9 @@ struct Figures {
 
 struct SweepRow {
   Cell cell;
-  std::string result;  // its file, below the sweep's folder
+  std::string result;  // its file, relative to the sweep's folder
   std::optional<Figures> figures;
-  std::string error;  // when there are none; empty: it was not run
+  std::string error;  // if there are no figures; empty: it was not run
 };
 
 [[nodiscard]] std::string sweep_table(const std::vector<Axis>& axes,

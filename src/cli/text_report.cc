@@ -1,4 +1,4 @@
-// The reports for people: a line for each packet, and the line that --check prints.
+// The human-readable reports: one line per packet, and the line of --check.
 #include <fmt/format.h>
 
 #include "cli/capture_report.h"
@@ -14,11 +14,10 @@ std::string count_line(const std::string& file, const CaptureCounts& counts) {
   return line;
 }
 
-// Seconds with nanoseconds; frames of a capture need not be in order.
+// Seconds with nanoseconds.
 std::string since(std::uint64_t start_ns, std::uint64_t time_ns) {
-  const bool before = time_ns < start_ns;
-  const std::uint64_t ns = before ? start_ns - time_ns : time_ns - start_ns;
-  return fmt::format("{}{}.{:09}", before ? "-" : "", ns / 1'000'000'000, ns % 1'000'000'000);
+  const std::uint64_t ns = time_ns - start_ns;
+  return fmt::format("{}.{:09}", ns / 1'000'000'000, ns % 1'000'000'000);
 }
 
 class CheckReport : public CaptureReport {
@@ -51,7 +50,7 @@ class TextReport : public CaptureReport {
     fmt::print("\n{}\n", count_line(file_, counts));
     if (counts.undecodable > 0) fmt::print("  {} of them undecodable\n", counts.undecodable);
     if (counts.trains > 0) {
-      fmt::print("  {} frames held several packets: captured before they were cut\n",
+      fmt::print("  {} frames contain several packets: they were captured before segmentation\n",
                  counts.trains);
     }
     fmt::print("  {} s\n", since(counts.first_ns, counts.last_ns));

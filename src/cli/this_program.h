@@ -1,15 +1,28 @@
-// The file of the running program: what it needs lies beside it.
+// The path of the running program, and what surrounds it: a build tree, or the folders of an
+// installation (bin/, lib/nerve/, share/doc/nerve/) under any prefix.
 #pragma once
 
 #include <filesystem>
-#include <system_error>
+#include <string>
 
 namespace nerve::cli {
 
-// Empty where /proc is not to be had.
-inline std::filesystem::path this_program() {
-  std::error_code ignored;
-  return std::filesystem::read_symlink("/proc/self/exe", ignored);
-}
+// Empty if /proc is not mounted.
+[[nodiscard]] std::filesystem::path this_program();
+
+// True if a program at this path is in the tree that it was built in.
+[[nodiscard]] bool in_build_tree(const std::filesystem::path& program);
+
+// The nerve-sim that belongs to the `nerve` at this path.
+[[nodiscard]] std::filesystem::path simulator_of(const std::filesystem::path& program);
+
+// How the user calls this program, for messages: `./nerve` in a source tree, else `nerve`.
+[[nodiscard]] std::string command_name();
+
+// What to do when a file that belongs to this program is missing or broken.
+[[nodiscard]] std::string how_to_restore();
+
+// The README that belongs to this program.
+[[nodiscard]] std::string readme();
 
 }  // namespace nerve::cli

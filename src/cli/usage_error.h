@@ -1,4 +1,4 @@
-// What is wrong with the arguments, with the command that they were for and where its help is.
+// Formats an argument error with the command's name and a pointer to its help.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,15 +14,14 @@ inline std::string usage_error(const CLI::App* program, const CLI::Error& error)
        used = used.front()->get_subcommands()) {
     who += " " + used.front()->get_name();
   }
-  return fmt::format("{}: {}; `{} --help` explains\n", who, error.what(), who);
+  return fmt::format("{}: {}; see `{} --help`\n", who, error.what(), who);
 }
 
-// What both programs of the command line do with their arguments: one sub-command, and its
-// mistakes.
+// Common setup of both programs: exactly one sub-command, and errors as above.
 inline void expect_command(CLI::App& program) {
   program.require_subcommand(1);
   program.failure_message(usage_error);
-  program.footer("`nerve COMMAND --help` explains a command.");
+  program.footer("`nerve COMMAND --help` describes a command.");
 }
 
 }  // namespace nerve::cli

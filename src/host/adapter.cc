@@ -5,6 +5,7 @@
 namespace nerve::host {
 namespace {
 
+// A thread may skip an empty poll this many times in a row because another thread holds the lock.
 constexpr std::uint32_t kLeftToOthers = 64;
 
 }  // namespace
@@ -80,7 +81,7 @@ void Adapter::listen_cm(CmListener* listener) {
   State& first = state(kPrimaryShard);
   const std::scoped_lock guard{first.shard.lock};
   first.cm_listener = listener;
-  first.tell_events();
+  first.deliver_events();
 }
 
 void Adapter::reach_service(const wire::Gid& peer, wire::ServiceId service) {

@@ -1,10 +1,8 @@
-// One device of this process: its engines, one for each shard, and the locks behind which they
-// live.
+// One device of this process: its engines, one for each shard, and the locks that guard them.
 //
-// All contexts that a program opens on a device share one adapter. A Session holds the lock of a
-// shard, or of all; while it lives the engine may be called. What it leaves behind, frames to send
-// and events to tell, is seen to before it ends: what the connection manager has to say leaves
-// then.
+// All contexts that a program opens on a device share one adapter. A Session holds the lock of one
+// shard, or of all shards; the engine may be called only while a session exists. Before a session
+// ends it sends pending CM datagrams and delivers pending events.
 #pragma once
 
 #include <array>
@@ -24,10 +22,11 @@ namespace nerve::host {
 
 class Host;
 
-// Who is told of events. The cookie of every object made in an adapter's engine is the address of
-// one of these, or zero for none. Events of the port go to all that listen.
+// Receives events. The cookie of every object created in an adapter's engine is the address of an
+// EventTarget, or zero for none. Port events go to every registered listener.
 //
-// Called with the lock held, by whichever thread drives: be quick, and open no session.
+// Called with the shard's lock held, by whichever thread drives the engine: return quickly, and
+// open no session.
 class EventTarget {
  public:
   virtual ~EventTarget() = default;
@@ -35,8 +34,8 @@ class EventTarget {
   [[nodiscard]] std::uint64_t cookie() { return reinterpret_cast<std::uint64_t>(this); }
 };
 
-// Who is told what the connection manager of an adapter has to say. As above: with the lock held,
-// by whichever thread drives.
+// Receives the events of an adapter's connection manager. Called like EventTarget: with the lock
+// held, by whichever thread drives the engine.
 class CmListener {
  public:
   virtual ~CmListener() = default;
@@ -50,35 +49,37 @@ class Adapter {
   Adapter(const Adapter&) = delete;
   Adapter& operator=(const Adapter&) = delete;
 
-  // As it was when the adapter was opened; what changes since (GIDs, the port) the engine knows.
+  // The device as it was when the adapter was opened. The engine has the current GIDs and port
+  // state.
   [[nodiscard]] const Device& device() const;
-  // The number that the kernel has for its interface now; zero when that is gone. Another number
-  // than before: it was gone, and one of the same name has come.
+  // The interface's current index in the kernel, or zero if the interface is gone. A different
+  // index than before means that the interface was deleted and another one of the same name was
+  // created.
   [[nodiscard]] std::uint32_t interface_index() const;
 
   void listen(EventTarget& target);
   void unlisten(EventTarget& target);
 
-  // Makes sure that there is a way to this peer, which may take a moment the first time. Called
-  // without a session, before a QP is told of the peer or a datagram is posted to it. What cannot
-  // be reached now may be later, so nothing is refused here.
+  // Opens a path to this peer if there is none, which may take a moment the first time. Called
+  // without a session, before a QP is connected to the peer or a datagram is posted to it. It never
+  // fails: a peer that cannot be reached now may be reachable later.
   void reach(ShardId from, const wire::Gid& peer, Qpn qpn);
 
-  // Where a QP belongs that uses these CQs and SRQs; chosen for all of them. `in_primary`: for XRC
-  // and GSI. Called without a session.
+  // Chooses the shard for a QP that uses these CQs and SRQs, and assigns all of them to it. XRC and
+  // GSI QPs need `in_primary`. Called without a session.
   [[nodiscard]] ShardId place(std::span<ShardChoice* const> parts, bool in_primary);
   void unplace(const ShardChoice& part);  // the CQ or SRQ was destroyed
-  // Whether another thread is at work in the shard, so that one that polls an empty CQ can leave it
-  // to that thread to drive the engine. Not many times in a row, and not on a busy machine: there
-  // the other thread may have lost its CPU.
+  // True when another thread is working in the shard, so that a thread that polls an empty CQ can
+  // let that thread drive the engine. False after many times in a row, and while CPUs are
+  // contended: the other thread may have been preempted.
   [[nodiscard]] bool left_to_others(const ShardChoice& choice) const;
-  // Memory windows change shared objects from the data path: from now on there is one shard.
+  // Memory windows change shared objects from the data path, so from now on all shards run as one.
   void join_shards();
 
-  // One for the adapter; null for none any more, and then events wait for the next.
+  // Sets the adapter's only CM listener. With null, events queue up until the next listener is set.
   void listen_cm(CmListener* listener);
-  // As reach(), for datagrams of the connection manager: before a REQ or SIDR_REQ to this service,
-  // and before anything is said to the process that gave out this id.
+  // Like reach(), for CM datagrams: before a REQ or SIDR_REQ to this service, and before a message
+  // to the process that allocated this communication id.
   void reach_service(const wire::Gid& peer, wire::ServiceId service);
   void reach_comm(const wire::Gid& peer, wire::CommId id);
 
@@ -87,7 +88,7 @@ class Adapter {
   struct State;  // host/adapter_state.h
 
  private:
-  // Those in shards other than the primary one are made when a QP is first placed there.
+  // The states of shards other than the primary are created when a QP is first placed there.
   State& make_state(ShardId shard);
   [[nodiscard]] State& state(ShardId shard) const { return *states_[shard].load(); }
 
@@ -98,12 +99,13 @@ class Adapter {
 class Adapter::Session {
  public:
   // What the session is for.
-  //   kWork     to post and poll. The program is soon back, so answers to its peers may wait for
-  //             what it posts next; before anything else happens they are sent.
-  //   kControl  to change or ask a QP, CQ or SRQ of the shard, or the connection manager
-  //   kObjects  to make or end objects that the shard's engine uses: one thread at a time
-  //   kMemory   to make protection domains and memory regions, likewise; engines run meanwhile
-  //   kAll      to change what other shards may be using: no engine of any shard runs meanwhile
+  //   kWork     to post and poll. The program is expected to call again soon, so acknowledgements
+  //             may wait for its next post; a session of any other kind sends them first.
+  //   kControl  to modify or query a QP, CQ or SRQ of the shard, or to use the connection manager
+  //   kObjects  to create or destroy objects that the shard's engine uses; one thread at a time
+  //   kMemory   to create protection domains and memory regions; one thread at a time, and
+  //             engines keep running
+  //   kAll      to change objects that other shards may be using; no engine of any shard runs
   enum class For : std::uint8_t { kWork, kControl, kObjects, kMemory, kAll };
 
   explicit Session(Adapter& adapter, For purpose = For::kAll)
@@ -117,36 +119,40 @@ class Adapter::Session {
   [[nodiscard]] nic::Nic& nic() const;
   nic::Nic* operator->() const { return &nic(); }
 
-  // QPs were attached to multicast groups, or are not any more. Zero, or the errno of a group whose
-  // packets cannot be had.
+  // QPs were attached to or detached from multicast groups. Returns zero, or the errno of a group
+  // that could not be joined.
   int groups_changed();
 
-  // Something was revoked: the session ends when all shards have left the calls that they were in.
+  // Access was revoked: when the session ends, it waits until all shards have left the calls they
+  // were in.
   void let_users_leave() { users_leave_ = true; }
 
-  // Work was posted. It leaves now if the wire is quiet, else together with what comes next.
+  // Send work was posted. It is transmitted now if nothing else waits, otherwise together with
+  // later posts.
   void posted();
 
-  // Receives were posted, which a peer may be waiting to hear. If somebody polls it can wait.
+  // Receives were posted, and a peer may be waiting for the credits. If a thread polls, the update
+  // can wait.
   void posted_receives();
 
-  // A program polls, and there was something for it.
+  // A poll found completions at once.
   void polled();
-  // ... after drive(), not at once.
+  // A poll found completions after drive().
   void found_something();
-  // A program polls in vain: frames and time are moved by its thread, so that nobody else has to.
+  // A poll found nothing: the polling thread moves frames and runs timers, so that the background
+  // thread need not.
   void drive();
-  // ... and found nothing then either. True when the thread has slept, because CPUs are contended,
-  // and should look once more.
+  // The poll found nothing after drive() either. Returns true if the thread has slept, because CPUs
+  // are contended, and should poll once more.
   [[nodiscard]] bool found_nothing(nic::CqHandle cq);
 
  private:
   static State& lock(Adapter& adapter, const ShardChoice& choice, For purpose);
-  // Returns what it is for in the end: where windows exist, memory is made as objects are.
+  // Returns the effective purpose: once memory windows exist, kMemory becomes kObjects.
   static For lock(State& state, For purpose);
   static void unlock(State& state, For purpose);
   void begin();
-  void tell_events();
+  void deliver_events();
   void end_control();
 
   State& state_;

@@ -11,33 +11,44 @@
 namespace nerve::host {
 namespace {
 
-// A QP may have so many packets on their way: of 4096 bytes, as much as a socket's buffer holds
-// where it has been enlarged, and as the caches of two cores do.
+// Limit on packets in flight per QP. With 4096-byte packets this is as much as an enlarged socket
+// buffer holds, and as much as fits in the caches of two cores.
 constexpr std::uint32_t kPacketsOnTheWay = 1024;
 
 template <class Value>
-Value drawn() {
+Value random_value() {
   Value value{};
   if (::getrandom(&value, sizeof value, 0) != sizeof value) {
-    log(LogLevel::kWarn, "the kernel gives no random numbers: memory keys can be guessed");
+    log(LogLevel::kWarn,
+        "getrandom failed: memory keys are predictable; check the kernel and its sandbox");
   }
   return value;
 }
 
-nic::NicConfig config_for(Shard& shard, const Device& device, bool by_direct_path) {
+// Where a device counts: in the shared entry of its shard, as long as that has room.
+DeviceCounters& counters_for(Shard& shard, const Device& device, DeviceCounters& own) {
+  if (shard.statistics == nullptr) return own;
+  DeviceEntry* const entry = find_entry(shard.statistics->devices, device.name);
+  return entry != nullptr ? entry->counters : own;
+}
+
+nic::NicConfig config_for(Shard& shard, const Device& device, bool by_direct_path,
+                          DeviceCounters& counters) {
   nic::NicConfig config;
+  config.counters = &counters.engine;
   config.gid_table_size = kGidTableSize;
   config.first_qpn = Qpn{shard.slot << kSlotShift};
   config.limits.max_qp = kQpnsPerSlot;
-  config.begin_qpns_at = drawn<std::uint32_t>();
+  config.begin_qpns_at = random_value<std::uint32_t>();
   config.guid = device.node_guid;
   config.first_comm_id = shard.slot << nic::kCommIdBits;
   config.refusal_patience = std::chrono::milliseconds{100};
-  config.begin_comm_ids_at = drawn<std::uint32_t>();
+  config.begin_comm_ids_at = random_value<std::uint32_t>();
+  config.pager = &shard.pager;
   config.gate = &shard.exchange;
   config.max_outstanding_packets = config.max_read_packets = kPacketsOnTheWay;
-  // Keys of two engines could be equal, and the table of rights is one; and what is to be captured
-  // or disturbed must be sent.
+  // Only one engine may use the direct path, because there is one rights table and keys of two
+  // engines could collide. Captures and faults need real packets, so they disable the direct path.
   const bool tapped = !shard.config.pcap.empty() || !shard.config.fault.empty();
   if (by_direct_path && !tapped) config.direct_path = &shard.peer_memory;
   config.flow_control.algorithm = shard.config.congestion;
@@ -45,8 +56,16 @@ nic::NicConfig config_for(Shard& shard, const Device& device, bool by_direct_pat
   config.selective_repeat.offer = true;
   config.tail_probe.on = true;
   config.tail_probe.every_path = !shard.config.fault.empty();
-  config.key_secret = drawn<SipKey>();
+  config.key_secret = random_value<SipKey>();
   return config;
+}
+
+// The requester sees only "remote invalid request error".
+void report(const nic::MtuMismatch& mismatch) {
+  log(LogLevel::kWarn,
+      "qp 0x%x: refused a packet with %u bytes of payload, because the path MTU here is %u: give "
+      "both ends the same path MTU",
+      mismatch.qpn.value(), mismatch.payload, mismatch.mtu);
 }
 
 }  // namespace
@@ -57,12 +76,15 @@ Adapter::State::State(Shard& in, const Device& given, State* first)
       gids{given.gids},
       interface_index{given.interface_index},
       by_direct_path{first != nullptr ? first->by_direct_path : in.adapters.empty()},
-      nic{first != nullptr ? nic::Nic{config_for(in, given, by_direct_path), first->nic}
-                           : nic::Nic{config_for(in, given, by_direct_path)}} {
+      counters{counters_for(in, given, own_counters)},
+      nic{first != nullptr ? nic::Nic{config_for(in, given, by_direct_path, counters), first->nic}
+                           : nic::Nic{config_for(in, given, by_direct_path, counters)}} {
+  shard.exchange.count_in(counters.transports);
+  if (by_direct_path) shard.peer_memory.count_in(counters.direct);
   for (std::uint32_t i = 0; i < device.gids.size(); ++i) (void)nic.set_gid(i, device.gids[i]);
   nic.set_port_active(device.up);
   if (first != nullptr) follow(*first);
-  while (nic.next_event()) {  // how it came to be is nobody's news
+  while (nic.next_event()) {  // the events of its own creation
   }
   shard.adapters.push_back(this);
 }
@@ -77,12 +99,14 @@ void Adapter::State::follow(const State& other) {
 Adapter::State::~State() {
   const std::scoped_lock guard{shard.lock};
   std::erase(shard.adapters, this);
+  shard.exchange.stop_counting();
+  if (by_direct_path) shard.peer_memory.stop_counting();
 }
 
 void Adapter::State::update(const Interface* changed) {
   gids = changed != nullptr ? gids_of(*changed) : std::vector<wire::Gid>{};
   interface_index = changed != nullptr ? changed->index : 0;
-  // An address keeps its place in the table as long as it is there; new ones take free places.
+  // An address keeps its GID index for as long as it exists; new addresses take free indexes.
   std::vector<wire::Gid> table(kGidTableSize);
   for (std::uint32_t i = 0; i < kGidTableSize; ++i) table[i] = *nic.query_gid(i);
   for (wire::Gid& gid : table) {
@@ -108,14 +132,16 @@ void Adapter::State::transmit(Time at) {
   waiting_posts = 0;
   shard.delayed_ack.sent();
   if (shard.left_to_parent) return;
+  shard.exchange.count_in(counters.transports);
   for (bool left = false;;) {
     shard.exchange.begin_burst(at);
     if (nic.transmit(burst, at) > 0) {
       shard.taps->egress().send(burst.frames(), at);
       left = true;
     } else if (left && nic.any_parked() && shard.exchange.room_again(at)) {
-      // They had to wait for what has left now, and nobody may come back for them: a program that
-      // has what it wanted destroys its QPs, and the ACKs that they owe.
+      // Parked QPs were waiting for the frames that have just left. Resume them now, because no
+      // later call may come: a program that has its data destroys its QPs, and with them the ACKs
+      // they owe.
       nic.resume();
       left = false;
     } else {
@@ -124,18 +150,19 @@ void Adapter::State::transmit(Time at) {
   }
 }
 
-void Adapter::State::tell_events() {
+void Adapter::State::deliver_events() {
   while (const auto event = nic.next_event()) {
+    if (event->mismatch) report(*event->mismatch);
     if (event->cookie != 0) {
       reinterpret_cast<EventTarget*>(event->cookie)->on_event(*event);
-    } else if (shard.is_primary()) {  // the port is one, whatever the number of its engines
+    } else if (shard.is_primary()) {  // the port is reported once, however many engines it has
       for (EventTarget* listener : listeners) listener->on_event(*event);
     }
   }
-  if (cm_listener != nullptr) tell_cm_events();
+  if (cm_listener != nullptr) deliver_cm_events();
 }
 
-void Adapter::State::tell_cm_events() {
+void Adapter::State::deliver_cm_events() {
   while (const auto event = nic.cm().next_event()) cm_listener->on_cm_event(nic, *event);
 }
 

@@ -1,4 +1,4 @@
-// An adapter's part in one shard: the engine, its addresses, and who is told of its events.
+// An adapter's state in one shard: the engine, its addresses, and the listeners for its events.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 
 #include "host/adapter.h"
 #include "host/devices/interfaces.h"
+#include "host/peers/statistics_layout.h"
 #include "nic/burst.h"
 
 namespace nerve::host {
@@ -14,28 +15,30 @@ class Shard;
 
 // Guarded by the shard's lock.
 struct Adapter::State {
-  // `first` is the adapter's in the primary shard; null: this becomes it.
+  // `first` is the adapter's state in the primary shard; null if this one is for the primary shard.
   State(Shard& in, const Device& given, State* first);
   ~State();
 
   [[nodiscard]] bool owns(const wire::Gid& gid) const;
-  // Takes over what has changed of the interface; none: it is gone.
+  // Applies the current state of the interface; null means that the interface is gone.
   void update(const Interface* changed);
-  void follow(const State& other);  // has the same addresses from now on
+  void follow(const State& other);  // copies the other state's addresses
   void transmit(Time at);
-  void tell_events();
-  void tell_cm_events();
+  void deliver_events();
+  void deliver_cm_events();
 
   Shard& shard;
-  const Device device;            // as it was opened
-  std::vector<wire::Gid> gids;    // as they are now
-  std::uint32_t interface_index;  // likewise; zero: it is gone
-  const bool by_direct_path;      // peers may act on its memory (nic/direct_path.h)
+  const Device device;            // as it was when opened
+  std::vector<wire::Gid> gids;    // current
+  std::uint32_t interface_index;  // current; zero if the interface is gone
+  const bool by_direct_path;      // peers may access its memory directly (nic/direct_path.h)
+  DeviceCounters own_counters;    // used if there are no shared ones
+  DeviceCounters& counters;
   nic::Nic nic;
   nic::TxBurst burst{256};
   std::vector<EventTarget*> listeners;
   CmListener* cm_listener{};
-  std::uint32_t waiting_posts{};  // since something was last sent
+  std::uint32_t waiting_posts{};  // since the last transmit
 };
 
 }  // namespace nerve::host

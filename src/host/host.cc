@@ -21,21 +21,23 @@ namespace nerve::host {
 namespace {
 
 std::atomic<Host*> current_host{};
-// Those that children of forks have left where they are: a leak checker finds them here.
-std::array<Host*, 16> left_behind{};
+// Hosts abandoned by children of fork(). Kept reachable, so that a leak checker does not report
+// them.
+std::array<Host*, 16> abandoned_hosts{};
 std::mutex making_host;
 std::atomic<std::uint32_t> forks;
 
-// Once for each reason: programs that find no device may ask again and again.
-void tell_why_not(int code) {
-  static std::atomic<int> told;
-  if (told.exchange(code) == code) return;
-  const char* mend = "";
-  if (code == EMFILE) mend = "; raise the limit with ulimit -n";
-  if (code == EAGAIN) mend = "; no thread can be started, raise the limit with ulimit -u";
-  if (code == EADDRINUSE) mend = "; too many processes use devices at once";
+// Logs why devices cannot be opened, once for each errno: a program that finds no device may retry
+// in a loop.
+void log_open_failure(int code) {
+  static std::atomic<int> logged;
+  if (logged.exchange(code) == code) return;
+  const char* advice = "";
+  if (code == EMFILE) advice = "; raise the limit with ulimit -n";
+  if (code == EAGAIN) advice = "; no thread can be started, raise the limit with ulimit -u";
+  if (code == EADDRINUSE) advice = "; all 1023 slots are taken, end programs that use devices";
   log(LogLevel::kError, "devices cannot be opened by this process: %s%s", std::strerror(code),
-      mend);
+      advice);
 }
 
 }  // namespace
@@ -47,8 +49,8 @@ Shard* Host::primary_of_current() {
   return host != nullptr ? host->primary_.load() : nullptr;
 }
 
-// Whoever forks takes the lock first, so that the child gets the engines whole and the lock free:
-// the thread that would let go of it is not there.
+// The forking thread takes all locks first. The child then inherits consistent engines and locks
+// whose owner is the one thread that still exists there.
 void Host::before_fork() {
   Shard* const primary = primary_of_current();
   if (primary != nullptr) primary->shards.lock_for_fork();
@@ -59,14 +61,14 @@ void Host::after_fork_in_parent() {
   if (primary != nullptr) primary->shards.unlock_after_fork();
 }
 
-// In the child of a fork() the parent's host is of no use: its thread is gone, and its peers talk
-// to the parent. It is left where it is, for the program's objects still point to it and may be
-// destroyed; but it neither sends nor receives, for the rings are the parent's. Its descriptors are
-// closed, or peers would not notice the parent's end.
+// In the child of a fork() the parent's host is unusable: its thread does not exist there, and its
+// peers talk to the parent. It is not destroyed, because the program's objects point to it and may
+// be destroyed later. It neither sends nor receives, because the rings belong to the parent. Its
+// descriptors are closed, or peers would not notice when the parent exits.
 void Host::after_fork_in_child() {
   Shard* const primary = primary_of_current();
   ++forks;
-  left_behind[forks % left_behind.size()] = current_host.exchange(nullptr);
+  abandoned_hosts[forks % abandoned_hosts.size()] = current_host.exchange(nullptr);
   new (&making_host) std::mutex;
   if (primary != nullptr) {
     for (Shard* shard : primary->shards.locked()) shard->leave_to_parent();
@@ -83,21 +85,25 @@ Host& Host::current() {
   static const int at_end = std::atexit(finish_current);
   (void)registered;
   (void)at_end;
-  current_host = new Host;  // for as long as the process lives: its thread may be running at exit
+  current_host = new Host;  // never deleted: the background thread may run during exit
   return *current_host;
 }
 
 void Host::finish_current() {
   Shard* const primary = primary_of_current();
   if (primary == nullptr) return;
-  // The program's last words come first, as they do on a terminal. exit() would do it next.
+  // Flush the program's own output first, so that the summary is the last line. exit() would flush
+  // next.
   if (primary->config.summary) (void)std::fflush(stdout);
   if (!try_long(primary->lock)) return;
   const std::vector<Shard*> shards = primary->shards.locked();
   primary->lock.unlock();
   for (Shard* shard : shards) shard->finish();
   const bool used = !primary->adapters.empty();
-  if (primary->config.summary && used) say("%s", summary_line(summarise(shards)).c_str());
+  if (!primary->config.summary || !used) return;
+  say("%s", summary_line(summarise(shards)).c_str());
+  if (Statistics* const statistics = primary->shards.statistics())
+    statistics->mark_summarised(primary->slot);
 }
 
 Shard* Host::primary() {
@@ -107,7 +113,7 @@ Shard* Host::primary() {
   auto made = Shard::make(nullptr);
   if (!made) {
     const int why = errno;
-    tell_why_not(why);
+    log_open_failure(why);
     errno = why;
     return nullptr;
   }
@@ -135,10 +141,10 @@ std::vector<Device> Host::devices() {
 }
 
 bool Host::start(Shard& primary) {
-  // Others may ask us at this moment for what we ask them.
+  // Other processes may send us the same requests that we are sending them.
   const std::scoped_lock guard{primary.lock};
   if (primary.watcher.start()) return true;
-  tell_why_not(EAGAIN);
+  log_open_failure(EAGAIN);
   errno = EAGAIN;
   return false;
 }
@@ -148,6 +154,7 @@ PortSpace* Host::use_cm() {
   if (shard == nullptr) return nullptr;
   const std::scoped_lock guard{shard->shards.making};
   if (!start(*shard)) return nullptr;
+  shard->shards.publish(*shard);
   shard->network.open();
   return shard->network.use_cm();
 }
@@ -161,8 +168,8 @@ std::shared_ptr<Adapter> Host::open(const Device& device) {
   if (shard == nullptr) return nullptr;
   ShardSet& shards = shard->shards;
   const std::scoped_lock guard{shards.making};
-  // Only the user gives one interface two names; else it is the same device, listed when others
-  // were beside it.
+  // Without a device list from the user, an interface is one device, whatever name it was listed
+  // under. Only the user can give one interface two device names.
   const bool named = !shard->config.devices.empty();
   for (const auto& adapter : shards.opened) {
     const Device& other = adapter->device();
@@ -170,6 +177,7 @@ std::shared_ptr<Adapter> Host::open(const Device& device) {
     if (same && other.interface == device.interface) return adapter;
   }
   if (!start(*shard)) return nullptr;
+  shards.publish(*shard);
   shard->network.open();
   auto adapter = std::make_shared<Adapter>(*this, device);
   shards.opened.push_back(adapter);

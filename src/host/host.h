@@ -1,8 +1,8 @@
-// This process as a host of RDMA devices: the devices there are, the engines in use, and the
-// threads, sockets and shared memory they have in common.
+// This process as a host of RDMA devices: the devices, the engines in use, and the threads, sockets
+// and shared memory that they share.
 //
-// There is one for each process. It is made when a program first asks for devices, and made anew in
-// the child of a fork(), where nothing of the parent's is usable.
+// There is one Host per process. It is created when a program first asks for devices, and created
+// again in the child of a fork(), which cannot use anything of its parent's.
 #pragma once
 
 #include <atomic>
@@ -18,15 +18,15 @@
 
 namespace nerve::host {
 
-// How many forks lie between the first process that used the library and this one. What was made in
-// another generation is the parent's.
+// The number of forks between the first process that used the library and this one. Objects of
+// another generation belong to an ancestor process.
 [[nodiscard]] std::uint32_t generation();
 
-// The devices of a process with this configuration, as the machine's interfaces are now.
+// The devices that a process with this configuration has, given the machine's interfaces now.
 [[nodiscard]] std::vector<Device> devices_of(const Config& config,
                                              std::span<const Device> in_use = {});
 
-// Who is told that interfaces or addresses have changed, after the adapters know. Called by the
+// Called when interfaces or addresses have changed, after the adapters are updated. Runs on the
 // background thread, without the host's lock.
 class DeviceListener {
  public:
@@ -41,18 +41,18 @@ class Host {
   // The host of the calling process.
   static Host& current();
 
-  // As the machine's interfaces are now.
+  // The devices, given the machine's interfaces now.
   [[nodiscard]] std::vector<Device> devices();
 
-  // The adapter of a device: made on first use, shared from then on. Null, and errno, when this
-  // process cannot become a host now (no descriptors or memory left).
+  // Returns the adapter of a device, created on first use and shared afterwards. Null, with errno,
+  // if this process cannot become a host now (no descriptors or memory left).
   [[nodiscard]] std::shared_ptr<Adapter> open(const Device& device);
 
-  // From now on this process takes part in the CM of its host: it reads what comes for QP1, and has
-  // a hand in the table of ports. That table; null, and errno, when it cannot be had.
+  // Makes this process take part in the host's connection management: it reads the datagrams to QP1
+  // and shares the port table. Returns the table; null, with errno, on failure.
   [[nodiscard]] PortSpace* use_cm();
 
-  // One for the process, for as long as it lives.
+  // Sets the process's only listener, which must live as long as the process.
   void listen_devices(DeviceListener& listener);
 
  private:
@@ -64,11 +64,11 @@ class Host {
   static void after_fork_in_child();
   Host() = default;
   ~Host() = delete;
-  // Null, and errno, when it cannot be had; what was lacking may be there at the next call.
+  // Null, with errno, on failure; a later call may succeed.
   [[nodiscard]] Shard* primary();
-  // False, and errno, when there is no thread to be had.
+  // False, with errno, if the background thread cannot be started.
   [[nodiscard]] static bool start(Shard& primary);
-  std::atomic<Shard*> primary_{};  // for as long as the process lives
+  std::atomic<Shard*> primary_{};  // never deleted
 };
 
 }  // namespace nerve::host

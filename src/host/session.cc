@@ -1,4 +1,5 @@
-// A Session: the locks of an adapter's shards, and what is seen to before they are released.
+// A Session: takes the locks of an adapter's shards, and does the pending work before it releases
+// them.
 #include <sched.h>
 
 #include "host/shard.h"
@@ -7,7 +8,7 @@
 namespace nerve::host {
 namespace {
 
-// While somebody drives, posts wait for each other up to this many: many leave as one train.
+// While a thread drives the engine, up to this many posts are collected and sent as one train.
 constexpr std::uint32_t kPostsTogether = 32;
 
 }  // namespace
@@ -40,7 +41,8 @@ void Adapter::Session::unlock(State& state, For purpose) {
   if (purpose == For::kObjects || purpose == For::kMemory) state.shard.shards.objects.unlock();
 }
 
-// The choice may be made while we wait for the lock of the shard that was meant before.
+// The choice may be made while this thread waits for the lock of the shard assumed before, so check
+// again.
 Adapter::State& Adapter::Session::lock(Adapter& adapter, const ShardChoice& choice, For purpose) {
   for (;;) {
     const ShardId shard = choice.shard();
@@ -61,12 +63,12 @@ void Adapter::Session::begin() {
   state_.shard.peer_memory.begin_deferring();
 }
 
-void Adapter::Session::tell_events() {
-  state_.tell_events();
+void Adapter::Session::deliver_events() {
+  state_.deliver_events();
   const std::vector<Shard*>& group = state_.shard.leader->members;
   if (group.size() == 1) return;
   for (Shard* member : group) {
-    for (State* adapter : member->adapters) adapter->tell_events();
+    for (State* adapter : member->adapters) adapter->deliver_events();
   }
 }
 
@@ -76,11 +78,12 @@ Adapter::Session::~Session() {
     unlock(state_, purpose_);
     return;
   }
-  // Few, and a connection waits for each: they do not wait for company.
+  // CM datagrams are rare, and a connection waits for each of them, so they are not batched.
   if (shard.network.ports() != nullptr && state_.nic.cm().wants_to_send()) state_.transmit(now());
-  tell_events();
+  deliver_events();
   if (shard.watcher.asleep()) {
-    // What was posted may have to be sent again, and its program may never call again.
+    // Posted work may need retransmission, and the program may never call again: set the background
+    // thread's timer.
     if (const std::optional<Time> wake = shard.next_wake()) shard.watcher.expect(*wake);
   }
   PollWaiters::Woken woken;
@@ -94,8 +97,8 @@ Adapter::Session::~Session() {
   shard.wake(woken);
 }
 
-// Rights that were withdrawn: other threads, or other processes, may be in the middle of using
-// them, and may have lost their CPUs. Only this thread waits for them.
+// Revoked rights may still be in use by other threads or processes, which may have been preempted
+// in the middle of an access. Only this thread waits for them, after it has released the locks.
 void Adapter::Session::end_control() {
   Shard& shard = state_.shard;
   using enum PeerMemory::Withdrawn;
@@ -116,8 +119,9 @@ void Adapter::Session::posted() {
   posted_ = true;
   shard.polling.note_post();
   if (shard.delayed_ack.awaits_post()) {
-    // An ACK that leaves with a request: the peer's next one will come while the program polls.
-    if (shard.delayed_ack.until()) shard.watcher.believe_polls();
+    // A delayed ACK leaves with this request, so the peer's next request will arrive while the
+    // program polls.
+    if (shard.delayed_ack.until()) shard.watcher.reset_poll_threshold();
     shard.delayed_ack.posted(now());
   }
   const bool wait = state_.waiting_posts > 0 && shard.is_driven();
@@ -125,13 +129,13 @@ void Adapter::Session::posted() {
     ++state_.waiting_posts;
     return;
   }
-  state_.transmit(shard.watcher.somebody_polls() ? shard.lately() : now());
+  state_.transmit(shard.watcher.program_polls() ? shard.lately() : now());
   state_.waiting_posts = 1;
 }
 
 void Adapter::Session::posted_receives() {
   const Shard& shard = state_.shard;
-  const bool can_wait = shard.watcher.somebody_polls() && shard.is_driven();
+  const bool can_wait = shard.watcher.program_polls() && shard.is_driven();
   if (!can_wait && state_.nic.wants_to_send()) state_.transmit(now());
 }
 

@@ -13,11 +13,11 @@
 namespace nerve::host {
 namespace {
 
-// Frames taken in before the engines may answer: enough to be worth it, few enough that an answer
-// does not wait long.
+// Limit on frames received before the engines may answer: large enough to batch, small enough that
+// answers are not delayed.
 constexpr std::size_t kBudget = 256;
 
-// When QPs wait for room in a ring, somebody looks at least this often.
+// How often full rings are checked while QPs wait for room in them.
 constexpr Duration kLookForRoom = std::chrono::milliseconds{1};
 
 std::vector<wire::Gid> addresses_of(const std::vector<Interface>& interfaces) {
@@ -71,8 +71,8 @@ bool Shard::is_for_us(const wire::Frame& frame) const {
 }
 
 link::PcapSink::Origins Shard::origins() const {
-  // In a ring a frame bears the port that its QP wants; the one from which it left, and that
-  // nobody else can have, is known only where all go by UDP.
+  // A frame in a ring bears the source port that its QP wants. The port it was really sent from,
+  // which is unique to this process, is known only if all traffic uses UDP.
   const auto is_own = [this](const wire::Frame& frame) {
     return config.transport == Transport::kUdp && network.udp() != nullptr &&
            network.udp()->sender().sends_from(frame.flow.source_port);
@@ -122,11 +122,11 @@ bool Shard::drive(Time at) {
   looked_at_ = at;
   const std::size_t arrived = take_in(at);
   expire(at);
-  const std::uint64_t sent = exchange.counters().frames();
+  const std::uint64_t sent = exchange.frames_sent();
   if (arrived > 0 && owes_only_an_ack()) delayed_ack.took_in(at);
   if (!ack_waits(at)) transmit(at);
   if (polling.waiters.any()) wake(polling.waiters.take_ready());
-  return arrived > 0 || exchange.counters().frames() != sent;
+  return arrived > 0 || exchange.frames_sent() != sent;
 }
 
 bool Shard::anything_unsent() {
@@ -159,7 +159,7 @@ void Shard::transmit(Time at) {
   }
   for (Adapter::State* adapter : adapters) {
     adapter->transmit(at);
-    adapter->tell_events();
+    adapter->deliver_events();
   }
 }
 
@@ -174,7 +174,7 @@ std::optional<Time> Shard::next_wake() {
   }
   consider(exchange.next_room());
   consider(delayed_ack.until());
-  // No doorbell rings for what a thread of ours has left to be read, or to be sent.
+  // No doorbell rings for frames that a thread of this process left to be read or sent.
   if (exchange.wants_ring() || exchange.own_pending() || anything_unsent()) consider(now());
   return earliest;
 }
@@ -191,18 +191,18 @@ bool try_long(Lock& lock) {
 
 void Shard::finish() {
   if (!try_long(lock)) return;
-  // Whoever sent us what we have been waiting for is to hear that it came.
+  // Acknowledge what peers have sent us, or they would retransmit to a dead process.
   if (anything_unsent()) transmit(now());
-  // And whoever has a connection with us hears that it is over, as from a kernel that cleans up.
+  // Disconnect all connections, as a kernel does when it cleans up after a process.
   for (Adapter::State* adapter : adapters) adapter->nic.cm().disconnect_all();
   if (anything_unsent()) transmit(now());
-  if (!wait_for_partings()) return;
+  if (!wait_for_disconnects()) return;
   taps->finish();
   lock.unlock();
 }
 
-bool Shard::wait_for_partings() {
-  // Time for a DREQ and two more. Few see it pass: an answer comes within the way there and back.
+bool Shard::wait_for_disconnects() {
+  // Long enough for a DREQ and two retransmissions. It rarely takes longer than one round trip.
   constexpr Duration kLongest{std::chrono::milliseconds{350}};
   constexpr timespec kMoment{.tv_sec = 0, .tv_nsec = 500'000};
   std::vector<wire::Gid> here;
@@ -247,11 +247,11 @@ void Shard::addresses_changed() {
   {
     const std::scoped_lock guard{lock};
     exchange.set_local(addresses_of(interfaces));
-    network.tell_interfaces(interfaces);
+    network.update_interfaces(interfaces);
     for (Adapter::State* adapter : adapters) {
       const auto same = std::ranges::find(interfaces, adapter->device.interface, &Interface::name);
       adapter->update(same != interfaces.end() ? &*same : nullptr);
-      adapter->tell_events();
+      adapter->deliver_events();
     }
     (void)network.follow_groups();
   }

@@ -1,8 +1,8 @@
-// A shard: an engine of each device, with a lock, a background thread, rings, sockets and timers of
-// its own (docs/host.md). To peers it looks like a process.
+// A shard: one engine per device, with its own lock, background thread, rings, sockets and timers
+// (docs/host.md). To peers a shard looks like a process.
 //
-// This is where its parts meet: frames come in through the exchange, go to the engines, and what
-// these have to send leaves through the taps and the exchange.
+// Frames come in through the exchange and go to the engines; frames that the engines send leave
+// through the taps and the exchange.
 #pragma once
 
 #include <atomic>
@@ -20,30 +20,34 @@
 #include "host/peers/meetings.h"
 #include "host/peers/membership.h"
 #include "host/peers/peer_memory.h"
+#include "host/peers/statistics.h"
 #include "host/runtime/delayed_ack.h"
 #include "host/runtime/lock.h"
 #include "host/runtime/polling.h"
+#include "host/runtime/process_memory.h"
 #include "host/runtime/watcher.h"
 #include "host/shard_choice.h"
 #include "host/shard_set.h"
 
 namespace nerve::host {
 
-// Takes the lock, unless somebody who ended in the middle of something will never give it back.
+// Tries to take the lock for 100 ms. Gives up then, because a thread that ended while holding the
+// lock never releases it.
 [[nodiscard]] bool try_long(Lock& lock);
 
 class Shard final : public link::FrameSink, public Watched {
  public:
-  // `primary` is the process's first shard; null: this becomes it. Null, and errno, when there are
-  // no slots, descriptors or memory left.
+  // `primary` is the process's first shard, or null to create that one. Returns null, with errno,
+  // if there are no slots, descriptors or memory left.
   [[nodiscard]] static std::unique_ptr<Shard> make(Shard* primary);
 
-  // Frames to the engines whose addresses they bear; those of other processes go on to them.
+  // Passes frames to the engines that own their destination addresses, and forwards frames that are
+  // for other processes.
   void deliver(std::span<const wire::Frame> frames, Time at) override;
 
-  // All that there is to do: frames in, deadlines met, frames out.
+  // Does everything that is due: receives frames, runs timers, sends frames.
   bool drive(Time at) override;
-  // The parts of it.
+  // The steps of drive().
   std::size_t take_in(Time at);
   void expire(Time at);
   void transmit(Time at);
@@ -51,31 +55,32 @@ class Shard final : public link::FrameSink, public Watched {
   [[nodiscard]] bool anything_pending() override { return exchange.pending() || anything_unsent(); }
   [[nodiscard]] bool anything_unsent();
   [[nodiscard]] bool anything_parked() override;
-  // Frames taken in since something could last be sent.
+  // Frames received since the last transmit.
   [[nodiscard]] std::size_t unanswered() const { return unanswered_; }
 
-  // The time of the last look at the clock, for those who can do with a little less than now.
+  // The time when the clock was last read, for callers that need no exact time.
   [[nodiscard]] Time lately() const { return looked_at_; }
   Time look_at_clock() { return looked_at_ = now(); }
 
-  // Whether a thread is awake that will send what is left to it.
+  // True if a thread is awake that will send pending frames.
   [[nodiscard]] bool is_driven() const { return !watcher.asleep() && !polling.waiters.listens(); }
-  void wake(const PollWaiters::Woken& woken) const;  // best without the lock
+  void wake(const PollWaiters::Woken& woken) const;  // preferably without the lock
 
-  // What the background thread tells of.
+  // The calls of the background thread.
   [[nodiscard]] bool a_poll_listens() const override { return polling.waiters.listens(); }
   [[nodiscard]] bool cpus_contended() override { return polling.look_for_contention(looked_at_); }
   void falls_asleep() override { taps->flush(); }
   void socket_readable() override { exchange.udp_arrived(); }
   void aside_readable(int fd) override;
-  void hang_up(int connection) override { meetings.hang_up(connection); }
+  void connection_closed(int connection) override { meetings.connection_closed(connection); }
   bool take_call(int listener) override { return meetings.take_call(listener); }
   void offer_wanted() override { meetings.offer_wanted(); }
   void addresses_changed() override;
 
-  // The process ends: what was captured reaches the file, and connections are ended.
+  // Called at process exit: sends pending frames, disconnects connections, and writes out the
+  // capture.
   void finish();
-  // This is the child of a fork: from here on nothing moves, whatever is called.
+  // Called in the child of a fork(): from now on the shard sends and receives nothing.
   void leave_to_parent();
 
   [[nodiscard]] bool is_primary() const { return &shards.primary() == this; }
@@ -86,36 +91,39 @@ class Shard final : public link::FrameSink, public Watched {
   [[nodiscard]] bool is_for_us(const wire::Frame& frame) const;
   [[nodiscard]] link::PcapSink::Origins origins() const;
   [[nodiscard]] bool owes_only_an_ack() const;
-  // Whether all that is left to send is an ACK that waits for what the program posts next.
+  // True if the only frame left to send is an ACK that waits for the program's next post.
   [[nodiscard]] bool ack_waits(Time at) const;
-  // Peers on other hosts hear that we part: there is no kernel to say it again when we are gone.
-  // Lets go of the lock meanwhile; false when it cannot be had again.
-  [[nodiscard]] bool wait_for_partings();
+  // Waits until peers on other hosts have answered our DREQs, because nothing retransmits them
+  // after this process has exited. Releases the lock while waiting; returns false if it cannot be
+  // taken again.
+  [[nodiscard]] bool wait_for_disconnects();
 
-  std::unique_ptr<ShardSet> own_set_;  // of the primary
+  std::unique_ptr<ShardSet> own_set_;  // only in the primary
   Time looked_at_{};
   std::size_t unanswered_{};
 
  public:
   const Config config;
   const std::uint32_t slot;
-  ShardSet& shards;  // this one among them
+  ShardSet& shards;  // including this one
   ShardId index{};
-  // Shards that were joined have one lock, that of their leader, and are driven together.
+  // Joined shards share one lock, the leader's, and are driven together.
   Shard* leader{this};
-  std::vector<Shard*> members{this};  // of a leader
-  std::uint32_t cqs{};                // and SRQs that belong here; guarded by ShardSet::making
+  std::vector<Shard*> members{this};  // only in a leader
+  std::uint32_t cqs{};  // CQs and SRQs that belong to this shard; guarded by ShardSet::making
   Lock lock;
   Exchange exchange;
   std::optional<Taps> taps;
   std::vector<Adapter::State*> adapters;
   Watcher watcher;
   PeerMemory peer_memory;
+  ProcessPager pager;
   Network network;
   Meetings meetings;
   Polling polling;
   DelayedAck delayed_ack;
   std::atomic<DeviceListener*> device_listener{};
+  SlotEntry* statistics{};  // where its devices count; null: for themselves
   bool left_to_parent{};
 };
 

@@ -1,8 +1,8 @@
-// The shards of a process, and which of them an object belongs to.
+// Shards, and which of them an object belongs to.
 //
-// A shard is an engine of each device with a lock, a background thread, rings and sockets of its
-// own (docs/host.md). A QP belongs to one for as long as it lives. CQs and SRQs are made before
-// anybody knows with whom they will share QPs, so theirs is chosen when the first QP uses them.
+// A shard is one engine per device with its own lock, background thread, rings and sockets
+// (docs/host.md). A QP belongs to one shard for life. CQs and SRQs are created before it is known
+// which QPs will use them, so their shard is chosen when the first QP does.
 #pragma once
 
 #include <atomic>
@@ -12,14 +12,14 @@ namespace nerve::host {
 
 using ShardId = std::uint8_t;
 
-inline constexpr ShardId kPrimaryShard = 0;  // it alone has the connection manager, and XRC
+inline constexpr ShardId kPrimaryShard = 0;  // the only one with the connection manager and XRC
 inline constexpr ShardId kMaxShards = 16;
 
-// Of a CQ or SRQ. Changes once, with all shards' locks held.
+// The shard of a CQ or SRQ. Changes once, while the locks of all shards are held.
 class ShardChoice {
  public:
   [[nodiscard]] bool made() const { return shard_.load(std::memory_order_acquire) != kUndecided; }
-  // The primary shard while there is no other choice.
+  // The primary shard until the choice is made.
   [[nodiscard]] ShardId shard() const {
     const ShardId shard = shard_.load(std::memory_order_acquire);
     return shard != kUndecided ? shard : kPrimaryShard;

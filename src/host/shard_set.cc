@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "host/peers/statistics.h"
 #include "host/runtime/cpus.h"
 #include "host/shard.h"
 
@@ -18,7 +19,8 @@ std::vector<Shard*> ShardSet::all() const {
 void ShardSet::lock() {
   objects.lock();
   primary().lock.lock();
-  // Those that were joined to others are locked with these. Neither list nor groups change now.
+  // Joined shards share their leader's lock, so locking the leaders is enough. The list and the
+  // groups cannot change now: both need the locks taken above.
   for (Shard* shard : all_) {
     if (shard->leads() && !shard->is_primary()) shard->lock.lock();
   }
@@ -44,9 +46,10 @@ void ShardSet::pass_through_all() const {
 std::uint32_t ShardSet::limit() const {
   if (one_from_now_on_) return static_cast<std::uint32_t>(all_.size());
   const Config& config = primary().config;
-  // Captures are written in one order, and faults drawn from one seed.
+  // A capture is written in one order, and faults are drawn from one seed.
   if (!config.pcap.empty() || !config.fault.empty()) return 1;
-  // The peers of a process often run on the same machine, and each shard has a thread at both ends.
+  // Each connection keeps a thread busy at both ends, and peers often run on the same machine: use
+  // half of the CPUs.
   return std::min<std::uint32_t>(config.shards.value_or((usable_cpus() + 1) / 2), kMaxShards);
 }
 
@@ -58,7 +61,7 @@ ShardId ShardSet::least_loaded() {
 }
 
 Shard* ShardSet::add() {
-  // Half of the slots are kept for processes.
+  // Reserve half of the slots for other processes.
   if (live_slots().size() >= kSlots / 2) return nullptr;
   auto made = Shard::make(&primary());
   if (!made) return nullptr;
@@ -66,13 +69,25 @@ Shard* ShardSet::add() {
     const std::scoped_lock guard{made->lock};
     if (!made->watcher.start()) return nullptr;
   }
+  publish(*made);
   made->network.open();
   lock();
-  made->lock.lock();  // it is one of them now
+  made->lock.lock();  // unlock() below releases it, because it is in the list then
   made->index = static_cast<ShardId>(all_.size());
   all_.push_back(made.get());
   unlock();
-  return made.release();  // for as long as the process lives, as the primary
+  return made.release();  // never deleted, like the primary
+}
+
+void ShardSet::publish(Shard& shard) {
+  if (shard.statistics != nullptr) return;
+  if (!tried_statistics_) {
+    tried_statistics_ = true;
+    statistics_ = Statistics::open().release();
+    // Our background thread answers, so whoever asks now gets it from us.
+    if (Statistics* const made = statistics_) made->handed_on();
+  }
+  if (Statistics* const all = statistics_) shard.statistics = &all->enter(shard.slot);
 }
 
 void ShardSet::join(Shard& a, Shard& b) {
@@ -124,7 +139,7 @@ void ShardSet::join_all() {
 }
 
 void ShardSet::lock_for_fork() {
-  // As lock() does it; the list does not change while the primary's lock is held.
+  // Same order as lock(). The list does not change while the primary's lock is held.
   objects_locked_for_fork_ = try_long(objects);
   if (!try_long(primary().lock)) return;
   locked_for_fork_.push_back(&primary());
@@ -142,6 +157,7 @@ void ShardSet::unlock_after_fork() {
 }
 
 void ShardSet::leave() {
+  if (Statistics* const all = statistics_) all->leave();
   new (&making) std::mutex;
   new (&objects) Lock;
 }

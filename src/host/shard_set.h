@@ -1,8 +1,14 @@
-// The shards of a process: how they are made, chosen, joined and locked together.
+// The shards of a process: creates them, assigns objects to them, joins them, and locks them
+// together.
 //
-// It lives for as long as the process, as the shards do.
+// Lives as long as the process, like the shards.
+//
+// Lock order: `making`, then `objects`, then the primary's lock, then the locks of the other
+// leaders in list order. A thread that holds a shard's lock never takes a lock that comes before
+// it.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -15,6 +21,7 @@ namespace nerve::host {
 
 class Adapter;
 class Shard;
+class Statistics;
 
 class ShardSet {
  public:
@@ -23,40 +30,49 @@ class ShardSet {
   ShardSet& operator=(const ShardSet&) = delete;
 
   [[nodiscard]] Shard& primary() const { return *all_.front(); }
-  // As they are now. Takes the primary's lock.
+  // The current shards. Takes the primary's lock.
   [[nodiscard]] std::vector<Shard*> all() const;
-  // With a lock that keeps the list as it is: the primary's, or all.
+  // The same, for a caller that holds the primary's lock or all locks, which keep the list
+  // unchanged.
   [[nodiscard]] const std::vector<Shard*>& locked() const { return all_; }
 
-  // All locks: for what shards share to be changed, while no engine runs.
+  // Takes all locks, to change what shards share. No engine runs until unlock().
   void lock();
   void unlock();
 
-  // The others are called without locks.
-  // Where a QP belongs that uses these CQs and SRQs, for all of which it is then decided. Where
-  // different shards were chosen for them before, those become one from now on.
+  // The following are called without locks.
+  //
+  // Chooses the shard for a QP that uses these CQs and SRQs, and assigns all of them to it. If they
+  // were assigned to different shards before, those shards are joined.
   [[nodiscard]] ShardId place(std::span<ShardChoice* const> parts, bool in_primary);
-  void unplace(const ShardChoice& part);  // it is no more
-  // For what changes shared objects from within a data path: memory windows.
+  void unplace(const ShardChoice& part);  // the CQ or SRQ is destroyed
+  // Joins all shards. Needed by memory windows, which change shared objects from the data path.
   void join_all();
-  // With `objects` held.
+  // Called with `objects` held.
   [[nodiscard]] bool one_from_now_on() const { return one_from_now_on_; }
-  // When this returns, every shard has left the calls that it was in, and no placement that began
-  // before is under way in this process's memory.
+  // Returns when every shard has left the call that it was in, and no placement that began before
+  // this call is still under way in this process's memory.
   void pass_through_all() const;
 
-  // Before a fork, all locks that can be had; after it, in the parent, they are released. The child
-  // leaves them.
+  // Makes the shard count in the table that other processes see (peers/statistics.h). Called before
+  // its first device is opened, with `making` held.
+  void publish(Shard& shard);
+  // Null: there is no shared table.
+  [[nodiscard]] Statistics* statistics() const { return statistics_; }
+
+  // Takes all locks that it can before a fork, and releases them in the parent afterwards. The
+  // child replaces them (leave()).
   void lock_for_fork();
   void unlock_after_fork();
   void leave();
 
-  // One thread at a time makes or ends objects. Taken before the lock of any shard.
+  // Serialises creation and destruction of objects. Taken before the lock of any shard.
   Lock objects;
-  // One thread at a time opens devices and chooses shards. Taken before all others.
+  // Serialises opening of devices and choice of shards. Taken before all other locks.
   std::mutex making;
-  // Kept for good: numbers of QPs go on where they were when a program closes a device and opens it
-  // again, or a late packet for the old QP could find the new one. Guarded by `making`.
+  // Adapters are never deleted: QPNs continue where they were when a program closes a device and
+  // opens it again, so that a late packet for an old QP cannot reach a new one. Guarded by
+  // `making`.
   std::vector<std::shared_ptr<Adapter>> opened;
 
  private:
@@ -65,8 +81,10 @@ class ShardSet {
   [[nodiscard]] Shard* add();
   static void join(Shard& a, Shard& b);
 
-  std::vector<Shard*> all_;  // the primary first. Changed with all locks held
+  std::vector<Shard*> all_;  // the primary first; changed with all locks held
   bool one_from_now_on_{};
+  std::atomic<Statistics*> statistics_{};  // for as long as the process lives
+  bool tried_statistics_{};                // guarded by `making`
   bool objects_locked_for_fork_{};
   std::vector<Shard*> locked_for_fork_;
 };

@@ -11,7 +11,7 @@
 namespace nerve::link {
 namespace {
 
-// One bit for each descriptor of ours. A process that has more open than this has bigger worries.
+// One bit for each descriptor of ours. Higher descriptors are not tracked.
 constexpr std::size_t kDescriptors = std::size_t{1} << 16;
 constexpr std::size_t kBits = 64;
 std::array<std::atomic<std::uint64_t>, kDescriptors / kBits> ours;
@@ -33,7 +33,7 @@ Descriptor::Descriptor(int fd) : fd_{fd} {
 void Descriptor::close() {
   if (fd_ < 0) return;
   if (auto* word = word_of(fd_)) {
-    // Closed already, when we are in the child of a fork.
+    // The bit is clear if close_inherited() has closed it in the child of a fork.
     if ((word->fetch_and(~bit_of(fd_)) & bit_of(fd_)) == 0) return;
   }
   ::close(fd_);

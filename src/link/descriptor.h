@@ -1,7 +1,7 @@
-// A file descriptor that closes itself, and the set of all of them in this process.
+// An owned file descriptor, and the set of all of them in this process.
 //
-// After fork() the child has copies of all that is open. It must close those of ours, or peers
-// would not notice the parent's end; close_inherited() does, without touching the program's own.
+// After fork() the child has copies of all open descriptors. It must close ours, or peers would not
+// notice when the parent exits; close_inherited() does that without touching the program's own.
 #pragma once
 
 #include <utility>
@@ -21,10 +21,10 @@ class Descriptor {
 
   [[nodiscard]] int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
-  // For somebody else to close.
+  // Gives up ownership; the caller closes it.
   [[nodiscard]] int release();
 
-  // In the child of a fork(), where nobody uses any of them any more.
+  // For the child of a fork(), where none of them is used any more.
   static void close_inherited();
 
  private:

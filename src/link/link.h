@@ -1,10 +1,11 @@
 // The two ends of a link: where frames leave and where they arrive.
 //
-// Everything between the engine and the outside speaks these three interfaces, so that taps can be
-// slipped in anywhere: a capture wraps an Egress and a FrameSink, fault injection an Egress. None
-// of it is thread-safe; the host's lock serialises.
+// Everything between the engine and the outside implements these three interfaces, so that taps can
+// be inserted anywhere: a capture wraps an Egress and a FrameSink, fault injection an Egress. None
+// of it is thread-safe; the shard's lock serialises all calls.
 //
-// A link delivers or it drops and counts. It never answers: loss is the protocol's to repair.
+// A link delivers a frame, or drops and counts it. It never reports a loss: the protocol
+// retransmits.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +21,12 @@ class Egress {
  public:
   virtual ~Egress() = default;
 
-  // Sends the frames in order. What they refer to holds for the length of the call.
+  // Sends the frames in order. The memory they refer to is valid only during the call.
   virtual void send(std::span<const wire::Frame> frames, Time now) = 0;
 
-  // Sends one packet whose UDP payload, BTH to ICRC, is made already: one that was held back, or
-  // damaged on purpose. Its ICRC was computed for `flow` and a default Envelope.
+  // Sends one packet that is already encoded as a UDP payload, from BTH to ICRC: one that was
+  // delayed or corrupted by fault injection. Its ICRC was computed for `flow` and a default
+  // Envelope.
   virtual void send_bytes(const wire::Flow& flow, Bytes udp_payload, Time now) = 0;
 };
 
@@ -32,7 +34,7 @@ class FrameSink {
  public:
   virtual ~FrameSink() = default;
 
-  // What the frames refer to holds for the length of the call.
+  // The memory that the frames refer to is valid only during the call.
   virtual void deliver(std::span<const wire::Frame> frames, Time now) = 0;
 };
 
@@ -40,8 +42,8 @@ class Ingress {
  public:
   virtual ~Ingress() = default;
 
-  // Delivers what has arrived, in batches, and stops after the batch that reaches `budget` frames.
-  // Returns how many were delivered; never waits.
+  // Delivers frames that have arrived, in batches, and stops after the batch that reaches `budget`
+  // frames. Returns how many were delivered; never blocks.
   virtual std::size_t receive(FrameSink& sink, std::size_t budget, Time now) = 0;
 };
 

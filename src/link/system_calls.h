@@ -1,8 +1,8 @@
-// System calls at which a thread is not cancelled.
+// System calls that are not cancellation points.
 //
-// The functions of libc with these names are cancellation points: a thread for which somebody has
-// called pthread_cancel() ends in the next one. Ours are made in the middle of verbs, which are no
-// such points, with a lock held and a stack that cannot be unwound (host/runtime/event_queue.h).
+// The libc functions of these names are cancellation points: a thread that was cancelled with
+// pthread_cancel() ends in the next one. We call them inside verbs, which are not cancellation
+// points, with a lock held and a stack that cannot be unwound (host/runtime/event_queue.h).
 #pragma once
 
 #include <fcntl.h>

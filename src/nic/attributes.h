@@ -1,4 +1,4 @@
-// Attributes of queue pairs and of the other objects: what create, modify and query speak of.
+// Attributes of queue pairs and other objects, for create, modify and query.
 #pragma once
 
 #include <cstdint>
@@ -78,30 +78,30 @@ struct QpAttributes {
   Psn sq_psn{};
   std::uint8_t max_dest_read{};  // responder resources
   std::uint8_t max_read{};       // initiator depth
-  std::uint8_t min_rnr_timer{};  // a code, not a time
+  std::uint8_t min_rnr_timer{};  // a timer code, not a time
   std::uint8_t timeout{};        // exponent of 4.096 us; 0 = never
   std::uint8_t retry_count{};
-  std::uint8_t rnr_retry{};  // 7 = forever
+  std::uint8_t rnr_retry{};  // 7 = no limit
   bool sqd_notify{};
   QpState cur_state{};
   Rate rate_limit{};  // zero: none
   friend bool operator==(const QpAttributes&, const QpAttributes&) = default;
 };
 
-// What keeps a QP from sending its next request packet.
+// The condition that a QP waits for before it sends its next request packet.
 enum class SendWait : std::uint8_t {
-  kNothing,   // it may send as soon as it gets a turn
+  kNothing,   // it sends on its next turn
   kProgram,   // nothing is posted, or the send queue is stopped (SQD)
-  kAnswer,    // window, credits, read depth, fence, or an error behind requests in flight
+  kAnswer,    // window, credits, read depth, fence, or a fault behind outstanding requests
   kRnrTimer,  // the peer had no receive posted
   kPacer,     // rate limit or congestion control
   kPath,      // the link has no room for it (EgressGate)
 };
 
-// How far the send queue is, for diagnosis.
+// The state of the send queue, for diagnosis.
 struct SendProgress {
-  std::uint32_t unacknowledged{};  // request packets that are sent and not acknowledged
-  bool ack_requested{};            // the last of them asked for an acknowledgement
+  std::uint32_t unacknowledged{};  // request packets sent and not yet acknowledged
+  bool ack_requested{};            // the last of them carried an ACK request
   SendWait waits_for{};
 };
 
@@ -112,7 +112,7 @@ struct QpQuery {
   QpCaps caps{};
   Qpn qpn{};
   QpType type{};
-  SendProgress sends{};  // while the QP can send
+  SendProgress sends{};  // valid while the QP can send
 };
 
 struct CqInit {
@@ -130,7 +130,7 @@ struct SrqInit {
   std::uint32_t max_sge{1};
   std::uint32_t limit{};
   XrcdHandle xrcd{};  // kXrc
-  CqHandle cq{};      // kXrc: where its completions go
+  CqHandle cq{};      // kXrc: receives its completions
   std::uint64_t cookie{};
 };
 

@@ -1,7 +1,7 @@
-// Frames on their way out: what one call of transmit() fills and a link then sends.
+// Outgoing frames: transmit() fills a burst and a link sends it.
 //
-// A burst is made once and reused; frames and the payload pieces they refer to live in two flat
-// arrays, so that filling it allocates nothing.
+// A burst is created once and reused. Frames and the payload pieces they refer to live in two flat
+// arrays, so that filling it does not allocate.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class TxBurst {
   [[nodiscard]] std::uint32_t size() const { return count_; }
   [[nodiscard]] bool empty() const { return count_ == 0; }
   [[nodiscard]] std::uint32_t max_pieces_per_frame() const { return max_pieces_per_frame_; }
-  // True when another frame, of any number of pieces, might not fit.
+  // True when another frame with the maximum number of pieces might not fit.
   [[nodiscard]] bool full() const {
     return count_ == frames_.size() || piece_count_ + max_pieces_per_frame_ > pieces_.size();
   }
@@ -48,11 +48,12 @@ class TxBurst {
     frame.payload = {pieces_.data() + piece_count_ - pieces, pieces};
     frame.payload_length += piece.length;
   }
-  // How many frames of one piece each still fit.
+  // The number of single-piece frames that still fit.
   [[nodiscard]] std::uint32_t room() const {
     return std::min(frames_.size() - count_, pieces_.size() - piece_count_);
   }
-  // Adds `count` frames like the last, each with the next PSN and the next stretch of memory.
+  // Adds `count` copies of the last frame, each with the next PSN and the next `piece.length` bytes
+  // of memory.
   void repeat_last(std::uint32_t count, wire::Piece piece) {
     CHECK(count_ > 0 && count <= room());
     const wire::Frame& model = frames_[count_ - 1];
@@ -70,7 +71,7 @@ class TxBurst {
     }
     count_ += count;
   }
-  // Takes back the last `count` pieces of the frame added last.
+  // Removes the last `count` pieces of the frame added last.
   void drop_pieces(std::uint32_t count) {
     CHECK(count_ > 0);
     wire::Frame& frame = frames_[count_ - 1];
@@ -81,7 +82,7 @@ class TxBurst {
     frame.payload = frame.payload.first(frame.payload.size() - count);
     piece_count_ -= count;
   }
-  // Takes back the frame added last, when its payload turned out to be unreachable.
+  // Removes the frame added last, when its payload turned out to be inaccessible.
   void drop_last() {
     CHECK(count_ > 0);
     piece_count_ -= static_cast<std::uint32_t>(frames_[--count_].payload.size());

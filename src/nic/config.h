@@ -1,4 +1,4 @@
-// What an engine is built with: its limits, its identity and its habits.
+// The configuration of an engine: its limits, identity and protocol options.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include "nic/direct_path.h"
 #include "nic/flow_control/egress_gate.h"
 #include "nic/flow_control/parameters.h"
+#include "nic/pager.h"
 #include "wire/gid.h"
 
 namespace nerve::nic {
@@ -34,8 +35,10 @@ struct Limits {
   std::uint32_t max_mcast_groups{1U << 10};
   std::uint32_t max_mcast_qps{256};  // per group
   std::uint32_t max_message{1U << 31};
-  std::uint32_t max_connections{1U << 16};  // listeners, and what only peers remember, included
+  std::uint32_t max_connections{1U << 16};  // listeners and lingering ones included
 };
+
+struct Counters;
 
 enum class CcAlgorithm : std::uint8_t { kNone, kDcqcn, kTimely, kSwift, kHpcc };
 
@@ -45,92 +48,97 @@ struct FlowControlConfig {
   TimelyParameters timely{};
   SwiftParameters swift{};
   HpccParameters hpcc{};
-  // An ACK is asked for with every so many packets, besides the last of a message. Algorithms that
-  // live on round trips or telemetry want more of them.
+  // An ACK is requested every so many packets, and with the last packet of a message. Congestion
+  // control that relies on round trips or telemetry needs more of them.
   std::uint32_t ack_every{32};
-  // The receiver's half: at most one CNP per flow in this time; zero turns CNPs off.
+  // For the receiver: at most one CNP per flow in this time; zero disables CNPs.
   Duration cnp_interval{std::chrono::microseconds{50}};
-  // Bytes that may leave back to back when a QP is paced: what a late timer may catch up with, and
-  // the length of a train. A simulator, whose timers are exact, wants none.
+  // Bytes that a paced QP may send back to back: the amount that a late timer can catch up with,
+  // and the length of a train. A simulator has exact timers and sets it to zero.
   std::uint32_t pacing_burst{16 * 1024};
-  // Fewer packets at once after each loss (flight.h): for links with short queues and no switches
-  // that tell.
+  // Shrinks the window after each loss (flight.h), for links with short queues and switches that do
+  // not mark packets.
   bool shrink_on_loss{};
-  bool announce_credits{true};  // AETH credits as responder
-  bool heed_credits{true};      // AETH credits as requester
+  bool announce_credits{true};  // advertise AETH credits as responder
+  bool heed_credits{true};      // obey AETH credits as requester
 };
 
-// Selective repeat (IRN: Mittal et al., "Revisiting Network Support for RDMA", SIGCOMM 2018) of RC
-// QPs: only what was lost is sent again, and packets may overtake each other. Both ends must have
+// Selective repeat (IRN: Mittal et al., "Revisiting Network Support for RDMA", SIGCOMM 2018) for RC
+// QPs: only lost packets are retransmitted, and packets may be reordered. Both ends must support
 // it.
 struct SelectiveRepeatConfig {
-  // From the first packet on, without asking: all peers are known to have it.
+  // Uses it from the first packet on, without negotiation: all peers are known to support it.
   bool on{};
-  // With peers that announce it in their packets, as this end then does; go-back-N with all others
-  // (docs/decisions/0016). Selective NAKs name runs of packets.
+  // Announces it in every packet and uses it with peers that announce it too; uses go-back-N with
+  // all others (docs/decisions/0016). Selective NAKs then name runs of packets.
   bool offer{};
-  // A packet that is not acknowledged in this time is sent again. It is short while few are on
-  // their way, for then no other packet would tell of the loss. Neither is longer than the QP's
-  // timeout, and only one that has taken as long as that counts as a retry.
+  // A packet that is not acknowledged within this time is retransmitted. The time is short while
+  // few packets are in flight, because no later packet would reveal the loss. Neither value exceeds
+  // the QP's timeout, and only a wait as long as that timeout counts as a retry.
   Duration timeout_of_few{std::chrono::microseconds{100}};
   Duration timeout{std::chrono::microseconds{320}};
   std::uint32_t few{3};
-  // A missing packet counts as lost when one more than so many PSNs beyond it has arrived ...
+  // A missing packet counts as lost when a packet more than this many PSNs ahead of it has arrived,
+  // ...
   std::uint32_t reorder_window{};
-  // ... or this long after the first that has overtaken it; zero: only the former.
+  // ... or this long after the first packet that overtook it. Zero disables the second rule.
   Duration reorder_timeout{};
 };
 
-// The tail probe (tail_probe.cc): the last packet is sent once more, and asks for an ACK, when
-// nothing was sent or heard for a while.
+// The tail probe (tail_probe.cc): retransmits the last packet with an ACK request when nothing was
+// sent or received for a while.
 struct TailProbeConfig {
   bool on{};
-  // The first probe leaves after some two round trips, but not before this. A peer whose threads
-  // wait for a CPU is late without any loss.
+  // The first probe is sent after about two round trips, but not before this time: a peer whose
+  // threads wait for a CPU is late without any loss.
   Duration min_interval{std::chrono::microseconds{250}};
   Duration first_interval{std::chrono::milliseconds{1}};  // before a round trip is known
-  // Also where the gate says that nothing is lost: somebody between the engine and it drops frames.
+  // Probes also where the gate reports a lossless path, because a tap between the engine and the
+  // link drops frames.
   bool every_path{};
 };
 
-// A communication id is first_comm_id and a count of this width: what is above it is left to the
-// host, which tells its processes apart by it.
+// A communication ID is first_comm_id plus a counter of this width. The bits above it identify the
+// process on its host.
 inline constexpr std::uint32_t kCommIdBits = 22;
 
 struct NicConfig {
   Limits limits{};
-  // All the chance there is in an engine: memory keys are drawn with it. A host takes it from real
-  // entropy, a test from its seed.
+  // The only randomness in an engine: memory keys are derived from it. A host uses real entropy, a
+  // test its seed.
   SipKey key_secret{};
-  // QPNs given out are first_qpn .. first_qpn + limits.max_qp - 1; the GSI QP is always 1.
+  // QPNs are first_qpn .. first_qpn + limits.max_qp - 1; the GSI QP is always 1.
   Qpn first_qpn{0x11};
-  // Where in that range to begin. A host draws it, so that packets for a process that died do not
-  // find the QPs of the next one that got the range.
+  // The first QPN to use in that range. A host draws it at random, so that packets for a process
+  // that died do not reach the QPs of the next process with the same range.
   std::uint32_t begin_qpns_at{};
-  // By what peers know the node, in REQ and REP.
+  // Identifies the node to peers, in REQ and REP.
   std::uint64_t guid{};
   std::uint32_t first_comm_id{};
-  std::uint32_t begin_comm_ids_at{};  // drawn, as where QPNs begin
-  // A REQ that is refused because nobody listens is said again for so long. Elsewhere it takes a
-  // moment to find an address and a route, and servers have got used to the time.
+  std::uint32_t begin_comm_ids_at{};  // drawn at random, like begin_qpns_at
+  // A REQ that is rejected because there is no listener is retried for this long. On hardware,
+  // address and route resolution take a moment, and servers have come to rely on that delay.
   Duration refusal_patience{};
   Rate line_rate{Rate::gigabits(100)};
   Mtu max_mtu{Mtu::k4096};
   std::vector<std::uint16_t> pkeys{0xffff};
   std::uint32_t gid_table_size{16};
   FlowControlConfig flow_control{};
-  DirectPath* direct_path{};  // null: none; otherwise it outlives the engine
-  EgressGate* gate{};         // null: there is always room; otherwise it outlives the engine
-  // A QP may have this many packets unacknowledged (SEND and WRITE), whatever congestion control
-  // allows: it bounds what a lossy link must absorb.
+  DirectPath* direct_path{};  // null: none. Must outlive the engine.
+  Pager* pager{};             // null: on-demand regions are fully mapped. Must outlive the engine.
+  EgressGate* gate{};         // null: never full. Must outlive the engine.
+  Counters* counters{};       // null: the engine has its own. Must outlive the engine.
+  // The maximum number of unacknowledged packets of a QP (SEND and WRITE), whatever congestion
+  // control allows. It bounds what a lossy link must absorb.
   std::uint32_t max_outstanding_packets{4096};
-  // With it, that is also how many packets ahead of a missing one are kept at the receiving end.
+  // With selective repeat, max_outstanding_packets is also the number of packets that a responder
+  // holds ahead of a missing one.
   SelectiveRepeatConfig selective_repeat{};
   TailProbeConfig tail_probe{};
-  // ... and begins no READ while it waits for this many packets of earlier ones. The peer paces
-  // them, but the queue at our end may be short.
+  // A QP starts no READ while this many response packets of earlier READs are outstanding. The peer
+  // paces its responses, but our receive queue may be short.
   std::uint32_t max_read_packets{1U << 23};
-  // Frames one QP may emit before the next one gets its turn.
+  // The number of frames that a QP may send before the next one gets its turn.
   std::uint32_t scheduling_quantum{64};
 };
 

@@ -1,4 +1,4 @@
-// What the engine counts, for people and for tests. All are since construction.
+// Counters of an engine since its construction, for diagnosis and tests.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +27,14 @@ struct Counters {
   std::uint64_t cnps_sent{};
   std::uint64_t cnps_received{};
   std::uint64_t ecn_marked_received{};
-  // The communication manager's datagrams.
+  // Datagrams of the communication manager.
   std::uint64_t mads_received{};
   std::uint64_t mads_sent{};
-  std::uint64_t mads_retried{};    // said again, because nobody answered or the peer asked again
-  std::uint64_t mads_duplicate{};  // received for what had been done
-  std::uint64_t mads_bad{};        // no message, or not from the peer
-  std::uint64_t mads_rejected{};   // answered with a REJ, or a SIDR_REP that says no
-  std::uint64_t mads_dropped{};    // no room for the request, or for its answer
+  std::uint64_t mads_retried{};    // retransmitted after a timeout, or in answer to a duplicate
+  std::uint64_t mads_duplicate{};  // received again after they had been handled
+  std::uint64_t mads_bad{};        // malformed, or not from the peer
+  std::uint64_t mads_rejected{};   // answered with a REJ or a negative SIDR_REP
+  std::uint64_t mads_dropped{};    // no room for the request or its answer
   // Frames dropped without an answer, by cause.
   std::uint64_t dropped_malformed{};
   std::uint64_t dropped_no_qp{};
@@ -45,7 +45,7 @@ struct Counters {
   std::uint64_t dropped_wrong_address{};
   std::uint64_t dropped_no_receive{};  // UD and UC: nothing posted
 
-  // Of several engines together.
+  // Adds the counters of another engine.
   Counters& operator+=(const Counters& other);
 };
 

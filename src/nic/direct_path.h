@@ -1,9 +1,10 @@
-// A way past the wire for engines that can reach each other's memory: two processes of one host.
+// A path without packets between engines that can access each other's memory: two processes of one
+// host.
 //
-// A small WRITE or READ on a connection that is otherwise quiet may be carried out by the requester
-// itself, so that it completes while the target's threads never call into the library. The rights
-// are the target's: each engine offers its regions and QPs, and a direct path acts only within
-// what is on offer. What it cannot do takes the long way, which knows every error.
+// On an otherwise idle connection the requester may execute a WRITE or READ itself, so that
+// it completes without a call into the library by the target's threads. The target's access rights
+// apply: each engine registers its regions and QPs with the direct path, which acts only within
+// them. A request that it cannot execute is sent as packets, and that path handles every error.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ class DirectPath {
  public:
   virtual ~DirectPath() = default;
 
-  // What the packet would say.
+  // The addressing of the request, as its packet would have it.
   struct Place {
     const wire::Flow& flow;
     Qpn from;
@@ -28,17 +29,17 @@ class DirectPath {
     RKey key;
     std::uint64_t address;
   };
-  // True when it is done, wholly. False changes nothing.
+  // Returns true when the whole operation is done. On false, nothing has changed.
   virtual bool write(const Place& place, std::span<const wire::Piece> payload) = 0;
   virtual bool read(const Place& place, MutableBytes into) = 0;
-  // Whether it is better than packets also for a request of this length with others behind it: when
-  // CPUs are contended, what the requester does itself need not wait for a CPU at the target.
+  // Whether it is better than packets even for a request of this length with others queued behind
+  // it: when CPUs are contended, the requester need not wait for a CPU at the target.
   [[nodiscard]] virtual bool is_better_for(std::uint32_t length) const = 0;
 
-  // What peers may do here. Offering anew replaces; when withdraw() returns, nobody acts on it any
-  // more. Only memory that is a pointer is offered.
+  // Registers memory that peers may access. Registering again replaces. When withdraw() returns, no
+  // peer uses the registration any more. Only host memory is registered.
   struct Region {
-    std::uint64_t start{};  // as peers name its first byte
+    std::uint64_t start{};  // the address that peers use for its first byte
     std::uint64_t length{};
     std::uint64_t address{};
     Access access{};
@@ -47,7 +48,7 @@ class DirectPath {
   virtual void offer(RKey key, const Region& region) = 0;
   virtual void withdraw(RKey key) = 0;
 
-  // A connection that takes requests.
+  // A connection that accepts requests.
   struct Connection {
     wire::Flow flow{};  // to the peer
     Qpn peer{};

@@ -1,5 +1,5 @@
-// Why a call into the engine was refused: the caller's fault, told at the first place that can
-// see it. The verbs layer turns the code into an errno and prints the rest.
+// Errors that the engine returns to its caller, detected as early as possible. The verbs layer maps
+// the code to an errno and prints the rest.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 namespace nerve::nic {
 
 enum class ErrorCode : std::uint8_t {
-  kInvalid,       // EINVAL: an argument or a combination of them is wrong
-  kNoSuchObject,  // EINVAL: a handle that names nothing
+  kInvalid,       // EINVAL: a wrong argument or combination of arguments
+  kNoSuchObject,  // EINVAL: a stale or null handle
   kBusy,          // EBUSY: still used by another object
   kLimit,         // ENOMEM: a device limit is reached
   kQueueFull,     // ENOMEM: no free slot in a work queue
@@ -21,14 +21,14 @@ enum class ErrorCode : std::uint8_t {
 struct Error {
   ErrorCode code{};
   const char* reason{};   // a literal: "modify to rtr: missing rq_psn"
-  std::uint64_t value{};  // what was given, where a number says more
-  std::uint64_t limit{};  // what would have been allowed
+  std::uint64_t value{};  // the value given, where a number helps
+  std::uint64_t limit{};  // the largest value allowed
 };
 
 template <class T>
 using Expected = Result<T, Error>;
 
-// For calls that return nothing but may be refused.
+// For calls that return no value but may fail.
 struct Done {};
 using Status = Expected<Done>;
 

@@ -1,7 +1,8 @@
-// What the engine has to tell without being asked.
+// Completion and asynchronous events of an engine.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/ids.h"
 #include "nic/handles.h"
@@ -9,7 +10,7 @@
 namespace nerve::nic {
 
 enum class EventKind : std::uint8_t {
-  kCompletion,  // an armed CQ has something to poll
+  kCompletion,  // an armed CQ has completions to poll
   // Asynchronous events, by ibv_event_type.
   kCqError,
   kQpFatal,
@@ -29,12 +30,22 @@ enum class EventKind : std::uint8_t {
   kPkeyChange,
 };
 
+// A request was refused because its payload does not fit the path MTU of this end: most likely the
+// peer has another one.
+struct MtuMismatch {
+  Qpn qpn{};
+  std::uint32_t payload{};  // of the refused packet
+  std::uint32_t mtu{};      // of the QP
+  friend bool operator==(const MtuMismatch&, const MtuMismatch&) = default;
+};
+
 struct Event {
   EventKind kind{};
-  std::uint64_t cookie{};  // the one given when the object was created; zero for the port
+  std::uint64_t cookie{};  // as given when the object was created; zero for the port
   CqHandle cq{};
   QpHandle qp{};
   SrqHandle srq{};
+  std::optional<MtuMismatch> mismatch{};  // with some kQpRequestError
   friend bool operator==(const Event&, const Event&) = default;
 };
 

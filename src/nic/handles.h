@@ -1,4 +1,4 @@
-// Names of the engine's objects. A handle that outlives its object finds nothing.
+// Handles of the engine's objects. A stale handle finds nothing.
 #pragma once
 
 #include "base/slot_table.h"

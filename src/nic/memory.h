@@ -28,9 +28,9 @@ enum class Access : std::uint32_t {
 
 struct MrInit {
   PdHandle pd{};
-  std::uint64_t address{};  // where the memory is: a pointer, or an address behind `port`
+  std::uint64_t address{};  // a pointer, or an address for `port`
   std::uint64_t length{};
-  std::uint64_t iova{};  // the address that work requests and peers use; often == address
+  std::uint64_t iova{};  // the address used by work requests and peers; usually == address
   Access access{};
   MemoryPort* port{};  // null: host memory
 };
@@ -41,7 +41,7 @@ struct MrKeys {
   friend bool operator==(const MrKeys&, const MrKeys&) = default;
 };
 
-// Which parts of a registration a reregister replaces (ibv_rereg_mr_flags).
+// The parts of a registration that reregister_mr() replaces (ibv_rereg_mr_flags).
 enum class MrChange : std::uint8_t {
   kNone = 0,
   kTranslation = 1U << 0,

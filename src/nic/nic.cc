@@ -4,7 +4,6 @@
 
 #include "base/fetch_lines.h"
 #include "nic/connection/connection_manager.h"
-#include "nic/cq_manager/completion_unit.h"
 #include "nic/cq_manager/cq_manager.h"
 #include "nic/dma_engine/dma_engine.h"
 #include "nic/ethernet/port.h"
@@ -15,6 +14,7 @@
 #include "nic/rx_handler/responder.h"
 #include "nic/rx_handler/rx_handler.h"
 #include "nic/wqe_engine/completer.h"
+#include "nic/wqe_engine/completion_unit.h"
 #include "nic/wqe_engine/post_send.h"
 #include "nic/wqe_engine/requester.h"
 
@@ -22,9 +22,10 @@ namespace nerve::nic {
 
 namespace {
 
-// A configuration may come from a file: what could not work is brought to the nearest that does.
-NicConfig made_sound(NicConfig config) {
-  constexpr std::uint32_t kQpns = 0xff'ffff;  // the last one means multicast
+// A configuration may come from a file: values that cannot work are replaced by the nearest valid
+// ones.
+NicConfig clamped(NicConfig config) {
+  constexpr std::uint32_t kQpns = 0xff'ffff;  // the last number stands for multicast
   config.scheduling_quantum = std::max(config.scheduling_quantum, 1U);
   config.max_outstanding_packets = std::max(config.max_outstanding_packets, 1U);
   config.max_read_packets = std::max(config.max_read_packets, 1U);
@@ -40,7 +41,7 @@ NicConfig made_sound(NicConfig config) {
   config.limits.max_sge = std::clamp(config.limits.max_sge, 1U, 255U);
   config.limits.max_read_depth = std::min(config.limits.max_read_depth, 255U);
   config.limits.max_message = std::min(config.limits.max_message, 1U << 31);
-  config.first_qpn = Qpn{std::max(config.first_qpn.value(), 2U)};  // 0 and 1 are management's
+  config.first_qpn = Qpn{std::max(config.first_qpn.value(), 2U)};  // 0 and 1 are the management QPs
   config.limits.max_qp = std::min(config.limits.max_qp, kQpns - config.first_qpn.value());
   if (config.pkeys.empty()) config.pkeys = {0xffff};
   config.first_comm_id = std::min(config.first_comm_id, ~0U << kCommIdBits);
@@ -50,18 +51,20 @@ NicConfig made_sound(NicConfig config) {
 
 }  // namespace
 
-// The modules, built in the order in which they need each other.
+// The modules, in the order in which they depend on each other.
 struct Nic::Modules {
   Modules(const NicConfig& given, SharedObjects* of_sibling)
-      : config{made_sound(given)},
+      : config{clamped(given)},
+        counters{config.counters != nullptr ? *config.counters : own_counters.emplace()},
         objects{of_sibling != nullptr ? *of_sibling : own_objects.emplace(config)} {}
 
   NicConfig config;
-  Counters counters;
-  Time now;  // as of the last call that told it
+  std::optional<Counters> own_counters;  // empty: those of the driver are used
+  Counters& counters;
+  Time now;  // as of the last call that passed it
   EventQueue events;
   Port port{config, events};
-  std::optional<SharedObjects> own_objects;  // none: a sibling's are used
+  std::optional<SharedObjects> own_objects;  // empty: those of a sibling are used
   SharedObjects& objects;
   DmaEngine& dma{objects.dma};
   CqManager cqs{config.limits, events, objects.cqs};
@@ -81,19 +84,21 @@ struct Nic::Modules {
   RxHandler rx_handler{config,    counters,  port,      qps, groups, responder,
                        datagrams, completer, scheduler, cm,  now};
 
-  void take_narrow_turn(Qp& qp, TxBurst& burst);
-  // What is not touched for every packet is left out.
+  void transmit_acknowledge(Qp& qp, TxBurst& burst);
+  // Skips the members that are not touched for every packet.
   void fetch() const {
     __builtin_prefetch(&config.flow_control.ack_every);
     fetch_lines(&config.gate, &groups);
+    fetch_lines(&counters, &counters + 1);
     fetch_lines(&scheduler, &qp_manager);
     fetch_lines(&requester, &cm);
     fetch_lines(&rx_handler, &rx_handler + 1);
   }
 };
 
-// There is no room for what the QP would send, but perhaps for the acknowledgement that it owes.
-void Nic::Modules::take_narrow_turn(Qp& qp, TxBurst& burst) {
+// The gate refused the QP's frames but may have room for the ACK or NAK that the QP has pending.
+// Acknowledgements are let through because the peer may be stalled until it gets one.
+void Nic::Modules::transmit_acknowledge(Qp& qp, TxBurst& burst) {
   bool owes = true;
   if (qp.responder.owes_acknowledge() && !answers.transmit(qp, burst, 0)) {
     while (owes && !burst.full() &&
@@ -117,6 +122,26 @@ Nic::~Nic() = default;
 
 const NicConfig& Nic::config() const { return modules_->config; }
 const Counters& Nic::counters() const { return modules_->counters; }
+
+std::uint32_t Nic::qp_count() const { return modules_->qps.size(); }
+
+std::vector<QpGlance> Nic::glance_at_qps(std::size_t limit) const {
+  std::vector<QpGlance> glances;
+  modules_->qps.for_each([&](const Qp& qp) {
+    if (glances.size() >= limit) return;
+    QpGlance glance;
+    glance.qpn = qp.qpn;
+    glance.type = qp.type;
+    glance.state = qp.state;
+    if (qp.connected() && qp.can_receive()) {
+      glance.peer = qp.attributes.dest_qp;
+      glance.destination = qp.flow.destination;
+    }
+    if (qp.congestion) glance.rate = qp.congestion->rate();
+    glances.push_back(glance);
+  });
+  return glances;
+}
 
 Status Nic::set_gid(std::uint32_t index, const wire::Gid& gid) {
   return modules_->port.set_gid(index, gid);
@@ -264,24 +289,30 @@ void Nic::receive(std::span<const wire::Frame> frames, Time now) {
   modules_->rx_handler.receive(frames);
 }
 
+// Fills one burst: every ready QP gets a turn of at most `scheduling_quantum` responses and as many
+// requests, so that a bulk transfer delays the others by a bounded number of frames. A QP that has
+// more to send goes to the back of the queue; one that is blocked leaves it until an answer, a
+// timer or resume() wakes it. Frames refer to memory that was checked in this call, so the burst
+// must be sent before the next one.
 std::uint32_t Nic::transmit(TxBurst& burst, Time now) {
   Modules& m = *modules_;
   CHECK(burst.max_pieces_per_frame() >= m.config.limits.max_sge);
   m.now = now;
   burst.clear();
-  // Management first: it is rare and short, and whole connections wait for it. It asks no gate;
-  // what finds no room is lost, and is said again. On a port that is down it only learns the time.
+  // Management datagrams go first: they are rare and short, and whole connections wait for them.
+  // They bypass the gate; one that finds no room is lost and retransmitted. On a port that is down
+  // this only passes the time to the connection manager.
   if (m.cm.wants_to_send()) m.cm.transmit(burst, now);
   if (!m.port.active()) return 0;
   m.requester.begin_call();
   while (Qp* qp = m.scheduler.next()) {
     if (burst.full()) break;
-    // Answers before requests: somebody is waiting for them. But a long READ must leave room, or
-    // the QP's own requests would not leave before it is answered whole. An ACK comes last: it only
-    // ends what is done, while a request, often the answer to what the ACK is for, begins
-    // something.
+    // Within a turn, READ responses and atomic results go first, because the peer waits for them. A
+    // long READ response must leave room for requests, or the QP could not send its own before the
+    // response is complete. The ACK goes last: it only completes a finished request, while a
+    // request, often the reply to the message that the ACK is for, starts new work.
     const std::uint32_t quantum = m.config.scheduling_quantum;
-    std::uint32_t granted = 2 * quantum;  // a quantum of answers and one of requests
+    std::uint32_t granted = 2 * quantum;  // a quantum of responses and one of requests
     const bool gated = m.config.gate != nullptr && qp->connected();
     if (gated) {
       granted = m.config.gate->grant({.flow = qp->flow,
@@ -289,7 +320,7 @@ std::uint32_t Nic::transmit(TxBurst& burst, Time now) {
                                       .reliable = qp->reliable(),
                                       .frames = granted});
       if (granted == 0) {
-        m.take_narrow_turn(*qp, burst);
+        m.transmit_acknowledge(*qp, burst);
         continue;
       }
     }
@@ -303,7 +334,7 @@ std::uint32_t Nic::transmit(TxBurst& burst, Time now) {
     const bool more = m.requester.transmit(*qp, burst, std::min(quantum, left), clipped);
     if (!owes) owes = m.answers.acknowledge(*qp, burst);
     if (gated) m.config.gate->give_back(granted - std::min(granted, burst.size() - first));
-    // The turn may have ended the QP's business (an error takes it off the list).
+    // The turn may have ended with an error, which removes the QP from the queue.
     if (owes || more) {
       m.scheduler.rotate(*qp);
     } else {

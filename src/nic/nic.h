@@ -1,28 +1,29 @@
-// The RNIC: a complete RDMA protocol engine that knows no socket, clock or thread.
+// The RNIC: a complete RDMA protocol engine without sockets, clocks or threads.
 //
-// Control calls make and change objects; work calls post and poll; five calls move time and
-// frames. `now` is always an argument. The engine is not thread-safe: its driver serialises.
+// Control calls create and change objects; work calls post and poll; five calls move time and
+// frames. `now` is always an argument. The engine is not thread-safe: its driver serialises the
+// calls.
 //
-//   receive(burst, now)   frames that arrived
-//   transmit(burst, now)  frames to send, as many as fit; call again while it fills the burst
-//   next_deadline()       when expire() must be called if nothing else happens
-//   expire(now)           timers that are due
-//   next_event()          completion and asynchronous events, oldest first
+//  receive(burst, now)   frames that arrived
+//  transmit(burst, now)  frames to send, as many as fit; call again while it fills the burst
+//  next_deadline()       when expire() must be called if nothing else happens
+//  expire(now)           timers that are due
+//  next_event()          completion and asynchronous events, oldest first
 //
-// Siblings are engines of one device: each has its own QPs, and they share protection domains,
-// memory, CQs, SRQs and address handles, whose handles are valid in all of them. A driver may call
-// siblings from several threads at once, as long as
+// Siblings are engines of one device. Each has its own QPs; they share protection domains, memory,
+// CQs, SRQs and address handles, whose handles are valid in all of them. A driver may call siblings
+// from several threads at once, under these conditions:
 //
-//   - one thread at a time makes, changes or ends objects, in the engine whose objects they are;
-//     protection domains and memory regions may be made from outside of all;
-//   - what others may be using is ended with all siblings at rest: address handles, and regions
-//     that are registered again. A region is ended without that if it is revoked first, and every
-//     sibling has returned from the call that it was in;
-//   - siblings whose QPs use the same CQ or SRQ are not called at once;
-//   - no memory window exists: work requests change those.
+//  - One thread at a time creates, changes or destroys objects, in the engine that owns them.
+//    Protection domains and memory regions may be created without holding any engine.
+//  - Objects that siblings may be using (address handles, regions to be re-registered) are
+//    destroyed or changed while all siblings are idle. A region may be deregistered without that
+//    after it was revoked and every sibling has returned from the call it was in.
+//  - Siblings whose QPs use the same CQ or SRQ are not called concurrently.
+//  - No memory windows exist, because work requests change those.
 //
-// A driver that has called receive() calls transmit() before it lets the application in again:
-// an ACK or NAK that is owed dies with its QP, and the peer would wait in vain.
+// After receive(), a driver calls transmit() before it lets the application run again: a pending
+// ACK or NAK is lost when its QP is destroyed, and the peer would wait for it in vain.
 #pragma once
 
 #include <memory>
@@ -40,6 +41,7 @@
 #include "nic/event.h"
 #include "nic/handles.h"
 #include "nic/memory.h"
+#include "nic/qp_glance.h"
 #include "nic/work.h"
 #include "wire/frame.h"
 
@@ -50,15 +52,19 @@ class ConnectionManager;
 class Nic {
  public:
   explicit Nic(const NicConfig& config);
-  Nic(const NicConfig& config, Nic& sibling);  // which must live longer
+  Nic(const NicConfig& config, Nic& sibling);  // which must outlive this one
   ~Nic();
   Nic(const Nic&) = delete;
   Nic& operator=(const Nic&) = delete;
 
   [[nodiscard]] const NicConfig& config() const;
   [[nodiscard]] const Counters& counters() const;
+  // A list of QPs for diagnostics, in the order of their places in the table, limited in length.
+  // The time it takes grows with the number of QPs.
+  [[nodiscard]] std::uint32_t qp_count() const;
+  [[nodiscard]] std::vector<QpGlance> glance_at_qps(std::size_t limit) const;
 
-  // The port. A zero GID empties a table entry. Changes become events.
+  // The port. A zero GID clears a table entry. Changes raise events.
   Status set_gid(std::uint32_t index, const wire::Gid& gid);
   [[nodiscard]] Expected<wire::Gid> query_gid(std::uint32_t index) const;
   void set_port_active(bool active);
@@ -68,7 +74,7 @@ class Nic {
   Status dealloc_pd(PdHandle pd);
   Expected<MrHandle> register_mr(const MrInit& init);
   Status reregister_mr(MrHandle mr, MrChange change, const MrInit& init);
-  Status revoke_mr(MrHandle mr);  // its keys give no access any more; see siblings above
+  Status revoke_mr(MrHandle mr);  // its keys grant no access from now on; see siblings above
   Status deregister_mr(MrHandle mr);
   [[nodiscard]] Expected<MrKeys> keys_of(MrHandle mr) const;
   Expected<MwHandle> alloc_mw(PdHandle pd, MwType type);
@@ -92,50 +98,50 @@ class Nic {
   Status destroy_ah(AhHandle ah);
 
   Expected<QpHandle> create_qp(const QpInit& init);
-  // `given` says which members of `attributes` are meant; `to` may equal the current state.
+  // `given` selects the members of `attributes` to use; `to` may equal the current state.
   Status modify_qp(QpHandle qp, QpState to, QpAttrs given, const QpAttributes& attributes);
   [[nodiscard]] Expected<QpQuery> query_qp(QpHandle qp) const;
   Status destroy_qp(QpHandle qp);
-  // Whether completions of this QP wait to be polled; false when there is no such QP.
+  // Whether the QP has completions that were not polled; false when there is no such QP.
   [[nodiscard]] bool completions_wait(Qpn qpn) const;
   Status attach_mcast(QpHandle qp, const wire::Gid& group);
   Status detach_mcast(QpHandle qp, const wire::Gid& group);
-  // Those that a QP is attached to, which the driver has to make arrive here.
+  // The groups that QPs are attached to; the driver must join them.
   [[nodiscard]] std::vector<wire::Gid> multicast_groups() const;
 
-  // Connects QPs to those of other hosts, by MADs on QP1; it has QP1 while no GSI QP exists.
+  // Connects QPs to those of other hosts, with MADs on QP1. It owns QP1 while no GSI QP exists.
   [[nodiscard]] ConnectionManager& cm();
 
   Status post_send(QpHandle qp, const SendWr& wr);
-  // All of them or, if one is refused, none.
+  // Posts all of them or, if one is invalid, none.
   Status post_sends(QpHandle qp, std::span<const SendWr> wrs);
   Status post_recv(QpHandle qp, const RecvWr& wr);
   Status post_srq_recv(SrqHandle srq, const RecvWr& wr);
-  // Fills `out` from the front; returns how many.
+  // Fills `out` from the front; returns the number of completions.
   Expected<std::size_t> poll_cq(CqHandle cq, std::span<Completion> out);
-  // How many completions wait on a CQ, for as long as it exists: what other threads may look at
-  // while this one is at work. Null when there is no such CQ.
+  // The number of completions waiting on a CQ, valid while the CQ exists. Other threads may read it
+  // during calls into this engine. Null when there is no such CQ.
   [[nodiscard]] const std::atomic<std::uint32_t>* cq_gauge(CqHandle cq) const;
-  // How many it would find; none when there is no such CQ.
+  // The number of completions that poll_cq() would find; zero when there is no such CQ.
   [[nodiscard]] std::uint32_t completions_waiting(CqHandle cq) const;
 
   void receive(std::span<const wire::Frame> frames, Time now);
   std::uint32_t transmit(TxBurst& burst, Time now);
-  // Whether transmit() has a QP, or the connection manager, to ask.
+  // Whether a QP or the connection manager may have something to send.
   [[nodiscard]] bool wants_to_send() const;
-  // All that it wants to send is one ACK.
+  // Whether all it has to send is one ACK.
   [[nodiscard]] bool owes_only_an_ack() const;
-  // QPs that the gate refused (NicConfig::gate) wait for resume(): the driver calls it when a link
-  // that was full has room again.
+  // QPs that the gate refused (NicConfig::gate) wait for resume(), which the driver calls when a
+  // full link has room again.
   [[nodiscard]] bool any_parked() const;
   void resume();
   [[nodiscard]] std::optional<Time> next_deadline();
   void expire(Time now);
   std::optional<Event> next_event();
 
-  // Into the cache, for a driver of many engines that knows which is next: what its calls touch.
-  // Each step follows what the one before has fetched, if that has had the time to come. A QPN of
-  // zero stands for the QP whose turn to send, or whose timer, is next.
+  // Prefetches the memory that the next calls will touch, for a driver of many engines that knows
+  // which is next. Each step relies on memory that the previous one prefetched. A QPN of zero
+  // stands for the QP that sends next, or whose timer expires next.
   enum class Fetch : std::uint8_t { kEngine, kQp, kWork };
   void fetch(Fetch step, Qpn qpn = {}) const;
 

@@ -1,4 +1,4 @@
-// Work requests and completions: what an application hands in and gets back.
+// Work requests and completions.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ enum class SendFlags : std::uint8_t {
   kFence = 1U << 0,
   kSignaled = 1U << 1,
   kSolicited = 1U << 2,
-  kInline = 1U << 3,  // the SGEs are pointers of the caller's; the bytes are taken at once
+  kInline = 1U << 3,  // the SGEs are pointers of the caller; the bytes are copied by post_send
 };
 
 struct MwBind {
@@ -41,7 +41,7 @@ struct MwBind {
   std::uint64_t address{};
   std::uint64_t length{};
   Access access{};
-  RKey new_rkey{};  // type 2: the caller chooses the low 8 bits, and the rest is ignored
+  RKey new_rkey{};  // type 2: the caller chooses the low 8 bits; the rest is ignored
 };
 
 struct SendWr {
@@ -51,7 +51,7 @@ struct SendWr {
   std::span<const Sge> sges{};
 
   std::uint64_t remote_address{};  // WRITE, READ, atomics, FLUSH
-  RKey rkey{};                     // ... and the key that LOCAL_INV or SEND_INV invalidates
+  RKey rkey{};                     // also the key that LOCAL_INV or SEND_INV invalidates
   std::uint32_t immediate{};
   std::uint64_t compare_or_add{};  // CMP_SWP compares with it, FETCH_ADD adds it
   std::uint64_t swap{};
@@ -73,7 +73,7 @@ struct RecvWr {
   std::span<const Sge> sges{};
 };
 
-// In the order, and with the numbers, of ibv_wc_status.
+// In the order and with the values of ibv_wc_status.
 enum class WcStatus : std::uint8_t {
   kSuccess = 0,
   kLocalLength = 1,

@@ -15,8 +15,8 @@
 namespace nerve::preload {
 namespace {
 
-constexpr size_t kLongestPath = 256;  // of a folder in the tree; names of devices are short
-constexpr size_t kMostFolders = 64;   // the oldest is forgotten
+constexpr size_t kLongestPath = 256;  // of a directory in the tree; device names are short
+constexpr size_t kMostFolders = 64;   // the oldest entry is reused
 
 struct Opened {
   dev_t device;

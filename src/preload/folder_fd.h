@@ -1,8 +1,8 @@
-// Folders of ours that a program has open: as descriptors, to which paths can be relative, and as
+// Our directories that a program has open: as descriptors, to which paths can be relative, and as
 // streams (DIR).
 //
-// There is no folder behind the descriptor. It is an empty memory file, known by its inode, so that
-// copies of it are known too and nothing has to watch what the program closes.
+// There is no directory behind the descriptor. It is an empty memfd that is identified by its
+// inode, so that duplicates are recognised too and close() need not be tracked.
 #pragma once
 
 #include <limits.h>
@@ -10,14 +10,14 @@
 
 namespace nerve::preload {
 
-// -1 and errno when it cannot be had. `path` is one that Found has walked.
+// Returns -1, with errno, on failure. `path` is one that Found has resolved.
 [[nodiscard]] int open_folder(const char* path, int flags);
 
-// Whether this file is one of them, and its path.
+// True if this file is one of them; stores its path.
 [[nodiscard]] bool is_folder(const struct stat& file, char (&path)[PATH_MAX]);
 [[nodiscard]] bool is_folder(int fd, char (&path)[PATH_MAX]);
 
-// The absolute path that such a call means, if it may be ours; else null. `room` may hold it.
+// The absolute path that such a call refers to, if it may be ours; otherwise null. May use `room`.
 [[nodiscard]] const char* path_at(int fd, const char* path, int flags, char (&room)[PATH_MAX]);
 
 }  // namespace nerve::preload

@@ -1,5 +1,5 @@
-// opendir() and what goes with it, for the folders that we offer. A stream of ours is known by
-// where it lies in memory, so those of libc pay one comparison.
+// opendir() and related calls for the directories that we offer. Our streams are recognised by
+// their address, so libc's streams cost one comparison.
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@
 namespace nerve::preload {
 namespace {
 
-using offer::OfferedKind;
-using offer::OfferedNode;
+using sysfs::OfferedKind;
+using sysfs::OfferedNode;
 
 struct Stream {
   std::atomic<bool> used;
@@ -27,7 +27,7 @@ struct Stream {
   dirent* entries;
 };
 
-Stream streams[32];  // open at once; none of ours lasts long
+Stream streams[32];  // open at once
 
 Stream* ours(DIR* folder) {
   const char* const at = reinterpret_cast<const char*>(folder);
@@ -53,7 +53,7 @@ unsigned char type_of(OfferedKind kind) {
 void add(Stream& stream, const char* name, unsigned char type) {
   dirent& entry = stream.entries[stream.count++];
   ::memset(&entry, 0, sizeof entry);
-  entry.d_ino = stream.count;  // never zero, which means deleted
+  entry.d_ino = stream.count;  // zero would mean deleted
   entry.d_off = static_cast<off_t>(stream.count);
   entry.d_reclen = sizeof entry;
   entry.d_type = type;
@@ -83,7 +83,7 @@ Stream* take_stream() {
   return nullptr;
 }
 
-// Takes the descriptor, when it succeeds.
+// Takes ownership of the descriptor on success.
 DIR* open_stream(const Found& found, int fd) {
   Stream* const stream = take_stream();
   if (stream == nullptr) return nullptr;
@@ -112,7 +112,7 @@ DIR* opendir_offered(const char* path) {
   return folder;
 }
 
-// A copy of each entry that the filter lets through, as scandir() gives them away.
+// Copies each entry that passes the filter, as scandir() returns them.
 int scan(Stream& stream, dirent*** list, Filter* filter, Compare* compare) {
   constexpr size_t kPointer = sizeof(void*);
   auto** const found = static_cast<dirent**>(::malloc((stream.count + 1) * kPointer));

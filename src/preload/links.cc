@@ -1,4 +1,4 @@
-// readlink() and realpath() of what we offer.
+// readlink() and realpath() for offered paths.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 namespace nerve::preload {
 namespace {
 
-using offer::OfferedKind;
+using sysfs::OfferedKind;
 
 ssize_t readlink_offered(const char* path, char* buffer, size_t size) {
   const Found found{path, Links::kStop};
@@ -60,8 +60,8 @@ NERVE_EXPORT char* canonicalize_file_name(const char* path) __THROW {
   return realpath(path, nullptr);
 }
 
-// Of programs that were compiled with _FORTIFY_SOURCE: the last argument is what the buffer holds.
-// NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming): the names are libc's
+// Variants for programs compiled with _FORTIFY_SOURCE: the last argument is the size of the buffer.
+// NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming): names of libc
 NERVE_EXPORT ssize_t __readlink_chk(const char* path, char* buffer, size_t size, size_t room) {
   if (size > room) ::abort();
   return readlink(path, buffer, size);

@@ -18,7 +18,7 @@ void find(Call& call, const char* name) {
   call = reinterpret_cast<Call>(::dlsym(RTLD_NEXT, name));
 }
 
-// Two threads may do it at once, and write the same.
+// Two threads may run this at once; both write the same values.
 void find_all() {
   const int saved = errno;
   find(found.open, "open");
@@ -51,7 +51,7 @@ void find_all() {
   ready.store(true, std::memory_order_release);
 }
 
-// Early, for open() may be called in a signal handler and dlsym() may not.
+// Early, because open() may be called in a signal handler, where dlsym() must not be.
 [[gnu::constructor]] void find_early() { (void)next(); }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The functions that would have been called if ours were not in front of them.
+// The original functions, which ours replace.
 #pragma once
 
 #include <dirent.h>
@@ -14,9 +14,9 @@ namespace nerve::preload {
 using Filter = int(const dirent*);
 using Compare = int(const dirent**, const dirent**);
 
-// All are of libc. Those with 64 in their names are the same functions on a 64-bit machine, and are
-// not here; those with __ are what programs call that were compiled with an older libc, or with
-// _FORTIFY_SOURCE.
+// All are functions of libc. The variants with 64 in their names are the same functions on a 64-bit
+// machine and are not listed; those with __ are called by programs compiled with an older libc or
+// with _FORTIFY_SOURCE.
 struct Next {
   int (*open)(const char*, int, ...);
   int (*openat)(int, const char*, int, ...);
@@ -51,11 +51,11 @@ inline int refuse(int error) {
   return -1;
 }
 
-// Found once, when the library is loaded or at the first call before that.
+// Looked up once, when the library is loaded or at the first call before that.
 [[nodiscard]] const Next& next();
 
-// A function of libibverbs.so.1 beside this library, which is the program's own where it has loaded
-// that one. Null when there is none.
+// A function of the libibverbs.so.1 next to this library, which is also the program's if it has
+// loaded that one. Null if there is none.
 [[nodiscard]] void* find_in_verbs(const char* name);
 
 }  // namespace nerve::preload

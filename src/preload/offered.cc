@@ -10,24 +10,24 @@
 namespace nerve::preload {
 namespace {
 
-using offer::OfferCall;
-using offer::OfferedKind;
-using offer::OfferedNode;
-using offer::OfferedTree;
+using sysfs::OfferCall;
+using sysfs::OfferedKind;
+using sysfs::OfferedNode;
+using sysfs::OfferedTree;
 
-constexpr int kMostLinks = 8;  // ours lead nowhere in circles
+constexpr int kMostLinks = 8;  // links in our tree form no cycles
 
 OfferedTree* ask() {
   static std::atomic<OfferCall*> known;
   OfferCall* call = known.load(std::memory_order_relaxed);
   if (call == nullptr) {
-    call = reinterpret_cast<OfferCall*>(find_in_verbs(offer::kOfferCall));
+    call = reinterpret_cast<OfferCall*>(find_in_verbs(sysfs::kOfferCall));
     known.store(call, std::memory_order_relaxed);
   }
   return call != nullptr ? call() : nullptr;
 }
 
-// `nerve run --offer namespace` has mounted the tree: the kernel answers.
+// `nerve run --offer namespace` has mounted the tree, so the kernel answers.
 bool is_mounted() {
   const char* const offer = ::getenv("NERVE_OFFER");
   return offer != nullptr && ::strcmp(offer, "namespace") == 0;
@@ -44,7 +44,7 @@ bool is_below_a_root(const char* path) {
          begins_with_part(path, "/dev/infiniband");
 }
 
-// The folders that the roots lie in.
+// The parent directories of the roots.
 bool is_above_a_root(const char* path) {
   return path[0] == '\0' || ::strcmp(path, "/sys") == 0 || ::strcmp(path, "/sys/class") == 0 ||
          ::strcmp(path, "/dev") == 0;
@@ -104,7 +104,7 @@ void Found::fail(int error) {
   node_ = nullptr;
 }
 
-// One part further; false when there is no such thing.
+// Resolves one more component; false if it does not exist.
 bool Found::step(const char* part, size_t length) {
   if (node_ != nullptr && node_->kind != OfferedKind::kFolder) return fail(ENOTDIR), false;
   node_ = nullptr;
@@ -121,7 +121,7 @@ bool Found::step(const char* part, size_t length) {
   return node_ != nullptr;
 }
 
-// As the kernel does it: part after part, from the left. path_ is how far it has come.
+// Resolves the path like the kernel, component by component. path_ is the part resolved so far.
 void Found::walk(const char* path, Links links) {
   char rest[PATH_MAX];
   if (::strlen(path) >= sizeof rest) return fail(ENAMETOOLONG);
@@ -138,7 +138,7 @@ void Found::walk(const char* path, Links links) {
     }
     if (node_ == nullptr || node_->kind != OfferedKind::kLink) {
       if (*at == '\0' && !last && node_ != nullptr && node_->kind != OfferedKind::kFolder) {
-        return fail(ENOTDIR);  // a slash after what is no folder
+        return fail(ENOTDIR);  // a trailing slash after something that is not a directory
       }
       continue;
     }

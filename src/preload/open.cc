@@ -1,5 +1,6 @@
-// open() and fopen() of what we offer. A file is a memory file with its contents; a device is
-// /dev/null, which anybody may open for both; what a link leads to outside is opened there.
+// open() and fopen() for offered paths. A file is a memfd with its contents; a device is /dev/null,
+// which any user may open for reading and writing; targets of links outside our tree are opened
+// there.
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,8 +17,8 @@
 namespace nerve::preload {
 namespace {
 
-using offer::OfferedKind;
-using offer::OfferedNode;
+using sysfs::OfferedKind;
+using sysfs::OfferedNode;
 
 bool writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY; }
 
@@ -25,7 +26,7 @@ int open_file(const OfferedNode& node, int flags) {
   const unsigned on_exec = (flags & O_CLOEXEC) != 0 ? MFD_CLOEXEC : 0;
   const int fd = ::memfd_create(name_of(node.path), on_exec);
   if (fd < 0) return -1;
-  // What a memory file of a few bytes cannot take, nobody can.
+  // A short write to a memfd of a few bytes means that there is no memory.
   if (::pwrite(fd, node.text, node.length, 0) == static_cast<ssize_t>(node.length)) return fd;
   ::close(fd);
   return refuse(ENOMEM);
@@ -59,7 +60,7 @@ int open_at(int folder, const char* path, int flags, mode_t mode) {
   return next().openat(folder, path, flags, mode);
 }
 
-// What fopen() would open with. A word that it does not know is for fdopen() to refuse.
+// The flags that fopen() would use. Unknown characters are left to fdopen() to refuse.
 int flags_of(const char* mode) {
   int flags = O_RDONLY;
   if (mode[0] == 'w') flags = O_WRONLY | O_CREAT | O_TRUNC;
@@ -84,7 +85,7 @@ FILE* fopen_offered(const char* path, const char* mode) {
 
 using namespace nerve::preload;
 
-// The third argument is there when the call may make a file.
+// The third argument exists only if the call may create a file.
 #define NERVE_MODE(flags)                         \
   mode_t mode = 0;                                \
   if (((flags) & (O_CREAT | __O_TMPFILE)) != 0) { \
@@ -118,8 +119,8 @@ NERVE_EXPORT int openat64(int folder, const char* path, int flags, ...) {
   return open_at(folder, path, flags | O_LARGEFILE, mode);
 }
 
-// Of programs that were compiled with _FORTIFY_SOURCE; they make no file.
-// NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming): the names are libc's
+// Variants for programs compiled with _FORTIFY_SOURCE; they create no files.
+// NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming): names of libc
 NERVE_EXPORT int __open_2(const char* path, int flags) { return open(path, flags & ~O_CREAT); }
 NERVE_EXPORT int __open64_2(const char* path, int flags) { return open64(path, flags & ~O_CREAT); }
 NERVE_EXPORT int __openat_2(int folder, const char* path, int flags) {

@@ -18,7 +18,7 @@ using rdmacm::Door;
 constexpr int kMostDescriptors = 1 << 16;
 constexpr int kPerWord = 64;
 
-// Which descriptors are ours: looked at in every write() of the program.
+// A bit per descriptor that is ours, checked in every write() of the program.
 std::atomic<unsigned long> marks[kMostDescriptors / kPerWord];
 
 unsigned long bit_of(int fd) { return 1UL << (fd % kPerWord); }
@@ -34,7 +34,7 @@ const Door* door() {
   return found;
 }
 
-// What the program asks of the descriptor, which was made without asking.
+// Applies the program's flags to the descriptor, which was created with defaults.
 bool apply(int fd, int flags) {
   if ((flags & O_CLOEXEC) == 0 && ::fcntl(fd, F_SETFD, 0) != 0) return false;
   return (flags & O_NONBLOCK) == 0 || ::fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) == 0;

@@ -1,5 +1,5 @@
-// stat() and access() of what we offer, in both of libc's ways: the functions of today, and the
-// __xstat that programs call which were linked before 2.33.
+// stat() and access() for offered paths, in both forms of libc: the current functions, and __xstat
+// for programs linked before 2.33.
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,10 +16,10 @@
 namespace nerve::preload {
 namespace {
 
-using offer::OfferedKind;
-using offer::OfferedNode;
+using sysfs::OfferedKind;
+using sysfs::OfferedNode;
 
-// The same for the same path, in every process (FNV-1a).
+// The same for the same path in every process (FNV-1a).
 ino_t inode_of(const char* path) {
   ino_t hash = 0xcbf29ce484222325;
   for (; *path != '\0'; ++path) {
@@ -43,7 +43,7 @@ mode_t mode_of(OfferedKind kind) {
 }
 
 struct stat describe(const OfferedNode& node) {
-  constexpr off_t kSysfsSize = 4096;  // what sysfs says of every file
+  constexpr off_t kSysfsSize = 4096;  // the size that sysfs reports for every file
   struct stat file {};
   file.st_ino = inode_of(node.path);
   file.st_mode = mode_of(node.kind);
@@ -52,12 +52,12 @@ struct stat describe(const OfferedNode& node) {
   if (node.kind == OfferedKind::kFile) file.st_size = kSysfsSize;
   if (node.kind == OfferedKind::kLink) file.st_size = static_cast<off_t>(node.length);
   if (node.kind == OfferedKind::kCharDevice) {
-    file.st_rdev = ::makedev(offer::kOfferedMajor, node.minor_number);
+    file.st_rdev = ::makedev(sysfs::kOfferedMajor, node.minor_number);
   }
   return file;
 }
 
-// What statx() has beyond stat() is not there, and its mask says so.
+// Fields that statx() has beyond stat() are not set, and not in the mask.
 void convert(const struct stat& from, struct statx& to) {
   ::memset(&to, 0, sizeof to);
   to.stx_mask = STATX_TYPE | STATX_MODE | STATX_NLINK | STATX_UID | STATX_GID | STATX_INO |
@@ -153,8 +153,8 @@ NERVE_EXPORT int fstatat64(int folder, const char* path, struct stat64* file, in
   return stat_at(folder, path, same(file), flags);
 }
 
-// The first argument is a version, and 64-bit machines have only one.
-// NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming): the names are libc's
+// The first argument is a version, of which 64-bit machines have only one.
+// NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming): names of libc
 NERVE_EXPORT int __xstat(int, const char* path, struct stat* file) { return stat(path, file); }
 NERVE_EXPORT int __lxstat(int, const char* path, struct stat* file) { return lstat(path, file); }
 NERVE_EXPORT int __fxstat(int, int fd, struct stat* file) { return stat_open(fd, file); }

@@ -88,7 +88,7 @@ int find_source(const Endpoint& to, Endpoint& from) {
   const int family = to.address.is_ipv4() ? AF_INET : AF_INET6;
   const host::Descriptor socket{::socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
   if (!socket) return errno;
-  // The kernel looks up the route and takes an address; nothing is sent.
+  // connect() makes the kernel look up the route and choose a source address; nothing is sent.
   Endpoint there = to;
   there.port = std::max<std::uint16_t>(there.port, 1);
   sockaddr_in6 name{};

@@ -1,4 +1,4 @@
-// IP addresses with ports, as the programs of rdma_cm speak of them, and the devices behind them.
+// IP endpoints of rdma_cm, and their conversion to and from socket addresses.
 #pragma once
 
 #include <netinet/in.h>
@@ -11,7 +11,8 @@
 
 namespace nerve::rdmacm {
 
-// An IPv4 address is the mapped GID here as everywhere; "any" of IPv4 is the mapped zero.
+// An IP address with a port. An IPv4 address is the mapped GID, here as
+// everywhere; the IPv4 wildcard is the mapped zero.
 struct Endpoint {
   wire::Gid address{};
   std::uint16_t port{};
@@ -22,15 +23,15 @@ struct Endpoint {
   [[nodiscard]] bool is_loopback() const;
 };
 
-// Nothing for a family other than IPv4 and IPv6, or too few bytes for it.
+// Nothing for a family other than IPv4 and IPv6, or if there are too few bytes for it.
 [[nodiscard]] std::optional<Endpoint> read_address(Bytes sockaddr);
-// The errno for one that was not read: a family that Linux would know is not supported, any other
-// makes no sense.
+// The errno for an address that was not read: EAFNOSUPPORT for AF_IB, which Linux supports, EINVAL
+// for others.
 [[nodiscard]] int why_no_address(Bytes sockaddr);
-// As a sockaddr_in or sockaddr_in6. Returns its size.
+// Writes a sockaddr_in or sockaddr_in6. Returns its size.
 std::uint16_t write_address(const Endpoint& endpoint, sockaddr_in6& out);
 
-// From where this machine would speak to `to`. Zero or errno.
+// The source address that this machine would use for `to`. Returns zero or errno.
 [[nodiscard]] int find_source(const Endpoint& to, Endpoint& from);
 
 }  // namespace nerve::rdmacm

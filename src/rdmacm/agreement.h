@@ -1,9 +1,9 @@
-// What the two ends of a connection have agreed on, as far as a QP has to be told: read from the
-// peer's REQ by the passive side, from its REP by the active one.
+// The QP parameters that the two ends of a connection have agreed on: read from the peer's REQ by
+// the passive side, from its REP by the active side.
 //
-// Each message speaks from its sender's side, and so do these members from ours: the READs that the
-// peer may have outstanding are those that we keep resources for, and the starting PSN of a message
-// is the one at which its *receiver* is to begin (IBTA vol. 1, 12.7).
+// Each message is written from its sender's point of view, these members from ours: the peer's
+// initiator depth is our number of responder resources, and the starting PSN of a message is the
+// one at which its *receiver* begins to send (IBTA vol. 1, 12.7).
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct Agreement {
             .rnr_retry = req.rnr_retry_count};
   }
 
-  // The rest stays as the REQ had it.
+  // The other members stay as in the REQ.
   void complete(const wire::CmRep& rep) {
     remote_qpn = rep.local_qpn;
     send_psn = rep.starting_psn;

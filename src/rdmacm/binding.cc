@@ -1,4 +1,4 @@
-// Addresses: taken, looked up, listened at.
+// Addresses: binding, resolving, listening.
 #include "rdmacm/command.h"
 
 namespace nerve::rdmacm {
@@ -24,7 +24,7 @@ int bind_to(const Command& command, const std::shared_ptr<Identifier>& id, Bytes
   return 0;
 }
 
-// Who we are when we speak to `to`, if an address of this machine leads there. Zero or errno.
+// The local address for a conversation with `to`. Returns zero or errno.
 int find_own_address(const Identifier& id, const Endpoint& to, Endpoint& from) {
   from = id.local;
   if (id.port.adapter || !from.is_any()) return 0;
@@ -38,7 +38,7 @@ int resolve_to(const Command& command, const std::shared_ptr<Identifier>& id, By
   const auto to = read_address(destination);
   if (!to) return why_no_address(destination);
   if (to->is_any()) return EINVAL;
-  // Bound to the source that the program asks for, or to any.
+  // Bind to the source address that the program gave, or to the wildcard.
   const auto asked = read_address(source);
   if (id->state == IdState::kIdle) {
     if (asked && asked->address.is_ipv4() != to->address.is_ipv4()) return EINVAL;
@@ -56,19 +56,19 @@ int resolve_to(const Command& command, const std::shared_ptr<Identifier>& id, By
   const int error = port.adapter ? 0 : command.registry.find_port(from, port);
   const std::scoped_lock guard{command.registry.lock};
   if (id->state != IdState::kBound) return EINVAL;
-  // From here on the program hears of errors by events, as of everything that may take long.
+  // From here on errors are reported by events, as for everything that may take long.
   if (error != 0) {
-    command.registry.tell(*id, EventKind::kAddressError, -error);
+    command.registry.post_event(*id, EventKind::kAddressError, -error);
     return 0;
   }
   id->local.address = from.address;
   id->local.scope = from.scope;
   id->port = port;
   id->remote = *to;
-  // To speak to the loopback interface is to speak to the device that stands for it.
+  // The loopback address stands for the device that was chosen for it.
   id->remote_gid = to->is_loopback() && port.gid != from.address ? port.gid : to->address;
   id->state = IdState::kAddressResolved;
-  command.registry.tell(*id, EventKind::kAddressResolved);
+  command.registry.post_event(*id, EventKind::kAddressResolved);
   return 0;
 }
 
@@ -115,17 +115,17 @@ int resolve_route(const Command& command) {
   const std::scoped_lock guard{command.registry.lock};
   if (id->state != IdState::kAddressResolved) return EINVAL;
   id->state = IdState::kRouteResolved;
-  command.registry.tell(*id, EventKind::kRouteResolved);
+  command.registry.post_event(*id, EventKind::kRouteResolved);
   return 0;
 }
 
 int resolve_ib_service(const Command& command) {
-  rdma_ucm_resolve_route body;  // its first word
+  rdma_ucm_resolve_route body;  // only its first word is present
   if (!command.read(body, sizeof body.id)) return EINVAL;
   const auto found = command.id(body.id);
   if (!found) return found.error();
   const std::scoped_lock guard{command.registry.lock};
-  // Who would have to be asked is the manager of an InfiniBand subnet.
+  // This would have to ask the subnet administrator of an InfiniBand subnet.
   return (*found)->state == IdState::kAddressResolved ? EOPNOTSUPP : EINVAL;
 }
 

@@ -1,5 +1,5 @@
-// Commands as librdmacm writes them to the device: a header, a structure, and a place for the
-// answer in the program's memory (rdma/rdma_user_cm.h).
+// Commands as librdmacm writes them to the device: a header, a structure, and the address of the
+// response in the program's memory (rdma/rdma_user_cm.h).
 #pragma once
 
 #include <netinet/in.h>  // before the kernel's, which then does without its own
@@ -14,17 +14,17 @@
 
 namespace nerve::rdmacm {
 
-// Of kernels newer than the header (6.16 on).
+// Commands of kernels newer than the header (6.16 and later).
 enum LaterCommand : std::uint32_t { kResolveIbService = 23, kWriteCmEvent = 24 };
 
 struct Command {
   Registry& registry;
   std::shared_ptr<Channel> channel;
   Bytes in;              // after the header
-  std::uint16_t room{};  // for the answer, as the program says
-  bool told{};           // the news of an event was read from the channel
+  std::uint16_t room{};  // size of the program's response buffer
+  bool signalled{};      // the signal of an event was read from the channel
 
-  // The structure of the command; of an older program it may lack its end, which is then zero.
+  // Reads the command's structure. An older program may pass a shorter one; the rest is zero.
   template <class Body>
   [[nodiscard]] bool read(Body& body, std::size_t at_least = sizeof(Body)) const {
     if (in.size() < at_least) return false;
@@ -42,7 +42,7 @@ struct Command {
     std::memcpy(reinterpret_cast<void*>(at), &answer, sizeof answer);
     return 0;
   }
-  // One whose device is gone can only be destroyed.
+  // Nothing but destroying is possible if the device is gone.
   [[nodiscard]] Result<std::shared_ptr<Identifier>, int> id(std::uint32_t number) const {
     auto found = registry.find(*channel, number);
     if (found && (*found)->removed) return Unexpected{ENXIO};
@@ -55,10 +55,10 @@ template <class Value>
   return {reinterpret_cast<const std::byte*>(&value), sizeof value};
 }
 
-// What GET_EVENT returns until it is told: to be asked again when there is news.
+// Returned by GET_EVENT until there is an event: the caller waits and calls again.
 inline constexpr int kNoEventYet = -2;
 
-// Each is done at once and returns zero or an errno.
+// Each is executed at once and returns zero or an errno.
 int create_id(const Command& command);
 int destroy_id(const Command& command);
 int migrate_id(const Command& command);

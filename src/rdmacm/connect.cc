@@ -1,4 +1,4 @@
-// Connections: asked for, accepted, rejected, ended; UD services looked up the same way.
+// Connections: connect, accept, reject, disconnect; UD service resolution works the same way.
 #include <algorithm>
 #include <array>
 
@@ -12,7 +12,7 @@ namespace {
 
 using Session = host::Adapter::Session;
 
-constexpr std::uint8_t kMostRetries = 7;
+constexpr std::uint8_t kMaxRetries = 7;
 constexpr std::uint8_t kXrcSendQp = 9;
 
 Bytes private_data_of(const rdma_ucm_conn_param& param) {
@@ -31,21 +31,21 @@ int errno_of(const nic::Error& error) {
   }
 }
 
-// The header of annex A11, then what the program has to say.
-struct Introduction {
+// The header of annex A11, followed by the program's private data.
+struct RequestData {
   std::array<std::byte, 216> bytes{};
   std::size_t size{};
 
-  Introduction(const Identifier& id, Bytes said) {
+  RequestData(const Identifier& id, Bytes payload) {
     wire::IpCmHeader{
         .source_port = id.local.port, .source = id.local.address, .destination = id.remote.address}
         .encode(
             std::span<std::byte, wire::IpCmHeader::kSize>{bytes.data(), wire::IpCmHeader::kSize});
-    size = std::min(wire::IpCmHeader::kSize + said.size(), bytes.size());
-    std::copy_n(said.begin(), size - wire::IpCmHeader::kSize,
+    size = std::min(wire::IpCmHeader::kSize + payload.size(), bytes.size());
+    std::copy_n(payload.begin(), size - wire::IpCmHeader::kSize,
                 bytes.begin() + wire::IpCmHeader::kSize);
   }
-  [[nodiscard]] Bytes said() const { return Bytes{bytes}.first(size); }
+  [[nodiscard]] Bytes private_data() const { return Bytes{bytes}.first(size); }
 };
 
 nic::CmRoute route_of(const Identifier& id) {
@@ -62,23 +62,24 @@ nic::CmOffer offer_of(const Identifier& id, const rdma_ucm_conn_param& param) {
           .qkey = param.qkey,
           .responder_resources = param.responder_resources,
           .initiator_depth = param.initiator_depth,
-          .rnr_retry_count = std::min(param.rnr_retry_count, kMostRetries),
+          .rnr_retry_count = std::min(param.rnr_retry_count, kMaxRetries),
           .end_to_end_flow_control = param.flow_control != 0,
           .srq = param.srq != 0};
 }
 
-nic::Expected<nic::CommHandle> ask(Session& session, Identifier& id,
-                                   const rdma_ucm_conn_param& param, const Introduction& intro) {
+nic::Expected<nic::CommHandle> send_request(Session& session, Identifier& id,
+                                            const rdma_ucm_conn_param& param,
+                                            const RequestData& data) {
   const wire::ServiceId service = service_of(id.space, id.remote.port);
   id.qpn = Qpn{param.qp_num & Qpn::kMask};
   if (id.datagram()) {
     return session->cm().resolve(
-        {.route = route_of(id), .service = service, .private_data = intro.said()});
+        {.route = route_of(id), .service = service, .private_data = data.private_data()});
   }
-  // What REQ and our own QP say of it.
+  // Used both for the REQ and for our own QP.
   id.agreement.path_mtu = path_mtu_of(id);
   id.agreement.timeout = id.options.ack_timeout.value_or(kAckTimeout);
-  id.agreement.retry_count = std::min(param.retry_count, kMostRetries);
+  id.agreement.retry_count = std::min(param.retry_count, kMaxRetries);
   const bool xrc = id.qp_type == kXrcSendQp;
   return session->cm().connect({.route = route_of(id),
                                 .service = service,
@@ -91,10 +92,10 @@ nic::Expected<nic::CommHandle> ask(Session& session, Identifier& id,
                                 .path_mtu = id.agreement.path_mtu,
                                 .retry_count = id.agreement.retry_count,
                                 .local_ack_timeout = id.agreement.timeout,
-                                .private_data = intro.said()});
+                                .private_data = data.private_data()});
 }
 
-// Runs `act` on the engine with both locks held, if the identifier is there and has one.
+// Runs `act` on the engine with both locks held; EINVAL if the identifier has no device.
 template <class Act>
 int with_engine(const Command& command, const Identifier& id, Act act) {
   std::shared_ptr<host::Adapter> adapter;
@@ -108,8 +109,8 @@ int with_engine(const Command& command, const Identifier& id, Act act) {
   return act(session);
 }
 
-// As with_engine(), for an answer to a request. Nothing sends it later for a process that ends as
-// soon as it has answered, so it must be able to leave at once.
+// Like with_engine(), for the answer to a request. The path to the requester is opened first, so
+// that the answer leaves at once: a process that exits right after answering sends nothing later.
 template <class Act>
 int with_requester(const Command& command, const Identifier& id, Act act) {
   std::shared_ptr<host::Adapter> adapter;
@@ -153,9 +154,9 @@ int connect(const Command& command) {
   const auto found = command.id(body.id);
   if (!found) return found.error();
   const auto& id = *found;
-  const Bytes said = private_data_of(body.conn_param);
+  const Bytes private_data = private_data_of(body.conn_param);
   const std::size_t room = (id->datagram() ? 216 : 92) - wire::IpCmHeader::kSize;
-  if (said.size() > room) return EINVAL;
+  if (private_data.size() > room) return EINVAL;
   std::shared_ptr<host::Adapter> adapter;
   {
     const std::scoped_lock guard{command.registry.lock};
@@ -165,7 +166,7 @@ int connect(const Command& command) {
   }
   adapter->reach_service(id->remote_gid, service_of(id->space, id->remote.port));
   return with_engine(command, *id, [&](Session& session) {
-    const auto comm = ask(session, *id, body.conn_param, Introduction{*id, said});
+    const auto comm = send_request(session, *id, body.conn_param, RequestData{*id, private_data});
     if (!comm) {
       id->state = IdState::kRouteResolved;
       return errno_of(comm.error());
@@ -183,14 +184,14 @@ int accept(const Command& command) {
   if (!found) return found.error();
   const auto& id = *found;
   return with_requester(command, *id, [&](Session& session) {
-    if (body.conn_param.valid == 0) {  // a REP was answered by making the QP ready
+    if (body.conn_param.valid == 0) {  // the program has moved its QP to RTS after a REP
       if (id->state != IdState::kAnswered) return EINVAL;
       const int error = result_of(session->cm().confirm(id->comm, {}));
       if (error == 0) id->state = IdState::kConnected;
       return error;
     }
     if (id->state != IdState::kRequested) return EINVAL;
-    // Before the answer leaves: what comes next is told by this name.
+    // Set before the answer is sent, because later events are reported under this name.
     id->uid = body.uid;
     const int error = answer_request(session, *id, body.conn_param);
     if (error != 0) id->uid = 0;
@@ -204,17 +205,19 @@ int reject(const Command& command) {
   const auto found = command.id(body.id);
   if (!found) return found.error();
   const auto& id = *found;
-  const Bytes said{reinterpret_cast<const std::byte*>(body.private_data), body.private_data_len};
+  const Bytes private_data{reinterpret_cast<const std::byte*>(body.private_data),
+                           body.private_data_len};
   return with_requester(command, *id, [&](Session& session) {
     if (id->state != IdState::kRequested && id->state != IdState::kAnswered) return EINVAL;
     id->state = IdState::kOver;
     if (id->datagram()) {
       return result_of(session->cm().resolved(
-          id->comm, {.status = wire::SidrStatus::kRejected, .qpn = {}, .private_data = said}));
+          id->comm,
+          {.status = wire::SidrStatus::kRejected, .qpn = {}, .private_data = private_data}));
     }
     const auto reason = body.reason == 0 ? wire::RejectReason::kConsumer
                                          : static_cast<wire::RejectReason>(body.reason);
-    return result_of(session->cm().reject(id->comm, reason, said));
+    return result_of(session->cm().reject(id->comm, reason, private_data));
   });
 }
 
@@ -226,7 +229,7 @@ int disconnect(const Command& command) {
   const auto& id = *found;
   return with_engine(command, *id, [&](Session& session) {
     if (!id->comm) return EINVAL;
-    // What is not connected, or not any more, is parted: Linux says so as well.
+    // Disconnecting a connection that is not or no longer established succeeds, as in Linux.
     (void)session->cm().disconnect(id->comm, {});
     return 0;
   });

@@ -1,4 +1,4 @@
-// The device as the preload sees it: open, write, close.
+// The device as the preload library uses it: open, write, close.
 #include "rdmacm/device.h"
 
 #include <signal.h>
@@ -43,18 +43,18 @@ constexpr std::array<Handler, kWriteCmEvent + 1> kHandlers = [] {
   return handlers;
 }();
 
-// What a thread is told that has waited in a device which another one closed.
+// Returned to a thread that waited in a device which another thread closed.
 constexpr ssize_t kClosed = -3;
 
-// `waits_in` is the channel that the thread has waited in, or null.
+// `waits_in` is the channel in which the thread has waited, or null.
 [[gnu::noinline]] ssize_t write_once(int fd, Bytes bytes, const void*& waits_in) noexcept {
   Registry& registry = Registry::current();
   rdma_ucm_cmd_hdr header{};
   int error = EINVAL;
   const auto channel = registry.channel(fd);
-  const bool told = waits_in != nullptr;
-  if (told && channel.get() != waits_in) return kClosed;
-  if (told) --channel->waiting;
+  const bool signalled = waits_in != nullptr;
+  if (signalled && channel.get() != waits_in) return kClosed;
+  if (signalled) --channel->waiting;
   if (!channel) {
     error = EBADF;
   } else if (bytes.size() >= sizeof header) {
@@ -69,7 +69,7 @@ constexpr ssize_t kClosed = -3;
                                      .channel = channel,
                                      .in = body.first(header.in),
                                      .room = header.out,
-                                     .told = told});
+                                     .signalled = signalled});
     }
   }
   if (error == kNoEventYet) {
@@ -91,15 +91,15 @@ bool is_alive(pid_t thread) { return ::tgkill(::getpid(), thread, 0) == 0; }
 
 int open_device() { return Registry::current().open_channel(); }
 
-// A thread that waits here may be cancelled: see host/runtime/event_queue.h. One that waits in a
-// device which is closed meanwhile goes on waiting, as on Linux, until a signal comes.
+// A thread that waits here may be cancelled: see host/runtime/event_queue.h. If the device is
+// closed while a thread waits, the thread keeps waiting, as in Linux, until a signal comes.
 ssize_t write_device(int fd, Bytes bytes) {
   const void* waits_in = nullptr;
   for (;;) {
     const ssize_t written = write_once(fd, bytes, waits_in);
     if (written == kClosed) break;
     if (written != kNoEventYet) return written;
-    if (host::await_news(fd)) continue;
+    if (host::await_signal(fd)) continue;
     if (errno == EBADF) break;
     return -1;
   }
@@ -117,7 +117,7 @@ void prepare_close(int fd) {
 }
 
 void close_device(int fd) {
-  // In the child of a fork it is the parent's, and only the descriptor goes.
+  // In the child of a fork the channel belongs to the parent, and only the descriptor is closed.
   if (!Registry::current().close_channel(fd)) ::close(fd);
 }
 

@@ -1,4 +1,4 @@
-// Devices that come and go while identifiers use them.
+// Devices that appear and disappear while identifiers use them.
 #include <algorithm>
 
 #include "nic/connection/connection_manager.h"
@@ -10,7 +10,7 @@ using Session = host::Adapter::Session;
 
 namespace {
 
-// Two wildcards that keep to their families may listen side by side at one port.
+// Wildcard listeners that are limited to one address family can share a port.
 nic::CmFamily listens_to(const Identifier& id) {
   if (!id.local.is_any() || !id.options.one_family) return nic::CmFamily::kBoth;
   return id.local.address.is_ipv4() ? nic::CmFamily::kIpv4 : nic::CmFamily::kIpv6;
@@ -38,18 +38,18 @@ int Registry::listen_at(const std::shared_ptr<Identifier>& id,
   return id->listens.empty() && !ports.empty() ? EADDRINUSE : 0;
 }
 
-std::vector<std::shared_ptr<host::Adapter>> Registry::lost_devices() {
+std::vector<std::shared_ptr<host::Adapter>> Registry::removed_devices() {
   std::vector<std::shared_ptr<host::Adapter>> lost;
   const std::scoped_lock one_at_a_time{making_};
-  for (const auto& ear : ears_) {
+  for (const auto& receiver : receivers_) {
     const std::uint32_t before =
-        std::exchange(ear->interface_index, ear->adapter->interface_index());
-    if (before != 0 && before != ear->interface_index) lost.push_back(ear->adapter);
+        std::exchange(receiver->interface_index, receiver->adapter->interface_index());
+    if (before != 0 && before != receiver->interface_index) lost.push_back(receiver->adapter);
   }
   return lost;
 }
 
-void Registry::lose(const std::shared_ptr<host::Adapter>& adapter) {
+void Registry::remove_device(const std::shared_ptr<host::Adapter>& adapter) {
   Session session{*adapter, Session::For::kControl};
   const std::scoped_lock guard{lock};
   const auto end = [&](nic::CommHandle comm) {
@@ -66,12 +66,12 @@ void Registry::lose(const std::shared_ptr<host::Adapter>& adapter) {
     if (id->comm) end(std::exchange(id->comm, {}));
     port_uses.end_request(*id);
     id->removed = true;
-    tell(*id, EventKind::kDeviceRemoval);
+    post_event(*id, EventKind::kDeviceRemoval);
   }
 }
 
 void Registry::on_devices_changed() {
-  for (const auto& adapter : lost_devices()) lose(adapter);
+  for (const auto& adapter : removed_devices()) remove_device(adapter);
   std::vector<std::shared_ptr<Identifier>> wildcards;
   {
     const std::scoped_lock guard{lock};

@@ -1,5 +1,5 @@
-// The door between libnerve-preload.so, which sees the program's system calls, and libibverbs.so.1,
-// which answers them (rdmacm/device.h).
+// The interface between libnerve-preload.so, which intercepts the program's system calls, and
+// libibverbs.so.1, which executes them (rdmacm/device.h).
 #pragma once
 
 #include <sys/types.h>
@@ -8,13 +8,13 @@
 
 namespace nerve::rdmacm {
 
-// As the system calls: a result, or -1 and errno.
+// Like the system calls: a result, or -1 and errno.
 struct Door {
   int (*open)();
   ssize_t (*write)(int fd, const void* bytes, std::size_t size);
-  // Before close(), while calls of other threads still come here (rdmacm/device.h).
+  // Called before close(), while calls of other threads still arrive (rdmacm/device.h).
   void (*prepare_close)(int fd);
-  void (*close)(int fd);  // closes the descriptor as well
+  void (*close)(int fd);  // closes the descriptor too
 };
 
 using DoorCall = const Door*();

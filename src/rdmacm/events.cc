@@ -1,4 +1,4 @@
-// From the engine's events to those of rdma_cm.
+// Converts the engine's events to those of rdma_cm.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -10,7 +10,7 @@
 namespace nerve::rdmacm {
 namespace {
 
-// CM messages do not say how much of their private data was meant: programs get all of it.
+// CM messages do not contain the length of their private data, so programs get all of it.
 void copy_private(Bytes from, std::uint8_t* to, std::uint8_t& length) {
   length = static_cast<std::uint8_t>(std::min<std::size_t>(from.size(), RDMA_MAX_PRIVATE_DATA - 1));
   std::memcpy(to, from.data(), length);
@@ -22,7 +22,7 @@ rdma_ucm_event_resp connection_words(const wire::CmReq& req) {
   copy_private(Bytes{req.private_data}.subspan(wire::IpCmHeader::kSize), conn.private_data,
                conn.private_data_len);
   conn.qp_num = req.local_qpn.value();
-  // Theirs and ours are the other way round: what they may ask we have to keep.
+  // The peer's initiator depth is our number of responder resources, and vice versa.
   conn.responder_resources = req.initiator_depth;
   conn.initiator_depth = req.responder_resources;
   conn.flow_control = req.end_to_end_flow_control ? 1 : 0;
@@ -45,8 +45,8 @@ rdma_ucm_event_resp connection_words(const wire::CmRep& rep) {
   return words;
 }
 
-// Whether a disconnection is the peer's word. Else it did not answer our DREQ.
-bool was_said(const nic::CmEvent& event) {
+// True if the peer sent a message to disconnect. Otherwise it did not answer our DREQ.
+bool was_confirmed(const nic::CmEvent& event) {
   return std::holds_alternative<wire::CmDreq>(event.message) ||
          std::holds_alternative<wire::CmDrep>(event.message) ||
          std::holds_alternative<wire::CmRej>(event.message);
@@ -54,9 +54,9 @@ bool was_said(const nic::CmEvent& event) {
 
 }  // namespace
 
-void Registry::tell(const Identifier& id, EventKind kind, int status,
-                    const rdma_ucm_event_resp* with) {
-  // Until the program has said what it calls the identifier it could make nothing of the event.
+void Registry::post_event(const Identifier& id, EventKind kind, int status,
+                          const rdma_ucm_event_resp* with) {
+  // Before the program has set its name for the identifier, it could not match the event.
   if (id.channel == nullptr || id.uid == 0) return;
   Report report{.of = id.number};
   if (with != nullptr) report.words = *with;
@@ -81,19 +81,19 @@ void Registry::on_cm_event(host::Adapter& adapter, nic::Nic& nic, const nic::CmE
       return take_reply(*id, std::get<wire::CmRep>(event.message));
     case nic::CmEventKind::kEstablished:
       id->state = IdState::kConnected;
-      return tell(*id, EventKind::kEstablished);
+      return post_event(*id, EventKind::kEstablished);
     case nic::CmEventKind::kRejected:
       return take_rejection(*id, std::get<wire::CmRej>(event.message));
     case nic::CmEventKind::kUnreachable:
       id->state = IdState::kOver;
-      return tell(*id, EventKind::kUnreachable, -ETIMEDOUT);
+      return post_event(*id, EventKind::kUnreachable, -ETIMEDOUT);
     case nic::CmEventKind::kDisconnectRequested:
     case nic::CmEventKind::kDisconnected:
       if (id->state == IdState::kDisconnected) return;
       id->state = IdState::kDisconnected;
-      return tell(*id, EventKind::kDisconnected, was_said(event) ? 0 : -ETIMEDOUT);
+      return post_event(*id, EventKind::kDisconnected, was_confirmed(event) ? 0 : -ETIMEDOUT);
     case nic::CmEventKind::kTimewaitOver:
-      return tell(*id, EventKind::kTimewaitExit);
+      return post_event(*id, EventKind::kTimewaitExit);
     case nic::CmEventKind::kResolved:
       return take_resolution(*id, nic, std::get<wire::CmSidrRep>(event.message));
     case nic::CmEventKind::kRequest:
@@ -152,29 +152,29 @@ void Registry::take_reply(Identifier& id, const wire::CmRep& rep) {
   id.state = IdState::kAnswered;
   id.agreement.complete(rep);
   const rdma_ucm_event_resp words = connection_words(rep);
-  tell(id, EventKind::kConnectResponse, 0, &words);
+  post_event(id, EventKind::kConnectResponse, 0, &words);
 }
 
 void Registry::take_rejection(Identifier& id, const wire::CmRej& rej) {
   id.state = IdState::kOver;
   rdma_ucm_event_resp words{};
   copy_private(rej.private_data, words.param.conn.private_data, words.param.conn.private_data_len);
-  tell(id, EventKind::kRejected, static_cast<int>(rej.reason), &words);
+  post_event(id, EventKind::kRejected, static_cast<int>(rej.reason), &words);
 }
 
 void Registry::take_resolution(Identifier& id, nic::Nic& nic, const wire::CmSidrRep& rep) {
   rdma_ucm_event_resp words{};
   rdma_ucm_ud_param& ud = words.param.ud;
   copy_private(rep.private_data, ud.private_data, ud.private_data_len);
-  if (rep.status != wire::SidrStatus::kValid) {  // which may come with a reason in words
+  if (rep.status != wire::SidrStatus::kValid) {  // may include a reason as private data
     id.state = IdState::kOver;
-    return tell(id, EventKind::kUnreachable, static_cast<int>(rep.status), &words);
+    return post_event(id, EventKind::kUnreachable, static_cast<int>(rep.status), &words);
   }
   id.state = IdState::kConnected;
   ud.qp_num = rep.qpn.value();
   ud.qkey = rep.qkey;
   ud.ah_attr = path_to(id, id.remote_gid, gid_index_of(nic, id.port.gid));
-  tell(id, EventKind::kEstablished, 0, &words);
+  post_event(id, EventKind::kEstablished, 0, &words);
 }
 
 }  // namespace nerve::rdmacm

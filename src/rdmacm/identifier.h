@@ -1,5 +1,4 @@
-// An rdma_cm_id as the kernel keeps it: where it is bound, whom it speaks to, and how far the two
-// have come.
+// An rdma_cm_id as the kernel keeps it: its addresses, its peer, and the state of the connection.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,7 @@ class Channel;
 
 enum class Space : std::uint16_t { kIpoib = 0x0002, kTcp = 0x0106, kUdp = 0x0111, kIb = 0x013f };
 
-// By their numbers in the ABI, of which only librdmacm has a header.
+// The numbers of the ABI, which only librdmacm's header defines.
 enum class EventKind : std::uint32_t {
   kAddressResolved = 0,
   kAddressError = 1,
@@ -37,7 +36,7 @@ enum class EventKind : std::uint32_t {
   kMulticastError = 13,
   kAddressChange = 14,
   kTimewaitExit = 15,
-  // What librdmacm or its program tell themselves, from RDMACM_1.4 on.
+  // Events that librdmacm or its program write themselves, from RDMACM_1.4 on.
   kUser = 18,
   kInternal = 19,
 };
@@ -48,16 +47,16 @@ enum class IdState : std::uint8_t {
   kAddressResolved,
   kRouteResolved,
   kAsked,      // REQ or SIDR_REQ sent
-  kAnswered,   // a REP came, and waits for the program to make its QP ready
-  kRequested,  // REQ or SIDR_REQ came, and waits for the program
+  kAnswered,   // REP received; waits for the program to move its QP to RTS
+  kRequested,  // REQ or SIDR_REQ received; waits for the program to answer
   kAccepted,   // REP sent
   kConnected,
-  kDisconnected,  // the program has heard of it
+  kDisconnected,  // reported to the program
   kListening,
-  kOver,  // rejected, or nobody answered
+  kOver,  // rejected, or not answered
 };
 
-// The port of a device that an address belongs to.
+// The device port that an address belongs to.
 struct LocalPort {
   std::shared_ptr<host::Adapter> adapter;
   wire::Gid gid{};
@@ -67,12 +66,12 @@ struct Options {
   std::uint8_t traffic_class{};
   std::optional<std::uint8_t> ack_timeout;
   bool reuse_address{};
-  bool one_family{};  // a wildcard of IPv6 does not stand for IPv4
+  bool one_family{};  // an IPv6 wildcard does not include IPv4
 };
 
 struct Identifier {
   std::uint32_t number{};
-  Channel* channel{};   // where its events go; none in a program that has closed it
+  Channel* channel{};   // receives its events; null after the program has closed it
   std::uint64_t uid{};  // the program's name for it; zero until it has accepted a request
   Space space{};
   std::uint8_t qp_type{};
@@ -82,18 +81,18 @@ struct Identifier {
 
   Endpoint local;
   Endpoint remote;
-  bool holds_port{};     // of the port space
-  bool asked_at_port{};  // a request that came, and may come again (port_uses.h)
-  LocalPort port;        // empty: of any device
+  bool holds_port{};     // in the port space
+  bool asked_at_port{};  // its request may be retransmitted to the port (port_uses.h)
+  LocalPort port;        // empty: any device
   wire::Gid remote_gid{};
   std::uint32_t flow_label{};
 
   nic::CommHandle comm{};
-  wire::CommId requested_by{};  // the peer's id, where the peer asked
+  wire::CommId requested_by{};  // the peer's id, if the peer sent the request
   std::vector<std::pair<LocalPort, nic::CommHandle>> listens;
   std::uint32_t backlog{};
 
-  Psn receive_psn{};  // drawn; our REQ or REP tells the peer to begin there
+  Psn receive_psn{};  // random; our REQ or REP tells the peer to start there
   Qpn qpn{};          // of the QP that the program has connected
   Agreement agreement;
   std::uint32_t qkey{};

@@ -1,4 +1,4 @@
-// Identifiers made, destroyed and moved; their options; their events fetched.
+// Identifiers: creation, destruction, migration, options, and fetching of events.
 #include <fcntl.h>
 #include <sys/random.h>
 
@@ -54,13 +54,13 @@ int set_id_option(Identifier& id, const rdma_ucm_set_option& body) {
   }
 }
 
-// Whether a program that does not wait for events is told to ask again, because the oldest is the
-// end of a connection and the program has not polled all that the connection brought.
+// Returns true if a program that does not block for events should get EAGAIN, because the oldest
+// event is a disconnect and the program has not polled all completions of that connection.
 //
-// Elsewhere the end takes longer than data and is told long after it. Here both may come while the
-// program's thread is not running, between its look at the completions and its look at the events;
-// libfabric would then close the QP, and what waits for it would be lost. It is put off once: the
-// program may never poll.
+// On real hardware a disconnect takes longer than data and is reported well after it. Here both may
+// arrive while the program's thread is not running, between its check of the completions and its
+// check of the events; libfabric would then close the QP and lose the pending completions. The
+// event is postponed only once, because the program may never poll.
 bool data_comes_first(const Command& command) {
   host::EventQueue<Report>& events = command.channel->events;
   if ((::fcntl(events.fd(), F_GETFL) & O_NONBLOCK) == 0) return false;
@@ -81,13 +81,13 @@ bool data_comes_first(const Command& command) {
     qpn = id->qpn;
   }
   host::Adapter::Session session{*adapter, host::Adapter::Session::For::kControl};
-  session.drive();  // data and the end come by sockets of their own
+  session.drive();  // data and the disconnect arrive by different sockets
   return session->completions_wait(qpn) && events.put_off([&](Report& oldest) {
     return oldest.of == ended && !std::exchange(oldest.put_off, true);
   });
 }
 
-// The program knows of a request, which so leaves the backlog of its listener.
+// The program has seen the request, so it leaves the backlog of its listener.
 void take_from_backlog(Registry& registry, std::uint32_t made) {
   std::shared_ptr<Identifier> id;
   {
@@ -99,8 +99,8 @@ void take_from_backlog(Registry& registry, std::uint32_t made) {
   (void)session->cm().seen(id->comm);
 }
 
-// Counts an event that is about to reach the program. False when nobody is there any more whose it
-// could be.
+// Counts an event that is about to be returned to the program. False if its identifier no longer
+// exists.
 bool count(Registry& registry, const Report& report) {
   std::shared_ptr<Identifier> unseen;
   {
@@ -121,7 +121,7 @@ bool count(Registry& registry, const Report& report) {
 
 Psn draw_psn() {
   std::uint32_t drawn = 0;
-  // What is not drawn stays zero, which is a number like any other.
+  // If getrandom fails the PSN is zero, which is a valid PSN.
   [[maybe_unused]] const ssize_t bytes = ::getrandom(&drawn, sizeof drawn, 0);
   return Psn{drawn};
 }
@@ -150,7 +150,7 @@ std::uint32_t destroy(Registry& registry, const std::shared_ptr<Identifier>& id)
   std::uint32_t fetched = 0;
   {
     const std::scoped_lock guard{registry.lock};
-    if (registry.ids.find(id->number) != id) return 0;  // another thread was quicker
+    if (registry.ids.find(id->number) != id) return 0;  // another thread destroyed it first
     registry.ids.erase(id->number);
     if (id->channel != nullptr) {
       id->channel->events.forget([&](const Report& report) {
@@ -175,7 +175,7 @@ std::uint32_t destroy(Registry& registry, const std::shared_ptr<Identifier>& id)
     registry.port_uses.give_back(*id);
     registry.port_uses.end_request(*id);
   }
-  // Requests that came to a listener and that no program has heard of.
+  // Requests to a listener that the program has not seen.
   for (const auto& one : unseen) (void)destroy(registry, one);
   return fetched;
 }
@@ -206,7 +206,7 @@ int migrate_id(const Command& command) {
     if (from != command.channel) {
       from->events.move_to(command.channel->events, [&](const Report& report) {
         if (report.of != id->number) return false;
-        // A request is fetched and answered where its listener is now.
+        // A pending request moves to its listener's new channel.
         if (const auto made = command.registry.ids.find(report.made)) {
           made->channel = command.channel.get();
         }
@@ -228,23 +228,24 @@ int set_option(const Command& command) {
   const std::scoped_lock guard{command.registry.lock};
   if (body.level == RDMA_OPTION_ID) return set_id_option(*id, body);
   if (body.level != RDMA_OPTION_IB || body.optname != RDMA_OPTION_IB_PATH) return ENOSYS;
-  // A path that somebody else has found. There is one path to an IP address, so it is no news.
+  // A path from another source. There is only one path to an IP address, so the path itself is
+  // ignored.
   if (id->state != IdState::kAddressResolved) return EINVAL;
   id->state = IdState::kRouteResolved;
-  command.registry.tell(*id, EventKind::kRouteResolved);
+  command.registry.post_event(*id, EventKind::kRouteResolved);
   return 0;
 }
 
 int get_event(const Command& command) {
   rdma_ucm_get_event body;
   if (!command.read(body)) return EINVAL;
-  // Programs older than the last two words get what they know.
+  // Older programs do not have the last two words.
   constexpr std::size_t kOldest = offsetof(rdma_ucm_event_resp, reserved);
   if (command.room < kOldest) return ENOSPC;
   if (data_comes_first(command)) return EAGAIN;
   Report report;
   const auto take = [&](const Report& oldest) { report = oldest; };
-  if (!command.told || !command.channel->events.next(take)) return kNoEventYet;
+  if (!command.signalled || !command.channel->events.next(take)) return kNoEventYet;
   if (!count(command.registry, report)) return kNoEventYet;
   if (report.made != 0) take_from_backlog(command.registry, report.made);
   std::memcpy(reinterpret_cast<void*>(body.response), &report.words,
@@ -252,7 +253,7 @@ int get_event(const Command& command) {
   return 0;
 }
 
-// As rdma_ucm_write_cm_event in newer headers.
+// Same as rdma_ucm_write_cm_event in newer headers.
 struct WriteEvent {
   std::uint32_t id;
   std::uint32_t reserved;
@@ -275,7 +276,7 @@ int write_event(const Command& command) {
   rdma_ucm_event_resp words{};
   std::memcpy(&words.param, &body.param.arg, sizeof body.param.arg);
   const std::scoped_lock guard{command.registry.lock};
-  command.registry.tell(**found, kind, static_cast<int>(body.status), &words);
+  command.registry.post_event(**found, kind, static_cast<int>(body.status), &words);
   return 0;
 }
 

@@ -1,5 +1,5 @@
-// Multicast groups. On Ethernet nobody has to be asked: the group's address is its GID, and a QP
-// that is attached to it makes this machine a member.
+// Multicast groups. On Ethernet no subnet administrator has to be asked: the group's address is its
+// GID, and attaching a QP to it makes this machine a member.
 #include "rdmacm/command.h"
 #include "rdmacm/path.h"
 

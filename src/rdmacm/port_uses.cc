@@ -19,11 +19,11 @@ host::PortSpace::Space space_of(Space space) {
   return host::PortSpace::Space::kIb;
 }
 
-// Whether two identifiers that are bound to one port want the same.
+// True if two identifiers bound to one port conflict.
 bool clash(const Identifier& a, const Identifier& b) {
   const bool both_listen = a.state == IdState::kListening && b.state == IdState::kListening;
   if (a.options.reuse_address && b.options.reuse_address && !both_listen) return false;
-  // Two wildcards of different families are one, unless one of them says that it is not.
+  // Wildcards of different families conflict, unless one of them is limited to its family.
   const bool families_apart =
       a.local.address.is_ipv4() != b.local.address.is_ipv4() &&
       (a.options.one_family || b.options.one_family || !(a.local.is_any() || b.local.is_any()));
@@ -45,7 +45,7 @@ int PortUses::take(host::PortSpace& ports, Identifier& id) {
   } else if (const int error = ports.bind(space, id.local.port); error != 0) {
     return error;
   }
-  // If it clashes with one of ours the process keeps the port, for that one.
+  // If it conflicts with another identifier of ours, the process keeps the port for that one.
   if (clashes(id)) return EADDRINUSE;
   uses_[key_of(id)].bound.push_back(&id);
   id.holds_port = true;

@@ -1,9 +1,8 @@
-// Which identifiers of this process use which ports of rdma_cm, and when a port goes back to the
-// host.
+// The uses of rdma_cm ports by identifiers of this process, and when a port is released.
 //
-// Two kinds of use: an identifier is bound to a port; or a request came to a listener there and is
-// not settled yet, so that its peer may ask again, at the port, whether the listener is still there
-// or not. Guarded by the registry's lock.
+// A port is used by an identifier that is bound to it, or by a request to a listener there that is
+// not settled yet: its peer may retransmit it to the port, even if the listener is gone. Guarded by
+// the registry's lock.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +17,16 @@ namespace nerve::rdmacm {
 
 class PortUses {
  public:
-  // The port that `id.local` names, or any. Zero or errno.
+  // Binds the port in `id.local`, or any port if that is zero. Returns zero or errno.
   [[nodiscard]] int take(host::PortSpace& ports, Identifier& id);
-  // Whether another identifier of this process wants the same as `id`, which has a port.
+  // True if another identifier of this process conflicts with `id`, which has a port.
   [[nodiscard]] bool clashes(const Identifier& id) const;
-  // What it took, if it took one.
+  // Releases the port that `id` took, if any.
   void give_back(Identifier& id);
 
   // A request came to a listener at this port.
   void begin_request(Identifier& id);
-  // It has been answered for good, or is over: nobody asks again.
+  // The request is finally answered or over: the peer will not retransmit it.
   void end_request(Identifier& id);
 
  private:
@@ -39,7 +38,7 @@ class PortUses {
   static Key key_of(const Identifier& id);
   void settle(const Key& key);
 
-  host::PortSpace* ports_{};  // of the process, once there is one
+  host::PortSpace* ports_{};  // set by the first take()
   std::map<Key, Uses> uses_;
 };
 

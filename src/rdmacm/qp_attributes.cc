@@ -1,4 +1,4 @@
-// What a QP is to be given in each step, as the two ends have agreed.
+// The QP attributes for each transition, as the two ends have agreed.
 #include <rdma/ib_user_verbs.h>
 
 #include "rdmacm/command.h"
@@ -7,7 +7,7 @@
 namespace nerve::rdmacm {
 namespace {
 
-// As the kernel numbers them, and libibverbs.
+// The numbers of the kernel and of libibverbs.
 enum QpState : std::uint32_t { kInit = 1, kRtr = 2, kRts = 3 };
 enum Attribute : std::uint32_t {
   kState = 1U << 0,

@@ -1,4 +1,4 @@
-// What the program may ask about an identifier: its addresses, its device, its path.
+// Queries on an identifier: its addresses, its device, its path.
 #include <endian.h>
 
 #include "rdmacm/command.h"
@@ -53,7 +53,7 @@ int query_addresses(const Command& command, const rdma_ucm_query& body, const Id
 }  // namespace
 
 int query_route(const Command& command) {
-  rdma_ucm_query body;  // its first words; it has no option
+  rdma_ucm_query body;  // without its last member, the option
   if (!command.read(body, offsetof(rdma_ucm_query, option))) return EINVAL;
   const auto found = command.id(body.id);
   if (!found) return found.error();
@@ -79,7 +79,7 @@ int query(const Command& command) {
   if (!found) return found.error();
   const auto& id = *found;
   const std::scoped_lock guard{command.registry.lock};
-  // GIDs and paths are asked for only where addresses of InfiniBand are known, and they are not.
+  // librdmacm queries GIDs and paths only if AF_IB is supported, which it is not.
   return body.option == RDMA_USER_CM_QUERY_ADDR ? query_addresses(command, body, *id) : ENOSYS;
 }
 

@@ -7,7 +7,7 @@
 namespace nerve::rdmacm {
 
 Registry& Registry::current() {
-  // The parent's is left alone in the child of a fork: its locks may be held for ever.
+  // In the child of a fork the parent's registry is abandoned: its locks may be held forever.
   static std::mutex making;
   static std::atomic<Registry*> made{};
   static std::atomic<std::uint32_t> made_in{};
@@ -62,21 +62,21 @@ Result<std::shared_ptr<Identifier>, int> Registry::find(const Channel& channel,
   return id;
 }
 
-void Registry::hear(const std::shared_ptr<host::Adapter>& adapter) {
-  const auto same = [&](const auto& ear) { return ear->adapter == adapter; };
-  if (std::ranges::any_of(ears_, same)) return;
-  ears_.push_back(std::make_unique<Ear>(*this, adapter));
-  adapter->listen_cm(ears_.back().get());
+void Registry::listen_to(const std::shared_ptr<host::Adapter>& adapter) {
+  const auto same = [&](const auto& receiver) { return receiver->adapter == adapter; };
+  if (std::ranges::any_of(receivers_, same)) return;
+  receivers_.push_back(std::make_unique<CmReceiver>(*this, adapter));
+  adapter->listen_cm(receivers_.back().get());
 }
 
-bool Registry::find_heard(const wire::Gid& address, LocalPort& port) const {
-  for (const auto& ear : ears_) {
-    const host::Adapter::Session session{*ear->adapter, host::Adapter::Session::For::kControl};
+bool Registry::find_open_device(const wire::Gid& address, LocalPort& port) const {
+  for (const auto& receiver : receivers_) {
+    const host::Adapter::Session session{*receiver->adapter, host::Adapter::Session::For::kControl};
     for (std::uint32_t i = 0;; ++i) {
       const auto gid = session->query_gid(i);
       if (!gid) break;
       if (*gid != address) continue;
-      port = {.adapter = ear->adapter, .gid = address};
+      port = {.adapter = receiver->adapter, .gid = address};
       return true;
     }
   }
@@ -85,14 +85,15 @@ bool Registry::find_heard(const wire::Gid& address, LocalPort& port) const {
 
 int Registry::find_port(const Endpoint& at, LocalPort& port) {
   const std::scoped_lock one_at_a_time{making_};
-  // To list the interfaces of the machine takes longer than the rest of a connection.
-  if (at.scope == 0 && find_heard(at.address, port)) return 0;
+  // Listing the machine's interfaces takes longer than the rest of a connection, so try known
+  // devices first.
+  if (at.scope == 0 && find_open_device(at.address, port)) return 0;
   host::Host& host = host::Host::current();
   const auto devices = host.devices();
   const auto serve = [&](const host::Device& device, const wire::Gid& gid) {
     auto adapter = host.open(device);
     if (!adapter) return errno;
-    hear(adapter);
+    listen_to(adapter);
     port = {.adapter = std::move(adapter), .gid = gid};
     return 0;
   };
@@ -103,8 +104,8 @@ int Registry::find_port(const Endpoint& at, LocalPort& port) {
     }
   }
   if (!at.is_loopback()) return ENODEV;
-  // The loopback interface need not be a device. Whoever speaks to it speaks to this machine, and
-  // any device of it will do.
+  // The loopback interface need not be a device. A loopback address means this machine, so any
+  // device will do.
   for (const host::Device& device : devices) {
     const auto same_family = std::ranges::find_if(
         device.gids, [&](const wire::Gid& gid) { return gid.is_ipv4() == at.address.is_ipv4(); });
@@ -120,7 +121,7 @@ std::vector<LocalPort> Registry::all_ports() {
   for (const host::Device& device : host.devices()) {
     auto adapter = host.open(device);
     if (!adapter) continue;
-    hear(adapter);
+    listen_to(adapter);
     ports.push_back({.adapter = std::move(adapter)});
   }
   return ports;

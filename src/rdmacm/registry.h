@@ -1,8 +1,8 @@
-// All that rdma_cm keeps in this process: open channels, identifiers, multicast groups.
+// The rdma_cm state of this process: open channels, identifiers, multicast memberships.
 //
-// What a kernel would keep for /dev/infiniband/rdma_cm. There is one for each process; the child of
-// a fork begins with none. Its lock is taken after the host's and never before it: events of the
-// engines come with the host's lock held.
+// This is the state that a kernel keeps for /dev/infiniband/rdma_cm. There is one registry per
+// process; the child of a fork starts with an empty one. Lock order: `making_`, then a shard's
+// lock, then `lock`, because engine events arrive with the shard's lock held.
 #pragma once
 
 #include <netinet/in.h>  // before the kernel's, which then does without its own
@@ -26,12 +26,13 @@
 
 namespace nerve::rdmacm {
 
-// An event as the program will read it, and whose it is.
+// An event as the program will read it, and its identifier.
 struct Report {
-  std::uint32_t of{};         // the identifier, at which it is counted when it is fetched
-  std::uint32_t multicast{};  // the membership, if it is of one
-  std::uint32_t made{};       // the identifier of a request that came, which is nobody's until then
-  bool put_off{};             // once is enough
+  std::uint32_t of{};         // the identifier, which counts fetched events
+  std::uint32_t multicast{};  // the membership, if it is an event of one
+  std::uint32_t made{};  // the identifier created for a request; owned by no program until this
+                         // event is fetched
+  bool put_off{};        // postponed once already
   rdma_ucm_event_resp words{};
 };
 
@@ -39,8 +40,8 @@ struct Report {
 class Channel {
  public:
   host::EventQueue<Report> events;
-  std::atomic<pid_t> taker{};  // the thread that had the last event
-  // Threads. Those that were cancelled, or did not want to wait, stay counted.
+  std::atomic<pid_t> taker{};  // the thread that fetched the last event
+  // The number of waiting threads. A thread that was cancelled, or did not block, remains counted.
   std::atomic<std::uint32_t> waiting{};
 };
 
@@ -50,7 +51,7 @@ struct Membership {
   std::uint32_t events_fetched{};
 };
 
-// Objects by number, the lowest free one first: librdmacm keeps a table of its own by them.
+// Objects by number, lowest free number first, because librdmacm has a table indexed by it.
 template <class Object>
 class Numbered {
  public:
@@ -90,41 +91,41 @@ class Numbered {
 
 class Registry final : public host::DeviceListener {
  public:
-  // Of this process.
+  // The registry of this process.
   static Registry& current();
 
-  // A new channel; negative, and errno, when there is no descriptor.
+  // Opens a channel; negative, with errno, if there is no descriptor.
   [[nodiscard]] int open_channel();
   [[nodiscard]] std::shared_ptr<Channel> channel(int fd);
-  // The descriptor is closed, and what the program left open is destroyed. False when it is none of
-  // ours.
+  // Closes the descriptor and destroys the identifiers that the program left open. False if it is
+  // not one of ours.
   bool close_channel(int fd);
 
-  // By its number, if it is of this channel. The error is the errno that a kernel would give.
+  // Finds an identifier of this channel. The error is the errno that a kernel would return.
   [[nodiscard]] Result<std::shared_ptr<Identifier>, int> find(const Channel& channel,
                                                               std::uint32_t number);
 
-  // The device that an address of this machine belongs to, its engine running and heard.
-  // Zero or errno.
+  // Finds the device that a local address belongs to, opens it and listens to its CM. Returns zero
+  // or errno.
   [[nodiscard]] int find_port(const Endpoint& at, LocalPort& port);
-  // All of them.
+  // The same for all devices.
   [[nodiscard]] std::vector<LocalPort> all_ports();
 
-  // The ports of this host's processes; null, and errno, when they cannot be had.
+  // The rdma_cm ports of this host; null, with errno, on failure.
   [[nodiscard]] host::PortSpace* port_space();
 
-  // A listener listens at these, as far as it does not yet. Zero, or an errno when it does at none;
-  // one at a wildcard may wait for its first device.
+  // Makes a listener listen at these, except where it already does. Returns zero, or an errno if it
+  // listens at none; a wildcard listener may wait for its first device.
   int listen_at(const std::shared_ptr<Identifier>& id, const std::vector<LocalPort>& ports);
-  // Identifiers of a device that is gone are told, and listeners get those that are new.
+  // Notifies identifiers of a removed device, and adds new devices to wildcard listeners.
   void on_devices_changed() override;
 
-  // Called with the host's lock held.
+  // Called with the shard's lock held.
   void on_cm_event(host::Adapter& adapter, nic::Nic& nic, const nic::CmEvent& event);
 
-  // With the lock held.
-  void tell(const Identifier& id, EventKind kind, int status = 0,
-            const rdma_ucm_event_resp* with = nullptr);
+  // The following are called with the lock held.
+  void post_event(const Identifier& id, EventKind kind, int status = 0,
+                  const rdma_ucm_event_resp* with = nullptr);
   void know(const Identifier& id, const host::Adapter* adapter, nic::CommHandle comm);
   void forget(const host::Adapter* adapter, nic::CommHandle comm);
 
@@ -134,7 +135,7 @@ class Registry final : public host::DeviceListener {
   PortUses port_uses;
 
  private:
-  // Each with the lock held.
+  // Called with the lock held.
   bool take_request(host::Adapter& adapter, const nic::CmEvent& event);
   void take_reply(Identifier& id, const wire::CmRep& rep);
   void take_rejection(Identifier& id, const wire::CmRej& rej);
@@ -142,40 +143,40 @@ class Registry final : public host::DeviceListener {
 
   using CommKey = std::tuple<const host::Adapter*, std::uint32_t, std::uint32_t>;
 
-  // What the connection manager of one adapter has to say.
-  struct Ear final : host::CmListener {
-    Ear(Registry& listener, std::shared_ptr<host::Adapter> speaker)
+  // Receives the events of one adapter's connection manager.
+  struct CmReceiver final : host::CmListener {
+    CmReceiver(Registry& listener, std::shared_ptr<host::Adapter> speaker)
         : registry{listener}, adapter{std::move(speaker)} {}
     void on_cm_event(nic::Nic& nic, const nic::CmEvent& event) override {
       registry.on_cm_event(*adapter, nic, event);
     }
     Registry& registry;
     const std::shared_ptr<host::Adapter> adapter;
-    std::uint32_t interface_index{adapter->interface_index()};  // when we last looked
+    std::uint32_t interface_index{adapter->interface_index()};  // at the last check
   };
 
-  void hear(const std::shared_ptr<host::Adapter>& adapter);
-  // An address of a device that is heard already; the engine there knows which it has now.
-  [[nodiscard]] bool find_heard(const wire::Gid& address, LocalPort& port) const;
-  // Those whose interface is gone since we last looked.
-  [[nodiscard]] std::vector<std::shared_ptr<host::Adapter>> lost_devices();
-  void lose(const std::shared_ptr<host::Adapter>& adapter);
+  void listen_to(const std::shared_ptr<host::Adapter>& adapter);
+  // Finds the address on a device that is already open; its engine has the current GIDs.
+  [[nodiscard]] bool find_open_device(const wire::Gid& address, LocalPort& port) const;
+  // The adapters whose interface has disappeared since the last check.
+  [[nodiscard]] std::vector<std::shared_ptr<host::Adapter>> removed_devices();
+  void remove_device(const std::shared_ptr<host::Adapter>& adapter);
   [[nodiscard]] Identifier* id_of(const host::Adapter* adapter, nic::CommHandle comm) const;
 
-  std::mutex making_;  // taken before the host's lock
+  std::mutex making_;  // taken before a shard's lock
   std::map<int, std::shared_ptr<Channel>> channels_;
   std::map<CommKey, std::uint32_t> by_comm_;
-  std::vector<std::unique_ptr<Ear>> ears_;
+  std::vector<std::unique_ptr<CmReceiver>> receivers_;
 };
 
-// Takes an identifier apart: nobody hears of it any more. Without the lock.
+// Destroys an identifier, so that no more of its events are reported. Called without the lock.
 // Returns how many of its events the program has fetched.
 std::uint32_t destroy(Registry& registry, const std::shared_ptr<Identifier>& id);
 
 [[nodiscard]] Psn draw_psn();
 [[nodiscard]] ib_uverbs_ah_attr path_to(const Identifier& id, const wire::Gid& gid,
                                         std::uint8_t gid_index);
-// What its QP is given on the way from ready to receive to ready to send.
+// The attributes of its QP for the transition from RTR to RTS.
 [[nodiscard]] ib_uverbs_qp_attr ready_to_send(const Identifier& id);
 [[nodiscard]] std::uint8_t gid_index_of(nic::Nic& nic, const wire::Gid& gid);
 

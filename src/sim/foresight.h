@@ -1,8 +1,9 @@
-// What events that come soon will touch, into the cache: a large fabric does not fit there, and
-// most of a run's time would go in waiting for it.
+// Prefetches what the next events will touch. A large fabric does not fit in the cache, and most of
+// a run would be spent on cache misses.
 //
-// One thing leads to another, as a packet to the port by which it will leave. So there are steps,
-// the first some events ahead of the last, and each follows what an earlier one has fetched.
+// The addresses depend on each other: a packet determines its egress port, for example. Prefetching
+// therefore takes several steps. The first step is furthest ahead of the current event, and each
+// step uses what an earlier one has fetched.
 #pragma once
 
 #include <memory>
@@ -31,16 +32,16 @@ class Foresight {
   using Coming = Event<Happening>;
   using Fetch = nic::Nic::Fetch;
 
-  // The port and the packet; or the NIC.
+  // The port and the packet, or the NIC.
   void first(const Coming& event) const;
-  // The way out of a switch, or the packet that leaves it; the whole packet and the NIC; the
-  // engine.
+  // At a switch: the route, or the next packet to leave. At a NIC: the frame and the NIC.
   void second(const Coming& event) const;
-  // The port by which it leaves, or came; the engine.
+  // At a switch: the egress port, or the ingress port of the packet that leaves. At a NIC: the
+  // engine.
   void third(const Coming& event) const;
-  // The end of the queue there, and the switch's memory; the QP.
+  // The tail of the egress queue and the switch's buffer state; the QP.
   void fourth(const Coming& event) const;
-  // What the QP refers to.
+  // The state that the QP points to.
   void fifth(const Coming& event) const;
 
   void fetch_qp(const Coming& event, const Port& port, Fetch step) const;

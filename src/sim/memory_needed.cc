@@ -1,6 +1,6 @@
-// What a run will need, from the numbers of its scenario alone. The sizes were measured on arm64,
-// on runs of 1 024 NICs in a permutation and of 256 each to each, which took a tenth to a third
-// less.
+// Estimates the memory of a run from the numbers of its scenario. The sizes were measured on arm64
+// in runs of 1 024 NICs with a permutation and of 256 with a full mesh, which needed a tenth to a
+// third less than the estimate.
 #include <algorithm>
 
 #include "sim/run.h"
@@ -12,12 +12,12 @@ namespace {
 constexpr std::uint64_t kProgram = 16U << 20U;
 constexpr std::uint64_t kEngine = 40'000;     // a NIC without QPs
 constexpr std::uint64_t kQp = 6'000;          // one end of a connection
-constexpr std::uint64_t kTcpEnd = 3'000;      // likewise, without an engine
-constexpr std::uint64_t kInFlight = 300'000;  // bytes on their way for each NIC, roughly
-constexpr std::uint64_t kSample = 8 * 1024;   // of each port, over a run
-constexpr std::uint64_t kRoute = 4;           // of a switch, to a group of NICs
+constexpr std::uint64_t kTcpEnd = 3'000;      // one end of a TCP connection
+constexpr std::uint64_t kInFlight = 300'000;  // bytes in flight per NIC, roughly
+constexpr std::uint64_t kSample = 8 * 1024;   // per port, over a run
+constexpr std::uint64_t kRoute = 4;           // per switch and group of NICs
 
-// Pairs of ranks that will speak.
+// Pairs of ranks that communicate.
 std::uint64_t pairs_of(const JobSpec& job, std::uint64_t gpus) {
   const std::uint64_t ranks = job.ranks == 0 ? gpus : job.ranks;
   const std::uint64_t all = ranks * (ranks - std::min<std::uint64_t>(ranks, 1)) / 2;

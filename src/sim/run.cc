@@ -20,7 +20,7 @@ namespace {
 using Jobs = std::vector<std::unique_ptr<Job>>;
 using WallClock = std::chrono::steady_clock;
 
-constexpr std::uint64_t kBatch = 100'000;  // events between looks at the clock
+constexpr std::uint64_t kBatch = 100'000;  // events between two checks of the wall clock
 constexpr std::chrono::milliseconds kBetweenReports{100};
 constexpr std::uint32_t kAroundRdma = kEthernetBytes + 20 + 8 + 12 + 4;  // IP, UDP, BTH, ICRC
 constexpr std::uint32_t kAroundTcp = kEthernetBytes + kIpAndTcp;
@@ -35,7 +35,7 @@ JobContext context_for(const Scenario& scenario, const JobSpec& spec, std::uint3
   const std::uint32_t around = tcp ? kAroundTcp : kAroundRdma;
   const std::uint32_t payload = tcp ? scenario.tcp.mtu - kIpAndTcp : nic::bytes(nics.mtu);
   const bool on_front_end = spec.on_front_end;
-  // From when the sender is done with a packet to when the receiver has it.
+  // From the end of sending a packet to its arrival.
   const auto delay_between = [&shape, &simulation, on_front_end, bytes = payload + around](
                                  PlaceId from, PlaceId to) {
     if (shape.server_of(from) == shape.server_of(to)) return Duration{};
@@ -71,7 +71,7 @@ JobContext context_for(const Scenario& scenario, const JobSpec& spec, std::uint3
   return context;
 }
 
-// Why jobs that are not done are not.
+// Why a job is not done.
 std::string trouble_of(const Cluster& cluster, std::uint32_t number, const JobResult& job,
                        Duration until, bool more_to_happen) {
   if (const std::string& lost = cluster.trouble(number); !lost.empty()) return lost;
@@ -133,7 +133,7 @@ std::uint64_t resident_bytes() {
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
 }
 
-// Zero when one of them cannot tell.
+// Zero if a job cannot estimate it.
 std::uint64_t bytes_planned(const Jobs& jobs) {
   std::uint64_t all = 0;
   for (const std::unique_ptr<Job>& job : jobs) {
@@ -147,10 +147,10 @@ std::uint64_t bytes_planned(const Jobs& jobs) {
 void let_time_pass(Simulation& simulation, const Cluster& cluster, const Recorder& recorder,
                    const Jobs& jobs, Time limit, const RunOptions& options) {
   const std::uint64_t planned = options.progress ? bytes_planned(jobs) : 0;
-  WallClock::time_point told = WallClock::now();
+  WallClock::time_point reported = WallClock::now();
   while (!cluster.over() && simulation.run(limit, kBatch) == kBatch) {
-    if (!options.progress || WallClock::now() - told < kBetweenReports) continue;
-    told = WallClock::now();
+    if (!options.progress || WallClock::now() - reported < kBetweenReports) continue;
+    reported = WallClock::now();
     const std::uint64_t moved = recorder.delivered() + cluster.bytes_within_servers();
     options.progress(
         {.now = simulation.clockwork().now(),

@@ -1,5 +1,5 @@
-// Puts a scenario to work: builds its networks, servers and jobs, lets time pass until the jobs are
-// done, and says what it has seen.
+// Runs a scenario: builds its networks, servers and jobs, runs the simulation until the jobs are
+// done, and returns the result.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,21 @@ struct RunState {
   std::uint64_t events{};
   std::uint32_t jobs_done{};
   std::uint32_t jobs{};
-  double share{};  // of all bytes that jobs will move, about; zero when a job cannot tell
+  double share{};  // of all bytes that the jobs will move, estimated; zero: unknown
 };
 
 struct RunOptions {
-  // Called about ten times a second. What it does changes nothing of what the run shows.
+  // Called about ten times per second. It cannot affect the result.
   std::function<void(const RunState&)> progress;
 };
 
-// A run always ends: when all jobs are done, when one that is not can never be (a message was lost
-// for good, or nothing is left to happen), or at the scenario's limit. Each job then says in its
-// `trouble` what kept it. The error is for scenarios that cannot be built.
+// A run always ends: when all jobs are done, when a job that is not done can no longer be (a
+// message has failed, or no event is left), or at the scenario's time limit. The `trouble` of a job
+// says why it is not done. An error means that the scenario cannot be built.
 [[nodiscard]] Result<RunResult, std::string> run(const Scenario& scenario,
                                                  const RunOptions& options = {});
 
-// About how many bytes run() will need. For scenarios that cannot be built, zero.
+// An estimate of the memory that run() needs; zero if the scenario cannot be built.
 [[nodiscard]] std::uint64_t memory_needed(const Scenario& scenario);
 
 }  // namespace nerve::sim

@@ -13,8 +13,8 @@ using std::chrono::milliseconds;
 constexpr std::uint32_t kQueueDepth = 16;
 constexpr std::uint32_t kAroundPayload = 128;
 constexpr std::uint32_t kAroundIp = 18;
-// Where nothing is dropped a QP that hears nothing is merely waiting; elsewhere the last packets of
-// a message may be lost, and only the timeout tells.
+// In a lossless network, a QP without a response is usually just waiting. In a lossy one, the last
+// packets of a message may be lost, which only the timeout detects.
 constexpr Duration kLosslessTimeout = milliseconds{16};
 constexpr Duration kLossyTimeout = milliseconds{4};
 
@@ -22,7 +22,7 @@ bool is_lossless(const FabricConfig& config) {
   return config.kind == LinkKind::kInfiniBand || (config.buffer.lossless >> kDataClass & 1U) != 0;
 }
 
-// Proportional to the line, unless somebody has chosen.
+// Scales a default rate to the line rate; a rate set by the scenario stays.
 Rate scaled(Rate given, Rate usual, Rate usual_line, Rate line) {
   if (given != usual) return given;
   __extension__ using Wide = unsigned __int128;
@@ -30,7 +30,7 @@ Rate scaled(Rate given, Rate usual, Rate usual_line, Rate line) {
       Wide{usual.bits_per_second()} * line.bits_per_second() / usual_line.bits_per_second()));
 }
 
-// What is between switches is as fast as the cables were bought.
+// PCIe limits the NICs, but not the cables between switches.
 NetworkSpec within_pcie(NetworkSpec spec, Rate pcie) {
   if (pcie == Rate{} || spec.nic_rate <= pcie) return spec;
   if (spec.trunk_rate == Rate{} && spec.spines == 0) spec.trunk_rate = spec.nic_rate;
@@ -64,8 +64,8 @@ SimulatedNetwork network_of(const NetworkSpec& spec, const NicSpec& nics, const 
   return network;
 }
 
-// As IRN has it: a window of what the longest way holds, a timeout that outlasts the longest queue.
-// Where packets take several ways, one that is late is not lost.
+// As in IRN: a window of one bandwidth-delay product of the longest path, and a timeout longer than
+// the longest queue. With several paths, a late packet does not count as lost.
 void settle_repeat(SimulatedNetwork& network, Rate line, std::uint32_t packet,
                    Duration round_trip) {
   constexpr std::uint64_t kBitsTimesPicoseconds = 8'000'000'000'000;
@@ -88,7 +88,7 @@ void settle_repeat(SimulatedNetwork& network, Rate line, std::uint32_t packet,
   engine.selective_repeat.reorder_timeout = kLate;
 }
 
-// Needs the network to measure it.
+// Measures the round trip in the network that was built.
 void settle_nics(RunSetup& setup, std::uint8_t number, const NetworkSpec& spec,
                  const NicSpec& nics) {
   SimulatedNetwork& network = setup.networks[number];
@@ -158,7 +158,7 @@ std::uint8_t timeout_code(Duration timeout) {
 
 nic::FlowControlConfig settled(nic::FlowControlConfig flow_control, Rate line,
                                Duration round_trip) {
-  // DCQCN's paper has 40 Gb/s, TIMELY's 10.
+  // The defaults are for 40 Gb/s (the DCQCN paper) and 10 Gb/s (TIMELY).
   const nic::FlowControlConfig usual;
   constexpr Rate kDcqcnLine = Rate::gigabits(40);
   constexpr Rate kTimelyLine = Rate::gigabits(10);

@@ -1,8 +1,8 @@
-// From a scenario's words to what a simulation is built of: the graph of all its networks, what
-// their switches and NICs are set to, the shape of the cluster.
+// Turns a scenario into what a simulation is built from: the graph of all its networks, the
+// settings of their switches and NICs, the shape of the cluster.
 //
-// What a scenario leaves to us is chosen here: how many picoseconds a QP waits for an answer, what
-// the papers' rates are at another line rate, what HPCC takes for a round trip.
+// Also chooses what the scenario leaves open: the retransmission timeout, the rates of DCQCN and
+// TIMELY scaled to the line rate, the base round trip of HPCC.
 #pragma once
 
 #include <string>
@@ -21,11 +21,11 @@ struct RunSetup {
   ClusterConfig cluster;
 };
 
-// The reason when it cannot be built. `payload` is what NICs check contents with, if they do.
+// An error if it cannot be built. NICs that check contents use `payload`.
 [[nodiscard]] Result<RunSetup, std::string> set_up(const Scenario& scenario,
                                                    CheckedMemory& payload);
 
-// For tests: of one network whose longest round trip is known.
+// Exposed for tests: the settings for a line rate and a longest round trip.
 [[nodiscard]] nic::FlowControlConfig settled(nic::FlowControlConfig flow_control, Rate line,
                                              Duration round_trip);
 [[nodiscard]] std::uint8_t timeout_code(Duration timeout);

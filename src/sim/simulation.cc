@@ -85,7 +85,7 @@ void Simulation::port_free(PortId at) {
   find_tcp_nic(port.node)->port_free(at);
 }
 
-// Its other end has let it go on.
+// Notifies a NIC that its peer has resumed it or returned credit.
 void Simulation::resumed(const Port& port) {
   if (port.switch_number != kNobody) return;
   if (SimNic* const nic = find_nic(port.node)) return nic->resumed();
@@ -116,8 +116,8 @@ void Simulation::happen(const Event<Happening>& event) {
     case Happening::kSample:
       return on_sample_();
     case Happening::kCable:
-      for (const PortId told : faults_.happen(fabric_, event.subject)) {
-        resumed(fabric_.port(told));
+      for (const PortId changed : faults_.happen(fabric_, event.subject)) {
+        resumed(fabric_.port(changed));
       }
       return;
   }

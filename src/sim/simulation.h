@@ -1,4 +1,4 @@
-// A fabric with its NICs, and the loop that lets time pass.
+// A fabric with its NICs, and the event loop.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace nerve::sim {
 struct SimulatedNetwork {
   FabricConfig fabric{};
   SimNicConfig nics{};
-  std::optional<TcpSpec> tcp;  // its hosts speak TCP, and have no engine
+  std::optional<TcpSpec> tcp;  // hosts use TCP and have no engine
 };
 
 class Simulation {
@@ -32,13 +32,13 @@ class Simulation {
 
   [[nodiscard]] Clockwork& clockwork() { return clockwork_; }
   [[nodiscard]] Fabric& fabric() { return fabric_; }
-  // None for a switch, and for a NIC of the other kind.
+  // Null for a switch, and for a NIC of the other kind.
   [[nodiscard]] SimNic* find_nic(NodeId node) { return nics_[node.value()].get(); }
   [[nodiscard]] const SimNic* find_nic(NodeId node) const { return nics_[node.value()].get(); }
   [[nodiscard]] TcpNic* find_tcp_nic(NodeId node) { return tcp_nics_[node.value()].get(); }
   [[nodiscard]] SimNic& nic(NodeId node) { return *nics_[node.value()]; }
 
-  // Whatever kind the NICs are. Both ends of a connection are in one network.
+  // For NICs of both kinds. The two ends of a connection must be in one network.
   void serve(NicUser& user);
   [[nodiscard]] Joined join(NodeId a, NodeId b);
   [[nodiscard]] bool write(NodeId from, const NicMessage& message);
@@ -48,11 +48,11 @@ class Simulation {
   using OnSample = std::function<void()>;
   void on_sample(OnSample call) { on_sample_ = std::move(call); }
 
-  // What is to happen to cables, from now on.
+  // Schedules the faults of cables.
   void schedule(Faults faults);
 
-  // Until nothing is left to happen at or before `limit`, until stop(), or until so many events
-  // have happened; returns how many have.
+  // Runs until no event is left at or before `limit`, until stop(), or for at most this many
+  // events. Returns the number of events.
   std::uint64_t run(Time limit, std::uint64_t most_events = UINT64_MAX);
   void stop() { stopped_ = true; }
 
@@ -65,8 +65,8 @@ class Simulation {
   Clockwork clockwork_;
   Fabric fabric_;
   Faults faults_;
-  std::vector<std::unique_ptr<SimNic>> nics_;      // of each node; none for a switch
-  std::vector<std::unique_ptr<TcpNic>> tcp_nics_;  // likewise
+  std::vector<std::unique_ptr<SimNic>> nics_;      // per node; null for a switch
+  std::vector<std::unique_ptr<TcpNic>> tcp_nics_;  // per node
   bool stopped_{};
   OnTask on_task_;
   OnSample on_sample_;

@@ -1,4 +1,4 @@
-// Addresses: from ibv_ah_attr to the engine's address vector and back, and address handles.
+// Addresses: conversion between ibv_ah_attr and the engine's address vector, and address handles.
 #pragma once
 
 #include <atomic>
@@ -14,8 +14,8 @@ struct VerbsAh {
   ibv_ah ah{};
   nic::AhHandle handle{};
   wire::Gid destination{};
-  // The QP that was last seen to be within reach through this handle, and, in the upper 8 bits,
-  // from which shard; all ones: none yet.
+  // The last QP reached through this handle, with the shard it was reached from in the upper 8
+  // bits; all ones if none.
   std::atomic<std::uint32_t> reached{~std::uint32_t{0}};
 };
 

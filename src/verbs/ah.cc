@@ -1,4 +1,4 @@
-// Address handles, and how to answer a datagram.
+// Address handles, and addresses from received datagrams.
 #include <endian.h>
 
 #include <cerrno>
@@ -55,8 +55,8 @@ ibv_ah_attr attr_of(const nic::AddressVector& address) {
 
 namespace {
 
-// Who sent a datagram and to which address of ours, as the 40 bytes before its payload tell: an
-// IPv6 header, or an IPv4 one in the last 20.
+// The source and destination of a datagram, from the 40 bytes before its payload: an IPv6 header,
+// or an IPv4 header in the last 20.
 struct Origin {
   wire::Gid source, destination;
   std::uint8_t traffic_class{};
@@ -65,7 +65,7 @@ struct Origin {
 
 std::optional<Origin> origin_of(const ibv_grh& grh) {
   const std::span bytes{reinterpret_cast<const std::byte*>(&grh), sizeof grh};
-  // The engine leaves no byte of the 40 as it was, so the first says which of the two it is.
+  // The engine writes all 40 bytes, so the first one tells which header it is.
   if (const auto v6 = wire::Ipv6Header::decode(bytes)) {
     return Origin{v6->source, v6->destination, v6->traffic_class, v6->hop_limit};
   }
@@ -132,14 +132,14 @@ int ibv_init_ah_from_wc(ibv_context* context, uint8_t port, ibv_wc* wc, ibv_grh*
     attr->sl = wc->sl;
     return 0;
   }
-  // The service level of a datagram that came is no such thing (nic/rx_handler/grh.h).
+  // The service level of a received datagram is not valid (nic/rx_handler/grh.h).
   attr->is_global = 1;
   const auto origin = origin_of(*grh);
   if (!origin) {
     errno = EPROTONOSUPPORT;
     return -1;
   }
-  // One sent to a group gives no address of ours to answer from.
+  // A datagram sent to a multicast group contains no address of ours to reply from.
   const auto index = index_of(context, origin->destination);
   if (!index) {
     errno = EINVAL;
@@ -160,7 +160,7 @@ ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* wc, ibv_grh* grh, uint8_t port
   return ibv_create_ah(pd, &attr);
 }
 
-// Ethernet addresses are the kernel's business here: packets leave through its IP stack.
+// Not supported: the kernel's IP stack handles Ethernet addresses.
 int ibv_resolve_eth_l2_from_gid(ibv_context* /*context*/, ibv_ah_attr* /*attr*/,
                                 uint8_t /*mac*/[ETHERNET_LL_SIZE],
                                 uint16_t* /*vlan*/) VERBS_NOEXCEPT {

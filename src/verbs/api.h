@@ -1,10 +1,10 @@
-// The public verbs header, with its functions visible from outside this library, and those that
-// programs link to but no header of the distribution declares.
+// The public verbs header with default visibility, and functions that programs link to although no
+// header of the distribution declares them.
 #pragma once
 
 #include <cstddef>
 
-// GCC lets a definition promise more than the system header that declared it; Clang does not.
+// GCC allows a definition to add noexcept to a declaration in a system header; Clang does not.
 #ifdef __clang__
 #define VERBS_NOEXCEPT
 #else
@@ -17,20 +17,20 @@
 #include <rdma/ib_user_sa.h>
 #include <rdma/ib_user_verbs.h>
 
-// These are macros over the symbols of the same name.
+// These are macros around the symbols of the same name.
 #undef ibv_query_port
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
-// What ibv_query_port@IBVERBS_1.1 may write, and no more: ibv_port_attr as it once was.
+// The largest structure that ibv_query_port@IBVERBS_1.1 may write: the original ibv_port_attr.
 struct _compat_ibv_port_attr;
 inline constexpr std::size_t kCompatPortAttrSize = 48;
 
-// The names below are libibverbs' own.
+// The names below are those of libibverbs.
 // NOLINTBEGIN(readability-identifier-naming)
 enum ibv_gid_type_sysfs { IBV_GID_TYPE_SYSFS_IB_ROCE_V1, IBV_GID_TYPE_SYSFS_ROCE_V2 };
 
-// Of later headers (IBVERBS_1.15 and up); opaque where we refuse them.
+// Types of later headers (IBVERBS_1.15 and up); opaque if we refuse them.
 struct ibv_dmah;
 struct ibv_dmah_init_attr;
 struct ibv_buf;

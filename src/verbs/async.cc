@@ -1,4 +1,4 @@
-// Asynchronous events: of CQs, QPs and SRQs, and of the port.
+// Asynchronous events of CQs, QPs and SRQs, and of the port.
 #include <cerrno>
 
 #include "verbs/cq.h"
@@ -62,7 +62,7 @@ using namespace nerve::verbs;
 
 namespace {
 
-[[gnu::noinline]] bool look_for_news(ibv_context& context) noexcept {
+[[gnu::noinline]] bool prepare_wait(ibv_context& context) noexcept {
   if (const int error = check_live(&context); error != 0) {
     errno = error;
     return false;
@@ -94,8 +94,8 @@ extern "C" {
 
 // A thread that waits here may be cancelled: see host/runtime/event_queue.h.
 int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
-  if (!look_for_news(*context)) return -1;
-  while (host::await_news(context->async_fd)) {
+  if (!prepare_wait(*context)) return -1;
+  while (host::await_signal(context->async_fd)) {
     if (take_event(*context, *event)) return 0;
   }
   return -1;
@@ -123,7 +123,7 @@ void ibv_ack_async_event(ibv_async_event* event) VERBS_NOEXCEPT {
       ibv_srq* srq = event->element.srq;
       return acknowledge(srq->mutex, srq->cond, srq->events_completed);
     }
-    default:  // the port's and the device's: nobody waits for these
+    default:  // port and device events are not waited for
       return;
   }
 }

@@ -1,4 +1,4 @@
-// The tables through which verbs.h reaches us. What stays null is EOPNOTSUPP to a program.
+// The tables through which verbs.h calls us. For null entries verbs.h returns EOPNOTSUPP.
 #include "verbs/context.h"
 #include "verbs/cq.h"
 #include "verbs/device_attributes.h"

@@ -10,9 +10,10 @@ using namespace nerve::verbs;
 
 namespace {
 
-// A thread about to sleep sees first whether the news is on its doorstep: a request and its answer,
-// on a link within the machine, are two turns each way. False, and errno, where none can come.
-[[gnu::noinline]] bool look_for_news(ibv_comp_channel& channel) noexcept {
+// A thread that is about to sleep first checks whether an event is imminent: a request and its
+// answer over a link within the machine take two turns each way. False, with errno, if no event can
+// come.
+[[gnu::noinline]] bool prepare_wait(ibv_comp_channel& channel) noexcept {
   constexpr int kTurns = 4;
   VerbsChannel& mine = ours(&channel);
   if (check_live(&channel) != 0 || mine.events.inherited()) {
@@ -28,10 +29,10 @@ namespace {
 
 [[gnu::noinline]] bool take_event(ibv_comp_channel& channel, ibv_cq*& cq,
                                   void*& cq_context) noexcept {
-  return ours(&channel).events.next([&](VerbsCq* with_news) {
-    ++with_news->channel_reported;
-    cq = with_news->base();
-    cq_context = with_news->ex.cq_context;
+  return ours(&channel).events.next([&](VerbsCq* with_event) {
+    ++with_event->channel_reported;
+    cq = with_event->base();
+    cq_context = with_event->ex.cq_context;
   });
 }
 
@@ -63,8 +64,8 @@ int ibv_destroy_comp_channel(ibv_comp_channel* channel) VERBS_NOEXCEPT {
 
 // A thread that waits here may be cancelled: see host/runtime/event_queue.h.
 int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) {
-  if (!look_for_news(*channel)) return -1;
-  while (host::await_news(channel->fd)) {
+  if (!prepare_wait(*channel)) return -1;
+  while (host::await_signal(channel->fd)) {
     if (take_event(*channel, *cq, *cq_context)) return 0;
   }
   return -1;

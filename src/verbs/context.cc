@@ -18,7 +18,7 @@ ibv_context* open_context(VerbsDevice& device, std::shared_ptr<Exports> exports)
   if (context->async.fd() < 0 || !exports) return none(EMFILE);
   context->adapter = host::Host::current().open(device.info);
   if (!context->adapter) return none(errno);
-  // Contexts that were imported share the file, not the descriptor: each is closed once.
+  // Imported contexts share the file but not the descriptor, so that each closes its own.
   const int cmd_fd = ::fcntl(exports->fd(), F_DUPFD_CLOEXEC, 0);
   if (cmd_fd < 0) return none(EMFILE);
   context->exports = std::move(exports);

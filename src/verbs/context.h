@@ -1,5 +1,5 @@
-// An open device: the table of calls that programs make through it, its adapter, and the events
-// that nobody asked for.
+// An open device: the table of calls that programs make through it, its adapter, and its
+// asynchronous events.
 #pragma once
 
 #include <cerrno>
@@ -24,7 +24,7 @@ struct AsyncEvent {
 
 struct VerbsContext;
 
-// Events of the port and of the device.
+// Receives the events of the port and of the device.
 struct PortEvents final : host::EventTarget {
   explicit PortEvents(VerbsContext& context) : owner{context} {}
   void on_event(const nic::Event& event) override;
@@ -35,12 +35,13 @@ struct VerbsContext {
   verbs_context face{};
   VerbsDevice* device{};
   std::shared_ptr<host::Adapter> adapter;
-  std::shared_ptr<Exports> exports;  // with contexts imported from this one
+  std::shared_ptr<Exports> exports;  // shared with contexts imported from this one
   host::EventQueue<AsyncEvent> async;
   PortEvents port_events{*this};
 };
 
-// Takes out of the engine what the program left there, as a kernel does when a device is closed.
+// Destroys the engine objects that the program left behind, as a kernel does when a device is
+// closed.
 void destroy_leftovers(VerbsContext& context);
 
 inline VerbsContext& ours(ibv_context* context) {
@@ -50,7 +51,7 @@ inline VerbsContext& ours(ibv_context* context) {
 
 using Session = host::Adapter::Session;
 
-// To read what the device is and has; no other shard waits for it.
+// A session to query the device; no other shard waits for it.
 [[nodiscard]] inline Session query(host::Adapter& adapter) {
   return Session{adapter, Session::For::kControl};
 }
@@ -62,17 +63,17 @@ inline constexpr std::uint8_t kPort = 1;
 // Fills the table of `face` (calls.cc).
 void set_calls(verbs_context& face);
 
-// The errno of a refusal, which is also set, and printed to whoever debugs.
+// Returns the errno of an engine error, sets errno, and logs it at debug level.
 [[nodiscard]] int refused(ibv_context* context, const nic::Error& error);
 [[nodiscard]] int refused(const ibv_qp& qp, const nic::Error& error);
 
-// For calls that return an errno: the kernel's answer is both the result and errno.
+// For calls that return an errno: returns it and sets errno.
 inline int fail(int error) {
   errno = error;
   return error;
 }
 
-// For calls that return a pointer: null, and the errno set.
+// For calls that return a pointer: returns null and sets errno.
 inline std::nullptr_t none(int error) {
   errno = error;
   return nullptr;

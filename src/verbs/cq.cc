@@ -1,4 +1,4 @@
-// Completion queues: making, polling, arming.
+// Completion queues: creating, polling, arming.
 #include "verbs/cq.h"
 
 #include <endian.h>
@@ -30,8 +30,8 @@ void fill(ibv_wc& wc, const nic::Completion& completion) {
   wc.dlid_path_bits = 0;
 }
 
-// NICs round up what a program asks for. ib_send_lat asks for one, and has two completions at once
-// when an acknowledgement was lost.
+// NICs round up the requested depth, and programs rely on it: ib_send_lat asks for one entry, but
+// has two completions at once if an acknowledgement was lost.
 std::uint32_t room_for(std::uint32_t depth) { return std::max(depth, 16U); }
 
 VerbsCq* make_cq(ibv_context* context, std::uint32_t asked, void* cq_context,
@@ -67,9 +67,10 @@ VerbsCq* make_cq(ibv_context* context, std::uint32_t asked, void* cq_context,
   return made.release();
 }
 
-// Nothing more can come; what the program fetched it must acknowledge.
+// No more events can come; waits until the program has acknowledged those that it fetched.
 void wait_for_acks(VerbsCq& cq) {
-  if (ours(cq.ex.context).async.inherited()) return;  // the thread that would is the parent's
+  // In a forked child the thread that would acknowledge does not exist.
+  if (ours(cq.ex.context).async.inherited()) return;
   ::pthread_mutex_lock(&cq.ex.mutex);
   while (cq.ex.comp_events_completed != cq.channel_reported ||
          cq.ex.async_events_completed != cq.async_reported) {
@@ -95,7 +96,7 @@ void CqEvents::on_event(const nic::Event& event) {
 }
 
 ibv_wc_opcode opcode_of(nic::WcOpcode opcode) {
-  // IBV_WC_FLUSH, which the headers of rdma-core 44 do not name yet.
+  // IBV_WC_FLUSH, which the headers of rdma-core 44 do not have yet.
   constexpr auto kFlush = static_cast<ibv_wc_opcode>(8);
   constexpr std::array kOpcodes{IBV_WC_SEND,      IBV_WC_RDMA_WRITE,        IBV_WC_RDMA_READ,
                                 IBV_WC_COMP_SWAP, IBV_WC_FETCH_ADD,         IBV_WC_BIND_MW,
@@ -121,7 +122,7 @@ std::uint32_t immediate_of(const nic::Completion& completion) {
 int poll_cq(ibv_cq* cq, int count, ibv_wc* out) noexcept {
   VerbsCq& mine = ours(cq);
   if (mine.left_to_others()) return 0;
-  std::array<nic::Completion, 4> taken;  // few: most polls bring one or none
+  std::array<nic::Completion, 4> taken;  // few, because most polls return one or none
   int filled = 0;
   Session session{*mine.adapter, mine.shard, Session::For::kWork};
   bool driven = false;
@@ -226,7 +227,7 @@ int ibv_destroy_cq(ibv_cq* cq) VERBS_NOEXCEPT {
   mine.adapter->unplace(mine.shard);
   remove_live(cq);
   if (ibv_comp_channel* channel = cq->channel; channel != nullptr) {
-    ours(channel).events.forget([&](const VerbsCq* with_news) { return with_news == &mine; });
+    ours(channel).events.forget([&](const VerbsCq* with_event) { return with_event == &mine; });
     ::pthread_mutex_lock(&channel->context->mutex);
     --channel->refcnt;
     ::pthread_mutex_unlock(&channel->context->mutex);

@@ -1,4 +1,4 @@
-// Completion queues and the channels that tell of them.
+// Completion queues and their channels.
 #pragma once
 
 #include <atomic>
@@ -30,22 +30,23 @@ struct CqEvents final : host::EventTarget {
 };
 
 struct VerbsCq {
-  ibv_cq_ex ex{};  // an ibv_cq begins like this
+  ibv_cq_ex ex{};  // begins like an ibv_cq
   host::Adapter* adapter{};
   nic::CqHandle handle{};
-  const std::atomic<std::uint32_t>* waiting{};  // completions
+  const std::atomic<std::uint32_t>* waiting{};  // number of completions
   host::ShardChoice shard;
   CqEvents events{*this};
-  std::uint32_t channel_reported{};  // events that the program fetched; guarded by its channel
+  std::uint32_t channel_reported{};  // events that the program fetched; guarded by the channel
   std::uint32_t async_reported{};
-  // Between start_poll and end_poll: the completion that the readers read.
+  // Between start_poll and end_poll: the completion that the readers return.
   nic::Completion current{};
-  Time newest{};                                // of the completions that were read
-  std::chrono::nanoseconds wall_clock_ahead{};  // of CLOCK_MONOTONIC, by which they are stamped
+  Time newest{};  // timestamp of the latest completion read
+  // Relative to CLOCK_MONOTONIC, which stamps completions.
+  std::chrono::nanoseconds wall_clock_ahead{};
   bool single_threaded{};
   std::mutex polling;
 
-  // Whether a poll need not wait for a lock to know that it finds nothing.
+  // True if a poll can return empty without waiting for the lock.
   [[nodiscard]] bool left_to_others() const {
     return waiting->load(std::memory_order_acquire) == 0 && adapter->left_to_others(shard);
   }
@@ -59,12 +60,12 @@ inline VerbsChannel& ours(ibv_comp_channel* channel) {
 inline VerbsCq& ours(ibv_cq* cq) { return *reinterpret_cast<VerbsCq*>(cq); }
 inline VerbsCq& ours(ibv_cq_ex* cq) { return *reinterpret_cast<VerbsCq*>(cq); }
 
-// The readers and the polling calls of an extended CQ (cq_ex.cc).
+// Sets the readers and the polling calls of an extended CQ (cq_ex.cc).
 void set_readers(ibv_cq_ex& cq, std::uint64_t wc_flags);
 
 [[nodiscard]] ibv_wc_opcode opcode_of(nic::WcOpcode opcode);
 [[nodiscard]] unsigned flags_of(nic::WcFlags flags);
-// The immediate as the wire has it, or the rkey that was invalidated.
+// The immediate in network byte order, or the rkey that was invalidated.
 [[nodiscard]] std::uint32_t immediate_of(const nic::Completion& completion);
 
 int poll_cq(ibv_cq* cq, int count, ibv_wc* out) noexcept;

@@ -1,4 +1,4 @@
-// Extended polling: one completion at a time, and a reader for each of its members.
+// Extended polling: one completion at a time, and a reader for each of its fields.
 #include <time.h>
 
 #include <cerrno>
@@ -10,8 +10,8 @@
 namespace nerve::verbs {
 namespace {
 
-// A post that sends at once goes by the clock as the last poll read it, so that its completions may
-// be stamped a little earlier than those before them. Within a CQ time does not go back.
+// A post that sends at once uses the time of the last poll, so its completions may have slightly
+// earlier timestamps than previous ones. Within a CQ timestamps must not decrease.
 void keep_order_of_time(VerbsCq& cq) {
   constexpr auto kLittle = std::chrono::seconds{1};
   const Duration behind = cq.newest - cq.current.at;
@@ -19,7 +19,7 @@ void keep_order_of_time(VerbsCq& cq) {
   cq.newest = cq.current.at;
 }
 
-// 0 and a completion to read, or ENOENT.
+// Returns 0 and the next completion, or ENOENT.
 int take_next(VerbsCq& cq) {
   Session session{*cq.adapter, cq.shard, Session::For::kWork};
   const std::span<nic::Completion> one{&cq.current, 1};
@@ -47,7 +47,7 @@ int start_poll(ibv_cq_ex* cq, ibv_poll_cq_attr* attr) noexcept {
   if (attr->comp_mask != 0) return EINVAL;
   if (!mine.single_threaded) mine.polling.lock();
   const int result = take_next(mine);
-  // A poll that finds nothing is over; there will be no end_poll.
+  // An empty poll is not followed by end_poll.
   if (result != 0 && !mine.single_threaded) mine.polling.unlock();
   return result;
 }
@@ -77,8 +77,8 @@ std::chrono::nanoseconds time_by(clockid_t clock) {
   return std::chrono::seconds{at.tv_sec} + std::chrono::nanoseconds{at.tv_nsec};
 }
 
-// When the completion was made. The engine's time wraps after 213 days, but not how long ago that
-// was by the same clock.
+// When the completion was generated. The engine's time wraps after 213 days, but the age of a
+// completion does not.
 std::chrono::nanoseconds monotonic_time(const nic::Completion& completion) {
   const std::chrono::nanoseconds now = time_by(CLOCK_MONOTONIC);
   const Duration age = Time{Duration{now.count() * std::int64_t{1000}}} - completion.at;
@@ -89,8 +89,8 @@ std::uint64_t read_completion_ts(ibv_cq_ex* cq) noexcept {
   return static_cast<std::uint64_t>(monotonic_time(current(cq)).count());
 }
 
-// How far the wall clock is ahead of the monotonic one. The two cannot be read at the same instant,
-// so this is known to within the time between two readings of the latter.
+// The offset of the wall clock from the monotonic clock. The two cannot be read at the same
+// instant, so it is known only to within the time between two readings of the latter.
 struct Ahead {
   std::chrono::nanoseconds least, most;
 };
@@ -102,12 +102,12 @@ Ahead compare_clocks() {
   return {.least = wall - after, .most = wall - before};
 }
 
-// The kernel slews both clocks together, so the distance changes only when somebody sets the wall
-// clock. It is measured once for a CQ, since the error of another measurement could make timestamps
-// go backwards, and measured anew when the clock was set.
+// The kernel slews both clocks together, so the offset changes only when the wall clock is set. It
+// is measured once for each CQ, because the error of another measurement could make timestamps go
+// backwards, and again when the clock was set.
 std::chrono::nanoseconds wall_clock_ahead(VerbsCq& cq) {
   constexpr auto kWasSet = std::chrono::milliseconds{1};
-  constexpr int kAttempts = 8;  // a thread may lose its processor between two readings
+  constexpr int kAttempts = 8;  // the thread may be preempted between two readings
   Ahead now = compare_clocks();
   const bool holds = cq.wall_clock_ahead >= now.least - kWasSet &&  //
                      cq.wall_clock_ahead <= now.most + kWasSet;
@@ -116,7 +116,7 @@ std::chrono::nanoseconds wall_clock_ahead(VerbsCq& cq) {
     const Ahead again = compare_clocks();
     if (again.most - again.least < now.most - now.least) now = again;
   }
-  return cq.wall_clock_ahead = now.least;  // no completion is in the future
+  return cq.wall_clock_ahead = now.least;  // so that no completion is in the future
 }
 
 std::uint64_t read_completion_wallclock_ns(ibv_cq_ex* cq) noexcept {

@@ -1,4 +1,4 @@
-// The list of devices: names, GUIDs, and the paths where sysfs would show them.
+// The list of devices: names, GUIDs, and their sysfs paths.
 #include "verbs/device.h"
 
 #include <fcntl.h>
@@ -18,8 +18,8 @@
 namespace nerve::verbs {
 namespace {
 
-// Devices that a list or a context holds, so that a program meets the same pointer each time it
-// asks. Never destroyed: programs close devices from their own exit handlers.
+// Devices that a list or a context refers to, so that a program gets the same pointer each time.
+// Never destroyed: programs close devices in their exit handlers.
 struct DeviceRegistry {
   std::mutex lock;
   std::vector<VerbsDevice*> devices;
@@ -38,7 +38,7 @@ VerbsDevice* make_device(const host::Device& info) {
   auto* fresh = new VerbsDevice;
   fresh->info = info;
   ibv_device& device = fresh->device;
-  device.node_type = IBV_NODE_CA;  // what RoCE adapters are
+  device.node_type = IBV_NODE_CA;  // as RoCE adapters report
   device.transport_type = IBV_TRANSPORT_IB;
   std::snprintf(device.name, sizeof device.name, "%s", info.name.c_str());
   std::snprintf(device.dev_name, sizeof device.dev_name, "uverbs%u", info.index);
@@ -49,7 +49,7 @@ VerbsDevice* make_device(const host::Device& info) {
   return fresh;
 }
 
-// The registry's lock is held.
+// Called with the registry's lock held.
 VerbsDevice* find_or_make(const host::Device& info) {
   for (VerbsDevice* known : device_registry().devices) {
     if (known->info.name != info.name || known->info.interface != info.interface) continue;
@@ -59,7 +59,7 @@ VerbsDevice* find_or_make(const host::Device& info) {
   return device_registry().devices.emplace_back(make_device(info));
 }
 
-// The registry's lock is held.
+// Called with the registry's lock held.
 void drop(VerbsDevice& device) {
   if (--device.references > 0) return;
   std::erase(device_registry().devices, &device);
@@ -130,7 +130,7 @@ const char* ibv_get_sysfs_path(void) VERBS_NOEXCEPT {
   return path->c_str();
 }
 
-// The first line of a file, without its newline. -1 when there is no such file.
+// Reads the first line of a file, without its newline. Returns -1 if there is no such file.
 int ibv_read_sysfs_file(const char* directory, const char* file, char* buffer,
                         size_t size) VERBS_NOEXCEPT {
   const std::string path = std::string{directory} + '/' + file;

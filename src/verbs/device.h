@@ -1,4 +1,4 @@
-// A device as programs see it before they open it.
+// A device before it is opened.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@ namespace nerve::verbs {
 
 struct VerbsDevice {
   ibv_device device{};
-  // Vendors' libraries that a program links look just past ibv_device for a provider of theirs, and
-  // must find none.
+  // Provider libraries that a program links (libmlx5) look directly after ibv_device for their own
+  // provider data, and must find none.
   std::array<std::byte, 512> no_provider{};
   host::Device info;
   int references{};  // lists and contexts; guarded by the registry's lock

@@ -1,4 +1,4 @@
-// What a device can do, as far as verbs have a place to say it.
+// Device attributes.
 #include "verbs/device_attributes.h"
 
 #include <time.h>
@@ -14,11 +14,11 @@
 namespace nerve::verbs {
 namespace {
 
-// No vendor's: the letters of "nrv", with the bit that makes an OUI a local one.
+// Not a real vendor: the letters "nrv" with the locally administered bit of an OUI.
 constexpr std::uint32_t kVendor = 0x6e7276;
 constexpr std::uint32_t kPart = 1;
 constexpr std::uint32_t kHardware = 1;
-// 4.096 us * 2^15, what Soft-RoCE says: software may be scheduled away before it answers.
+// 4.096 us * 2^15, the same as Soft-RoCE: software may be preempted before it answers.
 constexpr std::uint8_t kAckDelay = 15;
 
 constexpr unsigned kCapabilities = IBV_DEVICE_BAD_PKEY_CNTR | IBV_DEVICE_BAD_QKEY_CNTR |
@@ -76,7 +76,8 @@ ibv_device_attr_ex describe_more(VerbsContext& context) {
       kPagingWrite | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV;
   ibv_device_attr_ex attr{};
   attr.orig_attr = describe(context);
-  // Pages are reached through the process's own mapping, so paging is nothing to support.
+  // The engine accesses pages through the process's own mapping, so on-demand paging needs no
+  // support.
   attr.odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
   attr.odp_caps.per_transport_caps = {
       .rc_odp_caps = kPagingAll, .uc_odp_caps = kPagingWrite, .ud_odp_caps = kPaging};
@@ -116,8 +117,8 @@ int compat_query_device(ibv_context* context, ibv_device_attr* attr) noexcept {
   return 0;
 }
 
-// The clock of completion timestamps, now. Its count goes where nanoseconds would, as other
-// devices have it; they are nanoseconds.
+// The current time of the clock of completion timestamps. The count goes into tv_nsec, as for other
+// devices; here it is in nanoseconds.
 int query_rt_values(ibv_context* /*context*/, ibv_values_ex* values) noexcept {
   const std::uint32_t wanted = values->comp_mask;
   values->comp_mask = 0;

@@ -9,7 +9,7 @@
 
 namespace nerve::verbs {
 
-// Completion timestamps count nanoseconds of CLOCK_MONOTONIC.
+// Completion timestamps are nanoseconds of CLOCK_MONOTONIC.
 inline constexpr std::uint64_t kClockKilohertz = 1'000'000;
 
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input,

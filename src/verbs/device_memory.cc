@@ -1,4 +1,4 @@
-// Device memory (ibv_alloc_dm): reached by offset, through work requests and the copy calls.
+// Device memory (ibv_alloc_dm): accessed by offset, through work requests and the copy calls.
 #include <atomic>
 #include <bit>
 #include <cerrno>
@@ -17,7 +17,7 @@ bool within(const DeviceMemory& memory, std::uint64_t offset, std::size_t length
   return offset <= memory.size && length <= memory.size - offset;
 }
 
-// Device memory is read and written in words of four bytes, here as on hardware that has it.
+// Device memory is accessed in words of four bytes, as on hardware.
 bool may_copy(const DeviceMemory* memory, std::uint64_t offset, std::size_t length) {
   constexpr std::uint64_t kWord = 4;
   if (memory == nullptr) return false;  // freed
@@ -115,7 +115,7 @@ ibv_mr* reg_dm_mr(ibv_pd* pd, ibv_dm* dm, std::uint64_t offset, std::size_t leng
                   unsigned int access) noexcept {
   if (const int error = check_live(pd, dm); error != 0) return none(error);
   const VerbsDm& mine = ours(dm);
-  // Device memory has no addresses but offsets.
+  // Device memory has offsets instead of addresses.
   if ((access & IBV_ACCESS_ZERO_BASED) == 0) return none(EINVAL);
   if (!within(*mine.memory, offset, length)) return none(EINVAL);
   const nic::MrInit init{.pd = {},

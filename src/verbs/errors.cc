@@ -1,4 +1,4 @@
-// From the engine's reasons to errno, and to a line for people.
+// Converts the engine's errors to errno, and logs them.
 #include <cerrno>
 #include <cinttypes>
 

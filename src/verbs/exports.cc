@@ -11,7 +11,7 @@
 namespace nerve::verbs {
 namespace {
 
-// The open ones, to be found by the identity of their file.
+// All open ones, to find them by the identity of their file.
 struct Registry {
   std::mutex lock;
   std::vector<std::weak_ptr<Exports>> all;

@@ -1,8 +1,8 @@
 // Objects that can be imported by number through a context's command descriptor.
 //
-// With a kernel the numbers belong to the open file, and whoever holds a copy of the descriptor can
-// name them. Here the objects live in the engine of this process, so the file says only which
-// process and which contexts it belongs to; another process cannot import.
+// With a kernel driver the numbers belong to the open file, and any process with a copy of the
+// descriptor can use them. Here the objects live in the engine of this process, so the file only
+// identifies the contexts that share them; another process cannot import.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ struct VerbsDm;
 
 class Exports {
  public:
-  // Null when no descriptor can be had.
+  // Null if no descriptor is available.
   static std::shared_ptr<Exports> create(const std::string& device_name);
-  // Of a descriptor that somebody passed on; null when it is not one of ours.
+  // Finds the exports of a descriptor; null if it is not one of ours.
   static std::shared_ptr<Exports> find(int fd);
 
   ~Exports();

@@ -1,5 +1,5 @@
-// fork(): nothing has to be prepared. A NIC made of hardware writes to physical pages, which a
-// fork may take from under a process; ours writes through the process's own mapping.
+// fork(): no preparation is needed. A hardware NIC writes to physical pages, which a fork may
+// replace by copies; ours writes through the process's own mapping.
 #include "verbs/api.h"
 
 extern "C" {

@@ -1,5 +1,5 @@
-// Verbs of releases after rdma-core 44 that a software NIC has nothing behind: there for programs
-// to link, and to be told so.
+// Verbs of releases after rdma-core 44 that a software NIC cannot support. They exist so that
+// programs link, and return EOPNOTSUPP.
 #include <cerrno>
 
 #include "verbs/context.h"
@@ -8,13 +8,13 @@ using nerve::verbs::none;
 
 extern "C" {
 
-// Steering tags of PCI Express.
+// TLP steering tags (PCI Express).
 ibv_dmah* ibv_alloc_dmah(ibv_context* /*context*/, ibv_dmah_init_attr* /*attr*/) VERBS_NOEXCEPT {
   return none(EOPNOTSUPP);
 }
 int ibv_dealloc_dmah(ibv_dmah* /*dmah*/) VERBS_NOEXCEPT { return EOPNOTSUPP; }
 
-// Buffers that can be handed on as dma-bufs.
+// Buffers that can be exported as dma-bufs.
 void* ibv_alloc_buf(ibv_pd* /*pd*/, size_t /*size*/, ibv_buf** /*buffer*/) VERBS_NOEXCEPT {
   return none(EOPNOTSUPP);
 }

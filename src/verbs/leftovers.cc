@@ -1,5 +1,5 @@
-// Closing a device that is still in use. The structures stay, since the program may yet look at
-// them; what they stood for in the engine goes.
+// Closing a device that is still in use. The verbs structures stay, because the program may still
+// access them; their engine objects are destroyed.
 #include "verbs/address.h"
 #include "verbs/cq.h"
 #include "verbs/memory.h"
@@ -17,7 +17,7 @@ void destroy_leftovers(VerbsContext& context) {
     }
   };
   {
-    // QPs first, each in its shard: the others are used by them.
+    // QPs first, each in its shard, because they use the other objects.
     for_each(ObjectKind::kQp, [&](void* qp) {
       const VerbsQp& mine = ours(static_cast<ibv_qp*>(qp));
       Session session{*context.adapter, mine.shard, Session::For::kObjects};
@@ -42,7 +42,7 @@ void destroy_leftovers(VerbsContext& context) {
   for_each(ObjectKind::kXrcd, [&](void* xrcd) {
     (void)leave_xrcd(*context.adapter, ours(static_cast<ibv_xrcd*>(xrcd)));
   });
-  // Numbers that an imported context shares are closed with the last of them.
+  // Objects that imported contexts share are destroyed with the last of those contexts.
   if (context.exports.use_count() > 1) return;
   const std::scoped_lock guard{context.exports->lock};
   const Session session{*context.adapter, Session::For::kAll};

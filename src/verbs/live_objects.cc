@@ -17,8 +17,8 @@ struct Destroyed {
   void (*free)(void*){};
 };
 
-// Never destroyed: programs use verbs in their exit handlers. No other lock is taken while this one
-// is held.
+// Never destroyed, because programs use verbs in their exit handlers. This lock is a leaf: no other
+// lock is taken while it is held.
 struct LiveRegistry {
   std::mutex lock;
   std::map<const void*, LiveObject> objects;
@@ -31,9 +31,10 @@ LiveRegistry& live_registry() {
   return *only;
 }
 
-// A child of fork must not find the lock held by a thread that it does not have. This is registered
-// when the library is loaded, before the host registers its own: fork then takes the host's lock
-// first and this one last, which is the order of the calls.
+// The child of a fork must not find the lock held by a thread that does not exist there. This is
+// registered when the library is loaded, before the host registers its handlers: fork handlers run
+// in reverse order, so fork takes the host's locks first and this one last, which is also the lock
+// order of the verbs.
 void lock_for_fork() { live_registry().lock.lock(); }
 void unlock_after_fork() { live_registry().lock.unlock(); }
 [[maybe_unused]] const int kRegistered =

@@ -1,10 +1,10 @@
-// The verbs objects of this process that exist.
+// The registry of this process's live verbs objects.
 //
-// A kernel knows its objects by number and answers ENOENT or EINVAL for one that it does not have.
+// A kernel identifies objects by number and returns ENOENT or EINVAL for one that does not exist.
 // Here a program passes pointers, so the slow paths (create, destroy, modify, query, register) ask
-// this registry before they read through one. An object that was destroyed, or whose handle or
-// context the program has overwritten, then gets the kernel's answer. Posting, polling and arming
-// do not ask.
+// this registry before they dereference one. For an object that was destroyed, or whose handle or
+// context the program has overwritten, they return the kernel's error. Posting, polling and arming
+// do not check.
 #pragma once
 
 #include <cerrno>
@@ -43,23 +43,24 @@ constexpr ObjectKind kind_of(const ibv_xrcd*) { return ObjectKind::kXrcd; }
 constexpr ObjectKind kind_of(const ibv_ah*) { return ObjectKind::kAh; }
 constexpr ObjectKind kind_of(const ibv_qp*) { return ObjectKind::kQp; }
 
-// What an object was when it was made. The program can write to its own copy of all this.
+// The identity of an object when it was created. The program can overwrite its own copy of these
+// fields.
 struct LiveObject {
-  void* object{};  // the structure that the program knows
+  void* object{};  // the structure that the program sees
   ObjectKind kind{};
   const ibv_context* context{};
-  std::uint32_t handle{};  // zero for kinds that show none
+  std::uint32_t handle{};  // zero for kinds without a handle
 };
 
 void add_live(const LiveObject& object);
 void remove_live(const void* object);
 [[nodiscard]] std::optional<LiveObject> find_live(const void* object);
-// Takes out all objects of a context, and the context.
+// Removes and returns all objects of a context, including the context.
 std::vector<LiveObject> remove_live_of(const ibv_context* context);
 
-// Frees the memory of an object that was destroyed, when some more have been: the inline functions
-// of verbs.h read an object's context before they call us, and a program that destroys an object
-// twice must get that far.
+// Frees the memory of a destroyed object after some more objects have been destroyed: the inline
+// functions of verbs.h read an object's context before they call us, and that must not crash if a
+// program destroys an object twice.
 void free_later(void* object, void (*free)(void*));
 
 template <class Object>
@@ -68,14 +69,14 @@ constexpr std::uint32_t handle_of(const Object& object) {
   return 0;
 }
 
-// `object` is complete: its context and handle are what they will be.
+// `object` is complete: its context and handle do not change any more.
 template <class Object>
 void add_live(Object& object) {
   add_live({&object, kind_of(&object), object.context, handle_of(object)});
 }
 
-// Zero, or the errno of an object that cannot be used: ENOENT if it does not exist or has another
-// handle than it was given, EINVAL if it is of another kind or its context is not its own.
+// Returns zero, or the errno of an object that cannot be used: ENOENT if it does not exist or its
+// handle was changed, EINVAL if it is of another kind or its context was changed.
 template <class Object>
 [[nodiscard]] int check_live(const Object* object) {
   const auto known = find_live(object);
@@ -89,14 +90,14 @@ template <class Object>
   return known && known->kind == ObjectKind::kContext ? 0 : EINVAL;
 }
 
-// As many as are given; the first error.
+// Checks all objects and returns the first error.
 template <class First, class Second, class... More>
 [[nodiscard]] int check_live(const First* first, const Second* second, const More*... more) {
   const int error = check_live(first);
   return error != 0 ? error : check_live(second, more...);
 }
 
-// For members that a program may leave out.
+// For optional members.
 template <class Object>
 [[nodiscard]] int check_live_or_null(const Object* object) {
   return object == nullptr ? 0 : check_live(object);

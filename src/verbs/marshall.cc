@@ -1,4 +1,4 @@
-// From the structures of the kernel's rdma_cm to those of verbs, for librdmacm.
+// Conversions between the structures of the kernel's rdma_cm and those of verbs, for librdmacm.
 #include <cstring>
 
 #include "verbs/api.h"
@@ -20,7 +20,7 @@ void ibv_copy_ah_attr_from_kern(ibv_ah_attr* to, ib_uverbs_ah_attr* from) VERBS_
   to->port_num = from->port_num;
 }
 
-// qp_state stays: the caller decides which step the attributes are for.
+// qp_state is not copied: the caller decides which transition the attributes are for.
 void ibv_copy_qp_attr_from_kern(ibv_qp_attr* to, ib_uverbs_qp_attr* from) VERBS_NOEXCEPT {
   to->cur_qp_state = static_cast<ibv_qp_state>(from->cur_qp_state);
   to->path_mtu = static_cast<ibv_mtu>(from->path_mtu);

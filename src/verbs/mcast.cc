@@ -7,7 +7,7 @@ using namespace nerve::verbs;
 
 extern "C" {
 
-// Ethernet has no LIDs: the group's number there says nothing.
+// RoCE has no LIDs, so the group's LID is ignored.
 int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t /*lid*/) VERBS_NOEXCEPT {
   if (const int error = check_live(qp); error != 0) return fail(error);
   VerbsQp& mine = ours(qp);

@@ -1,11 +1,7 @@
-// Memory regions (ibv_reg_mr and its kin).
+// Memory regions (ibv_reg_mr and related calls).
 #include "verbs/memory.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -13,6 +9,7 @@
 #include <utility>
 
 #include "base/memory_port.h"
+#include "host/runtime/process_memory.h"
 #include "verbs/registration.h"
 
 namespace nerve::verbs {
@@ -34,8 +31,8 @@ class NullPort final : public MemoryPort {
   void store_word(std::uint64_t /*address*/, std::uint64_t /*value*/) override {}
 };
 
-// Which errno a dma-buf that we cannot take gives. Programs probe with a descriptor of -1: UCX
-// reads EBADF as "the call exists", NCCL anything but EOPNOTSUPP and EPROTONOSUPPORT.
+// The errno for a dma-buf, which we do not support. Programs probe with a descriptor of -1: UCX
+// interprets EBADF as "the call exists", NCCL anything but EOPNOTSUPP and EPROTONOSUPPORT.
 ibv_mr* refuse_dmabuf(int fd) { return none(fd < 0 ? EBADF : EOPNOTSUPP); }
 
 nic::MrInit host_region(void* address, std::size_t length, std::uint64_t iova, unsigned access) {
@@ -47,28 +44,10 @@ nic::MrInit host_region(void* address, std::size_t length, std::uint64_t iova, u
           .port = nullptr};
 }
 
-// Registering pins pages, on hardware, and fails where there are none. Here nothing is pinned, but
-// a region over nothing would end the process at its first use.
-bool is_mapped(const void* address, std::size_t length) {
-  static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<std::uintptr_t>(address);
-  if (length == 0) return true;
-  if (begin + (length - 1) < begin) return false;
-  std::array<unsigned char, 4096> resident;  // of each page; not used
-  std::uintptr_t at = begin & ~(page - 1);
-  for (std::size_t left = (begin + (length - 1) - at) / page + 1; left > 0;) {
-    const std::size_t pages = std::min(left, resident.size());
-    if (::mincore(reinterpret_cast<void*>(at), pages * page, resident.data()) != 0) {
-      return errno != ENOMEM;  // a kernel that does not tell is believed
-    }
-    at += pages * page;
-    left -= pages;
-  }
-  return true;
-}
-
+// On hardware, registration pins pages and fails where there are none. Nothing is pinned here, but
+// the first access to a region over unmapped memory would end the process.
 bool may_be_registered(const void* address, std::size_t length, unsigned access) {
-  return (access & IBV_ACCESS_ON_DEMAND) != 0 || is_mapped(address, length);
+  return (access & IBV_ACCESS_ON_DEMAND) != 0 || host::is_mapped(address, length);
 }
 
 void take_keys(VerbsMr& mr, const nic::MrKeys& keys) {
@@ -82,7 +61,7 @@ void retire(VerbsMr& mr) {
   free_later(mr);
 }
 
-// Memory that reads as zero and forgets what is written.
+// Memory that reads as zero and discards writes.
 MemoryPort& nowhere() {
   static NullPort port;
   return port;
@@ -128,8 +107,8 @@ ibv_mr* alloc_null_mr(ibv_pd* pd) noexcept {
   return register_region(pd, everything, MrKind::kNull, nullptr, nullptr);
 }
 
-// Advice to fault pages in: the engine reaches any mapped page as it is, so it is good advice
-// already taken, provided that the ranges are the program's to advise.
+// Advice to prefault pages needs no action, because the engine can access any mapped page. It only
+// checks that the ranges belong to the program's regions.
 int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, std::uint32_t flags, ibv_sge* list,
               std::uint32_t count) noexcept {
   if (const int error = check_live(pd); error != 0) return fail(error);
@@ -204,9 +183,8 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length
     errno = EINVAL;
     return static_cast<int>(IBV_REREG_MR_ERR_INPUT);
   };
-  // What libibverbs leaves to the kernel and the kernel refuses is a command error. The manual
-  // allows the region to be lost with it; here the engine judges before it changes anything, and
-  // the region is as it was.
+  // Errors that libibverbs leaves to the kernel are command errors. The manual allows the region to
+  // be lost after one; here the engine validates everything first, so the region remains unchanged.
   const auto refused_command = [](int error) {
     errno = error;
     return static_cast<int>(IBV_REREG_MR_ERR_CMD);

@@ -9,23 +9,23 @@
 
 namespace nerve::verbs {
 
-// What max_dm_size says: all contexts of a process together may have as much.
+// The value of max_dm_size: the total for all contexts of a process.
 inline constexpr std::size_t kMaxDeviceMemory = std::size_t{1} << 20U;
 
-// Device memory is memory of the process that only work requests and the copy calls reach.
+// Memory of this process that is accessible only through work requests and the copy calls.
 struct DeviceMemory {
   explicit DeviceMemory(std::size_t length, std::size_t alignment);
   ~DeviceMemory();
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
-  std::byte* bytes{};  // null when it could not be had
+  std::byte* bytes{};  // null if it could not be allocated
   std::size_t size{};
 };
 
 struct VerbsDm {
   ibv_dm dm{};
-  std::shared_ptr<DeviceMemory> memory;  // with the imports and regions of it
+  std::shared_ptr<DeviceMemory> memory;  // shared with its imports and regions
 };
 
 enum class MrKind : unsigned char { kHost, kNull, kDevice };

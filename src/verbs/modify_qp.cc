@@ -1,4 +1,4 @@
-// modify_qp and query_qp: the attributes of ibv_qp_attr in the engine's terms, and back.
+// modify_qp and query_qp: conversion between ibv_qp_attr and the engine's attributes.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -19,7 +19,7 @@ struct Attribute {
   QpAttrs ours;
 };
 
-// IBV_QP_STATE is the step itself.
+// IBV_QP_STATE is not in the table: it selects the transition.
 constexpr std::array kAttributes{
     Attribute{IBV_QP_CUR_STATE, QpAttrs::kCurState},
     Attribute{IBV_QP_EN_SQD_ASYNC_NOTIFY, QpAttrs::kSqdNotify},
@@ -44,7 +44,7 @@ constexpr std::array kAttributes{
     Attribute{IBV_QP_RATE_LIMIT, QpAttrs::kRateLimit},
 };
 
-// Nothing if the mask has a bit that no attribute has.
+// Nothing if the mask contains an unknown bit.
 std::optional<QpAttrs> attributes_in(int mask) {
   QpAttrs given = QpAttrs::kNone;
   int left = mask & ~static_cast<int>(IBV_QP_STATE);
@@ -57,8 +57,8 @@ std::optional<QpAttrs> attributes_in(int mask) {
   return given;
 }
 
-// Half of an XRC pair only asks and half only answers. What concerns the other half is ignored, as
-// Linux does: programs set up both alike.
+// An XRC send QP only requests, and an XRC receive QP only responds. Attributes of the other half
+// are ignored, as in Linux, because programs set up both alike.
 int meant_for(ibv_qp_type type, int mask) {
   constexpr int kAnswering = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
   constexpr int kAsking = IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY;
@@ -70,7 +70,7 @@ int meant_for(ibv_qp_type type, int mask) {
 constexpr std::array kMtus{nic::Mtu::k256, nic::Mtu::k512, nic::Mtu::k1024, nic::Mtu::k2048,
                            nic::Mtu::k4096};
 
-// An MTU that does not exist becomes one that the engine refuses.
+// An invalid MTU becomes one that the engine refuses.
 nic::Mtu path_mtu_of(ibv_mtu mtu) {
   if (mtu < IBV_MTU_256 || mtu > IBV_MTU_4096) return nic::Mtu{};
   return kMtus[static_cast<std::size_t>(mtu - IBV_MTU_256)];
@@ -101,8 +101,8 @@ nic::QpAttributes attributes_of(const ibv_qp_attr& attr) {
           .rate_limit = Rate::bits_per_second(attr.rate_limit * kKilobit)};
 }
 
-// A frame to a peer that has no way yet would be lost, so the way is sought before the QP knows of
-// the peer, and without the lock.
+// Opens the path to the peer before the QP is connected to it, because frames sent before that
+// would be lost. Runs without the lock, because it may wait for another process.
 void reach_peer(VerbsQp& qp, const nic::QpAttributes& to, QpAttrs given) {
   if (!contains(given, QpAttrs::kPath) || !to.path.is_global) return;
   Qpn peer = to.dest_qp;
@@ -161,7 +161,7 @@ void fill(ibv_qp_attr& attr, const nic::QpQuery& query) {
 int modify_qp_rate_limit(ibv_qp* qp, ibv_qp_rate_limit_attr* attr) noexcept {
   if (const int error = check_live(qp); error != 0) return fail(error);
   if (attr->comp_mask != 0) return fail(EINVAL);
-  // A burst and a packet size are hints for shapers made of hardware.
+  // Burst and packet size are hints for hardware shapers, and are ignored.
   nic::QpAttributes values{};
   values.rate_limit = Rate::bits_per_second(std::uint64_t{attr->rate_limit} * 1000);
   return modify(ours(qp), std::nullopt, QpAttrs::kRateLimit, values);

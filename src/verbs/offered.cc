@@ -1,20 +1,20 @@
-// The tree of offer/tree.h, for the preload library: the door of offer/door.h.
+// Exports the tree of offer/tree.h to the preload library, through the interface of offer/door.h.
 #include <cstdlib>
 #include <cstring>
 #include <new>
 
 #include "host/devices/identity.h"
-#include "offer/door.h"
-#include "offer/tree.h"
+#include "sysfs/door.h"
+#include "sysfs/tree.h"
 
 namespace nerve::verbs {
 namespace {
 
-using offer::Node;
-using offer::NodeKind;
-using offer::OfferedKind;
-using offer::OfferedNode;
-using offer::OfferedTree;
+using sysfs::Node;
+using sysfs::NodeKind;
+using sysfs::OfferedKind;
+using sysfs::OfferedNode;
+using sysfs::OfferedTree;
 
 static_assert(static_cast<int>(OfferedKind::kFolder) == static_cast<int>(NodeKind::kFolder));
 static_assert(static_cast<int>(OfferedKind::kFile) == static_cast<int>(NodeKind::kFile));
@@ -22,9 +22,9 @@ static_assert(static_cast<int>(OfferedKind::kLink) == static_cast<int>(NodeKind:
 static_assert(static_cast<int>(OfferedKind::kCharDevice) ==
               static_cast<int>(NodeKind::kCharDevice));
 
-static_assert(offer::kOfferedMajor == host::kVerbsMajor);
+static_assert(sysfs::kOfferedMajor == host::kVerbsMajor);
 
-// Copies the text, with a zero behind it, and moves on.
+// Copies the text with its terminating zero, and advances.
 const char* put(const std::string& text, char*& at) {
   char* const here = at;
   std::memcpy(here, text.c_str(), text.size() + 1);
@@ -39,7 +39,7 @@ using namespace nerve;
 using namespace nerve::verbs;
 
 extern "C" [[gnu::visibility("default")]] OfferedTree* nerve_offered_tree() noexcept {
-  const offer::Tree tree = offer::current_tree();
+  const sysfs::Tree tree = sysfs::current_tree();
   std::size_t size = sizeof(OfferedTree) + tree.size() * sizeof(OfferedNode);
   for (const Node& node : tree) size += node.path.size() + node.text.size() + 2;
   auto* const block = static_cast<char*>(std::malloc(size));

@@ -6,7 +6,7 @@
 namespace nerve::verbs {
 namespace {
 
-// What a domain counts is guarded by its context's own mutex, as in a provider.
+// The counts of a domain are guarded by its context's mutex, as in a provider.
 class Counts {
  public:
   explicit Counts(ibv_context* context) : mutex_{context->mutex} { ::pthread_mutex_lock(&mutex_); }
@@ -30,8 +30,8 @@ int dealloc_parent_domain(VerbsPd& domain) {
 
 }  // namespace
 
-// Thread domains promise that one thread alone uses what belongs to them. The engine has one lock
-// whoever calls, so the promise is noted and nothing more.
+// A thread domain promises that only one thread uses its objects. The engine locks in any case, so
+// the promise has no effect.
 ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attr) noexcept {
   if (const int error = check_live(context); error != 0) return none(error);
   if (attr->comp_mask != 0) return none(EOPNOTSUPP);
@@ -57,8 +57,8 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* a
   if (attr->pd == nullptr) return none(EINVAL);
   if (const int error = check_live(attr->pd); error != 0) return none(error);
   if (const int error = check_live_or_null(attr->td); error != 0) return none(error);
-  // An allocator is an offer of memory for queues. Ours are not in memory that a program could
-  // provide, so it is never called.
+  // An allocator offers memory for queues. Our queues are not in memory that a program can provide,
+  // so it is never called.
   constexpr std::uint32_t kKnown =
       IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
   if ((attr->comp_mask & ~kKnown) != 0) return none(EOPNOTSUPP);

@@ -9,15 +9,15 @@ namespace nerve::verbs {
 
 struct VerbsTd {
   ibv_td td{};
-  int users{};  // parent domains; guarded by the context's mutex
+  int users{};  // parent domains that use it; guarded by the context's mutex
 };
 
 struct VerbsPd {
   ibv_pd pd{};
   nic::PdHandle handle{};
-  VerbsPd* parent{};  // set in a parent domain: the PD whose rights it has
-  VerbsTd* td{};      // set in a parent domain, if it was given one
-  int children{};     // parent domains over this PD; guarded by the context's mutex
+  VerbsPd* parent{};  // in a parent domain: the PD whose rights it has
+  VerbsTd* td{};      // in a parent domain: its thread domain, if any
+  int children{};     // parent domains of this PD; guarded by the context's mutex
 };
 
 inline VerbsPd& ours(ibv_pd* pd) { return *reinterpret_cast<VerbsPd*>(pd); }

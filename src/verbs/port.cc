@@ -17,7 +17,7 @@ namespace {
 
 static_assert(host::kPortCapabilities == (IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS));
 
-// How a port says how fast it is: lanes, and the speed of one, as in IBTA PortInfo.
+// A port reports its speed as width and speed per lane, encoded as in IBTA PortInfo.
 constexpr std::uint8_t kWidth4x = 2;
 struct Speed {
   std::uint64_t gigabits;  // of four lanes
@@ -59,7 +59,7 @@ ibv_port_attr describe_port(VerbsContext& context) {
   return attr;
 }
 
-// 0 and a GID, ENODATA for an empty entry, EINVAL for none at all.
+// Returns 0 and a GID, ENODATA for an empty entry, or EINVAL if there is no such entry.
 int find_gid(ibv_context* context, std::uint32_t port, std::uint32_t index, wire::Gid& gid) {
   if (check_live(context) != 0 || port != kPort) return EINVAL;
   const auto found = query(*ours(context).adapter)->query_gid(index);
@@ -83,8 +83,8 @@ ibv_mtu mtu_of(nic::Mtu mtu) {
   return static_cast<ibv_mtu>(std::bit_width(nic::bytes(mtu)) - std::bit_width(256U) + IBV_MTU_256);
 }
 
-// Programs of other headers have shorter and longer structures: what they do not know is not
-// written, what we do not know is zero.
+// Programs built with other headers have shorter or longer structures: fields they do not have are
+// not written, fields we do not have are set to zero.
 int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attr,
                std::size_t size) noexcept {
   if (check_live(context) != 0 || port != kPort) return fail(EINVAL);
@@ -136,7 +136,7 @@ int ibv_query_gid_type(ibv_context* context, uint8_t port, unsigned int index,
     errno = error;
     return -1;
   }
-  // The file of an empty entry cannot be read, which programs have learned to take for version 1.
+  // The sysfs file of an empty entry cannot be read, which programs interpret as version 1.
   *type = error == 0 ? IBV_GID_TYPE_SYSFS_ROCE_V2 : IBV_GID_TYPE_SYSFS_IB_ROCE_V1;
   return 0;
 }

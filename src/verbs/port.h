@@ -1,4 +1,4 @@
-// The one port of a device.
+// The only port of a device.
 #pragma once
 
 #include <cstddef>

@@ -21,7 +21,7 @@ void aim_atomic(nic::SendWr& to, const ibv_send_wr& wr) {
   to.rkey = RKey{wr.wr.atomic.rkey};
 }
 
-// What the operation needs beside the list. 0, or the errno of one that is not offered.
+// Sets the fields that depend on the operation. Returns 0, or the errno of an unsupported one.
 int translate_operation(nic::SendWr& to, const ibv_send_wr& wr) {
   using enum nic::SendOp;
   switch (wr.opcode) {
@@ -99,7 +99,7 @@ void reach_all(const VerbsQp& qp, const ibv_send_wr* wr) {
   }
 }
 
-// Posts a list of receives one by one; `post` is the queue's.
+// Posts a list of receives one by one; `post` posts to the queue.
 template <class Post>
 int post_receives(ibv_context* context, ibv_recv_wr* wr, ibv_recv_wr** bad, Post post) {
   ListCopy list;
@@ -158,7 +158,7 @@ int post_srq_recv(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad) noexcept {
   });
 }
 
-// verbs.h has seen that the window is of type 1, and the region of its domain.
+// verbs.h has checked that the window is of type 1 and that the region is in its domain.
 int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) noexcept {
   VerbsQp& mine = ours(qp);
   if ((bind->send_flags & ~kSendFlags) != 0) return EINVAL;

@@ -1,14 +1,15 @@
-// Names that must be there for programs to load, and that nothing here can serve.
+// Symbols that must exist for programs to load, but that cannot work here.
 //
-// Vendors' provider libraries (libmlx5, libefa), which perftest, UCX and others link and bind at
-// once, want the private interface of libibverbs; it talks to a kernel driver. Programs older than
-// 2007 want the first version of each verb. Both are refused, cleanly.
+// Provider libraries of vendors (libmlx5, libefa), which perftest, UCX and others link with
+// immediate binding, use the private interface of libibverbs, which talks to a kernel driver.
+// Programs older than 2007 use the first version of each verb. Both kinds of calls fail with
+// EOPNOTSUPP.
 #include <cerrno>
 #include <cstdint>
 
 #include "verbs/api.h"
 
-// Each without its parameters, which nobody reads: the caller removes its own arguments.
+// Declared without parameters, because they are not read: the caller cleans up its own arguments.
 #define REFUSED(name) \
   int name() noexcept { return EOPNOTSUPP; }
 
@@ -26,6 +27,7 @@ REFUSED(ibv_cmd_create_ah)
 REFUSED(ibv_cmd_create_counters)
 REFUSED(ibv_cmd_create_cq)
 REFUSED(ibv_cmd_create_cq_ex)
+REFUSED(ibv_cmd_create_cq_ex2)
 REFUSED(ibv_cmd_create_flow)
 REFUSED(ibv_cmd_create_flow_action_esp)
 REFUSED(ibv_cmd_create_qp)
@@ -78,7 +80,7 @@ REFUSED(ibv_cmd_resize_cq)
 // clang-format on
 REFUSED(execute_ioctl)
 
-// NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier): others chose the names
+// NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier): names of libibverbs
 unsigned int __ioctl_final_num_attrs(unsigned int count, void* /*link*/) noexcept { return count; }
 void __verbs_log(void* /*context*/, std::uint32_t /*level*/, const char* /*format*/, ...) noexcept {
 }
@@ -92,12 +94,16 @@ void* verbs_open_device() noexcept {
   return nullptr;
 }
 int ibv_read_ibdev_sysfs_file() noexcept { return -1; }
-// Providers announce themselves when they are loaded. There is nothing for them to drive.
+// For the traces of providers, which post nothing here. Newer headers declare it with a parameter,
+// so it has another name in C++.
+const char* wr_opcode_name() noexcept __asm__("ibv_wr_opcode_str");
+const char* wr_opcode_name() noexcept { return "unknown"; }
+// Providers register themselves when they are loaded. This does nothing.
 void verbs_register_driver_34() noexcept {}
 void verbs_init_cq() noexcept {}
 void verbs_set_ops() noexcept {}
 void verbs_uninit_context() noexcept {}
-// Whether a provider may free objects of a device that is gone: a bool, read and never set.
+// Whether a provider may free objects of a device that is gone: providers read it, nothing sets it.
 bool verbs_allow_disassociate_destroy = false;
 
 void ibv_register_driver_1_1() noexcept {}

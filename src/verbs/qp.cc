@@ -1,4 +1,4 @@
-// Making, querying and destroying queue pairs.
+// Creating, querying and destroying queue pairs.
 #include "verbs/qp.h"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ ibv_qp_cap cap_of(const nic::QpCaps& caps) {
           .max_inline_data = caps.max_inline};
 }
 
-// What a program may ask of create_qp_ex; the rest is for Ethernet and for other vendors.
+// Supported attributes of create_qp_ex; the others are for raw Ethernet and for vendors.
 constexpr std::uint32_t kKnownAttrs = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
                                       IBV_QP_INIT_ATTR_CREATE_FLAGS |
                                       IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
@@ -88,7 +88,7 @@ void fill_face(VerbsQp& made, ibv_context* context, const ibv_qp_init_attr_ex& a
                .sq_sig_all = attr.sq_sig_all};
 }
 
-// What the QP will refer to must exist.
+// Checks that the objects the QP refers to exist.
 int check_parts(const ibv_context* context, const ibv_qp_init_attr_ex& attr) {
   if (const int error = check_live(context); error != 0) return error;
   const auto has = [&](std::uint32_t bit) { return (attr.comp_mask & bit) != 0; };
@@ -126,7 +126,7 @@ ibv_qp* make_qp(ibv_context* context, ibv_qp_init_attr_ex& attr) {
   made->adapter = ours(context).adapter.get();
   nic::QpInit init = init_of(attr, *type);
   init.cookie = made->events.cookie();
-  // NICs have some room for inline data even when none is asked for, and programs count on it.
+  // NICs have some inline room even if none is requested, and programs rely on it.
   init.caps.max_inline = std::max(init.caps.max_inline, kLeastInline);
   made->shard = place(*made, attr);
   const Session session{*made->adapter, made->shard, Session::For::kObjects};
@@ -146,7 +146,8 @@ ibv_qp* make_qp(ibv_context* context, ibv_qp_init_attr_ex& attr) {
 
 void wait_for_acks(VerbsQp& mine) {
   ibv_qp& qp = mine.base();
-  if (ours(qp.context).async.inherited()) return;  // the thread that would is the parent's
+  // In a forked child the thread that would acknowledge does not exist.
+  if (ours(qp.context).async.inherited()) return;
   ::pthread_mutex_lock(&qp.mutex);
   while (qp.events_completed != mine.async_reported) ::pthread_cond_wait(&qp.cond, &qp.mutex);
   ::pthread_mutex_unlock(&qp.mutex);
@@ -215,14 +216,14 @@ int ibv_destroy_qp(ibv_qp* qp) VERBS_NOEXCEPT {
   return 0;
 }
 
-// Data is placed packet by packet in order of address, but another processor may see the bytes of
-// one packet in any order.
+// Packets are placed in address order, but another CPU may see the bytes of one packet in any
+// order.
 int ibv_query_qp_data_in_order(ibv_qp* /*qp*/, ibv_wr_opcode /*op*/,
                                uint32_t /*flags*/) VERBS_NOEXCEPT {
   return 0;
 }
 
-// Enhanced connection establishment: options of a vendor's that both ends agree on. We have none.
+// Enhanced connection establishment: vendor options that both ends negotiate. We have none.
 int ibv_set_ece(ibv_qp* /*qp*/, ibv_ece* ece) VERBS_NOEXCEPT {
   return ece->vendor_id == 0 ? 0 : EOPNOTSUPP;
 }

@@ -23,15 +23,16 @@ struct QpEvents final : host::EventTarget {
   VerbsQp& owner;
 };
 
-// What ibv_wr_flush calls, and where in a QP: the headers of rdma-core 44 do not have it yet.
+// The type of ibv_wr_flush, and its offset in ibv_qp_ex: the headers of rdma-core 44 do not have it
+// yet.
 inline constexpr std::size_t kWrFlushAt =
     offsetof(ibv_qp_ex, wr_atomic_write) + sizeof(ibv_qp_ex::wr_atomic_write);
 using WrFlush = void (*)(ibv_qp_ex*, std::uint32_t, std::uint64_t, std::size_t, std::uint8_t,
                          std::uint8_t);
 
 struct VerbsQp {
-  // Programs built with later headers than we see members behind those that we know. They are in
-  // `later`, and zero where we have nothing to offer.
+  // Programs built with later headers access members after those that we know. They are in `later`,
+  // and zero if we do not support them.
   struct Face {
     ibv_qp_ex ex{};
     std::array<std::byte, 64> later{};
@@ -41,7 +42,7 @@ struct VerbsQp {
   host::ShardId shard{};
   QpEvents events{*this};
   std::uint32_t async_reported{};
-  bool extended{};  // made with send_ops_flags: ibv_wr_* may be called
+  bool extended{};  // created with send_ops_flags: ibv_wr_* may be called
   bool datagram{};
   ibv_qp_init_attr init{};           // as created, for ibv_query_qp
   std::unique_ptr<Staging> staging;  // of an extended QP
@@ -53,7 +54,7 @@ static_assert(kWrFlushAt + sizeof(WrFlush) <= sizeof(VerbsQp::Face));
 inline VerbsQp& ours(ibv_qp* qp) { return *reinterpret_cast<VerbsQp*>(qp); }
 inline VerbsQp& ours(ibv_qp_ex* qp) { return *reinterpret_cast<VerbsQp*>(qp); }
 
-// The ibv_wr_* calls that were asked for (wr.cc). False when one of them is not offered.
+// Sets the requested ibv_wr_* calls (wr.cc). False if one of them is not supported.
 [[nodiscard]] bool set_work_calls(VerbsQp& qp, std::uint64_t wanted);
 
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) noexcept;

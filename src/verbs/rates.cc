@@ -1,12 +1,12 @@
-// Static rates: the standard's codes, as multiples of 2.5 Gb/s and in megabits.
+// Static rates: the standard's codes, as multiples of 2.5 Gb/s and in megabits per second.
 #include "verbs/api.h"
 
 namespace {
 
 struct RateRow {
   ibv_rate rate;
-  int multiple;  // -1: from a signalling rate that is no multiple of 2.5
-  int megabits;  // as the lanes carry it, encoding included
+  int multiple;  // -1: the signalling rate is not a multiple of 2.5
+  int megabits;  // signalling rate, including encoding
 };
 
 constexpr RateRow kRates[] = {

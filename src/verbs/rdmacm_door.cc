@@ -1,4 +1,4 @@
-// The door of rdmacm/door.h, for the preload library.
+// Exports the interface of rdmacm/door.h to the preload library.
 #include "rdmacm/door.h"
 
 #include "rdmacm/device.h"

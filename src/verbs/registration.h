@@ -1,4 +1,4 @@
-// What all ways to register memory have in common.
+// Common to all calls that register memory.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace nerve::verbs {
 
-// Makes the region that `init` describes, but for its domain; null with errno.
+// Registers the region that `init` describes, in the domain of `pd`; null, with errno, on failure.
 ibv_mr* register_region(ibv_pd* pd, nic::MrInit init, MrKind kind, void* address,
                         std::shared_ptr<DeviceMemory> device_memory);
 

@@ -11,7 +11,7 @@
 namespace nerve::verbs {
 namespace {
 
-// `cq` is that of an XRC SRQ.
+// `cq` is the CQ of an XRC SRQ, otherwise null.
 ibv_srq* make_srq(ibv_pd* pd, void* srq_context, ibv_srq_attr& attr, nic::SrqInit init,
                   ibv_cq* cq) {
   if (const int error = check_live(pd); error != 0) return none(error);
@@ -21,7 +21,7 @@ ibv_srq* make_srq(ibv_pd* pd, void* srq_context, ibv_srq_attr& attr, nic::SrqIni
   init.pd = ours(pd).handle;
   init.max_wr = attr.max_wr;
   init.max_sge = attr.max_sge;
-  // A limit given here is not armed: programs arm it with ibv_modify_srq.
+  // A limit given at creation does not arm the event: programs arm it with ibv_modify_srq.
   init.limit = 0;
   init.cookie = made->events.cookie();
   const auto handle = Session(*made->adapter, Session::For::kObjects)->create_srq(init);
@@ -44,7 +44,8 @@ ibv_srq* make_srq(ibv_pd* pd, void* srq_context, ibv_srq_attr& attr, nic::SrqIni
 
 void wait_for_acks(VerbsSrq& mine) {
   ibv_srq& srq = mine.srq;
-  if (ours(srq.context).async.inherited()) return;  // the thread that would is the parent's
+  // In a forked child the thread that would acknowledge does not exist.
+  if (ours(srq.context).async.inherited()) return;
   ::pthread_mutex_lock(&srq.mutex);
   while (srq.events_completed != mine.async_reported) ::pthread_cond_wait(&srq.cond, &srq.mutex);
   ::pthread_mutex_unlock(&srq.mutex);
@@ -113,7 +114,7 @@ ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) VERBS_NOEXCEPT {
 int ibv_modify_srq(ibv_srq* srq, ibv_srq_attr* attr, int mask) VERBS_NOEXCEPT {
   if (const int error = check_live(srq); error != 0) return fail(error);
   VerbsSrq& mine = ours(srq);
-  // IBV_DEVICE_SRQ_RESIZE is not claimed.
+  // IBV_DEVICE_SRQ_RESIZE is not reported.
   if ((mask & IBV_SRQ_MAX_WR) != 0) return fail(EOPNOTSUPP);
   if ((mask & ~static_cast<int>(IBV_SRQ_LIMIT)) != 0) return fail(EINVAL);
   if (mask == 0) return 0;

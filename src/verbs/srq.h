@@ -28,7 +28,7 @@ struct VerbsSrq {
   std::uint32_t async_reported{};
 };
 
-// One domain of the engine; contexts that open it by the same file share it.
+// One engine domain, shared by contexts that open it with the same file.
 struct SharedXrcd;
 
 struct VerbsXrcd {
@@ -46,7 +46,7 @@ int post_srq_recv(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad) noexcept;
 int post_srq_ops(ibv_srq* srq, ibv_ops_wr* op, ibv_ops_wr** bad) noexcept;
 ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attr) noexcept;
 int close_xrcd(ibv_xrcd* xrcd) noexcept;
-// Takes it out of the engine, unless others have opened it by its file.
+// Deallocates it, unless others have opened it with its file.
 [[nodiscard]] nic::Status leave_xrcd(host::Adapter& adapter, VerbsXrcd& xrcd);
 
 }  // namespace nerve::verbs

@@ -9,7 +9,7 @@
 
 namespace nerve::verbs {
 
-// calloc, whose untouched pages cost nothing, needs types without constructors of note.
+// calloc is used because untouched pages cost nothing; it requires trivial types.
 static_assert(std::is_trivially_copyable_v<nic::SendWr>);
 static_assert(std::is_trivially_copyable_v<nic::Sge>);
 

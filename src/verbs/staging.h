@@ -1,7 +1,7 @@
 // Requests that a program builds call by call, between ibv_wr_start and ibv_wr_complete.
 //
-// They are kept aside until they are complete, since ibv_wr_abort must leave no trace. Room for a
-// whole send queue is reserved when the QP is made; the pages of it come into being when touched.
+// They are staged until complete, because ibv_wr_abort must leave no trace. Room for a whole send
+// queue is reserved when the QP is created; its pages are allocated when first touched.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@ namespace nerve::verbs {
 
 class Staging {
  public:
-  // Null when there is no memory for it.
+  // Null if there is not enough memory.
   static std::unique_ptr<Staging> create(const nic::QpCaps& caps);
   ~Staging();
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
-  // Held by the program from start to complete or abort.
+  // Held from ibv_wr_start until complete or abort.
   std::mutex lock;
 
   void start() {
@@ -30,10 +30,10 @@ class Staging {
     error_ = 0;
   }
 
-  // The next request, cleared, or a spare one when there is no room: what is wrong is told at the
-  // end.
+  // Returns the next request, cleared, or a spare one if there is no room; the error is reported at
+  // the end.
   nic::SendWr& add();
-  // The request that was added last; setters describe it.
+  // The request that was added last, which setters modify.
   [[nodiscard]] nic::SendWr& last() { return count_ > 0 ? requests_[count_ - 1] : spare_; }
 
   void set_sge(const nic::Sge& sge) { (void)set_list(&sge, 1); }
@@ -53,7 +53,7 @@ class Staging {
   [[nodiscard]] std::size_t at() const { return count_ > 0 ? count_ - 1 : 0; }
 
   nic::QpCaps caps_;
-  std::size_t stride_{1};  // list entries reserved for a request
+  std::size_t stride_{1};  // list entries reserved for each request
   nic::SendWr* requests_{};
   nic::Sge* lists_{};
   std::byte* inline_{};

@@ -1,4 +1,4 @@
-// Names of things, for messages.
+// Strings for enum values.
 #include <cstddef>
 #include <iterator>
 
@@ -8,7 +8,7 @@ namespace {
 
 constexpr const char* kUnknown = "unknown";
 
-// Written in the order of their enums.
+// In the order of their enums.
 constexpr const char* kNodeTypes[] = {kUnknown,
                                       "InfiniBand channel adapter",
                                       "InfiniBand switch",

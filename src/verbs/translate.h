@@ -1,5 +1,5 @@
-// From the work requests of a program to those of the engine. On the way of every post: short, and
-// nothing is allocated.
+// Converts the program's work requests to the engine's. Part of every post, so it is short and
+// allocates nothing.
 #pragma once
 
 #include <cstddef>
@@ -15,21 +15,21 @@
 
 namespace nerve::verbs {
 
-// The most entries of a list that a call looks at; a device offers fewer.
+// Limit on the entries of a list; devices report a lower one.
 inline constexpr std::size_t kMaxList = 256;
 
-// The two have the same members in the same places.
+// Both have the same members at the same offsets.
 static_assert(sizeof(nic::Sge) == sizeof(ibv_sge));
 static_assert(offsetof(nic::Sge, address) == offsetof(ibv_sge, addr));
 static_assert(offsetof(nic::Sge, length) == offsetof(ibv_sge, length));
 static_assert(offsetof(nic::Sge, lkey) == offsetof(ibv_sge, lkey));
 
-// A list of the program's as one of ours, in room that is not cleared first.
+// A copy of the program's list in the engine's type. The memory is not cleared first.
 class ListCopy {
  public:
-  // False when the program gave more than there can be.
+  // False if the program gave too many entries.
   [[nodiscard]] bool take(const ibv_sge* list, int count) {
-    if (static_cast<unsigned>(count) > kMaxList) return false;  // negative ones too
+    if (static_cast<unsigned>(count) > kMaxList) return false;  // also if negative
     count_ = static_cast<std::size_t>(count);
     if (count_ > 0) std::memcpy(room_, list, count_ * sizeof(ibv_sge));
     return true;
@@ -43,7 +43,7 @@ class ListCopy {
   alignas(nic::Sge) std::byte room_[kMaxList * sizeof(nic::Sge)];
 };
 
-// The flags have the same bits, as far as there are any.
+// The flags have the same bits.
 inline constexpr unsigned kSendFlags =
     IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
 static_assert(static_cast<unsigned>(nic::SendFlags::kFence) == IBV_SEND_FENCE);
@@ -51,7 +51,7 @@ static_assert(static_cast<unsigned>(nic::SendFlags::kSignaled) == IBV_SEND_SIGNA
 static_assert(static_cast<unsigned>(nic::SendFlags::kSolicited) == IBV_SEND_SOLICITED);
 static_assert(static_cast<unsigned>(nic::SendFlags::kInline) == IBV_SEND_INLINE);
 
-// A window is for peers: that the program itself may write says nothing here, but is often said.
+// A window controls access by peers, so local write has no meaning here, but programs often set it.
 inline nic::MwBind bind_of(ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind_info& info) {
   nic::MwBind bind{
       .window = ours(mw).handle,
@@ -64,7 +64,7 @@ inline nic::MwBind bind_of(ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind_inf
   return bind;
 }
 
-// A datagram's peer must be within reach before it is posted; asked once for each that is new.
+// The path to a datagram's peer must be open before the post; checked once for each new peer.
 inline void reach(const VerbsQp& from, VerbsAh& ah, std::uint32_t qpn) {
   const std::uint32_t peer = std::uint32_t{from.shard} << 24U | (qpn & Qpn::kMask);
   if (ah.reached.load(std::memory_order_relaxed) == peer) [[likely]]

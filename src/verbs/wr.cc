@@ -18,7 +18,7 @@ nic::SendWr& begin(ibv_qp_ex* qp, SendOp op) {
   nic::SendWr& request = staging.add();
   request.op = op;
   request.wr_id = qp->wr_id;
-  // Inline is said by the setters, not by a flag.
+  // Inline is selected by the setters, not by a flag.
   if ((qp->wr_flags & ~kSendFlags) != 0) staging.fail(EINVAL);
   request.flags = static_cast<nic::SendFlags>(qp->wr_flags & (kSendFlags ^ IBV_SEND_INLINE));
   return request;
@@ -154,7 +154,7 @@ int wr_complete(ibv_qp_ex* qp) noexcept {
 
 void wr_abort(ibv_qp_ex* qp) noexcept { ours(qp).staging->lock.unlock(); }
 
-// Of headers later than those of rdma-core 44.
+// From headers later than rdma-core 44.
 constexpr std::uint64_t kWithFlush = 1U << 11U;
 
 constexpr std::uint64_t kOffered =

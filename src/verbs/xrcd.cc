@@ -1,4 +1,4 @@
-// XRC domains. One opened with a file is shared by all of this process that open it with that file.
+// XRC domains. Those opened with the same file by this process share one domain.
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -31,7 +31,7 @@ XrcdRegistry& xrcd_registry() {
   return *only;
 }
 
-// The registry's lock is held.
+// Called with the registry's lock held.
 std::shared_ptr<SharedXrcd> find(const host::Adapter* adapter, const struct stat& file) {
   std::erase_if(xrcd_registry().open, [](const auto& known) { return known.expired(); });
   for (const auto& known : xrcd_registry().open) {
@@ -62,7 +62,7 @@ ibv_xrcd* open_shared(ibv_context* context, VerbsXrcd& xrcd, int fd, int flags) 
     xrcd.shared = std::move(known);
     return &xrcd.xrcd;
   }
-  if ((flags & O_CREAT) == 0) return none(EAGAIN);  // as the kernel says it
+  if ((flags & O_CREAT) == 0) return none(EAGAIN);  // the kernel's errno for this
   if (open_private(context, xrcd) == nullptr) return nullptr;
   xrcd.shared =
       std::make_shared<SharedXrcd>(SharedXrcd{adapter, file.st_dev, file.st_ino, xrcd.handle});
@@ -86,7 +86,7 @@ ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attr) noexcept {
   } else if ((attr->oflags & O_CREAT) != 0) {
     opened = open_private(context, *made);
   } else {
-    return none(EINVAL);  // neither named nor new
+    return none(EINVAL);  // neither a file nor O_CREAT
   }
   if (opened == nullptr) return nullptr;
   add_live(made.release()->xrcd);

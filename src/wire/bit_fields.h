@@ -1,8 +1,8 @@
-// Reads and writes fields that do not begin or end on bytes, by one description for both.
+// Reads and writes fields that are not aligned to bytes, from one description for both directions.
 //
-// A layout is a function that names each field once: byte, bits to skip in it counted from the
-// most significant, width, member. Given a BitReader it fills the members; given a BitWriter it
-// stores them.
+// A layout is a function that names each field once: byte, bits to skip in it counted from the most
+// significant, width, member. Given a BitReader it fills the members; given a BitWriter it stores
+// them.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace nerve::wire {
 
-// Numbers, flags and enums as they are; the strong types of base/ids.h by their value.
+// Numbers, flags and enums are converted as they are, the strong types of base/ids.h by value.
 template <class Field>
 [[nodiscard]] constexpr std::uint64_t to_bits(const Field& field) {
   if constexpr (std::integral<Field> || std::is_enum_v<Field>) {
@@ -58,7 +58,7 @@ class BitReader {
   Bytes in_;
 };
 
-// Adds to what is there; the caller begins with zeros, and so reserved bits are zero.
+// ORs fields into the buffer. The caller starts with zeros, so reserved bits stay zero.
 class BitWriter {
  public:
   explicit BitWriter(MutableBytes out) : out_{out} {}

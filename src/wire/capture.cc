@@ -11,7 +11,7 @@ bool is_ip(std::uint16_t ether_type) {
   return ether_type == kEtherTypeIpv4 || ether_type == kEtherTypeIpv6;
 }
 
-// Linux's "cooked" headers: a fixed size, with the EtherType somewhere inside.
+// Linux "cooked" headers have a fixed size, with the EtherType at a given offset.
 Result<Bytes, WireError> after_cooked(Bytes frame, std::size_t size, std::size_t type_at) {
   if (frame.size() < size) return Unexpected{WireError::kTruncated};
   if (!is_ip(static_cast<std::uint16_t>(load_be<2>(frame, type_at)))) {
@@ -41,8 +41,8 @@ const char* to_string(CaptureError error) {
 Result<CaptureReader, CaptureError> CaptureReader::open(Bytes file) {
   if (file.empty()) return Unexpected{CaptureError::kEmpty};
   CaptureReader capture;
-  capture.next_generation_ = PcapngReader::recognises(file);
-  if (capture.next_generation_) {
+  capture.is_pcapng_ = PcapngReader::recognises(file);
+  if (capture.is_pcapng_) {
     const auto reader = PcapngReader::open(file);
     if (!reader) return Unexpected{reader.error()};
     capture.pcapng_ = *reader;
@@ -55,7 +55,7 @@ Result<CaptureReader, CaptureError> CaptureReader::open(Bytes file) {
 }
 
 Result<std::optional<CaptureRecord>, CaptureError> CaptureReader::next() {
-  return next_generation_ ? pcapng_.next() : pcap_.next();
+  return is_pcapng_ ? pcapng_.next() : pcap_.next();
 }
 
 Result<Bytes, WireError> find_ip(LinkType link, Bytes frame) {

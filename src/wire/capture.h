@@ -1,7 +1,7 @@
 // Capture files: classic pcap and pcapng, read from bytes in memory.
 //
-// A file is as hostile as a wire: every length in it is checked, and what cannot be read is a
-// value that says why. Nothing here opens files; the caller brings the bytes.
+// A file is as hostile as the wire: every length in it is checked, and a file that cannot be read
+// yields an error value. Nothing here opens files; the caller supplies the bytes.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,17 @@ class CaptureReader {
  public:
   static Result<CaptureReader, CaptureError> open(Bytes file);
 
-  // The next record, or nothing at the end of the file. After an error there is no going on.
+  // Returns the next record, or nothing at the end of the file. After an error the reader cannot
+  // continue.
   Result<std::optional<CaptureRecord>, CaptureError> next();
 
  private:
-  bool next_generation_{};  // which of the two is in use
+  bool is_pcapng_{};
   PcapReader pcap_{};
   PcapngReader pcapng_{};
 };
 
-// The IP packet inside a captured frame; kNotRoce when it holds something else.
+// The IP packet inside a captured frame; kNotRoce when the frame holds something else.
 [[nodiscard]] Result<Bytes, WireError> find_ip(LinkType link, Bytes frame);
 
 }  // namespace nerve::wire

@@ -1,4 +1,4 @@
-// What the readers of capture files have in common: records, link types, and why one fails.
+// Types shared by the readers of capture files: records, link types, errors.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace nerve::wire {
 
-// What a captured frame begins with (numbers of tcpdump.org's registry). Others can be captured
-// too, but not with RoCEv2 in them.
+// Link-layer header types, with the numbers of tcpdump.org's registry. Only types that can carry
+// RoCEv2 are listed.
 enum class LinkType : std::uint32_t {
   kNull = 0,  // BSD loopback: four bytes of address family, then IP
   kEthernet = 1,
@@ -23,7 +23,7 @@ struct CaptureRecord {
   std::uint64_t time_ns{};  // since 1970
   LinkType link{};
   Bytes bytes{};                    // what was captured
-  std::uint32_t original_length{};  // what was on the wire; more, when the capture cut it short
+  std::uint32_t original_length{};  // on the wire; larger when the capture was cut short
 };
 
 enum class CaptureError : std::uint8_t {
@@ -31,12 +31,12 @@ enum class CaptureError : std::uint8_t {
   kUnknownFormat,    // neither pcap nor pcapng
   kTruncatedHeader,  // ends within the file header
   kTruncatedRecord,  // ends within a record
-  kBadRecord,        // a length or reference that cannot be
+  kBadRecord,        // an impossible length or reference
 };
 
 [[nodiscard]] const char* to_string(CaptureError error);
 
-// Words of a file whose writer chose the byte order.
+// Reads words of a file whose byte order was chosen by its writer.
 class FileWords {
  public:
   FileWords() = default;

@@ -1,5 +1,5 @@
-// The numbers that CM messages speak in (IBTA vol. 1, chapter 12). A code off the wire may be none
-// of these: the enums name values, they do not limit them.
+// Numeric codes in CM messages (IBTA vol. 1, chapter 12). A code from the wire may have a value
+// outside these enums.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace nerve::wire {
 
-// Names one end's view of a connection; each side picks its own.
+// Identifies a connection at one end; each side chooses its own.
 using CommId = Id<struct CommIdTag, std::uint32_t, 32>;
-// Which listener a REQ is for. rdma_cm puts a port space and a port number into it.
+// The listener that a REQ addresses. rdma_cm encodes a port space and a port number in it.
 enum class ServiceId : std::uint64_t {};
 
 // The attribute id of the MAD.
@@ -28,16 +28,16 @@ enum class CmAttribute : std::uint16_t {
   kApr = 0x1a,
 };
 
-// Two bits of a REQ. kExtended: the extended transport type tells.
+// Two bits of a REQ. With kExtended, the extended transport type names the transport.
 enum class CmTransport : std::uint8_t { kRc = 0, kUc = 1, kRd = 2, kExtended = 3 };
 enum class CmExtendedTransport : std::uint8_t { kNone = 0, kXrc = 1 };
 
-// Which message an MRA or a REJ is about.
+// The message to which an MRA or a REJ refers.
 enum class CmSubject : std::uint8_t { kReq = 0, kRep = 1, kOther = 2 };
 
 enum class CmFailover : std::uint8_t { kAccepted = 0, kUnsupported = 1, kRejected = 2 };
 
-// Why a REJ was sent (12.6.7.2).
+// The reason in a REJ (12.6.7.2).
 enum class RejectReason : std::uint16_t {
   kNoQp = 1,
   kNoEec = 2,

@@ -1,7 +1,8 @@
-// Where each field of a CM message lies in the 232 bytes after the MAD header: the tables of IBTA
-// vol. 1, 12.6, once for reading and writing. Private to cm_mad.cc and its tests.
+// The position of each field of a CM message in the 232 bytes after the MAD header: the tables of
+// IBTA vol. 1, 12.6, written once for both reading and writing. Private to cm_mad.cc and its tests.
 //
-// Each line is: byte, bits to skip in it, width in bits, member. What no line names is reserved.
+// Each line is: byte, bits to skip in it, width in bits, member. Bits that no line names are
+// reserved.
 #pragma once
 
 #include <type_traits>
@@ -11,11 +12,11 @@
 
 namespace nerve::wire {
 
-// A message being read is changed, one being written is not; both are laid out alike.
+// Matches the message type, const when it is written and mutable when it is read.
 template <class Message, class As>
 concept Like = std::is_same_v<std::remove_const_t<Message>, As>;
 
-// 44 bytes, from `at` on.
+// Occupies 44 bytes, starting at `at`.
 void lay_out(auto& io, Like<CmPath> auto& path, std::size_t at) {
   io.bits(at + 0, 0, 16, path.local_lid);
   io.bits(at + 2, 0, 16, path.remote_lid);

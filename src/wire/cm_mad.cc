@@ -7,7 +7,7 @@
 namespace nerve::wire {
 namespace {
 
-// Tries the alternatives of CmMessage in turn: each knows its own attribute.
+// Tries the alternatives of CmMessage in turn and decodes the one with this attribute.
 template <std::size_t kAt = 0>
 Result<CmMessage, WireError> read_message(CmAttribute attribute, Bytes data) {
   if constexpr (kAt < std::variant_size_v<CmMessage>) {

@@ -1,8 +1,8 @@
-// The messages by which two CMs make and break a connection, as values (IBTA vol. 1, 12.6).
+// The CM messages that set up and tear down a connection, as values (IBTA vol. 1, 12.6).
 //
-// Every field of the standard's tables is here; reserved bits are not. Widths that no C++ type has
-// are in the comments, and encoding a value that is wider is our own bug. Where each field lies is
-// told once, in cm_layout.h, for both directions.
+// Every field of the standard's tables is here, except reserved bits. Comments give the widths that
+// no C++ type has; encoding a wider value is a bug of ours. cm_layout.h defines where each field
+// lies, for both directions.
 #pragma once
 
 #include <algorithm>
@@ -67,7 +67,7 @@ struct CmReq {
   friend bool operator==(const CmReq&, const CmReq&) = default;
 };
 
-// Message receipt acknowledgment: "I am slow; do not time out before this".
+// Message receipt acknowledgment: asks the peer to extend its timeout to this value.
 struct CmMra {
   static constexpr CmAttribute kAttribute = CmAttribute::kMra;
   CommId local_comm_id{};
@@ -83,13 +83,13 @@ struct CmRej {
   CommId local_comm_id{};
   CommId remote_comm_id{};
   CmSubject subject{};
-  std::uint8_t info_length{};  // 7 bits; as the peer says, which may be more than there is room for
+  std::uint8_t info_length{};  // 7 bits, from the peer: may exceed info_field
   RejectReason reason{};
   std::array<std::byte, 72> info_field{};
   PrivateData<148> private_data{};
   friend bool operator==(const CmRej&, const CmRej&) = default;
 
-  // The additional reject information: what the peer would have accepted.
+  // The additional reject information: the value that the peer would have accepted.
   [[nodiscard]] Bytes info() const {
     return Bytes{info_field}.first(std::min<std::size_t>(info_length, info_field.size()));
   }
@@ -133,7 +133,7 @@ struct CmDreq {  // request to disconnect
   friend bool operator==(const CmDreq&, const CmDreq&) = default;
 };
 
-struct CmDrep {  // reply to it
+struct CmDrep {  // reply to a DREQ
   static constexpr CmAttribute kAttribute = CmAttribute::kDrep;
   CommId local_comm_id{};
   CommId remote_comm_id{};
@@ -141,7 +141,7 @@ struct CmDrep {  // reply to it
   friend bool operator==(const CmDrep&, const CmDrep&) = default;
 };
 
-// Service id resolution: "which UD QP serves this?"
+// Service ID resolution: asks for the UD QP that serves a service ID.
 struct CmSidrReq {
   static constexpr CmAttribute kAttribute = CmAttribute::kSidrReq;
   CommId request_id{};
@@ -155,7 +155,7 @@ struct CmSidrRep {
   static constexpr CmAttribute kAttribute = CmAttribute::kSidrRep;
   CommId request_id{};
   SidrStatus status{};
-  std::uint8_t info_length{};  // as the peer says
+  std::uint8_t info_length{};  // from the peer: may exceed info_field
   Qpn qpn{};
   ServiceId service_id{};
   std::uint32_t qkey{};

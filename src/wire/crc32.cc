@@ -9,14 +9,14 @@
 namespace nerve::wire {
 namespace {
 
-// Null until the first call. Threads that race here all store the same pointer to a constant, so
-// relaxed order is enough.
+// Null until the first call. Threads that race here store the same pointer to a constant, so
+// relaxed ordering is sufficient.
 constinit std::atomic<const Crc32Path*> selected{nullptr};
 
 [[gnu::cold, gnu::noinline]] const Crc32Path& select_fastest() {
   const Crc32Path* fastest = crc32_paths()[0];
   const Crc32Path* chosen_meanwhile = nullptr;
-  // A choice made by crc32_select() while we were looking stands.
+  // A concurrent crc32_select() takes precedence.
   if (selected.compare_exchange_strong(chosen_meanwhile, fastest, std::memory_order_relaxed)) {
     return *fastest;
   }

@@ -1,8 +1,8 @@
-// Long runs are folded by carry-less multiplication: eight independent 128-bit lanes, each step
-// moving a lane 128 bytes along the message onto the next data. What is left in one lane at the
-// end is sixteen bytes with the same remainder as all that went in, and CRC32X takes those, as it
-// takes runs too short to fold. CRC32X alone waits two cycles for eight bytes; the multiplier,
-// with enough lanes, takes sixteen in one.
+// Long runs are folded by carry-less multiplication in eight independent 128-bit lanes: each step
+// moves a lane 128 bytes along the message and adds the data found there. Finally one lane holds
+// sixteen bytes with the same remainder as the whole message, and CRC32X reduces them; it also
+// handles runs too short to fold. CRC32X alone takes two cycles for eight bytes; with enough lanes
+// the multiplier takes one cycle for sixteen.
 #if defined(__aarch64__)
 
 #include <arm_acle.h>
@@ -13,8 +13,8 @@
 #include "wire/crc32_path.h"
 #include "wire/crc32_polynomial.h"
 
-// The two compilers spell the same instructions differently when the whole file is not built for
-// them; it must not be, lest the compiler use them outside these functions.
+// GCC and Clang spell the target attribute differently. The whole file must not be built for these
+// instructions, or the compiler would use them outside these functions.
 #if defined(__clang__)
 #define NERVE_TARGET __attribute__((target("crc,aes")))
 #define NERVE_CRC32(suffix) __builtin_arm_crc32##suffix
@@ -27,7 +27,8 @@
 namespace nerve::wire {
 namespace {
 
-// From how many bytes on each way of folding wins, measured on Neoverse-V1 (bench/icrc_bench.cc).
+// The shortest runs for which four and eight lanes win, measured on Neoverse-V1
+// (bench/icrc_bench.cc).
 constexpr std::size_t kFourLanes = 128;
 constexpr std::size_t kEightLanes = 256;
 
@@ -48,7 +49,7 @@ NERVE_INLINE uint64x2_t multiply_high(uint64x2_t a, uint64x2_t b) {
 #endif
 }
 
-// `block` moved along the message by the distance of `by`, onto `data`.
+// Moves `block` along the message by the distance of `by` and adds `data`.
 NERVE_INLINE uint64x2_t fold(uint64x2_t block, uint64x2_t by, uint64x2_t data) {
   return veorq_u64(veorq_u64(multiply_low(block, by), multiply_high(block, by)), data);
 }
@@ -59,7 +60,7 @@ NERVE_INLINE uint64x2_t distance() {
   return vld1q_u64(&kFold.low);
 }
 
-// Reads the message and, when copying, writes what it read.
+// Reads the message and, when copying, writes the bytes it has read.
 template <bool kCopy>
 struct Cursor {
   const std::byte* from;
@@ -86,7 +87,7 @@ struct Cursor {
   }
 };
 
-// Folds all whole blocks of 64 bytes, four lanes at a time; there is at least one.
+// Folds all whole blocks of 64 bytes, four lanes at a time. There is at least one.
 template <bool kCopy>
 NERVE_INLINE std::uint32_t fold_from(uint64x2_t a, uint64x2_t b, uint64x2_t c, uint64x2_t d,
                                      Cursor<kCopy>& cursor) {
@@ -104,7 +105,7 @@ NERVE_INLINE std::uint32_t fold_from(uint64x2_t a, uint64x2_t b, uint64x2_t c, u
 
 template <bool kCopy>
 NERVE_INLINE uint64x2_t first_block(std::uint32_t state, const Cursor<kCopy>& cursor) {
-  // The register is added to the first four bytes; from there on the folding begins at zero.
+  // The register is added to the first four bytes; from there on, folding starts at zero.
   return veorq_u64(cursor.block(0), vcombine_u64(vcreate_u64(state), vcreate_u64(0)));
 }
 

@@ -1,8 +1,9 @@
-// The implementations behind crc32(): one file each, chosen when first needed by what the
-// processor can do.
+// The implementations of crc32(): one file each. The fastest one that the processor supports is
+// selected on first use.
 //
-// Tests and benchmarks walk crc32_paths() and call the paths by hand. A program may also insist on
-// one with crc32_select(), for example to find out whether a fault is in the hardware path.
+// Tests and benchmarks iterate over crc32_paths() and call the implementations directly. A program
+// may also force one with crc32_select(), for example to find out whether a fault is in the
+// hardware path.
 #pragma once
 
 #include <array>
@@ -18,18 +19,18 @@ struct Crc32Path {
                         std::size_t count);
 };
 
-extern const Crc32Path kCrc32Portable;  // sixteen bytes a step from tables; runs everywhere
+extern const Crc32Path kCrc32Portable;  // sixteen bytes per step from tables; runs everywhere
 #if defined(__aarch64__)
-extern const Crc32Path kCrc32Arm64;  // PMULL folds 128 bytes a step, CRC32X does the rest
+extern const Crc32Path kCrc32Arm64;  // PMULL folds 128 bytes per step, CRC32X handles the rest
 #elif defined(__x86_64__)
-extern const Crc32Path kCrc32X86;  // PCLMULQDQ folds 64 bytes a step
+extern const Crc32Path kCrc32X86;  // PCLMULQDQ folds 64 bytes per step
 #endif
 
-// What this machine can run, fastest first; unused places are null.
+// The implementations that this machine can run, fastest first; unused entries are null.
 [[nodiscard]] std::array<const Crc32Path*, 2> crc32_paths();
 
-// Which path crc32() and crc32_copy() take from now on. Safe at any time from any thread, since all
-// paths agree.
+// Selects the implementation that crc32() and crc32_copy() use from now on. Safe at any time from
+// any thread, since all implementations agree.
 void crc32_select(const Crc32Path& path);
 [[nodiscard]] const Crc32Path& crc32_selected();
 

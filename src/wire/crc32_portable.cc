@@ -1,5 +1,5 @@
-// Slicing: one table per byte of a sixteen-byte step, each saying what that byte contributes
-// once the others have passed. The sixteen lookups do not wait for each other.
+// Slicing: one table per byte of a sixteen-byte step gives the contribution of that byte after the
+// bytes behind it have passed. The sixteen lookups are independent of each other.
 #include <array>
 #include <bit>
 #include <cstring>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kStep = 16;
 
-// kTables[k][i]: byte i, then k zero bytes.
+// kTables[k][i]: byte i followed by k zero bytes.
 constexpr auto kTables = [] {
   std::array<std::array<std::uint32_t, 256>, kStep> tables{};
   for (std::uint32_t i = 0; i < 256; ++i) {
@@ -33,7 +33,7 @@ std::uint64_t little_endian(std::uint64_t word) {
   return std::endian::native == std::endian::big ? __builtin_bswap64(word) : word;
 }
 
-// The contribution of eight bytes, the last of which is followed by `after` more of the step.
+// The contribution of eight bytes that are followed by `after` more bytes of the step.
 std::uint32_t slice(std::uint64_t word, std::size_t after) {
   std::uint32_t sum = 0;
   for (std::size_t i = 0; i < 8; ++i) sum ^= kTables[after + 7 - i][(word >> (8 * i)) & 0xffU];

@@ -1,7 +1,7 @@
-// Folding by carry-less multiplication: four independent 128-bit lanes, each step moving a lane 64
-// bytes along the message onto the next data, then one lane for what is left. x86-64 has no
-// instruction for this polynomial's remainder (its CRC32 is another one), so the last sixteen
-// bytes are reduced by multiplication too.
+// Folds by carry-less multiplication in four independent 128-bit lanes: each step moves a lane 64
+// bytes along the message and adds the data found there; one lane then folds the rest. The CRC32
+// instruction of x86-64 has another polynomial, so the last sixteen bytes are reduced by
+// multiplication too.
 #if defined(__x86_64__)
 
 #include <immintrin.h>
@@ -9,7 +9,7 @@
 #include "wire/crc32_path.h"
 #include "wire/crc32_polynomial.h"
 
-// For these functions only: the rest of the file, and of the library, runs on any x86-64.
+// Only for these functions: the rest of the file and the library run on any x86-64.
 #define NERVE_TARGET __attribute__((target("pclmul,sse4.1")))
 #define NERVE_INLINE NERVE_TARGET __attribute__((always_inline)) inline
 
@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kBlock = 16;
 constexpr std::size_t kFourLanes = 64;
 
-// Which halves of its operands a multiply takes: the first by the low digit.
+// The halves of the operands that a multiplication takes; the low digit selects for the first.
 constexpr int kLowLow = 0x00, kLowHigh = 0x10, kHighHigh = 0x11;
 
 NERVE_INLINE __m128i pair(std::uint64_t low, std::uint64_t high) {
@@ -32,15 +32,15 @@ NERVE_INLINE __m128i distance() {
   return pair(kFold.low, kFold.high);
 }
 
-// `block` moved along the message by the distance of `by`, onto `data`.
+// Moves `block` along the message by the distance of `by` and adds `data`.
 NERVE_INLINE __m128i fold(__m128i block, __m128i by, __m128i data) {
   const __m128i low = _mm_clmulepi64_si128(block, by, kLowLow);
   const __m128i high = _mm_clmulepi64_si128(block, by, kHighHigh);
   return _mm_xor_si128(_mm_xor_si128(low, high), data);
 }
 
-// The remainder of sixteen bytes: to 96 bits, to 64, and then by Barrett: the quotient by P is
-// found by multiplying with the reciprocal of P, and P times it is taken away.
+// Reduces sixteen bytes to 96 bits, to 64, and then by Barrett: multiplying by the reciprocal of P
+// gives the quotient, and P times the quotient is subtracted.
 NERVE_INLINE std::uint32_t reduce(__m128i block) {
   constexpr std::uint64_t kBy96 = crc32_fold_by(kBlock).high;
   constexpr std::uint64_t kBy64 = std::uint64_t{crc32_x_to_the(64)} << 1U;
@@ -58,7 +58,7 @@ NERVE_INLINE std::uint32_t reduce(__m128i block) {
   return static_cast<std::uint32_t>(_mm_extract_epi32(rest, 1));
 }
 
-// Reads the message and, when copying, writes what it read.
+// Reads the message and, when copying, writes the bytes it has read.
 template <bool kCopy>
 struct Cursor {
   const std::byte* from;
@@ -77,10 +77,10 @@ struct Cursor {
   }
 };
 
-// Folds all whole blocks; there is at least one.
+// Folds all whole blocks. There is at least one.
 template <bool kCopy>
 NERVE_TARGET std::uint32_t fold_blocks(std::uint32_t state, Cursor<kCopy>& cursor) {
-  // The register is added to the first four bytes; from there on the folding begins at zero.
+  // The register is added to the first four bytes; from there on, folding starts at zero.
   __m128i lane = _mm_xor_si128(cursor.block(0), _mm_cvtsi32_si128(static_cast<int>(state)));
   const __m128i by16 = distance<kBlock>();
   if (cursor.left >= 2 * kFourLanes) {

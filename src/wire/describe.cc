@@ -10,7 +10,7 @@
 namespace nerve::wire {
 namespace {
 
-// Words and numbers put one after the other.
+// Builds a line of words and numbers.
 class Line {
  public:
   Line& text(std::string_view words) {
@@ -162,7 +162,7 @@ std::string describe_syndrome(std::uint8_t byte) {
       line.text("reserved ").hex(byte, 2);
       break;
   }
-  // The upper bit is reserved and outside both fields.
+  // The top bit is reserved and belongs to neither field.
   if ((byte & 0x80U) != 0) line.text(" (upper bit set)");
   return line.take();
 }

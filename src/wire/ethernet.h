@@ -1,4 +1,4 @@
-// The Ethernet header, with the VLAN tags that a switch port may have put into it (IEEE 802.1Q).
+// The Ethernet header, with the VLAN tags that a switch port may have inserted (IEEE 802.1Q).
 //
 //    0..5     destination        6..11    source
 //    then for each tag: 2 bytes 0x8100 or 0x88a8, 2 bytes priority:3 dei:1 vlan:12
@@ -26,7 +26,7 @@ struct VlanTag {
 };
 
 struct EthernetHeader {
-  static constexpr std::size_t kMaxTags = 2;  // a customer's inside a provider's (802.1ad)
+  static constexpr std::size_t kMaxTags = 2;  // a customer tag inside a provider tag (802.1ad)
   static constexpr std::size_t kMaxSize = 14 + 4 * kMaxTags;
 
   MacAddress destination{};
@@ -37,12 +37,12 @@ struct EthernetHeader {
   friend bool operator==(const EthernetHeader&, const EthernetHeader&) = default;
 
   [[nodiscard]] std::size_t size() const { return 14U + 4U * tag_count; }
-  // A third tag is kBadField.
+  // Returns kBadField for a third tag.
   static Result<EthernetHeader, WireError> decode(Bytes in);
   void encode(MutableBytes out) const;
 };
 
-// Whether an EtherType announces a VLAN tag.
+// Whether an EtherType is that of a VLAN tag.
 constexpr bool is_vlan_tag(std::uint16_t ether_type) {
   return ether_type == 0x8100 || ether_type == 0x88a8;
 }

@@ -1,9 +1,9 @@
 // A frame as the engine sees it: addresses, headers and references to its payload.
 //
-// The engine speaks in frames on both sides. A link turns a frame into bytes (packet.h) and back;
-// a simulator passes it on as it is. Payload is referred to, never copied: the references of a
-// transmitted frame hold until the next call into the engine that made it, those of a received
-// frame for the length of the receive() call.
+// The engine sends and receives frames. A link encodes a frame into bytes (packet.h) and decodes
+// it; a simulator forwards it as it is. Payload is referenced, never copied: the references of a
+// transmitted frame are valid until the next call into the engine that made it, those of a received
+// frame during the receive() call.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ inline constexpr std::uint16_t kRocePort = 4791;
 // The two low bits of the traffic class (RFC 3168).
 enum class Ecn : std::uint8_t { kNotCapable = 0, kCapable1 = 1, kCapable0 = 2, kCongestion = 3 };
 
-// Where a frame comes from and goes to, and how the network may treat it.
+// The addresses of a frame and its treatment by the network.
 struct Flow {
   Gid source{};
   Gid destination{};
-  std::uint16_t source_port{0xc000};  // UDP; the entropy by which switches spread flows
+  std::uint16_t source_port{0xc000};  // UDP; the entropy with which switches spread flows
   std::uint8_t traffic_class{};       // DSCP in the upper six bits, ECN in the lower two
   std::uint8_t hop_limit{64};
   std::uint32_t flow_label{};  // IPv6 only, 20 bits
@@ -36,14 +36,14 @@ struct Flow {
   }
 };
 
-// A run of payload bytes. With no port the address is a pointer into this process.
+// A contiguous run of payload bytes. Without a port, the address is a pointer into this process.
 struct Piece {
   std::uint64_t address{};
   std::uint32_t length{};
   MemoryPort* port{};
 };
 
-// What one switch hop wrote into a packet on its way (in-band telemetry, as HPCC reads it).
+// A record that a switch wrote into a packet on its path (in-band telemetry, as HPCC reads it).
 struct HopTelemetry {
   std::uint64_t transmitted_bytes{};
   std::uint64_t timestamp_ps{};
@@ -56,8 +56,9 @@ struct Frame {
   Headers headers{};
   std::span<const Piece> payload{};
   std::uint32_t payload_length{};
-  // This frame and the one before it in the burst have the same flow and, but for the last of the
-  // run, the same size: a link may hand the run to the kernel as one train of segments.
+  // Set when this frame and the one before it in the burst have the same flow and, except for the
+  // last frame of the run, the same size. A link may then hand the run to the kernel as one train
+  // of segments.
   bool continues_train{};
   std::span<const HopTelemetry> telemetry{};
 };

@@ -1,5 +1,5 @@
-// A GID: the 16 bytes by which verbs name a port. In RoCEv2 it is the port's IP address, an IPv4
-// one as ::ffff:a.b.c.d.
+// A GID: the 16 bytes with which verbs identify a port. In RoCEv2 it is the port's IP address; an
+// IPv4 address is mapped to ::ffff:a.b.c.d.
 #pragma once
 
 #include <array>
@@ -33,8 +33,8 @@ struct Gid {
   }
   [[nodiscard]] constexpr bool is_zero() const { return *this == Gid{}; }
 
-  // As two words: a compiler makes sixteen steps of comparing sixteen bytes, and every packet
-  // received is compared with its QP's peer.
+  // Compares two words, because compilers expand a comparison of sixteen bytes into sixteen steps,
+  // and every received packet is compared with its QP's peer.
   friend constexpr bool operator==(const Gid& a, const Gid& b) {
     using Words = std::array<std::uint64_t, 2>;
     return std::bit_cast<Words>(a.bytes) == std::bit_cast<Words>(b.bytes);

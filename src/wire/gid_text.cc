@@ -16,7 +16,7 @@ struct Run {
   std::size_t length{};
 };
 
-// The longest run of zero groups, the first of equals; one group alone is not worth a "::".
+// The longest run of zero groups; the first of equal ones. A single group is not abbreviated.
 Run longest_zeros(const std::array<unsigned, 8>& groups) {
   Run best;
   for (std::size_t i = 0; i < groups.size(); ++i) {

@@ -6,7 +6,7 @@ namespace {
 constexpr unsigned kPlacementMask = 0x0f, kSelectivityShift = 4, kSelectivityMask = 0x3;
 constexpr std::uint32_t kMask24 = 0xff'ffff;
 
-// Both take bytes from front to back; the caller has checked that there are enough.
+// Reader and Writer proceed from front to back. The caller has checked that there are enough bytes.
 class Reader {
  public:
   explicit Reader(Bytes in) : in_{in} {}

@@ -1,6 +1,6 @@
-// The extended transport headers as values, and Headers: all that one packet says besides its
-// payload. Which members of Headers mean something is told by the opcode table; the others hold
-// their defaults, so that == compares packets.
+// The extended transport headers as values, and Headers: everything in a packet except its payload.
+// The opcode table defines which members of Headers are used; the others keep their defaults, so
+// that == compares packets.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace nerve::wire {
 
-// RDMA Extended Transport Header (IBTA 9.3.3): where a READ or WRITE begins and how long it is.
+// RDMA Extended Transport Header (IBTA 9.3.3): address, key and length of a READ or WRITE.
 struct Reth {
   static constexpr std::size_t kSize = 16;
   std::uint64_t address{};
@@ -58,15 +58,15 @@ struct Deth {
 };
 
 inline constexpr std::size_t kXrcEthSize = 4;        // reserved byte, 24-bit SRQ number
-inline constexpr std::size_t kAtomicAckEthSize = 8;  // the value before the operation
+inline constexpr std::size_t kAtomicAckEthSize = 8;  // the value before the atomic operation
 inline constexpr std::size_t kImmDtSize = 4;
 inline constexpr std::size_t kIethSize = 4;
 inline constexpr std::size_t kCnpPadSize = 16;
 
-// BTH, XRCETH and AtomicETH: no packet has more bytes of headers than this.
+// BTH, XRCETH and AtomicETH: the largest headers of any packet.
 inline constexpr std::size_t kMaxHeadersSize = Bth::kSize + kXrcEthSize + AtomicEth::kSize;
 
-// How many pad bytes bring a payload to a multiple of four; what Bth::pad says.
+// The number of pad bytes that bring a payload to a multiple of four, as stored in Bth::pad.
 constexpr std::uint8_t pad_for(std::uint32_t payload_length) {
   return static_cast<std::uint8_t>(-payload_length & 3U);
 }
@@ -80,20 +80,19 @@ struct Headers {
   Deth deth{};
   Feth feth{};
   std::uint32_t xrc_srq{};    // 24 bits
-  std::uint32_t immediate{};  // as a number; the verbs layer turns it into network order
+  std::uint32_t immediate{};  // in host order; the verbs layer converts it to network order
   RKey invalidate{};          // IETH
   friend bool operator==(const Headers&, const Headers&) = default;
 
-  // The BTH and what its opcode says follows it. The bytes after size() are payload, pad and
-  // whatever else the caller put there. An opcode that means nothing yields the BTH alone: whether
-  // it is acceptable is for the receive handler to say. Reserved bytes of extended headers are
-  // not kept.
+  // Decodes the BTH and the extended headers of its opcode. The bytes after size() are payload, pad
+  // and whatever else the caller passed. An undefined opcode yields the BTH alone: the receive
+  // handler decides whether it is acceptable. Reserved bytes of extended headers are not kept.
   static Result<Headers, WireError> decode(Bytes in);
-  // The same into headers that lie where they will be used, which spares the data path the copies:
-  // fields stored one by one and loaded as words at once make a processor wait. Returns size(),
-  // or zero when `in` is too short for the headers it begins.
+  // The same, into headers that lie where they will be used. This avoids a copy on the data path,
+  // which stalls the processor: fields that were stored one by one would be loaded as whole words
+  // right after. Returns size(), or zero when `in` is too short for its headers.
   [[nodiscard]] static std::size_t decode_into(Bytes in, Headers& to);
-  // Writes size() bytes, reserved ones as zero.
+  // Writes size() bytes; reserved bytes are zero.
   void encode(MutableBytes out) const;
   [[nodiscard]] std::size_t size() const;
 };

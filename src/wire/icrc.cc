@@ -11,7 +11,7 @@
 namespace nerve::wire {
 namespace {
 
-// The register after the eight bytes of ones that stand for the LRH, which never change.
+// The register after the eight bytes of ones in the place of the LRH; a constant.
 constexpr std::uint32_t kAfterLrh = 0xdebb20e3;
 
 constexpr std::size_t kIpv4Outer = Ipv4Header::kSize + UdpHeader::kSize;

@@ -1,6 +1,6 @@
-// IPv4, IPv6 and UDP headers as values: as much of them as RoCEv2 uses (IBTA annex A17).
+// IPv4, IPv6 and UDP headers as values, as far as RoCEv2 uses them (IBTA annex A17).
 //
-// IPv4 without options, because RoCEv2 has none and the ICRC is defined without them.
+// IPv4 options are not supported: RoCEv2 has none, and the ICRC is defined without them.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ inline constexpr std::uint8_t kProtocolUdp = 17;
 struct Ipv4Header {
   static constexpr std::size_t kSize = 20;
   static constexpr std::uint16_t kDontFragment = 0x4000;
-  static constexpr std::uint16_t kFragmentMask = 0x3fff;  // more fragments, and the offset
+  static constexpr std::uint16_t kFragmentMask = 0x3fff;  // "more fragments" and the offset
 
   std::uint8_t traffic_class{};
   std::uint16_t total_length{};
@@ -31,8 +31,8 @@ struct Ipv4Header {
 
   [[nodiscard]] bool is_fragment() const { return (fragment & kFragmentMask) != 0; }
 
-  // Options are kBadField. The header checksum is not looked at: the ICRC is stronger, and a
-  // capture from a machine that offloads it holds none.
+  // Returns kBadField for options. The header checksum is not checked: the ICRC is stronger, and a
+  // capture from a machine that offloads the checksum does not contain it.
   static Result<Ipv4Header, WireError> decode(Bytes in);
   void encode(std::span<std::byte, kSize> out) const;  // writes the checksum
 };
@@ -59,7 +59,7 @@ struct UdpHeader {
   std::uint16_t source_port{};
   std::uint16_t destination_port{};
   std::uint16_t length{};  // header and payload
-  // Zero, "none", is what RoCEv2 senders write: the ICRC covers the packet.
+  // RoCEv2 senders write zero, "none", because the ICRC covers the packet.
   std::uint16_t checksum{};
   friend bool operator==(const UdpHeader&, const UdpHeader&) = default;
 

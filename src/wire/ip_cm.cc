@@ -14,7 +14,7 @@ Gid read_address(Bytes in, std::size_t at, unsigned version) {
   Gid gid;
   std::ranges::copy(in.subspan(at, gid.bytes.size()), gid.bytes.begin());
   if (version == kIpv6) return gid;
-  // What stands before an IPv4 address is not part of it, so it is not trusted to be zero.
+  // The bytes before an IPv4 address are not part of it, so they need not be zero.
   return Gid::ipv4(
       static_cast<std::uint8_t>(gid.bytes[12]), static_cast<std::uint8_t>(gid.bytes[13]),
       static_cast<std::uint8_t>(gid.bytes[14]), static_cast<std::uint8_t>(gid.bytes[15]));
@@ -38,7 +38,8 @@ Result<IpCmHeader, WireError> IpCmHeader::decode(Bytes in) {
       .source = read_address(in, kSourceAt, version),
       .destination = read_address(in, kDestinationAt, version),
   };
-  // An IPv4 address in IPv6 clothes is no address on any wire; it would come back as another.
+  // A mapped IPv4 address is not valid as an IPv6 address on the wire, and would be encoded as
+  // IPv4.
   if (version == kIpv6 && (header.source.is_ipv4() || header.destination.is_ipv4())) {
     return Unexpected{WireError::kBadField};
   }

@@ -22,8 +22,9 @@
 
 namespace nerve::wire {
 
-// Addresses are GIDs, as everywhere here: an IPv4 one is ::ffff:a.b.c.d in memory and goes to the
-// wire as the standard has it, with zeros before it. Both ends have the same IP version.
+// Addresses are GIDs, as in the rest of the engine: an IPv4 address is ::ffff:a.b.c.d in memory and
+// is written to the wire with zeros before it, as the standard requires. Both ends have the same IP
+// version.
 struct IpCmHeader {
   static constexpr std::size_t kSize = 36;
 
@@ -31,13 +32,14 @@ struct IpCmHeader {
   Gid source{};
   Gid destination{};
 
-  // kBadField: a version this annex does not describe, or a mapped IPv4 address called IPv6.
+  // Returns kBadField for a version that the annex does not describe, and for a mapped IPv4 address
+  // marked as IPv6.
   static Result<IpCmHeader, WireError> decode(Bytes in);
   void encode(std::span<std::byte, kSize> out) const;
   friend bool operator==(const IpCmHeader&, const IpCmHeader&) = default;
 };
 
-// The IP protocol number in a service id; a port of one says nothing of the other's.
+// The IP protocol number in a service ID. TCP and UDP ports are independent of each other.
 enum class PortSpace : std::uint8_t { kTcp = 0x06, kUdp = 0x11 };
 
 struct IpService {
@@ -49,7 +51,7 @@ struct IpService {
 [[nodiscard]] constexpr ServiceId service_id(IpService service) {
   return ServiceId{0x0100'0000U | static_cast<std::uint64_t>(service.space) << 16U | service.port};
 }
-// nullopt for a service id that is not of this annex.
+// nullopt for a service ID outside this annex.
 [[nodiscard]] constexpr std::optional<IpService> ip_service(ServiceId id) {
   const auto number = static_cast<std::uint64_t>(id);
   if (number >> 24U != 1) return std::nullopt;

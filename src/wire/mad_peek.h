@@ -1,4 +1,4 @@
-// The few fields of a management datagram that a trace shows. A peek: nothing is judged.
+// The fields of a management datagram that a trace shows. They are not validated.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct MadPeek {
   std::uint16_t attribute{};
 };
 
-// The datagram in the payload of a packet to QP1; nothing when it cannot be one.
+// The datagram in the payload of a packet to QP1; nullopt when it cannot be one.
 [[nodiscard]] inline std::optional<MadPeek> peek_mad(const Headers& headers, Bytes payload) {
   const OpcodeInfo* info = find_opcode(headers.bth.opcode);
   if (info == nullptr || info->transport != Transport::kUd) return std::nullopt;

@@ -49,7 +49,7 @@ struct Row {
   LengthRule length;
 };
 
-// One row for each opcode that means something.
+// One row for each defined opcode.
 // clang-format off
 constexpr Row kRows[] = {
     {"RC_SEND_FIRST", kRc, kSendFirst, kRequest, kFirst, kNone, kExactlyMtu},
@@ -95,7 +95,8 @@ constexpr Row kRows[] = {
     {"UD_SEND_ONLY", kUd, kSendOnly, kRequest, kOnly, kDeth, kUpToMtu},
     {"UD_SEND_ONLY_IMM", kUd, kSendOnlyImm, kRequest, kOnly, kDeth | kImmDt, kUpToMtu},
 
-    // XRC is RC with the receiver's SRQ named in every request, directly after the BTH (A14).
+    // XRC is RC with an XRCETH directly after the BTH of every request, which names the receiver's
+    // SRQ (A14).
     {"XRC_SEND_FIRST", kXrc, kSendFirst, kRequest, kFirst, kXrcEth, kExactlyMtu},
     {"XRC_SEND_MIDDLE", kXrc, kSendMiddle, kRequest, kMiddle, kXrcEth, kExactlyMtu},
     {"XRC_SEND_LAST", kXrc, kSendLast, kRequest, kLast, kXrcEth, kOneToMtu},

@@ -1,5 +1,5 @@
-// The opcode table: for each BTH opcode its headers, its role and its length rule. Nothing else
-// in the project knows these facts (IBTA vol. 1, 9.2.1 and table "OpCode field").
+// The opcode table: the headers, role and length rule of each BTH opcode. No other file encodes
+// these facts (IBTA vol. 1, 9.2.1 and table "OpCode field").
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace nerve::wire {
 // The upper three bits of an opcode.
 enum class Transport : std::uint8_t { kRc = 0, kUc = 1, kUd = 3, kCnp = 4, kXrc = 5 };
 
-// The lower five bits. The same number means the same operation on every transport that has it.
+// The lower five bits. A number stands for the same operation on every transport that has it.
 enum class Operation : std::uint8_t {
   kSendFirst = 0x00,
   kSendMiddle = 0x01,
@@ -41,7 +41,7 @@ enum class Operation : std::uint8_t {
   kAtomicWrite = 0x1d,
 };
 
-using Opcode = std::uint8_t;  // as on the wire; the table says which values mean something
+using Opcode = std::uint8_t;  // as on the wire; the table lists the defined values
 
 constexpr Opcode opcode(Transport transport, Operation operation) {
   return static_cast<Opcode>(static_cast<unsigned>(transport) << 5U |
@@ -50,7 +50,7 @@ constexpr Opcode opcode(Transport transport, Operation operation) {
 constexpr Transport transport_of(Opcode code) { return static_cast<Transport>(code >> 5U); }
 constexpr Operation operation_of(Opcode code) { return static_cast<Operation>(code & 0x1fU); }
 
-// CNP has no operation of its own: 0x81 is the whole opcode.
+// A CNP has no operation: 0x81 is the whole opcode.
 inline constexpr Opcode kCnpOpcode = 0x81;
 
 // Extended headers, in the order in which they follow the BTH.
@@ -70,32 +70,32 @@ enum class HeaderSet : std::uint16_t {
 
 enum class Role : std::uint8_t { kRequest, kResponse, kNotification };
 
-// Where a packet stands in its message.
+// The position of a packet in its message.
 enum class Position : std::uint8_t { kFirst, kMiddle, kLast, kOnly };
 
 enum class LengthRule : std::uint8_t {
-  kNoPayload,   // headers say everything
+  kNoPayload,   // the packet consists of headers
   kExactlyMtu,  // a first or middle packet
-  kOneToMtu,    // a last packet carries what is left, and something is
+  kOneToMtu,    // a last packet, which is never empty
   kUpToMtu,     // an only packet
-  kEightBytes,  // an atomic write's value
+  kEightBytes,  // the value of an atomic write
 };
 
 struct OpcodeInfo {
-  const char* name;  // "RC_SEND_FIRST"; null when the opcode means nothing
+  const char* name;  // "RC_SEND_FIRST"; null when the opcode is undefined
   Transport transport;
   Operation operation;
   Role role;
   Position position;
   HeaderSet headers;
   LengthRule length;
-  std::uint8_t extended_bytes;  // size_of(headers), so that the data path need not add it up
+  std::uint8_t extended_bytes;  // size_of(headers), precomputed for the data path
 };
 
-// Null when the standard gives the opcode no meaning.
+// Null when the standard does not define the opcode.
 [[nodiscard]] const OpcodeInfo* find_opcode(Opcode code);
 
-// Bytes of the extended headers in `headers`, BTH not counted.
+// Size of the extended headers in `headers`, without the BTH.
 [[nodiscard]] std::size_t size_of(HeaderSet headers);
 
 }  // namespace nerve::wire

@@ -10,10 +10,10 @@
 namespace nerve::wire {
 namespace {
 
-// Gathers one piece of payload into `out` and feeds it to the ICRC.
+// Copies one piece of payload to `out` and feeds it to the ICRC.
 std::uint32_t gather(std::uint32_t state, const Piece& piece, MutableBytes out) {
   if (piece.port == nullptr) {
-    const auto* from = reinterpret_cast<const std::byte*>(piece.address);  // as Piece says
+    const auto* from = reinterpret_cast<const std::byte*>(piece.address);  // see Piece
     return crc32_copy(state, out, Bytes{from, piece.length});
   }
   if (piece.port->has_contents()) {
@@ -24,8 +24,8 @@ std::uint32_t gather(std::uint32_t state, const Piece& piece, MutableBytes out) 
   return crc32(state, out);
 }
 
-// Up to here a payload is copied first and summed together with the headers: a call saved is worth
-// more than a byte touched twice while it is at hand.
+// Up to this size a payload is copied first and summed together with the headers: saving a call is
+// worth more than touching each byte once.
 constexpr std::size_t kSmallPayload = 256;
 
 void copy_piece(const Piece& piece, MutableBytes out) {
@@ -36,7 +36,7 @@ void copy_piece(const Piece& piece, MutableBytes out) {
   }
 }
 
-// Writes everything from the BTH on; `outer` is the register after what comes before it.
+// Encodes everything from the BTH on; `outer` is the register after the outer headers.
 void encode_inner(const Frame& frame, const std::array<std::byte, 3>& pad_bytes,
                   std::uint32_t outer, MutableBytes out) {
   const std::size_t headers = frame.headers.size();
@@ -65,7 +65,7 @@ void encode_inner(const Frame& frame, const std::array<std::byte, 3>& pad_bytes,
   std::copy(icrc.begin(), icrc.end(), out.begin() + static_cast<std::ptrdiff_t>(at + pad));
 }
 
-// Reads the headers of `in`, which ends in an ICRC, and finds payload and pad.
+// Decodes the headers of `in`, which ends with an ICRC, and finds payload and pad.
 struct Body {
   Bytes payload{};
   Bytes pad{};
@@ -88,7 +88,7 @@ void refer_to(Bytes payload, Frame& frame, Piece& piece) {
   frame.payload_length = piece.length;
 }
 
-// By how much the sum of a packet differs from the ICRC that closes it; zero when it is good.
+// The difference between a packet's CRC and the ICRC at its end; zero when it is good.
 std::uint32_t sum_difference(std::uint32_t outer, Bytes in) {
   const Bytes covered = in.first(in.size() - kIcrcSize);
   const std::uint32_t state =
@@ -100,7 +100,7 @@ IcrcVerdict verdict(bool good) {
   return good || planted(Bug::kIgnoreIcrc) ? IcrcVerdict::kGood : IcrcVerdict::kBad;
 }
 
-// Reads everything from the BTH on into `packet`, whose flow and envelope are already known.
+// Decodes everything from the BTH on into `packet`, whose flow and envelope are already known.
 Result<Packet, WireError> decode_inner(Packet packet, std::uint32_t outer, Bytes in) {
   const auto body = decode_body(in, packet.headers);
   if (!body) return Unexpected{body.error()};
@@ -111,16 +111,16 @@ Result<Packet, WireError> decode_inner(Packet packet, std::uint32_t outer, Bytes
   return packet;
 }
 
-// The UDP datagram of a packet whose IP header has been read, and what that header said.
+// The UDP datagram of a packet whose IP header has been decoded, and the contents of that header.
 struct Datagram {
   Flow flow{};
   Envelope envelope{};
   std::size_t ip_size{};
-  std::size_t length{};  // as the IP header tells it
+  std::size_t length{};  // from the IP header
 };
 
-// Whether an IPv4 packet that Ipv4Header refuses for its options is addressed to RoCEv2 all the
-// same. Others use options freely (IGMP does) and are none of our business.
+// Whether an IPv4 packet that Ipv4Header rejects because of its options is addressed to the RoCEv2
+// port. Other protocols use options (IGMP does) and are not RoCE.
 bool has_roce_port(Bytes in) {
   const std::size_t udp = 4 * (static_cast<std::size_t>(in[0]) & 0xfU);
   return in.size() >= udp + UdpHeader::kSize && load_be<2>(in, udp + 2) == kRocePort;
@@ -131,7 +131,7 @@ Result<Datagram, WireError> decode_ipv4(Bytes in) {
   if (static_cast<std::uint8_t>(in[9]) != kProtocolUdp) return Unexpected{WireError::kNotRoce};
   const auto ip = Ipv4Header::decode(in);
   if (!ip) return Unexpected{has_roce_port(in) ? ip.error() : WireError::kNotRoce};
-  // RoCEv2 is never fragmented, and a later fragment has no ports to tell what it belongs to.
+  // RoCEv2 is never fragmented, and a later fragment has no ports to identify its protocol.
   if (ip->is_fragment()) return Unexpected{WireError::kNotRoce};
   if (ip->total_length < Ipv4Header::kSize) return Unexpected{WireError::kBadLength};
   return Datagram{
@@ -149,8 +149,7 @@ Result<Datagram, WireError> decode_ipv6(Bytes in) {
   const auto ip = Ipv6Header::decode(in);
   if (!ip) return Unexpected{ip.error()};
   if (ip->next_header != kProtocolUdp) return Unexpected{WireError::kNotRoce};
-  // An IPv4 address in IPv6's clothes may not appear on the wire, and to us it would be
-  // the GID of another port.
+  // A mapped IPv4 address must not appear on the wire, and would equal the GID of another port.
   if (ip->source.is_ipv4() || ip->destination.is_ipv4()) return Unexpected{WireError::kBadField};
   return Datagram{
       .flow = {.source = ip->source,

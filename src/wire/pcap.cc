@@ -4,7 +4,7 @@ namespace nerve::wire {
 namespace {
 
 constexpr std::uint32_t kMicroseconds = 0xa1b2c3d4, kNanoseconds = 0xa1b23c4d;
-constexpr std::uint32_t kLinkMask = 0xffff;  // above it: whether frames end in a checksum
+constexpr std::uint32_t kLinkMask = 0xffff;  // the bits above it: whether frames end in a checksum
 constexpr std::uint32_t kLongestRecord = 0x40000;
 constexpr std::uint64_t kSecond = 1'000'000'000;
 

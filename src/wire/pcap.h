@@ -1,4 +1,4 @@
-// Classic pcap files, in both byte orders and both time units; and a writer of them.
+// Classic pcap files: a reader for both byte orders and time units, and a writer.
 //
 //    file     0..3  magic: a1b2c3d4 (microseconds) or a1b23c4d (nanoseconds), in the writer's order
 //             4..7  version   8..15  zone, accuracy: zero   16..19  longest record   20..23  link
@@ -25,10 +25,10 @@ class PcapReader {
   FileWords words_{};
   std::size_t at_{};
   LinkType link_{};
-  std::uint32_t fraction_ns_{};  // one unit of a record's fraction
+  std::uint32_t fraction_ns_{};  // unit of a record's fraction
 };
 
-// The writer's halves: big-endian, nanoseconds. The caller writes the bytes after each header.
+// For writers: big-endian, nanoseconds. The caller writes the bytes after each header.
 void encode_pcap_header(std::span<std::byte, PcapReader::kFileHeader> out, LinkType link);
 void encode_pcap_record(std::span<std::byte, PcapReader::kRecordHeader> out, std::uint64_t time_ns,
                         std::uint32_t captured, std::uint32_t original);

@@ -41,7 +41,7 @@ std::uint64_t pcapng_time_ns(std::uint64_t ticks, std::uint8_t resolution) {
     return power <= 9 ? ticks * scale : ticks / scale;
   }
   if (power > 63) return 0;
-  // 34 bits of fraction are finer than a nanosecond and leave room to multiply by 10^9.
+  // 34 bits of fraction are finer than a nanosecond and leave room for the multiplication by 10^9.
   std::uint64_t fraction = ticks & ((std::uint64_t{1} << power) - 1);
   const unsigned kept = std::min(power, 34U);
   fraction >>= power - kept;
@@ -57,7 +57,7 @@ Result<PcapngReader, CaptureError> PcapngReader::open(Bytes file) {
   if (file.size() < kSectionSize) return Unexpected{CaptureError::kTruncatedHeader};
   PcapngReader reader;
   reader.words_ = FileWords{file, false};
-  // Reading the section header here tells a damaged one from a file without packets.
+  // Reading the section header here distinguishes a damaged one from a file without packets.
   if (!reader.begin_section()) return Unexpected{CaptureError::kUnknownFormat};
   return reader;
 }

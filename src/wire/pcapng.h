@@ -1,5 +1,5 @@
-// pcapng files: the blocks that carry packets, and those that say how to read them. All other
-// blocks are passed over.
+// pcapng files: the blocks that carry packets, and those that define how to read them. All other
+// blocks are skipped.
 //
 //    block    0..3  type   4..7  length of the whole block, a multiple of four
 //             body         last 4  the length again
@@ -28,7 +28,7 @@ class PcapngReader {
  private:
   struct Interface {
     LinkType link{};
-    std::uint8_t resolution{};  // if_tsresol: a power of ten, or of two with the upper bit set
+    std::uint8_t resolution{};  // if_tsresol: a power of ten, or of two with the top bit set
     std::uint32_t longest{};    // zero: no limit
   };
   using Records = Result<std::optional<CaptureRecord>, CaptureError>;

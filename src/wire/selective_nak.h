@@ -1,20 +1,20 @@
-// Selective repeat on the wire: the bit by which two ends recognise each other, and the selective
-// NAK, by which a responder reports packets that arrived out of order.
+// Selective repeat on the wire: the bit with which two ends announce it, and the selective NAK,
+// with which a responder reports packets that arrived out of order.
 //
-// The bit is the lowest of the BTH's seven reserved bits behind the ACK request. Every other
-// implementation sends it as zero and ignores it; the ICRC covers it, so that no switch and no bit
+// The bit is the lowest of the seven reserved bits of the BTH behind the ACK request. Every other
+// implementation sends it as zero and ignores it. The ICRC covers it, so neither a switch nor a bit
 // error can set it.
 //
-// A selective NAK is an ACKNOWLEDGE whose AETH has a NAK code that the standard reserves. The PSN
-// of its BTH is the one that is expected, as in every NAK: all before it have arrived. The 24 bits
-// that hold the MSN elsewhere name packets that arrived out of order:
+// A selective NAK is an ACKNOWLEDGE whose AETH has a NAK code that the standard reserves. As in
+// every NAK, the PSN of its BTH is the expected one: all packets before it have arrived. The 24
+// bits that otherwise hold the MSN name packets that arrived out of order:
 //
 //    code 16   one packet: its PSN
 //    code 17   a run of packets: 12 bits, how far its first is ahead of the expected PSN;
 //              12 bits, how many follow that one
 //
-// It is sent only to a peer that agreed to it (docs/decisions/0011, 0016). To any other it is a NAK
-// of a reserved code, and a packet of the usual size.
+// It is sent only to a peer that has announced support (docs/decisions/0011, 0016). Any other
+// receiver sees a NAK with a reserved code in a packet of the usual size.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +27,14 @@
 
 namespace nerve::wire {
 
-// In Bth::reserved7: the sender understands selective NAKs, and answers with them.
+// In Bth::reserved7: the sender understands selective NAKs and sends them.
 inline constexpr std::uint8_t kSelectiveCapable = 0x01;
 
 [[nodiscard]] constexpr bool is_selective_capable(const Bth& bth) {
   return (bth.reserved7 & kSelectiveCapable) != 0;
 }
 
-// Packets with consecutive PSNs, at least one.
+// One or more packets with consecutive PSNs.
 struct PsnRun {
   Psn first{};
   std::uint32_t count{1};
@@ -49,7 +49,7 @@ inline constexpr std::uint32_t kMaxRunLength = 0x1000;
   return {.syndrome = syndrome(NakCode::kSelective), .msn = arrived.value()};
 }
 
-// The caller keeps to the limits above.
+// The caller respects the limits above.
 [[nodiscard]] constexpr Aeth selective_nak(Psn expected, const PsnRun& run) {
   const auto ahead = static_cast<std::uint32_t>(run.first.distance_from(expected));
   return {.syndrome = syndrome(NakCode::kSelectiveRun), .msn = ahead << 12U | (run.count - 1)};

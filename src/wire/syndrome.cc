@@ -8,12 +8,13 @@ namespace {
 
 using std::chrono::microseconds;
 
-// Index: credit code. Steps of about the square root of two, so that five bits reach far.
+// Indexed by credit code. The steps are about the square root of two, so that five bits cover a
+// wide range.
 constexpr std::array<std::uint32_t, kCreditsUnknown> kCredits{
     0,   1,   2,   3,   4,    6,    8,    12,   16,   24,   32,   48,    64,    96,    128,  192,
     256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768};
 
-// Index: RNR timer code; in units of 10 us.
+// Indexed by RNR timer code; in units of 10 us.
 constexpr std::array<std::int64_t, 32> kRnrTens{
     65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,   32,
     48,    64,   96,   128,  192,  256,   384,   512,   768,   1024, 1536,

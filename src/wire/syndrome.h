@@ -1,4 +1,4 @@
-// The AETH syndrome byte (IBTA 9.7.5.2.1): what kind of answer, and five bits that refine it.
+// The AETH syndrome byte (IBTA 9.7.5.2.1): the kind of acknowledgement, and five bits of detail.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ enum class NakCode : std::uint8_t {
   kRemoteAccess = 2,
   kRemoteOperation = 3,
   kInvalidRdRequest = 4,
-  // Reserved by the standard, and ours among ends that agree (selective_nak.h). In the middle of
-  // the reserved codes, where the next one that the standard gives out will not be.
+  // Reserved by the standard and used between ends that agree on it (selective_nak.h). They lie in
+  // the middle of the reserved codes, away from the next one that the standard may assign.
   kSelective = 16,
   kSelectiveRun = 17,
 };
 
-// Credit code 31: the responder does not tell how many receive buffers it has.
+// Credit code 31: the responder does not advertise receive credits.
 inline constexpr std::uint8_t kCreditsUnknown = 31;
 
 constexpr AckKind kind_of(std::uint8_t syndrome) {
@@ -36,12 +36,13 @@ constexpr std::uint8_t syndrome(NakCode code) {
   return syndrome(AckKind::kNak, static_cast<std::uint8_t>(code));
 }
 
-// How many receives a credit code announces; nullopt for kCreditsUnknown (IBTA table 46).
+// The number of receives that a credit code advertises; nullopt for kCreditsUnknown (IBTA table
+// 46).
 [[nodiscard]] std::optional<std::uint32_t> credits_of(std::uint8_t code);
-// The largest code that announces no more than `receives`.
+// The largest code that advertises no more than `receives`.
 [[nodiscard]] std::uint8_t credit_code(std::uint32_t receives);
 
-// How long an RNR NAK timer code asks the sender to wait (IBTA table 45); code 0 is the longest.
+// The wait that an RNR NAK timer code asks for (IBTA table 45); code 0 is the longest.
 [[nodiscard]] Duration rnr_delay(std::uint8_t code);
 
 // The local ACK timeout of a QP attribute: 4.096 us * 2^exponent; zero means "never".

@@ -6,8 +6,8 @@ namespace nerve::wire {
 namespace {
 
 constexpr std::size_t kShortest = Bth::kSize + kIcrcSize;
-constexpr std::size_t kLongest = 4096 + 128;  // the largest path MTU, and more than all headers
-constexpr std::size_t kStep = 4;              // packets are padded to that
+constexpr std::size_t kLongest = 4096 + 128;  // the largest path MTU plus all headers
+constexpr std::size_t kStep = 4;              // packets are padded to a multiple of it
 
 }  // namespace
 

@@ -1,9 +1,9 @@
-// Many packets that a capture shows as one, because it was taken before anybody cut them.
+// Several packets that a capture shows as one, because it was taken before they were segmented.
 //
-// A sender hands the kernel a run of packets of one size in one piece (UDP_SEGMENT). tcpdump on
-// loopback, on a veth pair or on the sender's own interface sees that piece: the headers of the
-// first packet, but with lengths that count all of them. How long one packet is stands nowhere; it
-// is the length at which the ICRC of the first is good.
+// A sender hands the kernel a run of packets of one size as one buffer (UDP_SEGMENT). tcpdump on
+// loopback, on a veth pair or on the sender's own interface sees that buffer: the headers of the
+// first packet, with lengths that count all of them. The length of one packet is not recorded; it
+// is the length at which the ICRC of the first one is good.
 #pragma once
 
 #include <optional>
@@ -14,13 +14,14 @@ namespace nerve::wire {
 
 class UncutTrain {
  public:
-  // `whole` is what decode_packet made of `ip`, with a bad ICRC. None when no length explains it.
-  // `guess`, a length found before, is tried first.
+  // `whole` is the result of decode_packet(ip), with a bad ICRC. Returns nullopt when no length
+  // explains it. `guess`, a length found before, is tried first.
   static std::optional<UncutTrain> find(Bytes ip, const Packet& whole, std::size_t guess = 0);
 
   [[nodiscard]] std::size_t segment() const { return segment_; }
   [[nodiscard]] std::size_t packets() const { return (bytes_.size() + segment_ - 1) / segment_; }
-  // The kernel numbers the packets that it cuts: the i-th has an identification i higher.
+  // The i-th packet. Its identification is i higher than the first, because the kernel numbers the
+  // packets it segments.
   [[nodiscard]] Result<Packet, WireError> packet(std::size_t i) const;
 
  private:

@@ -1,4 +1,4 @@
-// Why bytes could not be read as a packet. The peer's fault: a value, never a CHECK.
+// Errors of decoding a packet. They are the peer's fault: a value, never a CHECK.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,11 @@
 namespace nerve::wire {
 
 enum class WireError : std::uint8_t {
-  kTruncated,    // fewer bytes than the headers or the lengths in them need
+  kTruncated,    // fewer bytes than the headers or their length fields require
   kBadLength,    // a length field that contradicts another
   kNotRoce,      // a well-formed packet that is not RoCEv2
-  kBadField,     // a value the format does not allow
-  kUnsupported,  // well formed, and something we do not do
+  kBadField,     // a value that the format does not allow
+  kUnsupported,  // well formed, but not supported
 };
 
 [[nodiscard]] const char* to_string(WireError error);

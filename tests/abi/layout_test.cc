@@ -1,5 +1,5 @@
-// Sizes and places that programs compiled long ago have written into them. If a header of the
-// distribution disagrees, libibverbs.so.1 must be looked at before it is built with it.
+// Sizes and offsets that existing program binaries depend on. If a header of the distribution
+// disagrees, libibverbs.so.1 must be reviewed before it is built with it.
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
 #include <pthread.h>
@@ -8,8 +8,8 @@
 
 namespace {
 
-// A lock is 48 bytes on arm64 and 40 on x86-64. What may grow at its end, and did, is told by its
-// last member of rdma-core 44.
+// A mutex is 48 bytes on arm64 and 40 on x86-64. Structures that may grow, and have grown, are
+// checked up to their last member in rdma-core 44.
 constexpr std::size_t kLock = sizeof(pthread_mutex_t);
 
 static_assert(sizeof(ibv_device) == 664);
@@ -28,7 +28,7 @@ static_assert(sizeof(ibv_wc) == 48);
 static_assert(sizeof(ibv_send_wr) == 128);
 static_assert(sizeof(ibv_mr) == 48);
 
-// Vendors' libraries decide by what follows ibv_device whether a device is theirs.
+// Vendors' libraries decide by the bytes after ibv_device whether a device is theirs.
 TEST(Layout, NothingFollowsADevice) {
   int count = 0;
   ibv_device** list = ibv_get_device_list(&count);
@@ -40,7 +40,7 @@ TEST(Layout, NothingFollowsADevice) {
   ibv_free_device_list(list);
 }
 
-TEST(Layout, AContextSaysHowLargeItIs) {
+TEST(Layout, AContextReportsItsSize) {
   int count = 0;
   ibv_device** list = ibv_get_device_list(&count);
   ASSERT_GT(count, 0);

@@ -1,4 +1,4 @@
-"""Addresses and links that come and go while a program runs: events, and a table that is true."""
+"""Addresses and links that appear and disappear while a program runs: events, and a GID table that stays correct."""
 import re
 import subprocess
 
@@ -58,7 +58,7 @@ def watch(place: Place) -> str:
 
 
 def another_appears(place: Place) -> str:
-    """The only device is on loopback; then there is a better one. Who uses the first goes on."""
+    """The only device is on loopback; then a better one appears. Users of the first are not disturbed."""
     places.need_root()
     env = place.environment('auto')
     del env['NERVE_DEVICES']
@@ -69,7 +69,7 @@ def another_appears(place: Place) -> str:
         ip('addr', 'add', f'{FIRST}/24', 'dev', LINK)
         ip('link', 'set', 'nerve-b', 'up')
         ip('link', 'set', LINK, 'up')
-        ip('addr', 'add', '127.0.0.9/8', 'dev', 'lo')  # once this is seen, so is what came before
+        ip('addr', 'add', '127.0.0.9/8', 'dev', 'lo')  # once this change is seen, the earlier ones are too
         wait_for(lambda: 'GID_CHANGE' in watcher.text(), 10, 'a change of GIDs')
         if 'PORT_ERR' in watcher.text():
             raise Trouble('the port of the device on loopback went down')

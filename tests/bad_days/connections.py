@@ -1,5 +1,5 @@
-"""Connections that go wrong, through the distribution's librdmacm: each ends in an event or an errno, the ones that Linux
-gives, within a moment, and leaves nothing behind."""
+"""Failing connections through the distribution's librdmacm: each ends with an event or errno, the same as on Linux,
+soon, and leaves nothing behind."""
 import os
 import re
 import signal
@@ -10,10 +10,11 @@ from place import Place, Skip, Trouble
 
 TRANSPORTS = ('shm', 'udp')
 STAGES = ('asked', 'answered', 'connected', 'disconnecting')
-SOON = 10  # seconds: what is noticed at all is noticed in milliseconds, on a machine that is not busy
+SOON = 10  # seconds; on an idle machine it takes milliseconds
 
-# What the survivor hears, by who dies and at which stage. Linux's kernel speaks for a process that has died; here the
-# survivor's own process does, or whoever finds that nobody has the port.
+# The events of the survivor, by which end dies and at which stage. On Linux the kernel answers for
+# a dead process; here the survivor's own process does, or the process that finds that the port has
+# no owner.
 HEARD = {
     ('server', 'asked'): r'event RDMA_CM_EVENT_REJECTED (8|28)',
     ('client', 'asked'): r'errno 22|event RDMA_CM_EVENT_REJECTED (6|28)',
@@ -35,7 +36,7 @@ def start(place: Place, transport: str, *words: str, **settings: str) -> Program
 
 
 def said(program: Program, pattern: str, what: str):
-    """The first line that matches; a program that ends without it has failed."""
+    """Returns the first line that matches; a program that ends without one has failed."""
     def look():
         found = re.search(rf'^(?:{pattern})$', program.text(), re.M)
         return found or (not program.running() and 'ended')
@@ -48,7 +49,7 @@ def said(program: Program, pattern: str, what: str):
 
 
 def alone(place: Place, transport: str, *words: str, seconds: float = 120) -> str:
-    """A program that plays both ends and judges itself."""
+    """A program that plays both ends and checks itself."""
     shm_before = os.listdir('/dev/shm')
     program = start(place, transport, *words)
     status = program.wait(seconds)
@@ -59,7 +60,7 @@ def alone(place: Place, transport: str, *words: str, seconds: float = 120) -> st
 
 
 def pair(place: Place, transport: str, stage: str, victim: str, **settings: str):
-    """A server and a client that have come as far; the one will die, the other tell what it hears."""
+    """A server and a client that have reached that stage; one will die, the other report its events."""
     roles = {'server': 'hear', 'client': 'hear'} | {victim: 'wait'}
     server = start(place, transport, 'serve', stage, roles['server'], **settings)
     port = said(server, r'port (\d+)', 'a port')[1]
@@ -70,7 +71,7 @@ def pair(place: Place, transport: str, stage: str, victim: str, **settings: str)
 
 
 def vanishes(place: Place, transport: str, number: int) -> str:
-    """Each end dies at each stage; the other hears what it should, soon, and ends as if nothing had been."""
+    """Each end dies at each stage; the other gets the right event soon, and exits normally."""
     slowest = 0.0
     for (victim, stage), heard in HEARD.items():
         ends = pair(place, transport, stage, victim)
@@ -79,7 +80,7 @@ def vanishes(place: Place, transport: str, number: int) -> str:
         ends[victim].signal(number)
         ends[victim].process.wait()
         if stage == 'asked' and victim == 'client':
-            survivor.signal(signal.SIGUSR1)  # it answers, and learns from that
+            survivor.signal(signal.SIGUSR1)  # it answers, and notices by that
         said(survivor, heard, f'{victim} dies, {stage}')
         took = time.monotonic() - at
         if took > SOON:
@@ -91,7 +92,7 @@ def vanishes(place: Place, transport: str, number: int) -> str:
 
 
 def confirmation_lost(place: Place, transport: str) -> str:
-    """The RTU does not arrive: the REP comes again, and so does the RTU."""
+    """The RTU is lost: the REP is retransmitted, and the RTU sent again."""
     server = start(place, transport, 'serve', 'connected', 'wait')
     port = said(server, r'port (\d+)', 'a port')[1]
     client = start(place, transport, 'ask', 'connected', 'wait', port, fault='drop=0x1:2')  # REQ, RTU

@@ -1,4 +1,4 @@
-"""Sudden ends: kill -9 of one peer, of both, and of the process that made the UDP port, while others talk."""
+"""Sudden deaths: kill -9 of one peer, of both, and of the process that created the UDP port, while others communicate."""
 import os
 import random
 import time
@@ -6,26 +6,27 @@ import time
 from peers import Pair, Stalls, bound, expect_nothing_left, now_ms, wait_for
 from place import Place, Trouble
 
-# Bystanders have all the time in the world; victims get their answer within a second or so.
+# Bystanders never give up; victims get their answer within about a second.
 PATIENT = {'timeout': 18, 'retry': 7, 'patience_ms': 15000}
 VICTIM = {'timeout': 16, 'retry': 2, 'patience_ms': 15000}
 VICTIMS = 6
-# By the times of the completions, in milliseconds; but when that is may depend on what else the machine does.
+# From the timestamps of the completions, in milliseconds; the load of the machine may delay them.
 EARLY, LATE = 0.98, 1.0
 
 
 class Toll:
-    """What has happened so far."""
+    """The state so far."""
 
     def __init__(self):
         self.kills, self.waits, self.naks, self.stalls = 0, [], 0, Stalls()
 
     def heard(self, pair: Pair, survivor, victim) -> None:
-        """The survivor got its completion, in the time that its attributes say."""
+        """The survivor got its completion within the time that its attributes specify."""
         due = pair.retry_time()
         since, at = survivor.expect_dead(due * 2 + LATE + 20)
         waited, took = (at - since) / 1000, (at - victim.killed_at) / 1000
-        # The last word of the dead may be that a packet is missing: that uses up a retry, at once.
+        # The last packet of the dead peer may be a NAK for a missing packet, which uses up a retry
+        # at once.
         least = due - pair.timeout() if pair.transport == 'udp' else due
         if waited < least * EARLY or took > due * 2 + LATE + self.stalls.allowance():
             raise Trouble(f'retry-exceeded {waited:.3f} s after the last answer and {took:.3f} s after the death; '
@@ -41,7 +42,7 @@ def random_style(chance: random.Random) -> dict:
 
 
 def generation(place: Place, transport: str, port: int, chance: random.Random, toll: Toll) -> None:
-    """One set of processes, from the first that needs the port to the last that lets go of it."""
+    """One set of processes, from the first that needs the port to the last that releases it."""
     shm_before = os.listdir('/dev/shm')
     env = {'NERVE_PORT': str(port)}
 
@@ -49,7 +50,7 @@ def generation(place: Place, transport: str, port: int, chance: random.Random, t
         return Pair(place, transport, env=env, first=first, **settings)
 
     made = (lambda: wait_for(lambda: bound(port), 10, f'udp port {port}')) if transport == 'udp' else None
-    maker = start(first=made, **VICTIM, **random_style(chance))  # its leader makes the port
+    maker = start(first=made, **VICTIM, **random_style(chance))  # its leader creates the port
     bystanders = [start(**PATIENT, wait='event', window=8, pause_us=300, seed=1),
                   start(**PATIENT, wait='event', window=1, pause_us=300, largest=4096, seed=2)]
     victims = [start(**VICTIM, **random_style(chance)) for _ in range(VICTIMS)]
@@ -66,7 +67,7 @@ def generation(place: Place, transport: str, port: int, chance: random.Random, t
         else:
             getattr(pair, who).kill()
         toll.kills += 1
-    late = start(**PATIENT, wait='event', pause_us=300, seed=3)  # the port is there for those who come now, too
+    late = start(**PATIENT, wait='event', pause_us=300, seed=3)  # late processes get the port too
     late.wait_ready()
     for pair, who in doomed:
         if who != 'both':

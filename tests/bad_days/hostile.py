@@ -1,4 +1,4 @@
-"""The network as an enemy, and other users of the machine: what they send is dropped and counted, what they want they do not get."""
+"""A hostile network, and other users of the machine: their packets are dropped and counted, their requests refused."""
 import os
 import re
 import subprocess
@@ -8,7 +8,7 @@ import place as places
 from peers import Pair, Program, names, now_ms, wait_for
 from place import Place, Skip, Trouble
 
-# Asks a process of ours for its counters, as `nerve stat` does.
+# Asks one of our processes for its counters, as `nerve stat` does.
 ASK = r'''
 import os, socket, struct, sys
 with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
@@ -28,7 +28,7 @@ def ask(place: Place, name: str, kind: int, user=None):
 
 
 def counters(place: Place) -> dict:
-    """Of all processes together."""
+    """The sum over all processes."""
     total = {}
     for name in names():
         for key, value in re.findall(r'^(\w+) (\d+)$', ask(place, name, 3), re.M):
@@ -67,7 +67,7 @@ def flood(place: Place) -> str:
 
 
 def other_user(place: Place) -> str:
-    """A stranger may call our names, and gets nothing: no answer, no descriptor, no memory."""
+    """A foreign process may connect to our names, but gets nothing: no answer, no descriptor, no memory."""
     places.need_root()
     stranger = 65533
     pair = Pair(place, 'auto', timeout=17, retry=7, wait='event').wait_ready()
@@ -109,7 +109,7 @@ print(", ".join(found))
 
 
 def squatter(place: Place) -> str:
-    """A stranger who holds names that our processes would take: they take others."""
+    """A foreign process holds names that ours would take: ours take others."""
     places.need_root()
     if place.user is None:
         raise Skip('needs a second user')

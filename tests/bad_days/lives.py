@@ -1,4 +1,4 @@
-"""What happens to processes short of sudden death: they are stopped, they fork, they leave without a word, they are many."""
+"""Processes that are stopped, fork, exit without closing anything, or are many."""
 import os
 import signal
 import time
@@ -10,7 +10,7 @@ PATIENT = {'timeout': 18, 'retry': 7, 'wait': 'event', 'patience_ms': 30000}
 
 
 def stopped(place: Place, transport: str, who: str) -> str:
-    """Stopped for longer than its peer waits: retry-exceeded by the peer's attributes, while others do not notice."""
+    """Stopped for longer than its peer waits: retry-exceeded according to the peer's attributes; others do not notice."""
     other = Pair(place, transport, **PATIENT, pause_us=500)
     pair = Pair(place, transport, timeout=15, retry=2, wait='event', largest=65536, ask_ms=100)
     for one in (pair, other):
@@ -18,7 +18,7 @@ def stopped(place: Place, transport: str, who: str) -> str:
     victim, survivor = (pair.follow, pair.lead) if who == 'follow' else (pair.lead, pair.follow)
     stalls, at, before, due = Stalls(), now_ms(), other.rounds(), pair.retry_time()
     victim.signal(signal.SIGSTOP)
-    survivor.wait(due * 2 + 30)  # a machine may be so busy that timers run late, one after the other
+    survivor.wait(due * 2 + 30)  # under load timers may run late, one after the other
     wait_for(lambda: other.rounds() > before, 10, f'the pair beside it goes on: {other.lead.log}')
     beside = other.rounds() - before
     victim.signal(signal.SIGCONT)
@@ -34,7 +34,7 @@ def stopped(place: Place, transport: str, who: str) -> str:
 
 
 def stopped_briefly(place: Place, transport: str) -> str:
-    """Stopped for less than its peer waits: all goes on as if nothing had been."""
+    """Stopped for less than its peer waits: everything continues."""
     pair = Pair(place, transport, **PATIENT).wait_ready()
     for victim in (pair.follow, pair.lead, pair.follow):
         pair.wait_rounds(5)
@@ -61,7 +61,7 @@ def crowd(place: Place, transport: str, pairs: int) -> str:
 
 
 def life(place: Place, transport: str, what: str, seconds: float = 60) -> str:
-    """A program that looks after itself: `nerve_verbs_lives WHAT` prints what it saw, and ends with 0 if it was right."""
+    """A program that checks itself: `nerve_verbs_lives WHAT` prints what it saw, and exits with 0 if that was right."""
     program = Program(place, [place.program('nerve_verbs_lives'), what], place.environment(transport), what)
     status = program.wait(seconds)
     if status != 0:

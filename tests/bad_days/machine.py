@@ -12,7 +12,7 @@ from place import Place, Skip, Trouble, mount
 
 
 def elsewhere(flags: int, prepare, case):
-    """Runs a case in a child that has namespaces of its own; its remark or its trouble comes back."""
+    """Runs a case in a child with its own namespaces; returns its remark or its failure."""
     places.need_root()
 
     def run(place: Place) -> str:
@@ -68,7 +68,7 @@ def port_taken(place: Place) -> str:
         opened = Program(place, [place.program('nerve_verbs_lives'), 'open'], place.environment('udp'), 'open')
         opened.wait(30)
         said = opened.errors().strip()
-        if 'udp port 4791' not in said or 'another program has it' not in said:
+        if 'udp port 4791' not in said or 'another program uses it' not in said:
             raise Trouble(f'no clear word on stderr: {said!r}')
         remark = talk(place, 'auto')
     return f'{remark}; udp alone says {said.splitlines()[0]!r}'
@@ -96,7 +96,7 @@ def no_home(place: Place) -> str:
 
 
 def no_descriptors(place: Place) -> str:
-    """With few descriptors: works, or says so; with too few it never crashes or hangs."""
+    """With few descriptors: works, or reports an error; with too few it never crashes or hangs."""
     outcomes = []
     for limit in (*range(4, 40, 2), 60, 100):
         pairs = Pair(place, 'auto', rounds=20, wait='event', timeout=16, retry=3, window=1,

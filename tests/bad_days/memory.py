@@ -1,9 +1,9 @@
-"""Stock programs under memory checkers: nothing of ours is read or written out of bounds, used after it was freed, read
-before it was written, or lost.
+"""Stock programs under memory checkers: our code reads and writes nothing out of bounds, after free or uninitialised,
+and leaks nothing.
 
-The address sanitizer is in a library that is built with it (preset asan) and loaded under programs that know nothing of
-it. Valgrind runs the library as it is shipped, and sees what the programs themselves lose as well: a leak counts when
-the first frame after the allocator's is in our library, and the block is none that the program should have given back.
+The address sanitizer is in a library built with it (preset asan), loaded under programs built without
+it. Valgrind runs the library as shipped, and also sees leaks of the programs themselves: a leak counts if
+the first frame after the allocator is in our library, and the block is not one that the program should have freed.
 """
 import os
 import pathlib
@@ -15,14 +15,15 @@ from typing import List
 from peers import Program, wait_for
 from place import Place, Skip, Trouble
 
-# A file of ours, as valgrind prints it; without debugging information, the library.
+# One of our files, as valgrind prints it; without debugging information, the library.
 OURS = re.compile(r'\b(?:base|wire|nic|link|host|verbs)/[\w/]+\.(?:cc|h):\d+|libibverbs\.so')
-# perftest does not give the list of devices back.
+# perftest does not free the list of devices.
 LEFT_BY_PROGRAMS = re.compile(r'\bibv_get_device_list\b')
 
 PERFTEST = '-F -d nerve0 -x 0 -p 18515 -u 19'
 PINGPONG = '-d nerve0 -g 0 -p 18515'
-# Few rounds: two programs that wait for each other by polling, on a busy machine, take tens of milliseconds for each.
+# Few rounds: under load, each round of two programs that wait for each other by polling takes tens
+# of milliseconds.
 PROGRAMS = (f'ib_send_bw {PERFTEST} -n 100', f'ib_send_bw {PERFTEST} -n 50 -b -e -c UD -s 1024',
             f'ib_write_bw {PERFTEST} -n 50 -q 4', f'ib_read_lat {PERFTEST} -n 20 -s 5000', f'ib_atomic_lat {PERFTEST} -n 20',
             f'ibv_rc_pingpong {PINGPONG} -n 50 -e', f'ibv_ud_pingpong {PINGPONG} -n 50 -s 1024',
@@ -86,7 +87,8 @@ def under_asan(place: Place, transport: str, line: str) -> str:
     preload = subprocess.run(['gcc', '-print-file-name=libasan.so'], capture_output=True, text=True, check=True).stdout.strip()
     env = place.environment(transport) | {
         'LD_LIBRARY_PATH': str(library), 'LD_PRELOAD': os.path.realpath(preload),
-        # The sanitizer's search for leaks takes minutes on some machines, whatever the program; valgrind makes one too.
+        # The sanitizer's leak check takes minutes on some machines, whatever the program; valgrind
+        # checks for leaks too.
         'ASAN_OPTIONS': 'detect_leaks=0:exitcode=66:detect_stack_use_after_return=1',
         'UBSAN_OPTIONS': 'print_stacktrace=1:halt_on_error=1:exitcode=66'}
     check(run_both(place, line, env, [], 120), sanitizer_reports)

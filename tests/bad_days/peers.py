@@ -17,7 +17,7 @@ def now_ms() -> int:
 
 
 def wait_for(condition, seconds: float, what: str):
-    """The first true value of the condition."""
+    """Waits for the first true value of the condition."""
     end = time.monotonic() + seconds
     while True:
         if value := condition():
@@ -28,8 +28,8 @@ def wait_for(condition, seconds: float, what: str):
 
 
 class Stalls:
-    """How long this machine lets a process that is ready wait for a processor, at the worst: what is late by
-    a few times that is late because of the machine."""
+    """The longest time that this machine lets a runnable process wait for a CPU: a delay of
+    a few times that is caused by the machine."""
 
     def __init__(self):
         self._worst, self._over = 0.0, False
@@ -55,7 +55,7 @@ def settings_as_text(settings: dict) -> List[str]:
 
 
 class Program:
-    """A process whose output is kept in two files, and which does not outlive the runner's interest."""
+    """A process whose output is kept in two files, and which is ended with the runner."""
 
     def __init__(self, place: Place, command, env: dict, name: str, **how):
         self.log = place.next_log(name)
@@ -112,7 +112,7 @@ class Peer(Program):
         return found[1] if found else ''
 
     def expect_ok(self, seconds: float) -> int:
-        """How many rounds it went through, all of them right."""
+        """How many rounds it completed, all of them right."""
         self.wait(seconds)
         found = re.fullmatch(r'ok rounds=(\d+)', self.end_line())
         if not found:
@@ -120,7 +120,7 @@ class Peer(Program):
         return int(found[1])
 
     def expect_dead(self, seconds: float) -> Tuple[int, int]:
-        """Since when it had no answer, and when it learnt that its peer is gone, in the one way there is."""
+        """Since when it had no answer, and when it noticed that its peer is gone."""
         self.wait(seconds)
         found = re.fullmatch(r'dead status=12 since_ms=(\d+) at_ms=(\d+)', self.end_line())
         if not found:
@@ -168,7 +168,7 @@ class Pair:
         return 4.096e-6 * 2 ** self.settings.get('timeout', 15)
 
     def retry_time(self) -> float:
-        """What its attributes promise: so long without an answer is the end, in seconds."""
+        """The time without an answer, in seconds, after which its attributes specify an error."""
         return self.timeout() * (self.settings.get('retry', 2) + 1)
 
 
@@ -188,7 +188,7 @@ def names() -> List[str]:
 
 
 def memfds() -> List[str]:
-    """Processes of our network namespace that hold memory of Nerve's."""
+    """Processes of our network namespace that hold shared memory of Nerve."""
     found, own = [], os.readlink('/proc/self/ns/net')
     for process in pathlib.Path('/proc').glob('[0-9]*'):
         try:
@@ -206,7 +206,7 @@ def expect_nothing_left(port: int, shm_before: List[str]) -> None:
         if bound(port):
             traces.append(f'udp port {port}')
         return ', '.join(traces)
-    end = time.monotonic() + 2  # the kernel tidies up after a process in its own time
+    end = time.monotonic() + 2  # the kernel cleans up after a process asynchronously
     while left():
         if time.monotonic() > end:
             raise Trouble(f'left behind: {left()}')

@@ -1,8 +1,8 @@
-"""Where bad days happen: a network of one's own where that can be had, and programs that run as an ordinary user.
+"""Where bad days run: a private network if possible, and programs that run as an ordinary user.
 
 Started by root, the runner moves into a network namespace (other programs of the machine hold ports and
-names in theirs) with a /dev/shm of its own, and starts every program as nobody. Started by anybody else, it stays where it is, and cases
-that need root are skipped.
+names in theirs) with its own /dev/shm, and starts every program as nobody. Started by another user, it stays where it is, and
+cases that need root are skipped.
 """
 import ctypes
 import dataclasses
@@ -25,19 +25,19 @@ class Trouble(Exception):
 
 
 class Skip(Exception):
-    """The case cannot be had here; the text says why."""
+    """The case cannot run here; the text says why."""
 
 
 @dataclasses.dataclass
 class Place:
     build: pathlib.Path
-    scratch: pathlib.Path   # what programs may read and write
+    scratch: pathlib.Path   # programs may read and write here
     logs: pathlib.Path
     seed: int
-    worlds: int             # how many random ones
-    user: Optional[int]     # whom programs run as; None: as we do
+    worlds: int             # number of random worlds
+    user: Optional[int]     # the user of the programs; None: ours
     number: int = 0         # of the next log
-    started: list = dataclasses.field(default_factory=list)  # programs, to be ended whatever happens
+    started: list = dataclasses.field(default_factory=list)  # programs to end in any case
 
 
     @property
@@ -48,7 +48,7 @@ class Place:
         return str(self.scratch / 'bin' / name)
 
     def environment(self, transport: str, **settings: str) -> dict:
-        """As `nerve run` sets it. Settings of the person who runs the tests do not leak in."""
+        """The environment that `nerve run` sets, without the settings of the user who runs the tests."""
         env = {name: value for name, value in os.environ.items() if not name.startswith(('NERVE_', 'LD_'))}
         return env | {'LD_LIBRARY_PATH': str(self.library), 'NERVE_TRANSPORT': transport,
                       'NERVE_DEVICES': 'nerve0=lo', 'HOME': str(self.scratch), 'LC_ALL': 'C',
@@ -59,7 +59,7 @@ class Place:
         return self.logs / f'{self.number:04d}-{name}'
 
     def as_user(self) -> dict:
-        """What subprocess.Popen needs to start a program as the ordinary user."""
+        """The arguments of subprocess.Popen that start a program as the ordinary user."""
         return {} if self.user is None else {'user': self.user, 'group': self.user, 'extra_groups': []}
 
 
@@ -70,7 +70,7 @@ def unshare(flags: int) -> None:
     if flags & CLONE_NEWNET:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
             fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack('16sh14x', b'lo', _IFF_UP))
-    if flags & CLONE_NEWNS:  # what is mounted from here on stays here
+    if flags & CLONE_NEWNS:  # mounts made from here on stay private
         ms_rec, ms_private = 16384, 1 << 18
         libc.mount(b'none', b'/', None, ms_rec | ms_private, None)
 
@@ -102,7 +102,7 @@ def enter(build: pathlib.Path, seed: int, worlds: int) -> Place:
     user = None
     if os.geteuid() == 0:
         unshare(CLONE_NEWNET | CLONE_NEWNS)
-        mount(b'tmpfs', b'/dev/shm', b'mode=1777')  # what is left there is of our making
+        mount(b'tmpfs', b'/dev/shm', b'mode=1777')  # files left there are ours
         user = pwd.getpwnam('nobody').pw_uid
         os.chown(scratch, user, -1)
     return Place(build, scratch, logs, seed, worlds, user)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Bad days: processes that are killed, stopped or starved, machines that lack something, peers that lie. One
+"""Bad days: processes that are killed, stopped or starved, machines that lack something, hostile peers. One
 line for each case, then `N passed, N failed`."""
 import argparse
 import fcntl
@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 
-sys.dont_write_bytecode = True  # the tree may belong to somebody else
+sys.dont_write_bytecode = True  # the tree may belong to another user
 
 import addresses  # noqa: E402
 import connections  # noqa: E402
@@ -30,9 +30,9 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog='./nerve test bad-days', description=__doc__)
     parser.add_argument('filter', nargs='?', default='', metavar='FILTER', type=pattern,
                         help='run the cases whose line matches this regular expression')
-    parser.add_argument('--seed', type=int, default=1, metavar='N', help='of the random moments; 1 unless told')
+    parser.add_argument('--seed', type=int, default=1, metavar='N', help='seed of the random moments; default: 1')
     parser.add_argument('--worlds', type=at_least_two, default=2000, metavar='N',
-                        help='how many random worlds, half of them over each transport; 2000 unless told; '
+                        help='how many random worlds, half of them over each transport; default: 2000; '
                              'NERVE_SEED=n in the environment replays the n-th')
     parser.add_argument('--list', action='store_true', help='print the cases and run nothing')
     parser.add_argument('--keep-logs', action='store_true', help='keep the logs of cases that passed too')
@@ -84,7 +84,7 @@ def main() -> int:
     if options.list:
         print(*(name for name, _ in wanted), sep='\n')
         return 0
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # by way of what ends the programs
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the programs are ended
     lock = open(options.build / 'bad_days.lock', 'w', encoding='utf-8')  # pylint: disable=consider-using-with
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""Random programs of two processes through the library, with faults by seed, compared with a model: `nerve_verbs_worlds`.
+"""Random programs of two processes that use the library, with seeded faults, compared with a model: `nerve_verbs_worlds`.
 docs/bad-days.md describes them."""
 import os
 import re
@@ -8,7 +8,7 @@ from place import Place, Trouble
 
 MISTAKES = ('byte', 'stale', 'lost', 'twice', 'order', 'event')
 JOBS = 4          # pairs of processes at a time: most of them wait for timers
-REPEATS = 20      # of one world: what happens depends on time as well as on the seed
+REPEATS = 20      # of one world: the outcome depends on timing as well as on the seed
 _FAILED = re.compile(r'^world (\d+) side \d .*', re.M)
 
 
@@ -39,7 +39,7 @@ def worlds(place: Place, transport: str) -> str:
 
 
 def mistakes(place: Place) -> str:
-    """The test program makes a mistake in the library's place; the model must object."""
+    """The test program makes a mistake in place of the library; the model must detect it."""
     found = []
     for mistake in MISTAKES:
         program = run(place, 'shm', 120, first=1, last=200, jobs=1, mistake=mistake, patience_ms=2000)

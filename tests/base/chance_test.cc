@@ -1,4 +1,4 @@
-// Chance and keys: the same on every machine, and what their definitions say.
+// Random numbers and keys: identical on every machine, and as defined.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -12,7 +12,7 @@
 namespace nerve {
 namespace {
 
-// Published outputs of splitmix64. A change here would change every seeded run there ever was.
+// Published outputs of splitmix64. A change here would change every seeded run.
 TEST(Prng, IsSplitmix64) {
   Prng prng{1234567};
   for (const std::uint64_t expected :
@@ -53,7 +53,7 @@ TEST(Prng, DrawsFromTheWholeRangeOfNumbers) {
   EXPECT_EQ(prng.between(0, std::numeric_limits<std::uint64_t>::max()), same.next());
 }
 
-TEST(Prng, MeansItsPerMille) {
+TEST(Prng, DrawsPerMilleAsStated) {
   Prng prng{9};
   std::array<int, 4> hits{};
   for (int i = 0; i < 100'000; ++i) {

@@ -64,7 +64,7 @@ TEST(IntrusiveList, AgreesWithTheModel) {
       ASSERT_EQ(list.empty(), model.empty());
       ASSERT_EQ(list.front(), model.empty() ? nullptr : model.front());
     }
-    // The whole order, by taking it apart.
+    // Check the whole order by removing all items.
     for (Item* expected : model) {
       ASSERT_EQ(list.front(), expected);
       list.remove(*expected);

@@ -1,4 +1,4 @@
-// Goal: a slip of the finger finds the name that was meant, and nonsense finds none.
+// Goal: a typing error finds the intended name, and nonsense finds none.
 #include "base/nearest.h"
 
 #include <gtest/gtest.h>
@@ -14,11 +14,11 @@ TEST(Nearest, CountsEdits) {
   EXPECT_EQ(edits_between("", "abc"), 3U);
   EXPECT_EQ(edits_between("kitten", "sitting"), 3U);
   EXPECT_EQ(edits_between("doctor", "doctor"), 0U);
-  EXPECT_EQ(edits_between("emcp", "ecmp"), 1U);  // fingers that ran ahead
+  EXPECT_EQ(edits_between("emcp", "ecmp"), 1U);  // a transposition
   EXPECT_EQ(edits_between("ab", "ba"), 1U);
 }
 
-TEST(Nearest, FindsWhatWasMeant) {
+TEST(Nearest, FindsTheIntendedName) {
   const std::array<std::string, 4> names = {"run", "stat", "doctor", "devices"};
   EXPECT_EQ(nearest_name("docter", names), "doctor");
   EXPECT_EQ(nearest_name("device", names), "devices");

@@ -1,4 +1,4 @@
-// A table against a map from handles to values, and the rest that a number gets before reuse.
+// A table against a map from handles to values, and the time a number stays unused before reuse.
 #include "base/slot_table.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace nerve {
 namespace {
 
-// Neither copied nor moved: its address is its identity, as that of a QP is.
+// Neither copyable nor movable: like a QP, it is identified by its address.
 struct Pinned {
   explicit Pinned(int v) : value{v} {}
   Pinned(const Pinned&) = delete;
@@ -60,7 +60,7 @@ TEST(SlotTable, RunsTheDestructorAtOnce) {
   EXPECT_EQ(shared.use_count(), 1);
 }
 
-TEST(SlotTable, LetsANumberRestAsLongAsItCan) {
+TEST(SlotTable, ReusesANumberAsLateAsPossible) {
   SlotTable<int> table{4};
   std::vector<Handle<int>> handles;
   for (int i = 0; i < 4; ++i) handles.push_back(table.emplace(i).first);
@@ -80,8 +80,8 @@ TEST(SlotTable, VisitsInIndexOrder) {
   EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
 }
 
-// A visit may erase what it visits, which is how an engine closes everything.
-TEST(SlotTable, MayLoseObjectsWhileItIsWalked) {
+// A visitor may erase the visited object, which is how an engine closes everything.
+TEST(SlotTable, AllowsErasureDuringAVisit) {
   struct Named {
     std::uint32_t index;
   };

@@ -29,7 +29,7 @@ TEST(Time, MovesThereAndBack) {
   });
 }
 
-// A paced sender that waits this long never exceeds its rate, and one picosecond less would.
+// A paced sender that waits this long never exceeds its rate; with one picosecond less it would.
 TEST(Rate, NeverRunsAheadAndWastesLessThanAPicosecond) {
   test::for_each_seed(1'000, [](std::uint64_t seed) {
     Prng prng{seed};
@@ -44,7 +44,7 @@ TEST(Rate, NeverRunsAheadAndWastesLessThanAPicosecond) {
   });
 }
 
-TEST(Rate, WaitsAsLongAsItCanSayWhenItIsAskedForMore) {
+TEST(Rate, SaturatesWhenTheTimeDoesNotFit) {
   EXPECT_EQ(Rate::bits_per_second(1).time_to_send(1U << 31U), Duration::max());
   EXPECT_EQ(Rate::bits_per_second(1).time_to_send(~std::uint64_t{0}), Duration::max());
 }

@@ -1,5 +1,5 @@
-// The heap against a model that keeps every deadline in plain sight: order, ties in the order of
-// arming, moves in both directions, disarming and removal.
+// The heap against a simple model of all deadlines: order, ties in the order of arming, moves in
+// both directions, disarming and removal.
 #include "base/timer_heap.h"
 
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ TEST(TimerHeap, FiresEqualDeadlinesInTheOrderOfArming) {
   EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
 }
 
-// However a deadline got its value, the order is that of the last arming.
+// However a deadline was set, ties are broken by the last arming.
 TEST(TimerHeap, TakesItsPlaceAmongEqualsFromTheLastArming) {
   {
     Heap heap;
@@ -82,7 +82,7 @@ TEST(TimerHeap, TakesItsPlaceAmongEqualsFromTheLastArming) {
     Owner a{1}, b{2};
     heap.arm(a, at(50));
     heap.arm(b, at(50));
-    heap.arm(a, at(50));  // armed anew where it was
+    heap.arm(a, at(50));  // armed again for the same time
     EXPECT_EQ(drain(heap, at(50)), (std::vector{2, 1}));
   }
 }

@@ -1,4 +1,4 @@
-// The small values: bytes, results, masks, ids, arrays.
+// The small value types: bytes, results, masks, IDs, arrays.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -141,7 +141,7 @@ TEST(FixedArray, LeavesNothingBehindWhenItMoves) {
   from[1] = 7;
   FixedArray<int> to{std::move(from)};
   EXPECT_EQ(to[1], 7);
-  EXPECT_EQ(from.size(), 0U);  // NOLINT(bugprone-use-after-move): that is the question
+  EXPECT_EQ(from.size(), 0U);  // NOLINT(bugprone-use-after-move): tested here
   FixedArray<int> third{1};
   third = std::move(to);
   EXPECT_EQ(third.size(), 3U);

@@ -1,5 +1,5 @@
-// Goal: the plan asks for what it names, and the programs are called as they want to be. Method:
-// the plan itself; nothing is started.
+// Goal: the plan measures what its names say, and programs are called with the right options.
+// Method: the plan itself; no program is started.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ Figure figure_named(const Plan& plan, const std::string& name) {
 
 }  // namespace
 
-TEST(LivePlan, NoFigureIsMeasuredTwiceAndEachIsNeeded) {
+TEST(LivePlan, FiguresAreUniqueAndEachIsUsed) {
   const Plan plan = make_plan(Effort::kWhole);
   std::set<std::string> names;
   std::set<std::size_t> needed;
@@ -32,7 +32,7 @@ TEST(LivePlan, NoFigureIsMeasuredTwiceAndEachIsNeeded) {
   EXPECT_EQ(needed.size(), plan.figures.size());
 }
 
-TEST(LivePlan, LinesCompareLikeWithLike) {
+TEST(LivePlan, LinesCompareFiguresOfOneUnit) {
   const Plan plan = make_plan(Effort::kWhole);
   for (const Line& line : plan.lines) {
     if (!line.beside) continue;
@@ -49,7 +49,7 @@ TEST(LivePlan, QuickKeepsEveryAim) {
   EXPECT_EQ(static_cast<std::size_t>(aims), quick.lines.size());
 }
 
-TEST(LivePlan, OnlyKeepsWhatItsLinesNeed) {
+TEST(LivePlan, FilterKeepsTheFiguresOfItsLines) {
   const Plan plan = make_plan(Effort::kWhole).only("^ib_write_lat 8 B, shm");
   ASSERT_EQ(plan.lines.size(), 1U);
   ASSERT_EQ(plan.figures.size(), 2U);
@@ -57,7 +57,7 @@ TEST(LivePlan, OnlyKeepsWhatItsLinesNeed) {
   EXPECT_TRUE(make_plan(Effort::kWhole).only("no such line").lines.empty());
 }
 
-TEST(LivePlan, AimsAtTheirLimits) {
+TEST(LivePlan, AimsIncludeOrExcludeTheirLimit) {
   const Aim at_most{Aim::Kind::kAtMost, 1.5};
   const Aim at_least{Aim::Kind::kAtLeast, 5};
   const Aim below{Aim::Kind::kBelow, 1};
@@ -72,7 +72,7 @@ TEST(LivePlan, AimsAtTheirLimits) {
   EXPECT_EQ(below.text(), "< 1");
 }
 
-TEST(LiveCommands, EachEndOnItsCore) {
+TEST(LiveCommands, EachEndIsPinnedToItsCore) {
   const Cores cores{.server = 2, .client = 5};
   const Plan plan = make_plan(Effort::kQuick);
   EXPECT_EQ(command_of(figure_named(plan, "ib_send_lat 8 B, shm"), cores, End::kClient, 700),
@@ -86,7 +86,7 @@ TEST(LiveCommands, EachEndOnItsCore) {
             (Words{"nerve_live_baseline", "2", "5", "udp", "20000"}));
 }
 
-TEST(LiveCommands, TheFigureAskedForIsRead) {
+TEST(LiveCommands, ParsesTheRequestedFigure) {
   const Plan plan = make_plan(Effort::kWhole);
   const std::string bandwidth =
       " #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n"

@@ -1,5 +1,5 @@
-// Goal: the report says what was measured: the best, how far off the worst was, ratios, aims.
-// Method: a small plan with samples made up here.
+// Goal: the report shows what was measured: the best, the spread, ratios, aims. Method: a small
+// plan with made-up samples.
 #include "bench/live/report.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ Figure figure(const std::string& name, Unit unit) {
   return made;
 }
 
-// A latency beside a peer's, and a rate alone.
+// A latency with a baseline, and a rate without one.
 Plan small_plan() {
   Plan plan;
   plan.add(figure("a", Unit::kMicroseconds), figure("b", Unit::kMicroseconds),
@@ -27,7 +27,7 @@ Plan small_plan() {
 
 }  // namespace
 
-TEST(LiveReport, BestIsTheLeastDisturbed) {
+TEST(LiveReport, BestIsTheLowestTimeOrTheHighestRate) {
   const Samples samples{.values = {4, 2, 3}, .failure = {}};
   EXPECT_EQ(best(samples, Unit::kMicroseconds), 2);
   EXPECT_EQ(best(samples, Unit::kGigabytes), 4);
@@ -49,7 +49,7 @@ TEST(LiveReport, TableOfRatiosAndAims) {
             "| c    | 4.00 M/s       |            |       | >= 5 M/s | MISSED |\n");
 }
 
-TEST(LiveReport, WhatFailedIsNotJudged) {
+TEST(LiveReport, FailedFiguresHaveNoVerdict) {
   const Plan plan = small_plan();
   const Results results{.plan = plan, .samples = {{{3}, {}}, {{}, "exit code 1"}, {{0}, {}}}};
   EXPECT_FALSE(results.complete());

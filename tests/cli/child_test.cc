@@ -1,4 +1,4 @@
-// Goal: a program that we start is ended in its time, with all it started, and what it said is
+// Goal: a program that we start is ended in time, with all processes it started, and its output is
 // kept.
 #include "cli/child.h"
 
@@ -23,7 +23,7 @@ class ChildTest : public testing::Test {
   std::string log_ = testing::TempDir() + "nerve_child_" + std::to_string(::getpid());
 };
 
-TEST_F(ChildTest, SaysHowItEnded) {
+TEST_F(ChildTest, ReportsHowItEnded) {
   const Child::Ended well = shell("echo $A; echo b >&2", {{"A", "a"}}).wait(seconds{10});
   EXPECT_TRUE(well.well);
   EXPECT_EQ(well.text, "a\nb\n");
@@ -33,13 +33,13 @@ TEST_F(ChildTest, SaysHowItEnded) {
   EXPECT_EQ(missing.wait(seconds{10}).why, "exit code 127");
 }
 
-TEST_F(ChildTest, EndsWhatItStartedToo) {
+TEST_F(ChildTest, KillsItsDescendants) {
   Child child = shell("sleep 1000 & echo $!; wait");
   Child::Ended ended = child.wait(milliseconds{300});
   EXPECT_EQ(ended.why, "not done after 0 s");
   const pid_t grandchild = std::atoi(ended.text.c_str());
   ASSERT_GT(grandchild, 0);
-  // Dead, and perhaps not yet collected by whoever inherited it.
+  // Dead, and perhaps not reaped yet.
   const auto lives = [&] {
     std::ifstream words{"/proc/" + std::to_string(grandchild) + "/cmdline"};
     return words.peek() != std::ifstream::traits_type::eof();
@@ -48,7 +48,7 @@ TEST_F(ChildTest, EndsWhatItStartedToo) {
   EXPECT_FALSE(lives());
 }
 
-TEST_F(ChildTest, APortThatIsFreeIsNotListenedTo) {
+TEST_F(ChildTest, AFreePortHasNoListener) {
   Child child = shell("sleep 1000");
   EXPECT_FALSE(wait_until_listening(child, free_tcp_port(), milliseconds{50}));
 }

@@ -1,4 +1,4 @@
-// Goal: the figures of stock programs are read as they print them. Method: what they printed.
+// Goal: the results of stock programs are parsed. Method: their real output.
 #include "cli/client_output.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ TEST(ClientOutput, PerftestBandwidthIsTheAverage) {
   EXPECT_FALSE(perftest_bandwidth(" #bytes #iterations BW peak[Gb/sec]\n"));
 }
 
-TEST(ClientOutput, QperfInAnyUnit) {
+TEST(ClientOutput, ReadsQperfInAnyUnit) {
   EXPECT_EQ(qperf_latency("tcp_lat:\n    latency  =  9.5 us\n"), 9.5);
   EXPECT_EQ(qperf_latency("tcp_lat:\n    latency  =  2 ms\n"), 2000);
   EXPECT_EQ(qperf_latency("tcp_lat:\n    latency  =  500 ns\n"), 0.5);
@@ -39,14 +39,14 @@ TEST(ClientOutput, QperfInAnyUnit) {
   EXPECT_EQ(qperf_latency("latency = soon"), std::nullopt);
 }
 
-TEST(ClientOutput, Iperf3ByItsJson) {
+TEST(ClientOutput, ReadsIperf3Json) {
   EXPECT_EQ(iperf3_bandwidth(R"({"end": {"sum_received": {"bits_per_second": 8e9}}})"), 8);
   EXPECT_EQ(iperf3_bandwidth(R"({"error": "unable to connect"})"), std::nullopt);
   EXPECT_EQ(iperf3_bandwidth("iperf3: error"), std::nullopt);
   EXPECT_EQ(iperf3_bandwidth("[]"), std::nullopt);
 }
 
-TEST(ClientOutput, UcxByItsCommas) {
+TEST(ClientOutput, ReadsUcxCsv) {
   const auto found = ucx_figures(
       "iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr\n"
       "5000,52.198,1308.487,1826.930,764.24,1000,764,547\n");
@@ -57,7 +57,7 @@ TEST(ClientOutput, UcxByItsCommas) {
   EXPECT_FALSE(ucx_figures(""));
 }
 
-TEST(ClientOutput, FabricBelowItsTitle) {
+TEST(ClientOutput, ReadsFabricBelowItsTitle) {
   const auto found = fabric_figures(
       "bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec\n"
       "1m      500     =500     1000m       5.41s    193.74    5412.34       0.00\n");
@@ -68,7 +68,7 @@ TEST(ClientOutput, FabricBelowItsTitle) {
   EXPECT_FALSE(fabric_figures("bytes   #sent  usec/xfer")) << "it died before its figures";
 }
 
-TEST(ClientOutput, ComplaintIsTheLineThatTellsOfAnError) {
+TEST(ClientOutput, ComplaintIsTheLineThatReportsAnError) {
   EXPECT_EQ(
       complaint(" Completion with error at client\n Failed status 12: wr_id 0\n----\n #bytes\n"),
       "Completion with error at client");
@@ -76,7 +76,7 @@ TEST(ClientOutput, ComplaintIsTheLineThatTellsOfAnError) {
   EXPECT_EQ(complaint(""), "");
 }
 
-TEST(Demo, FiguresInTheirUnits) {
+TEST(Demo, PrintsFiguresInTheirUnits) {
   EXPECT_EQ(figure_text(Figure::kLatency, 0.614), "0.61 us");
   EXPECT_EQ(figure_text(Figure::kTcpBandwidth, 9.87), "9.9 GB/s");
   EXPECT_EQ(figure_text(Figure::kMessages, 5.04), "5.0 M/s");

@@ -1,4 +1,4 @@
-// `nerve decode` as a person calls it: what it prints, and its exit code.
+// `nerve decode` as a user calls it: its output and exit code.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -24,7 +24,7 @@ Outcome decode(std::vector<std::string> arguments) {
   Outcome run;
   add_decode(program, run.exit_code);
   arguments.insert(arguments.begin(), "decode");
-  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them in reverse order
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
   try {
@@ -44,7 +44,7 @@ std::string contents(const std::string& file) {
   return all.str();
 }
 
-// A file of this test's own, gone when the test is.
+// A temporary file of this test.
 class Scratch {
  public:
   explicit Scratch(const std::string& bytes)
@@ -73,6 +73,24 @@ TEST(Decode, CheckCountsGoodAndBad) {
   EXPECT_EQ(run.err, "");
 }
 
+TEST(Decode, PrintsPacketsInTheOrderOfTheirTimes) {
+  constexpr std::size_t kFileHeader = 24;
+  constexpr std::size_t kRecordHeader = 16;
+  const auto packets_of = [](const std::string& bytes) {
+    const Scratch file{bytes};
+    const Outcome run = decode({file.path()});
+    EXPECT_EQ(run.exit_code, kExitOk);
+    return run.out;
+  };
+  const std::string bytes = contents(kCaptures + "rc_pingpong_s1_pad3.pcap");
+  // Moves the first record to the end.
+  const auto length = static_cast<unsigned char>(bytes[kFileHeader + 8]) + kRecordHeader;
+  ASSERT_EQ(bytes[kFileHeader + 9], 0);
+  const std::string moved = bytes.substr(0, kFileHeader) + bytes.substr(kFileHeader + length) +
+                            bytes.substr(kFileHeader, length);
+  EXPECT_EQ(packets_of(moved), packets_of(bytes));
+}
+
 TEST(Decode, PrintsALineForEachPacket) {
   const Outcome run = decode({kCaptures + "err_rkey_fadd.pcap"});
   EXPECT_EQ(run.exit_code, kExitOk);
@@ -98,9 +116,9 @@ TEST(Decode, JsonIsOneObjectPerLine) {
   EXPECT_EQ(last["summary"]["icrc_good"], 39);
 }
 
-TEST(Decode, EveryTruncationIsTold) {
+TEST(Decode, EveryTruncationIsReported) {
   const std::string whole = contents(kCaptures + "err_rkey_fadd.pcap");
-  const std::size_t first = 24 + 16 + 86;  // the file's header and its first record
+  const std::size_t first = 24 + 16 + 86;  // the file header and the first record
   for (std::size_t n = 0; n < whole.size(); ++n) {
     const Scratch file{whole.substr(0, n)};
     const Outcome run = decode({"--check", file.path()});
@@ -110,7 +128,7 @@ TEST(Decode, EveryTruncationIsTold) {
   }
 }
 
-TEST(Decode, SaysWhatIsWrongAndWhatToDo) {
+TEST(Decode, ReportsErrorsAndWhatToDo) {
   const Scratch garbage{"this is not a capture"};
   const Outcome run = decode({"--check", garbage.path()});
   EXPECT_EQ(run.exit_code, kExitFailed);
@@ -133,9 +151,9 @@ TEST(Decode, SkipsOtherTraffic) {
   EXPECT_EQ(run.out, scratch.path() + ": 1 packets, 1 icrc good, 0 bad, 1 skipped\n");
 }
 
-TEST(Decode, FailsOnARoceFrameThatMakesNoSense) {
+TEST(Decode, FailsOnAMalformedRoceFrame) {
   std::string file = contents(kCaptures + "err_rkey_fadd.pcap");
-  file[24 + 16 + 14 + 20 + 5] = 9;  // a UDP length that contradicts IP's
+  file[24 + 16 + 14 + 20 + 5] = 9;  // a UDP length that contradicts the IP length
   const Scratch scratch{file};
   const Outcome run = decode({"--check", scratch.path()});
   EXPECT_EQ(run.exit_code, kExitFailed);

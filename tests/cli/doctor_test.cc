@@ -1,5 +1,5 @@
-// Goal: `nerve doctor` finds what is there and what is not, and says how to mend it. Method: the
-// built program on this machine, in a world where something is wrong, and the wording by values.
+// Goal: `nerve doctor` finds what is present and what is missing, and says how to fix it. Method:
+// the built program on this machine, in an environment with a fault, and the text by values.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -26,16 +26,16 @@ std::map<std::string, std::string> verdicts(const std::string& lines) {
 
 }  // namespace
 
-TEST(Finding, SaysWhatToDoBelow) {
+TEST(Finding, PrintsTheFixBelow) {
   EXPECT_EQ(finding_text({Verdict::kOk, "kernel", "Linux 6.1", ""}),
             "ok      kernel           Linux 6.1\n");
   EXPECT_EQ(finding_text({Verdict::kMissing, "devices", "none", "ip link set lo up"}),
             "MISSING devices          none\n                         -> ip link set lo up\n");
   EXPECT_EQ(finding_json({Verdict::kNote, "a", "b\xff", "c"}),
-            "{\"verdict\":\"note\",\"name\":\"a\",\"tells\":\"b\xef\xbf\xbd\",\"mend\":\"c\"}\n");
+            "{\"verdict\":\"note\",\"name\":\"a\",\"detail\":\"b\xef\xbf\xbd\",\"fix\":\"c\"}\n");
 }
 
-TEST(Doctor, LooksAtEverythingThatIsNeeded) {
+TEST(Doctor, ChecksEverythingThatIsRequired) {
   const auto found = verdicts(nerve("doctor --json").text);
   for (const char* name :
        {"kernel", "shared memory", "meeting", "waiting", "direct placement", "wake-ups",
@@ -43,13 +43,13 @@ TEST(Doctor, LooksAtEverythingThatIsNeeded) {
         "library", "programs load", "offered paths", "mount namespace", "perftest"}) {
     EXPECT_TRUE(found.contains(name)) << name;
   }
-  // Tests run on machines that can build us.
+  // Machines that run the tests can build us, so these must be ok.
   for (const char* name : {"kernel", "shared memory", "meeting", "waiting", "library"}) {
     EXPECT_EQ(found.at(name), "ok") << name;
   }
 }
 
-TEST(Doctor, NamesTheDeviceThatIsNotThere) {
+TEST(Doctor, NamesAMissingDevice) {
   const test::Outcome out = nerve("doctor", "NERVE_DEVICES=x=none0");
   EXPECT_EQ(out.exit_code, kExitFailed);
   EXPECT_NE(out.text.find("MISSING x                no interface is called none0\n"),

@@ -8,7 +8,7 @@
 namespace nerve::test {
 namespace {
 
-// A sanitizer insists on being loaded before all others.
+// A sanitizer must be loaded before all other libraries.
 #ifdef NERVE_SANITIZED
 constexpr const char* kOffer = "NERVE_OFFER=off ";
 #else
@@ -18,7 +18,7 @@ constexpr const char* kOffer = "";
 }  // namespace
 
 Outcome nerve(const std::string& arguments, const std::string& variables) {
-  // The search for leaks takes seconds; leaks.cli has it in this process, where the same code runs.
+  // The leak check takes seconds; leaks.cli does it in this process, where the same code runs.
   const std::string line = std::string{"env -i PATH=\"$PATH\" ASAN_OPTIONS=detect_leaks=0 "} +
                            kOffer + variables + " " NERVE_PROGRAM " " + arguments + " 2>&1";
   Outcome outcome;

@@ -1,4 +1,4 @@
-// The built `nerve` as a person calls it.
+// The built `nerve` as a user calls it.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ struct Outcome {
   std::string text;  // both streams
 };
 
-// Through a shell, for it is shells that people call from; without this machine's own settings but
-// for `variables`, words of NAME=VALUE.
+// Runs it through a shell, as users do; without this machine's own settings, except for
+// `variables`, words of the form NAME=VALUE.
 Outcome nerve(const std::string& arguments, const std::string& variables = "");
 
 }  // namespace nerve::test

@@ -16,7 +16,7 @@ std::size_t times(std::string_view text, std::string_view word) {
 
 constexpr std::string_view kOpening = R"(<script type="application/json" class="nerve-result">)";
 
-// What stands in the page between the elements that we put there.
+// The contents of the elements that we inserted into the page.
 std::vector<std::string> results_in(std::string_view page) {
   std::vector<std::string> found;
   std::size_t at = page.find(kOpening);
@@ -32,13 +32,13 @@ std::vector<std::string> round_trip(std::vector<std::string> jsons) {
   return results_in(report_page(jsons));
 }
 
-TEST(ReportPage, HoldsEachResultOnce) {
+TEST(ReportPage, ContainsEachResultOnce) {
   EXPECT_EQ(round_trip({R"({"seed":1})", R"({"seed":2})"}),
             (std::vector<std::string>{R"({"seed":1})", R"({"seed":2})"}));
   EXPECT_TRUE(round_trip({}).empty());
 }
 
-TEST(ReportPage, LeavesOutTheSpaceBetweenTokensOnly) {
+TEST(ReportPage, RemovesOnlySpaceBetweenTokens) {
   EXPECT_EQ(round_trip({"{\n  \"a b\": \"c \\\" d \\\\\",\n\t\"e\": [1, 2]\r\n}\n"}),
             (std::vector<std::string>{R"({"a b":"c \" d \\","e":[1,2]})"}));
 }
@@ -52,17 +52,17 @@ TEST(ReportPage, NothingInAResultEndsItsElement) {
   EXPECT_EQ(times(page, "<script"), times(report_template(), "<script") + 1);
 }
 
-TEST(ReportPage, AResultThatSpeaksOfTheMarkerIsNotFilledIn) {
+TEST(ReportPage, AMarkerInAResultIsNotReplaced) {
   const std::string json = R"({"description":"<!--results-->"})";
   EXPECT_EQ(round_trip({json, json}).size(), 2U);
 }
 
-TEST(ReportPage, WhatIsNoJsonIsHarmless) {
+TEST(ReportPage, InvalidJsonIsInsertedSafely) {
   EXPECT_EQ(round_trip({"<b>", "\"", "\\", ""}),
             (std::vector<std::string>{"\\u003cb>", "\"", "\\", ""}));
 }
 
-// The one template that was built, with or without charts.
+// The template that was built, with or without charts.
 TEST(ReportPage, TheTemplateNeedsNoNetwork) {
   const std::string_view page = report_template();
   EXPECT_EQ(times(page, "<!--results-->"), 1U);

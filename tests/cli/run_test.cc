@@ -1,5 +1,5 @@
-// Goal: `nerve run` starts the program that was meant, with its settings, and its exit code is the
-// program's. Method: the parts as functions, and the built program as a person calls it.
+// Goal: `nerve run` starts the right program, with its settings, and returns its exit code. Method:
+// the parts as functions, and the built program as a user calls it.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -52,11 +52,13 @@ TEST_F(RunTest, FindsWhereTheProgramBegins) {
   EXPECT_EQ(mark_command({}), Words{});
 }
 
-TEST_F(RunTest, FindsTheLibraryInABuildAndWhereItIsInstalled) {
+TEST_F(RunTest, FindsTheBuiltAndTheInstalledLibrary) {
   make("build/lib/libibverbs.so.1");
   make("usr/lib/nerve/libibverbs.so.1");
   EXPECT_EQ(find_library_folder(folder_ + "/build/src/cli/nerve"), folder_ + "/build/lib");
   EXPECT_EQ(find_library_folder(folder_ + "/usr/bin/nerve"), folder_ + "/usr/lib/nerve");
+  EXPECT_EQ(find_library_folder(folder_ + "/elsewhere/bin/nerve"), std::nullopt);
+  make("lib/libibverbs.so.1");  // as a distribution has it beside /usr: not ours
   EXPECT_EQ(find_library_folder(folder_ + "/elsewhere/bin/nerve"), std::nullopt);
 }
 
@@ -67,7 +69,7 @@ TEST_F(RunTest, FindsCommandsAsAShellDoes) {
   const std::string path = folder_ + "/none:" + folder_ + "/one:" + folder_ + "/two";
   EXPECT_EQ(find_command("tool", path), tool);
   EXPECT_EQ(find_command(plain, path), plain);
-  EXPECT_EQ(find_command("two", folder_), "");  // a folder is no program
+  EXPECT_EQ(find_command("two", folder_), "");  // a folder is not a program
   EXPECT_EQ(find_command("none", path), "");
   EXPECT_EQ(find_command("tool", ""), "");
 }
@@ -80,11 +82,11 @@ TEST_F(RunTest, PutsOurLibraryFirst) {
             (host::Environment{{"LD_LIBRARY_PATH", "/n"}}));
 }
 
-TEST_F(RunTest, NoticesProgramsThatTheLoaderProtects) {
+TEST_F(RunTest, DetectsSetuidPrograms) {
   const std::string file = make("tool");
   EXPECT_EQ(ignores_library_path(file), std::nullopt);
   EXPECT_EQ(ignores_library_path(folder_ + "/none"), std::nullopt);
-  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file to somebody else";
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can change the owner of a file";
   ASSERT_EQ(::chown(file.c_str(), 1, 1), 0);
   std::filesystem::permissions(file,
                                std::filesystem::perms::set_uid | std::filesystem::perms::owner_all);
@@ -102,7 +104,21 @@ TEST_F(RunTest, TheProgramGetsItsSettings) {
   EXPECT_NE(run.text.find("NERVE_PCAP=" + folder_ + "/x.pcap\n"), std::string::npos);
 }
 
-TEST_F(RunTest, TheExitCodeIsThePrograms) {
+TEST_F(RunTest, MisspeltProgramsAreNamedBeforePackages) {
+  const auto answer = [&](const std::string& word) {
+    return nerve("run -- " + word, "PATH=" + folder_).text;
+  };
+  make("ib_write_bw");
+  make("ping");
+  EXPECT_EQ(answer("ib_write_bw0"),
+            "nerve run: ib_write_bw0: not found in PATH; did you mean `ib_write_bw`?\n");
+  EXPECT_EQ(answer("ib_read_bw"),
+            "nerve run: ib_read_bw: not found in PATH; sudo apt-get install -y perftest\n");
+  EXPECT_EQ(answer("rping"),
+            "nerve run: rping: not found in PATH; sudo apt-get install -y rdmacm-utils\n");
+}
+
+TEST_F(RunTest, ReturnsTheProgramsExitCode) {
   EXPECT_EQ(nerve("run -- sh -c 'exit 7'").exit_code, 7);
   EXPECT_EQ(nerve("run sh -c 'exit 8'").exit_code, 8);
   EXPECT_EQ(nerve("run sh -c 'echo \"$@\"' x -a -- --pcap f").text, "-a -- --pcap f\n");
@@ -116,7 +132,7 @@ TEST_F(RunTest, TheExitCodeIsThePrograms) {
   EXPECT_EQ(nerve("run -- " + folder_ + "/none").exit_code, 127);
 }
 
-TEST_F(RunTest, NamesThePackageOfAProgramThatIsAbsent) {
+TEST_F(RunTest, NamesThePackageOfAMissingProgram) {
   EXPECT_EQ(package_of("ib_write_bw"), "perftest");
   EXPECT_EQ(package_of("rdma_xclient"), "rdmacm-utils");
   EXPECT_EQ(package_of("fi_info"), "libfabric-bin");
@@ -124,14 +140,14 @@ TEST_F(RunTest, NamesThePackageOfAProgramThatIsAbsent) {
   EXPECT_EQ(package_of(""), "");
 }
 
-TEST_F(RunTest, TellsTheCommandThatWasMeant) {
+TEST_F(RunTest, SuggestsTheNearestCommand) {
   const Outcome slip = nerve("docter");
   EXPECT_EQ(slip.exit_code, kExitUsage);
-  EXPECT_EQ(slip.text, "nerve: there is no command `docter`; did you mean `doctor`?\n");
+  EXPECT_EQ(slip.text, "nerve: unknown command `docter`; did you mean `doctor`?\n");
   EXPECT_EQ(nerve("frobnicate").exit_code, kExitUsage);
 }
 
-TEST_F(RunTest, SaysWhatIsWrongWithItsOptions) {
+TEST_F(RunTest, ExplainsInvalidOptions) {
   const Outcome bad = nerve("run --transport tcp -- true");
   EXPECT_EQ(bad.exit_code, kExitUsage);
   EXPECT_EQ(bad.text, "nerve run: --transport 'tcp': transport takes auto, shm or udp\n");
@@ -143,20 +159,20 @@ TEST_F(RunTest, SaysWhatIsWrongWithItsOptions) {
   EXPECT_EQ(std::filesystem::file_size(notes), 4U);
 }
 
-TEST_F(RunTest, DevicesListsWhatWasAskedFor) {
+TEST_F(RunTest, ListsRequestedDevices) {
   const Outcome text = nerve("devices");
   EXPECT_EQ(nerve("devices --bogus").exit_code, kExitUsage);
   if (text.exit_code != kExitOk) GTEST_SKIP() << "a machine without any interface";
   EXPECT_EQ(text.text.rfind("nerve0  interface ", 0), 0U) << text.text;
   const Outcome json = nerve("devices --json");
   EXPECT_EQ(json.text.rfind("{\"name\":\"nerve0\",\"interface\":\"", 0), 0U) << json.text;
-  // One of two may come later; without any, the program is not started.
+  // One of two may appear later; without any, the program is not started.
   const Outcome one = nerve("run --device x=none0 --device y=lo -- true");
   EXPECT_EQ(one.exit_code, kExitOk);
-  EXPECT_EQ(one.text, "nerve run: x=none0: no such interface; `ip link` lists them\n");
+  EXPECT_EQ(one.text, "nerve run: x=none0: no such interface; `ip link` lists the interfaces\n");
   const Outcome none = nerve("run --device x=none0 -- " NERVE_PROGRAM " devices");
   EXPECT_EQ(none.exit_code, kExitUsage);
-  EXPECT_EQ(none.text, "nerve run: x=none0: no such interface; `ip link` lists them\n");
+  EXPECT_EQ(none.text, "nerve run: x=none0: no such interface; `ip link` lists the interfaces\n");
 }
 
 }  // namespace nerve::cli

@@ -1,4 +1,4 @@
-// `nerve sim` as a person calls it: what it says of mistakes, where it puts results.
+// `nerve sim` as a user calls it: its error messages, and where it writes results.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -19,7 +19,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// A folder of this test's own, with a small scenario in it; gone when the test is.
+// A temporary folder with a small scenario.
 class Sim : public testing::Test {
  protected:
   Sim()
@@ -84,7 +84,7 @@ TEST_F(Sim, CompareSetsResultsSideBySide) {
   EXPECT_TRUE(has(other.text, "give a result.json of nerve sim")) << other.text;
 }
 
-TEST_F(Sim, MistakesOfTheScenarioAreToldWithTheirPlace) {
+TEST_F(Sim, ScenarioErrorsAreReportedWithTheirPlace) {
   write("wrong.toml", "[servers]\ncount = 0\n[fabric]\nrouting = \"emcp\"\n[[job]]\n");
   const Outcome run = nerve("sim " + path("wrong.toml"));
   EXPECT_EQ(run.exit_code, 1);
@@ -96,12 +96,12 @@ TEST_F(Sim, MistakesOfTheScenarioAreToldWithTheirPlace) {
   EXPECT_TRUE(has(set.text, "did you mean \"count\"?")) << set.text;
 }
 
-TEST_F(Sim, MistakesOfTheCommandLineAreOurs) {
+TEST_F(Sim, CommandLineErrorsAreUsageErrors) {
   EXPECT_EQ(nerve("sim").exit_code, 2);
   const Outcome unknown = nerve("sim --bogus");
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_EQ(unknown.text.rfind("nerve sim: ", 0), 0U) << unknown.text;
-  EXPECT_TRUE(has(unknown.text, "--bogus; `nerve sim --help` explains\n")) << unknown.text;
+  EXPECT_TRUE(has(unknown.text, "--bogus; see `nerve sim --help`\n")) << unknown.text;
   EXPECT_EQ(nerve("sim " + path("small.toml") + " --set nonsense").exit_code, 2);
   EXPECT_EQ(nerve("sim " + path("small.toml") + " --seed -1").exit_code, 2);
   EXPECT_EQ(nerve("sim /no/such/file").exit_code, 1);
@@ -109,7 +109,7 @@ TEST_F(Sim, MistakesOfTheCommandLineAreOurs) {
   EXPECT_TRUE(has(nerve("sim --keys").text, "oversubscription"));
 }
 
-TEST_F(Sim, CtrlCEndsItAndLeavesNothing) {
+TEST_F(Sim, CtrlCEndsItAndWritesNothing) {
   const Outcome run =
       nerve("sim " + path("small.toml") + " --quiet --set 'job.0.size=1 TB' --out " + path("out"),
             "timeout --foreground --preserve-status --signal=INT 2");
@@ -118,7 +118,7 @@ TEST_F(Sim, CtrlCEndsItAndLeavesNothing) {
   EXPECT_FALSE(std::filesystem::exists(path("out")));
 }
 
-TEST_F(Sim, AFolderThatCannotBeWrittenToIsToldBeforeTheWork) {
+TEST_F(Sim, AnUnwritableFolderIsReportedBeforeTheRun) {
   for (const std::string& folder :
        {std::string{"/proc"}, std::string{"/proc/x"}, path("small.toml")}) {
     const Outcome run =
@@ -129,7 +129,7 @@ TEST_F(Sim, AFolderThatCannotBeWrittenToIsToldBeforeTheWork) {
   }
 }
 
-TEST_F(Sim, WhatMemoryCannotHoldIsRefused) {
+TEST_F(Sim, ARunThatNeedsTooMuchMemoryIsRefused) {
   const Outcome run =
       nerve("sim " + path("small.toml") + " --set servers.count=2000 " +
             "--set job.0.kind=full-mesh --set nic.qps_per_pair=64 " + "--set fabric.pfc=false");
@@ -138,7 +138,7 @@ TEST_F(Sim, WhatMemoryCannotHoldIsRefused) {
   EXPECT_TRUE(has(run.text, "--anyway")) << run.text;
 }
 
-TEST(SimParts, MemoryIsComparedWithWhatThereIs) {
+TEST(SimParts, NeededMemoryIsComparedWithAvailableMemory) {
   EXPECT_EQ(available_memory("MemTotal: 9 kB\nMemAvailable:   2048 kB\n"), 2048U * 1024);
   EXPECT_EQ(available_memory("nothing"), std::nullopt);
   EXPECT_EQ(no_room(100, 100), "");
@@ -153,7 +153,7 @@ TEST(SimParts, FoldersHavePlainNames) {
   EXPECT_EQ(folder_for(""), "results/scenario");
 }
 
-TEST(SimParts, ProgressTellsWhatCanBeTold) {
+TEST(SimParts, ProgressShowsWhatIsKnown) {
   using std::chrono::milliseconds;
   sim::RunState state{Time{milliseconds{12}}, 2'000'000, 1, 3, 0};
   EXPECT_EQ(state_text(state), "12 ms simulated, 1 of 3 jobs done");
@@ -163,7 +163,7 @@ TEST(SimParts, ProgressTellsWhatCanBeTold) {
   state.share = 0.25;
   EXPECT_EQ(progress_text(state, std::chrono::seconds{2}),
             "[###.........] 25 %, 6 s to go; 12 ms simulated, 1.0 M events/s, 2 s");
-  state.share = 1.2;  // it is an estimate
+  state.share = 1.2;  // an estimate
   EXPECT_TRUE(has(progress_text(state, std::chrono::seconds{2}), "99 %, 0 s to go"));
   EXPECT_EQ(simulated_text(1'234'567'890), "1.235 ms");
   EXPECT_EQ(simulated_text(12), "12 ps");

@@ -1,4 +1,4 @@
-// Goal: `nerve stat` prints what processes told, each in its column. Method: the table by values.
+// Goal: `nerve stat` prints each value of a report in its column. Method: the table by values.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -35,11 +35,11 @@ TEST(StatTable, ARowForEachProcess) {
   EXPECT_NE(table.find("      12  ib_read_bw        does not answer"), std::string::npos) << table;
 }
 
-TEST(StatTable, TellsTheRateSinceTheLastLook) {
+TEST(StatTable, ShowsTheRateSinceTheLastReport) {
   const SentBefore before{{4711, 200'008'000}};
   const std::string table = stat_table(std::vector{busy()}, Since{.sent = before, .seconds = 0.5});
   EXPECT_NE(table.find(" 2.0 GB/s\n"), std::string::npos) << table;
-  // One that was not there before, or whose pid is another's now, has no rate.
+  // A process that was not there before, or whose pid was reused, has no rate.
   const SentBefore later{{4711, 9'000'000'000}};
   EXPECT_NE(stat_table(std::vector{busy()}, Since{.sent = later, .seconds = 1}).find(" -\n"),
             std::string::npos);

@@ -1,4 +1,4 @@
-// `nerve sweep`: its grid, its processes, its table.
+// `nerve sweep`: its combinations, its processes, its table.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -40,14 +40,14 @@ TEST(SweepPlan, EveryCombinationIsARun) {
   EXPECT_TRUE(cells_of({long_one, long_one}).empty());
 }
 
-TEST(SweepPool, RunsAllAndTellsWhoFailed) {
+TEST(SweepPool, RunsAllAndReportsFailures) {
   SweepPool pool{5, 2};
   std::vector<std::string> outcome(5, "?");
   std::size_t most = 0;
   const bool to_the_end = pool.run(
-      [](std::size_t number, Tell& tell) {
-        tell.events = 10;
-        if (number == 1) tell.fail("it was number one");
+      [](std::size_t number, RunStatus& status) {
+        status.events = 10;
+        if (number == 1) status.fail("it was number one");
         if (number == 3) (void)::raise(SIGKILL);
         return number != 1;
       },
@@ -64,7 +64,7 @@ TEST(SweepPool, RunsAllAndTellsWhoFailed) {
   EXPECT_LE(most, 2U);
 }
 
-TEST(SweepTable, ShowsWhatMatters) {
+TEST(SweepTable, ShowsOnlyUsedColumns) {
   const std::vector<Axis> axes{axis("fabric.routing=ecmp,spray,flowlet")};
   std::vector<SweepRow> rows;
   for (const Cell& cell : cells_of(axes)) rows.push_back({cell, "000/result.json", {}, ""});
@@ -128,9 +128,10 @@ TEST(Sweep, WritesATableAPageAndEachResult) {
   EXPECT_EQ(test::nerve(sweep + "--vary nothing").exit_code, 2);
   const test::Outcome wrong = test::nerve(sweep + "--vary fabric.topology=star,stra");
   EXPECT_EQ(wrong.exit_code, 1);
-  EXPECT_TRUE(has(wrong.text, "that was with topology=stra")) << wrong.text;
+  EXPECT_TRUE(has(wrong.text, "this error is for topology=stra")) << wrong.text;
 
-  // Ctrl-C: what was done is kept, and nothing of the sweep before looks as if it were of this one.
+  // After Ctrl-C, completed runs are kept, and results of an earlier sweep are not mistaken for
+  // this one's.
   const test::Outcome ended = test::nerve(sweep + "--jobs 1 --vary 'job.0.size=4 KB,1 TB,2 TB'",
                                           "timeout --foreground --preserve-status --signal=INT 3");
   EXPECT_EQ(ended.exit_code, 130) << ended.text;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# at_host.sh HOST COMMAND...: what ssh is elsewhere, between the hosts that two_hosts.sh makes. The words are joined and
-# given to a shell there.
+# at_host.sh HOST COMMAND...: runs a command on one of the hosts that two_hosts.sh creates, like
+# ssh. The words are joined and passed to a shell there.
 set -eu
 
 host=$1

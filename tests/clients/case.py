@@ -1,4 +1,4 @@
-"""What a case is: the command lines of two programs, and how to tell from their output that all went well."""
+"""A case: the command lines of two programs, and how to tell from their output that they succeeded."""
 import dataclasses
 import pathlib
 import re
@@ -7,18 +7,18 @@ from typing import Callable, Optional, Sequence
 
 from process import Ended, Program
 
-# Looks at a program that ended with status 0; None when content, else what is wrong.
+# Checks the output of a program that exited with 0; None if it is right, otherwise what is wrong.
 Check = Callable[[Ended], Optional[str]]
 
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    trouble: Optional[str]  # None when all is well
+    trouble: Optional[str]  # None on success
     note: str = ''
 
 
 class Stage:
-    """Where one case plays: its environment, port, folder and time. What it started does not outlive it."""
+    """Where one case runs: its environment, port, folder and time. Programs that it started do not outlive it."""
 
     def __init__(self, env: dict, port: int, scratch: pathlib.Path, log: pathlib.Path, seconds: float):
         self.env, self.port, self.scratch = env, port, scratch
@@ -48,12 +48,12 @@ def content(_: Ended) -> Optional[str]:
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """`server` and `client` hold PORT where a TCP port of the case's own belongs.
+    """`server` and `client` contain PORT in place of a TCP port of the case.
 
-    Without a server the client is the whole case. A server that serves for ever is ended once its
-    client is done (`lasting`); any other must end by itself, with status 0. Whether one listens at a port
-    of rdma_cm (`by_cm`) nobody can see from outside: its client tries until it is let in.
-    What is no such pair says in `act` how it goes.
+    Without a server the client is the whole case. A server that never exits is ended once its
+    client is done (`lasting`); any other must exit by itself, with status 0. Whether a server listens at an
+    rdma_cm port (`by_cm`) is not visible from outside: its client retries until it is accepted.
+    A case that is not such a pair defines in `act` how it runs.
     """
     name: str
     client: Sequence[str] = ()
@@ -62,9 +62,9 @@ class Case:
     check_server: Check = content
     lasting: bool = False
     by_cm: bool = False
-    multicast: bool = False  # goes by UDP: shared memory alone will not do
+    multicast: bool = False  # needs UDP: shared memory alone does not work
     note: Optional[Callable[[Ended], str]] = None  # for the line of a client that passed
-    seconds: float = 60  # only a hang takes so long; the machine may be busy
+    seconds: float = 60  # reached only by a hang, even under load
     act: Optional[Callable[[Stage, 'Case'], Verdict]] = None
     env: dict = dataclasses.field(default_factory=dict)
 
@@ -77,13 +77,13 @@ LOSS = 'loss=1%,seed=7'
 
 
 def with_loss(case: Case) -> Case:
-    """The same on a wire that loses packets, which only a slower end can show."""
+    """The same with packet loss. A case that passes only takes longer."""
     return dataclasses.replace(case, name=f'{case.name}, {LOSS}', env=case.env | {'NERVE_FAULT': LOSS},
                                seconds=2 * case.seconds)
 
 
 def says(pattern: str) -> Check:
-    """The output has to have a line like this."""
+    """The output must contain a line like this."""
     def check(ended: Ended) -> Optional[str]:
         if re.search(pattern, ended.output, re.MULTILINE):
             return None

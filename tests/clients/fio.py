@@ -1,8 +1,8 @@
 """fio's rdma engine, connected by rdma_cm.
 
-Who receives is the server: rw=read. A client that sends marks its blocks, and the server checks each (verify=); what is
-written or read by RDMA fio cannot check, for it goes to and comes from any of the server's blocks. fio asks for no
-patience with a receiver that is not ready: a server that is sent to has a block for each message from the start.
+The receiver is the server: rw=read. A client that sends marks its blocks, and the server verifies each (verify=); data
+written or read by RDMA cannot be verified by fio, because it goes to and comes from any of the server's blocks. fio sets no
+RNR retries, so a server that receives SENDs has a block for each message from the start.
 """
 import dataclasses
 import json
@@ -14,7 +14,7 @@ from case import Case, Check, Stage, Verdict, with_loss
 from process import Ended
 
 SIZES = {'4k': 4 << 10, '64k': 64 << 10, '1m': 1 << 20}
-MOST_BLOCKS = 256  # of a server that is sent to; fio has 512 at most
+MOST_BLOCKS = 256  # of a server that receives SENDs; fio's limit is 512
 NAP = 0.5  # seconds that a client sleeps once it is connected, which fio counts as running
 
 
@@ -32,7 +32,7 @@ def cases(second: bool, long: bool) -> Iterator[Case]:
 
 
 def job(verb: str, size: str, megabytes: int, depth: int, ports: int = 1, options=()) -> Case:
-    """One job for each port: a second one at the same port (numjobs=2) fio's server cannot listen for."""
+    """One job for each port: fio's server cannot listen for a second one at the same port (numjobs=2)."""
     blocks = min((megabytes << 20) // SIZES[size], MOST_BLOCKS if verb == 'send' else 1 << 30)
     moved = blocks * SIZES[size]
 
@@ -67,7 +67,7 @@ def beside_tcp(verb: str, size: str, megabytes: int) -> Case:
                   '--output-format=json')
         tcp = pair.play(stage, Case('', (*common, '--rw=write', '--hostname=127.0.0.1'),
                                     (*common, '--rw=read', '--listen'), note=lambda ended: speed(ended, nap=0)))
-        # Not what is tested: fio's own end of a TCP connection is a reset (ECONNRESET) now and then.
+        # Not tested: fio's own end of a TCP connection is sometimes reset (ECONNRESET).
         return Verdict(None, f'{verdict.note}; net (TCP) {tcp.trouble or tcp.note}')
 
     return dataclasses.replace(case, name=f'{case.name} size={megabytes}m', act=act)

@@ -1,5 +1,5 @@
 """Gloo over its ibverbs transport: Debian's library under a small program of ours, one process for each rank, with
-every result compared; then the same over Gloo's TCP transport, for the time."""
+every result compared; then the same over Gloo's TCP transport, to compare times."""
 import pathlib
 import re
 import subprocess
@@ -9,7 +9,7 @@ from typing import Iterator, Sequence
 from case import Case, Stage, Verdict
 from process import last_words
 
-# Read now: the user that the runner becomes may not see the tree.
+# Read now, because the user that the runner becomes may not be able to read the tree.
 SOURCE = (pathlib.Path(__file__).resolve().parent / 'gloo' / 'collectives.cc').read_bytes()
 PROGRAM = 'collectives'
 COUNTS = (1, 1000, 1 << 18)  # floats
@@ -41,7 +41,7 @@ def play(stage: Stage, ranks: int, device: str, long: bool) -> Verdict:
 
 
 def run_ranks(stage: Stage, transport: Sequence[str], ranks: int, counts: Sequence[int]):
-    """What went wrong, if anything did, and what rank 0 said."""
+    """What went wrong, if anything, and the output of rank 0."""
     store = tempfile.mkdtemp(dir=stage.scratch)
     programs = [stage.start((f'./{PROGRAM}', *transport, str(rank), str(ranks), store, *map(str, counts)),
                             f'{transport[0]}-{rank}') for rank in range(ranks)]

@@ -1,8 +1,8 @@
-"""Storage: tgtd serves a file as a disk over iSER, libiscsi's programs and QEMU's read and write it.
+"""Storage: tgtd serves a file as a disk over iSER; the programs of libiscsi and QEMU read and write it.
 
-tgtd serves the same file over iSCSI as well, at the TCP port of the same number, for figures to compare
-with. Its iSER side lets an initiator in by address and by name; hence the name for all of them, which is
-QEMU's own.
+tgtd serves the same file over iSCSI as well, at the TCP port of the same number, to compare figures.
+Its iSER side accepts an initiator by address and by name; so all of them use the name that
+QEMU uses.
 """
 import filecmp
 import os
@@ -15,7 +15,7 @@ from case import Case, Stage, Verdict, with_loss
 
 INITIATOR = 'iqn.2008-11.org.linux-kvm'
 TARGET = 'iqn.2026-01.example'
-PIECE = 256 << 10  # the most that libiscsi 1.19 moves at a time over iSER; it gives up on more
+PIECE = 256 << 10  # the most that libiscsi 1.19 can transfer at once over iSER
 
 
 def cases(second: bool, long: bool) -> Iterator[Case]:
@@ -44,7 +44,7 @@ def case(name: str, megabytes: int, use: Callable[[Stage, 'Disk'], Verdict]) -> 
 
 
 class Disk:
-    """A file, and tgtd that serves it."""
+    """A file, and a tgtd that serves it."""
 
     def __init__(self, stage: Stage, megabytes: int):
         self._stage, self.megabytes = stage, megabytes
@@ -59,7 +59,7 @@ class Disk:
         return f'{transport}://{host}:{self._stage.port}/{TARGET}:{transport}/1'
 
     def serve(self) -> Optional[str]:
-        """None when all is set up, else what went wrong."""
+        """None if everything is set up, otherwise what went wrong."""
         while not pathlib.Path(f'{self._socket}.0').exists():
             if not self._daemon.running() or self._stage.remaining() < 0:
                 return f'tgtd: {self._daemon.wait(0.1).trouble()}'
@@ -88,7 +88,7 @@ def look(stage: Stage, disk: Disk, host: str) -> Verdict:
 
 
 def there_and_back(stage: Stage, disk: Disk, transports: Sequence[str]) -> Verdict:
-    """A file goes to the disk and comes back, and is the same in both places."""
+    """A file is written to the disk and read back, and is the same in both places."""
     ours, back = (stage.scratch / f'{name}-{stage.port}' for name in ('file', 'back'))
     notes = []
     for transport in transports:
@@ -129,7 +129,7 @@ def perf(stage: Stage, disk: Disk, seconds: int) -> Verdict:
 
 
 def outlive(stage: Stage, disk: Disk) -> Verdict:
-    """tgtd serves the next when those before have died at work."""
+    """tgtd serves the next initiators after earlier ones were killed while active."""
     readers = [stage.start(perf_command(disk, 'iser', 60), f'reader{number}') for number in range(3)]
     while not all('iops' in reader.output() for reader in readers):
         for reader in readers:

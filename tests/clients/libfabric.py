@@ -1,7 +1,7 @@
 """libfabric: its verbs provider lists the device, and fi_pingpong runs over it with the data compared.
 
-The provider leaves loopback interfaces alone, and lists nothing for endpoints with a connection where the first
-device is one: the cases are on the other interface alone.
+The provider ignores loopback interfaces, and lists nothing for connected endpoints if the first
+device is one: so the cases use only the other interface.
 """
 import dataclasses
 import re
@@ -12,7 +12,7 @@ import world
 from case import Case, Stage, Verdict, all_of, says, with_loss
 from process import Ended
 
-# Endpoint, provider, and the provider over TCP whose figures stand beside.
+# Endpoint, provider, and the TCP provider for comparison.
 KINDS = (('msg', 'verbs', 'tcp'), ('rdm', 'verbs;ofi_rxm', 'tcp;ofi_rxm'), ('rdm', 'verbs;ofi_rxd', None),
          ('dgram', 'verbs', None))
 
@@ -52,7 +52,7 @@ def pingpong(env: dict, endpoint: str, provider: str, count: int, *options: str,
 
 
 def lines(ended: Ended):
-    """Of each size: its name, what was sent, what was acknowledged, and the microseconds of a transfer."""
+    """For each size: its name, what was sent, what was acknowledged, and the microseconds of a transfer."""
     return re.findall(r'^(\d+[km]?) +(\S+) +([-+=]\S+) .* ([\d.]+) +[\d.]+$', ended.output, re.MULTILINE)
 
 

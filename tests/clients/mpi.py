@@ -1,7 +1,7 @@
-"""MPI: Open MPI and MPICH, both by UCX, with programs of ours (mpi/) on 2 to 8 ranks, on one host and on two.
+"""MPI: Open MPI and MPICH, both over UCX, with programs of ours (mpi/) on 2 to 8 ranks, on one host and on two.
 
-Each rank prints a digest of all that it received. A case passes if the digests are those of a run over TCP, and if
-every rank says that Nerve carried packets of it.
+Each rank prints a digest of everything that it received. A case passes if the digests are those of a run over TCP, and if
+every rank reports that Nerve carried packets of it.
 """
 import dataclasses
 import functools
@@ -17,12 +17,12 @@ from case import LOSS, Case, Stage, Verdict
 
 PROGRAMS = ('hello', 'ring', 'allreduce', 'alltoall', 'onesided')
 COMPILERS = {'openmpi': 'mpicc.openmpi', 'mpich': 'mpicc.mpich'}
-HOSTS = '10.9.0.1:2,10.9.0.2:2'  # as two_hosts.sh makes them, with two ranks on each
+HOSTS = '10.9.0.1:2,10.9.0.2:2'  # as two_hosts.sh creates them, with two ranks on each
 
-# Read before the runner becomes somebody who may not get here.
+# Read before the runner changes to a user that may not be able to read it.
 _HERE = pathlib.Path(__file__).parent
 _FILES = {file.name: file.read_text() for file in (*(_HERE / 'mpi').iterdir(), *_HERE.glob('*_host*.sh'))}
-_lock = threading.Lock()  # for what cases have in common: programs that were built, and results over TCP
+_lock = threading.Lock()  # for data shared by cases: built programs, and results over TCP
 _over_tcp = {}
 
 
@@ -44,7 +44,7 @@ def cases(second: bool, long: bool) -> Iterator[Case]:
     for program in PROGRAMS:
         for ranks in (2, 4, 8):
             yield case(Run('openmpi', program, ranks))
-        for ranks in (2, 4, 8) if long else (2, 4):  # these do not yield when they wait
+        for ranks in (2, 4, 8) if long else (2, 4):  # these do not yield while they wait
             yield case(Run('mpich', program, ranks))
     for library in COMPILERS:
         for program in ('ring', 'allreduce', 'onesided'):
@@ -76,7 +76,7 @@ def play(stage: Stage, run: Run) -> Verdict:
     if run.two_hosts:
         env['NERVE_DEVICES'] = 'nerve0=cable0'
         if env['NERVE_TRANSPORT'] == 'shm':
-            env['NERVE_TRANSPORT'] = 'auto'  # shared memory where it reaches
+            env['NERVE_TRANSPORT'] = 'auto'  # shared memory where possible
     done = stage.finish(command(run, stage.scratch, env), 'nerve', **env, MPIR_CVAR_NOLOCAL='1')
     trouble = (done.trouble() or compare(digests(done.output), digests(expected)) or
                unused(run, done.output, 'udp' if run.two_hosts else env['NERVE_TRANSPORT']))
@@ -84,7 +84,7 @@ def play(stage: Stage, run: Run) -> Verdict:
 
 
 def command(run: Run, scratch: pathlib.Path, env: Optional[dict] = None) -> tuple:
-    """With the environment that ranks on another host have to get; or none, for TCP."""
+    """With the environment that ranks on another host need; or none, for TCP."""
     program, agent = str(binary(scratch, run)), str(scratch / 'mpi' / 'at_host.sh')
     if run.library == 'mpich':
         hosts = ('-launcher', 'rsh', '-launcher-exec', agent, '-hosts', HOSTS) if run.two_hosts and env else ()
@@ -121,9 +121,9 @@ def build(stage: Stage, run: Run) -> Optional[str]:
 
 
 def over_tcp(stage: Stage, run: Run) -> str:
-    """The output of a run without Nerve, on one host: where the ranks are does not show in what they compute.
+    """The output of a run without Nerve, on one host: the placement of ranks does not affect their results.
 
-    It is ended once every rank has told its digest: MPICH over UCX's TCP does not always come out of MPI_Finalize.
+    It is ended once every rank has printed its digest: MPICH over UCX's TCP does not always return from MPI_Finalize.
     """
     key = (run.library, run.program, run.ranks)
     if key not in _over_tcp:
@@ -144,7 +144,7 @@ def compare(ours: set, theirs: set) -> Optional[str]:
 
 
 def unused(run: Run, output: str, way: str) -> Optional[str]:
-    """Complains if it was not Nerve that carried the messages, or not in the way asked for."""
+    """Fails if the messages were not carried by Nerve, or not over the requested transport."""
     told = re.findall(r'nerve: pid \d+ \S+: shm (0|[^)]+\)), udp (0|[^)]+\)), .*, (.+) retransmitted', output)
     carried = [{'shm': shm != '0', 'udp': udp != '0'} for shm, udp, _ in told]
     if len(told) != run.ranks or not all(any(one.values()) for one in carried):

@@ -1,4 +1,4 @@
-"""How most cases go: a server, then a client; or a client alone."""
+"""How most cases run: a server, then a client; or a client alone."""
 import time
 from typing import Sequence
 
@@ -31,7 +31,7 @@ def play(stage: Stage, case: Case) -> Verdict:
 
 
 def until_let_in(stage: Stage, server: Program, client: Sequence[str], content: Sequence[int] = (0,)) -> Ended:
-    """Nobody sees from outside when a server listens at a port of rdma_cm: its client tries again."""
+    """Whether a server listens at an rdma_cm port is not visible from outside: its client retries."""
     for _ in range(_TRIES):
         time.sleep(_PAUSE)
         done = stage.finish(client, 'client')

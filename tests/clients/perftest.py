@@ -1,7 +1,7 @@
 """perftest: each operation over each transport that has it, for bandwidth and for latency, and the options that
 change how requests are posted, completed and addressed.
 
-Measuring the processor's speed takes these programs a quarter of a second for each line they print,
+Measuring the CPU's speed takes these programs a quarter of a second for each line they print,
 so only some cases print many.
 """
 import re
@@ -76,7 +76,7 @@ def perftest(line: str, long: bool, lines: int = 1) -> Case:
 
 
 def prints(lines: int) -> Check:
-    """A figure for each size, none of them zero iterations."""
+    """A figure for each size, none with zero iterations."""
     def check(ended: Ended) -> Optional[str]:
         rows = re.findall(r'^ *\d+ +([1-9]\d*)(?:[ \t]+[0-9.]+){3,}', ended.output, re.MULTILINE)
         return None if len(rows) == lines else f'{len(rows)} lines of figures, not {lines}'

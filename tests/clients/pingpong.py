@@ -1,6 +1,6 @@
-"""ibverbs-utils: what the devices are, and the ping-pong of each transport.
+"""ibverbs-utils: the device list, and the ping-pong of each transport.
 
-`-c` compares what arrived with what was sent, where the program knows it.
+`-c` compares the received data with the sent data, where the program supports it.
 """
 from typing import Iterator, Optional
 
@@ -38,7 +38,7 @@ def cases(second: bool, long: bool) -> Iterator[Case]:
     if second:
         for kind in ('rc', 'uc', 'ud', 'srq', 'xsrq'):
             yield pingpong(kind, device='nerve1', gid=0)
-        for gid in (1, 2):  # besides the first, which is of the link alone
+        for gid in (1, 2):  # besides the first, which is link-local
             yield pingpong('rc', '-s', '100000', '-n', '100', device='nerve1', gid=gid)
 
 
@@ -69,5 +69,5 @@ def pingpong(kind: str, *options: str, device: str = 'nerve0', gid: int = 0) -> 
 
 
 def xsrq_done(ended: Ended) -> Optional[str]:
-    """This one tells its figures at the client only, and ends with status 0 whatever came."""
+    """This one prints its figures only at the client, and always exits with 0."""
     return 'it told of a failure' if 'ail' in ended.output else None

@@ -1,4 +1,4 @@
-"""Programs under a time limit, each in a process group of its own, ended by id and never by name."""
+"""Programs with a time limit, each in its own process group, ended by id and never by name."""
 import ctypes
 import dataclasses
 import os
@@ -11,11 +11,11 @@ from typing import Mapping, Optional, Sequence
 
 @dataclasses.dataclass(frozen=True)
 class Ended:
-    status: Optional[int]  # None when the time was up
+    status: Optional[int]  # None if the time was up
     output: str
 
     def trouble(self) -> Optional[str]:
-        """A few words when the program did not end well."""
+        """A few words if the program did not end well."""
         if self.status == 0:
             return None
         if self.status is None:
@@ -27,7 +27,7 @@ class Ended:
 
 def last_words(output: str) -> str:
     lines = [line.strip() for line in output.splitlines()
-             if line.strip(' -\t') and not line.startswith('nerve: pid ')]  # the summary is no complaint
+             if line.strip(' -\t') and not line.startswith('nerve: pid ')]  # the summary is not an error
     return f': {lines[-1][:90]}' if lines else ''
 
 
@@ -46,7 +46,7 @@ class Program:
         with open(log, 'wb') as out:
             out.write(f'$ {" ".join(command)}\n'.encode())
             out.flush()
-            # A session of its own: whatever it starts can be ended with it.
+            # A session of its own, so that all its descendants can be ended with it.
             self._process = subprocess.Popen(command, env=dict(env), cwd=directory,
                                              stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                                              start_new_session=True, preexec_fn=_die_with_the_runner)
@@ -59,11 +59,11 @@ class Program:
         return self._process.poll() is None
 
     def output(self) -> str:
-        """So far."""
+        """The output so far."""
         return self._log.read_text(errors='replace').partition('\n')[2]
 
     def wait(self, seconds: float) -> Ended:
-        """What became of it; it does not outlive the call."""
+        """How it ended; it does not outlive the call."""
         try:
             self._process.wait(max(seconds, 0.1))
             status = self._process.returncode
@@ -81,7 +81,7 @@ class Program:
 
 
 def listens(port: int) -> bool:
-    """Whether a socket of this network namespace waits for TCP connections at the port."""
+    """True if a socket of this network namespace listens for TCP connections at the port."""
     wanted = f':{port:04X}'
     for table in ('/proc/net/tcp', '/proc/net/tcp6'):
         try:

@@ -1,4 +1,4 @@
-"""The conformance suite of rdma-core itself, as Debian ships it: no error and no failure."""
+"""The conformance suite of rdma-core, as shipped by Debian: no error and no failure."""
 import gzip
 import pathlib
 import re
@@ -12,7 +12,7 @@ SHIPPED = pathlib.Path('/usr/share/doc/rdma-core/tests')
 
 
 def prepare(scratch: pathlib.Path) -> None:
-    """Documentation is compressed, where it is large."""
+    """Large documentation files are compressed."""
     folder = scratch / 'tests'
     shutil.copytree(SHIPPED, folder)
     for packed in folder.glob('*.gz'):

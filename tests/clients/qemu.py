@@ -1,7 +1,7 @@
-"""QEMU: a guest that writes to its memory without pause moves to another QEMU.
+"""QEMU: a guest that continuously writes to its memory is migrated to another QEMU.
 
-The same guest on every machine, for it is emulated: an arm64 board with a few instructions in its memory,
-which count through 4096 pages, and bytes by chance. QEMU's own dumps of both memories are compared.
+The same guest on every machine, because it is emulated: an arm64 board with a few instructions in its memory,
+which count through 4096 pages, and random bytes. QEMU's own dumps of both memories are compared.
 """
 import filecmp
 import os
@@ -48,7 +48,7 @@ class Machine:
         return self._dump
 
     def count(self) -> int:
-        """How far the guest has come."""
+        """How far the guest has counted."""
         self.ask('pmemsave', val=PAGES, size=COUNTED, filename=str(self._dump))
         bytes = self._dump.read_bytes()
         return max(struct.unpack_from('<Q', bytes, at)[0] for at in range(0, COUNTED, 4096))
@@ -60,7 +60,7 @@ class Machine:
 
 
 def migrate(stage: Stage, pinned: bool, schemes: Sequence[str], megabytes: int) -> Verdict:
-    """Moves the guest with so much in its memory, which is larger."""
+    """Migrates the guest with this much data in its larger memory."""
     notes = []
     for scheme in schemes:
         try:
@@ -77,10 +77,10 @@ def one_move(stage: Stage, uri: str, pinned: bool, megabytes: int) -> Verdict:
     code, data = (stage.scratch / f'{name}-{stage.port}' for name in ('code', 'data'))
     code.write_bytes(PROGRAM)
     data.write_bytes(os.urandom(megabytes << 20))
-    size = megabytes + 80  # megabytes: what lies before the data, and some that is empty
+    size = megabytes + 80  # megabytes: the memory before the data, and some that is empty
     source = Machine(stage, 'source', size, '-device', f'loader,file={code},addr={CODE},cpu-num=0,force-raw=on',
                      '-device', f'loader,file={data},addr={DATA},force-raw=on')
-    # It does not go on by itself, so that the two memories can be compared.
+    # It does not resume by itself, so that the two memories can be compared.
     target = Machine(stage, 'target', size, '-S', '-incoming', uri)
     try:
         for end in (source, target):

@@ -1,4 +1,4 @@
-"""Speaks to a QEMU through its machine protocol: one command, one answer."""
+"""Talks to a QEMU through its machine protocol: one command, one answer."""
 import json
 import pathlib
 import socket
@@ -9,7 +9,7 @@ from process import Program
 
 
 class Refused(Exception):
-    """QEMU did not do it; the text is its own."""
+    """QEMU refused; the text is its own."""
 
 
 class Qmp:
@@ -33,7 +33,7 @@ class Qmp:
             answer = json.loads(line)
             if 'error' in answer:
                 raise Refused(f'{command}: {answer["error"]["desc"]}')
-            if 'return' in answer:  # else it is an event
+            if 'return' in answer:  # otherwise it is an event
                 return answer['return']
         raise Refused(f'{command}: no answer')
 

@@ -1,6 +1,6 @@
-"""qperf: its RDMA tests, RC, UC and UD. It names its peer by LID, as on InfiniBand (src/verbs/lid.h).
+"""qperf: its RDMA tests, RC, UC and UD. It addresses its peer by LID, as on InfiniBand (src/verbs/lid.h).
 
-It waits for events by itself; `-cp 1` polls. Most of its tests end by the clock alone.
+It waits for events by default; `-cp 1` polls. Most of its tests end after a fixed time.
 """
 from typing import Iterator
 
@@ -28,7 +28,7 @@ def cases(second: bool, long: bool) -> Iterator[Case]:
 
 
 def qperf(test: str, *options: str) -> Case:
-    # The client's options hold for both ends, but the device for itself alone.
+    # The client's options apply to both ends, except the device.
     device = () if '-i' in options else ('-i', 'nerve0:1')
     client = ('qperf', '-lp', 'PORT', 'localhost', *device, *options, test)
     return Case(' '.join(('qperf', test, *options)), client, ('qperf', '-lp', 'PORT'),

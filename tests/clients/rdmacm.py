@@ -1,5 +1,5 @@
-"""Programs that connect through librdmacm, the distribution's own, over the rdma_cm device of the preload
-library: those of rdmacm-utils, and perftest and qperf where they connect this way. Sockets over it are in
+"""Programs that connect through the distribution's librdmacm, over the rdma_cm device of the preload
+library: those of rdmacm-utils, and perftest and qperf with rdma_cm. Sockets over it are in
 rsockets.py."""
 import os
 import pathlib
@@ -49,7 +49,7 @@ def rping(address: str, count: int, *options: str) -> Case:
 
 
 def pings(count: int):
-    """Every ping came back with what was sent: rping -v prints it."""
+    """Every ping came back with the sent data: rping -v prints it."""
     def check(ended: Ended) -> Optional[str]:
         came = len(re.findall(r'^ping data: rdma-ping-', ended.output, re.MULTILINE))
         return None if came == count else f'{came} of {count} pings'
@@ -57,7 +57,7 @@ def pings(count: int):
 
 
 def rpings_in_a_row(count: int) -> Case:
-    """One server for all of them. What it has open, and its memory, stay what they are."""
+    """One server for all of them. Its open descriptors and its memory do not grow."""
     def act(stage: Stage, case: Case) -> Verdict:
         server = stage.start(case.server, 'server')
         done = until_let_in(stage, server, case.client)
@@ -66,11 +66,11 @@ def rpings_in_a_row(count: int) -> Case:
         for number in range(1, count):
             if done.trouble():
                 return Verdict(f'connection {number}: {done.trouble()}')
-            if number == count // 2:  # by now whatever is kept for good is there
+            if number == count // 2:  # by now everything that is kept permanently exists
                 files, memory = open_files(server), resident(server)
             done = stage.finish(case.client, 'client')
         rate = count / (time.monotonic() - began)
-        time.sleep(0.5)  # the last one is still being seen off
+        time.sleep(0.5)  # the last connection is still being closed
         more_files, more_memory = open_files(server) - files, resident(server) - memory
         if more_files > count // 8 or more_memory > 256 + 2 * count:
             return Verdict(f'the server has {more_files} files more than half way, and {more_memory} KB')
@@ -105,7 +105,7 @@ def datagrams(second: bool) -> Iterator[Case]:
             yield by_cm(f'udaddy {options} {address}', ('udaddy', *options.split(), '-b', address),
                         ('udaddy', *options.split(), '-s', address),
                         check_client=says('^test complete'), check_server=says('^test complete'))
-    bound = [('127.0.0.1', '239.1.1.1')]  # the kernel has no way for groups of IPv6 by loopback
+    bound = [('127.0.0.1', '239.1.1.1')]  # the kernel has no route for IPv6 groups over loopback
     if second:
         bound += [('198.51.100.7', '239.1.1.2'), ('2001:db8::7', 'ff0e::18')]
     for address, group in bound:
@@ -143,8 +143,8 @@ def perftest_and_qperf() -> Iterator[Case]:
 
 
 def once(stage: Stage, case: Case) -> Verdict:
-    """perftest connects twice, first to agree on what is measured, and a client that is refused crashes: there is no
-    trying until it is let in."""
+    """perftest connects twice, first to agree on what is measured, and a client that is refused crashes: so it
+cannot retry until it is accepted."""
     server = stage.start(case.server, 'server')
     time.sleep(1)
     done = stage.finish(case.client, 'client')

@@ -1,8 +1,8 @@
 """Sockets over rdma_cm: rstream, riostream, rcopy and udpong of rdmacm-utils, and programs for ordinary sockets with
-librspreload before them.
+librspreload preloaded.
 
-Where `-T a` is, the client ends before its last line whenever the last data and the word that the other end is done are
-there together (docs/clients/rdmacm.md): what it measured before counts, and the server measures all.
+With `-T a` the client ends before its last line if the last data and the disconnect of the other end arrive
+together (docs/clients/rdmacm.md): what it measured before counts, and the server measures everything.
 """
 import filecmp
 import os
@@ -74,7 +74,7 @@ def async_stream(program: str, options: str, seconds: float = 60) -> Case:
 
 
 def copies(size: int) -> Iterator[Case]:
-    """One server takes them all, and outlives those that fail."""
+    """One server takes them all, and survives those that fail."""
     def act(stage: Stage, case: Case) -> Verdict:
         source, copy = (stage.scratch / f'{stage.port}.{name}' for name in ('source', 'copy'))
         make(source, size)
@@ -112,7 +112,7 @@ def make(file: pathlib.Path, size: int) -> None:
 
 
 def datagrams(long: bool) -> Iterator[Case]:
-    """Not more at once than fits into the receiver's queue: what is lost this program waits for in vain."""
+    """At most as many at once as fit into the receiver's queue: this program waits forever for lost ones."""
     for options in ('-C 200 -S 64', '-C 200 -S 1400', '-T e -C 2000 -S 64', '-T e -T b -C 200 -S 1000',
                     '-T a -T e -C 200 -S 1000', '-B 1048576 -C 300', '-T s -C 200'):
         yield by_cm(f'udpong {options}', ('udpong', '-p', 'PORT', '-b', '127.0.0.1', *options.split()),
@@ -120,8 +120,8 @@ def datagrams(long: bool) -> Iterator[Case]:
                     lasting=True)
 
 
-# The library turns a connection into an rsocket at its first byte only when it is told that programs may fork; before
-# that its select() is wrong about accepted sockets.
+# The library turns a connection into an rsocket at its first byte only if programs may fork;
+# otherwise its select() is wrong about accepted sockets.
 PRELOADED = 'LD_PRELOAD="$LD_PRELOAD:{library}" RDMAV_FORK_SAFE=1 NERVE_SUMMARY=1 exec {command}'
 
 
@@ -141,7 +141,7 @@ def preloaded() -> Iterator[Case]:
 
 
 def by_rdma(ended: Ended):
-    """Some bytes went by us."""
+    """Some bytes were carried by Nerve."""
     found = re.search(r'^nerve: pid .*: shm (\S+).*udp (\S+).*received (\S+)', ended.output, re.MULTILINE)
     return None if found and set(found.groups()) != {'0', '0,', '0,'} else 'nothing went by RDMA'
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Runs programs that nobody here wrote over the adapter: unmodified, as an ordinary user, over shared
+"""Runs third-party programs over the adapter: unmodified, as an ordinary user, over shared
 memory and over UDP. One line for each case, then `N passed, N failed`."""
 import argparse
 import concurrent.futures
@@ -11,8 +11,9 @@ import shutil
 import sys
 from typing import Iterator
 
-sys.dont_write_bytecode = True  # the tree may belong to somebody else
+sys.dont_write_bytecode = True  # the tree may belong to another user
 
+import crash  # noqa: E402
 import fio  # noqa: E402
 import gloo  # noqa: E402
 import iser  # noqa: E402
@@ -21,6 +22,7 @@ import mpi  # noqa: E402
 import pair  # noqa: E402
 import perftest  # noqa: E402
 import pingpong  # noqa: E402
+import prometheus  # noqa: E402
 import pyverbs  # noqa: E402
 import qemu  # noqa: E402
 import qperf  # noqa: E402
@@ -30,23 +32,23 @@ import ucx  # noqa: E402
 import world  # noqa: E402
 from case import Case, Stage, Verdict  # noqa: E402
 
-FIRST_PORT = 20000  # below the ports that the kernel hands out
+FIRST_PORT = 20000  # below the kernel's ephemeral ports
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog='./nerve test clients', description=__doc__)
     parser.add_argument('filter', nargs='?', default='', metavar='FILTER',
                         help='run the cases whose line matches this regular expression')
-    parser.add_argument('--transport', choices=('shm', 'udp'), help='one of the two; both unless told')
+    parser.add_argument('--transport', choices=('shm', 'udp'), help='only this transport; default: both')
     parser.add_argument('--list', action='store_true', help='print the cases and run nothing')
-    parser.add_argument('--jobs', type=int, default=1, metavar='N', help='cases at a time; 1 unless told')
+    parser.add_argument('--jobs', type=int, default=1, metavar='N', help='cases at a time; default: 1')
     parser.add_argument('--keep-logs', action='store_true', help='keep the logs of cases that passed too')
     parser.add_argument('--long', action='store_true', help='as many iterations as the programs do by themselves')
     parser.add_argument('--build', type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
-SUITES = (pingpong, perftest, qperf, rdmacm, rsockets, ucx, libfabric, mpi, fio, iser, gloo, qemu, pyverbs)
+SUITES = (pingpong, perftest, qperf, rdmacm, rsockets, ucx, libfabric, mpi, fio, iser, gloo, qemu, pyverbs, crash, prometheus)
 
 
 def all_cases(second: bool, long: bool) -> Iterator[Case]:

@@ -1,6 +1,6 @@
 """UCX: it lists the device, its tests run over rc_verbs and ud_verbs, and its examples connect by rdma_cm.
 
-It finds the device by paths that the preload library answers for. rc_verbs connects with the help of
+It finds the device by paths that the preload library provides. rc_verbs connects with the help of
 ud_verbs, hence rc_v, UCX's name for the two. ucx_perftest compares no contents; the examples and MPI (mpi.py) do.
 """
 import dataclasses
@@ -21,7 +21,7 @@ SIZES = (8, 4096, 1 << 20)
 EVERY_SIZE = tuple(4 ** power for power in range(12))  # 1 B to 4 MB
 UNDER_LOSS = (('rc_v', 'tag_bw', 4096), ('rc_v', 'ucp_put_bw', 65536), ('rc_v', 'ucp_get', 65536),
               ('rc_v', 'ucp_fadd', 8), ('ud_v', 'tag_bw', 4096), ('ud_v', 'tag_lat', 8))
-# A transport by itself, as UCX's layers above would choose: test, how the data is handed over, size.
+# A transport by itself, as UCX's upper layers would use it: test, how the data is passed, size.
 BY_ITSELF = (('rc_verbs', 'am_bw', 'short', 8), ('rc_verbs', 'am_bw', 'bcopy', 4096), ('rc_verbs', 'am_bw', 'zcopy', 4096),
              ('rc_verbs', 'put_lat', 'short', 8), ('rc_verbs', 'put_bw', 'zcopy', 65536), ('rc_verbs', 'get', 'bcopy', 4096),
              ('rc_verbs', 'fadd', 'bcopy', 8), ('rc_verbs', 'cswap', 'short', 8),
@@ -47,8 +47,8 @@ def cases(second: bool, long: bool) -> Iterator[Case]:
     for transport, test, hand_over, size in BY_ITSELF:
         yield by_itself(transport, test, hand_over, size)
     for transport, test, size in UNDER_LOSS:
-        # By itself UCX waits a second for a packet that nothing follows; with much less it gives a peer up that the
-        # machine does not let run for a tenth of a second.
+        # By default UCX waits a second before it retransmits the last packet; with much less it
+        # gives up on a peer that does not run for a tenth of a second.
         patient = dataclasses.replace(perftest(transport, test, size, False, count=100),
                                       env=on(transport) | {'UCX_RC_TIMEOUT': '100ms'})
         yield with_loss(patient)
@@ -71,7 +71,7 @@ def perftest(transport: str, test: str, size: int, long: bool, device: str = 'ne
 
 
 def every_size(transport: str, test: str) -> Case:
-    """Both ends read the sizes from a file, and go through them on one connection after the other."""
+    """Both ends read the sizes from a file, and use one connection after the other."""
     def act(stage: Stage, case: Case) -> Verdict:
         lines = (f'{size} -s {size} -n {max(10, min(200, (4 << 20) // size))}\n' for size in EVERY_SIZE)
         (stage.scratch / 'ucx_sizes').write_text(''.join(lines))
@@ -94,9 +94,9 @@ def by_itself(transport: str, test: str, hand_over: str, size: int) -> Case:
 
 
 def examples() -> Iterator[Case]:
-    """UCX's own, as libucx-dev has them: a server by rdma_cm, and a worker that sleeps until an event."""
-    # With messages that wait for their receiver: its client cuts the connection once its sends are done, and of
-    # smaller ones the server may then see no more.
+    """UCX's own examples from libucx-dev: a server with rdma_cm, and a worker that sleeps until an event."""
+    # With rendezvous messages: the client closes the connection once its sends are done, and the
+    # server may then not receive smaller ones.
     for size in (100000, 1 << 20):
         yield example('ucp_client_server', ('-c', 'tag', '-s', str(size), '-i', '20'), by_rdma_cm(size),
                       on('rc_v') | {'UCX_SOCKADDR_TLS_PRIORITY': 'rdmacm'}, ('-l', '127.0.0.1'), ('-a', '127.0.0.1'))
@@ -116,7 +116,7 @@ def example(program: str, common: tuple, play, env: dict, server: tuple, client:
                 return Verdict(trouble)
         return play(stage, case)
 
-    # Servers serve for ever: what they print has to come line by line.
+    # Servers never exit, so their output must be line-buffered.
     command = ('stdbuf', '-oL', f'./{program}', '-p', 'PORT', *common)
     name = ' '.join((program, env['UCX_TLS'].partition(',')[0], *common))
     return Case(name, (*command, *client), (*command, *server), act=act, env=env, seconds=30, **more)
@@ -140,7 +140,7 @@ def by_rdma_cm(size: int):
 
 
 def received(size: int):
-    """The examples send the alphabet, again and again, with a point at its end."""
+    """The examples send the alphabet repeatedly, with a full stop at its end."""
     def check(ended: Ended) -> Optional[str]:
         texts = [line.rstrip('.') for line in ended.output.splitlines() if line.startswith('ABCDEFG')]
         right = (string.ascii_uppercase * (size // 26 + 1))[:size]

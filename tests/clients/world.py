@@ -1,9 +1,9 @@
-"""Where the programs run: as an ordinary user, and alone on their network when that can be had.
+"""Where the programs run: as an ordinary user, and alone on their network if possible.
 
-Started by root, the runner moves into a network of its own (other tests on the machine hold ports and
+Started by root, the runner moves into its own network namespace (other tests on the machine hold ports and
 names there), gives it a second interface and an empty /tmp (some programs have fixed names for their files
-there), and then lays its rights down for good: that the programs need none is part of what is tested.
-Started by anybody else, it stays where it is.
+there), and then drops its privileges permanently: that the programs need none is part of the test.
+Started by another user, it stays where it is.
 """
 import ctypes
 import dataclasses
@@ -30,12 +30,12 @@ _libc = ctypes.CDLL(None, use_errno=True)
 class World:
     library: pathlib.Path  # the folder of libibverbs.so.1
     logs: pathlib.Path
-    logs_name: pathlib.Path  # for people: `logs` may be a way past folders that are not ours
+    logs_name: pathlib.Path  # for display: `logs` may be a path around folders that we cannot enter
     scratch: pathlib.Path  # current directory of the programs
     second: Optional[str]  # an interface besides lo
 
     def environment(self, transport: str) -> dict:
-        """As `nerve run` sets it. Settings of the person who runs the tests do not leak in."""
+        """The environment that `nerve run` sets, without the settings of the user who runs the tests."""
         env = {name: value for name, value in os.environ.items() if not name.startswith('NERVE_')}
         devices = 'nerve0=lo' + (f',nerve1={self.second}' if self.second else '')
         kept = {name: os.environ[name] for name in ('NERVE_LOG', 'NERVE_PCAP') if name in os.environ}
@@ -56,14 +56,14 @@ def enter(build: pathlib.Path) -> World:
         _own_tmp()
     scratch = pathlib.Path(tempfile.mkdtemp(prefix='nerve-clients-'))
     library = build / 'lib'
-    if not _reachable(library):  # a clone below somebody's home
+    if not _reachable(library):  # a clone below another user's home
         shutil.copytree(library, scratch / 'lib', symlinks=True)
         library = scratch / 'lib'
     return World(library, _become_nobody(logs, scratch), logs, scratch, second)
 
 
 def _become_nobody(logs: pathlib.Path, scratch: pathlib.Path) -> pathlib.Path:
-    """Returns a path to the logs that can be walked then."""
+    """Returns a path to the logs that is accessible afterwards."""
     nobody = pwd.getpwnam('nobody')
     for folder in (logs, scratch):
         os.chown(folder, nobody.pw_uid, nobody.pw_gid)
@@ -71,7 +71,7 @@ def _become_nobody(logs: pathlib.Path, scratch: pathlib.Path) -> pathlib.Path:
     os.setgroups([])
     os.setresgid(nobody.pw_gid, nobody.pw_gid, nobody.pw_gid)
     os.setresuid(nobody.pw_uid, nobody.pw_uid, nobody.pw_uid)
-    _libc.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)  # or /proc/self would be root's still
+    _libc.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)  # or /proc/self would still belong to root
     return pathlib.Path(f'/proc/self/fd/{kept}')
 
 
@@ -95,15 +95,14 @@ def _own_tmp() -> None:
 
 
 def _second_interface() -> Optional[str]:
-    """Its addresses are this machine's own, so packets to them stay here, as with any interface.
-
-    One end of a cable: it is up only when the other end is, too.
+    """Its addresses are this machine's own, so packets to them stay local, as with any interface.
+    One end of a cable: it is up only when the other end is up, too.
     """
     name, far = 'second0', 'second1'
     if not _ip('link', 'add', name, 'type', 'veth', 'peer', 'name', far):
         return None
     for end in (far, name):
-        # An address is of use at once, without asking around whether somebody else has it.
+        # Addresses are usable at once, without duplicate address detection.
         pathlib.Path(f'/proc/sys/net/ipv6/conf/{end}/accept_dad').write_text('0')
         _ip('link', 'set', end, 'up', 'mtu', '1500')
     _ip('address', 'add', '2001:db8::7/64', 'dev', name, 'nodad')
@@ -118,7 +117,7 @@ def _ip(*arguments: str) -> bool:
 
 
 def other_address() -> str:
-    """The IPv4 address of the interface besides lo, where there is one."""
+    """The IPv4 address of the interface besides lo, if there is one."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         request = struct.pack('16s24x', other_interface().encode())
         return socket.inet_ntoa(fcntl.ioctl(any_socket, _SIOCGIFADDR, request)[20:24])

@@ -1,4 +1,4 @@
-// Requests of RequestMaker that must fail, and must not change a single byte.
+// Requests of RequestMaker that must fail and must not change any byte.
 #include "tests/dst/request_maker.h"
 
 namespace nerve::dst {
@@ -26,26 +26,26 @@ bool RequestMaker::spoil(Draft& draft) {
       draft.wr.remote_address = MemoryModel::iova(start + theirs_.zone_size() - length +
                                                   (prng_.chance(700) ? 1 : length));
       break;
-    case 2: {  // rights that the region does not give
+    case 2: {  // rights that the region does not grant
       const bool write = draft.wr.op == SendOp::kWrite;
       const auto zone = write && prng_.chance(500) ? MemoryModel::kStatic : MemoryModel::kLocal;
       draft.wr.rkey = peer_.host().keys(zone).rkey;
       draft.wr.remote_address = MemoryModel::iova(theirs_.zone_start(zone));
       break;
     }
-    case 3:  // a key that is gone, or gives less than this
+    case 3:  // a revoked key, or one with fewer rights
     case 4:
       return spoil_window(draft);
     case 5:  // a key that cannot be invalidated
       return spoil_invalidate(draft);
-    case 6:  // a word that is none
+    case 6:  // a misaligned word
       return spoil_atomic(draft);
     case 7:  // more than the receive holds
       if (!promise_receive(draft)) return false;
       draft.wr.op = SendOp::kSend;
       draft.request.must_be = WcStatus::kRemoteInvalidRequest;
       return gather(draft, terms_.receive_capacity + prng_.between(1, 2000));
-    default:  // a source that we may not read
+    default:  // a source without read permission
       draft.wr.op = SendOp::kWrite;
       draft.request.must_be = WcStatus::kLocalProtection;
       draft.sges.push_back({.address = MemoryModel::iova(0),
@@ -55,7 +55,7 @@ bool RequestMaker::spoil(Draft& draft) {
       return true;
   }
   if (draft.wr.op == SendOp::kWrite) {
-    // With an immediate, the receive that it takes ends with an error too.
+    // With an immediate, the receive it takes completes with an error too.
     if (prng_.chance(300) && promise_receive(draft)) {
       draft.wr.op = SendOp::kWriteImm;
     }
@@ -65,7 +65,7 @@ bool RequestMaker::spoil(Draft& draft) {
   return scatter_nothing(draft);
 }
 
-// Places for an answer that must not come.
+// Chooses ranges for an answer that must not arrive.
 bool RequestMaker::scatter_nothing(Draft& draft) {
   const bool placed = scatter(draft);
   for (Patch& patch : draft.request.local) patch.after = patch.before;
@@ -84,8 +84,7 @@ bool RequestMaker::spoil_window(Draft& draft) {
   return gather(draft, prng_.between(1, window.range.length));
 }
 
-// Regions and windows of type 1 go away by other means: neither their owner nor a peer may
-// invalidate them.
+// Regions and type 1 windows cannot be invalidated, neither by their owner nor by a peer.
 bool RequestMaker::spoil_invalidate(Draft& draft) {
   if (peer_maker_ == nullptr) return false;
   if (prng_.chance(500)) {

@@ -111,7 +111,7 @@ void CmHost::take_event(const CmEvent& event) {
       tale.stage = Stage::kToldToLeave;
       return soon(event.cookie, tale.stage, &CmHost::leave);
     case CmEventKind::kDisconnected:
-      // Unasked for: the peer gave up on us, or uses its QP for another.
+      // Not requested here: the peer has given up, or uses its QP for another connection.
       expect_stage(tale, {Stage::kLeaving, Stage::kConnected}, "disconnected");
       rests(tale);
       tale.stage = Stage::kResting;
@@ -126,11 +126,11 @@ void CmHost::take_event(const CmEvent& event) {
   }
 }
 
-// Whom an arriving message obliges to answer at once.
+// Records the answer that a message requires immediately.
 void CmHost::owe(const wire::CmMad& mad) {
   if (const auto* rep = std::get_if<wire::CmRep>(&mad.message)) {
     const Tale* tale = tale_of(rep->remote_comm_id);
-    // Where QPs are used twice the engine may be leaving without having told yet.
+    // Where QPs are reused, the engine may be disconnecting without having raised the event yet.
     if (tale != nullptr && tale->stage == Stage::kConnected && tale->active &&
         !habits_.reuses_qpns) {
       owed_.emplace_back(wire::CmAttribute::kRtu, rep->remote_comm_id.value());
@@ -186,7 +186,7 @@ void CmHost::expect_stage(const Tale& tale, std::initializer_list<Stage> allowed
             std::to_string(static_cast<int>(tale.stage)));
 }
 
-// From now on the peer's QP may not come again for the time of timewait.
+// The peer's QP must not be used again during TIMEWAIT.
 void CmHost::rests(const Tale& tale) {
   if (tale.active) return;
   const CmAttempt& attempt = ledger_.attempt(tale.attempt);

@@ -1,8 +1,8 @@
-// One host of a world of connection managers: an engine, the loop of its driver, and a program that
-// connects, accepts, rejects, dawdles, disconnects and forgets, all by seed.
+// One host of a world of connection managers: an engine, its driver loop, and a program that
+// connects, accepts, rejects, delays, disconnects and abandons, all by seed.
 //
-// The program is also the judge: it knows what each id may be told next, and whom an arriving
-// message obliges the engine to answer at once.
+// The program is also the oracle: it knows which events each ID may get next, and which messages
+// the engine must answer immediately.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct CmHabits {
   std::uint8_t max_retries{};
   std::uint8_t ack_timeout{};
   std::uint32_t backlog{};
-  bool slow{};         // some answers take longer than the peer's patience
+  bool slow{};         // some answers take longer than the peer's timeout
   bool forgets{};      // destroys ids in any state
   bool reuses_qpns{};  // connects a QP that is connected
   [[nodiscard]] Duration response_time() const { return time(response_timeout) + timewait(); }
@@ -54,18 +54,18 @@ class CmHost {
   void connect(std::size_t to);
   void resolve(std::size_t to);
   void stop_listening();
-  // After everything has come to rest.
+  // Called when all activity has ended.
   void judge_end();
 
  private:
   enum class Stage : std::uint8_t {
-    kAsked,    // REQ or SIDR_REQ is out
-    kReplied,  // a reply waits for us
+    kAsked,    // a REQ or SIDR_REQ was sent
+    kReplied,  // a reply waits for the program
     kConnected,
-    kLeaving,  // we asked to disconnect
+    kLeaving,  // a disconnect was requested
     kToldToLeave,
-    kResting,    // timewait
-    kRequested,  // a request waits for us
+    kResting,    // TIMEWAIT
+    kRequested,  // a request waits for the program
     kAccepted,
     kOver,
   };
@@ -76,7 +76,7 @@ class CmHost {
     std::size_t attempt{};
     std::size_t answer{};
   };
-  // What a peer's QP is to us.
+  // The state of a peer's QP.
   struct Bond {
     std::size_t host{};
     Qpn qpn{};
@@ -106,7 +106,7 @@ class CmHost {
   void forget(std::uint64_t cookie, Tale& tale);
   Duration pause();
 
-  // The judge.
+  // The oracle.
   void violation(const std::string& what);
   void expect(bool holds, const char* what) {
     if (!holds) violation(what);
@@ -130,9 +130,9 @@ class CmHost {
   std::map<std::uint64_t, Tale> tales_;  // by cookie
   std::uint64_t next_cookie_{1};
   std::uint32_t next_qpn_{};
-  std::map<std::uint32_t, std::uint64_t> cookie_of_id_;  // what we call it on the wire
+  std::map<std::uint32_t, std::uint64_t> cookie_of_id_;  // by our ID on the wire
   std::map<Bond, Time> resting_until_;
-  // Answers that must leave in this turn: the kind, and what we call the communication.
+  // Answers that must be sent in this turn: the kind, and our ID.
   std::vector<std::pair<wire::CmAttribute, std::uint32_t>> owed_;
   std::optional<Time> alarm_;
 };

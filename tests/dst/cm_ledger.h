@@ -1,6 +1,6 @@
-// What a world of connection managers knows that no manager does: who asked whom for what, and what
-// was said in answer. Every private data begins with a number of this book, so that it tells by
-// itself what it belongs to.
+// The global record of a world of connection managers: which host asked which, and what was
+// answered. All private data begins with an index into it, so that each message identifies what it
+// belongs to.
 #pragma once
 
 #include <algorithm>
@@ -26,14 +26,14 @@ struct CmAttempt {
   std::size_t from{};
   std::size_t to{};
   bool resolves{};
-  bool served{};  // somebody listens there
+  bool served{};  // there is a listener
   Qpn qpn{};
   Words words{};
   std::optional<wire::CommId> comm_id{};
-  bool unheard{};                        // destroyed or given up: answers may be refused
-  std::optional<std::size_t> replied{};  // the answer that the asker was told of
+  bool unheard{};                        // destroyed or given up: answers may be rejected
+  std::optional<std::size_t> replied{};  // the answer reported to the active side
   bool confirmed{};
-  std::uint32_t requests_alive{};  // at the other side
+  std::uint32_t requests_alive{};  // at the passive side
 };
 
 // An accept(), reject() or resolved().
@@ -62,7 +62,7 @@ class CmLedger {
   [[nodiscard]] CmAnswer& answer(std::size_t number) { return answers_.at(number); }
   [[nodiscard]] const std::vector<CmAttempt>& attempts() const { return attempts_; }
 
-  // Which attempt or answer this is; nothing when it was changed on its way.
+  // The attempt or answer this is; nullopt when it was corrupted in flight.
   [[nodiscard]] std::optional<std::size_t> attempt_of(Bytes data) const {
     return number_of(data, attempts_);
   }

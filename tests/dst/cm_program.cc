@@ -1,4 +1,4 @@
-// The program of a CmHost: what it asks for, and what it does with what it is told.
+// The program of a CmHost: its calls, and its reactions to events.
 #include "tests/dst/cm_host.h"
 
 namespace nerve::dst {
@@ -6,7 +6,7 @@ namespace nerve::dst {
 using nic::CmEvent;
 using wire::RejectReason;
 
-// Mostly at once, sometimes later than anybody waits.
+// Usually none, sometimes longer than any timeout.
 Duration CmHost::pause() {
   if (prng_.chance(500)) return {};
   if (habits_.slow && prng_.chance(50)) return 2 * habits_.patience();
@@ -14,7 +14,8 @@ Duration CmHost::pause() {
       prng_.below(static_cast<std::uint64_t>(habits_.response_time().count())))};
 }
 
-// Later, unless the tale has gone on by then. Now and then it is forgotten instead.
+// Acts later, unless the communication has changed state by then. Occasionally it is abandoned
+// instead.
 void CmHost::soon(std::uint64_t cookie, Stage stage, void (CmHost::*act)(std::uint64_t, Tale&)) {
   if (habits_.forgets && prng_.chance(100)) act = &CmHost::forget;
   events_.after(pause(), [this, cookie, stage, act] {
@@ -168,8 +169,8 @@ void CmHost::answer_reply(std::uint64_t cookie, Tale& tale) {
   soon(cookie, Stage::kConnected, &CmHost::leave);
 }
 
-// Two generals: that the passive side is connected implies that the active one was, at some time;
-// not that it still is, and not the other way round.
+// Two generals: if the passive side is connected, the active one was connected at some time; it
+// need not be any more, and the reverse does not hold.
 void CmHost::on_established(Tale& tale, const CmEvent& event) {
   expect_stage(tale, {Stage::kAccepted}, "established");
   const CmAttempt& attempt = ledger_.attempt(tale.attempt);

@@ -31,7 +31,7 @@ Faults draw_faults(Prng& prng) {
 CmHabits draw_habits(Prng& prng) {
   return {.response_timeout = static_cast<std::uint8_t>(prng.between(10, 17)),
           .max_retries = static_cast<std::uint8_t>(prng.between(3, 15)),
-          // Longer than any packet is under way: ten times 200 us.
+          // Longer than any packet is in flight: ten times 200 us.
           .ack_timeout = static_cast<std::uint8_t>(prng.between(10, 14)),
           .backlog = prng.chance(200) ? 1U : 1000U,
           .slow = prng.chance(150),
@@ -62,7 +62,7 @@ Outcome run_connections(std::uint64_t seed, const Options& options) {
   const std::uint64_t attempts = prng.between(1, 40);
   for (std::uint64_t i = 0; i < attempts; ++i) {
     const std::size_t from = prng.below(count);
-    const std::size_t to = prng.below(count);  // itself, now and then
+    const std::size_t to = prng.below(count);  // occasionally itself
     const bool resolves = prng.chance(150);
     events.at(Time{Duration{microseconds{prng.below(1'000'000)}}}, [&hosts, from, to, resolves] {
       resolves ? hosts[from]->resolve(to) : hosts[from]->connect(to);

@@ -1,5 +1,5 @@
-// A world of connection managers made from one seed: hosts that connect to each other and leave,
-// over a network that loses, doubles, reorders and goes dark.
+// A world of connection managers made from one seed: hosts that connect and disconnect, over a
+// network that loses, duplicates, reorders and goes down.
 #pragma once
 
 #include "tests/dst/world.h"

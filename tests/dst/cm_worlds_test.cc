@@ -1,6 +1,6 @@
-// Goal: whatever the network and the programs do, every connect ends once, at both sides as the
-// standard allows, with the private data that was given, and nothing is left. Method: random worlds
-// of connection managers, each made from one seed.
+// Goal: whatever the network and the programs do, every connect ends once, on both sides as the
+// standard allows, with the right private data, and nothing is left. Method: random worlds of
+// connection managers, each made from one seed.
 #include <gtest/gtest.h>
 
 #include "tests/dst/cm_world.h"

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tests/qp_ladder.h"
+
 namespace nerve::dst {
 
 using nic::QpAttrs;
@@ -66,8 +68,8 @@ void Connection::begin_life() {
     for (Psn& psn : first) psn = Psn{0x100'0000U - static_cast<std::uint32_t>(prng_.between(1, 3))};
   }
   if (s_.twists.hasty_lives) {
-    // All streams of the world count on from each other: what is left of an earlier one lies before
-    // these, where it can only be a duplicate or the answer to nothing.
+    // The PSNs of all streams of the world continue from each other: packets of an earlier stream
+    // have lower PSNs, and can only be duplicates or unexpected answers.
     const auto gap = [&] { return static_cast<std::uint32_t>(prng_.below(3)); };
     first[0] = s_.watch.furthest().value_or(first[0]) + gap();
     first[1] = first[0] + gap();
@@ -107,23 +109,23 @@ void Connection::begin_life() {
   watch_over();
 }
 
-// Without a timeout nobody notices that the last packet was lost.
+// Without a timeout, the loss of the last packet is never detected.
 bool Connection::may_hang() const { return terms_.timeout == 0 && s_.network.faults().any(); }
 
 bool Connection::may_give_up() const {
   const Faults& faults = s_.network.faults();
-  // Seven retries against a few losses in a hundred never fail by chance alone.
+  // With a few percent of loss, seven retries never fail by chance.
   const bool persistent = terms_.retry_count == 7 && faults.loss + faults.corruption <= 30 &&
                           faults.blackout_until == Time{} && !faults.outage;
-  // A timeout shorter than the way there and back fails on the best of networks, and a clock that
-  // jumps lets every timer run out once.
+  // A timeout shorter than the round trip fails on any network, and a clock jump expires every
+  // timer once.
   const bool hurried = terms_.timeout > 0 && terms_.timeout < 8;
   return (faults.any() && !persistent) || hurried || terms_.retry_count < s_.twists.clock_jumps;
 }
 
-// Nobody gives up before it has tried as often as was agreed.
+// A QP must not give up before it has used the agreed number of retries.
 void Connection::on_error(const End& end, nic::WcStatus status) {
-  // A copy of an RNR NAK that comes late counts like another one.
+  // A late duplicate of an RNR NAK counts like another one.
   const Faults& faults = s_.network.faults();
   const bool repeats = faults.duplication + faults.reordering > 0;
   if (status == nic::WcStatus::kRnrRetryExceeded && !repeats) {
@@ -135,11 +137,14 @@ void Connection::on_error(const End& end, nic::WcStatus status) {
   }
 }
 
-// UC takes a packet that opens a message whatever its PSN, so that it has to wait.
+// UC accepts a packet that opens a message with any PSN, so it has to wait.
 bool Connection::hasty() const { return s_.twists.hasty_lives && terms_.type != QpType::kUc; }
 
 void Connection::modify(End& end, QpState to, QpAttrs given, const nic::QpAttributes& attributes) {
-  const auto status = end.host->nic().modify_qp(end.qp, to, given, attributes);
+  expect_done(end.host->nic().modify_qp(end.qp, to, given, attributes));
+}
+
+void Connection::expect_done(const nic::Status& status) {
   if (status) return;
   s_.journal.violation(s_.events.now(), std::string{"modify_qp refused: "} + status.error().reason);
   finished_ = true;
@@ -160,21 +165,12 @@ void Connection::connect(End& end, const End& peer, Psn own, Psn theirs) {
   a.timeout = terms_.timeout;
   a.retry_count = terms_.retry_count;
   a.rnr_retry = terms_.rnr_retry;
-  const bool uc = end.type == QpType::kUc;
-  const bool responds = end.type == QpType::kRc || end.type == QpType::kXrcRecv;
-  const bool requests = end.type == QpType::kRc || end.type == QpType::kXrcSend;
-  QpAttrs rtr = QpAttrs::kPath | QpAttrs::kPathMtu | QpAttrs::kDestQp | QpAttrs::kRqPsn;
-  if (responds) rtr |= QpAttrs::kMaxDestRead | QpAttrs::kMinRnrTimer;
-  QpAttrs rts = QpAttrs::kSqPsn;
-  if (!uc) rts |= QpAttrs::kTimeout;
-  if (requests) rts |= QpAttrs::kRetryCount | QpAttrs::kRnrRetry | QpAttrs::kMaxRead;
   a.rate_limit = terms_.rate_limit;
+  test::ExtraAttrs extra;
   if (end.type == QpType::kRc && a.rate_limit > Rate{}) {
-    (prng_.chance(500) ? rtr : rts) |= QpAttrs::kRateLimit;
+    (prng_.chance(500) ? extra.rtr : extra.rts) |= QpAttrs::kRateLimit;
   }
-  modify(end, QpState::kInit, QpAttrs::kPkeyIndex | QpAttrs::kPort | QpAttrs::kAccess, a);
-  modify(end, QpState::kRtr, rtr, a);
-  modify(end, QpState::kRts, rts, a);
+  expect_done(test::bring_qp_to(end.host->nic(), end.qp, QpState::kRts, a, extra));
   end.in_service = true;
 }
 
@@ -193,7 +189,7 @@ void Connection::tick(std::size_t side) {
   });
 }
 
-// Looks now and then whether this life is over.
+// Checks periodically whether this life is over.
 void Connection::watch_over() {
   if (finished_) return;
   const bool idle = ends_[0].life->settled() && ends_[1].life->settled();
@@ -205,7 +201,7 @@ void Connection::watch_over() {
     return end_life();
   }
   if (broken_ && patience_ > s_.events.age() + milliseconds{3'000}) {
-    // Half of the broken connections are left to die by their own timers, half are cleaned up.
+    // Half of the broken connections end by their own timers, half are cleaned up.
     patience_ = s_.events.age() +
                 (prng_.chance(500) ? Duration{milliseconds{3'000}} : Duration{microseconds{300}});
   }
@@ -214,7 +210,7 @@ void Connection::watch_over() {
   });
 }
 
-// Stops one send queue for a while: what was sent finishes, what is posted waits.
+// Stops one send queue for a while: sent requests complete, posted ones wait.
 void Connection::pause() {
   const std::size_t side = prng_.below(2);
   const std::uint32_t life = life_;
@@ -231,7 +227,7 @@ void Connection::pause() {
                   [change] { change(QpState::kSqd, QpState::kRts); });
 }
 
-// Somebody pulls the plug while requests are under way.
+// Ends the QP with requests in flight.
 void Connection::disturb() {
   End& end = ends_[prng_.below(2)];
   for (End& each : ends_) {
@@ -244,7 +240,7 @@ void Connection::disturb() {
   switch (moved ? 3 : how % 3) {
     case 0:
       modify(end, QpState::kErr, QpAttrs::kNone, {});
-      // Work posted now is flushed at once.
+      // Work posted now is flushed immediately.
       if (end.maker && end.maker->has_room() && prng_.chance(500)) end.maker->post_one(true);
       break;
     case 1:
@@ -254,13 +250,13 @@ void Connection::disturb() {
       destroy(end);
       break;
     default:
-      break;  // whoever uses the region finds out
+      break;  // the requests that use the region fail
   }
   end.host->pump();
   if (hasty() && prng_.chance(700)) end_life();
 }
 
-// Waits for a moment in which a request is using a region.
+// Waits until a request is using a region.
 void Connection::take_region_away(std::uint32_t attempts) {
   End& end = ends_[prng_.below(2)];
   for (End& each : ends_) each.host->poll_all();
@@ -277,8 +273,9 @@ void Connection::take_region_away(std::uint32_t attempts) {
   end.host->pump();
 }
 
-// Before they are lost with their QP; in a crowd not always. Those of an SRQ are seen: how many of
-// its receives are gone must stay known, and what completed for an XRC SRQ is not lost.
+// Polls completions before they are lost with their QP; in a crowd not always. Those of an SRQ are
+// always polled: the number of receives used must stay known, and completions of an XRC SRQ are not
+// lost.
 void Connection::see_completions(End& end) {
   if (s_.twists.crowded_cq && !end.has_srq() && prng_.chance(700)) {
     end.life->neglect();
@@ -291,7 +288,7 @@ void Connection::stop_feeding(End& end) {
   if (end.owns_receives()) end.sources.front().feeder->stop();
 }
 
-// The receive that a QP held, if any, has left room for another.
+// The receive that a QP held, if any, has made room for another.
 void Connection::feed_srqs(End& end) {
   if (!end.has_srq()) return;
   for (const ReceiveSource& source : end.sources) source.feeder->feed();
@@ -323,7 +320,7 @@ void Connection::destroy(End& end) {
   feed_srqs(end);
 }
 
-// Every request and receive that is still waiting must come back flushed.
+// Every outstanding request and receive must be flushed.
 void Connection::end_life() {
   for (End& end : ends_) {
     if (!end.in_service) continue;
@@ -342,7 +339,7 @@ void Connection::end_life() {
     if (end.maker) end.maker->drop_windows();
   }
   ++life_;
-  // Frames of this life must be gone before the QPs speak again, or have PSNs that tell them apart.
+  // Frames of this life must be gone before the QPs send again, or have distinguishable PSNs.
   const Duration rest = hasty() ? Duration{microseconds{prng_.between(0, 4)}}  //
                                 : s_.network.longest_delay();
   patience_ = s_.events.age() + rest;
@@ -350,7 +347,7 @@ void Connection::end_life() {
 }
 
 void Connection::after_life() {
-  // A clock that jumped has not moved the frames.
+  // A clock jump does not move the frames.
   if (s_.events.age() < patience_) {
     s_.events.after(patience_ - s_.events.age(), [this] { after_life(); });
     return;

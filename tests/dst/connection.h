@@ -1,8 +1,8 @@
-// Two QPs that talk, fail, are reset and talk again.
+// Two QPs that exchange messages, fail, are reset and connect again.
 //
-// A connection has several lives. In each, both ends post random work; then the end comes, by
-// itself, by an error, or because somebody pulls a QP into ERR or RESET or destroys it in
-// mid-flight. At the end of a life everything posted must be accounted for.
+// A connection has several lives. In each, both ends post random work; then it ends by itself, by
+// an error, or because a QP is moved to ERR or RESET or destroyed with requests in flight. At the
+// end of a life everything posted must be accounted for.
 #pragma once
 
 #include <array>
@@ -19,8 +19,8 @@
 
 namespace nerve::dst {
 
-// What connections of one host receive into together: an SRQ, and the SRQs of an XRC domain, each
-// of which any XRC QP of the host may be told to take from.
+// The receive queues that connections of a host share: an SRQ, and the SRQs of an XRC domain, each
+// of which any XRC QP of the host may be told to use.
 struct CommonReceives {
   ReceiveSource basic{};
   nic::XrcdHandle xrcd{};
@@ -61,7 +61,7 @@ class Connection {
     std::unique_ptr<RequestMaker> maker{};
     bool neglected{};  // one of its CQs is too small and not polled for a while
     bool overrun{};
-    bool in_service{};  // connected and not yet reset or destroyed
+    bool in_service{};  // connected, and not yet reset or destroyed
 
     [[nodiscard]] bool has_srq() const { return !sources.empty() && sources.front().srq; }
     [[nodiscard]] bool owns_receives() const { return !sources.empty() && !sources.front().srq; }
@@ -78,6 +78,8 @@ class Connection {
   [[nodiscard]] bool may_give_up() const;
   void on_error(const End& end, nic::WcStatus status);
   void connect(End& end, const End& peer, Psn own, Psn theirs);
+  // A call of modify_qp that fails is a violation and ends the connection.
+  void expect_done(const nic::Status& status);
   void modify(End& end, nic::QpState to, nic::QpAttrs given, const nic::QpAttributes& attributes);
   void tick(std::size_t side);
   void watch_over();
@@ -100,12 +102,12 @@ class Connection {
   std::uint32_t requests_left_;
   std::uint32_t lives_left_;
   std::uint32_t life_{};
-  Duration patience_{};  // the age of the world when a broken connection is torn down at the latest
+  Duration patience_{};  // the age of the world at which a broken connection is torn down
   bool broken_{};
   bool finished_{};
 };
 
-// An SRQ of this size and kind, with its model, its feeder, and, where limits are tried, its watch.
+// An SRQ of this size and kind, with its model, its feeder and, where limits are tested, its watch.
 [[nodiscard]] ReceiveSource make_source(const Connection::Surroundings& surroundings, Host& host,
                                         const Terms& terms, nic::SrqInit init, Prng& prng);
 

@@ -36,8 +36,8 @@ void Connection::create_queues(End& end) {
   const CommonReceives& common = s_.commons[end.host->index()];
   const bool xrc = end.type == QpType::kXrcRecv && !common.xrc.empty();
   const bool joins = terms_.common_receives && common.basic.srq;
-  // Just large enough: the model never has more requests waiting than this. Of a shared queue it
-  // does not know how many receives died with a QP.
+  // Just large enough: the model never has more requests outstanding. For a shared queue it does
+  // not know how many receives were lost with a QP.
   constexpr std::uint32_t kMayBeLost = 32;
   std::uint32_t receives = joins ? common.basic.depth : caps.max_recv_wr;
   if (joins || terms_.shared_receives) receives += kMayBeLost;
@@ -86,7 +86,7 @@ void Connection::create_qp(End& end) {
   s_.registry.qp_created(*end.host, end.qp);
 }
 
-// Work may be lost with it, so that later work of this QP must not go on as if nothing were
+// Completions may be lost with it, and later work of this QP must not continue as if nothing were
 // missing.
 void Connection::neglect_one_cq() {
   End& end = ends_[prng_.below(2)];
@@ -113,7 +113,7 @@ void Connection::overran(End& end) {
   broken_ = true;
 }
 
-// What was overrun is so for good.
+// An overrun is permanent.
 void Connection::replace_cqs(End& end) {
   end.in_service = false;
   destroy(end);

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
+#include "tests/qp_ladder.h"
+
 namespace nerve::dst {
 
-using nic::QpAttrs;
 using nic::QpState;
 using nic::SendFlags;
 using nic::SendOp;
@@ -23,7 +24,7 @@ Datagrams::Datagrams(nic::QpType type, bool shared, EventQueue& events, Journal&
       network_{network},
       hosts_{hosts},
       prng_{seed},
-      // The top bit would mean "take the QP's own key".
+      // The top bit would select the QP's own key.
       qkey_{gsi() ? kGsiQkey : static_cast<std::uint32_t>(prng_.next()) & 0x7fff'ffffU},
       left_{count} {
   if (hosts[0]->gid().is_ipv4()) {
@@ -64,12 +65,7 @@ void Datagrams::make_member(Host& host) {
   nic::QpAttributes a;
   a.qkey = qkey_;
   a.sq_psn = Psn{0xff'fffe};
-  QpAttrs init = QpAttrs::kPkeyIndex | QpAttrs::kQkey;
-  if (!gsi()) init |= QpAttrs::kPort;
-  const bool up = nic.modify_qp(*qp, QpState::kInit, init, a).has_value() &&
-                  nic.modify_qp(*qp, QpState::kRtr, QpAttrs::kNone, a).has_value() &&
-                  nic.modify_qp(*qp, QpState::kRts, QpAttrs::kSqPsn, a).has_value();
-  if (!up) return violation("modify_qp refused");
+  if (!test::bring_qp_to(nic, *qp, QpState::kRts, a)) return violation("modify_qp refused");
   member.in_group = !gsi() && prng_.chance(600);
   if (member.in_group && !nic.attach_mcast(*qp, group_)) violation("attach_mcast refused");
   const LKey key = shared_ ? other_key(host) : host.keys(MemoryModel::kLocal).lkey;
@@ -140,7 +136,7 @@ void Datagrams::send_one() {
   wr.immediate = datagram.immediate;
   wr.ah = *ah;
   wr.remote_qpn = multicast ? Qpn{0xff'ffff} : members_[to].qpn;
-  // A key with the top bit would be replaced by the sender's own, which is right.
+  // A key with the top bit would be replaced by the sender's own, which is valid.
   wr.remote_qkey = wrong_key ? (qkey_ ^ 0x100U) & 0x7fff'ffffU : qkey_;
   if (const auto status = sender.host->nic().post_send(sender.qp, wr); !status) {
     violation(std::string{"post_send refused: "} + status.error().reason);
@@ -155,7 +151,7 @@ void Datagrams::send_one() {
   }
 }
 
-// A clock that jumped has not moved the frames.
+// A clock jump does not move the frames.
 void Datagrams::finish_at(Duration age) {
   events_.at(events_.at_age(age), [this, age] {
     if (events_.age() < age) return finish_at(age);
@@ -208,7 +204,8 @@ void Datagrams::received(Member& member, std::size_t index, const nic::Completio
 void Datagrams::finish() {
   const auto is_up = [](const Member& member) { return member.host->nic().port_active(); };
   if (!std::ranges::all_of(members_, is_up)) {
-    events_.after(microseconds{500}, [this] { finish(); });  // what waits behind the port may leave
+    events_.after(microseconds{500}, [this] { finish(); });  // lets frames waiting for the port
+                                                             // leave
     return;
   }
   for (Member& member : members_) member.host->poll_all();
@@ -217,8 +214,8 @@ void Datagrams::finish() {
     Member& member = members_[i];
     if (member.sends_completed != member.sends) violation("a send never completed");
     const auto got = std::ranges::count_if(member.buffers, [](const Buffer& b) { return b.done; });
-    // A member of the group that sends to it does not hear itself over a switch; whether its own
-    // port loops the datagram back is left open here.
+    // A group member that sends to the group does not receive its own datagram from a switch;
+    // whether its own port loops it back is left open here.
     const auto due = std::ranges::count_if(sent_, [&](const Datagram& d) {
       return std::ranges::count(d.to, i) > 0 && !(d.multicast && d.from == i);
     });

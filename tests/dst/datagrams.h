@@ -1,9 +1,9 @@
-// UD QPs that send datagrams to each other and to a multicast group; or the GSI QPs of all hosts,
-// which send each other datagrams of the size of a MAD.
+// UD QPs that send datagrams to each other and to a multicast group, or the GSI QPs of all hosts,
+// which exchange datagrams of the size of a MAD.
 //
-// UD promises little: a datagram arrives whole or not at all, perhaps twice if the network copies
-// it, in any order. The model holds the engine to that: every datagram received is one that was
-// sent to this QP with the right Q_Key, byte for byte; on a good network each arrives once.
+// UD guarantees little: a datagram arrives whole or not at all, perhaps twice if the network
+// duplicates it, in any order. The model checks that every datagram received was sent to this QP
+// with the right Q_Key, byte for byte, and that on a good network each arrives once.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace nerve::dst {
 
 class Datagrams {
  public:
-  // Ids of its work requests are above those of connections.
+  // The IDs of its work requests are above those of connections.
   static constexpr std::uint64_t kMark = std::uint64_t{1} << 62U;
   [[nodiscard]] static bool owns(std::uint64_t wr_id) { return wr_id >> 62U == 1; }
   [[nodiscard]] static nic::QpType type_of(std::uint64_t wr_id) {

@@ -29,21 +29,22 @@ bool QpModel::receive_completed(const Completion& completion) {
   ReceiveModel& from = *receives((completion.wr_id & ~ReceiveModel::kMark) >> 32U);
   const std::optional<Receive> receive = from.take(completion.wr_id);
   if (!receive) return violation("a receive completed out of order, twice, or was never posted");
-  // QPs that share a queue end their messages in any order, but each takes its receives in turn.
+  // QPs that share a queue complete their messages in any order, but each takes its receives in
+  // order.
   std::uint64_t& last = last_receive_[from.id()];
   if (completion.wr_id < last) violation("a shared receive was taken out of order");
   last = completion.wr_id;
   switch (completion.status) {
     case WcStatus::kSuccess:
       if (flushed_a_receive_) violation("a receive succeeded after a flush");
-      // A message that UC cut short leaves its bytes in the receive, which the next one takes.
+      // A UC message that was cut short leaves its bytes in the receive, which the next one uses.
       if (!reliable() && excuses_.network_is_bad) from.leave_open(*receive);
       if (receive->bad && completion.opcode == WcOpcode::kRecv && completion.bytes > 0) {
         violation("a receive succeeded with keys that give no access");
       }
       return peer_->delivered(completion, *receive, from);
     case WcStatus::kFlushed:
-      // Only the first one can have been under way; the others must be as they were posted.
+      // Only the first one can have been in use; the others must be unchanged.
       if (!flushed_a_receive_) from.leave_open(*receive);
       flushed_a_receive_ = true;
       return false;
@@ -57,7 +58,8 @@ bool QpModel::receive_completed(const Completion& completion) {
       }
       break;
     case WcStatus::kLocalAccess:
-      // The receive of a WRITE with immediate whose key gives nothing; its own bytes stay.
+      // The receive of a WRITE with immediate whose key grants no access; its own bytes are
+      // unchanged.
       if (!peer_->may_lack_access()) violation("a receive ended with an access error");
       break;
     default:
@@ -77,9 +79,9 @@ bool QpModel::may_lack_access() const {
 
 bool QpModel::delivered(const Completion& completion, const Receive& receive,
                         const ReceiveModel& from) {
-  // UC may lose whole messages, but what arrives is whole. It does not look for duplicates: a
-  // packet that opens a message is taken whatever its PSN (IBTA 9.8.2.2), so that only on a
-  // network that keeps order and copies nothing do messages come once and in order.
+  // UC may lose whole messages, but those that arrive are whole. It does not detect duplicates: a
+  // packet that opens a message is accepted with any PSN (IBTA 9.8.2.2), so messages arrive once
+  // and in order only on a network that neither reorders nor duplicates.
   const bool any_order = !reliable() && excuses_.network_repeats;
   for (std::size_t i = any_order ? 0 : delivered_; i < requests_.size(); ++i) {
     Request& request = requests_[i];
@@ -88,7 +90,7 @@ bool QpModel::delivered(const Completion& completion, const Receive& receive,
     delivered_ = i + 1;
     if (request.takes_from != &from) violation("a message took a receive of another srq");
     check_delivery(request, completion, receive, from.memory());
-    return request.solicited && reliable();  // which of two alike UC brought, nobody knows
+    return request.solicited && reliable();  // which of two equal messages UC delivered is unknown
   }
   return violation("the peer received a message that was not sent, or has received it already");
 }

@@ -1,5 +1,5 @@
-// Events in time order; equal times run in the order they were scheduled, so that a run is a
-// function of its seed alone.
+// Events in time order; events at equal times run in the order of scheduling, so that a run depends
+// on its seed alone.
 #pragma once
 
 #include <algorithm>
@@ -16,21 +16,21 @@ namespace nerve::dst {
 class EventQueue {
  public:
   [[nodiscard]] Time now() const { return now_; }
-  // How long the world has gone on, without the time that was passed over.
+  // The age of the world, without clock jumps.
   [[nodiscard]] Duration age() const { return now_ - begin_ - jumped_; }
   [[nodiscard]] Time at_age(Duration age) const { return begin_ + jumped_ + age; }
   [[nodiscard]] bool has_jumped() const { return jumped_ > Duration{}; }
   [[nodiscard]] bool empty() const { return heap_.empty(); }
 
-  // A time that has passed means now.
+  // A time in the past means now.
   void at(Time when, std::function<void()> action) {
     heap_.push({when < now_ ? now_ : when, next_ticket_++, std::move(action)});
   }
   void after(Duration delay, std::function<void()> action) { at(now_ + delay, std::move(action)); }
 
-  // Before anything is scheduled.
+  // To be called before anything is scheduled.
   void begin_at(Time when) { now_ = begin_ = when; }
-  // Time goes on without anything happening, as when a machine sleeps; what was due meanwhile is
+  // Advances the clock without running events, as when a machine sleeps; events that became due are
   // late.
   void jump(Duration by) {
     now_ += by;
@@ -40,7 +40,7 @@ class EventQueue {
   // Runs the next event; false when there is none before `limit`.
   bool step(Time limit) {
     if (heap_.empty() || heap_.top().when > limit) return false;
-    // The action may schedule more, so it leaves the heap before it runs.
+    // The action may schedule more, so the event leaves the heap before it runs.
     Event event = std::move(const_cast<Event&>(heap_.top()));
     heap_.pop();
     now_ = std::max(now_, event.when);

@@ -1,10 +1,11 @@
-// Stories of events, shared queues, datagrams and limits.
+// Tests of events, shared queues, datagrams and limits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "tests/dst/pair.h"
+#include "tests/qp_ladder.h"
 
 namespace nerve::dst {
 namespace {
@@ -16,7 +17,7 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// The SRQ says once that it runs low, and not again until it is asked to.
+// The SRQ raises its limit event once, and not again until it is armed.
 TEST(Srq, LimitEventComesOnce) {
   Pair pair{PairSetup{.srq = true}};
   pair.connect();
@@ -33,7 +34,7 @@ TEST(Srq, LimitEventComesOnce) {
             1);
 }
 
-// A QP on an SRQ that enters ERR says when it will take no more receives.
+// A QP with an SRQ that enters ERR reports that it will take no more receives.
 TEST(Srq, LastWqeReached) {
   Pair pair{PairSetup{.srq = true}};
   pair.connect();
@@ -42,27 +43,18 @@ TEST(Srq, LastWqeReached) {
   EXPECT_TRUE(pair.saw_event(1, EventKind::kQpLastWqeReached));
 }
 
-// The first packet to arrive in RTR is worth an event.
+// The first packet in RTR raises an event.
 TEST(Established, IsToldInRtr) {
   Pair pair{PairSetup{}};
   pair.connect(0, pair.attributes(0));
-  const nic::QpAttributes b = pair.attributes(1);
-  using nic::QpAttrs;
-  nic::Nic& nic = pair.nic(1);
-  const nic::QpHandle qp = pair.end(1).qp;
-  ASSERT_TRUE(nic.modify_qp(qp, QpState::kInit,
-                            QpAttrs::kPkeyIndex | QpAttrs::kPort | QpAttrs::kAccess, b));
-  ASSERT_TRUE(nic.modify_qp(qp, QpState::kRtr,
-                            QpAttrs::kPath | QpAttrs::kPathMtu | QpAttrs::kDestQp |
-                                QpAttrs::kRqPsn | QpAttrs::kMaxDestRead | QpAttrs::kMinRnrTimer,
-                            b));
+  ASSERT_TRUE(test::bring_qp_to(pair.nic(1), pair.end(1).qp, QpState::kRtr, pair.attributes(1)));
   ASSERT_TRUE(pair.write(0, 1, 8));
   pair.run_for(milliseconds{1});
   EXPECT_TRUE(pair.saw_event(1, EventKind::kCommEstablished));
   EXPECT_EQ(pair.end(0).completions.size(), 1U);
 }
 
-// A completion queue that nobody empties fails loudly: a CQ error, and the QP is fatal.
+// A completion queue that overflows raises a CQ error, and its QP becomes fatal.
 TEST(CqOverflow, IsFatalForTheQp) {
   Pair pair{PairSetup{}};
   pair.connect();
@@ -73,12 +65,7 @@ TEST(CqOverflow, IsFatalForTheQp) {
                                            .send_cq = small,
                                            .recv_cq = small,
                                            .caps = {.max_send_wr = 16}});
-  nic::QpAttributes a;
-  using nic::QpAttrs;
-  ASSERT_TRUE(
-      nic.modify_qp(qp, QpState::kInit, QpAttrs::kPkeyIndex | QpAttrs::kPort | QpAttrs::kQkey, a));
-  ASSERT_TRUE(nic.modify_qp(qp, QpState::kRtr, QpAttrs::kNone, a));
-  ASSERT_TRUE(nic.modify_qp(qp, QpState::kRts, QpAttrs::kSqPsn, a));
+  ASSERT_TRUE(test::bring_qp_to(nic, qp, QpState::kRts, {}));
   nic::AddressVector address;
   address.destination = pair.end(1).host->gid();
   const nic::AhHandle ah = *nic.create_ah(pair.end(0).host->pd(), address);
@@ -94,7 +81,7 @@ TEST(CqOverflow, IsFatalForTheQp) {
   EXPECT_EQ(nic.query_qp(qp)->state, QpState::kErr);
 }
 
-// A partition key that does not match is dropped without an answer.
+// A packet with the wrong partition key is dropped without an answer.
 TEST(Pkey, MismatchIsDropped) {
   PairSetup setup;
   setup.config[0].pkeys = {0x8001};
@@ -112,7 +99,7 @@ struct DatagramCase {
 };
 class Datagram : public ::testing::TestWithParam<DatagramCase> {
  protected:
-  // Sends eight bytes with the given Q_Key and returns what arrived.
+  // Sends eight bytes with the given Q_Key and returns the completions.
   static std::vector<nic::Completion> send(Pair& pair, std::uint32_t qkey) {
     pair.connect();
     EXPECT_TRUE(pair.receive(1, 1, 128));
@@ -129,8 +116,8 @@ class Datagram : public ::testing::TestWithParam<DatagramCase> {
   }
 };
 
-// The first forty bytes of the buffer hold the network header: an IPv6 header, or twenty bytes
-// of nothing and an IPv4 header.
+// The first forty bytes of the buffer hold the network header: an IPv6 header, or twenty zero bytes
+// and an IPv4 header.
 TEST_P(Datagram, LeavesRoomForTheGrh) {
   Pair pair{PairSetup{.type = nic::QpType::kUd, .ipv6 = GetParam().ipv6}};
   const auto got = send(pair, 0x1111);
@@ -162,7 +149,7 @@ TEST_P(Datagram, WithTheWrongQkeyIsDropped) {
 INSTANTIATE_TEST_SUITE_P(BothIps, Datagram,
                          ::testing::Values(DatagramCase{false}, DatagramCase{true}));
 
-// Congestion marks slow a DCQCN sender down; when they stop it comes back to line rate.
+// Congestion marks slow a DCQCN sender down; when they stop, it returns to line rate.
 TEST(Dcqcn, ReactsToMarksAndRecovers) {
   PairSetup setup;
   for (nic::NicConfig& config : setup.config) {
@@ -180,7 +167,7 @@ TEST(Dcqcn, ReactsToMarksAndRecovers) {
     }
     return pair.now() - start;
   };
-  // At line rate only the link spaces the frames, and this network has no rate of its own.
+  // At line rate only the link paces the frames, and this network has no rate limit.
   const Duration fast = time_to_write();
   const Duration at_line_rate = Rate::gigabits(10).time_to_send(100'000);
   EXPECT_LT(fast, at_line_rate);
@@ -195,7 +182,7 @@ TEST(Dcqcn, ReactsToMarksAndRecovers) {
   EXPECT_EQ(time_to_write(), fast);
 }
 
-// Memory without contents carries lengths only, so the largest message costs no memory.
+// Memory without contents transfers only lengths, so the largest message costs no memory.
 TEST(LargeMessages, GoThroughMemoryWithoutContents) {
   PairSetup setup;
   for (nic::NicConfig& config : setup.config) config.line_rate = Rate::gigabits(800);
@@ -235,7 +222,7 @@ TEST(LargeMessages, GoThroughMemoryWithoutContents) {
   EXPECT_EQ(pair.nic(1).counters().bytes_received, 3ULL << 30U);
 }
 
-// Idle QPs cost a poll nothing: with ten thousand of them nothing is due and nothing is sent.
+// Idle QPs cost nothing: with ten thousand of them nothing is due and nothing is sent.
 TEST(ManyQps, IdleOnesAreQuiet) {
   Pair pair{PairSetup{}};
   pair.connect();

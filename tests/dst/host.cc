@@ -89,7 +89,7 @@ bool Host::neglected(const Queue& queue) const {
   return queue.depth > 0 && !queue.overrun && events_.now() < queue.neglected_until;
 }
 
-// An overrun CQ keeps what it has, in order, and takes no more.
+// An overrun CQ keeps its completions in order and accepts no more.
 void Host::overran(const nic::Event& event) {
   if (event.cookie >= queues_.size() || queues_[event.cookie].cq != event.cq) {
     return violation("an error of no cq");
@@ -127,7 +127,7 @@ void Host::pump() {
   for (Queue& queue : queues_) {
     if (queue.depth > 0) poll(queue);  // it is not armed
   }
-  // Completions may have been answered with new work.
+  // Completions may have led to new work.
   transmit();
   take_events();
   set_alarm();
@@ -155,8 +155,9 @@ void Host::transmit() {
   if (nic_.port_active()) check_progress();
 }
 
-// The engine has sent all it may. Whatever is left must be on its way to being sent: a QP that
-// could send has been forgotten, and one that waits for its peer must have asked for an answer.
+// The engine has sent all it may, so every QP with unsent work must have a reason to wait. It is a
+// violation if a QP could send now (the scheduler has forgotten it), or if it waits for its peer
+// without having requested an ACK.
 void Host::check_progress() {
   std::erase_if(watched_, [this](nic::QpHandle handle) {
     const auto qp = nic_.query_qp(handle);
@@ -189,7 +190,7 @@ void Host::take_events() {
       Queue& queue = queues_[event->cookie];
       if (!queue.watch.is_armed()) violation("a cq told what it was not armed for");
       queue.watch.told();
-      // Arm before polling, as programs must, or a completion in between is never announced.
+      // Arm before polling, as programs must, or a completion in between raises no event.
       arm(queue);
       poll(queue);
       continue;
@@ -205,9 +206,9 @@ void Host::take_events() {
 void Host::poll_all() {
   take_events();
   for (Queue& queue : queues_) poll(queue);
-  // What was answered with a flush may have been announced meanwhile.
+  // Flushes may have raised events meanwhile.
   take_events();
-  // Where the clock has jumped, expire() may still have to be called.
+  // After a clock jump, expire() may still have to be called.
   const std::optional<Time> due = nic_.next_deadline();
   const bool late = events_.has_jumped() && due && *due <= events_.now();
   for (Queue& queue : queues_) {
@@ -240,7 +241,7 @@ std::uint32_t Host::poll(Queue& queue) {
   return found;
 }
 
-// Changes one CQ while completions wait in it.
+// Changes one CQ while it holds completions.
 void Host::tune() {
   if (queues_.empty()) return;
   Queue& queue = queues_[prng_.below(queues_.size())];

@@ -1,4 +1,4 @@
-// One simulated host: an engine, its memory, and the loop that a driver would run around it.
+// One simulated host: an engine, its memory, and the loop of its driver.
 #pragma once
 
 #include <algorithm>
@@ -25,24 +25,23 @@ class Host {
   using OnCompletion = std::function<bool(Host&, nic::CqHandle, const nic::Completion&)>;
   using OnEvent = std::function<void(Host&, const nic::Event&)>;
 
-  // How this host's driver behaves.
+  // The behaviour of this host's driver.
   enum class Listening : std::uint8_t {
-    kPolls,      // and arms nothing
-    kWaits,      // polls a CQ when its armed event came, and otherwise now and then
-    kSolicited,  // polls, and wants to be told of solicited completions too
+    kPolls,      // and never arms
+    kWaits,      // polls a CQ after its event, and otherwise occasionally
+    kSolicited,  // polls, and also arms for solicited completions
   };
   struct Habits {
     Listening listening{Listening::kPolls};
     bool one_cq{};                    // for all QPs, instead of two for each
-    bool polls_seldom{};              // ... so that completions wait in the CQ
+    bool polls_seldom{};              // so that completions accumulate in the CQ
     bool tunes_cqs{};                 // resizes and moderates them while they are in use
     std::uint32_t burst{64};          // frames per transmit call
-    std::uint32_t receive_burst{16};  // at most so many frames per receive call
-    Duration interrupt_delay{};       // frames wait so long at most for company
+    std::uint32_t receive_burst{16};  // limit of frames per receive call
+    Duration interrupt_delay{};       // maximum delay to coalesce received frames
   };
 
-  // `sibling`: its engine is one of the same device as this one, which lives longer; null: it is
-  // alone.
+  // `sibling`: an engine of the same device, which must outlive this one; null: none.
   Host(std::size_t index, const nic::NicConfig& config, nic::Nic* sibling, const wire::Gid& gid,
        Habits habits, std::uint64_t seed, std::size_t zone_size, EventQueue& events,
        Network& network, Journal& journal);
@@ -52,33 +51,33 @@ class Host {
   [[nodiscard]] MemoryModel& memory() { return memory_; }
   [[nodiscard]] const wire::Gid& gid() const { return gid_; }
   [[nodiscard]] nic::PdHandle pd() const { return pd_; }
-  [[nodiscard]] nic::PdHandle other_pd() const { return other_pd_; }  // of no QP
+  [[nodiscard]] nic::PdHandle other_pd() const { return other_pd_; }  // used by no QP
   [[nodiscard]] nic::MrHandle region(MemoryModel::Zone zone) const { return regions_[zone]; }
   [[nodiscard]] nic::MrKeys keys(MemoryModel::Zone zone) const { return keys_[zone]; }
 
   void on_completion(OnCompletion handler) { on_completion_ = std::move(handler); }
   void on_event(OnEvent handler) { on_event_ = std::move(handler); }
-  // Every CQ has been polled and every event taken.
+  // Called when every CQ was polled and every event taken.
   void on_polled(std::function<void(Host&)> handler) { on_polled_ = std::move(handler); }
-  // A CQ with room for `depth` completions more than were asked for before.
+  // A CQ with room for `depth` completions in addition to those requested before.
   nic::CqHandle create_cq(std::uint32_t depth);
   // Checks this QP's send queue after every transmission from now on.
   void watch(nic::QpHandle qp) { watched_.push_back(qp); }
-  // One that may be too small for what completes there, and that nobody polls before `until`.
+  // A CQ that may be too small, and that is not polled before `until`.
   nic::CqHandle create_neglected_cq(std::uint32_t depth, Time until);
   [[nodiscard]] bool is_neglected(nic::CqHandle cq) const {
     return std::ranges::any_of(queues_, [&](const Queue& q) { return q.cq == cq && q.depth > 0; });
   }
-  // From now on it is polled, if it is a neglected one.
+  // Polls the CQ from now on, if it is a neglected one.
   void attend_to(nic::CqHandle cq);
   void destroy_cq(nic::CqHandle cq);
-  // Pulls the cable, or plugs it in again.
+  // Takes the port down or up.
   void set_port(bool active);
 
-  // What a driver does after any call into the engine: send what is ready, take events, poll, and
-  // set the alarm.
+  // What a driver does after any call into the engine: sends, takes events, polls, and sets the
+  // timer.
   void pump();
-  // Empties every CQ, whatever the habits, and objects to what should have been told.
+  // Empties every CQ, whatever the behaviour, and reports missing events.
   void poll_all();
 
  private:
@@ -87,7 +86,7 @@ class Host {
     std::uint32_t needed{};
     CqWatch watch{};
     // A neglected one.
-    std::uint32_t depth{};  // zero: it is an ordinary one, large enough and polled
+    std::uint32_t depth{};  // zero: an ordinary one, large enough and polled
     Time neglected_until{};
     bool overrun{};
     bool gone{};
@@ -99,7 +98,7 @@ class Host {
   void check_progress();
   void take_events();
   void arm(Queue& queue);
-  std::uint32_t poll(Queue& queue);  // returns how many
+  std::uint32_t poll(Queue& queue);  // returns the number of completions
   void poll_by_habit();
   void overran(const nic::Event& event);
   [[nodiscard]] bool neglected(const Queue& queue) const;

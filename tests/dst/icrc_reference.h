@@ -1,5 +1,6 @@
-// The invariant CRC once more, bit by bit and from the standard alone (IBTA 7.8.1, annex A17): an
-// engine whose sender and receiver share one mistake agrees with itself, but not with this.
+// A second implementation of the invariant CRC, bit by bit and from the standard alone (IBTA 7.8.1,
+// annex A17): an engine whose sender and receiver share a mistake agrees with itself, but not with
+// this.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +10,13 @@
 
 namespace nerve::dst {
 
-// Where the BTH begins.
+// The offset of the BTH.
 inline std::size_t transport_offset(Bytes packet) {
   const bool ipv4 = std::to_integer<unsigned>(packet[0]) >> 4U == 4;
   return (ipv4 ? 20U : 40U) + 8U;
 }
 
-// As it stands in the packet's last four bytes.
+// The ICRC as in the packet's last four bytes.
 inline std::uint32_t icrc_of(Bytes packet) {
   std::uint32_t value = 0;
   for (std::size_t i = 0; i < 4; ++i) {

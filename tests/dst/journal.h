@@ -1,5 +1,5 @@
-// What a run tells about itself: violations of the model, a hash of its whole history, and (on
-// request) a line for each thing that happened.
+// The record of a run: violations of the model, a hash of its whole history, and (on request) a
+// line for each event.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class Journal {
   // `keep`: the lines are kept for story().
   explicit Journal(bool trace, bool keep = false) : trace_{trace}, keep_{keep} {}
 
-  // The first few say what broke; what follows is usually their echo.
+  // The first few violations show the bug; the rest usually follow from them.
   void violation(Time now, const std::string& what) {
     if (violations_.size() < kMaxViolations) violations_.push_back(stamp(now) + what);
     line(now, "VIOLATION " + what);
@@ -32,7 +32,7 @@ class Journal {
   }
   [[nodiscard]] const std::vector<std::string>& story() const { return story_; }
 
-  // FNV-1a over words: order matters, which is the point.
+  // FNV-1a over words: the order matters.
   void mix(std::uint64_t word) { hash_ = (hash_ ^ word) * 0x100000001b3; }
   void mix(Bytes bytes) {
     for (; bytes.size() >= 8; bytes = bytes.subspan(8)) {

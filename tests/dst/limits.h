@@ -1,5 +1,5 @@
-// What is left out of a world. A seed draws everything as before, so that what stays is the same;
-// the shrinker uses it to find how little of a failing world still fails.
+// The parts of a world that are left out. A seed draws everything as before, so that what remains
+// is unchanged; the shrinker uses this to find a minimal failing world.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ enum class Part : std::uint8_t {
   kJitter,
   kBlackout,
   kOutage,
-  kDisturbance,  // QPs pulled into ERR or RESET, destroyed, or deprived of a region in mid-flight
+  kDisturbance,  // QPs moved to ERR or RESET, destroyed, or deprived of a region while in use
   kDatagrams,
   kCount,
 };

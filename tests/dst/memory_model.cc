@@ -10,8 +10,9 @@ namespace nerve::dst {
 
 namespace {
 
-// Making memory is a third of a small world's work. So its contents are a piece of one long
-// pattern, in which any two words differ so that misplaced bytes show, and buffers are used again.
+// Creating memory is a third of the work of a small world. So its contents are part of one long
+// pattern, in which any two words differ so that misplaced bytes are detected, and buffers are
+// reused.
 constexpr std::size_t kLongest = std::size_t{3} << 20U;
 constexpr std::size_t kOffsets = std::size_t{1} << 20U;
 
@@ -127,7 +128,7 @@ bool MemoryModel::explained(std::size_t at) const {
 }
 
 std::string MemoryModel::verify() const {
-  constexpr std::size_t kBlock = 256;  // most of them are as expected
+  constexpr std::size_t kBlock = 256;  // most blocks are as expected
   for (std::size_t block = 0; block < actual_.size(); block += kBlock) {
     const std::size_t end = std::min(block + kBlock, actual_.size());
     if (std::memcmp(actual_.data() + block, expected_.data() + block, end - block) == 0) continue;

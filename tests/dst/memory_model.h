@@ -1,9 +1,9 @@
-// A host's memory beside what the model expects of it.
+// A host's memory, and what the model expects of it.
 //
-// The real bytes are what the engines read and write; the expected ones are what an independent
-// model says they must be. They are compared byte by byte, so that a stray write anywhere is a
-// violation. Where a request failed the standard leaves its effect open: its bytes may be the old
-// or the new ones. Such loose ends are remembered and explain differences, and nothing else does.
+// The engines read and write the real bytes; an independent model predicts the expected ones. They
+// are compared byte by byte, so that a stray write anywhere is a violation. If a request failed,
+// the standard leaves its effect open: its bytes may be the old or the new ones. Such open ranges
+// are recorded, and only they may explain a difference.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace nerve::dst {
 
 class MemoryModel;
 
-// Bytes that a request replaces. `after` empty: what is left there is anybody's guess.
+// Bytes that a request replaces. `after` empty: the contents are undefined.
 struct Patch {
   MemoryModel* memory{};
   std::size_t offset{};
@@ -29,15 +29,15 @@ struct Patch {
 
 class MemoryModel {
  public:
-  // Each zone is registered on its own, with the rights that its name tells.
+  // Each zone is registered separately, with the rights that its name implies.
   enum Zone : std::uint8_t {
     kStatic,  // never changes; peers may read it
-    kOpen,    // peers may do everything
-    kLocal,   // receive buffers, results and message sources; peers may do nothing
+    kOpen,    // peers have all rights
+    kLocal,   // receive buffers, results and message sources; peers have no rights
     kZones
   };
-  // The address of the first byte in the eyes of work requests and peers: not that of the real
-  // memory, which differs from run to run.
+  // The address of the first byte as used by work requests and peers: not that of the real memory,
+  // which differs from run to run.
   static constexpr std::uint64_t kIovaBase = 0x4000'0000'0000;
 
   MemoryModel(std::uint64_t seed, std::size_t zone_size);
@@ -50,7 +50,7 @@ class MemoryModel {
   [[nodiscard]] static std::uint64_t iova(std::size_t offset) { return kIovaBase + offset; }
   [[nodiscard]] std::byte* pointer(std::size_t offset) { return actual_.data() + offset; }
 
-  // Bytes that nobody was given before, with a gap of canaries around them.
+  // Allocates unused bytes, with a gap of canaries around them.
   std::optional<std::size_t> take(Zone zone, std::size_t length, std::size_t alignment, Prng& prng);
 
   [[nodiscard]] Bytes actual(std::size_t offset, std::size_t length) const {
@@ -62,21 +62,21 @@ class MemoryModel {
   // The application writes its own memory.
   void store(std::size_t offset, Bytes bytes);
   void scramble(std::size_t offset, std::size_t length, Prng& prng);
-  // From now on the model expects these bytes.
+  // The model expects these bytes from now on.
   void expect(std::size_t offset, Bytes bytes);
-  // The same of what a request has done, which is no matter where the memory is sealed.
+  // The same for the effect of a request, which does not matter where the memory is sealed.
   void expect_of_request(std::size_t offset, Bytes bytes);
-  // The patch may or may not have happened, in part or in whole.
+  // The patch may have been applied, in part or in whole, or not.
   void leave_open(Patch patch) { loose_ends_.push_back(std::move(patch)); }
 
-  // The application takes the memory back: from here on nobody else may change it, whatever is
-  // still under way.
+  // The application takes the memory back: from now on nothing else may change it, whatever is
+  // still in flight.
   void seal(std::size_t offset, std::size_t length, Prng& prng);
-  // What requests have left there: where it is sealed, what they had left by then.
+  // The bytes that requests left there: where it is sealed, those at the time of sealing.
   [[nodiscard]] std::vector<std::byte> left_by_requests(std::size_t offset,
                                                         std::size_t length) const;
 
-  // What differs without an explanation; empty when nothing does.
+  // An unexplained difference; empty when there is none.
   [[nodiscard]] std::string verify() const;
 
  private:
@@ -88,7 +88,7 @@ class MemoryModel {
   std::vector<std::byte> actual_;
   std::vector<std::byte> expected_;
   std::vector<Patch> loose_ends_;
-  std::vector<Patch> seals_;  // `before`: what was there
+  std::vector<Patch> seals_;  // `before`: the original bytes
 };
 
 }  // namespace nerve::dst

@@ -68,7 +68,7 @@ void Network::launch(std::size_t from, std::size_t to, Parcel parcel, bool corru
     last = when = std::max(when, last);
   }
   if (carriage_ == Carriage::kValues) {
-    // A damaged packet never reaches the engine; without bytes to damage, it is simply gone.
+    // A corrupted packet never reaches the engine; without bytes to corrupt, it is simply lost.
     if (corrupt) {
       ++counts_.bad_icrc;
       return;
@@ -86,11 +86,11 @@ void Network::launch(std::size_t from, std::size_t to, Parcel parcel, bool corru
   events_.at(when, [this, to, bytes = std::move(bytes)] { arrive(to, bytes); });
 }
 
-// Flips one to three bits side by side that the ICRC covers: a CRC-32 detects every such error.
+// Flips one to three adjacent bits that the ICRC covers: a CRC-32 detects every such error.
 void Network::damage(std::vector<std::byte>& bytes) {
   const std::size_t bth = transport_offset(bytes);
   std::size_t at = bth + damage_.below(bytes.size() - bth);
-  if (at == bth + 4) ++at;  // FECN, BECN and reserved bits may change on the way
+  if (at == bth + 4) ++at;  // FECN, BECN and reserved bits may change in the network
   bytes[at] ^= static_cast<std::byte>(damage_.between(1, 7) << damage_.below(6));
 }
 

@@ -25,11 +25,11 @@ struct Faults {
   std::uint32_t marking{};  // ECN congestion marks; harmless to the contents
   Duration delay{std::chrono::microseconds{2}};
   Duration jitter{};
-  // Between these two nothing arrives at all.
+  // Between these two times nothing arrives.
   Time blackout_from{};
   Time blackout_until{};
   bool outage{};  // a port goes down for a while
-  // True when a request may fail for the network's sake.
+  // Whether a request may fail because of the network.
   [[nodiscard]] bool any() const {
     return loss + duplication + reordering + corruption > 0 || blackout_until != Time{} || outage;
   }
@@ -64,7 +64,7 @@ class Network {
   void set_faults(const Faults& faults) { faults_ = faults; }
   [[nodiscard]] const Faults& faults() const { return faults_; }
   [[nodiscard]] const Counts& counts() const { return counts_; }
-  // No frame is under way for longer.
+  // The maximum time that a frame is in flight.
   [[nodiscard]] Duration longest_delay() const {
     return 10 * (faults_.delay + faults_.jitter) + std::chrono::microseconds{10};
   }
@@ -85,7 +85,7 @@ class Network {
   EventQueue& events_;
   Journal& journal_;
   Prng prng_;
-  Prng damage_;  // apart, so that both representations draw the same fates
+  Prng damage_;  // a separate generator, so that both representations draw the same faults
   Faults faults_;
   Carriage carriage_;
   Counts counts_;

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "tests/qp_ladder.h"
+
 namespace nerve::dst {
 
 using nic::Access;
-using nic::QpAttrs;
 using nic::QpState;
-using nic::QpType;
 
 namespace {
 
@@ -73,24 +73,7 @@ nic::QpAttributes Pair::attributes(std::size_t side) const {
 }
 
 void Pair::connect(std::size_t side, const nic::QpAttributes& a) {
-  End& end = ends_[side];
-  nic::Nic& nic = end.host->nic();
-  QpAttrs init = QpAttrs::kPkeyIndex | QpAttrs::kPort;
-  QpAttrs rtr = QpAttrs::kNone;
-  QpAttrs rts = QpAttrs::kSqPsn;
-  if (setup_.type == QpType::kUd) {
-    init |= QpAttrs::kQkey;
-  } else {
-    init |= QpAttrs::kAccess;
-    rtr = QpAttrs::kPath | QpAttrs::kPathMtu | QpAttrs::kDestQp | QpAttrs::kRqPsn;
-  }
-  if (setup_.type == QpType::kRc) {
-    rtr |= QpAttrs::kMaxDestRead | QpAttrs::kMinRnrTimer;
-    rts |= QpAttrs::kTimeout | QpAttrs::kRetryCount | QpAttrs::kRnrRetry | QpAttrs::kMaxRead;
-  }
-  CHECK(nic.modify_qp(end.qp, QpState::kInit, init, a).has_value());
-  CHECK(nic.modify_qp(end.qp, QpState::kRtr, rtr, a).has_value());
-  CHECK(nic.modify_qp(end.qp, QpState::kRts, rts, a).has_value());
+  CHECK(test::bring_qp_to(nic(side), ends_[side].qp, QpState::kRts, a).has_value());
 }
 
 nic::Status Pair::receive(std::size_t side, std::uint64_t wr_id, std::uint32_t length,
@@ -136,7 +119,7 @@ nic::Status Pair::read(std::size_t side, std::uint64_t wr_id, std::uint32_t leng
 void Pair::run_for(Duration time) {
   pump();
   const Time limit = events_.now() + time;
-  events_.at(limit, [] {});  // the clock moves on even when nothing happens
+  events_.at(limit, [] {});  // advances the clock even when nothing happens
   while (events_.step(limit)) {
   }
   pump();

@@ -1,4 +1,4 @@
-// Two hosts, one connection and a perfect network: the stage for tests that tell one story.
+// Two hosts, one connection and a perfect network, for tests of single behaviours.
 //
 // Everything is logged: each frame with its time, each completion, each event.
 #pragma once
@@ -54,7 +54,7 @@ class Pair {
   [[nodiscard]] Network& network() { return network_; }
   [[nodiscard]] Time now() const { return events_.now(); }
 
-  // What both QPs are brought to RTS with; a test changes what its story needs.
+  // The attributes of both QPs in RTS; a test may change them.
   [[nodiscard]] nic::QpAttributes attributes(std::size_t side) const;
   void connect() { connect(0, attributes(0)), connect(1, attributes(1)); }
   void connect(std::size_t side, const nic::QpAttributes& attributes);
@@ -70,7 +70,7 @@ class Pair {
 
   void pump() { ends_[0].host->pump(), ends_[1].host->pump(); }
   void run_for(Duration time);
-  // For stories with millions of them.
+  // For tests with millions of frames.
   void forget_frames() { frames_.clear(), log_frames_ = false; }
   [[nodiscard]] std::vector<SentFrame> frames_from(std::size_t side) const;
   [[nodiscard]] bool saw_event(std::size_t side, nic::EventKind kind) const;

@@ -1,7 +1,8 @@
-// A frame on its way: owned, because the engine's references die with its next call.
+// A frame in flight. It owns its data, because the engine's references are valid only until its
+// next call.
 //
-// It travels in one of two representations that must mean the same: headers and payload as values
-// (as a fabric simulator passes them on), or the bytes of a real link with their ICRC.
+// It has one of two equivalent representations: headers and payload as values (as a fabric
+// simulator forwards them), or the bytes of a real link with their ICRC.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ struct Parcel {
   bool has_contents{true};
 };
 
-// Copies a transmitted frame while its references hold.
+// Copies a transmitted frame while its references are valid.
 [[nodiscard]] Parcel capture(const wire::Frame& frame);
 
 // The frame that the receiving engine sees; refers to `parcel` and to `piece`.
@@ -33,7 +34,7 @@ struct Parcel {
 // The whole packet, from the IP header to the ICRC.
 [[nodiscard]] std::vector<std::byte> to_bytes(const Parcel& parcel);
 
-// One readable line for the trace.
+// One line for the trace.
 [[nodiscard]] std::string describe(const Parcel& parcel);
 
 // The memory of simulated hosts that carry no data.

@@ -1,6 +1,5 @@
-// Goal: the tests can fail. Each planted bug, turned on alone in an engine built for this test,
-// must be caught by the random worlds within 2 000 seeds; the same engine with none of them must
-// pass.
+// Goal: the tests can fail. Each planted bug, enabled alone in an engine built for this test, must
+// be detected by the random worlds within 2 000 seeds; the same engine without any must pass.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -171,7 +170,7 @@ Recovery recovery_of(Bug bug) {
   }
 }
 
-// The worlds in which a bug would show.
+// The worlds in which a bug is visible.
 Outcome run_world_of(Bug bug, std::uint64_t seed) {
   if (bug >= Bug::kRtuNotRepeated) return run_connections(seed);
   return run_seed(seed, {.recovery = recovery_of(bug),
@@ -201,7 +200,7 @@ INSTANTIATE_TEST_SUITE_P(All, PlantedBugs,
                            return std::string{name_of(static_cast<Bug>(which.param))};
                          });
 
-// A failing world is made small, and the small one still fails in the same way.
+// A failing world is minimised, and the small one still fails in the same way.
 TEST(Shrink, FindsASmallWorldThatStillFails) {
   active_bug = Bug::kCompleteBeforeAck;
   std::uint64_t seed = 1;

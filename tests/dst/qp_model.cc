@@ -51,7 +51,7 @@ void QpModel::posted(Request request) {
                                      std::to_string(request.message.size()) +
                                      (request.signaled ? " signaled" : ""));
   }
-  // In the program's order, so that a later READ of the same bytes is predicted rightly.
+  // In program order, so that a later READ of the same bytes is predicted correctly.
   for (const Patch& patch : request.remote) patch.memory->expect(patch.offset, patch.after);
   if (request.must_be != WcStatus::kSuccess) {
     doomed_ = true;
@@ -88,7 +88,7 @@ void QpModel::send_completed(const Completion& completion) {
       confirm(request);
       return;
     case WcStatus::kFlushed:
-      // That there was a reason is checked by settle(): the reason may be polled later than this.
+      // settle() checks that there was a reason, which may be polled later than this.
       flushed_ = true;
       leave_open(request);
       return;
@@ -135,7 +135,7 @@ void QpModel::check_status(const Request& request, WcStatus status) {
       if (request.takes_from != nullptr && request.takes_from->has_bad()) return;
       break;
     case WcStatus::kRemoteAccess:
-      // A region that was registered anew under a request; SEND_INV needs its window alive too.
+      // A region was re-registered under a request; SEND_INV also needs its window to exist.
       if (peer_ != nullptr && peer_->doomed_ && request.window) return;
       break;
     case WcStatus::kLocalProtection:
@@ -166,13 +166,13 @@ void QpModel::confirm(Request& request) {
     patch.memory->expect_of_request(patch.offset, patch.after);
   }
   if (!reliable()) {
-    // UC tells that a message was sent, never that it arrived.
+    // UC reports that a message was sent, never that it arrived.
     for (const Patch& patch : request.remote) patch.memory->leave_open(patch);
   } else {
     check_target(request);
     const std::size_t index = request.wr_id & 0xffff'ffff;
     if (request.takes_from != nullptr && peer_ != nullptr) {
-      // The peer's receive must already have completed; its CQ may not have been polled yet.
+      // The peer's receive must have completed; its CQ may not have been polled yet.
       events_.after({}, [this, index] {
         peer_->host().poll_all();
         if (delivered_ <= index && !peer_->ended_ && !peer_->neglected_) {
@@ -187,8 +187,8 @@ void QpModel::confirm(Request& request) {
   if (on_confirmed_) on_confirmed_(request);
 }
 
-// An acknowledged WRITE is in the peer's memory now, unless a later request of this QP has
-// already replaced it.
+// An acknowledged WRITE is in the peer's memory now, unless a later request of this QP has replaced
+// it.
 void QpModel::check_target(const Request& request) {
   for (const Patch& patch : request.remote) {
     const std::vector<std::byte> now = patch.memory->left_by_requests(patch.offset, patch.length);
@@ -224,12 +224,12 @@ void QpModel::check_counter(Request& request) {
   last_counter_ = found;
   ++counter.certain;
   counter.returned.push_back(found);
-  // What it found could not be predicted; from here on it is known.
+  // The returned value could not be predicted; from now on it is known.
   request.local.front().after.assign(result.memory->actual(result.offset, 8).begin(),
                                      result.memory->actual(result.offset, 8).end());
 }
 
-// The request ended without success: it may have been executed in part, in whole or not at all.
+// The request failed: it may have been executed in part, in whole or not at all.
 void QpModel::leave_open(Request& request) {
   if (request.must_be != WcStatus::kSuccess && request.remote.empty() && request.local.empty()) {
     return;

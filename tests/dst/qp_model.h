@@ -1,6 +1,6 @@
-// The oracle's view of one QP in one life: from the moment it is connected until it is reset or
-// destroyed. It is told what was posted, sees what completes, and objects to everything that the
-// standard does not allow. It knows nothing of packets, and shares no code with the engine.
+// The oracle's view of one QP in one life: from connection until reset or destruction. It is given
+// what was posted, sees what completes, and reports everything that the standard does not allow. It
+// knows nothing of packets and shares no code with the engine.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ namespace nerve::dst {
 
 class QpModel {
  public:
-  // What the model may not know by itself.
+  // Conditions that the model cannot know by itself.
   struct Excuses {
     bool network_is_bad{};    // frames may be lost
-    bool retries_may_fail{};  // ... so often that retry exceeded may happen
-    bool network_repeats{};   // frames may come twice or out of order
+    bool retries_may_fail{};  // ... so often that "retry exceeded" is possible
+    bool network_repeats{};   // frames may be duplicated or reordered
     bool endless_rnr{};       // rnr_retry is 7
   };
 
@@ -35,13 +35,13 @@ class QpModel {
   [[nodiscard]] nic::QpHandle handle() const { return handle_; }
   [[nodiscard]] Qpn qpn() const { return qpn_; }
   [[nodiscard]] nic::QpType type() const { return type_; }
-  // The queue of this number, if it is one that this QP takes receives from.
+  // The queue with this ID, if this QP takes receives from it.
   [[nodiscard]] ReceiveModel* receives(std::size_t id) const;
   void set_peer(QpModel& peer) { peer_ = &peer; }
   [[nodiscard]] QpModel* peer() const { return peer_; }
-  // Called once when something went wrong on this QP.
+  // Called once when something fails on this QP.
   void on_failure(std::function<void()> tell) { on_failure_ = std::move(tell); }
-  // Called with the status of the request that ended in error.
+  // Called with the status of the request that failed.
   void on_error(std::function<void(nic::WcStatus)> tell) { on_error_ = std::move(tell); }
   void on_confirmed(std::function<void(const Request&)> tell) { on_confirmed_ = std::move(tell); }
 
@@ -49,7 +49,7 @@ class QpModel {
     return std::uint64_t{id_} << 32U | requests_.size();
   }
   [[nodiscard]] std::size_t outstanding() const { return requests_.size() - completed_; }
-  // Outstanding requests that will announce themselves: all when something has failed.
+  // Whether no outstanding request will complete any more; after a failure, all of them will.
   [[nodiscard]] bool settled() const;
   [[nodiscard]] bool failed() const { return failed_; }
   [[nodiscard]] bool doomed() const { return doomed_; }
@@ -57,18 +57,18 @@ class QpModel {
 
   void posted(Request request);
   void send_completed(const nic::Completion& completion);
-  // Returns whether its sender is known to have asked for an event.
+  // Returns whether its sender is known to have solicited an event.
   bool receive_completed(const nic::Completion& completion);
 
-  // Somebody did something that may end this QP: errors are no surprise from here on.
+  // The test did something that may end this QP: errors are expected from now on.
   void doom() { doomed_ = true; }
   // Completions of this QP are not polled for a while ...
   void neglect() { neglected_ = true; }
-  // ... and have been lost with an overrun CQ: nobody tells how its requests ended.
+  // ... and were lost in an overrun CQ: the results of its requests are unknown.
   void overrun() { neglected_ = overrun_ = doomed_ = true; }
-  // The QP was reset or destroyed: what was under way has no completion any more.
+  // The QP was reset or destroyed: outstanding requests have no completion.
   void voided();
-  // Nothing is flushed unless something failed first.
+  // Nothing may be flushed unless something failed first.
   void check_flush_reason();
   // The end of this life after an orderly ERR: everything must be accounted for.
   void settle();
@@ -82,10 +82,10 @@ class QpModel {
   void check_status(const Request& request, nic::WcStatus status);
   void check_target(const Request& request);
   void check_counter(Request& request);
-  // A receive of the peer completed: it must be the next message that needs one.
+  // A receive of the peer completed: it must hold the next message that needs one.
   bool delivered(const nic::Completion& completion, const Receive& receive,
                  const ReceiveModel& from);
-  // Whether a WRITE with immediate is under way whose key may give no access.
+  // Whether a WRITE with immediate is outstanding whose key may grant no access.
   [[nodiscard]] bool may_lack_access() const;
   void check_delivery(const Request& request, const nic::Completion& completion,
                       const Receive& receive, MemoryModel& memory);
@@ -110,12 +110,12 @@ class QpModel {
   std::function<void(nic::WcStatus)> on_error_;
   std::function<void(const Request&)> on_confirmed_;
   std::vector<Request> requests_;
-  std::size_t completed_{};  // requests before it have ended
-  std::size_t delivered_{};  // requests before it have had their receive
+  std::size_t completed_{};  // requests before it have completed
+  std::size_t delivered_{};  // the messages before it have been received
   std::uint64_t last_counter_{};
   std::map<std::uint32_t, std::uint64_t> last_receive_;  // by queue
-  bool failed_{};                                        // for whatever reason
-  bool send_error_{};  // a request has ended with an error: those after it are flushed
+  bool failed_{};                                        // for any reason
+  bool send_error_{};  // a request has failed: those after it are flushed
   bool doomed_{};
   bool ended_{};
   bool flushed_a_receive_{};

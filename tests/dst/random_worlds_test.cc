@@ -1,5 +1,5 @@
-// Goal: whatever the network does, every request ends as the standard allows, and memory holds what
-// an independent model predicts. Method: random worlds, each made from one seed.
+// Goal: whatever the network does, every request completes as the standard allows, and memory holds
+// what an independent model predicts. Method: random worlds, each made from one seed.
 #include <gtest/gtest.h>
 
 #include "tests/dst/shrink.h"
@@ -17,7 +17,7 @@ void expect_no_violation(std::uint64_t seed, const Options& options) {
   if (!options.trace) ADD_FAILURE() << describe(shrink(seed, options));
 }
 
-// Worlds that do what others do not (twists.h).
+// Worlds with the additional behaviours of one family (twists.h).
 void run_family(Family family) {
   test::for_each_seed_in_parallel(4'000, [&](std::uint64_t seed) {
     expect_no_violation(seed, {.trace = test::tracing(), .family = family});
@@ -28,14 +28,14 @@ TEST(RandomWorlds, DoWhatTheModelSays) {
   test::for_each_seed_in_parallel(
       20'000, [](std::uint64_t seed) { expect_no_violation(seed, {.trace = test::tracing()}); });
 }
-// The same worlds, where all engines repair losses by selective repeat: the model is the same.
+// The same worlds, where all engines use selective repeat: the model is the same.
 TEST(SelectiveWorlds, DoWhatTheModelSays) {
   test::for_each_seed_in_parallel(5'000, [](std::uint64_t seed) {
     expect_no_violation(seed, {.trace = test::tracing(), .recovery = Recovery::kSelective});
   });
 }
-// ... and where each does as it was drawn: peers that understand selective NAKs and peers that do
-// not, with and without tail probes, in all families.
+// ... and where each engine draws its own recovery: with and without selective repeat and tail
+// probes, in all families.
 TEST(MixedWorlds, DoWhatTheModelSays) {
   test::for_each_seed_in_parallel(8'000, [](std::uint64_t seed) {
     const auto family = static_cast<Family>(seed % 4);
@@ -44,7 +44,7 @@ TEST(MixedWorlds, DoWhatTheModelSays) {
   });
 }
 
-// ... and where all hosts are engines of one device, as the shards of a process are.
+// ... and where all hosts are engines of one device, like the shards of a process.
 TEST(SiblingWorlds, DoWhatTheModelSays) {
   test::for_each_seed_in_parallel(6'000, [](std::uint64_t seed) {
     const auto family = static_cast<Family>(seed % 4);
@@ -54,9 +54,9 @@ TEST(SiblingWorlds, DoWhatTheModelSays) {
   });
 }
 
-// Seeds beyond the usual range that once failed: the last packet of a flight had not asked for an
+// Seeds beyond the usual range that once failed: the last packet of a flight had not requested an
 // ACK when the queue was stopped (131971) or ran out of credits (the others).
-// tests/regressions/ack_not_requested_test.cc tells these stories alone.
+// tests/regressions/ack_not_requested_test.cc tests these cases separately.
 TEST(FormerlyFailing, DoWhatTheModelSays) {
   for (const std::uint64_t seed : {131971, 155421, 165478, 188002, 482633, 603316}) {
     SCOPED_TRACE(seed);
@@ -64,21 +64,21 @@ TEST(FormerlyFailing, DoWhatTheModelSays) {
   }
 }
 
-// The packet that makes up for it was sent above the rate limit.
+// The duplicate with the ACK request was sent above the rate limit.
 TEST(FormerlyFailing, LivesDoWhatTheModelSays) {
   expect_no_violation(814729, {.family = Family::kLives});
 }
 
-// Connections that end and begin in every way.
+// Connections that begin and end in every possible way.
 TEST(LifeWorlds, DoWhatTheModelSays) { run_family(Family::kLives); }
 
-// Keys that give every right, and go away while they are in use.
+// Keys with all rights, revoked while they are in use.
 TEST(MemoryWorlds, DoWhatTheModelSays) { run_family(Family::kMemory); }
 
-// Queues that run low, over or dry.
+// Queues that run low, overflow or run dry.
 TEST(ReceiveWorlds, DoWhatTheModelSays) { run_family(Family::kReceives); }
 
-// Each kind of request has been seen across the wrap of PSNs.
+// Every kind of request was seen across the PSN wrap.
 TEST(LifeWorldsCover, EveryOperationAcrossTheWrap) {
   using wire::Operation;
   std::uint32_t wrapped = 0;
@@ -99,7 +99,8 @@ TEST(Determinism, SameSeedSameHistory) {
       100, [](std::uint64_t seed) { EXPECT_EQ(run_seed(seed).history, run_seed(seed).history); });
 }
 
-// What a simulator passes on as values must mean the same as the bytes of a real link.
+// Frames passed as values, as in a simulator, must have the same effect as the bytes of a real
+// link.
 TEST(Determinism, ValuesAndBytesMeanTheSame) {
   test::for_each_seed(300, [](std::uint64_t seed) {
     const bool trace = test::tracing();

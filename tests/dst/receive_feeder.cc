@@ -46,7 +46,7 @@ void ReceiveFeeder::feed() {
     const nic::RecvWr wr{.wr_id = receive.wr_id, .sges = sges};
     const auto status = qp_ ? host_.nic().post_recv(qp_, wr) : host_.nic().post_srq_recv(srq_, wr);
     if (!status) {
-      // Only a receive that died with its QP makes room that the model does not know of.
+      // Only a receive that was lost with its QP makes room that the model does not know of.
       const bool full = status.error().code == nic::ErrorCode::kQueueFull;
       if (full && model_.outstanding() >= terms_.caps.max_recv_wr) break;
       journal_.violation(events_.now(), std::string{"post_recv refused: "} + status.error().reason);

@@ -1,5 +1,5 @@
-// Posts receives, in time or late. Every message that needs a receive is promised one when it is
-// posted, so that a request that waits for a receive always gets it in the end.
+// Posts receives, in time or late. Each message that needs a receive reserves one when it is
+// posted, so that it always gets one in the end.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +26,11 @@ class ReceiveFeeder : public std::enable_shared_from_this<ReceiveFeeder> {
         journal_{journal},
         prng_{seed} {}
 
-  // Sets aside a buffer for one more message; false when the host has no memory left.
+  // Reserves a buffer for one more message; false when the host has no memory left.
   bool promise();
   // Posts what fits in the queue.
   void feed();
-  // The QP is gone; so is the wish to feed it.
+  // The QP is gone: post nothing more.
   void stop() { stopped_ = true; }
   [[nodiscard]] ReceiveModel& model() const { return model_; }
 
@@ -47,7 +47,7 @@ class ReceiveFeeder : public std::enable_shared_from_this<ReceiveFeeder> {
   bool stopped_{};
 };
 
-// A queue that messages take receives from: a QP's own, or an SRQ.
+// A queue of receives: a QP's own, or an SRQ.
 struct ReceiveSource {
   nic::SrqHandle srq{};  // none: a QP's own
   std::uint32_t number{};

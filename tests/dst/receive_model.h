@@ -11,7 +11,7 @@ namespace nerve::dst {
 
 class ReceiveModel {
  public:
-  // Ids of receives have the top bit set; those of requests have not.
+  // The IDs of receives have the top bit set; those of requests do not.
   static constexpr std::uint64_t kMark = std::uint64_t{1} << 63U;
 
   ReceiveModel(std::uint32_t id, MemoryModel& memory, bool shared)
@@ -30,8 +30,8 @@ class ReceiveModel {
   // A message that arrives may hit a receive whose keys are wrong.
   [[nodiscard]] bool has_bad() const { return has_bad_; }
 
-  // Takes the receive that a completion names. A queue of one QP gives its receives out in order;
-  // those of a shared queue are taken in order but may finish in any.
+  // Takes the receive that a completion names. A private queue hands out its receives in order;
+  // those of a shared queue are taken in order but may complete in any.
   std::optional<Receive> take(std::uint64_t wr_id) {
     for (auto it = receives_.begin(); it != receives_.end(); ++it) {
       if (it->wr_id == wr_id) {
@@ -45,8 +45,8 @@ class ReceiveModel {
     return std::nullopt;
   }
 
-  // A message may have been under way into a receive that now will not complete. In a private
-  // queue that can only be the oldest one.
+  // A message may have been arriving in a receive that will not complete now. In a private queue
+  // that can only be the oldest one.
   void leave_open_in_progress() {
     for (const Receive& receive : receives_) {
       leave_open(receive);
@@ -63,18 +63,18 @@ class ReceiveModel {
   }
   void clear() { receives_.clear(); }
 
-  // A QP died with a receive of a shared queue in its hands, or with none: nobody tells.
+  // A QP was destroyed that may have held a receive of a shared queue; there is no way to know.
   void may_have_lost_one() { ++lost_; }
   [[nodiscard]] std::size_t possibly_lost() const { return lost_; }
 
   // Since the beginning.
   [[nodiscard]] std::uint64_t posted_in_all() const { return posted_; }
   [[nodiscard]] std::uint64_t completed_in_all() const { return completed_; }
-  // QPs that take receives from it, each of which may hold one for a message that is arriving.
+  // QPs that take receives from it; each may hold one for a message that is arriving.
   void add_user() { ++users_; }
   [[nodiscard]] std::uint32_t users() const { return users_; }
 
-  // The application had fewer receives posted than messages were on their way.
+  // The application had fewer receives posted than messages were in flight.
   void fell_behind() { fell_behind_ = true; }
   [[nodiscard]] bool has_fallen_behind() const { return fell_behind_; }
 

@@ -1,4 +1,4 @@
-// Who a completion or an event belongs to.
+// Maps completions and events to their models.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,8 @@ class Registry {
  public:
   Registry(EventQueue& events, Journal& journal) : events_{events}, journal_{journal} {}
 
-  // Lives and queues are kept until the end, so that a ghost is recognised as one.
+  // Lives and queues are kept until the end, so that late completions of former lives are
+  // recognised.
   QpModel& add_life(Host& host, nic::QpHandle handle, nic::QpType type,
                     std::vector<ReceiveModel*> receives, QpModel::Excuses excuses,
                     std::uint64_t seed) {
@@ -49,7 +50,7 @@ class Registry {
     by_qpn_.erase({host.index(), qpn.value()});
   }
 
-  // Returns whether it is known to be a solicited one.
+  // Returns whether the completion is known to be solicited.
   bool completed(Host& host, const nic::Completion& completion) {
     if ((completion.wr_id & ReceiveModel::kMark) == 0) {
       const std::size_t id = completion.wr_id >> 32U;
@@ -67,11 +68,11 @@ class Registry {
     if (feeders_[id]) feeders_[id]->feed();
     return solicited;
   }
-  // Told when this CQ is overrun, which no other may be.
+  // Called when this CQ is overrun; no other CQ may be.
   void on_overrun(Host& host, nic::CqHandle cq, std::function<void()> tell) {
     overruns_[{host.index(), {cq.index, cq.generation}}] = std::move(tell);
   }
-  // Only a QP that has lost a completion is.
+  // Only a QP that has lost a completion may become fatal.
   void may_be_fatal(Host& host, nic::QpHandle qp) { fatal_.insert(key(host, qp)); }
   void watch_srq(std::shared_ptr<SrqWatch> watch) {
     watch->start();

@@ -1,4 +1,4 @@
-// Stories of the RC transport, one at a time, on a network without chance.
+// Tests of the RC transport, one behaviour at a time, on a deterministic network.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::vector<WcStatus> statuses(const Pair::End& end) {
   return all;
 }
 
-// A dead peer is tried 1 + retry_count times, each after the timeout of the attributes.
+// A dead peer is tried 1 + retry_count times, each after the configured timeout.
 TEST(Timeout, SendsOncePlusRetryCountTimesThenGivesUp) {
   Pair pair{PairSetup{.faults = {.loss = 1000}}};
   nic::QpAttributes a = pair.attributes(0);
@@ -43,7 +43,7 @@ TEST(Timeout, SendsOncePlusRetryCountTimesThenGivesUp) {
   EXPECT_EQ(pair.nic(0).query_qp(pair.end(0).qp)->state, QpState::kErr);
 }
 
-// A timeout of zero waits for ever.
+// A timeout of zero waits forever.
 TEST(Timeout, ZeroMeansNever) {
   Pair pair{PairSetup{.faults = {.loss = 1000}}};
   nic::QpAttributes a = pair.attributes(0);
@@ -55,7 +55,7 @@ TEST(Timeout, ZeroMeansNever) {
   EXPECT_TRUE(pair.end(0).completions.empty());
 }
 
-// Without a receive the sender is told to wait, waits, and gives up after rnr_retry more tries.
+// Without a receive the sender gets an RNR NAK, waits, and gives up after rnr_retry more attempts.
 TEST(Rnr, RetriesAfterTheTimerAndGivesUp) {
   PairSetup setup;
   setup.config[0].flow_control.heed_credits = false;
@@ -75,7 +75,7 @@ TEST(Rnr, RetriesAfterTheTimerAndGivesUp) {
   EXPECT_EQ(pair.nic(0).counters().rnr_naks_received, 3U);
 }
 
-// A receive posted while the sender waits lets the message through, whole and once.
+// A receive posted during the wait lets the message through, whole and once.
 TEST(Rnr, LateReceiveIsEnough) {
   Pair pair{PairSetup{}};
   pair.connect();
@@ -92,7 +92,8 @@ TEST(Rnr, LateReceiveIsEnough) {
       pair.memory(0).actual(0, 3000)));
 }
 
-// A receiver that has none for long is asked with one packet, not with all that wait behind it.
+// A receiver that has no receives for long is probed with one packet, not with all that wait behind
+// it.
 TEST(Rnr, AReceiverThatStaysBehindIsNotFlooded) {
   PairSetup setup;
   setup.config[0].flow_control.heed_credits = false;
@@ -111,7 +112,7 @@ TEST(Rnr, AReceiverThatStaysBehindIsNotFlooded) {
   EXPECT_LE(pair.frames_from(0).size(), 8 + 8 + (refused - 2) + 8);
 }
 
-// One that was only late gets everything at once, as soon as its timer has run out.
+// A receiver that was briefly late gets everything as soon as its timer has expired.
 TEST(Rnr, AReceiverThatIsBrieflyLateLosesNoTime) {
   PairSetup setup;
   setup.config[0].flow_control.heed_credits = false;
@@ -144,7 +145,7 @@ TEST(Psn, WrapsInsideAMessage) {
   EXPECT_EQ(statuses(pair.end(0)), (std::vector{WcStatus::kSuccess}));
 }
 
-// No more READs are under way than the initiator depth allows.
+// No more READs are in flight than the initiator depth allows.
 TEST(ReadDepth, IsHeldBack) {
   Pair pair{PairSetup{.faults = {.delay = milliseconds{1}}}};
   nic::QpAttributes a = pair.attributes(0);
@@ -158,7 +159,7 @@ TEST(ReadDepth, IsHeldBack) {
   EXPECT_EQ(statuses(pair.end(0)), (std::vector<WcStatus>(6, WcStatus::kSuccess)));
 }
 
-// A peer that asks for more READs at once than it was granted is refused.
+// A peer that exceeds the granted number of concurrent READs is rejected.
 TEST(ReadDepth, ExceededByThePeerIsRefused) {
   Pair pair{PairSetup{.faults = {.delay = milliseconds{1}}}};
   nic::QpAttributes b = pair.attributes(1);
@@ -173,7 +174,7 @@ TEST(ReadDepth, ExceededByThePeerIsRefused) {
   EXPECT_TRUE(pair.saw_event(1, nic::EventKind::kQpRequestError));
 }
 
-// The sender does not flood a receiver that announced its credits.
+// The sender obeys the receiver's credits.
 TEST(Credits, HoldTheSenderBack) {
   Pair pair{PairSetup{.faults = {.delay = microseconds{100}}}};
   pair.connect();
@@ -181,7 +182,7 @@ TEST(Credits, HoldTheSenderBack) {
   ASSERT_TRUE(pair.send(0, 0, 8));
   pair.run_for(milliseconds{1});
   EXPECT_EQ(pair.end(0).completions.size(), 1U);
-  // Its answer said that nothing is left: one message goes out to ask again, not seven.
+  // The last ACK advertised zero credits: one message is sent as a probe, not seven.
   for (std::uint64_t i = 1; i < 8; ++i) ASSERT_TRUE(pair.send(0, i, 8));
   pair.run_for(milliseconds{10});
   const auto sent = pair.frames_from(0);
@@ -210,7 +211,7 @@ TEST(BadReceive, FailsBothSides) {
   EXPECT_TRUE(pair.memory(1).verify().empty()) << "not a byte may have moved";
 }
 
-// Requests and receives that never ran come back flushed, in the order they were posted.
+// Requests and receives that were not executed are flushed in the order of posting.
 TEST(Flush, KeepsTheOrder) {
   Pair pair{PairSetup{.faults = {.loss = 1000}}};
   pair.connect();
@@ -229,7 +230,7 @@ TEST(Flush, KeepsTheOrder) {
   EXPECT_EQ(receives, (std::vector<std::uint64_t>{10, 11, 12}));
 }
 
-// SQD lets what was sent finish, tells so, and holds the rest until RTS.
+// SQD completes what was sent, raises the drained event, and holds the rest until RTS.
 TEST(Sqd, DrainsAndTells) {
   Pair pair{PairSetup{.faults = {.delay = milliseconds{1}}}};
   pair.connect();

@@ -1,4 +1,4 @@
-// What the model knows of one posted work request: what it must do, and how it may end.
+// The model of one posted work request: its effect, and the statuses it may complete with.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ struct Range {
   std::size_t length{};
 };
 
-// A word that several QPs count up at the same time: no one of them can predict it.
+// A word that several QPs increment concurrently, so that none can predict it.
 struct SharedCounter {
   MemoryModel* memory{};
   std::size_t offset{};
   std::uint64_t first{};
   std::uint64_t certain{};                // additions that were acknowledged
-  std::uint64_t possible{};               // additions that may have happened, once at most
-  std::vector<std::uint64_t> returned{};  // what the acknowledged ones found there
+  std::uint64_t possible{};               // additions that may have happened, at most once
+  std::vector<std::uint64_t> returned{};  // the previous values that the acknowledged ones returned
 };
 
 class ReceiveModel;
@@ -33,20 +33,20 @@ struct Request {
   std::uint64_t wr_id{};
   nic::SendOp op{};
   bool signaled{};
-  // SEND and WRITE: what must arrive. READ and atomics: what must be found.
+  // SEND and WRITE: what must arrive. READ and atomics: what must be returned.
   std::vector<std::byte> message{};
   std::vector<Patch> remote{};       // bytes of the peer that it replaces
   std::vector<Patch> local{};        // own bytes that it fills
-  std::vector<Range> scratch{};      // sources that the application reuses once it completed
+  std::vector<Range> scratch{};      // sources that the application reuses after completion
   const ReceiveModel* takes_from{};  // the peer's queue whose receive it consumes
   bool solicited{};
   std::uint32_t immediate{};
   RKey invalidate{};
   SharedCounter* counter{};
-  Range reads_from{};                   // READ: where in the peer's memory
+  Range reads_from{};                   // READ: the range in the peer's memory
   std::optional<std::size_t> window{};  // of the peer (target) or own (bind), by index
-  bool uses_desk{};                     // own memory that may be deregistered under it
-  // Built to fail: the only status it may have (besides those that the network excuses).
+  bool uses_desk{};                     // uses own memory that may be deregistered meanwhile
+  // Built to fail: the only status it may have (besides those caused by the network).
   nic::WcStatus must_be{nic::WcStatus::kSuccess};
   bool confirmed{};
 };

@@ -53,7 +53,8 @@ void RequestMaker::post_one(bool last) {
   const std::vector<SendOp> ops = possible_operations();
   draft.wr.op = ops[prng_.below(ops.size())];
   if (terms_.send_per_mille > 0 && prng_.chance(terms_.send_per_mille)) draft.wr.op = SendOp::kSend;
-  // The last free slot must announce itself, else nobody learns when the others are free again.
+  // The request in the last free slot must be signalled; otherwise it is never known when slots
+  // become free.
   const bool must_tell = last || self_.outstanding() + 1 >= terms_.caps.max_send_wr;
   draft.request.signaled =
       terms_.signal_all || must_tell || prng_.chance(terms_.signaled_per_mille);
@@ -108,7 +109,7 @@ void RequestMaker::submit(Draft& draft) {
   request.wr_id = draft.wr.wr_id = self_.next_wr_id();
   request.immediate = draft.wr.immediate;
   draft.wr.sges = draft.sges;
-  // XRC names an SRQ with every request, whether it takes a receive or not.
+  // An XRC request always names an SRQ, whether it takes a receive or not.
   if (draft.request.takes_from == nullptr && !peer_sources_.empty()) {
     draft.wr.remote_srq = draw_source().number;
   }
@@ -118,7 +119,7 @@ void RequestMaker::submit(Draft& draft) {
                                           " refused: " + status.error().reason);
     return;
   }
-  // Inline bytes were taken at once; the caller's memory is its own again.
+  // Inline bytes were copied by post_send; the caller may reuse its memory.
   std::ranges::fill(draft.inline_bytes, std::byte{0xee});
   self_.posted(std::move(draft.request));
 }
@@ -146,7 +147,7 @@ bool RequestMaker::fill_send(Draft& draft) {
     } else {
       invalidated = &peer_maker_->windows_[*index];
       draft.wr.rkey = draft.request.invalidate = invalidated->rkey;
-      // READs through the window must have come back before it goes away.
+      // READs through the window must complete before it is invalidated.
       draft.wr.flags |= SendFlags::kFence;
     }
   }
@@ -171,7 +172,7 @@ bool RequestMaker::choose_target(Draft& draft, std::size_t length) {
   draft.wr.rkey = peer_.host().keys(MemoryModel::kOpen).rkey;
   std::optional<std::size_t> at;
   if (hot_ && prng_.chance(350)) {
-    // Overwrite what was written before: a stale duplicate that is executed again shows.
+    // Overwrite earlier data, so that a stale duplicate that is executed again is detected.
     const std::size_t fits = std::min(length, hot_->length);
     if (fits == length) at = hot_->offset + prng_.below(hot_->length - length + 1);
   } else if (peer_maker_ != nullptr && prng_.chance(terms_.regions_vanish ? 700 : 300)) {
@@ -201,7 +202,8 @@ void RequestMaker::patch_remote(Draft& draft, std::size_t offset, Bytes after) {
                                   .after = {after.begin(), after.end()}});
 }
 
-// A READ under way may be executed again after a loss, so what it reads must wait for it.
+// An outstanding READ may be executed again after a loss, so its source must not change before it
+// completes.
 bool RequestMaker::waits_for_read(std::size_t offset, std::size_t length) const {
   const auto& all = self_.requests();
   const auto first = all.end() - static_cast<std::ptrdiff_t>(self_.outstanding());
@@ -267,7 +269,7 @@ bool RequestMaker::fill_shared_counter(Draft& draft) {
   draft.wr.remote_address = MemoryModel::iova(counter_->offset);
   draft.wr.rkey = peer_.host().keys(MemoryModel::kOpen).rkey;
   draft.request.counter = counter_;
-  // What it will find is not known yet; the model fills it in when it completes.
+  // The result is not known yet; the model fills it in on completion.
   const auto at = own_.take(MemoryModel::kLocal, 8, 1, prng_);
   if (!at) return false;
   draft.request.message.resize(8);

@@ -1,9 +1,9 @@
-// Invents work requests for one QP: all operations, all shapes, and now and then one that must
+// Generates work requests for one QP: all operations, all shapes, and occasionally one that must
 // fail. Each comes with the model's prediction.
 //
-// Predictions need defined results, so requests that are under way at the same time keep out of
-// each other's way: most targets are fresh memory; a "hot" range of each QP is overwritten and
-// read back in program order, with a fence where the standard asks for one.
+// Predictions need defined results, so concurrent requests do not overlap: most targets are fresh
+// memory; a "hot" range of each QP is overwritten and read back in program order, with a fence
+// where the standard requires one.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@
 namespace nerve::dst {
 
 // A part of its owner's open memory with a key of its own: a memory window, a region that is
-// registered for a while, or (with neither handle) a key that one of them had once.
+// registered for a while, or (with neither handle) a key that one of them had before.
 struct Window {
   enum class State : std::uint8_t {
     kBinding,
     kBound,
     kDying,
-    kDead,  // the key gives nobody of this connection the right to write
+    kDead,  // the key grants no write access on this connection
   };
   nic::MwHandle handle{};
   nic::MwType type{nic::MwType::kType2};
@@ -32,13 +32,13 @@ struct Window {
   RKey rkey{};
   Range range{};
   State state{State::kBinding};
-  // Type 1: what a bind under way replaces; a key of zero is the engine's to choose.
+  // Type 1: the key that a pending bind replaces; if zero, the engine chooses the new one.
   RKey old_rkey{};
   Range old_range{};
   // Regions.
   bool writable{};
   bool in_other_pd{};
-  bool atomics{};  // it gives the right to them, and to read
+  bool atomics{};  // it grants atomics and reads
   [[nodiscard]] bool can_be_invalidated() const { return handle && type == nic::MwType::kType2; }
 };
 
@@ -50,13 +50,13 @@ class RequestMaker {
 
   void set_peer(RequestMaker& peer) { peer_maker_ = &peer; }
   [[nodiscard]] bool has_room() const { return self_.outstanding() < terms_.caps.max_send_wr; }
-  // Makes and posts one request. `last`: it must tell when all is done.
+  // Generates and posts one request. `last`: it must be signalled.
   void post_one(bool last);
-  // Moves a region, gives it to another domain or changes its rights, while traffic goes on. Unless
-  // `in_use`, one that no request is using; false when there is none.
+  // Moves a region, changes its domain or its rights, while traffic continues. Unless `in_use`,
+  // chooses one that no request uses; false when there is none.
   bool reregister_region(bool in_use);
-  // Deregisters a region that a request is using, the peer's or an own one, and takes its memory
-  // back; false when there is none.
+  // Deregisters a region that a request is using, the peer's or our own, and takes its memory back;
+  // false when there is none.
   bool deregister_region_in_use();
   // Windows do not outlive the connection.
   void drop_windows();
@@ -71,7 +71,7 @@ class RequestMaker {
 
   [[nodiscard]] std::vector<nic::SendOp> possible_operations() const;
   bool fill(Draft& draft);
-  // Chooses where the message takes its receive from, and has one posted.
+  // Chooses the queue from which the message takes its receive, and reserves one.
   bool promise_receive(Draft& draft);
   const ReceiveSource& draw_source();
   bool fill_send(Draft& draft);
@@ -88,12 +88,11 @@ class RequestMaker {
   void bound(Window& window);
   void register_region();
   [[nodiscard]] nic::Access rights_of_region(bool writable) const;
-  // A place in the desk, where there is one with room.
+  // A range in the desk region, if it has room.
   std::optional<std::size_t> take_from_desk(std::size_t length);
   void register_desk();
   bool deregister_desk_in_use();
-  // A word of a window of the peer, or of one of its regions, that gives the right to atomics
-  // (`open`) or does not.
+  // A word in a window or region of the peer that grants atomics (`open`) or does not.
   struct RemoteWord {
     std::size_t offset{};
     std::size_t window{};
@@ -109,13 +108,13 @@ class RequestMaker {
   void submit(Draft& draft);
 
   std::size_t draw_length(std::size_t most);
-  // The sources of a message, and the bytes they hold.
+  // Chooses the sources of a message and fills them.
   bool gather(Draft& draft, std::size_t length);
   bool gather_result_of_read(Draft& draft, std::size_t most);
-  // Places for `draft.request.message` to arrive at.
+  // Chooses the ranges at which `draft.request.message` arrives.
   bool scatter(Draft& draft);
   bool scatter_nothing(Draft& draft);
-  // Where a WRITE of `length` bytes goes.
+  // Chooses the target of a WRITE of `length` bytes.
   bool choose_target(Draft& draft, std::size_t length);
   void patch_remote(Draft& draft, std::size_t offset, Bytes after);
   [[nodiscard]] bool waits_for_read(std::size_t offset, std::size_t length) const;
@@ -136,7 +135,7 @@ class RequestMaker {
   RequestMaker* peer_maker_{};
   std::vector<Window> windows_;
   std::optional<Range> hot_;
-  // A region of its own for some sources and results.
+  // A separate region for some sources and results.
   nic::MrHandle desk_region_{};
   LKey desk_key_{};
   Range desk_{};

@@ -1,5 +1,5 @@
-// READs and atomics through windows and small regions, and regions that go away while requests are
-// using them.
+// READs and atomics through windows and small regions, and regions that are deregistered while
+// requests use them.
 #include <algorithm>
 
 #include "tests/dst/request_maker.h"
@@ -46,7 +46,7 @@ std::optional<RequestMaker::RemoteWord> RequestMaker::draw_word(bool open) {
   return found[prng_.below(found.size())];
 }
 
-// A window that was bound without the right to atomics.
+// A window bound without the right to atomics.
 bool RequestMaker::spoil_window_atomic(Draft& draft) {
   const auto word = draw_word(/*open=*/false);
   if (!word) return false;

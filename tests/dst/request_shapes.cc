@@ -1,4 +1,4 @@
-// Lengths and lists of RequestMaker.
+// Lengths and scatter/gather lists of RequestMaker.
 #include <algorithm>
 
 #include "tests/dst/request_maker.h"
@@ -65,7 +65,7 @@ bool RequestMaker::gather(Draft& draft, std::size_t length) {
       draft.request.uses_desk = true;
       draft.request.scratch.push_back({at, part});
     } else if (prng_.chance(400)) {
-      // Memory that the application will use again as soon as it may.
+      // Memory that the application reuses as soon as it may.
       const auto fresh = own_.take(MemoryModel::kLocal, part, 1, prng_);
       if (!fresh) return false;
       key = self_.host().keys(MemoryModel::kLocal).lkey;
@@ -83,7 +83,7 @@ bool RequestMaker::gather(Draft& draft, std::size_t length) {
   return true;
 }
 
-// Sends on what a READ before it brings, which only a fence makes safe.
+// Sends the result of an earlier READ, which is safe only with a fence.
 bool RequestMaker::gather_result_of_read(Draft& draft, std::size_t most) {
   const auto& all = self_.requests();
   if (all.empty() || all.back().op != SendOp::kRead || all.back().message.size() > most) {
@@ -128,8 +128,8 @@ bool RequestMaker::scatter(Draft& draft) {
                           .lkey = desk ? desk_key_ : self_.host().keys(MemoryModel::kLocal).lkey});
     done += part;
   }
-  // An atomic uses the first eight bytes of a longer entry. What follows is canaries, or memory
-  // beyond the region, which is not looked at.
+  // An atomic uses the first eight bytes of a longer entry. The rest is canaries, or memory beyond
+  // the region, which is not checked.
   if (atomic && prng_.chance(200)) {
     draft.sges.back().length += static_cast<std::uint32_t>(prng_.between(1, 64));
   }

@@ -1,5 +1,5 @@
-// Keys to a part of a host's memory that come and go: windows of both types, and regions that are
-// registered again with another place, owner or rights.
+// Keys to parts of a host's memory that change: windows of both types, and regions that are
+// re-registered with another address, domain or rights.
 #include <algorithm>
 
 #include "tests/dst/request_maker.h"
@@ -17,7 +17,7 @@ std::optional<std::size_t> RequestMaker::draw_window(Window::State state) {
     if (windows_[i].state == state) found.push_back(i);
   }
   if (found.empty()) return std::nullopt;
-  // What changed last is forgotten most easily, a key that must not work any more above all.
+  // Prefer what changed last, above all a key that must not work any more.
   if (prng_.chance(state == Window::State::kDead ? 600 : 300)) return found.back();
   return found[prng_.below(found.size())];
 }
@@ -54,7 +54,7 @@ bool RequestMaker::fill_bind(Draft& draft) {
   return true;
 }
 
-// A window of type 1 needs no invalidation: it is moved, or bound to nothing.
+// A type 1 window needs no invalidation: it is bound again, or unbound.
 bool RequestMaker::bind_again(Draft& draft, std::size_t index) {
   Window& window = windows_[index];
   Range range{};
@@ -85,12 +85,12 @@ void RequestMaker::choose_key(Draft& draft, Window& window, RKey old) {
                    .length = window.range.length,
                    .access = Access::kRemoteWrite | Access::kRemoteRead | more,
                    .new_rkey = window.rkey};
-  // Only the low 8 bits are the program's to choose.
+  // The program chooses only the low 8 bits.
   if (!engine_chooses && prng_.chance(200)) {
     const auto foreign = static_cast<std::uint32_t>(prng_.next()) & ~0xffU;
     draft.wr.bind.new_rkey = RKey{foreign | (window.rkey.value() & 0xffU) | 0x100U};
   }
-  // A bind that nobody hears of helps nobody.
+  // The new key is needed, so the bind must be signalled.
   draft.request.signaled = true;
 }
 
@@ -143,7 +143,7 @@ bool RequestMaker::reregister_region(bool in_use) {
     if (!window.region || window_in_use(i) != in_use) continue;
     const Window past{.rkey = window.rkey, .range = window.range, .state = Window::State::kDead};
     auto change = static_cast<MrChange>(prng_.between(1, 7));
-    // A key that gains rights would serve a request that was sent to be refused, so it moves too.
+    // A key that gains rights would serve a request that was built to fail, so it is replaced too.
     if (contains(change, MrChange::kAccess) && !window.writable) change |= MrChange::kTranslation;
     if (contains(change, MrChange::kTranslation)) {
       const std::size_t length = prng_.between(1, std::size_t{bytes(terms_.mtu)} * 2);
@@ -177,7 +177,7 @@ bool RequestMaker::fill_local_invalidate(Draft& draft) {
   if (!index || window_in_use(*index)) return false;
   Window& window = windows_[*index];
   if (window.region) {
-    // A region goes away by a control call; its key must be dead from here on.
+    // A region is deregistered by a control call; its key must be invalid from here on.
     if (!self_.host().nic().deregister_mr(window.region)) {
       journal_.violation(events_.now(), "deregister_mr refused");
     }

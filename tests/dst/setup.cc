@@ -13,7 +13,7 @@ Faults draw_faults(Prng& prng) {
   faults.jitter = prng.chance(500) ? Duration{microseconds{prng.between(1, 5)}} : Duration{};
   faults.marking = prng.chance(300) ? draw(300) : 0;
   faults.outage = prng.chance(60);
-  if (prng.chance(300)) return faults;  // a good network: nothing may go wrong by chance
+  if (prng.chance(300)) return faults;  // a good network: nothing may fail by chance
   faults.loss = prng.chance(700) ? draw(60) : 0;
   faults.duplication = prng.chance(500) ? draw(60) : 0;
   faults.reordering = prng.chance(500) ? draw(80) : 0;
@@ -25,7 +25,7 @@ Faults draw_faults(Prng& prng) {
   return faults;
 }
 
-// The draws stay the same; what is left out does not happen.
+// The draws stay the same; excluded faults do not happen.
 Faults within(const Limits& limits, Faults faults) {
   if (limits.off(Part::kLoss)) faults.loss = 0;
   if (limits.off(Part::kDuplication)) faults.duplication = 0;
@@ -46,7 +46,7 @@ nic::NicConfig draw_config(Prng& prng, Recovery recovery, const Twists& twists) 
       prng.chance(300) ? nic::CcAlgorithm::kDcqcn : nic::CcAlgorithm::kNone;
   config.flow_control.announce_credits = prng.chance(700);
   config.flow_control.heed_credits = prng.chance(700);
-  // By a number that is drawn already.
+  // Derived from a number that was drawn already, which keeps the history of seeds.
   config.flow_control.shrink_on_loss = config.first_qpn.value() % 2 == 0;
   config.max_outstanding_packets =
       static_cast<std::uint32_t>(prng.chance(300) ? prng.between(2, 16) : 4096);
@@ -54,7 +54,7 @@ nic::NicConfig draw_config(Prng& prng, Recovery recovery, const Twists& twists) 
     config.max_read_packets = static_cast<std::uint32_t>(prng.between(1, 16));
   }
   config.scheduling_quantum = static_cast<std::uint32_t>(prng.between(1, 64));
-  // By a number that is drawn already, here too.
+  // Likewise derived from a number that was drawn already.
   config.selective_repeat.on = recovery == Recovery::kSelective;
   if (recovery == Recovery::kMixed) {
     config.selective_repeat.offer = config.first_qpn.value() / 7 % 4 != 0;
@@ -66,7 +66,7 @@ nic::NicConfig draw_config(Prng& prng, Recovery recovery, const Twists& twists) 
     config.selective_repeat.reorder_window = config.first_qpn.value() / 3 % 8;
     config.selective_repeat.reorder_timeout = microseconds{config.first_qpn.value() % 50};
   }
-  // Room for two ends of each connection and for the datagrams.
+  // Room for both ends of each connection and for the datagrams.
   if (twists.hasty_lives) config.limits.max_qp = 12;
   return config;
 }

@@ -1,4 +1,4 @@
-// What a seed draws before a world is made: the network's faults, the engines, the clock.
+// What a seed draws before a world is created: the network's faults, the engines, the clock.
 #pragma once
 
 #include "base/prng.h"
@@ -11,10 +11,10 @@
 namespace nerve::dst {
 
 [[nodiscard]] Faults draw_faults(Prng& prng);
-// Without those that the limits leave out.
+// The faults without those that the limits exclude.
 [[nodiscard]] Faults within(const Limits& limits, Faults faults);
 [[nodiscard]] nic::NicConfig draw_config(Prng& prng, Recovery recovery, const Twists& twists);
-// What the clock shows when the world begins.
+// The time at which the world begins.
 [[nodiscard]] Time begin_of(Twists::Clock clock, Prng& prng);
 
 }  // namespace nerve::dst

@@ -62,7 +62,7 @@ class Shrinker {
     return outcome.violations.front();
   }
 
-  // Keeps the change if the world without it still fails in the same way.
+  // Keeps the change if the world still fails in the same way.
   template <class Change>
   bool try_with(Change change) {
     Limits limits = options_.limits;
@@ -74,8 +74,8 @@ class Shrinker {
     return true;
   }
 
-  // The least value that still fails, by halves and then one by one: failing is not monotonic, but
-  // mostly it is.
+  // The smallest value that still fails, by bisection and then one by one, since failing is mostly
+  // but not strictly monotonic.
   bool lower(std::uint32_t Limits::*value, std::uint32_t from) {
     bool lowered = false;
     std::uint32_t at = std::min(options_.limits.*value, from);

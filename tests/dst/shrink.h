@@ -1,5 +1,5 @@
-// Makes a failing world small: leaves out connections, requests, lives and faults for as long as
-// the world still fails in the same way. What remains is a story that a person can read.
+// Minimises a failing world: leaves out connections, requests, lives and faults as long as the
+// world still fails in the same way. The rest is short enough to read.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ namespace nerve::dst {
 struct Shrunk {
   Limits limits{};
   std::string violation{};           // the first, of the smallest world
-  std::vector<std::string> story{};  // everything that happened up to it
+  std::vector<std::string> story{};  // everything that happened before it
   std::uint32_t runs{};              // worlds that were tried
 };
 
-// The world of `seed` must fail. Worlds that fail with another message do not count: a different
-// bug would replace the one that is being looked for.
+// The world of `seed` must fail. Worlds that fail with another message do not count: they would
+// replace the bug in question by another.
 [[nodiscard]] Shrunk shrink(std::uint64_t seed, Options options);
 
-// What a failing test prints: the violation, what was left out, and the end of the story.
+// The text that a failing test prints: the violation, what was left out, and the last events.
 [[nodiscard]] std::string describe(const Shrunk& shrunk);
 
 }  // namespace nerve::dst

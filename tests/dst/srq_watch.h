@@ -1,9 +1,9 @@
-// The oracle's view of one SRQ that has a limit: the event comes once for each arming, when fewer
-// receives are left than the limit says, and not before.
+// The oracle's view of one SRQ with a limit: the event is raised once per arming, when fewer
+// receives are left than the limit, and not before.
 //
-// The model sees completions, the engine counts what messages have taken. A QP holds at most one
-// receive whose message is still arriving, and what was posted since the model last looked may have
-// come after the event: within these bounds the moment is known.
+// The model sees completions; the engine counts the receives that messages have taken. A QP holds
+// at most one receive whose message is still arriving, and receives posted since the model last
+// looked may have come after the event: the moment of the event is known within these bounds.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace nerve::dst {
 
 class SrqWatch : public std::enable_shared_from_this<SrqWatch> {
  public:
-  // `exact`: no message holds a receive for longer than a call.
+  // `exact`: no message holds a receive for longer than one call.
   SrqWatch(Host& host, nic::SrqHandle srq, const ReceiveModel& model, std::uint32_t max_wr,
            bool exact, EventQueue& events, Journal& journal, std::uint64_t seed)
       : host_{host},
@@ -37,7 +37,7 @@ class SrqWatch : public std::enable_shared_from_this<SrqWatch> {
     events_.after(std::chrono::microseconds{prng_.between(0, 60)},
                   [self = shared_from_this()] { self->arm(); });
   }
-  // The event has come. What it tells is judged when all completions before it were seen.
+  // The event was raised. It is checked when all completions before it were seen.
   void reached() {
     if (limit_ == 0) return violation("told of a limit that was not set");
     told_ = limit_;

@@ -36,14 +36,15 @@ Terms draw_terms(Prng& prng, const Faults& faults, bool large) {
             .max_recv_sge = draw32(1, 8),
             .max_inline = prng.chance(500) ? 0 : draw32(1, 256)};
   t.read_depth = draw8(1, 8);
-  // Long enough for the round trip, so that on a good network nothing times out.
+  // Longer than the round trip, so that nothing times out on a good network.
   t.timeout = draw8(8, 12);
   t.retry_count = faults.any() ? draw8(4, 7) : draw8(0, 7);
   t.rnr_retry = prng.chance(700) ? 7 : draw8(0, 6);
   t.rnr_timer = draw8(1, 18);
   t.signal_all = prng.chance(200);
   t.shared_receives = t.type == QpType::kXrcSend || (t.type == QpType::kRc && prng.chance(250));
-  // On a network that repeats, UC takes a message twice, and with it a receive meant for another.
+  // On a network that duplicates, UC accepts a message twice, and with it a receive meant for
+  // another.
   const bool may_join = t.type == QpType::kRc ||
                         (t.type == QpType::kUc && faults.duplication + faults.reordering == 0);
   t.common_receives = may_join && prng.chance(500);

@@ -1,4 +1,4 @@
-// What two QPs agree on, drawn from a seed.
+// The parameters of a connection, drawn from a seed.
 #pragma once
 
 #include <cstdint>
@@ -21,21 +21,23 @@ struct Terms {
   std::uint8_t rnr_timer{1};
   bool signal_all{};
   bool shared_receives{};
-  bool common_receives{};  // ... with the other connections of the host, where it has such a queue
+  bool common_receives{};  // shared with other connections of the host, where it has such a queue
   bool late_receives{};
   std::uint32_t receive_capacity{1024};
   std::uint32_t largest_message{4096};
   std::uint32_t signaled_per_mille{700};
   Rate rate_limit{};  // RC; zero: none
-  // Chance that a request is built to fail, and what else may go wrong on purpose.
+  // The chance that a request is built to fail, and other deliberate errors.
   std::uint32_t bad_request_per_mille{};
   std::uint32_t bad_receive_per_mille{};
-  std::uint32_t disturbance_per_mille{};  // per life: ERR, RESET or destroy in mid-flight
-  bool regions_vanish{};                  // ... or a region that is in use is deregistered
+  std::uint32_t disturbance_per_mille{};  // per life: ERR, RESET or destruction with requests in
+                                          // flight
+  bool regions_vanish{};                  // ... or deregistration of a region that is in use
   bool window_atomics{};
   bool neglects_cq{};              // one CQ of one end is too small and not polled for a while
-  std::uint32_t send_per_mille{};  // chance of a SEND beside that of any other operation
-  bool wraps{};                    // PSNs wrap within the first requests, which are long
+  std::uint32_t send_per_mille{};  // the chance of a SEND in addition to that of any other
+                                   // operation
+  bool wraps{};                    // PSNs wrap during the first requests, which are long
 };
 
 [[nodiscard]] Terms draw_terms(Prng& prng, const Faults& faults, bool large);

@@ -34,7 +34,7 @@ Twists draw_twists(Family family, std::uint64_t seed) {
 }
 
 void twist(Terms& terms, const Twists& twists, Prng& prng) {
-  // Lives that end in the middle of their work, so that many packets outlive them.
+  // Lives end with work in progress, so that many packets outlive them.
   if (twists.hasty_lives) terms.disturbance_per_mille = 900;
   if (twists.any_retries) {
     terms.retry_count = static_cast<std::uint8_t>(prng.below(8));
@@ -45,12 +45,12 @@ void twist(Terms& terms, const Twists& twists, Prng& prng) {
     terms.timeout = static_cast<std::uint8_t>(timeout);
   }
   terms.wraps = twists.wraps;
-  // An answer that is never given again shows where nobody may give up.
+  // A response that is never retransmitted is detected only where retries do not run out.
   if (twists.wraps && !twists.any_retries) terms.retry_count = 7;
   terms.neglects_cq = twists.neglected_cqs && prng.chance(700);
   if (terms.neglects_cq) terms.signaled_per_mille = 1000;
   if (twists.short_receives) {
-    // One packet, and never more than the receive holds.
+    // A single packet, no longer than the receive.
     terms.receive_capacity = std::min(terms.receive_capacity, 200U);
     terms.bad_request_per_mille = 0;
   }

@@ -66,10 +66,10 @@ void WireWatch::gave_up(std::size_t host, Qpn qpn, std::uint32_t retries) {
   }
 }
 
-// Counted by packet and not one after the other: NAKs that are still on their way may be of a
-// packet that the peer has taken meanwhile.
+// Counted per packet: NAKs still in flight may be for a packet that the peer has accepted
+// meanwhile.
 void WireWatch::gave_up_waiting(std::size_t host, Qpn qpn, std::uint32_t retries) {
-  // A late copy of a NAK cannot be told from another refusal.
+  // A late duplicate of a NAK cannot be distinguished from another rejection.
   if (network_.faults().duplication > 0) return;
   const Stream* const stream = counted(host, qpn);
   if (stream == nullptr) return;
@@ -148,7 +148,7 @@ void WireWatch::count(std::vector<std::uint8_t>& times, const Stream& stream, Ps
   }
 }
 
-// A limited sender may leave a burst back to back, and one packet more.
+// A rate-limited sender may send a burst back to back, and one packet more.
 void WireWatch::check_rate(Stream& stream, const Parcel& parcel) {
   constexpr std::uint64_t kBurst = 16 * 1024;
   if (stream.limit == Rate{} || parcel.length == 0) return;

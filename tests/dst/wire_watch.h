@@ -1,7 +1,7 @@
-// What must hold for every frame on the wire, whatever the network does to it afterwards.
+// Invariants of every frame on the wire, before the network applies faults.
 //
-// Two engines that share a mistake agree with each other; this watch sits between them and knows
-// the standard only.
+// Two engines that share a mistake agree with each other; this watch sits between them and relies
+// only on the standard.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +27,14 @@ class WireWatch {
   // One direction of a connection begins: requests from `own` of host `from` to `to`.
   void connected(std::size_t from, Qpn own, std::size_t to, Qpn peer, Psn first, std::uint32_t mtu,
                  Rate limit);
-  // The first PSN that no stream of this world has reached, if they all began in one place.
+  // The first PSN that no stream of this world has reached, if all began at the same PSN.
   [[nodiscard]] std::optional<Psn> furthest() const;
-  // The requester has given up after so many retries.
+  // The requester has given up after this many retries.
   void gave_up(std::size_t host, Qpn qpn, std::uint32_t retries);
-  // ... because there were no receives.
+  // ... for lack of receives.
   void gave_up_waiting(std::size_t host, Qpn qpn, std::uint32_t retries);
-  // The operations, one bit for each, of which a request was seen that begins before PSNs wrap and
-  // ends behind, or, where one packet is all there is, that has the last PSN.
+  // The operations, one bit each, for which a request was seen that spans the PSN wrap or, if it
+  // has a single packet, that has the last PSN.
   [[nodiscard]] std::uint32_t wrapped() const { return wrapped_; }
   void see(std::size_t from, std::size_t to, const Parcel& parcel);
 
@@ -46,7 +46,7 @@ class WireWatch {
     Psn next{};  // the first PSN that was never sent
     std::uint32_t mtu{};
     Rate limit{};
-    Time busy_until{};  // when a link of that rate would have sent all of it
+    Time busy_until{};  // when a link of that rate would have sent all packets
     std::uint32_t messages{};
     std::vector<std::uint8_t> times_sent{};     // by PSN, from the first one on
     std::vector<std::uint8_t> times_refused{};  // ... for lack of a receive
@@ -54,13 +54,13 @@ class WireWatch {
     std::vector<std::pair<Psn, std::uint32_t>> ends{};
     // First PSN and number of PSNs of each request that is answered by data.
     std::vector<std::pair<Psn, std::uint32_t>> asked{};
-    bool capable{};     // the requester has announced that it understands selective NAKs
-    Time quiet_from{};  // between these two the receiver asked for silence
+    bool capable{};     // the requester has announced support for selective NAKs
+    Time quiet_from{};  // the RNR wait requested by the receiver lies between these two
     Time quiet_until{};
   };
 
-  // The stream of this requester; none if its peer's QPN has gone to another one meanwhile, because
-  // then its packets count for that.
+  // The stream of this requester; null if its peer's QPN now belongs to another stream, which then
+  // counts the packets.
   [[nodiscard]] const Stream* counted(std::size_t host, Qpn qpn) const;
   void see_request(Stream& stream, const Parcel& parcel, const wire::OpcodeInfo& info);
   static void count(std::vector<std::uint8_t>& times, const Stream& stream, Psn psn,

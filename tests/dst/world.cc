@@ -49,7 +49,7 @@ class World {
     plan_jumps();
   }
   ~World() {
-    while (!hosts_.empty()) hosts_.pop_back();  // the first has what its siblings use
+    while (!hosts_.empty()) hosts_.pop_back();  // the first owns what its siblings use
   }
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -121,7 +121,7 @@ class World {
 void World::make_hosts(bool large, const Options& options) {
   const std::uint64_t count = prng_.chance(700) ? 2 : prng_.between(2, prng_.chance(800) ? 4 : 8);
   std::size_t zone_size = std::size_t{1} << (large ? 20U : 17U);
-  if (count > 4) zone_size /= 4;  // many hosts have little to say each
+  if (count > 4) zone_size /= 4;  // with many hosts, each sends little
   const bool ipv6 = prng_.chance(300);
   for (std::size_t i = 0; i < count; ++i) {
     const auto last = static_cast<std::uint8_t>(i + 1);
@@ -169,7 +169,7 @@ void World::make_counter() {
   memory.store(*at, std::vector<std::byte>(8));
 }
 
-// Some hosts have one receive queue for most of what arrives.
+// Some hosts have one receive queue for most connections.
 void World::make_common_receives(bool large) {
   commons_.resize(hosts_.size());
   common_capacity_ = static_cast<std::uint32_t>(prng_.between(1, large ? 20'000 : 1500));
@@ -198,7 +198,7 @@ void World::make_xrc_receives(bool large) {
     CommonReceives& common = commons_[i];
     common.xrcd = *host.nic().alloc_xrcd();
     constexpr std::uint32_t kDepth = 16;
-    constexpr std::uint32_t kMayBeLost = 64;  // receives that died with their QPs
+    constexpr std::uint32_t kMayBeLost = 64;  // receives lost with their QPs
     const std::uint64_t count = prng_.between(2, 4);
     common.xrc_cq = host.create_cq(static_cast<std::uint32_t>(count) * (kDepth + kMayBeLost));
     for (std::uint64_t k = 0; k < count; ++k) {
@@ -242,7 +242,7 @@ void World::make_connections(bool large) {
   }
 }
 
-// Many senders to one host, which posts few receives and those late.
+// Many senders to one host, which posts few receives, and late.
 void World::make_storm() {
   const std::uint64_t senders = prng_.between(6, 16);
   for (std::uint64_t i = 0; i < senders; ++i) {
@@ -296,7 +296,7 @@ void World::make_datagrams(nic::QpType type, std::uint32_t per_mille) {
       std::make_unique<Datagrams>(type, shared, events_, journal_, network_, hosts_, count, seed));
 }
 
-// One port goes down for a while: what arrives is lost, what should leave waits.
+// One port goes down for a while: arriving frames are lost, outgoing ones wait.
 void World::plan_outage() {
   Host& host = *hosts_[prng_.below(hosts_.size())];
   const Time from{Duration{microseconds{prng_.between(0, 500)}}};
@@ -323,8 +323,8 @@ void World::check_memory() {
   }
 }
 
-// Every addition happened once, or, where its answer never came, at most once; and each found a
-// value that no other found.
+// Every addition happened once or, if it was not acknowledged, at most once; and each returned a
+// value that no other returned.
 void World::check_counter() {
   std::uint64_t value = 0;
   std::memcpy(&value, counter_.memory->actual(counter_.offset, 8).data(), 8);

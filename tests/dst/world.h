@@ -1,4 +1,4 @@
-// A world of engines made from one seed, run to its end under the eyes of the model.
+// A world of engines made from one seed, run to its end and checked by the model.
 #pragma once
 
 #include <cstdint>
@@ -24,15 +24,15 @@ struct Options {
 };
 
 struct Outcome {
-  std::vector<std::string> violations;  // empty: the engine did what the standard says
+  std::vector<std::string> violations;  // empty: the engine behaved as the standard requires
   std::uint64_t history{};              // a hash of all frames and completions in their order
   std::uint64_t frames{};
-  std::uint32_t connections{};       // drawn, left out or not
-  std::vector<std::string> story{};  // a line for everything that happened
-  std::uint32_t wrapped{};  // operations that were seen across the wrap of PSNs (wire_watch.h)
+  std::uint32_t connections{};       // as drawn, including those left out
+  std::vector<std::string> story{};  // one line per event
+  std::uint32_t wrapped{};           // operations seen across the PSN wrap (wire_watch.h)
 };
 
-// Everything in the run follows from the seed; nothing here ends the process.
+// Everything in the run follows from the seed; nothing here exits the process.
 [[nodiscard]] Outcome run_seed(std::uint64_t seed, const Options& options = {});
 
 }  // namespace nerve::dst

@@ -1,4 +1,4 @@
-"""Exits 0 if the libibverbs that `nerve run` chose has a device: no RDMA program is installed yet."""
+"""Exits 0 if the libibverbs selected by `nerve run` has a device. Used because no RDMA program is installed yet."""
 import ctypes
 import sys
 

@@ -1,4 +1,4 @@
-// The captures of this folder: their names, bytes and what is known of them.
+// The captures of this folder: their names, bytes and expected contents.
 #pragma once
 
 #include <cstddef>

@@ -46,8 +46,8 @@ std::uint32_t mtu_of(const std::vector<CapturedFrame>& frames) {
 
 }  // namespace
 
-// An answer names only its receiver's QP. Connections are told apart by their UDP source port,
-// which rdma_rxe makes from both QPNs and so is the same in both directions.
+// An answer carries only its receiver's QPN. Connections are distinguished by their UDP source
+// port, which rdma_rxe derives from both QPNs and which is therefore the same in both directions.
 std::vector<Conversation> conversations_of(const std::string& file) {
   const std::vector<CapturedFrame> all = rc_frames_of(file);
   std::vector<Conversation> found;

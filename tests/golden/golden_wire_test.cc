@@ -21,8 +21,8 @@ using namespace nerve::wire;
 
 class GoldenWire : public testing::TestWithParam<Expected> {};
 
-// A frame whose ICRC is wrong on purpose comes back with the right one, so only the bytes before
-// it can be compared.
+// A frame whose ICRC is wrong on purpose is encoded with the right one, so only the bytes before it
+// are compared.
 Bytes comparable(const Packet& packet, Bytes bytes) {
   return packet.icrc == IcrcVerdict::kGood ? bytes : bytes.first(bytes.size() - kIcrcSize);
 }
@@ -41,7 +41,7 @@ void expect_ethernet_round_trip(Bytes frame) {
   expect_same(again, frame.first(again.size()));
 }
 
-// A UDP socket shows the packet without its identification, which real peers choose freely.
+// A UDP socket delivers the packet without its identification, which real peers choose freely.
 void expect_identification_found(const Packet& packet, Bytes udp_payload) {
   OuterSum outer{packet.flow, udp_payload.size()};
   Frame frame;

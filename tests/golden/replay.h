@@ -1,5 +1,5 @@
-// A captured RC conversation, split into what one side asked and the other answered, and the engine
-// put in the place of either side.
+// A captured RC conversation, split into the requests of one side and the answers of the other, and
+// the engine in the place of either side.
 #pragma once
 
 #include <cstdint>
@@ -16,37 +16,37 @@ struct CapturedFrame {
   wire::Flow flow{};
   wire::Headers headers{};
   std::vector<std::byte> payload{};
-  bool request{};  // else an answer
+  bool request{};  // otherwise an answer
 };
 
-// One requester and one responder. A connection that is used both ways makes two of them.
+// One requester and one responder. A connection used in both directions makes two of them.
 struct Conversation {
   wire::Gid requester{};
   wire::Gid responder{};
   Qpn requester_qpn{};
   Qpn responder_qpn{};
   std::uint32_t mtu{};
-  std::vector<CapturedFrame> frames{};  // both directions, as captured
+  std::vector<CapturedFrame> frames{};  // both directions, in capture order
 };
 
-// The RC conversations of a capture in which something was asked and answered.
+// The RC conversations of a capture that contain both requests and answers.
 std::vector<Conversation> conversations_of(const std::string& file);
 
-// Why a request is refused, where the capture does not show it.
+// The reason why a request is rejected, where the capture does not show it.
 enum class Quirk : std::uint8_t {
   kNone,
-  kBadKey,        // the key names nothing
-  kShortRegion,   // the request reaches past the end of its region
-  kNoRights,      // the QP gives its peer no rights
+  kBadKey,        // an unknown key
+  kShortRegion,   // the request exceeds its region
+  kNoRights,      // the QP grants its peer no access
   kShortReceive,  // the receive is too small for the message
-  kSmallMtu,      // the responder's path MTU is another one
+  kSmallMtu,      // the responder's path MTU differs
   kLargeMtu,
 };
 
-// What the engine answers when it is fed the requests of the conversation.
+// The engine's answers to the requests of the conversation.
 std::vector<CapturedFrame> replay_responder(const Conversation& conversation, Quirk quirk);
-// What the engine asks when it is given the work that the conversation implies, and its answers.
-// `completed` counts the requests that ended with success.
+// The engine's requests when it is given the work that the conversation implies, and its answers.
+// `completed` counts the requests that completed successfully.
 std::vector<CapturedFrame> replay_requester(const Conversation& conversation,
                                             std::size_t& completed);
 

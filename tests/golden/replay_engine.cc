@@ -1,19 +1,18 @@
 #include "tests/golden/replay_engine.h"
 
 #include "tests/dst/parcel.h"
+#include "tests/qp_ladder.h"
 
 namespace nerve::golden {
 
 using nic::Access;
-using nic::QpAttrs;
-using nic::QpState;
 
 namespace {
 
 nic::NicConfig config_for(const ReplayEngine::Side& side) {
   nic::NicConfig config;
   config.first_qpn = side.qpn;
-  // rdma_rxe announces no credits and heeds none.
+  // rdma_rxe neither advertises nor obeys credits.
   config.flow_control.announce_credits = false;
   config.flow_control.heed_credits = false;
   config.line_rate = Rate::gigabits(800);
@@ -58,19 +57,7 @@ ReplayEngine::ReplayEngine(const Side& side, std::uint64_t base, std::uint64_t s
   a.timeout = 14;
   a.retry_count = 7;
   a.rnr_retry = 7;
-  CHECK(nic_.modify_qp(qp_, QpState::kInit, QpAttrs::kPkeyIndex | QpAttrs::kPort | QpAttrs::kAccess,
-                       a)
-            .has_value());
-  CHECK(nic_.modify_qp(qp_, QpState::kRtr,
-                       QpAttrs::kPath | QpAttrs::kPathMtu | QpAttrs::kDestQp | QpAttrs::kRqPsn |
-                           QpAttrs::kMaxDestRead | QpAttrs::kMinRnrTimer,
-                       a)
-            .has_value());
-  CHECK(nic_.modify_qp(qp_, QpState::kRts,
-                       QpAttrs::kSqPsn | QpAttrs::kTimeout | QpAttrs::kRetryCount |
-                           QpAttrs::kRnrRetry | QpAttrs::kMaxRead,
-                       a)
-            .has_value());
+  CHECK(test::bring_qp_to(nic_, qp_, nic::QpState::kRts, a).has_value());
 }
 
 void ReplayEngine::post_receive(std::uint32_t length) {

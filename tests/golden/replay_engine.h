@@ -1,4 +1,4 @@
-// The engine in the place of one side of a conversation, with a memory large enough for it.
+// The engine in the place of one side of a conversation, with sufficient memory.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ class ReplayEngine {
     nic::Access access{};
     std::uint8_t rnr_timer{};
   };
-  // `base` and `size`: the addresses that the conversation speaks of.
+  // `base` and `size`: the address range of the conversation.
   ReplayEngine(const Side& side, std::uint64_t base, std::uint64_t size);
 
   [[nodiscard]] nic::Nic& nic() { return nic_; }
@@ -35,10 +35,10 @@ class ReplayEngine {
     return address >= base_ && address + length <= base_ + memory_.size();
   }
 
-  // A receive of `length` bytes, apart from the region.
+  // Posts a receive of `length` bytes, outside the region.
   void post_receive(std::uint32_t length);
   void feed(const CapturedFrame& frame);
-  // Moves the clock on and takes what the engine wants to send.
+  // Advances the clock and collects the frames that the engine sends.
   void collect(std::vector<CapturedFrame>& into);
 
  private:

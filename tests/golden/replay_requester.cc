@@ -12,12 +12,12 @@ using wire::Position;
 
 namespace {
 
-// The work request that a message implies; filled packet by packet.
+// The work request that a message implies, filled packet by packet.
 struct Work {
   nic::SendWr wr{};
   std::vector<std::byte> bytes{};  // SEND and WRITE
   std::uint32_t length{};
-  std::uint32_t announced{};  // by the RETH
+  std::uint32_t announced{};  // length in the RETH
 };
 
 SendOp op_of(Operation operation) {
@@ -50,7 +50,7 @@ void absorb(Work& work, const CapturedFrame& frame, const wire::OpcodeInfo& info
     work.wr.remote_address = h.reth.address;
     work.wr.rkey = h.reth.rkey;
     work.announced = h.reth.length;
-    work.length = h.reth.length;  // of a READ; payload counts for the others
+    work.length = h.reth.length;  // of a READ; for others the payload counts
     if (contains(info.headers, HeaderSet::kAtomicEth)) {
       const bool swaps = work.wr.op == SendOp::kCompareSwap;
       work.wr.remote_address = h.atomic.address;
@@ -81,7 +81,7 @@ std::vector<Work> work_of(const Conversation& c) {
   bool unfinished = false;
   Psn next = c.frames.front().headers.bth.psn;
   for (const CapturedFrame& frame : c.frames) {
-    // Only the first transmission of each packet tells something new.
+    // Only the first transmission of each packet carries new information.
     if (!frame.request || frame.headers.bth.psn != next) continue;
     const wire::OpcodeInfo& info = *wire::find_opcode(frame.headers.bth.opcode);
     absorb(work, frame, info);
@@ -92,7 +92,7 @@ std::vector<Work> work_of(const Conversation& c) {
     if (!unfinished) all.push_back(work);
   }
   if (unfinished) {
-    // Refused in the middle: the rest was never sent, but there must be one.
+    // The message was rejected in the middle: the rest was never sent, but must exist.
     work.bytes.resize(std::max<std::size_t>(work.announced, work.bytes.size() + 1));
     work.length = static_cast<std::uint32_t>(work.bytes.size());
     all.push_back(work);

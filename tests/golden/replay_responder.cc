@@ -18,7 +18,7 @@ struct Region {
   std::uint64_t size{};
 };
 
-// Where a request reads or writes; nothing for a SEND.
+// The range that a request reads or writes; empty for a SEND.
 Region target_of(const CapturedFrame& frame) {
   const wire::OpcodeInfo& info = *wire::find_opcode(frame.headers.bth.opcode);
   if (contains(info.headers, HeaderSet::kReth)) {
@@ -49,7 +49,7 @@ bool takes_receive(const CapturedFrame& frame) {
          operation == Operation::kWriteLastImm || operation == Operation::kWriteOnlyImm;
 }
 
-// True when the next word of the responder about this packet is that it has no receive.
+// Whether the responder's next answer to this packet is an RNR NAK.
 bool refused_for_now(const Conversation& conversation, std::size_t index) {
   const Psn psn = conversation.frames[index].headers.bth.psn;
   for (std::size_t i = index + 1; i < conversation.frames.size(); ++i) {
@@ -71,7 +71,7 @@ std::uint8_t rnr_timer_of(const Conversation& conversation) {
   return 0;
 }
 
-// Puts into memory what the captured responder had there.
+// Stores the captured responder's data in memory.
 void prepare_memory(ReplayEngine& engine, const Conversation& c, std::size_t index) {
   const CapturedFrame& request = c.frames[index];
   const Operation operation = wire::operation_of(request.headers.bth.opcode);
@@ -117,8 +117,8 @@ std::vector<CapturedFrame> replay_responder(const Conversation& c, Quirk quirk) 
                       region.base,
                       region.size};
   std::vector<CapturedFrame> answers;
-  std::set<std::uint32_t> given;  // PSNs of messages that have had their receive
-  std::optional<Psn> refused;     // a message that waits for one; those behind it must wait too
+  std::set<std::uint32_t> given;  // PSNs of messages whose receive was posted
+  std::optional<Psn> refused;     // a message that waits for a receive, and blocks those behind it
   std::set<std::uint32_t> executed;
   for (std::size_t i = 0; i < c.frames.size(); ++i) {
     if (!c.frames[i].request) continue;
@@ -127,7 +127,7 @@ std::vector<CapturedFrame> replay_responder(const Conversation& c, Quirk quirk) 
     const RKey key = engine.keys().rkey;
     const RKey used = quirk == Quirk::kBadKey ? RKey{key.value() ^ 0xff00U} : key;
     request.headers.reth.rkey = request.headers.atomic.rkey = used;
-    // Once for each request: the answer to a duplicate must not come from memory.
+    // Once per request: the answer to a duplicate must not come from memory.
     if (executed.insert(psn.value()).second) prepare_memory(engine, c, i);
     if (takes_receive(request) && !given.contains(psn.value()) && (!refused || *refused == psn)) {
       if (refused_for_now(c, i)) {

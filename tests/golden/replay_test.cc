@@ -1,6 +1,6 @@
-// Goal: the engine, put in the place of one side of a conversation that Linux rdma_rxe had, says
-// what rdma_rxe said: the same opcodes, PSNs, syndromes, MSNs, RETHs and bytes. Where it does not,
-// the difference is named here and justified.
+// Goal: in the place of one side of a conversation of Linux rdma_rxe, the engine sends what
+// rdma_rxe sent: the same opcodes, PSNs, syndromes, MSNs, RETHs and bytes. Every difference is
+// listed and justified here.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -101,20 +101,20 @@ bool same(const CapturedFrame& a, const CapturedFrame& b) {
          x.immediate == y.immediate && x.invalidate == y.invalidate && a.payload == b.payload;
 }
 
-// The differences, and why they are right.
+// The differences, and why they are correct.
 //
-//  - A PSN sequence NAK right after an RNR NAK for the same PSN: the packets behind a refused one
-//    are out of order because of it, and rdma_rxe says so a second time. IBTA 9.7.5.2.8 wants one
-//    NAK for each gap; the RNR NAK was it.
+//  - A PSN sequence NAK right after an RNR NAK for the same PSN: the packets behind a rejected one
+//    are out of order because of it, and rdma_rxe reports that separately. IBTA 9.7.5.2 requires
+//    one NAK per gap; the RNR NAK was it.
 //  - A SEND longer than its receive: rdma_rxe answers "remote operational error". The standard
-//    asks for "invalid request".
+//    requires "invalid request".
 //  - CNPs: rdma_rxe sends none for frames with a congestion mark; the engine does (IBTA annex A17).
 //
-// Made equal beforehand, because both are allowed: credits (not announced in a replay) and keys,
-// which are unpredictable by design and mapped in the replayed requests. Not compared: the
-// acknowledge request bit (when to ask is the requester's choice), and when lost requests are
-// repeated. Not replayed: vt_sendinv_plain_mr, where rdma_rxe acknowledges a SEND_INV of a region
-// that cannot be invalidated and dies; the engine refuses it with a NAK.
+// Made equal beforehand, because both are allowed: credits (not advertised in a replay) and keys,
+// which are unpredictable by design and mapped in the replayed requests. Not compared: the ACK
+// request bit (the requester chooses when to set it) and the time of retransmissions. Not replayed:
+// vt_sendinv_plain_mr, where rdma_rxe acknowledges a SEND_INV of a region that cannot be
+// invalidated and dies; the engine rejects it with a NAK.
 std::vector<CapturedFrame> without_echoes(const std::vector<CapturedFrame>& answers) {
   std::vector<CapturedFrame> kept;
   for (const CapturedFrame& frame : answers) {
@@ -173,7 +173,7 @@ TEST_P(Replay, AsRequester) {
     Psn next = conversation.frames.front().headers.bth.psn;
     std::size_t i = 0;
     for (const CapturedFrame& want : conversation.frames) {
-      // First transmissions in their order; when what was lost is sent again is another matter.
+      // Compare first transmissions in order; the order of retransmissions is not checked.
       if (!want.request || want.headers.bth.psn != next) continue;
       while (i < got.size() && got[i].headers.bth.psn != next) ++i;
       ASSERT_LT(i, got.size()) << "missing: " << say(want);

@@ -129,8 +129,8 @@ class Command(unittest.TestCase):
         status, out, err = self.nerve('run', '--', 'x')
         self.finish(other)
         self.assertEqual((status, out), (0, 'ran run -- x\n'))
-        self.assertEqual(err, f"nerve: './nerve build' (pid {other.pid}) builds in build/release: "
-                              'running what was built before\n')
+        self.assertEqual(err, f"nerve: './nerve build' (pid {other.pid}) builds in build/release; "
+                              'running the previous build\n')
 
     def test_waits_where_nothing_is_built_and_names_the_command(self):
         other = self.builds_slowly('build')
@@ -195,6 +195,42 @@ class Command(unittest.TestCase):
     def test_refuses_seeds_that_are_none(self):
         for seeds in ('0', '9-3', '1-', 'many', '-5', '1-2-3'):
             self.assertEqual(self.nerve('test', '--seeds', seeds)[0], 2, seeds)
+
+
+class PackageVersion(unittest.TestCase):
+    """What version ./nerve package gives: of a release, and before and after it."""
+
+    def setUp(self):
+        self.tree = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.tree)
+        (self.tree / 'CMakeLists.txt').write_text('project(nerve VERSION 1.2.0 LANGUAGES CXX)\n')
+
+    def git(self, *words):
+        subprocess.run(['git', '-c', 'user.name=n', '-c', 'user.email=n@n', *words], cwd=self.tree, check=True,
+                       capture_output=True)
+
+    def commit(self):
+        self.git('add', '.')
+        self.git('commit', '--allow-empty', '-m', 'x')
+
+    def version(self):
+        script = 'root=$1; source "$2/tools/packaging.sh"; package_version'
+        environment = os.environ | {'GIT_CEILING_DIRECTORIES': str(self.tree.parent)}
+        done = subprocess.run(['bash', '-euc', script, 'bash', self.tree, ROOT], env=environment, text=True,
+                              capture_output=True, check=True)
+        return done.stdout.strip()
+
+    def test_names_the_commit_between_releases(self):
+        self.assertEqual(self.version(), '1.2.0')  # an archive of the sources
+        self.git('init', '-q')
+        self.commit()
+        self.assertRegex(self.version(), r'^1\.2\.0~git1\.[0-9a-f]{12}$')
+        self.git('tag', 'v1.2.0')
+        self.assertEqual(self.version(), '1.2.0')
+        (self.tree / 'CMakeLists.txt').write_text('project(nerve VERSION 1.2.0 LANGUAGES CXX)\n\n')
+        self.assertRegex(self.version(), r'^1\.2\.0\+git1\.[0-9a-f]{12}\.dirty$')
+        self.commit()
+        self.assertRegex(self.version(), r'^1\.2\.0\+git2\.[0-9a-f]{12}$')
 
 
 if __name__ == '__main__':

@@ -1,4 +1,4 @@
-// Goal: the variables choose exactly the seeds that they name, and a misspelt one is an error.
+// Goal: the variables select exactly the seeds that they name, and a misspelt one is an error.
 #include "tests/seeds/plan.h"
 
 #include <gtest/gtest.h>

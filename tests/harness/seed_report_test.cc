@@ -1,6 +1,6 @@
-// Goal: a test that tries seeds in parallel fails if one of them does, prints what was wrong with
-// the command that replays it, and reports it in the file of NERVE_PROGRESS. Method: this program
-// runs itself with a test that is meant to fail.
+// Goal: a test that tries seeds in parallel fails if one of them does, prints the reason and the
+// replay command, and reports it in the file of NERVE_PROGRESS. Method: this program runs itself
+// with a test that is meant to fail.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -17,7 +17,7 @@
 namespace nerve::test {
 namespace {
 
-// Passes when it is not the test below that runs it.
+// Passes unless the test below runs it.
 TEST(SeedsMeantToFail, Three) {
   const bool fails = std::getenv("SEEDS_MEANT_TO_FAIL") != nullptr;
   for_each_seed_in_parallel(100, [&](std::uint64_t seed) {
@@ -33,7 +33,7 @@ struct Ended {
 };
 
 Ended run_failing_seeds(const std::string& variables) {
-  // Without what the developer chose for the tests that this one is among.
+  // Removes the settings that the developer chose for this test run.
   const std::string command =
       "env -u NERVE_SEED -u NERVE_SEEDS -u NERVE_MOST_SEEDS -u NERVE_FAILURES -u NERVE_PROGRESS "
       "SEEDS_MEANT_TO_FAIL=1 " +

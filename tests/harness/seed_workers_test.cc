@@ -1,5 +1,5 @@
 // Goal: each seed of a plan is tried once, whatever the number of workers, and a seed that fails,
-// crashes or hangs is named while the others go on.
+// crashes or hangs is reported while the others continue.
 #include "tests/seeds/workers.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How often each seed was tried, counted by all workers.
+// Counts how often each seed was tried, across all workers.
 class Tally {
  public:
   explicit Tally(std::size_t size)
@@ -72,7 +72,7 @@ TEST(SeedWorkers, StopAfterSoManyFailures) {
   const SeedRun run = run_in_workers({.last = 1'000'000, .failures = 3, .jobs = 2},
                                      {.passes = [](std::uint64_t seed) { return seed <= 10; }});
   EXPECT_GE(run.failed.size(), 3U);
-  EXPECT_LE(run.failed.size(), 4U);  // one was under way
+  EXPECT_LE(run.failed.size(), 4U);  // one was in progress
   EXPECT_EQ(run.tried, 10 + run.failed.size());
 }
 

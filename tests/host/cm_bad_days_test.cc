@@ -1,4 +1,4 @@
-// Goal: what becomes of connections when a process of the host dies, stops or talks nonsense.
+// Goal: connections fail cleanly when a process of the host dies, stops or sends garbage.
 #include <algorithm>
 #include <array>
 
@@ -12,7 +12,7 @@ namespace {
 
 using nic::CmEventKind;
 
-// A process that takes part in the host's CM and has no business with what the test does.
+// A process that takes part in the host's CM and is not involved in the test.
 class Bystander {
  public:
   Bystander()
@@ -29,7 +29,7 @@ class Bystander {
   Process process_;
 };
 
-TEST(CmBadDays, AListenerThatWasKilledIsNobody) {
+TEST(CmBadDays, ConnectingToAKilledListenerIsRejected) {
   const Bystander bystander;
   const std::uint16_t port = own_port();
   Server server{port};
@@ -42,7 +42,7 @@ TEST(CmBadDays, AListenerThatWasKilledIsNobody) {
     line.say('d');
   }};
   EXPECT_EQ(client.line().hear<char>(), 'd');
-  const Server next{port};  // who comes after him may have the port
+  const Server next{port};  // a later process may take the port
   const Process again{[=](Line line) {
     CmPeer peer;
     peer.disconnect(peer.establish(port));
@@ -51,7 +51,7 @@ TEST(CmBadDays, AListenerThatWasKilledIsNobody) {
   EXPECT_EQ(again.line().hear<char>(), 'd');
 }
 
-TEST(CmBadDays, APeerThatWasKilledIsParted) {
+TEST(CmBadDays, AKilledPeerIsDisconnected) {
   const std::uint16_t port = own_port();
   Server server{port};
   const Process client{[=](Line line) {
@@ -59,7 +59,7 @@ TEST(CmBadDays, APeerThatWasKilledIsParted) {
     const nic::CommHandle id = peer.establish(port);
     line.say('e');
     (void)line.hear<char>();
-    // To the id of a process that is no more, if that has not been noticed yet.
+    // To the id of a dead process, if its death has not been noticed yet.
     (void)host::Adapter::Session { *peer.adapter } -> cm().disconnect(id, {});
     EXPECT_EQ(peer.expect(CmEventKind::kDisconnected).id, id);
     line.say('d');
@@ -72,7 +72,7 @@ TEST(CmBadDays, APeerThatWasKilledIsParted) {
 }
 
 TEST(CmBadDays, AStoppedListenerIsUnreachable) {
-  const Bystander bystander;  // who has the table of ports and answers for it
+  const Bystander bystander;  // has the port table and hands it on
   const std::uint16_t port = own_port();
   Server server{port};
   server.stop();
@@ -86,8 +86,8 @@ TEST(CmBadDays, AStoppedListenerIsUnreachable) {
   server.kill();
 }
 
-// Bytes that look more or less like datagrams of the CM, to whoever reads them.
-void talk_nonsense(const wire::Gid& to) {
+// Sends bytes that resemble CM datagrams to whichever process reads them.
+void send_garbage(const wire::Gid& to) {
   const auto sender =
       link::UdpSender::open({.port = wire::kRocePort, .family = link::machine_family()});
   ASSERT_TRUE(sender);
@@ -117,14 +117,14 @@ void talk_nonsense(const wire::Gid& to) {
   }
 }
 
-TEST(CmBadDays, NonsenseHarmsNobody) {
+TEST(CmBadDays, GarbageDatagramsAreHarmless) {
   const Bystander bystander;
   const std::uint16_t port = own_port();
   const Server server{port};
   const Process client{[=](Line line) {
     CmPeer peer;
     peer.disconnect(peer.establish(port));
-    talk_nonsense(peer.gid());
+    send_garbage(peer.gid());
     peer.disconnect(peer.establish(port));
     line.say('d');
   }};

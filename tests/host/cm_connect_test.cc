@@ -1,5 +1,5 @@
-// Goal: processes of one host connect through the CM that they share, by each way there is, with
-// nothing but CM calls and nobody who polls.
+// Goal: processes of one host connect through their shared CM, over each transport, with CM calls
+// only and without a polling thread.
 #include <atomic>
 #include <string>
 #include <string_view>
@@ -22,7 +22,7 @@ class CmWays : public testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Host, CmWays, testing::Values("shm", "udp", "auto"),
                          [](const auto& way) { return std::string{way.param}; });
 
-TEST_P(CmWays, ConnectAndPart) {
+TEST_P(CmWays, ConnectAndDisconnect) {
   const std::uint16_t port = own_port();
   const Server server{port};
   const Process client{[=](Line line) {
@@ -42,7 +42,8 @@ TEST_P(CmWays, ConnectWithoutReachingFirst) {
     CmPeer peer;
     peer.response_timeout = 20;  // four seconds
     peer.disconnect(peer.establish(port, Reach::kNot));
-    // By UDP, whoever was to pass one on may be of another test, and have ended.
+    // Over UDP, the process that would forward the datagram may belong to another test and have
+    // exited.
     if (std::string_view{GetParam()} == "shm") {
       EXPECT_EQ(
           host::Adapter::Session { *peer.adapter } -> counters().mads_retried, 0U);
@@ -53,7 +54,7 @@ TEST_P(CmWays, ConnectWithoutReachingFirst) {
   EXPECT_EQ(client.line().hear<char>(), 'd');
 }
 
-// Who polls need not ask for datagrams: the background thread listens for them.
+// Polling threads need not check for datagrams: the background thread receives them.
 TEST_P(CmWays, ConnectWhileAThreadPolls) {
   const std::uint16_t port = own_port();
   const Server server{port};
@@ -71,7 +72,7 @@ TEST_P(CmWays, ConnectWhileAThreadPolls) {
   EXPECT_EQ(client.line().hear<char>(), 'd');
 }
 
-TEST_P(CmWays, OneConnectsToItself) {
+TEST_P(CmWays, AProcessConnectsToItself) {
   const std::uint16_t port = own_port();
   const Process process{[=](Line line) {
     CmPeer peer;
@@ -87,7 +88,7 @@ TEST_P(CmWays, OneConnectsToItself) {
   EXPECT_EQ(process.line().hear<char>(), 'd');
 }
 
-TEST_P(CmWays, NobodyThereIsARejection) {
+TEST_P(CmWays, ConnectingWithoutAListenerIsRejected) {
   const std::uint16_t port = own_port();
   const Process client{[=](Line line) {
     CmPeer peer;
@@ -99,9 +100,9 @@ TEST_P(CmWays, NobodyThereIsARejection) {
   EXPECT_EQ(client.line().hear<char>(), 'd');
 }
 
-// More processes than sockets of the UDP port, and all of them read the one of QP1: most of what
-// one finds there is another's.
-TEST_P(CmWays, ManyInACircle) {
+// More processes than sockets of the UDP port, and all of them read the socket of QP1: most
+// datagrams that one process finds there are for another.
+TEST_P(CmWays, ManyProcessesInARing) {
   constexpr std::uint16_t kMany = 20;
   std::vector<Process> processes;
   const std::uint16_t first = own_port();
@@ -154,7 +155,7 @@ TEST_P(CmWays, LossOnlyDelays) {
   EXPECT_EQ(client.line().hear<char>(), 'd');
 }
 
-TEST(CmHost, DelayedDatagramsFindTheirProcess) {
+TEST(CmHost, DelayedDatagramsReachTheirProcess) {
   const Setting fault{"NERVE_FAULT", "delay=1ms;seed=7"};
   const std::uint16_t port = own_port();
   const Server server{port};
@@ -166,7 +167,7 @@ TEST(CmHost, DelayedDatagramsFindTheirProcess) {
   EXPECT_EQ(client.line().hear<char>(), 'd');
 }
 
-TEST(CmHost, AResolutionFindsItsWayBack) {
+TEST(CmHost, ASidrReplyReachesItsRequester) {
   const std::uint16_t port = own_port();
   const auto service = wire::service_id({.space = wire::PortSpace::kUdp, .port = port});
   const Process server{[=](Line line) {

@@ -1,5 +1,5 @@
-// Goal: a process that dies in the middle of a conversation is missed: its peer hears of it by an
-// event, soon, whatever the two had said to each other, and whichever way it went.
+// Goal: if a process dies in the middle of a CM exchange, its peer soon gets an event, in every
+// state and over every transport.
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ enum class End : std::uint8_t { kKill, kExit };
 
 class CmDeaths : public testing::TestWithParam<const char*> {
  protected:
-  // What the survivor hears first, and the reason if it is a rejection.
+  // The first event of the survivor, and the reason if it is a rejection.
   struct Heard {
     CmEventKind kind{};
     wire::RejectReason reason{};
@@ -42,14 +42,14 @@ class CmDeaths : public testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Host, CmDeaths, testing::Values("shm", "udp", "auto"),
                          [](const auto& way) { return std::string{way.param}; });
 
-// Waits to be told that the other is dead, or to die.
+// Waits for the report that the peer is dead, or for its own death.
 template <class Heard>
 void wait_for_the_end(CmPeer& peer, Line line) {
   line.say(host::slot_of(Session { *peer.adapter } -> config().first_qpn));
-  if (line.hear<char>() == 'x') ::exit(0);  // as a program does that returns from main
+  if (line.hear<char>() == 'x') ::exit(0);  // like a program that returns from main
   Heard heard;
   auto event = peer.next();
-  // What the stage before brought may still be there.
+  // Skip events of the stage before.
   while (event &&
          (event->kind == CmEventKind::kRequest || event->kind == CmEventKind::kEstablished)) {
     event = peer.next();
@@ -78,7 +78,7 @@ CmDeaths::Heard CmDeaths::play(const Scene& scene) {
   EXPECT_EQ(server.line().hear<char>(), 'l');
   Process client{[=](Line line) {
     CmPeer peer;
-    peer.response_timeout = 20;  // four seconds, as rdma_cm has it
+    peer.response_timeout = 20;  // four seconds, as in rdma_cm
     const nic::CommHandle id = peer.connect(port);
     if (scene.stage != Stage::kAsked) {
       EXPECT_EQ(peer.expect(CmEventKind::kReply).id, id);
@@ -112,7 +112,7 @@ CmDeaths::Heard CmDeaths::play(const Scene& scene) {
 TEST_P(CmDeaths, OfAServerThatHasNotAnswered) {
   const Heard heard = play({.stage = Stage::kAsked, .server_dies = true});
   EXPECT_EQ(heard.kind, CmEventKind::kRejected);
-  EXPECT_EQ(heard.reason, wire::RejectReason::kInvalidServiceId);  // nobody is there
+  EXPECT_EQ(heard.reason, wire::RejectReason::kInvalidServiceId);  // no listener
 }
 
 TEST_P(CmDeaths, OfAClientThatHasAsked) {
@@ -134,7 +134,7 @@ TEST_P(CmDeaths, OfEitherEndOfAConnection) {
   }
 }
 
-TEST_P(CmDeaths, AreNoticedWhenAnotherProcessHasTheSlot) {
+TEST_P(CmDeaths, AreNoticedWhenAnotherProcessTakesTheSlot) {
   for (const bool server_dies : {true, false}) {
     EXPECT_EQ(
         play({.stage = Stage::kConnected, .server_dies = server_dies, .slot_is_taken = true}).kind,
@@ -142,9 +142,9 @@ TEST_P(CmDeaths, AreNoticedWhenAnotherProcessHasTheSlot) {
   }
 }
 
-// It says goodbye itself, so that those hear it who cannot see it die. Over UDP the news of its
-// death may be quicker.
-TEST_P(CmDeaths, ByExitIsAGoodbye) {
+// A process that exits sends DREQs, so that peers that cannot see it die get them. Over UDP, its
+// death may be noticed first.
+TEST_P(CmDeaths, AProcessThatExitsDisconnects) {
   const char* const sanitizer = ::getenv("ASAN_OPTIONS");
   if (sanitizer != nullptr && ::strstr(sanitizer, "detect_leaks=1") != nullptr) {
     GTEST_SKIP() << "a child of a fork that exits would be searched for leaks, for minutes";

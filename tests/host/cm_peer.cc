@@ -23,7 +23,8 @@ wire::ServiceId service_at(std::uint16_t port) {
 
 constexpr unsigned kPortsEach = 64;
 
-// Whoever has the name of a block has its ports, for as long as it or a child of its lives.
+// Holding the name of a block of ports reserves it, for as long as the process or a child of it
+// lives.
 std::uint16_t take_ports() {
   constexpr unsigned kBlocks = 480;
   const int holder = ::socket(AF_UNIX, SOCK_DGRAM, 0);
@@ -43,7 +44,7 @@ std::uint16_t take_ports() {
 }  // namespace
 
 std::uint16_t own_port(std::uint16_t which) {
-  static const std::uint16_t first = take_ports();  // first asked before anybody forks
+  static const std::uint16_t first = take_ports();  // called before the first fork
   return static_cast<std::uint16_t>(first + which);
 }
 
@@ -73,7 +74,7 @@ std::optional<nic::CmEvent> CmPeer::next(std::chrono::milliseconds patience) {
 
 nic::CmEvent CmPeer::expect(CmEventKind kind) {
   auto event = next();
-  // Of one that has ended, if its timewait was shorter than we took to destroy it.
+  // The end of an earlier timewait, if that was shorter than destroying the connection took.
   while (event && event->kind == CmEventKind::kTimewaitOver) event = next();
   EXPECT_TRUE(event) << "nothing came";
   if (!event) return {};
@@ -116,7 +117,7 @@ nic::CommHandle CmPeer::connect(std::uint16_t port, Reach reach) {
   const wire::Gid here = gid();
   if (reach == Reach::kFirst) adapter->reach_service(here, service_at(port));
   const nic::CmConnect wish{
-      // 67 ms: what is lost is soon said again.
+      // 67 ms, so that lost messages are retransmitted soon.
       .route = {.local = here, .remote = here, .response_timeout = response_timeout},
       .service = service_at(port),
       .offer = offer(),

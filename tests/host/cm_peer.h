@@ -1,5 +1,5 @@
-// One end of connections that the CM of this process's host makes, for tests of what lies below
-// rdma_cm. Nobody polls: the background thread moves what there is to move.
+// One end of CM connections of this process's host, for tests below rdma_cm. No thread polls: the
+// background thread moves all frames.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@
 
 namespace nerve::test {
 
-// Ports that no test which runs beside this one uses: all processes of a user share them.
+// Ports that no concurrent test uses: all processes of a user share them.
 [[nodiscard]] std::uint16_t own_port(std::uint16_t which = 0);
 
 class CmPeer final : public host::CmListener {
@@ -29,11 +29,11 @@ class CmPeer final : public host::CmListener {
   void on_cm_event(nic::Nic& nic, const nic::CmEvent& event) override;
   [[nodiscard]] std::optional<nic::CmEvent> next(
       std::chrono::milliseconds patience = std::chrono::seconds{50});
-  // The next event, but for the ends of timewaits, is of this kind.
+  // Returns the next event, except ends of timewaits, which must be of this kind.
   nic::CmEvent expect(nic::CmEventKind kind);
 
   void listen(std::uint16_t port);
-  // Accepts all that comes, says goodbye to who leaves; tells of each connection, if to anybody.
+  // Accepts all requests and answers disconnects; reports each connection to `tell`, if given.
   [[noreturn]] void serve(const Line* tell = nullptr);
   enum class Reach : std::uint8_t { kFirst, kNot };
   nic::CommHandle connect(std::uint16_t port, Reach reach = Reach::kFirst);
@@ -46,7 +46,7 @@ class CmPeer final : public host::CmListener {
   std::shared_ptr<host::Adapter> adapter;
   host::PortSpace* ports{};
   Reach reach_back{Reach::kFirst};
-  std::uint8_t response_timeout{14};  // 67 ms: what is lost is soon said again
+  std::uint8_t response_timeout{14};  // 67 ms, so that lost messages are retransmitted soon
 
  private:
   std::mutex lock_;
@@ -55,7 +55,7 @@ class CmPeer final : public host::CmListener {
   std::uint32_t qpns_{};
 };
 
-// A process that serves a port, until it is no longer needed.
+// A process that serves a port until it is destroyed.
 class Server {
  public:
   explicit Server(std::uint16_t port, CmPeer::Reach reach = CmPeer::Reach::kFirst);

@@ -3,11 +3,11 @@
 #include <array>
 
 #include "base/check.h"
+#include "tests/qp_ladder.h"
 
 namespace nerve::test {
 
 using host::Adapter;
-using nic::QpAttrs;
 using nic::QpState;
 
 Endpoint::Endpoint(std::size_t bytes) : memory(bytes) {
@@ -29,9 +29,7 @@ Endpoint::Endpoint(std::size_t bytes) : memory(bytes) {
                              .send_cq = cq_,
                              .recv_cq = cq_,
                              .caps = {.max_send_wr = 128, .max_recv_wr = 128, .max_inline = 64}});
-  CHECK(session->modify_qp(qp_, QpState::kInit,
-                           QpAttrs::kPkeyIndex | QpAttrs::kPort | QpAttrs::kAccess,
-                           {.access = access}));
+  CHECK(bring_qp_to(session.nic(), qp_, QpState::kInit, {.access = access}));
 }
 
 Endpoint::~Endpoint() {
@@ -54,18 +52,16 @@ void Endpoint::connect(const Card& to) {
   peer = to;
   adapter->reach(host::kPrimaryShard, to.gid, Qpn{to.qpn});
   Adapter::Session session{*adapter};
-  CHECK(session->modify_qp(qp_, QpState::kRtr,
-                           QpAttrs::kPath | QpAttrs::kPathMtu | QpAttrs::kDestQp | QpAttrs::kRqPsn |
-                               QpAttrs::kMaxDestRead | QpAttrs::kMinRnrTimer,
-                           {.path = {.destination = to.gid},
-                            .path_mtu = adapter->device().active_mtu,
-                            .dest_qp = Qpn{to.qpn},
-                            .max_dest_read = 16,
-                            .min_rnr_timer = 12}));
-  CHECK(session->modify_qp(qp_, QpState::kRts,
-                           QpAttrs::kSqPsn | QpAttrs::kTimeout | QpAttrs::kRetryCount |
-                               QpAttrs::kRnrRetry | QpAttrs::kMaxRead,
-                           {.max_read = 16, .timeout = 14, .retry_count = 3, .rnr_retry = 7}));
+  CHECK(bring_qp_to(session.nic(), qp_, QpState::kRts,
+                    {.path = {.destination = to.gid},
+                     .path_mtu = adapter->device().active_mtu,
+                     .dest_qp = Qpn{to.qpn},
+                     .max_dest_read = 16,
+                     .max_read = 16,
+                     .min_rnr_timer = 12,
+                     .timeout = 14,
+                     .retry_count = 3,
+                     .rnr_retry = 7}));
 }
 
 bool Endpoint::post_send(nic::SendOp op, std::uint64_t wr_id, std::size_t offset,

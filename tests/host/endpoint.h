@@ -1,4 +1,4 @@
-// One RC connection end on this process's host, for tests of what lies below verbs.
+// One end of an RC connection on this process's host, for tests below verbs.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace nerve::test {
 
-// What two ends tell each other before they connect.
+// What two ends exchange before they connect.
 struct Card {
   wire::Gid gid{};
   std::uint32_t qpn{};
@@ -23,7 +23,7 @@ struct Card {
 class Endpoint {
  public:
   explicit Endpoint(std::size_t bytes);
-  ~Endpoint();  // before its memory goes, nobody may reach it any more
+  ~Endpoint();  // must end before its memory is freed
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
@@ -33,11 +33,11 @@ class Endpoint {
   bool post_send(nic::SendOp op, std::uint64_t wr_id, std::size_t offset, std::uint32_t length,
                  std::uint64_t remote_offset = 0);
   bool post_receive(std::uint64_t wr_id, std::size_t offset, std::uint32_t length);
-  // Polls until a completion comes or patience ends.
+  // Polls until there is a completion or patience ends.
   [[nodiscard]] std::optional<nic::Completion> next(
       std::chrono::milliseconds patience = std::chrono::seconds{10});
 
-  // To sleep until the next completion after arm(), without a call that would move anything.
+  // Waits for the next completion after arm(), without a call that would move frames.
   void arm();
   [[nodiscard]] bool sleep(std::chrono::milliseconds patience = std::chrono::seconds{10});
 

@@ -1,4 +1,4 @@
-// A process of its own, by fork, that is told what to do and tells what became of it.
+// A forked process that the test controls through a pipe.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace nerve::test {
 
-// One end of the line between a process and its maker. Neither waits for ever.
+// One end of the connection between a process and its parent. Neither waits forever.
 class Line {
  public:
   explicit Line(int fd) : fd_{fd} {}
@@ -29,7 +29,7 @@ class Line {
     static_assert(std::is_trivially_copyable_v<Word>);
     Word word{};
     pollfd ready{.fd = fd_, .events = POLLIN, .revents = 0};
-    constexpr int kPatience = 60'000;  // milliseconds; only a failure takes as long
+    constexpr int kPatience = 60'000;  // milliseconds; reached only on failure
     EXPECT_EQ(::poll(&ready, 1, kPatience), 1);
     EXPECT_EQ(::read(fd_, &word, sizeof word), static_cast<ssize_t>(sizeof word));
     return word;
@@ -56,7 +56,7 @@ class Process {
   Process(Process&& other) noexcept
       : pid_{std::exchange(other.pid_, 0)}, fd_{std::exchange(other.fd_, -1)} {}
   Process& operator=(Process&&) = delete;
-  // It ends when its story is told; one that listens for a word hears none any more.
+  // The process ends when its function returns; if it waits for input, it gets end-of-file.
   ~Process() {
     if (fd_ >= 0) ::close(fd_);
     if (pid_ > 0) {

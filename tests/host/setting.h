@@ -1,4 +1,4 @@
-// A setting for the processes that a test makes: they read it when they become hosts.
+// A setting for the processes that a test starts: they read it when they become hosts.
 #pragma once
 
 #include <stdlib.h>

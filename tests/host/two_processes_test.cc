@@ -1,5 +1,5 @@
-// Goal: two processes of one host, started by fork, reach each other's memory; also when the
-// target never calls into the library, and with the right answer when one is killed.
+// Goal: two forked processes of one host access each other's memory, also if the target never calls
+// into the library, and get the right error when one is killed.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -10,18 +10,20 @@
 #include <thread>
 
 #include "tests/host/endpoint.h"
+#include "tests/host/setting.h"
 
 namespace nerve {
 namespace {
 
 using test::Card;
 using test::Endpoint;
+using test::Setting;
 
 constexpr std::uint32_t kBytes = 1U << 20;
 constexpr std::uint64_t kMessages = 5000;
 constexpr std::uint32_t kSize = 5000;
 
-// Runs `child` in a process of its own; both sides have an end of a pipe to swap cards through.
+// Runs `child` in its own process; both sides have an end of a pipe to exchange cards.
 class Fork {
  public:
   explicit Fork(const std::function<void(int)>& child) {
@@ -49,7 +51,7 @@ class Fork {
     pid_ = 0;
     return status;
   }
-  // For good: it can only be killed.
+  // Stops it permanently: it can only be killed.
   void stop() {
     ::kill(pid_, SIGSTOP);
     stopped_ = true;
@@ -71,7 +73,7 @@ void meet(Endpoint& endpoint, int pipe) {
   ASSERT_EQ(::write(pipe, &own, sizeof own), static_cast<ssize_t>(sizeof own));
   ASSERT_EQ(::read(pipe, &other, sizeof other), static_cast<ssize_t>(sizeof other));
   endpoint.connect(other);
-  // Neither begins before both are ready.
+  // Waits until both sides are ready.
   char word = 'r';
   ASSERT_EQ(::write(pipe, &word, 1), 1);
   ASSERT_EQ(::read(pipe, &word, 1), 1);
@@ -89,7 +91,7 @@ TEST(TwoProcesses, WriteAndReadWhileTheTargetSleeps) {
     fill(endpoint, 1);
     meet(endpoint, pipe);
     char word{};
-    ASSERT_EQ(::read(pipe, &word, 1), 1);  // asleep until the other side is done
+    ASSERT_EQ(::read(pipe, &word, 1), 1);  // blocked until the other side is done
   }};
   Endpoint endpoint{kBytes};
   meet(endpoint, target.pipe);
@@ -148,7 +150,7 @@ TEST(TwoProcesses, SendsArriveInOrder) {
   }
 }
 
-TEST(TwoProcesses, AKilledPeerIsARetryExceeded) {
+TEST(TwoProcesses, SendingToAKilledPeerExceedsTheRetries) {
   Fork target{[](int pipe) {
     Endpoint endpoint{kBytes};
     meet(endpoint, pipe);
@@ -165,7 +167,25 @@ TEST(TwoProcesses, AKilledPeerIsARetryExceeded) {
   EXPECT_EQ(failed->status, nic::WcStatus::kRetryExceeded);
 }
 
-TEST(TwoProcesses, APeerThatDoesNotAnswerIsToldToASleeper) {
+TEST(TwoProcesses, WarnThatTheirTransportsDiffer) {
+  Fork with_shm{[](int /*pipe*/) {
+    Fork with_udp{[](int pipe) {
+      const Setting transport{"NERVE_TRANSPORT", "udp"};
+      Endpoint endpoint{kSize};
+      meet(endpoint, pipe);
+    }};
+    const Setting transport{"NERVE_TRANSPORT", "shm"};
+    testing::internal::CaptureStderr();
+    {
+      Endpoint endpoint{kSize};
+      meet(endpoint, with_udp.pipe);
+    }
+    const std::string printed = testing::internal::GetCapturedStderr();
+    EXPECT_NE(printed.find("Use the same --transport at both ends"), std::string::npos) << printed;
+  }};
+}
+
+TEST(TwoProcesses, ASleepingThreadIsWokenByATimeout) {
   Fork target{[](int pipe) {
     Endpoint endpoint{kBytes};
     meet(endpoint, pipe);
@@ -175,10 +195,10 @@ TEST(TwoProcesses, APeerThatDoesNotAnswerIsToldToASleeper) {
   meet(endpoint, target.pipe);
   target.stop();
   endpoint.arm();
-  // The background thread falls asleep as well, and has nothing to wake for.
+  // The background thread falls asleep too, without a deadline.
   std::this_thread::sleep_for(std::chrono::milliseconds{100});
   ASSERT_TRUE(endpoint.post_send(nic::SendOp::kSend, 1, 0, 64));
-  ASSERT_TRUE(endpoint.sleep()) << "nobody has sent it again";
+  ASSERT_TRUE(endpoint.sleep()) << "it was not retransmitted";
   EXPECT_EQ(endpoint.next().value_or(nic::Completion{}).status, nic::WcStatus::kRetryExceeded);
 }
 

@@ -1,4 +1,4 @@
-"""Captures of the conversation: what Nerve wrote itself, and what passed on the cables."""
+"""Captures of the traffic: those that Nerve wrote itself, and those of the cables."""
 import pathlib
 import re
 import subprocess
@@ -7,13 +7,13 @@ from typing import Iterator, Optional
 
 
 class Decoder:
-    """`nerve decode --check`: every packet of a capture has to be understood, and its ICRC to be good."""
+    """`nerve decode --check`: every packet of a capture must be decodable, with a good ICRC."""
 
     def __init__(self, build: pathlib.Path):
         self._program = build / 'src/cli/nerve'
 
     def check(self, capture: pathlib.Path) -> Optional[str]:
-        """None when content, else what is wrong."""
+        """None if everything is right, otherwise what is wrong."""
         done = subprocess.run((self._program, 'decode', '--check', capture), capture_output=True, text=True,
                               check=False)
         said = done.stdout.strip() or done.stderr.strip()
@@ -35,7 +35,7 @@ class Wire:
             time.sleep(0.05)
 
     def stop(self) -> None:
-        time.sleep(1)  # what is on its way to the file
+        time.sleep(1)  # packets on their way to the file
         self._program.terminate()
         self._program.communicate()
 
@@ -46,7 +46,7 @@ def verdicts(build: pathlib.Path, wire: Wire) -> Iterator[tuple[str, Optional[st
 
 
 def tshark(capture: pathlib.Path) -> Optional[str]:
-    """Every packet is RoCEv2 to it, and none is malformed: but for payloads that it takes for another protocol's."""
+    """Every packet must be RoCEv2 and none malformed, except payloads that tshark takes for another protocol."""
     def count(only: str) -> int:
         done = subprocess.run(('tshark', '-n', '-r', capture, '-Y', only, '-T', 'fields', '-e', 'frame.number'),
                               capture_output=True, text=True, check=True)

@@ -1,7 +1,7 @@
-"""What is run: the table of programs, and every way in which each is run.
+"""The cases: the table of programs, and all combinations in which each is run.
 
 The guest may be emulated in software, a hundred times slower than a machine: few iterations, and
-time limits that a slow guest keeps.
+time limits that suit a slow guest.
 """
 import dataclasses
 import itertools
@@ -9,25 +9,26 @@ from typing import Iterator, Sequence
 
 from peers import GID_INDEX
 
-# ACK timeouts of the QPs that perftest makes, as 4.096 us * 2^n. The default, 14, is 67 ms: a guest that
-# shares its processor answers later than that, and Nerve, which takes "retry 7" for seven times, would
-# give up. 18 is one second. With loss, each lost acknowledgement costs one such time: 16, a quarter of that.
+# ACK timeouts of the QPs that perftest makes, as 4.096 us * 2^n. The default, 14, is 67 ms: a guest
+# that shares its CPU answers later than that, and Nerve, which interprets "retry 7" as seven
+# retries, would give up. 18 is one second. With loss, each lost acknowledgement costs one such
+# time: 16, a quarter of that.
 ACK_TIMEOUT, ACK_TIMEOUT_WITH_LOSS = '18', '16'
 
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """One program, and how to tell from the client's output that it did its work."""
+    """One program, and how to tell from the client's output that it succeeded."""
     name: str
     command: Sequence[str]
     done: str  # a line of the client's output matches this
-    survives_loss: bool  # unreliable transports wait for ever for what is lost
+    survives_loss: bool  # unreliable transports wait forever for lost messages
     perftest: bool = True
-    leaves: bool = False  # ends without a word to the other, who may wait for its last acknowledgement
-    by_cm: bool = False  # the two find each other by rdma_cm: such works are in cm_cases.py
-    port: int = 0  # of a server that cannot be told another
+    leaves: bool = False  # exits without notice, while the other end may wait for its last acknowledgement
+    by_cm: bool = False  # connects by rdma_cm: such cases are in cm_cases.py
+    port: int = 0  # of a server whose port cannot be set
     listens: bool = True
-    lasting: bool = False  # the server serves for ever
+    lasting: bool = False  # the server never exits
     served: str = ''  # a line of the server's output matches this
 
 
@@ -39,7 +40,7 @@ class Case:
     server: str
     ip: str
     mtu: int
-    loss: int  # per cent, of what each end sends
+    loss: int  # per cent of the packets that each end sends
 
     @property
     def name(self) -> str:
@@ -47,11 +48,12 @@ class Case:
         return f'{self.client}->{self.server} {self.work.name} {self.ip} mtu {self.mtu}{loss}'
 
     def command(self, device: str, port: int, server: str, client: bool) -> list[str]:
-        """Of one of the two; `server` is the server's address."""
+        """The command of one end; `server` is the server's address."""
         index = str(GID_INDEX[self.ip])
         if not self.work.perftest:
             unit = () if 'ud' in self.work.command[0] else ('-m', str(self.mtu))
-            # Soft-RoCE cannot send a fenced request again: it waits for READs behind it, which wait for it.
+            # Soft-RoCE cannot retransmit a fenced request: it waits for READs after it, which wait
+            # for it.
             no_fence = ('-n',) if self.work is COMPARE and self.loss and self.client == 'guest' else ()
             where = ('-p', str(port), '-d', device, '-g', index, *unit, *no_fence)
         else:
@@ -71,7 +73,7 @@ def perftest(kind: str, program: str, size: str, iterations: int, *options: str,
     transport = ('-c', kind) if kind != 'RC' else ()
     length = ('-s', size) if size else ()
     queues = int(options[options.index('-q') + 1]) if '-q' in options else 1
-    # A guest in software may have a clock too odd for perftest, which then prints "inf".
+    # An emulated guest may have a clock too irregular for perftest, which then prints "inf".
     done = rf'^ *\d+ +{iterations * queues} +([0-9.]+|inf) '
     return Work(f'{kind} {title or program}', (program, *transport, *length, '-n', str(iterations), *options), done,
                 kind == 'RC')
@@ -81,14 +83,14 @@ COMPARE = Work('RC compare', ('nerve_compare',), '^all as it should be$', True, 
 
 
 def works() -> Iterator[Work]:
-    yield COMPARE  # bytes, atomics, refusals: the program is in compare/
-    # Sizes are of several packets with an odd end, where the transport has messages of several.
+    yield COMPARE  # bytes, atomics, errors: the program is in compare/
+    # Sizes of several packets with an odd end, if the transport has multi-packet messages.
     yield pingpong('RC', '-n', '40', '-s', '20001', '-c')
     yield pingpong('UC', '-n', '40', '-s', '20001')
     yield pingpong('UD', '-n', '40', '-s', '1023', '-c')
     yield pingpong('SRQ', '-n', '40', '-s', '5001', '-q', '4')
-    # Nothing holds an unreliable sender back, and what the guest cannot take is lost: so little of it that it
-    # fits the queues on the way.
+    # Unreliable transports have no flow control, and what the guest cannot receive is lost: so
+    # there is only as much as fits into the queues on the way.
     for kind, size, iterations in (('RC', '65537', 40), ('UC', '16385', 10)):
         yield perftest(kind, 'ib_write_bw', size, iterations)
         yield perftest(kind, 'ib_write_lat', '5001', 40)
@@ -104,7 +106,7 @@ def works() -> Iterator[Work]:
 
 
 def both_ways() -> Iterator[Work]:
-    """Each end asks and answers at once, and on several connections."""
+    """Each end requests and responds at the same time, and on several connections."""
     for program in ('ib_write_bw', 'ib_send_bw', 'ib_read_bw'):
         yield perftest('RC', program, '65537', 20, '-b', title=f'{program} both ways')
     yield perftest('RC', 'ib_write_bw', '20001', 10, '-b', '-q', '3', title='ib_write_bw both ways, 3 QPs')
@@ -123,7 +125,7 @@ def cases() -> Iterator[Case]:
         if not loss:
             for client, server in DIRECTIONS:
                 yield Case(pingpong('RC', '-n', '40', '-s', '20001', '-c'), client, server, 'link-local', 1024, 0)
-    # What the kernel does to trains on an ordinary interface is not what it does on loopback.
+    # The kernel treats trains differently on an ordinary interface than on loopback.
     for ip, mtu in itertools.product(FAMILIES, MTUS):
         for work in (*works(), *both_ways()):
             yield Case(work, 'far', 'host', ip, mtu, 0)

@@ -1,6 +1,6 @@
 """Programs that connect by rdma_cm: on Nerve through the device in libnerve-preload.so, in the guest through the kernel's.
 
-The path MTU is the device's, which is the cable's: nobody can ask for another.
+The path MTU is the device's, which is the cable's: programs cannot choose another.
 """
 import dataclasses
 import itertools
@@ -13,7 +13,7 @@ CABLE_MTU, FAR_MTU = 4096, 1024
 
 @dataclasses.dataclass(frozen=True)
 class CmWork(Work):
-    """`command` is the client's. PORT and SERVER stand for where the server listens."""
+    """`command` is the client's. PORT and SERVER stand for the server's port and address."""
     server: Sequence[str] = ()
 
 
@@ -56,17 +56,17 @@ def works() -> Iterator[CmWork]:
 
 
 def by_ipv4(server: str) -> Iterator[CmWork]:
-    # It takes an address for a name up to the first colon.
+    # It parses an address up to the first colon.
     yield by_cm('rcopy', 'rcopy -p PORT', 'rcopy /bin/busybox SERVER:copied -p PORT', r'^\d+ bytes in ', lasting=True)
-    # perftest's server listens for its second connection after it has told the client to come: on Nerve that is quick
-    # enough, in an emulated guest it is not.
+    # perftest's server listens for its second connection after it has told the client to connect:
+    # on Nerve that is fast enough, in an emulated guest it is not.
     for program in ('ib_write_bw', 'ib_read_lat') if server == 'host' else ():
         common = f'{program} -R -F -s 20001 -n 40 -p PORT'
         yield by_cm(f'{program} -R', common, f'{common} SERVER', r'^ *20001 +40 +([0-9.]+|inf) ')
 
 
 def mckey(server: str) -> CmWork:
-    """Nobody is connected: both join a group, and each says which of its addresses does."""
+    """Not connected: both join a group, each with a given local address."""
     own = {'host': '198.51.100.1', 'guest': '198.51.100.2'}
     client = 'guest' if server == 'host' else 'host'
     return by_cm('mckey', f'mckey -m 239.1.1.1 -C 8 -b {own[server]}', f'mckey -m 239.1.1.1 -C 8 -b {own[client]} -s',

@@ -1,4 +1,4 @@
-"""What a failure may be blamed on other than Nerve. A case that failed is run once more only when there is such
+"""Causes of a failure other than Nerve. A failed case is repeated once only if there is such
 evidence, and the line before it says which."""
 import socket
 import struct
@@ -6,12 +6,12 @@ import threading
 import time
 from typing import Optional
 
-STALL = 0.4  # seconds; ibv_rc_pingpong, whose timers nobody can set, gives up after 0.5
+STALL = 0.4  # seconds; ibv_rc_pingpong, whose timers cannot be set, gives up after 0.5
 
 
 class Pulse(threading.Thread):
-    """Asks the guest's kernel for an echo, twenty times a second: a guest that shares its processors with others
-    may stand still for longer than a connection waits for it."""
+    """Pings the guest's kernel twenty times a second: a guest that shares its CPUs with others
+    may pause for longer than a connection waits for it."""
 
     def __init__(self, address: str):
         super().__init__(daemon=True)
@@ -26,11 +26,11 @@ class Pulse(threading.Thread):
         while True:
             try:
                 self._socket.sendto(echo, (self._address, 0))
-                while self._socket.recv(256)[20] != 0:  # not an answer but our own
+                while self._socket.recv(256)[20] != 0:  # not a reply but our own request
                     pass
                 self._beats.append(time.monotonic())
             except OSError:
-                continue  # none in time, or the network is going away
+                continue  # no reply in time, or the network is going away
             time.sleep(0.05)
 
     def longest_gap(self, since: float) -> float:

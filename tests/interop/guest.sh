@@ -14,8 +14,8 @@
 #   namespace   roce0: 198.51.100.1/24, 2001:db8:77::1/64, link-local    Nerve runs here
 #   guest       eth0:  198.51.100.2/24, 2001:db8:77::2/64, link-local    rxe0 is on it
 #
-# NERVE_INTEROP_CACHE   where the kernel and the archive are kept: build/interop unless told
-# NERVE_INTEROP_KERNEL  the Debian package of the kernel, when not the default one
+# NERVE_INTEROP_CACHE   where the kernel and the archive are kept; default: build/interop
+# NERVE_INTEROP_KERNEL  the Debian package of the kernel, if not the default one
 # NERVE_INTEROP_NETNS   the name of the namespace
 # NERVE_INTEROP_MTU     of the cable; 4200 lets both ends speak of a path MTU of 4096
 set -euo pipefail
@@ -76,7 +76,7 @@ prepare() {
     mv -- "$cache/fetch/unpacked" "$cache/$package"
     rm -rf -- "$cache/fetch"
   fi
-  # Packed anew when something of it has changed: the kernel, these scripts, or the programs.
+  # Packed again if the kernel, these scripts, or the programs have changed.
   local wanted
   wanted=$(echo "$package" && sha256sum "$here/guest.sh" "$here/guest-init" &&
     dpkg-query -W perftest ibverbs-utils ibverbs-providers rdmacm-utils librdmacm1 iproute2 dropbear-bin libc6)
@@ -86,7 +86,7 @@ prepare() {
   echo "$wanted" >"$stamp"
 }
 
-# Which programs the guest has; busybox is all the others.
+# The programs of the guest; busybox provides all others.
 programs() {
   printf '%s\n' ibv_devinfo ibv_{rc,uc,ud,srq}_pingpong ib_{write,read,send}_{bw,lat} \
     ib_atomic_{bw,lat} rping ucmatose udaddy mckey cmtime rdma_{server,client} rstream riostream \
@@ -101,7 +101,7 @@ pack() {
     put_program "$root" "$(command -v "$program" || die "no program $program here")"
   done
   [[ -e $root/bin/busybox ]] || ln -s "$(command -v busybox)" "$root/bin/busybox"
-  # No program names libgcc_s, and every one that ends a thread loads it.
+  # No program links libgcc_s, but every one that ends a thread loads it.
   for file in /usr/lib/*/libibverbs/librxe-*.so /lib/*/libgcc_s.so.1; do
     put_program "$root" "$file"
   done
@@ -117,12 +117,12 @@ pack() {
   cp "$cache/key.pub" "$root/root/.ssh/authorized_keys"
   chmod -R go-rwx "$root/root"
   cp "$here/guest-init" "$root/init"
-  # Not compressed: a guest in software takes longer to unpack it than it takes to read it.
+  # Not compressed: an emulated guest takes longer to unpack than to read it.
   (cd -- "$root" && find . | cpio --quiet -o -H newc) >"$cache/initrd"
   rm -rf -- "$root"
 }
 
-# put_program ROOT FILE: the file and every library it needs, at the places they have here.
+# put_program ROOT FILE: copies the file and every library it needs, to the same paths.
 put_program() {
   local root=$1 file=$2 needed
   for needed in "$file" $(LD_LIBRARY_PATH='' ldd "$file" 2>/dev/null | grep -o '/[^ ]*'); do
@@ -130,8 +130,9 @@ put_program() {
   done
 }
 
-# put_modules ROOT KERNEL VERSION: what the guest loads, and what that depends on. Soft-RoCE computes
-# its ICRC with crc32_generic, which no dependency names and later kernels have built in.
+# put_modules ROOT KERNEL VERSION: the modules that the guest loads, and their dependencies.
+# Soft-RoCE computes its ICRC with crc32_generic, which is not a declared dependency, and is built
+# into later kernels.
 put_modules() {
   local root=$1 kernel=$2 version=$3 module file
   depmod -b "$kernel" "$version"
@@ -164,7 +165,7 @@ make_network() {
   ip netns add "$netns"
   ip -n "$netns" link set lo up
   ip -n "$netns" tuntap add dev roce0 mode tap
-  # Addresses are of use at once, without asking around whether somebody else has them.
+  # Addresses are usable at once, without duplicate address detection.
   ip netns exec "$netns" sysctl -qw net.ipv6.conf.roce0.accept_dad=0
   ip -n "$netns" link set roce0 mtu "$mtu" up
   ip -n "$netns" address add 198.51.100.1/24 dev roce0
@@ -175,7 +176,8 @@ start() {
   [[ -e $cache/prepared ]] || die "run '$0 prepare' first"
   ! running >/dev/null || die "a guest is running; to end it: $0 stop"
   make_network
-  # Without offloads on the cable every packet is cut and summed where it is made, as on a wire.
+  # Without offloads on the cable every packet is segmented and checksummed where it is made, as on
+  # a wire.
   local off=csum=off,gso=off,guest_csum=off,guest_tso4=off,guest_tso6=off,guest_ecn=off,guest_ufo=off
   off+=,host_tso4=off,host_tso6=off,host_ecn=off,host_ufo=off
   rm -f -- "$cache/console.log"
@@ -185,8 +187,8 @@ start() {
     -netdev tap,id=cable,ifname=roce0,script=no,downscript=no,vhost=off \
     -device "virtio-net-pci,netdev=cable,mac=52:54:00:77:00:02,romfile=,$off" \
     -daemonize -pidfile "$pid_file" </dev/null || { stop && die "qemu did not start"; }
-  # Ahead of other work: the timers of its peers run on whether the guest does or not. (A session of
-  # its own, so that the nice of the process alone would count for nothing.)
+  # Higher priority than other work: the timers of its peers run whether the guest does or not. (It
+  # has its own session, so the nice value of the process alone would have no effect.)
   (echo -10 >"/proc/$(<"$pid_file")/autogroup") 2>/dev/null || true
   local deadline=$((SECONDS + boot_seconds))
   until in_guest true 2>/dev/null; do

@@ -1,7 +1,7 @@
-"""The connection manager's messages on a cable, field by field: what Nerve writes beside what Linux writes.
+"""CM messages on a cable, field by field: those of Nerve compared with those of Linux.
 
-The same programs ran on both, so that a field has the same values from either, or the table below says why not.
-It is a second reading of IBTA vol. 1, 12.6, and shares nothing with src/wire.
+The same programs ran on both, so a field has the same values from either, or the table below says why not.
+It is an independent implementation of IBTA vol. 1, 12.6, and shares nothing with src/wire.
 """
 import collections
 import ipaddress
@@ -13,14 +13,14 @@ UD_SEND_ONLY, GSI_QP, CM_CLASS = 0x64, 1, 7
 DEFAULT_PKEY, GSI_QKEY = b'\xff\xff', b'\x80\x01\x00\x00'
 HEADER, BODY = 24, 232  # bytes of a MAD: its header, the message
 
-# Message: field: (byte, bits to skip in it, width in bits). '-' before a name: the two need not agree. (Private data of
-# rsockets holds addresses of memory.)
+# Message: field: (byte, bits to skip in it, width in bits). '-' before a name: the two need not
+# agree. (Private data of rsockets contains memory addresses.)
 _IDS = {'-local id': (0, 0, 32), '-remote id': (4, 0, 32)}
 _PATH = {'local lid': (52, 0, 16), 'remote lid': (54, 0, 16), '-local gid': (56, 0, 128), '-remote gid': (72, 0, 128),
-         '-flow label': (88, 0, 20),  # Linux draws one, for the UDP source port; Nerve leaves that to the QPNs
+         '-flow label': (88, 0, 20),  # Linux chooses a random one, for the UDP source port; Nerve derives that from the QPNs
          'rate': (91, 2, 6), 'traffic class': (92, 0, 8), 'hop limit': (93, 0, 8), 'service level': (94, 0, 4),
          'subnet local': (94, 4, 1),
-         '-ack timeout': (95, 0, 5)}  # Linux 6.1 says 19, 2.1 s; Nerve 16, 0.27 s
+         '-ack timeout': (95, 0, 5)}  # Linux 6.1 uses 19, 2.1 s; Nerve 16, 0.27 s
 FIELDS = {
     'REQ': {'-local id': (0, 0, 32), 'service': (8, 0, 48), '-port': (14, 0, 16), '-guid': (16, 0, 64), 'qkey': (28, 0, 32),
             '-qpn': (32, 0, 24), 'responder resources': (35, 0, 8), 'eecn': (36, 0, 24), 'initiator depth': (39, 0, 8),
@@ -52,7 +52,7 @@ NAMES = {0x10: 'REQ', 0x11: 'MRA', 0x12: 'REJ', 0x13: 'REP', 0x14: 'RTU', 0x15: 
 
 
 def datagrams(capture: pathlib.Path) -> Iterator[tuple[str, bytes]]:
-    """Who sent it, and what is in it, for each UDP datagram in a capture of Ethernet as tcpdump writes it here."""
+    """The sender and contents of each UDP datagram in an Ethernet capture written by tcpdump."""
     bytes, at = capture.read_bytes(), 24
     while at + 16 <= len(bytes):
         length, = struct.unpack_from('=I', bytes, at + 8)
@@ -65,7 +65,7 @@ def datagrams(capture: pathlib.Path) -> Iterator[tuple[str, bytes]]:
 
 
 def messages(capture: pathlib.Path) -> Iterator[tuple[str, str, bytes]]:
-    """Sender, kind and body of each datagram to QP1; '' for what is no message of a connection manager's."""
+    """Sender, kind and body of each datagram to QP1; '' if it is not a CM message."""
     for sender, packet in datagrams(capture):
         if packet[0] != UD_SEND_ONLY or int.from_bytes(packet[5:8], 'big') != GSI_QP:
             continue
@@ -80,7 +80,7 @@ def read(body: bytes, place: tuple[int, int, int]) -> int:
 
 
 def reserved(body: bytes, kind: str) -> int:
-    """The bits that no field has."""
+    """The bits that belong to no field."""
     rest = int.from_bytes(body, 'big')
     for byte, skip, width in FIELDS[kind].values():
         rest &= ~(((1 << width) - 1) << (8 * BODY - 8 * byte - skip - width))
@@ -88,7 +88,7 @@ def reserved(body: bytes, kind: str) -> int:
 
 
 def compare(capture: pathlib.Path, ours: set[str]) -> Optional[str]:
-    """None when all is alike, else the first difference."""
+    """None if all are equal, otherwise the first difference."""
     seen = collections.defaultdict(lambda: (set(), set()))
     for sender, kind, body in messages(capture):
         if kind not in FIELDS:
@@ -98,7 +98,7 @@ def compare(capture: pathlib.Path, ours: set[str]) -> Optional[str]:
         for name, place in FIELDS[kind].items():
             seen[kind, name][sender not in ours].add(read(body, place))
     for (kind, name), (from_nerve, from_linux) in seen.items():
-        # What was run in one direction only was said by one of them only.
+        # Messages of cases that run in one direction only were sent by one of them only.
         if not name.startswith('-') and not (from_nerve <= from_linux or from_linux <= from_nerve):
             return (f'{name} of {kind}: {sorted(from_nerve - from_linux)} from Nerve, '
                     f'{sorted(from_linux - from_nerve)} from Linux')

@@ -17,13 +17,13 @@ sys.path.insert(0, str(HERE.parent / 'clients'))
 
 from process import Ended, Program, listens  # noqa: E402
 
-# Both tables are filled in the kernel's order: link-local, IPv4, then the wider IPv6 address.
+# Both GID tables are in the kernel's order: link-local, IPv4, then the global IPv6 address.
 GID_INDEX = {'link-local': 0, 'ipv4': 1, 'ipv6': 2}
 
-NO_STATUS = 255  # the guest did not tell how a program ended; none ends so by itself
+NO_STATUS = 255  # the guest did not report how a program ended; no program exits with this
 
-# What the guest's shell says of a program, among the output. One session of ssh for each, and its own status does
-# not count: several at once confuse the small server in the guest.
+# Lines that the guest's shell adds to the output of a program. Each program has its own ssh
+# session, whose status is ignored: several at once confuse the small server in the guest.
 LISTENING, ENDED = 'guest: listening', 'guest: ended with status'
 
 
@@ -39,18 +39,18 @@ class GuestProgram(Program):
 
 @dataclasses.dataclass(frozen=True)
 class Nerve:
-    """Runs beside the guest, on the namespace's end of a cable, or in another namespace."""
+    """Runs on the host, on the namespace's end of a cable, or in another namespace."""
     build: pathlib.Path
     scratch: pathlib.Path
     interface: str = 'roce0'
     address: str = '198.51.100.1'
     address6: str = '2001:db8:77::1'
-    namespace: str = ''  # where not this one
+    namespace: str = ''  # if not this one
     device = 'nerve0'
 
     def start(self, command: Sequence[str], extra: Mapping[str, str], log: pathlib.Path, seconds: float,
               port: int = 0, by_cm: bool = False) -> Program:
-        """With a port, which is the one that a server will listen at."""
+        """With a port, at which a server will listen."""
         env = {name: value for name, value in os.environ.items() if not name.startswith('NERVE_')}
         env |= {'LD_LIBRARY_PATH': str(self.build / 'lib'), 'NERVE_TRANSPORT': 'udp', 'LC_ALL': 'C',
                 'LD_PRELOAD': str(self.build / 'lib/libnerve-preload.so'),
@@ -60,13 +60,13 @@ class Nerve:
         return Program((*inside, 'timeout', str(seconds), *command), env, log, self.scratch)
 
     def listening(self, _: Program, port: int, by_cm: bool) -> bool:
-        """Where a program listens by rdma_cm is not to be seen from outside: that it has begun to use Nerve is."""
+        """Whether a program listens with rdma_cm is not visible from outside: that it uses Nerve is."""
         return '@nerve/' in pathlib.Path('/proc/net/unix').read_text() if by_cm else listens(port)
 
 
 @dataclasses.dataclass
 class Guest:
-    """Soft-RoCE. Its programs end by themselves when the time is up, whatever becomes of the connection."""
+    """Soft-RoCE. Its programs end by themselves when the time is up, whatever happens to the connection."""
     scratch: pathlib.Path
     _lost: int = 0
     device = 'rxe0'
@@ -87,7 +87,7 @@ class Guest:
         return LISTENING in program.output()
 
     def says(self, command: str) -> str | None:
-        """What a short command prints; None when it fails."""
+        """The output of a short command; None if it fails."""
         done = subprocess.run((HERE / 'guest.sh', 'exec', command), capture_output=True, text=True, check=False,
                               timeout=60, stdin=subprocess.DEVNULL)
         return done.stdout if done.returncode == 0 else None
@@ -98,7 +98,7 @@ class Guest:
                            stdin=content, check=True, timeout=60)
 
     def lose(self, percent: int) -> None:
-        """From now on the guest loses so many of the packets it sends."""
+        """From now on the guest loses this share of the packets it sends."""
         tc = '/usr/sbin/tc qdisc'
         self._lost += self._dropped()
         done = self.says(f'{tc} replace dev eth0 root netem loss {percent}%' if percent else

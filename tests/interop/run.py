@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Runs Nerve against Soft-RoCE: unmodified programs, one end on Nerve, the other in a guest whose kernel has
 rdma_rxe; and against Nerve over a cable that is not loopback. One line for each case, then `N passed, N failed`.
-Needs root, for network namespaces of its own."""
+Needs root, for its network namespaces."""
 import argparse
 import ctypes
 import itertools
@@ -14,7 +14,7 @@ import sys
 import time
 from typing import Iterator, Optional
 
-sys.dont_write_bytecode = True  # the tree may belong to somebody else
+sys.dont_write_bytecode = True  # the tree may belong to another user
 
 import captures  # noqa: E402
 import evidence  # noqa: E402
@@ -27,11 +27,11 @@ from cases import Case  # noqa: E402
 from case import says  # noqa: E402
 from process import Ended, Program  # noqa: E402
 
-FIRST_PORT = 20000  # each case has its own: what a failed one left does not disturb the next
+FIRST_PORT = 20000  # each case has its own, so that a failed one does not disturb the next
 SECOND_TRY = 5000
-SECONDS = 180  # for one case, which takes one or two: only a hang takes so long, on a machine however busy
+SECONDS = 180  # for one case, which takes one or two: reached only by a hang, even under load
 CLONE_NEWNET = 0x40000000
-FAREWELL = 30  # for a server whose client is done
+FAREWELL = 30  # seconds for a server whose client is done
 LOST_TOUCH = 'the guest does not say how the program ended'
 LOST_LAST = 'the last acknowledgement was lost, and its sender had gone'
 EXCUSES = (LOST_TOUCH, LOST_LAST)
@@ -48,7 +48,7 @@ def arguments() -> argparse.Namespace:
 
 
 def enter(namespace: str) -> None:
-    """This process and those it starts are on the namespace's network from here on."""
+    """Moves this process and those it starts to the namespace's network."""
     with open(f'/run/netns/{namespace}', 'rb') as handle:
         if ctypes.CDLL(None, use_errno=True).setns(handle.fileno(), CLONE_NEWNET) != 0:
             raise OSError(ctypes.get_errno(), f'cannot enter the network namespace {namespace}')
@@ -64,7 +64,7 @@ class Runner:
         self._pulse = evidence.Pulse(self.guest.address)
         self._logs = logs
         self._loss = 0
-        self.sent_again = 0  # cases with loss in which Nerve did
+        self.sent_again = 0  # cases with loss in which Nerve retransmitted
 
     def run(self, number: int, case: Case) -> tuple[Optional[str], pathlib.Path]:
         """What is wrong, or None, and the stem of the names of its logs."""
@@ -116,7 +116,7 @@ class Runner:
             if case.work.lasting:
                 served = Ended(0, serving.output())
             else:
-                # A client that failed leaves a server that waits: what it says then is of no interest.
+                # A failed client leaves a waiting server, whose output does not matter then.
                 served = serving.wait(min(limit - time.monotonic(), FAREWELL) if asked.status == 0 else 1)
         finally:
             serving.end()
@@ -134,7 +134,7 @@ class Runner:
         return f'server: {why}' if why else None
 
     def losses(self) -> Iterator[tuple[str, Optional[str]]]:
-        """Whether what was to be lost was: else the cases with loss have shown nothing."""
+        """Checks that packets were really lost: otherwise the cases with loss prove nothing."""
         yield ('packets of Nerve were lost, and sent again',
                None if self.sent_again else 'no case with loss sent a packet again')
         lost = self.guest.lost()
@@ -142,7 +142,7 @@ class Runner:
 
 
 def came_too_early(case: Case, asked: Ended) -> bool:
-    """By rdma_cm, to a server on Nerve that did not listen yet: it was refused, and nothing else."""
+    """A client of rdma_cm that came before its server on Nerve listened: it was refused, and nothing else."""
     return (case.work.by_cm and case.server == 'host' and asked.status not in (0, None, peers.NO_STATUS) and
             re.search(r'REJECTED, error:? 8|UNREACHABLE, error: 1|refused', asked.output) is not None)
 
@@ -174,7 +174,7 @@ def run_all(options: argparse.Namespace, wanted: list[Case], logs: pathlib.Path)
     if any(case.work.by_cm and 'guest' in (case.client, case.server) for case in wanted):
         results.append(tell('the cable roce0: CM messages are as Linux writes them',
                             mads.compare(wires[0].file, {runner.nerve.address, runner.nerve.address6}), str(wires[0].file)))
-    if sum(1 for case in wanted if case.loss) > 10:  # fewer may be lucky
+    if sum(1 for case in wanted if case.loss) > 10:  # fewer cases may lose nothing by chance
         results += [tell(name, why, str(logs)) for name, why in runner.losses()]
     return results
 
@@ -198,7 +198,7 @@ def main() -> int:
     logs = options.build / 'interop'
     shutil.rmtree(logs, ignore_errors=True)
     logs.mkdir(parents=True)
-    # Ended from outside, the guest still has to be stopped.
+    # The guest must be stopped even if the runner is terminated.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     results = []
     if peers.guest_script('prepare') != 0:

@@ -1,8 +1,8 @@
-"""A second namespace with Nerve in it, joined to this one by veth pairs: one for each path MTU.
+"""A second namespace with Nerve in it, connected to this one by veth pairs: one for each path MTU.
 
-On an ordinary interface the kernel treats trains as it does not on loopback. `gso_max_segs 1` makes it cut them
-before they reach the cable, as it would for a NIC that cannot: so tcpdump sees packets, and numbers in them
-that the sender had to foresee.
+The kernel treats trains differently on an ordinary interface than on loopback. `gso_max_segs 1` makes it segment them
+before they reach the cable, as for a NIC without segmentation: so tcpdump sees single packets, with identifications
+that the sender had to predict.
 """
 import subprocess
 import time
@@ -28,7 +28,7 @@ def address6(mtu: int, far: bool) -> str:
 
 class FarEnd:
     def __init__(self, mtus: Iterable[int]):
-        self.stop()  # what a killed run left
+        self.stop()  # left by a killed run
         ip('netns', 'add', NAMESPACE)
         ip('-n', NAMESPACE, 'link', 'set', 'lo', 'up')
         for mtu in mtus:
@@ -41,14 +41,14 @@ class FarEnd:
         name = interface(mtu)
         ip('link', 'add', name, 'type', 'veth', 'peer', 'name', name, 'netns', NAMESPACE)
         for far, inside in ((False, ()), (True, ('-n', NAMESPACE))):
-            # Addresses are of use at once, without asking around whether somebody else has them.
+            # Addresses are usable at once, without duplicate address detection.
             where = ('ip', 'netns', 'exec', NAMESPACE) if far else ()
             subprocess.run((*where, 'sysctl', '-qw', f'net.ipv6.conf.{name}.accept_dad=0'), check=True)
             ip(*inside, 'link', 'set', name, 'mtu', str(FRAME_SIZE[mtu]), 'gso_max_segs', '1', 'up')
             ip(*inside, 'address', 'add', f'{address(mtu, far)}/25', 'dev', name)
             ip(*inside, 'address', 'add', f'{address6(mtu, far)}/64', 'dev', name, 'nodad')
         for inside in ((), ('-n', NAMESPACE)):
-            while 'fe80:' not in ip(*inside, '-6', 'address', 'show', 'dev', name):  # GID index 0, when it comes
+            while 'fe80:' not in ip(*inside, '-6', 'address', 'show', 'dev', name):  # GID index 0, once it appears
                 time.sleep(0.05)
 
 
@@ -57,7 +57,7 @@ def ip(*arguments: str) -> str:
 
 
 def ends(host: peers.Nerve, mtu: int) -> dict:
-    """This end and the far one of the cable for that path MTU."""
+    """The two ends of the cable for that path MTU."""
     def end(far: bool) -> peers.Nerve:
         return peers.Nerve(host.build, host.scratch, interface(mtu), address(mtu, far), address6(mtu, far),
                            NAMESPACE if far else '')

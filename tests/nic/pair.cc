@@ -3,7 +3,7 @@
 #include <array>
 #include <cstring>
 
-#include "nic/qp_manager/qp_transitions.h"
+#include "tests/qp_ladder.h"
 
 namespace nerve::test {
 
@@ -43,7 +43,7 @@ wire::Gid gid_of(std::uint8_t number, bool ipv6) {
 End::End(std::uint8_t number, const EndSetup& given)
     : nic{given.config}, setup{given}, gid{gid_of(number, given.ipv6)}, memory(1 << 17) {
   EXPECT_TRUE(nic.set_gid(0, gid));
-  EXPECT_TRUE(nic.next_event());  // of the GID
+  EXPECT_TRUE(nic.next_event());  // of the GID change
   pd = *nic.alloc_pd();
   cq = *nic.create_cq({.depth = setup.cq_depth});
   if (setup.srq) srq = *nic.create_srq({.pd = pd, .max_wr = 16, .max_sge = 4});
@@ -72,18 +72,11 @@ QpHandle End::make_qp() {
       {.type = setup.type, .pd = pd, .send_cq = cq, .recv_cq = cq, .srq = srq, .caps = setup.caps});
 }
 
-void End::step(QpState to) {
-  const auto rule = transition_rule(setup.type, state(), to);
-  ASSERT_TRUE(rule) << to_string(state()) << " to " << to_string(to);
-  EXPECT_EQ(said(nic.modify_qp(qp, to, rule->required, attributes)), "done");
-}
+void End::step(QpState to) { EXPECT_EQ(said(step_qp(nic, qp, to, attributes)), "done"); }
 
 void End::bring_to(QpState to) {
   if (state() != QpState::kReset) step(QpState::kReset);
-  for (const QpState next : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
-    if (state() == to) return;
-    step(next);
-  }
+  EXPECT_EQ(said(bring_qp_to(nic, qp, to, attributes)), "done");
   if (state() != to) step(to);
 }
 
@@ -134,7 +127,7 @@ std::vector<EventKind> End::events() {
 Pair::Pair(const EndSetup& both) : Pair{both, both} {}
 Pair::Pair(const EndSetup& of_a, const EndSetup& of_b) : a{1, of_a}, b{2, of_b} {}
 
-void Pair::connect() {
+void connect_ends(End& a, End& b) {
   for (auto [self, peer] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
     self->attributes.path.destination = peer->gid;
     self->attributes.dest_qp = peer->qpn();
@@ -142,35 +135,9 @@ void Pair::connect() {
   }
 }
 
-bool Pair::carry(End& from, End& to) {
-  from.nic.transmit(burst_, now);
-  for (const wire::Frame& frame : burst_.frames()) {
-    seen.push_back({&from == &a, frame.flow, frame.headers, frame.payload_length});
-    if (lose && lose(seen.back())) continue;
-    to.nic.receive({&frame, 1}, now);
-  }
-  return !burst_.empty();
-}
-
-void Pair::exchange() {
-  for (bool busy = true; busy;) {
-    busy = carry(a, b);
-    busy = carry(b, a) || busy;
-  }
-}
-
-void Pair::wait(Duration time) {
-  const Time end = now + time;
-  while (true) {
-    std::optional<Time> due = a.nic.next_deadline();
-    if (const auto other = b.nic.next_deadline(); other && (!due || *other < *due)) due = other;
-    if (!due || *due > end) break;
-    if (*due > now) now = *due;
-    a.nic.expire(now);
-    b.nic.expire(now);
-    exchange();
-  }
-  now = end;
+bool Pair::passes(bool from_a, const wire::Frame& frame) {
+  seen.push_back({from_a, frame.flow, frame.headers, frame.payload_length});
+  return !(lose && lose(seen.back()));
 }
 
 }  // namespace nerve::test

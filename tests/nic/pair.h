@@ -1,7 +1,7 @@
-// One engine with one of everything that a QP needs, and two of them joined by memory.
+// One engine with one of every object that a QP needs, and two such engines connected in memory.
 //
-// A test tells its story through the door (nic/nic.h) and reads here what came of it: frames that
-// crossed, completions, events. Time stands still unless the story lets it pass.
+// A test uses the public interface (nic/nic.h) and reads the results here: frames, completions,
+// events. Time advances only when the test says so.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,10 +12,11 @@
 #include <vector>
 
 #include "nic/nic.h"
+#include "tests/nic/joined_engines.h"
 
 namespace nerve::test {
 
-// What a call said: "done", or the code and the reason of its refusal.
+// The result of a call: "done", or the error code and reason.
 [[nodiscard]] std::string said(const nic::Error& error);
 template <class T>
 [[nodiscard]] std::string said(const nic::Expected<T>& result) {
@@ -38,9 +39,9 @@ struct End {
 
   // Another QP like the first, in RESET.
   [[nodiscard]] nic::QpHandle make_qp();
-  // One step of the state machine with exactly the attributes that it must carry.
+  // One transition with exactly its required attributes.
   void step(nic::QpState to);
-  // RESET to `to`, through every state between; ERR goes by way of RTS.
+  // From RESET to `to` through every state in between; ERR is reached through RTS.
   void bring_to(nic::QpState to);
   [[nodiscard]] nic::QpState state() const { return nic.query_qp(qp)->state; }
   [[nodiscard]] Qpn qpn() const { return nic.query_qp(qp)->qpn; }
@@ -55,7 +56,7 @@ struct End {
   [[nodiscard]] std::vector<std::byte> bytes(std::size_t offset, std::size_t length) const;
   [[nodiscard]] std::uint64_t word(std::size_t offset) const;
 
-  // Work of one scatter/gather entry; `wr` says the rest.
+  // Posts a request with one scatter/gather entry; `wr` supplies the rest.
   nic::Status post(nic::SendWr wr, std::size_t offset, std::uint32_t length);
   nic::Status post_receive(std::uint64_t wr_id, std::size_t offset, std::uint32_t length);
   [[nodiscard]] std::vector<nic::Completion> completions();
@@ -71,11 +72,14 @@ struct End {
   nic::MrHandle mr;
   nic::MrKeys keys;
   std::vector<std::byte> memory;
-  // What step() gives; a test changes what its story needs.
+  // The attributes that step() uses; a test may change them.
   nic::QpAttributes attributes{};
 };
 
-// A frame as it was seen crossing.
+// Connects both QPs to each other and moves them to RTS.
+void connect_ends(End& a, End& b);
+
+// A frame as it was transmitted.
 struct Seen {
   bool from_a{};
   wire::Flow flow{};
@@ -84,27 +88,19 @@ struct Seen {
   [[nodiscard]] wire::Operation operation() const { return wire::operation_of(headers.bth.opcode); }
 };
 
-class Pair {
+class Pair : public JoinedEngines<Pair> {
  public:
   explicit Pair(const EndSetup& both = {});
   Pair(const EndSetup& of_a, const EndSetup& of_b);
 
-  // Each knows the other; both reach RTS.
-  void connect();
-  // Until neither has anything to say. Frames for which `lose` says true go nowhere.
-  void exchange();
-  // Lets time pass, timers fire and frames cross.
-  void wait(Duration time);
+  void connect() { connect_ends(a, b); }
+  // Logs the frame; it is lost when `lose` returns true.
+  bool passes(bool from_a, const wire::Frame& frame);
 
   End a;
   End b;
-  Time now{Duration{1}};
   std::vector<Seen> seen;
   std::function<bool(const Seen&)> lose;
-
- private:
-  bool carry(End& from, End& to);
-  nic::TxBurst burst_{64};
 };
 
 [[nodiscard]] wire::Gid gid_of(std::uint8_t number, bool ipv6);

@@ -1,4 +1,4 @@
-// One live engine whose peer is the test: frames are written by hand, answers are read raw.
+// One engine whose peer is the test: the test builds frames by hand and reads raw answers.
 #pragma once
 
 #include <vector>
@@ -20,18 +20,18 @@ class Probe {
   }
   explicit Probe(nic::QpType type) : Probe{EndSetup{.type = type}} {}
 
-  // A frame from the peer to the QP, right in every way that a test does not change.
+  // A frame from the peer to the QP, valid in every field that the test does not change.
   [[nodiscard]] wire::Frame frame(wire::Operation operation, std::uint32_t psn,
                                   std::uint32_t length = 0);
-  // ... that goes to the remote-access range [offset, offset + length) of the end's memory.
+  // ... for the range [offset, offset + length) of the end's memory.
   [[nodiscard]] wire::Frame frame_at(wire::Operation operation, std::uint32_t psn,
                                      std::size_t offset, std::uint32_t length,
                                      std::uint32_t payload_length = 0);
   [[nodiscard]] wire::Frame fetch_add(std::uint32_t psn, std::size_t offset, std::uint64_t addend);
 
-  // The QP hears it; what it then says.
+  // Delivers it to the QP and returns the answers.
   std::vector<Seen> hear(const wire::Frame& frame);
-  // Heard as one burst.
+  // Delivers them as one burst.
   std::vector<Seen> hear(std::span<const wire::Frame> frames);
   std::vector<Seen> listen();
 

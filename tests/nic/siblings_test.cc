@@ -1,5 +1,5 @@
-// Goal: siblings, engines of one device, share memory, CQs and SRQs, and nothing else: QPs, timers
-// and events are each one's own, and what a CQ has to say is said by the engine of its first QP.
+// Goal: siblings, engines of one device, share memory, CQs and SRQs and nothing else: each has its
+// own QPs, timers and events, and a CQ raises its events in the engine of its first QP.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t kApart = 1U << 14U;
 
-// The pair's second engine is not used; a sibling of the first takes its place.
+// The pair's second engine is not used; a sibling of the first replaces it.
 struct Siblings : ::testing::Test {
   test::End first{1, {}};
   Nic second{config(), first.nic};
@@ -42,7 +42,7 @@ struct Siblings : ::testing::Test {
 TEST_F(Siblings, KnowEachOthersObjectsAndOwnTheirQps) {
   EXPECT_EQ(second.query_qp(qp)->qpn, Qpn{kApart});
   EXPECT_EQ(second.keys_of(first.mr)->rkey, first.keys.rkey);
-  // The CQ has two users now, one in each engine; the domain as well.
+  // The CQ and the domain now have a user in each engine.
   EXPECT_EQ(first.nic.destroy_cq(first.cq).error().code, ErrorCode::kBusy);
   EXPECT_TRUE(first.nic.destroy_qp(first.qp));
   EXPECT_EQ(first.nic.destroy_cq(first.cq).error().code, ErrorCode::kBusy);
@@ -51,7 +51,7 @@ TEST_F(Siblings, KnowEachOthersObjectsAndOwnTheirQps) {
   EXPECT_TRUE(second.destroy_cq(first.cq));
 }
 
-TEST_F(Siblings, ACqTellsThroughTheEngineOfItsFirstQp) {
+TEST_F(Siblings, ACqRaisesEventsInTheEngineOfItsFirstQp) {
   ASSERT_TRUE(first.nic.arm_cq(first.cq, false));
   ASSERT_TRUE(second.modify_qp(qp, QpState::kErr, {}, {}));
   const Sge none{};

@@ -1,4 +1,4 @@
-// Two engines joined by memory: the shortest path through everything.
+// Two engines connected in memory: the shortest test of every operation.
 #include <gtest/gtest.h>
 
 #include <array>

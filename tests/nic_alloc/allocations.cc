@@ -10,7 +10,7 @@ std::uint64_t g_allocations = 0;
 
 void* counted(std::size_t size, std::size_t alignment) {
   ++g_allocations;
-  // aligned_alloc wants a multiple of the alignment.
+  // aligned_alloc requires a multiple of the alignment.
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
   void* memory = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
   if (memory == nullptr) std::abort();

@@ -1,11 +1,11 @@
-// Counts what the program allocates: linking allocations.cc replaces operator new.
+// Counts allocations: linking allocations.cc replaces operator new.
 #pragma once
 
 #include <cstdint>
 
 namespace nerve::test {
 
-// Since the program began.
+// Since the start of the program.
 [[nodiscard]] std::uint64_t allocations();
 
 }  // namespace nerve::test

@@ -1,6 +1,6 @@
-// Goal: a program finds the paths that it looks for, with the errors that Linux gives, and all
-// others are as they were. Method: this program is linked with the preload library before libc,
-// which comes to the same as LD_PRELOAD, and asks as programs do.
+// Goal: a program finds the paths it looks for, with the errors of Linux, and all other paths are
+// unchanged. Method: this program is linked with the preload library before libc, which is
+// equivalent to LD_PRELOAD, and makes the calls that programs make.
 #include <dirent.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,8 @@
 #include <fstream>
 #include <set>
 
-// What programs call and no header has: of libibverbs, and of libc before 2.33.
+// Functions that programs call although no header declares them: of libibverbs, and of libc before
+// 2.33.
 extern "C" int ibv_read_sysfs_file(const char* folder, const char* file, char* text, size_t size);
 extern "C" int __xstat(int version, const char* path, struct stat* file);
 extern "C" int __lxstat(int version, const char* path, struct stat* file);
@@ -58,7 +59,7 @@ class PreloadTest : public testing::Test {
     return names;
   }
 
-  // errno of a call that must fail.
+  // The errno of a call that must fail.
   template <class Call>
   static int error_of(Call call) {
     errno = 0;
@@ -76,7 +77,7 @@ class PreloadTest : public testing::Test {
 
 }  // namespace
 
-TEST_F(PreloadTest, SaysWhatLibibverbsSays) {
+TEST_F(PreloadTest, AgreesWithLibibverbs) {
   int count = 0;
   ibv_device** const list = ibv_get_device_list(&count);
   ASSERT_EQ(count, 1);
@@ -106,7 +107,7 @@ TEST_F(PreloadTest, SaysWhatLibibverbsSays) {
   ibv_free_device_list(list);
 }
 
-TEST_F(PreloadTest, OpensFilesInEveryWay) {
+TEST_F(PreloadTest, OpensFilesWithEveryCall) {
   const std::string path = std::string{kDevice} + "/node_type";
   EXPECT_EQ(read(path), "1: CA\n");
   std::string line;
@@ -121,7 +122,7 @@ TEST_F(PreloadTest, OpensFilesInEveryWay) {
   ::close(fd);
 }
 
-TEST_F(PreloadTest, GivesTheErrorsOfLinux) {
+TEST_F(PreloadTest, ReturnsTheErrorsOfLinux) {
   const std::string file = std::string{kDevice} + "/fw_ver";
   const auto open_error = [](const std::string& path, int flags) {
     return error_of([&] { return ::open(path.c_str(), flags, 0600); });
@@ -163,7 +164,7 @@ TEST_F(PreloadTest, TheDeviceIsACharacterDeviceForAll) {
   ::close(fd);
 }
 
-TEST_F(PreloadTest, EveryStatSaysTheSame) {
+TEST_F(PreloadTest, EveryStatCallAgrees) {
   struct stat today {};
   ASSERT_EQ(::stat(kDevice, &today), 0);
   EXPECT_TRUE(S_ISDIR(today.st_mode));
@@ -225,7 +226,7 @@ TEST_F(PreloadTest, FoldersCanBeWalkedByDescriptor) {
   ::close(fd);
 }
 
-TEST_F(PreloadTest, LinksLeadWhereTheySay) {
+TEST_F(PreloadTest, FollowsLinks) {
   EXPECT_EQ(read(std::string{kLink} + "/mtu"), read("/sys/class/net/lo/mtu"));
   char text[64]{};
   EXPECT_EQ(::readlink(kLink, text, sizeof text), 17);
@@ -238,8 +239,8 @@ TEST_F(PreloadTest, LinksLeadWhereTheySay) {
 }
 
 TEST_F(PreloadTest, LeavesOtherPathsAlone) {
-#ifndef __SANITIZE_ADDRESS__               // which objects to the call itself
-  const char* volatile nowhere = nullptr;  // or the compiler warns
+#ifndef __SANITIZE_ADDRESS__               // it objects to the call itself
+  const char* volatile nowhere = nullptr;  // volatile, or the compiler warns
   EXPECT_EQ(error_of([&] { return ::open(nowhere, O_RDONLY); }), EFAULT);
 #endif
   EXPECT_EQ(error_of([] { return ::access("/sys/class/infiniband_none", F_OK); }), ENOENT);
@@ -257,14 +258,14 @@ TEST_F(PreloadTest, LeavesOtherPathsAlone) {
   EXPECT_TRUE(list("/").contains("dev"));
 }
 
-TEST_F(PreloadTest, LeavesPathsThatAreMountedToTheKernel) {
+TEST_F(PreloadTest, LeavesMountedPathsToTheKernel) {
   ::setenv("NERVE_OFFER", "namespace", 1);
   const bool mounted = ::access(kDevice, F_OK) == 0;
   ::unsetenv("NERVE_OFFER");
   EXPECT_FALSE(mounted);
 }
 
-TEST_F(PreloadTest, KeepsNothingOpen) {
+TEST_F(PreloadTest, LeaksNoDescriptors) {
   (void)list(kDevice);
   const std::size_t before = descriptors();
   for (int i = 0; i < 100; ++i) {
@@ -274,7 +275,7 @@ TEST_F(PreloadTest, KeepsNothingOpen) {
   EXPECT_EQ(descriptors(), before);
 }
 
-TEST_F(PreloadTest, TheConnectionManagerIsADeviceThatTakesCommands) {
+TEST_F(PreloadTest, RdmaCmIsADeviceThatTakesCommands) {
   constexpr const char* kManager = "/dev/infiniband/rdma_cm";
   struct stat file {};
   ASSERT_EQ(::stat(kManager, &file), 0);
@@ -286,14 +287,14 @@ TEST_F(PreloadTest, TheConnectionManagerIsADeviceThatTakesCommands) {
   EXPECT_TRUE(S_ISCHR(file.st_mode));
   EXPECT_NE(::fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
   EXPECT_NE(::fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
-  // One that it does not know; a pipe or a file would take it.
+  // An unknown command; a pipe or a file would accept it.
   const std::uint32_t command[2] = {99, 0};
   EXPECT_EQ(error_of([&] { return ::write(fd, command, sizeof command) < 0 ? -1 : 0; }), EINVAL);
   EXPECT_EQ(::close(fd), 0);
   EXPECT_EQ(error_of([&] { return ::fcntl(fd, F_GETFD); }), EBADF);
 }
 
-TEST_F(PreloadTest, AThreadThatWaitsForEventsOfConnectionsCanBeCancelled) {
+TEST_F(PreloadTest, AThreadThatWaitsForCmEventsCanBeCancelled) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "a sanitizer does not notice that frames of a cancelled thread are gone";
 #endif

@@ -1,5 +1,5 @@
-// The PSNs at which two Linux machines began after this REQ and this REP: tests/wire/data holds the
-// messages, the data packets are in tests/golden/captures/cm_rping_C3.pcap.
+// The PSNs at which two Linux machines started after this REQ and this REP: tests/wire/data
+// contains the messages, the data packets are in tests/golden/captures/cm_rping_C3.pcap.
 #include <gtest/gtest.h>
 
 #include "rdmacm/registry.h"
@@ -17,22 +17,22 @@ Message captured(const char* name) {
   return std::get<Message>(wire::CmMad::decode(test::read_hex(name))->message);
 }
 
-TEST(Agreement, ThePassiveSideBeginsWhereTheReqSays) {
+TEST(Agreement, ThePassiveSideStartsAtThePsnOfTheReq) {
   Identifier id;
   id.agreement = Agreement::with(captured<wire::CmReq>("cm_req.hex"));
   EXPECT_EQ(ready_to_send(id).sq_psn, kFirstOfThePassive);
 }
 
-TEST(Agreement, TheActiveSideBeginsWhereTheRepSays) {
+TEST(Agreement, TheActiveSideStartsAtThePsnOfTheRep) {
   Identifier id;
   id.agreement.complete(captured<wire::CmRep>("cm_rep.hex"));
   EXPECT_EQ(ready_to_send(id).sq_psn, kFirstOfTheActive);
 }
 
-TEST(Agreement, SaysTheSameOfBothEnds) {
+TEST(Agreement, IsConsistentBetweenBothEnds) {
   auto req = captured<wire::CmReq>("cm_req.hex");
   req.responder_resources = 3;  // READs that the active side answers
-  req.initiator_depth = 5;      // and those that it may ask
+  req.initiator_depth = 5;      // READs that it may have outstanding
   const Agreement passive = Agreement::with(req);
   EXPECT_EQ(passive.responder_resources, 5);
   EXPECT_EQ(passive.initiator_depth, 3);

@@ -1,5 +1,5 @@
-// Goal: connections that go wrong end in an event or an errno, the ones that Linux gives, and leave
-// nothing behind.
+// Goal: connections that fail end with an event or errno, the same as on Linux, and leave nothing
+// behind.
 #include <chrono>
 #include <thread>
 
@@ -18,7 +18,7 @@ using nerve::test::Process;
 using nerve::test::Setting;
 using namespace std::chrono_literals;
 
-TEST_F(Connection, IsDisconnectedAsOftenAsOneLikes) {
+TEST_F(Connection, CanBeDisconnectedRepeatedly) {
   meet();
   ASSERT_EQ(client.disconnect(active), 0);
   server.expect(EventKind::kDisconnected);
@@ -29,10 +29,10 @@ TEST_F(Connection, IsDisconnectedAsOftenAsOneLikes) {
   EXPECT_EQ(server.disconnect(listener), EINVAL);
 }
 
-TEST_F(Connection, IsNotAcceptedWhenTheOtherIsGone) {
+TEST_F(Connection, CannotBeAcceptedWhenThePeerIsGone) {
   ask();
   ASSERT_EQ(client.destroy(active), 0);
-  // No event tells of it: the program has no name for the identifier yet.
+  // No event reports it, because the program has no name for the identifier yet.
   int error = 0;
   for (int tries = 0; tries < 200 && error != EINVAL; ++tries) {
     std::this_thread::sleep_for(5ms);
@@ -46,8 +46,8 @@ TEST_F(Connection, IsNotAcceptedWhenTheOtherIsGone) {
   EXPECT_EQ(server.destroy(passive), 0);
 }
 
-// Who fetches requests and answers them later has room for more.
-TEST_F(Connection, ThatWasFetchedIsNotInTheBacklog) {
+// A program that fetches requests and answers them later has room in its backlog for more.
+TEST_F(Connection, AFetchedRequestLeavesTheBacklog) {
   const std::uint32_t narrow = server.create(9);
   ASSERT_EQ(server.bind(narrow, "127.0.0.1", 0), 0);
   ASSERT_EQ(server.listen(narrow, 1), 0);
@@ -59,7 +59,7 @@ TEST_F(Connection, ThatWasFetchedIsNotInTheBacklog) {
   }
 }
 
-TEST(Families, DoNotMix) {
+TEST(Families, CannotBeMixed) {
   Channel channel;
   std::uint32_t id = channel.create(1);
   rdma_ucm_resolve_ip body{};
@@ -69,7 +69,7 @@ TEST(Families, DoNotMix) {
   EXPECT_EQ(channel.call(RDMA_USER_CM_CMD_RESOLVE_IP, body), EINVAL);
   ASSERT_EQ(channel.bind(id, "127.0.0.1", 0), 0);
   EXPECT_EQ(channel.resolve(id, "::1", 7), EINVAL);
-  EXPECT_EQ(channel.resolve(id, "127.0.0.1", 7), 0);  // it is as it was
+  EXPECT_EQ(channel.resolve(id, "127.0.0.1", 7), 0);  // its state has not changed
   id = channel.create(2);
   sockaddr_in6 other = address("127.0.0.1", 0);
   other.sin6_family = AF_UNIX;
@@ -78,7 +78,7 @@ TEST(Families, DoNotMix) {
             EINVAL);
 }
 
-TEST(Spaces, ThatAreNoneAreRefused) {
+TEST(Spaces, UnknownPortSpacesAreRefused) {
   Channel channel;
   rdma_ucm_create_id_resp made{};
   const rdma_ucm_create_id body{.uid = 1, .response = 0, .ps = 0x155, .qp_type = 2, .reserved = {}};
@@ -86,7 +86,7 @@ TEST(Spaces, ThatAreNoneAreRefused) {
   EXPECT_EQ(channel.call(RDMA_USER_CM_CMD_CREATE_ID, body), ENOSPC);
 }
 
-TEST(Services, OfASubnetManagerAreNotSupported) {
+TEST(Services, ResolvingIbServicesIsNotSupported) {
   Channel channel;
   const std::uint32_t id = channel.create(1);
   struct {
@@ -144,7 +144,7 @@ void serve_one(Line line, Answer answer) {
   }
   ASSERT_EQ(channel.destroy(listener), 0);
   if (answer == Answer::kLate) {
-    std::this_thread::sleep_for(350ms);  // the client asks again after 100 and after 300
+    std::this_thread::sleep_for(350ms);  // the client retransmits after 100 and after 300
     ASSERT_EQ(channel.accept(request.id, kPassiveUid, 0x901), 0);
   }
   channel.expect(EventKind::kEstablished);
@@ -161,26 +161,28 @@ void connect_once(Line line, std::uint16_t port) {
   (void)line.hear<char>();
 }
 
-// A listener goes while the client has no answer yet, because it was lost or is late: the client
-// asks again, and is not told that nobody is there.
+// A listener is destroyed while the client has no answer yet, because it was lost or is late: the
+// client retransmits, and is not told that there is no listener.
 void leave_a_request_behind(Answer answer) {
   const Process server{[=](Line line) { serve_one(line, answer); }};
   const auto port = server.line().hear<std::uint16_t>();
   const Process client{[=](Line line) { connect_once(line, port); }};
   EXPECT_EQ(client.line().hear<char>(), 'e');
   EXPECT_EQ(server.line().hear<char>(), 'e');
-  // Settled: the port is free for anybody.
+  // The request is settled, so the port is free for any process.
   Channel channel;
   EXPECT_EQ(channel.bind(channel.create(1), "127.0.0.1", port), 0);
   client.line().say('x');
   server.line().say('x');
 }
 
-TEST(Listeners, ThatGoLeaveTheirRequestsBehind) { leave_a_request_behind(Answer::kLate); }
+TEST(Listeners, APendingRequestOutlivesItsListener) { leave_a_request_behind(Answer::kLate); }
 
-TEST(Listeners, ThatGoLeaveTheirAnswersBehind) { leave_a_request_behind(Answer::kLost); }
+TEST(Listeners, ALostAnswerIsRepeatedAfterTheListenerIsGone) {
+  leave_a_request_behind(Answer::kLost);
+}
 
-TEST(Confirmations, ThatAreLostAreSaidAgain) {
+TEST(Confirmations, LostRtusAreRetransmitted) {
   const Process server{[](Line line) { serve_one(line, Answer::kAtOnce); }};
   const auto port = server.line().hear<std::uint16_t>();
   const Process client{[=](Line line) {
@@ -193,10 +195,11 @@ TEST(Confirmations, ThatAreLostAreSaidAgain) {
   server.line().say('x');
 }
 
-// A kernel sends the REJ whatever becomes of the process that rejected. Here the process sends it,
-// so it has to be gone when the call returns.
-TEST(Rejections, OutliveTheProcessThatRejected) {
-  const Setting transport{"NERVE_TRANSPORT", "shm"};  // nothing else carries it before the ring
+// A kernel sends the REJ even if the process that rejected has died. Here the process sends it, so
+// it must have left when the call returns.
+TEST(Rejections, ReachThePeerOfAProcessThatExits) {
+  const Setting transport{"NERVE_TRANSPORT",
+                          "shm"};  // no other transport could carry it before the ring exists
   const Process server{[](Line line) {
     Channel channel;
     (void)listen(channel, line);
@@ -214,7 +217,7 @@ TEST(Rejections, OutliveTheProcessThatRejected) {
   EXPECT_EQ(client.line().hear<char>(), 'r');
 }
 
-// Those of this process, which has `own`.
+// The number of ports of this process, which has bound `own`.
 std::size_t ports_taken(std::uint16_t own) {
   using Space = nerve::host::PortSpace::Space;
   const auto* const ports = Registry::current().port_space();
@@ -226,7 +229,7 @@ std::size_t ports_taken(std::uint16_t own) {
   return taken;
 }
 
-TEST_F(Connection, ManyTimesLeavesNothing) {
+TEST_F(Connection, RepeatedConnectionsLeakNothing) {
   const std::size_t before = Registry::current().ids.all().size();
   const std::size_t ports_before = ports_taken(port);
   for (int i = 0; i < 1000; ++i) {
@@ -250,7 +253,7 @@ TEST_F(Connection, ManyTimesLeavesNothing) {
   for (int tries = 0; tries < 100 && communications() > 10; ++tries) {
     std::this_thread::sleep_for(50ms);
   }
-  EXPECT_LE(communications(), 10U);  // listeners, of this test and others
+  EXPECT_LE(communications(), 10U);  // listeners of this test and others
 }
 
 }  // namespace

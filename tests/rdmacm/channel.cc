@@ -39,7 +39,7 @@ sockaddr_in6 address(const char* text, std::uint16_t port) {
 }
 
 std::string_view said(const rdma_ucm_conn_param& param) {
-  return reinterpret_cast<const char*>(param.private_data);  // zeros follow it
+  return reinterpret_cast<const char*>(param.private_data);  // followed by zeros
 }
 
 Channel::Channel() : fd_{nerve::rdmacm::open_device()} { EXPECT_GE(fd_, 0); }

@@ -1,4 +1,4 @@
-// The device as librdmacm uses it: commands written, answers read.
+// The device as librdmacm uses it: commands written, responses read.
 #pragma once
 
 #include <netinet/in.h>
@@ -57,11 +57,11 @@ class Channel {
   int qp_attributes(std::uint32_t id, std::uint32_t state, ib_uverbs_qp_attr& attr);
   [[nodiscard]] std::uint16_t port_of(std::uint32_t id);
 
-  // Waits for it.
+  // Waits for the next event.
   rdma_ucm_event_resp event();
-  // The next one, which must be of this kind.
+  // The next event, which must be of this kind.
   rdma_ucm_event_resp expect(EventKind kind);
-  // Whether one waits.
+  // True if an event is waiting.
   [[nodiscard]] bool readable(int milliseconds = 0) const;
 
  private:

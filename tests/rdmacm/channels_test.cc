@@ -1,5 +1,5 @@
-// Goal: channels behave as descriptors of a kernel's device do: under epoll, threads, fork, and
-// while identifiers move between them or go.
+// Goal: channels behave like descriptors of a kernel device: with epoll, threads, fork, and while
+// identifiers move between them or are destroyed.
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -54,7 +54,7 @@ TEST(Channels, HoldAThousandIdentifiers) {
   EXPECT_EQ(Registry::current().ids.all().size(), before);
 }
 
-TEST(Channels, AreSeenByEpollWhileEventsWait) {
+TEST(Channels, AreReadableWhileEventsWait) {
   Channel channel;
   const int watch = ::epoll_create1(EPOLL_CLOEXEC);
   epoll_event wish{.events = EPOLLIN, .data = {}};
@@ -70,7 +70,7 @@ TEST(Channels, AreSeenByEpollWhileEventsWait) {
   ::close(watch);
 }
 
-TEST(Channels, GiveEachEventToOneThread) {
+TEST(Channels, ReturnEachEventToOneThread) {
   constexpr std::uint64_t kEvents = 400;
   Channel channel;
   std::array<std::set<std::uint64_t>, 2> seen;
@@ -78,7 +78,7 @@ TEST(Channels, GiveEachEventToOneThread) {
   std::vector<std::thread> threads;
   for (auto& mine : seen) {
     threads.emplace_back([&] {
-      // One event for each thread more than are asked for, so that neither waits in vain.
+      // One event per thread more than is asked for, so that neither waits in vain.
       while (fetched++ < kEvents + 2) {
         if (!mine.insert(channel.event().uid).second) ADD_FAILURE() << "twice";
         if (fetched >= kEvents + 2) break;
@@ -92,7 +92,7 @@ TEST(Channels, GiveEachEventToOneThread) {
   for (const std::uint64_t uid : seen[0]) EXPECT_FALSE(seen[1].contains(uid)) << uid;
 }
 
-TEST(Channels, HandOverEventsInOrder) {
+TEST(Channels, MigrationKeepsTheOrderOfEvents) {
   Channel from, to;
   const std::uint32_t id = from.create(1);
   const std::uint32_t other = from.create(2);
@@ -112,7 +112,7 @@ TEST(Channels, HandOverEventsInOrder) {
   EXPECT_EQ(moved.events_reported, 2U);
 }
 
-TEST_F(Connection, MovesWithAListenerThatMovesFirst) {
+TEST_F(Connection, MigratesWithItsListener) {
   active = client.create(kActiveUid);
   ASSERT_EQ(client.resolve(active, "127.0.0.1", port), 0);
   client.expect(EventKind::kAddressResolved);
@@ -129,7 +129,7 @@ TEST_F(Connection, MovesWithAListenerThatMovesFirst) {
   client.expect(EventKind::kConnectResponse);
 }
 
-TEST(Channels, OfAParentAreNotTheChilds) {
+TEST(Channels, AForkedChildDoesNotInheritChannels) {
   Channel channel;
   const std::uint32_t id = channel.create(1);
   bind_and_resolve(channel, id);
@@ -137,7 +137,7 @@ TEST(Channels, OfAParentAreNotTheChilds) {
     const Process child{[&](Line line) {
       EXPECT_EQ(channel.bind(id, "127.0.0.1", 0), EBADF);
       nerve::rdmacm::close_device(channel.fd());
-      EXPECT_EQ(::fcntl(channel.fd(), F_GETFD), -1);  // and the number is free
+      EXPECT_EQ(::fcntl(channel.fd(), F_GETFD), -1);  // the descriptor is closed
       Channel own;
       EXPECT_EQ(own.create(5), 1U);
       line.say('d');
@@ -149,7 +149,7 @@ TEST(Channels, OfAParentAreNotTheChilds) {
   channel.expect(EventKind::kRouteResolved);
 }
 
-TEST(Channels, ThatCloseTakeAllWithThem) {
+TEST(Channels, ClosingDestroysTheirIdentifiers) {
   const std::size_t before = Registry::current().ids.all().size();
   std::uint16_t port = 0;
   {
@@ -171,9 +171,9 @@ TEST(Channels, ThatCloseTakeAllWithThem) {
   EXPECT_EQ(next.bind(next.create(1), "127.0.0.1", port), 0);
 }
 
-// rping's event thread is still at its last event when the program closes the channel: on its way
-// back, and then for good, it waits, and hears nothing of it.
-TEST(Channels, ThatCloseLeaveAThreadWaiting) {
+// rping's event thread is still handling its last event when the program closes the channel. It
+// then goes back to waiting, forever, and gets no error.
+TEST(Channels, ClosingLeavesAWaitingThreadWaiting) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "a descriptor that is closed while another thread reads it is a race to it";
 #endif
@@ -201,7 +201,7 @@ TEST(Channels, ThatCloseLeaveAThreadWaiting) {
   EXPECT_EQ(process.line().hear<char>(), 'd');
 }
 
-TEST(Channels, CarryWhatProgramsTellThemselves) {
+TEST(Channels, CarryUserEvents) {
   Channel channel;
   const std::uint32_t id = channel.create(7);
   struct {
@@ -213,7 +213,7 @@ TEST(Channels, CarryWhatProgramsTellThemselves) {
   EXPECT_EQ(event.uid, 7U);
   EXPECT_EQ(event.status, 5U);
   EXPECT_EQ(std::memcmp(&event.param, &body.arg, sizeof body.arg), 0);
-  body.event = 9;  // established: nobody's to say
+  body.event = 9;  // established: not for programs to write
   EXPECT_EQ(channel.call(24, body), EINVAL);
 }
 

@@ -1,4 +1,4 @@
-// Goal: commands that make no sense get the errno that a kernel would give, and nothing is left.
+// Goal: invalid commands get the errno that a kernel would return, and leave nothing behind.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 namespace rdmacm_test {
 namespace {
 
-TEST(Commands, OfNoIdentifierAreRefused) {
+TEST(Commands, WithoutAnIdentifierAreRefused) {
   Channel channel;
   EXPECT_EQ(channel.bind(77, "127.0.0.1", 0), ENOENT);
   EXPECT_EQ(channel.listen(77), ENOENT);
@@ -20,14 +20,14 @@ TEST(Commands, OfNoIdentifierAreRefused) {
   EXPECT_EQ(channel.destroy(77), ENOENT);
 }
 
-TEST(Commands, OfAnotherChannelsIdentifierAreRefused) {
+TEST(Commands, ForAnotherChannelsIdentifierAreRefused) {
   Channel mine, other;
   const std::uint32_t id = mine.create(1);
   EXPECT_EQ(other.bind(id, "127.0.0.1", 0), EINVAL);
   EXPECT_EQ(other.destroy(id), EINVAL);
 }
 
-TEST(Commands, OutOfTurnAreRefused) {
+TEST(Commands, InTheWrongStateAreRefused) {
   Channel channel;
   const std::uint32_t id = channel.create(1);
   EXPECT_EQ(channel.connect(id, 1), EINVAL);
@@ -39,7 +39,7 @@ TEST(Commands, OutOfTurnAreRefused) {
   EXPECT_EQ(channel.qp_attributes(id, 1, attr), EINVAL);
 }
 
-TEST(Commands, ThatAreNoneAreRefused) {
+TEST(Commands, UnknownCommandsAreRefused) {
   Channel channel;
   const auto write = [&](nerve::Bytes bytes) {
     return nerve::rdmacm::write_device(channel.fd(), bytes) < 0 ? errno : 0;
@@ -55,7 +55,7 @@ TEST(Commands, ThatAreNoneAreRefused) {
   EXPECT_EQ(errno, EBADF);
 }
 
-TEST(Commands, OfEveryNumberWithTooLittleAreRefused) {
+TEST(Commands, ShortCommandsAreRefused) {
   Channel channel;
   for (std::uint32_t number = 0; number <= RDMA_USER_CM_CMD_JOIN_MCAST; ++number) {
     const rdma_ucm_cmd_hdr header{.cmd = number, .in = 0, .out = 0};
@@ -65,8 +65,8 @@ TEST(Commands, OfEveryNumberWithTooLittleAreRefused) {
   }
 }
 
-TEST(Addresses, OfAnInfinibandNetworkAreRefused) {
-  // librdmacm asks once, and from then on uses the commands for IP addresses.
+TEST(Addresses, InfinibandAddressesAreRefused) {
+  // librdmacm tries once, and then uses the commands for IP addresses.
   Channel channel;
   const std::uint32_t id = channel.create(1, RDMA_PS_IB);
   rdma_ucm_bind body{};
@@ -76,14 +76,14 @@ TEST(Addresses, OfAnInfinibandNetworkAreRefused) {
   EXPECT_EQ(channel.call(RDMA_USER_CM_CMD_BIND, body), EAFNOSUPPORT);
 }
 
-TEST(Addresses, ThatAreNotOursAreRefused) {
+TEST(Addresses, ForeignAddressesAreRefused) {
   Channel channel;
   const std::uint32_t id = channel.create(1);
   EXPECT_EQ(channel.bind(id, "203.0.113.7", 0), EADDRNOTAVAIL);
-  EXPECT_EQ(channel.bind(id, "127.0.0.1", 0), 0);  // it is as it was
+  EXPECT_EQ(channel.bind(id, "127.0.0.1", 0), 0);  // its state has not changed
 }
 
-TEST(Addresses, AreTakenOnce) {
+TEST(Addresses, CannotBeBoundTwice) {
   Channel channel;
   const std::uint32_t first = channel.create(1);
   ASSERT_EQ(channel.bind(first, "127.0.0.1", 0), 0);
@@ -92,12 +92,12 @@ TEST(Addresses, AreTakenOnce) {
   EXPECT_EQ(channel.bind(second, "127.0.0.1", port), EADDRINUSE);
   EXPECT_EQ(channel.bind(second, "0.0.0.0", port), EADDRINUSE);
   const std::uint32_t datagrams = channel.create(3, RDMA_PS_UDP, 4);
-  EXPECT_EQ(channel.bind(datagrams, "127.0.0.1", port), 0);  // another space
+  EXPECT_EQ(channel.bind(datagrams, "127.0.0.1", port), 0);  // another port space
   ASSERT_EQ(channel.destroy(first), 0);
   EXPECT_EQ(channel.bind(second, "127.0.0.1", port), 0);
 }
 
-// Two identifiers for which this option is on.
+// Two identifiers with this option set.
 std::array<std::uint32_t, 2> two_with(Channel& channel, std::uint32_t option_name) {
   const int yes = 1;
   const std::array ids{channel.create(1), channel.create(2)};
@@ -112,16 +112,16 @@ std::array<std::uint32_t, 2> two_with(Channel& channel, std::uint32_t option_nam
   return ids;
 }
 
-TEST(Addresses, MayBeSharedByThoseWhoSaySo) {
+TEST(Addresses, CanBeSharedWithReuseaddr) {
   Channel channel;
   const std::array ids = two_with(channel, RDMA_OPTION_ID_REUSEADDR);
   ASSERT_EQ(channel.bind(ids[0], "127.0.0.1", 0), 0);
   ASSERT_EQ(channel.bind(ids[1], "127.0.0.1", channel.port_of(ids[0])), 0);
   EXPECT_EQ(channel.listen(ids[0]), 0);
-  EXPECT_EQ(channel.listen(ids[1]), EADDRINUSE);  // but one of them listens
+  EXPECT_EQ(channel.listen(ids[1]), EADDRINUSE);  // one of them already listens
 }
 
-TEST(Addresses, OfTwoFamiliesMayBeListenedAtSideBySide) {
+TEST(Addresses, TwoFamiliesCanListenAtOnePort) {
   Channel channel;
   const std::array ids = two_with(channel, RDMA_OPTION_ID_AFONLY);
   ASSERT_EQ(channel.bind(ids[0], "0.0.0.0", 0), 0);
@@ -129,9 +129,9 @@ TEST(Addresses, OfTwoFamiliesMayBeListenedAtSideBySide) {
   ASSERT_EQ(channel.listen(ids[0]), 0);
   ASSERT_EQ(channel.bind(ids[1], "::", port), 0);
   ASSERT_EQ(channel.listen(ids[1]), 0);
-  // Each is asked for what is its own.
+  // Each gets only the requests of its own family.
   Channel client;
-  std::uint32_t qpn = 0x4000;  // of no other test
+  std::uint32_t qpn = 0x4000;  // used by no other test
   for (const auto& [text, uid] : {std::pair{"127.0.0.1", 1U}, std::pair{"::1", 2U}}) {
     const std::uint32_t id = client.create(3);
     ASSERT_EQ(client.resolve(id, text, port), 0);
@@ -143,21 +143,21 @@ TEST(Addresses, OfTwoFamiliesMayBeListenedAtSideBySide) {
   }
 }
 
-TEST(Events, AreNotWaitedForWhereTheDescriptorSaysSo) {
+TEST(Events, ANonBlockingChannelReturnsEagain) {
   Channel channel;
   ASSERT_EQ(::fcntl(channel.fd(), F_SETFL, O_NONBLOCK), 0);
   rdma_ucm_event_resp event{};
   EXPECT_EQ(channel.call(RDMA_USER_CM_CMD_GET_EVENT, rdma_ucm_get_event{}, event), EAGAIN);
 }
 
-TEST(Addresses, ThatMeanAnyAreNobodysToSpeakTo) {
+TEST(Addresses, WildcardsCannotBeResolved) {
   Channel channel;
   const std::uint32_t id = channel.create(1);
   EXPECT_EQ(channel.resolve(id, "0.0.0.0", 1), EINVAL);
   EXPECT_EQ(channel.resolve(id, "::", 1), EINVAL);
 }
 
-TEST(Services, OfDatagramsAreLookedUp) {
+TEST(Services, DatagramServicesAreResolved) {
   Channel server, client;
   const std::uint32_t listener = server.create(1, RDMA_PS_UDP, 4);
   ASSERT_EQ(server.bind(listener, "127.0.0.1", 0), 0);
@@ -178,7 +178,7 @@ TEST(Services, OfDatagramsAreLookedUp) {
   EXPECT_EQ(found.param.ud.ah_attr.is_global, 1);
 }
 
-TEST(Groups, AreJoinedAtOnce) {
+TEST(Groups, MulticastGroupsAreJoinedAtOnce) {
   Channel channel;
   const std::uint32_t id = channel.create(1, RDMA_PS_UDP, 4);
   ASSERT_EQ(channel.bind(id, "127.0.0.1", 0), 0);

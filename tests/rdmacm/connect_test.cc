@@ -1,4 +1,5 @@
-// Goal: two identifiers of one process connect through the device as through the kernel's.
+// Goal: two identifiers of one process connect through the device as they would through the
+// kernel's.
 #include <gtest/gtest.h>
 
 #include "tests/rdmacm/connection.h"
@@ -6,12 +7,12 @@
 namespace rdmacm_test {
 namespace {
 
-TEST_F(Connection, BringsWhatEachEndHasToSay) {
+TEST_F(Connection, CarriesPrivateDataBothWays) {
   ask("who is there?");
   EXPECT_EQ(request.uid, kListenerUid);
   EXPECT_EQ(said(request.param.conn), "who is there?");
   EXPECT_EQ(request.param.conn.qp_num, active_qpn);
-  EXPECT_EQ(request.param.conn.responder_resources, 4);  // what the other may ask
+  EXPECT_EQ(request.param.conn.responder_resources, 4);  // what the peer may have outstanding
   EXPECT_EQ(request.param.conn.initiator_depth, 3);
   ASSERT_EQ(server.accept(passive, kPassiveUid, passive_qpn, "me"), 0);
   response = client.expect(EventKind::kConnectResponse);
@@ -21,7 +22,7 @@ TEST_F(Connection, BringsWhatEachEndHasToSay) {
   EXPECT_EQ(server.expect(EventKind::kEstablished).uid, kPassiveUid);
 }
 
-TEST_F(Connection, GivesQpsWhatWasAgreed) {
+TEST_F(Connection, SetsTheAgreedQpAttributes) {
   meet();
   ib_uverbs_qp_attr ours{}, theirs{};
   ASSERT_EQ(client.qp_attributes(active, 2, ours), 0);
@@ -39,7 +40,7 @@ TEST_F(Connection, GivesQpsWhatWasAgreed) {
   EXPECT_EQ(send_ours.timeout, send_theirs.timeout);
 }
 
-TEST_F(Connection, TellsAddressesOfBothEnds) {
+TEST_F(Connection, ReportsTheAddressesOfBothEnds) {
   meet();
   rdma_ucm_query_route_resp ours{}, theirs{};
   ASSERT_EQ(client.query(active, ours), 0);
@@ -52,7 +53,7 @@ TEST_F(Connection, TellsAddressesOfBothEnds) {
   EXPECT_EQ(ours.port_num, 1);
 }
 
-TEST_F(Connection, EndsWhenEitherSideSaysSo) {
+TEST_F(Connection, EitherSideCanDisconnect) {
   meet();
   ASSERT_EQ(client.disconnect(active), 0);
   EXPECT_EQ(server.expect(EventKind::kDisconnected).id, passive);
@@ -62,15 +63,15 @@ TEST_F(Connection, EndsWhenEitherSideSaysSo) {
   EXPECT_EQ(server.destroy(passive), 0);
 }
 
-TEST_F(Connection, IsRejectedWithWords) {
+TEST_F(Connection, IsRejectedWithPrivateData) {
   ask();
   ASSERT_EQ(server.reject(passive, "not today"), 0);
   const auto rejected = client.expect(EventKind::kRejected);
-  EXPECT_EQ(rejected.status, 28U);  // the consumer's own
+  EXPECT_EQ(rejected.status, 28U);  // consumer reject
   EXPECT_EQ(said(rejected.param.conn), "not today");
 }
 
-TEST_F(Connection, IsRejectedWhereNobodyListens) {
+TEST_F(Connection, IsRejectedWithoutAListener) {
   ASSERT_EQ(server.destroy(listener), 0);
   active = client.create(kActiveUid);
   ASSERT_EQ(client.resolve(active, "127.0.0.1", port), 0);
@@ -78,11 +79,11 @@ TEST_F(Connection, IsRejectedWhereNobodyListens) {
   ASSERT_EQ(client.resolve_route(active), 0);
   client.expect(EventKind::kRouteResolved);
   ASSERT_EQ(client.connect(active, active_qpn), 0);
-  EXPECT_EQ(client.expect(EventKind::kRejected).status, 8U);  // no such service
+  EXPECT_EQ(client.expect(EventKind::kRejected).status, 8U);  // invalid service id
 }
 
-// As the kernel does: a UD service that refuses may say why, too.
-TEST(Resolution, IsRefusedWithWords) {
+// As with the kernel: a UD service that refuses may give a reason.
+TEST(Resolution, IsRefusedWithPrivateData) {
   constexpr std::uint8_t kUd = 4;
   Channel server, client;
   const std::uint32_t listener = server.create(kListenerUid, RDMA_PS_UDP, kUd);
@@ -99,11 +100,11 @@ TEST(Resolution, IsRefusedWithWords) {
   const auto refused = client.expect(EventKind::kUnreachable);
   EXPECT_EQ(refused.status, 2U);
   const auto& words = refused.param.ud;
-  ASSERT_EQ(words.private_data_len, 136);  // all that a SIDR_REP carries
+  ASSERT_EQ(words.private_data_len, 136);  // the maximum of a SIDR_REP
   EXPECT_STREQ(reinterpret_cast<const char*>(words.private_data), "not today");
 }
 
-TEST_F(Connection, OfSomebodyWhoGoesIsOver) {
+TEST_F(Connection, EndsWhenThePeerDestroysItsIdentifier) {
   meet();
   ASSERT_EQ(client.destroy(active), 0);
   server.expect(EventKind::kDisconnected);
@@ -116,12 +117,12 @@ TEST_F(Connection, CountsTheEventsOfAnIdentifier) {
   EXPECT_EQ(events, 3U);  // address, route, response
   server.expect(EventKind::kDisconnected);
   ASSERT_EQ(server.destroy(passive, &events), 0);
-  EXPECT_EQ(events, 2U);  // established, disconnected; the request was the listener's
+  EXPECT_EQ(events, 2U);  // established, disconnected; the request counts for the listener
   ASSERT_EQ(server.destroy(listener, &events), 0);
   EXPECT_EQ(events, 1U);
 }
 
-TEST_F(Connection, MovesToAnotherChannel) {
+TEST_F(Connection, MigratesToAnotherChannel) {
   ask();
   Channel other;
   rdma_ucm_migrate_resp moved{};
@@ -136,7 +137,7 @@ TEST_F(Connection, MovesToAnotherChannel) {
   EXPECT_FALSE(server.readable());
 }
 
-TEST_F(Connection, ThatNobodyFetchedDiesWithItsListener) {
+TEST_F(Connection, UnfetchedRequestsDieWithTheirListener) {
   active = client.create(kActiveUid);
   ASSERT_EQ(client.resolve(active, "127.0.0.1", port), 0);
   client.expect(EventKind::kAddressResolved);

@@ -1,4 +1,4 @@
-// A listener and a client in one process, and how far they have come.
+// A listener and a client in one process.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ struct Connection : ::testing::Test {
     EXPECT_EQ(server.listen(listener), 0);
     port = server.port_of(listener);
     EXPECT_NE(port, 0);
-    // Never the same twice: a QP that turns up again is taken for one that has lost its memory.
+    // Never reused, because a QPN that appears again is taken for a peer that has lost its state.
     static std::uint32_t used = 0x100;
     active_qpn = used++;
     passive_qpn = used++;

@@ -1,5 +1,5 @@
-// Goal: a program that looks at its completions and then at its events hears of the end of a
-// connection only when it could poll what came over it.
+// Goal: a program that checks its completions and then its events sees a disconnect only after it
+// could poll all completions of that connection.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 using namespace nerve;
 using Session = host::Adapter::Session;
 
-// A connection whose passive end has a QP, with a completion that waits.
+// A connection whose passive end has a QP with an unpolled completion.
 struct DataFirst : ::testing::Test {
   void SetUp() override {
     rdmacm::LocalPort local;
@@ -50,7 +50,7 @@ struct DataFirst : ::testing::Test {
     client.expect(EventKind::kAddressResolved);
     ASSERT_EQ(client.resolve_route(active), 0);
     client.expect(EventKind::kRouteResolved);
-    static std::uint32_t used = 0x800;  // never the same twice
+    static std::uint32_t used = 0x800;  // never reused
     ASSERT_EQ(client.connect(active, used++), 0);
     const std::uint32_t passive = server.expect(EventKind::kConnectRequest).id;
     const std::uint32_t qpn = Session(*adapter)->query_qp(qp)->qpn.value();
@@ -82,7 +82,7 @@ struct DataFirst : ::testing::Test {
   std::uint32_t active{};
 };
 
-TEST_F(DataFirst, TheEndIsPutOffOnceForWhoDoesNotWait) {
+TEST_F(DataFirst, ADisconnectIsPostponedOnceWithoutBlocking) {
   do_not_wait();
   end();
   rdma_ucm_event_resp event{};
@@ -93,7 +93,7 @@ TEST_F(DataFirst, TheEndIsPutOffOnceForWhoDoesNotWait) {
   EXPECT_EQ(event.event, kEnd);
 }
 
-TEST_F(DataFirst, AProgramThatNeverPollsIsToldAllTheSame) {
+TEST_F(DataFirst, AProgramThatNeverPollsGetsTheDisconnect) {
   do_not_wait();
   end();
   rdma_ucm_event_resp event{};
@@ -102,7 +102,7 @@ TEST_F(DataFirst, AProgramThatNeverPollsIsToldAllTheSame) {
   EXPECT_EQ(event.event, kEnd);
 }
 
-TEST_F(DataFirst, TheEndIsToldAtOnceWhenAllIsPolled) {
+TEST_F(DataFirst, ADisconnectIsNotPostponedWhenAllIsPolled) {
   do_not_wait();
   EXPECT_EQ(poll(), 1U);
   end();
@@ -111,7 +111,7 @@ TEST_F(DataFirst, TheEndIsToldAtOnceWhenAllIsPolled) {
   EXPECT_EQ(event.event, kEnd);
 }
 
-TEST_F(DataFirst, WhoWaitsForEventsIsTold) {
+TEST_F(DataFirst, ABlockingProgramGetsTheDisconnect) {
   end();
   EXPECT_EQ(server.expect(EventKind::kDisconnected).uid, 3U);
 }

@@ -1,4 +1,5 @@
-// Goal: listeners at a wildcard follow the devices of the machine; who uses one that goes is told.
+// Goal: wildcard listeners follow the devices of the machine, and users of a removed device are
+// notified.
 #include <sched.h>
 #include <unistd.h>
 
@@ -27,7 +28,7 @@ bool add_interface() {
          run("ip link set nv0 up");
 }
 
-// A network of one's own, where that can be had.
+// Enters a private network namespace, if that is possible.
 bool enter_network() {
   const bool entered = ::unshare(CLONE_NEWNET) == 0 || ::unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0;
   return entered && run("ip link set lo up") && add_interface() && run("ip link del nv0");
@@ -38,7 +39,7 @@ struct Ends {
   std::uint32_t passive{};
 };
 
-// The request of this QP; an earlier one, which its sender gave up, is let go however late it
+// The request of this QP; an earlier one, which its sender has given up, is ignored however late it
 // comes.
 std::optional<std::uint32_t> request_of(Channel& server, std::uint32_t qpn) {
   while (server.readable(2000)) {
@@ -50,7 +51,7 @@ std::optional<std::uint32_t> request_of(Channel& server, std::uint32_t qpn) {
   return std::nullopt;
 }
 
-// Asks until the listener has heard of the device, and connects.
+// Retries until the listener has noticed the device, and connects.
 Ends connect_by_device(Channel& server, Channel& client, std::uint16_t port) {
   static std::uint32_t qpn = 0x700;
   for (int tries = 0; tries < 200; ++tries) {
@@ -82,7 +83,7 @@ void expect_removed(Channel& channel, std::uint32_t id) {
   EXPECT_EQ(channel.destroy(id), 0);
 }
 
-TEST(Devices, ComeAndGo) {
+TEST(Devices, WildcardListenersFollowDevices) {
   const Process process{[](Line line) {
     if (!enter_network()) return line.say('s');
     Channel server, client;
@@ -99,7 +100,7 @@ TEST(Devices, ComeAndGo) {
       expect_removed(server, ends.passive);
       expect_removed(client, ends.active);
       expect_removed(client, bound);
-      EXPECT_FALSE(server.readable(50));  // a wildcard goes on
+      EXPECT_FALSE(server.readable(50));  // a wildcard listener continues
     }
     line.say('d');
   }};

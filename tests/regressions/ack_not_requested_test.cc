@@ -1,7 +1,7 @@
-// What broke: a QP that waits for the pacer expects to send another packet, so its last packet does
-// not ask for an acknowledgement. If the next packet is then held back by something else, nothing
-// asks. The peer stayed silent until the retry timer expired: a stall of a whole timeout, or
-// "retry exceeded" where the retry count is zero, although the network had lost nothing.
+// A QP that waits for the pacer expects to send another packet, so its last packet does not request
+// an ACK. If something else then blocks the next packet, no ACK is requested at all. The peer
+// stayed silent until the retry timer expired: a stall of a whole timeout, or "retry exceeded" with
+// a retry count of zero, although the network had lost nothing.
 #include <gtest/gtest.h>
 
 #include "tests/dst/pair.h"
@@ -36,8 +36,8 @@ struct PacedPair : Pair {
   [[nodiscard]] nic::SendProgress progress() { return nic(0).query_qp(end(0).qp)->sends; }
 };
 
-// Seed 131971: SQD holds back a request that had not begun.
-TEST(AckRequest, IsMadeUpForWhenTheSendQueueIsStopped) {
+// Seed 131971: SQD blocks a request that has not started.
+TEST(AckRequest, IsSentLaterWhenTheSendQueueIsStopped) {
   PacedPair pair;
   ASSERT_TRUE(pair.write(0, 1, kPacket));
   ASSERT_TRUE(pair.write(0, 2, kPacket));
@@ -53,8 +53,9 @@ TEST(AckRequest, IsMadeUpForWhenTheSendQueueIsStopped) {
   EXPECT_EQ(pair.nic(0).counters().retransmitted_frames, 1U) << "the one that asks";
 }
 
-// LifeWorlds, seed 814729: the packet that makes up for it was sent at once, above the rate limit.
-TEST(AckRequest, IsMadeUpForAtTheRateOfTheQp) {
+// LifeWorlds, seed 814729: the duplicate with the ACK request was sent immediately, above the rate
+// limit.
+TEST(AckRequest, IsSentLaterAtTheRateOfTheQp) {
   PacedPair pair;
   ASSERT_TRUE(pair.write(0, 1, kPacket));
   ASSERT_TRUE(pair.write(0, 2, kPacket));
@@ -68,9 +69,9 @@ TEST(AckRequest, IsMadeUpForAtTheRateOfTheQp) {
   EXPECT_EQ(pair.nic(0).counters().frames_sent, 2U);
 }
 
-// Seeds 155421, 165478, 188002, 482633 and 603316: an answer to an earlier request announces so few
+// Seeds 155421, 165478, 188002, 482633 and 603316: an ACK of an earlier request advertises so few
 // credits that the next message must wait.
-TEST(AckRequest, IsMadeUpForWhenTheCreditsRunOut) {
+TEST(AckRequest, IsSentLaterWhenCreditsRunOut) {
   PacedPair pair;
   ASSERT_TRUE(pair.receive(1, 9, kPacket));
   ASSERT_TRUE(pair.read(0, 1, 8));
@@ -84,8 +85,8 @@ TEST(AckRequest, IsMadeUpForWhenTheCreditsRunOut) {
   EXPECT_EQ(pair.nic(0).counters().timeouts, 0U);
 }
 
-// Found by the rule rather than by a seed: the memory of the next request goes away.
-TEST(AckRequest, IsMadeUpForWhenTheNextRequestFails) {
+// Derived from the rule, not found by a seed: the memory of the next request is deregistered.
+TEST(AckRequest, IsSentLaterWhenTheNextRequestFails) {
   PacedPair pair;
   nic::Nic& nic = pair.nic(0);
   const auto source = pair.memory(0).zone_start(MemoryModel::kStatic);
@@ -105,7 +106,7 @@ TEST(AckRequest, IsMadeUpForWhenTheNextRequestFails) {
   EXPECT_EQ(pair.statuses(), (std::vector{WcStatus::kSuccess, WcStatus::kLocalProtection}));
 }
 
-// Memory that is deregistered while requests use it. Found by tests/dst (MemoryWorlds, seed 318).
+// Memory is deregistered while requests use it. Found by tests/dst (MemoryWorlds, seed 318).
 struct VanishingPair : PacedPair {
   nic::MrHandle region{};
   // A WRITE from memory of its own region.
@@ -127,8 +128,8 @@ struct VanishingPair : PacedPair {
   }
 };
 
-// The packet that should be sent once more cannot be: the one before it asks in its place.
-TEST(AckRequest, IsMadeUpForByAnEarlierPacket) {
+// The last packet cannot be sent again: an earlier one is sent instead.
+TEST(AckRequest, IsSentWithAnEarlierPacketIfNecessary) {
   VanishingPair pair;
   ASSERT_TRUE(pair.write(0, 1, kPacket));
   ASSERT_TRUE(pair.write_from_region(2));
@@ -142,8 +143,8 @@ TEST(AckRequest, IsMadeUpForByAnEarlierPacket) {
   EXPECT_EQ(pair.nic(0).counters().timeouts, 0U);
 }
 
-// None of those that are under way can be.
-TEST(AckRequest, ThatNoPacketCanMakeIsAnError) {
+// No packet in flight can be sent again.
+TEST(AckRequest, FailsTheQpIfNoPacketCanCarryIt) {
   VanishingPair pair;
   ASSERT_TRUE(pair.write_from_region(1));
   ASSERT_TRUE(pair.write_from_region(2));

@@ -1,7 +1,7 @@
-// An instant more than 106 days old lies in the future by the rule of Time. A pacer that had sent
-// nothing for so long, or that was set up before its engine was told the time on a host that had
-// been up for so long, held its QP back for months. Found by tests/dst (LifeWorlds, worlds that
-// begin late).
+// A time more than 106 days ago compares as later than now, because Time wraps. A pacer that had
+// sent nothing for that long, or that was created before its engine was given the time on a host
+// with such an uptime, blocked its QP for months. Found by tests/dst (LifeWorlds, worlds that begin
+// late).
 #include <gtest/gtest.h>
 
 #include "nic/flow_control/pacer.h"
@@ -12,7 +12,7 @@ namespace nerve::nic {
 constexpr Duration kSixtyDays = std::chrono::days{60};
 constexpr std::uint64_t kFrame = 1'000;
 
-TEST(PacerTookThePastForTheFuture, BeforeTheFirstFrame) {
+TEST(PacerAcrossTheTimeWrap, SendsItsFirstFrameAtOnce) {
   Pacer pacer;
   const Time now = Time{} + kSixtyDays + kSixtyDays;
   EXPECT_TRUE(pacer.may_send(now));
@@ -21,7 +21,7 @@ TEST(PacerTookThePastForTheFuture, BeforeTheFirstFrame) {
   EXPECT_EQ(pacer.next_send(), now + Rate::gigabits(1).time_to_send(kFrame));
 }
 
-TEST(PacerTookThePastForTheFuture, AfterALongPause) {
+TEST(PacerAcrossTheTimeWrap, SendsAtOnceAfterALongPause) {
   for (const std::uint32_t burst : {0U, Pacer::kTrainBurst}) {
     Pacer pacer{burst};
     Time now{};

@@ -1,5 +1,5 @@
-// A QP pulled from INIT into ERR never learnt its path MTU. A request posted to it must be flushed;
-// counting its packets once divided by zero. Found by fuzz/modify_qp_fuzz.cc.
+// A QP moved from INIT to ERR has no path MTU. Counting the packets of a request posted to it
+// divided by zero; the request must be flushed. Found by fuzz/modify_qp_fuzz.cc.
 #include <gtest/gtest.h>
 
 #include <array>

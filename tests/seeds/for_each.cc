@@ -12,7 +12,7 @@
 namespace nerve::test {
 namespace {
 
-// So many seeds, or fewer, are not worth a process.
+// Up to this many seeds are not worth a process.
 constexpr std::uint64_t kFew = 8;
 
 std::string test_name() {

@@ -1,4 +1,4 @@
-// Which seeds a test tries, and how, from its own count and the variables of tests/seeds.h.
+// Decides which seeds a test tries and how, from its own count and the variables of tests/seeds.h.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -18,14 +18,14 @@ struct SeedPlan {
   std::uint64_t workers() const { return std::min(jobs, count()); }
 };
 
-// The value of a variable, or null; std::getenv in a test, something else in a test of this.
+// Returns the value of a variable, or null: std::getenv, or a fake in the test of this function.
 using Variables = std::function<const char*(const char*)>;
 
-// Leaves `error` empty, or names the variable that cannot be read: a misspelt number must not
+// Leaves `error` empty, or names the variable that cannot be parsed: a misspelt number must not
 // become a test that tries nothing and passes.
 SeedPlan plan_seeds(std::uint64_t count, const Variables& variables, std::string& error);
 
-// The cores that this process may use.
+// The number of cores that this process may use.
 std::uint64_t usable_cores();
 
 }  // namespace nerve::test

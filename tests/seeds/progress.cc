@@ -7,7 +7,7 @@
 
 namespace nerve::test {
 
-// Without waiting: the file may be a pipe that nobody reads any more, or not fast enough.
+// Non-blocking: the file may be a pipe whose reader is slow or gone.
 SeedProgress::SeedProgress(const char* file, std::string test, std::uint64_t count)
     : test_{std::move(test)},
       count_{count},
@@ -17,7 +17,7 @@ SeedProgress::~SeedProgress() {
   if (file_ < 0) return;
   // A test that took less than a second reported nothing, and need not.
   if (reported_) {
-    tried_ = count_;  // or it failed: it is over
+    tried_ = count_;  // finished, or failed
     write_tried(Clock::now());
   }
   close(file_);
@@ -43,7 +43,7 @@ void SeedProgress::write_tried(Clock::time_point now) {
 
 void SeedProgress::write_line(const std::string& line) const {
   if (file_ >= 0 && write(file_, line.data(), line.size()) < 0)
-    return;  // the next one may get through
+    return;  // the next report may succeed
 }
 
 }  // namespace nerve::test

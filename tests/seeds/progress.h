@@ -1,8 +1,8 @@
-// How far a seeded test is, for whoever started it: one line in the file that NERVE_PROGRESS names,
-// when a seed fails and about once a second.
+// Reports the progress of a seeded test: one line in the file named by NERVE_PROGRESS, about once a
+// second and whenever a seed fails.
 //
-//   seeds Suite.Name TRIED OF MILLISECONDS
-//   failed Suite.Name SEED
+//  seeds Suite.Name TRIED OF MILLISECONDS
+//  failed Suite.Name SEED
 #pragma once
 #include <chrono>
 #include <cstdint>

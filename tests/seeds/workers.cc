@@ -21,16 +21,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A worker that tried a seed in vain ends with this: its tests have failed and cannot pass again.
+// A worker whose seed failed exits with this code, because its gtest state cannot pass any more.
 constexpr int kSeedFailed = 70;
 constexpr auto kPoll = std::chrono::milliseconds{5};
 
-// What the workers and this process share.
+// State shared between the workers and this process.
 struct Board {
   std::atomic<std::uint64_t> taken;  // seeds handed out
-  std::atomic<std::uint64_t> tried;  // seeds that ended, well or not
+  std::atomic<std::uint64_t> tried;  // seeds that finished, successfully or not
 };
-struct Desk {  // of one worker
+struct Desk {  // state of one worker
   std::atomic<std::uint64_t> seed;
   std::atomic<Clock::rep> since;  // when it took that seed; 0: it has none
 };
@@ -92,7 +92,7 @@ class Workers {
 
  private:
   void start(std::size_t i) {
-    std::fflush(nullptr);  // what is buffered here must not be printed by each worker
+    std::fflush(nullptr);  // otherwise each worker would print what is buffered here
     const pid_t parent = getpid();
     const pid_t pid = fork();
     if (pid < 0) {
@@ -131,8 +131,8 @@ class Workers {
     workers_[i] = 0;
     const bool killed = std::exchange(killed_[i], 0) != 0;
     if (desks_[i].since.exchange(0) == 0) {
-      if (killed) start(i);  // too late: the seed had just ended
-      return;                // else no seeds are left
+      if (killed) start(i);  // too late: the seed had just finished
+      return;                // otherwise no seeds are left
     }
     std::string how = end_of(status);
     if (killed) how = "took longer than " + std::to_string(hooks_.limit.count()) + " ms";
@@ -161,7 +161,7 @@ class Workers {
   SharedMemory memory_;
   Board* board_;
   std::span<Desk> desks_;
-  std::vector<pid_t> workers_;  // 0: ended
+  std::vector<pid_t> workers_;  // 0: exited
   std::vector<char> killed_;    // because its seed took too long
   SeedRun run_;
 };

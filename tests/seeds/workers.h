@@ -1,5 +1,5 @@
 // Tries the seeds of a plan in forked processes, which take one seed after another from a counter
-// in shared memory: each seed is tried once, whatever their number and however long a seed takes.
+// in shared memory: each seed is tried once, however many there are and however long one takes.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -25,12 +25,13 @@ struct SeedRun {
 
 struct WorkerHooks {
   std::function<bool(std::uint64_t seed)> passes;             // runs in a worker
-  std::function<void(const FailedSeed&)> failed = {};         // runs here, at once
-  std::function<void(std::uint64_t tried)> progress = {};     // runs here, several times a second
+  std::function<void(const FailedSeed&)> failed = {};         // runs in this process, immediately
+  std::function<void(std::uint64_t tried)> progress = {};     // runs in this process, several times
+                                                              // a second
   std::chrono::milliseconds limit = std::chrono::minutes{5};  // for one seed
 };
 
-// Stops early after plan.failures of them: seeds that are under way are finished.
+// Stops after plan.failures failed seeds; seeds in progress are finished.
 SeedRun run_in_workers(const SeedPlan& plan, const WorkerHooks& hooks);
 
 }  // namespace nerve::test

@@ -1,5 +1,5 @@
-// Goal: a fabric is as fast as its cables and no faster. Method: simple traffic whose time can be
-// worked out by hand, on Ethernet and on InfiniBand.
+// Goal: a fabric reaches the rate of its cables and does not exceed it. Method: simple traffic with
+// times computed by hand, on Ethernet and on InfiniBand.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -16,7 +16,7 @@ using test::microseconds_of;
 using test::Traffic;
 
 constexpr std::uint32_t kMessage = 4'096'000;  // a thousand packets
-// Ethernet, IPv4, UDP, BTH and ICRC around each packet, and the gap after it.
+// Ethernet, IPv4, UDP, BTH and ICRC around each packet, and the inter-packet gap.
 constexpr std::uint64_t kOnTheCable = 1000 * (4096 + 18 + 20 + 8 + 12 + 4 + 20);
 
 FabricConfig fabric(LinkKind kind) {
@@ -36,11 +36,11 @@ TEST_P(Bounds, OneFlowGoesAtLineRate) {
   Traffic traffic{star(2, {}), fabric(GetParam())};
   traffic.add(NodeId{0}, NodeId{1}, kMessage);
   traffic.run();
-  // Two cables of a microsecond, and the last packet once more at the switch.
+  // Two cables of a microsecond, and store-and-forward of the last packet at the switch.
   EXPECT_NEAR(microseconds_of(traffic.last_received()), line_time(kOnTheCable) + 2 + 0.34, 2);
 }
 
-TEST_P(Bounds, ManyToOneShareTheLastCable) {
+TEST_P(Bounds, IncastSharesTheLastCable) {
   for (const std::uint32_t senders : {2U, 8U, 32U}) {
     Traffic traffic{star(senders + 1, {}), fabric(GetParam())};
     for (std::uint32_t i = 0; i < senders; ++i) traffic.add(NodeId{i}, NodeId{senders}, kMessage);
@@ -60,7 +60,7 @@ TEST_P(Bounds, BothDirectionsGoAtLineRate) {
   EXPECT_LE(microseconds_of(traffic.last_received()), line_time(kOnTheCable) * 1.03 + 3);
 }
 
-TEST_P(Bounds, ATrunkIsSharedByAllThatCrossIt) {
+TEST_P(Bounds, TrunkIsSharedByAllItsFlows) {
   Traffic traffic{dumbbell(8, 1, {}), fabric(GetParam())};
   for (std::uint32_t i = 0; i < 4; ++i) traffic.add(NodeId{i}, NodeId{i + 4}, kMessage);
   traffic.run();
@@ -73,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Bounds, testing::Values(LinkKind::kEthernet, Lin
                            return which.param == LinkKind::kEthernet ? "Ethernet" : "InfiniBand";
                          });
 
-TEST(CutThrough, OnlyTheHeadIsWaitedForAtEachSwitch) {
+TEST(CutThrough, SwitchForwardsAfterTheHead) {
   const auto time = [](bool cut_through) {
     FabricConfig config = fabric(LinkKind::kEthernet);
     config.cut_through = cut_through;
@@ -86,7 +86,7 @@ TEST(CutThrough, OnlyTheHeadIsWaitedForAtEachSwitch) {
   EXPECT_NEAR(time(false) - time(true), 3 * line_time(kPacket - 64), 0.001);
 }
 
-TEST(Loss, WithoutPfcAFullSwitchDropsAndTheEngineRepairs) {
+TEST(Loss, WithoutPfcAFullSwitchDropsAndTheEngineRetransmits) {
   FabricConfig config = fabric(LinkKind::kEthernet);
   config.buffer = {.bytes = 200'000, .lossless = 0};
   Traffic traffic{star(5, {}), config};
@@ -105,8 +105,9 @@ TEST(Pfc, ASmallBufferPausesAndDropsNothing) {
   EXPECT_GT(traffic.totals().pauses, 0U);
 }
 
-// What is within a switch has left the cable and is not counted yet. It was forgotten once.
-TEST(Pfc, HeadroomCoversWhatIsWithinTheSwitch) {
+// Packets within the switch have left the cable but are not accounted yet. A regression: the
+// headroom ignored them.
+TEST(Pfc, HeadroomCoversTheSwitchLatency) {
   FabricConfig config = fabric(LinkKind::kEthernet);
   config.buffer.bytes = 3'000'000;
   config.switch_latency = microseconds{2};

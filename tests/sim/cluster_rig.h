@@ -1,4 +1,4 @@
-// A small cluster with messages in it, for tests: what was said to the job, and when.
+// A small cluster with messages, for tests: records what is reported to the job, and when.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "sim/host/cluster.h"
+#include "sim/workload/job.h"
 
 namespace nerve::sim::test {
 
-// Messages are numbered by their token's argument.
+// Messages are identified by the argument of their token.
 class RecordingJob final : public Job {
  public:
   explicit RecordingJob(std::uint32_t expected) : expected_{expected} {}
@@ -60,7 +61,7 @@ class ClusterRig {
   void send(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, bool on_front_end = false) {
     cluster.send({PlaceId{from}, PlaceId{to}, bytes, on_front_end, {0, 0, next_++}});
   }
-  // Until the job is over. What is on its way then goes on until nothing is left.
+  // Runs until the job is over, then until no event is left.
   void run() {
     world.run(Time{std::chrono::seconds{10}});
     over = cluster.over();

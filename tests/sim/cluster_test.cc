@@ -1,5 +1,5 @@
-// Goal: a message gets to its GPU once, by the way that it should take, in the time that this way
-// takes. Method: small clusters, times worked out by hand.
+// Goal: a message reaches its GPU once, over the right path, in the time of that path. Method:
+// small clusters, times computed by hand.
 #include "sim/host/cluster.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ using std::chrono::nanoseconds;
 using test::ClusterRig;
 
 constexpr std::uint64_t kMegabyte = 1'000'000;
-constexpr double kOverhead = (4096.0 + 18 + 20 + 8 + 12 + 4 + 20) / 4096;  // of a packet
+constexpr double kOverhead = (4096.0 + 18 + 20 + 8 + 12 + 4 + 20) / 4096;  // per payload byte
 
 ClusterConfig servers(std::uint32_t count, std::uint32_t gpus, std::uint32_t nics) {
   ClusterConfig config;
@@ -34,7 +34,7 @@ SimulatedNetwork lossless() {
   return network;
 }
 
-// NIC k of each server on switch k, and no cable between switches.
+// NIC k of each server is on switch k; switches are not connected.
 Graph rails(std::uint32_t count, std::uint32_t nics) {
   Graph graph;
   for (std::uint32_t i = 0; i < count * nics; ++i) {
@@ -49,7 +49,7 @@ Graph rails(std::uint32_t count, std::uint32_t nics) {
   return graph;
 }
 
-// A second network beside the first.
+// Adds a second, separate network.
 Graph beside(Graph graph, const Graph& other) {
   const auto first = static_cast<std::uint32_t>(graph.nodes.size());
   for (GraphNode node : other.nodes) {
@@ -69,7 +69,7 @@ double line_time(std::uint64_t bytes, double gigabits) {
 
 }  // namespace
 
-TEST(Interconnect, OneMessageTakesItsTimeAndTheDelay) {
+TEST(Interconnect, MessageTakesItsLineTimePlusTheDelay) {
   ClusterRig rig{star(2, {}), {lossless()}, servers(1, 2, 2), 1};
   rig.send(0, 1, 10 * kMegabyte);
   rig.run();
@@ -87,7 +87,7 @@ TEST(Interconnect, TwoSendersShareAReceiver) {
   EXPECT_GT(std::min(rig.microseconds(0), rig.microseconds(1)), both * 0.9) << "slice by slice";
 }
 
-TEST(Interconnect, AllToAllKeepsEveryWayBusy) {
+TEST(Interconnect, AllToAllKeepsEveryLinkBusy) {
   ClusterRig rig{star(8, {}), {lossless()}, servers(1, 8, 8), 56};
   for (std::uint32_t from = 0; from < 8; ++from) {
     for (std::uint32_t to = 0; to < 8; ++to) {
@@ -100,7 +100,7 @@ TEST(Interconnect, AllToAllKeepsEveryWayBusy) {
   EXPECT_LT(last, line_time(7 * 4 * kMegabyte, 800) * 1.15);
 }
 
-TEST(Cluster, AMessageBetweenServersGoesAtLineRate) {
+TEST(Cluster, MessageBetweenServersGoesAtLineRate) {
   ClusterRig rig{star(4, {}), {lossless()}, servers(2, 2, 2), 1};
   rig.send(0, 3, 10 * kMegabyte);
   rig.run();
@@ -115,12 +115,12 @@ TEST(Cluster, GpusShareNicsEvenly) {
   shape.nics = 4;
   EXPECT_EQ(shape.nic_of(PlaceId{5}, PlaceId{9}, 0, false), NodeId{2});
   EXPECT_EQ(shape.nic_of(PlaceId{9}, PlaceId{5}, 0, false), NodeId{4});
-  shape.nics = 16;  // two for each
+  shape.nics = 16;  // two per GPU
   EXPECT_EQ(shape.nic_of(PlaceId{5}, PlaceId{9}, 0, false), NodeId{10});
   EXPECT_EQ(shape.nic_of(PlaceId{5}, PlaceId{9}, 1, false), NodeId{11});
 }
 
-TEST(Cluster, ALongMessageIsCutAndArrivesOnce) {
+TEST(Cluster, LongMessageIsSplitAndDeliveredOnce) {
   for (const std::uint32_t lanes : {1U, 4U}) {
     ClusterConfig config = servers(2, 1, 1);
     config.back_end.lanes = lanes;
@@ -134,7 +134,7 @@ TEST(Cluster, ALongMessageIsCutAndArrivesOnce) {
   }
 }
 
-TEST(Cluster, MoreMessagesThanAQueueHolds) {
+TEST(Cluster, MessagesBeyondTheQueueDepthWait) {
   ClusterRig rig{star(2, {}), {lossless()}, servers(2, 1, 1), 300};
   for (std::uint32_t i = 0; i < 300; ++i) rig.send(0, 1, i % 7 == 0 ? 0 : i * 100);
   rig.run();
@@ -144,7 +144,7 @@ TEST(Cluster, MoreMessagesThanAQueueHolds) {
   }
 }
 
-TEST(Cluster, JobsHaveConnectionsOfTheirOwn) {
+TEST(Cluster, JobsDoNotShareConnections) {
   ClusterRig rig{star(2, {}), {lossless()}, servers(2, 1, 1), 1};
   test::RecordingJob other{1};
   other.use(rig.cluster);
@@ -156,7 +156,7 @@ TEST(Cluster, JobsHaveConnectionsOfTheirOwn) {
   EXPECT_EQ(rig.cluster.connections(), 2U);
 }
 
-TEST(Cluster, TimersComeWhenTheyWereAskedFor) {
+TEST(Cluster, TimersFireOnTime) {
   ClusterRig rig{star(2, {}), {lossless()}, servers(2, 1, 1), 1};
   rig.cluster.after(microseconds{7}, {0, 0, 5});
   rig.cluster.after(microseconds{3}, {0, 0, 6});
@@ -166,24 +166,24 @@ TEST(Cluster, TimersComeWhenTheyWereAskedFor) {
   EXPECT_EQ(rig.job.timer_at(6), Time{microseconds{3}});
 }
 
-TEST(Cluster, AcrossRailsThatDoNotMeetAMessageGoesByTheGpuBesideIt) {
+TEST(Cluster, MessageBetweenSeparateRailsIsRelayedByALocalGpu) {
   ClusterConfig config = servers(2, 4, 4);
   config.shape.relay_across_rails = true;
   ClusterRig rig{rails(2, 4), {lossless()}, config, 2};
-  rig.send(0, 5, 10 * kMegabyte);  // GPU 0 to GPU 1 of the other server
+  rig.send(0, 5, 10 * kMegabyte);  // GPU 0 to GPU 1 of the other server: across rails
   rig.send(2, 6, 10 * kMegabyte);  // along a rail
   rig.run();
   EXPECT_TRUE(rig.over);
   const double network = line_time(10 * kMegabyte, 100) * kOverhead + 2.3;
   EXPECT_NEAR(rig.microseconds(1), network, 1);
-  // A slice ahead of the network; the rest of the crossing hides behind it.
+  // One slice crosses before the network starts; the rest overlaps with it.
   EXPECT_NEAR(rig.microseconds(0), network + line_time(Interconnect::kSlice, 800) + 0.5, 1);
   EXPECT_EQ(rig.cluster.interconnect_bytes(), 10 * kMegabyte);
 }
 
-TEST(Cluster, AMessageThatCannotArriveFailsAndTheJobHearsOfIt) {
+TEST(Cluster, UndeliverableMessageIsReportedToItsJob) {
   ClusterRig rig{rails(2, 2), {lossless()}, servers(2, 2, 2), 2};
-  rig.send(0, 3, 10 * kMegabyte);  // no way leads there
+  rig.send(0, 3, 10 * kMegabyte);  // no path
   rig.send(0, 2, 1000);
   rig.run();
   EXPECT_TRUE(rig.over);
@@ -208,7 +208,7 @@ TEST(Cluster, StorageIsAsFastAsItsDisks) {
   EXPECT_NEAR(last, line_time(20 * kMegabyte, 40), 5);
 }
 
-TEST(Cluster, TheFrontEndIsAnotherNetworkWithOneNicAServer) {
+TEST(Cluster, FrontEndHasOneNicPerServer) {
   ClusterConfig config = servers(2, 2, 2);
   config.shape.front_end = 5;
   config.shape.storage = 1;
@@ -221,7 +221,7 @@ TEST(Cluster, TheFrontEndIsAnotherNetworkWithOneNicAServer) {
   ClusterRig rig{beside(star(4, {}), star(3, slow)), {lossless(), front}, config, 3};
   rig.send(0, 2, 5 * kMegabyte);
   rig.send(0, 2, 5 * kMegabyte, true);
-  rig.send(3, 4, 5 * kMegabyte);  // storage, which is there alone
+  rig.send(3, 4, 5 * kMegabyte);  // storage, which is only on the front end
   rig.run();
   EXPECT_TRUE(rig.over);
   EXPECT_LT(rig.microseconds(0), line_time(5 * kMegabyte, 100) * kOverhead + 5);
@@ -232,12 +232,12 @@ TEST(Cluster, TheFrontEndIsAnotherNetworkWithOneNicAServer) {
   EXPECT_GT(rig.world.find_tcp_nic(NodeId{5})->counters().data_packets, 500U);
 }
 
-TEST(Cluster, RealPayloadArrivesWhereItBelongs) {
+TEST(Cluster, CheckedPayloadArrivesAtItsAddress) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     Prng prng{seed};
     CheckedMemory memory;
     SimulatedNetwork network = lossless();
-    network.fabric.buffer = {.bytes = 300'000, .lossless = 0};  // drops, so that much is sent twice
+    network.fabric.buffer = {.bytes = 300'000, .lossless = 0};  // drops many packets
     network.nics.payload = &memory;
     ClusterConfig config = servers(6, 1, 1);
     config.back_end.lanes = 2;

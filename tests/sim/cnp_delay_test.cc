@@ -1,6 +1,6 @@
-// Goal: CNPs can be late, as behind real switches, and nothing else is. Method: two senders that
-// overrun a cable, with and without the delay: the same history until the first CNP, which comes
-// later by the delay; all that is sent arrives, and the queue that the senders leave is longer.
+// Goal: the CNP delay applies to CNPs only. Method: two senders overload a cable, with and without
+// the delay. Both runs are identical until the first CNP, which arrives later by the delay; all
+// messages arrive, and the queue is longer.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ constexpr NodeId kReceiver{2};
 
 struct Seen {
   Time first_cnp{};
-  Time first_mark_answered{};  // when the receiver's engine has made the first
+  Time first_mark_answered{};  // when the receiver's engine made the first CNP
   std::uint32_t most_queued{};
 };
 
@@ -54,19 +54,19 @@ Seen two_to_one(Duration delay) {
 
 }  // namespace
 
-TEST(CnpDelay, IsAddedToACnpsWayAlone) {
+TEST(CnpDelay, OnlyCnpsAreDelayed) {
   constexpr Duration kDelay = microseconds{50};
   const Seen at_once = two_to_one({});
   const Seen late = two_to_one(kDelay);
   ASSERT_NE(at_once.first_mark_answered, Time{});
   EXPECT_EQ(late.first_mark_answered, at_once.first_mark_answered);
-  // On its own way it may wait for the end of an ACK that is just leaving.
+  // On its path it may wait behind an ACK that is being sent.
   EXPECT_GE(late.first_cnp - at_once.first_cnp, kDelay - microseconds{1});
   EXPECT_LE(late.first_cnp - at_once.first_cnp, kDelay + microseconds{1});
 }
 
-// For 50 us more two senders at line rate bring one line rate too much: 625 KB at 100 Gb/s.
-TEST(CnpDelay, LetsTheQueueGrowUntilSendersHear) {
+// For another 50 us two senders at line rate exceed the cable by one line rate: 625 KB at 100 Gb/s.
+TEST(CnpDelay, QueueGrowsUntilDelayedCnpsArrive) {
   const Seen at_once = two_to_one({});
   const Seen late = two_to_one(microseconds{50});
   EXPECT_GT(late.most_queued, at_once.most_queued + 500'000);

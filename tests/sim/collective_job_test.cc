@@ -1,5 +1,5 @@
-// Goal: a collective takes as long as its cables need, whatever the order in which messages come.
-// Method: jobs on a network whose times can be worked out by hand, with and without jitter.
+// Goal: a collective takes the time that its links need, in whatever order messages arrive. Method:
+// jobs on a network with times computed by hand, with and without jitter.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -85,26 +85,26 @@ TEST(CollectiveJob, ARingIsAsFastAsItsCables) {
   }
 }
 
-TEST(CollectiveJob, AHierarchyUsesEveryNic) {
+TEST(CollectiveJob, HierarchicalPlanUsesEveryNic) {
   const FakeNetwork network{.places = 64, .per_server = 8};
   CollectiveSpec work{.algorithm = Algorithm::kHierarchical, .bytes = 800'000'000};
   const JobResult result = run(network, work);
-  // Within servers twice 7/8 S at 450 GB/s, along each rail 2 S/8 x 7/8 at 50 GB/s.
+  // Within servers 7/8 S twice at 450 GB/s, along each rail 2 S/8 x 7/8 at 50 GB/s.
   const double bound = 2 * 0.8e9 * 7 / 8 / 450e9 + 2 * 0.1e9 * 7 / 8 / 50e9;
   EXPECT_NEAR(seconds(result.bound), bound, bound * 1e-6);
   EXPECT_LE(seconds(result.steps[0]), bound * 1.02);
-  // In chunks, data crosses servers while other data is on the rails.
+  // With chunks, data crosses servers while other data is on the rails.
   work.algorithm = Algorithm::kAuto;
   const JobResult overlapped = run(network, work);
   EXPECT_EQ(overlapped.work, "hierarchical all-reduce of 800 MB, 64 ranks");
   EXPECT_NEAR(seconds(overlapped.bound), 2 * 0.1e9 * 7 / 8 / 50e9, 1e-8);
   EXPECT_LT(seconds(overlapped.steps[0]), seconds(result.steps[0]) * 0.75);
   CollectiveSpec ring = work;
-  ring.algorithm = Algorithm::kRing;  // one ring: one NIC of each server
+  ring.algorithm = Algorithm::kRing;  // one ring uses one NIC of each server
   EXPECT_GT(run(network, ring).steps[0], result.steps[0] * 4);
 }
 
-TEST(CollectiveJob, EveryWayEndsInAnyOrderAndMovesWhatItsPlanSays) {
+TEST(CollectiveJob, EveryAlgorithmCompletesInAnyOrderAndMovesThePlannedBytes) {
   for (const Way& way : kWays) {
     for (const std::uint32_t servers : {1U, 2U, 3U, 7U}) {
       const FakeNetwork network{.places = servers * 4, .per_server = 4, .jitter = 30'000'000};
@@ -145,7 +145,7 @@ TEST(CollectiveJob, EveryWayEndsInAnyOrderAndMovesWhatItsPlanSays) {
   }
 }
 
-TEST(CollectiveJob, NoneIsFasterThanItsBound) {
+TEST(CollectiveJob, NoAlgorithmIsFasterThanItsBound) {
   for (const Way& way : kWays) {
     const CollectiveSpec work{.kind = way.kind,
                               .algorithm = way.algorithm,
@@ -155,7 +155,7 @@ TEST(CollectiveJob, NoneIsFasterThanItsBound) {
     const JobResult result = run({.places = 24, .per_server = 4}, work);
     SCOPED_TRACE(result.work);
     EXPECT_GT(result.bound, Duration::zero());
-    // One may end late and the next early: ranks go on by themselves.
+    // One iteration may end late and the next early, since ranks proceed independently.
     EXPECT_GE(result.end - result.start, 2 * result.bound);
   }
 }
@@ -168,24 +168,24 @@ TEST(CollectiveJob, ChunksOverlap) {
                                 .chunks = chunks})
         .steps[0];
   };
-  // A chain of 16: 15 times the buffer as a whole; in a hundred pieces 1.14 times.
+  // A chain of 16: 15 times the buffer in one piece; 1.14 times in a hundred pieces.
   const double once = 100e6 / 50e9;
   EXPECT_NEAR(seconds(time(1)), 15 * once, once * 0.1);
   EXPECT_NEAR(seconds(time(100)), 1.14 * once, once * 0.05);
 }
 
-TEST(CollectiveJob, ATreeSendsUpWhileItSendsDown) {
+TEST(CollectiveJob, TreeSendsUpAndDownConcurrently) {
   const JobResult result = run({.places = 15}, {.kind = Kind::kAllReduce,
                                                 .algorithm = Algorithm::kTree,
                                                 .bytes = 1'000'000'000,
                                                 .chunks = 200});
   // An inner member receives the buffer from two children and sends it to two.
   EXPECT_NEAR(seconds(result.bound), 3 * 1e9 / 50e9, 1e-3);
-  // First up, then down would be four times the buffer.
+  // First up and then down would take four times the buffer.
   EXPECT_LT(seconds(result.steps[0]), 4 * 1e9 / 50e9);
 }
 
-TEST(CollectiveJob, AllToAllHasFewOnTheirWay) {
+TEST(CollectiveJob, AllToAllLimitsMessagesInFlight) {
   FakeCluster cluster{{.places = 40}};
   auto job = make_job(job_of({.kind = Kind::kAllToAll, .bytes = 40'000'000}), cluster.context());
   ASSERT_TRUE(job);
@@ -195,7 +195,7 @@ TEST(CollectiveJob, AllToAllHasFewOnTheirWay) {
   EXPECT_LE(seconds(result.steps[0]), seconds(result.bound) * 1.1);
 }
 
-TEST(CollectiveJob, AlongRailsNoMessageLeavesItsRail) {
+TEST(CollectiveJob, RailAllToAllStaysOnItsRails) {
   FakeCluster cluster{{.places = 32, .per_server = 8}};
   auto job = make_job(
       job_of({.kind = Kind::kAllToAll, .algorithm = Algorithm::kHierarchical, .bytes = 32'000'000}),
@@ -209,7 +209,7 @@ TEST(CollectiveJob, AlongRailsNoMessageLeavesItsRail) {
   }
 }
 
-TEST(CollectiveJob, BusBandwidthIsCountedAsNcclDoes) {
+TEST(CollectiveJob, BusBandwidthIsThatOfNcclTests) {
   for (const auto& [kind, factor] :
        {std::pair{Kind::kAllReduce, 2 * 7.0 / 8}, std::pair{Kind::kAllGather, 7.0 / 8},
         std::pair{Kind::kReduceScatter, 7.0 / 8}, std::pair{Kind::kAllToAll, 7.0 / 8},
@@ -228,7 +228,7 @@ TEST(CollectiveJob, ALongRingStaysNearItsBound) {
   EXPECT_LE(seconds(result.steps[0]), seconds(result.bound) * 1.03);
 }
 
-TEST(CollectiveJob, TheSameAgainIsTheSame) {
+TEST(CollectiveJob, IsDeterministic) {
   const auto once = [] {
     const FakeNetwork network{.places = 24, .per_server = 4, .jitter = 5'000'000};
     return run(network, {.kind = Kind::kAllReduce, .bytes = 10'000'000, .iterations = 10}).steps;
@@ -236,7 +236,7 @@ TEST(CollectiveJob, TheSameAgainIsTheSame) {
   EXPECT_EQ(once(), once());
 }
 
-TEST(CollectiveJob, BeginsWhenItIsTold) {
+TEST(CollectiveJob, BeginsAtItsStartTime) {
   FakeCluster cluster{{.places = 4}};
   JobSpec spec = job_of({.kind = Kind::kAllReduce, .bytes = 1'000'000});
   spec.start = std::chrono::milliseconds{3};
@@ -249,7 +249,7 @@ TEST(CollectiveJob, BeginsWhenItIsTold) {
   EXPECT_LT((*job)->result().steps[0], Duration{std::chrono::milliseconds{1}});
 }
 
-TEST(CollectiveJob, WhatCannotBeIsRefusedInWords) {
+TEST(CollectiveJob, RejectsImpossibleJobsWithAReason) {
   const FakeNetwork eight{.places = 8, .per_server = 4};
   EXPECT_EQ(refused({.places = 1}, {.bytes = 1}),
             "job c: a collective needs at least 2 ranks, but the job has 1");
@@ -269,7 +269,7 @@ TEST(CollectiveJob, WhatCannotBeIsRefusedInWords) {
       "and another 4");
 }
 
-TEST(PlaceRanks, PackedStripedAndByChance) {
+TEST(PlaceRanks, PackedStripedAndRandom) {
   JobSpec spec;
   spec.ranks = 6;
   spec.first_gpu = 3;

@@ -1,6 +1,6 @@
-// Goal: a plan does what its collective promises, and moves no byte more. Method: every plan is
-// carried out in memory in random order, for groups of all sizes and buffers that do not divide
-// evenly; what members end with is compared value by value.
+// Goal: a plan computes the result of its collective and moves no more bytes than necessary.
+// Method: every plan is executed in memory in random order, for groups of all sizes and buffers
+// that do not divide evenly; the results are compared value by value.
 #include <gtest/gtest.h>
 
 #include "sim/workload/collective/shares.h"
@@ -45,7 +45,7 @@ void expect_kept(const Operation& operation, const GroupLayout& layout, std::uin
       if (promised[m][i] == 0) continue;
       ASSERT_EQ(carried.memory[m][i], promised[m][i]) << "member " << m << ", byte " << i;
     }
-    // What bounds are worked out from is what was sent.
+    // The loads used for bounds must equal the bytes sent.
     std::uint64_t load = 0;
     std::vector<PeerLoad> loads;
     for (std::uint32_t phase = 0; phase < plan->phases(); ++phase) plan->load(m, phase, loads);
@@ -65,7 +65,7 @@ void expect_kept_for_all_sizes(Operation operation) {
   }
 }
 
-// Of one member, from what a collective moves at the least.
+// The minimum bytes of one member, summed.
 std::uint64_t sum_of_sent(const Operation& operation, const GroupLayout& layout) {
   const auto plan = make_plan(operation, layout);
   std::uint64_t sum = 0;
@@ -76,20 +76,20 @@ std::uint64_t sum_of_sent(const Operation& operation, const GroupLayout& layout)
 
 }  // namespace
 
-TEST(CollectivePlan, TheRingKeepsItsPromise) {
+TEST(CollectivePlan, RingIsCorrect) {
   for (const Kind kind :
        {Kind::kAllReduce, Kind::kReduceScatter, Kind::kAllGather, Kind::kAllToAll}) {
     expect_kept_for_all_sizes({.kind = kind, .algorithm = Algorithm::kRing});
   }
 }
 
-TEST(CollectivePlan, HalvingAndDoublingKeepTheirPromise) {
+TEST(CollectivePlan, HalvingAndDoublingAreCorrect) {
   for (const Kind kind : {Kind::kAllReduce, Kind::kReduceScatter, Kind::kAllGather}) {
     expect_kept_for_all_sizes({.kind = kind, .algorithm = Algorithm::kHalvingDoubling});
   }
 }
 
-TEST(CollectivePlan, TreesAndChainsKeepTheirPromise) {
+TEST(CollectivePlan, TreesAndChainsAreCorrect) {
   for (const std::uint32_t chunks : {1U, 2U, 5U, 16U}) {
     expect_kept_for_all_sizes(
         {.kind = Kind::kAllReduce, .algorithm = Algorithm::kTree, .chunks = chunks});
@@ -100,11 +100,11 @@ TEST(CollectivePlan, TreesAndChainsKeepTheirPromise) {
   }
 }
 
-TEST(CollectivePlan, DirectAllToAllKeepsItsPromise) {
+TEST(CollectivePlan, DirectAllToAllIsCorrect) {
   expect_kept_for_all_sizes({.kind = Kind::kAllToAll, .algorithm = Algorithm::kDirect});
 }
 
-TEST(CollectivePlan, HierarchicalOnesKeepTheirPromise) {
+TEST(CollectivePlan, HierarchicalPlansAreCorrect) {
   for (const Kind kind :
        {Kind::kAllReduce, Kind::kReduceScatter, Kind::kAllGather, Kind::kAllToAll}) {
     for (std::uint32_t rows = 1; rows <= 6; ++rows) {
@@ -124,7 +124,7 @@ TEST(CollectivePlan, HierarchicalOnesKeepTheirPromise) {
   }
 }
 
-TEST(CollectivePlan, NoneMovesMoreThanItMust) {
+TEST(CollectivePlan, NoPlanMovesMoreThanTheMinimum) {
   for (std::uint32_t members = 1; members <= 33; ++members) {
     const GroupLayout layout = layout_of(packed(members, 1));
     for (const std::uint64_t bytes : {5U, 64U, 101U}) {
@@ -149,7 +149,7 @@ TEST(CollectivePlan, NoneMovesMoreThanItMust) {
   }
 }
 
-TEST(CollectivePlan, ANicCarriesTheShareOfItsOwnColumn) {
+TEST(CollectivePlan, NicCarriesTheShareOfItsOwnColumn) {
   // 4 servers of 8: of 3200 bytes, along each rail 2 x 400 x 3/4.
   const GroupLayout layout = layout_of(packed(32, 8));
   const auto plan = make_plan(
@@ -177,7 +177,7 @@ TEST(CollectivePlan, SharesAddUp) {
   }
 }
 
-TEST(CollectivePlan, AutoKnowsTheServers) {
+TEST(CollectivePlan, AutoChoosesByTheServersOfTheGroup) {
   const auto chosen = [](Kind kind, const std::vector<std::uint32_t>& servers) {
     return resolve({.kind = kind, .algorithm = Algorithm::kAuto, .bytes = 1 << 30},
                    layout_of(servers));

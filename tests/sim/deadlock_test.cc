@@ -1,6 +1,6 @@
-// Goal: what holds packets back can hold them back for ever, as in real fabrics: a ring of full
-// buffers, each waiting for the next. Method: five switches in a ring, flows that each cross two of
-// its cables; with PFC and with credits nothing moves any more, and without PFC all arrives.
+// Goal: flow control can deadlock, as in real fabrics: a cycle of full buffers, each waiting for
+// the next. Method: five switches in a ring, flows that each cross two of its cables. With PFC and
+// with credits nothing moves any more; without PFC all messages arrive.
 #include <gtest/gtest.h>
 
 #include "sim/topology/graph_file.h"
@@ -12,7 +12,7 @@ namespace {
 using test::Traffic;
 
 constexpr std::uint32_t kSwitches = 5;
-constexpr std::uint32_t kNics = 4;  // on each switch
+constexpr std::uint32_t kNics = 4;  // per switch
 
 Graph ring() {
   std::string text;
@@ -41,7 +41,7 @@ void add_flows(Traffic& traffic) {
   }
 }
 
-// Packets that are still in the fabric when nothing happens any more.
+// Packets still in the fabric when no event is left.
 std::size_t stuck(const FabricConfig& config) {
   Traffic traffic{ring(), config};
   traffic.may_fail();
@@ -53,19 +53,19 @@ std::size_t stuck(const FabricConfig& config) {
 
 }  // namespace
 
-TEST(Deadlock, ARingOfPausedSwitchesStandsStill) {
+TEST(Deadlock, RingOfPausedSwitchesDeadlocks) {
   FabricConfig config;
   config.buffer.bytes = 500'000;
   EXPECT_GT(stuck(config), 0U);
 }
 
-TEST(Deadlock, ARingWithoutCreditsStandsStill) {
+TEST(Deadlock, RingWithoutCreditsDeadlocks) {
   FabricConfig config;
   config.kind = LinkKind::kInfiniBand;
   EXPECT_GT(stuck(config), 0U);
 }
 
-TEST(Deadlock, WithoutPfcTheRingDropsAndGoesOn) {
+TEST(Deadlock, RingWithoutPfcDropsPacketsAndCompletes) {
   FabricConfig config;
   config.buffer.bytes = 500'000;
   config.buffer.lossless = 0;

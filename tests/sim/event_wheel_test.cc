@@ -1,5 +1,5 @@
 // Goal: events come in time order, equal times in the order of scheduling, however far ahead they
-// were scheduled. Method: random schedules beside a sorted map.
+// were scheduled. Method: random schedules, compared with a sorted map.
 #include "sim/core/event_wheel.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ TEST(EventWheel, RunsInOrderOfTimeThenOfScheduling) {
   EXPECT_EQ(wheel.now(), ps(900'000'000));
 }
 
-TEST(EventWheel, StopsAtTheLimitAndGoesOn) {
+TEST(EventWheel, StopsAtTheLimitAndContinues) {
   Wheel wheel;
   wheel.at(ps(1000), Kind::kTick, 1);
   wheel.at(ps(1001), Kind::kTick, 2);
@@ -55,7 +55,7 @@ TEST(EventWheel, StopsAtTheLimitAndGoesOn) {
   EXPECT_EQ(next(wheel)->subject, 3U);
 }
 
-TEST(EventWheel, TimeThatHasPassedMeansNow) {
+TEST(EventWheel, PastTimeMeansNow) {
   Wheel wheel;
   wheel.at(ps(7000), Kind::kTick, 1);
   ASSERT_TRUE(next(wheel));
@@ -70,7 +70,7 @@ TEST(EventWheel, AgreesWithASortedMap) {
     std::multimap<std::uint64_t, std::uint32_t> model;  // keeps the order of equal keys
     std::uint32_t name = 0;
     const auto schedule = [&] {
-      // Mostly near, often the same instant, sometimes far beyond the wheel.
+      // Mostly near, often the same time, sometimes far beyond the wheel.
       static constexpr std::uint64_t kReach[] = {1, 3000, 1'000'000, 60'000'000, 10'000'000'000};
       const std::uint64_t delay = prng.below(kReach[prng.below(5)]);
       const Time when = wheel.now() + Duration{static_cast<std::int64_t>(delay)};

@@ -1,5 +1,6 @@
-// A network for tests of workloads: each place sends one message at a time at a rate, receives one
-// at a time, and nothing else is in the way. Within a server another rate and latency hold.
+// A network for tests of workloads: each place sends one message at a time at a given rate and
+// receives one at a time, with no other contention. Within a server, another rate and latency
+// apply.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +16,21 @@ namespace nerve::sim::test {
 struct FakeNetwork {
   std::uint32_t places{};
   std::uint32_t per_server{1};
-  std::uint32_t storage{};  // places after the others
+  std::uint32_t storage{};  // numbered after the others
   Rate rate{Rate::gigabits(400)};
   Duration latency{std::chrono::microseconds{2}};
   Rate interconnect{Rate::gigabits(3'600)};
   Duration interconnect_latency{std::chrono::nanoseconds{700}};
-  std::uint64_t jitter{};  // picoseconds at most, by chance
+  std::uint64_t jitter{};  // upper limit in picoseconds, random
 };
 
 class FakeCluster final : public Messenger {
  public:
   explicit FakeCluster(const FakeNetwork& network);
 
-  // With a rank at each place.
+  // One rank per place.
   [[nodiscard]] JobContext context(std::uint32_t number = 0);
-  // Until the job is done or nothing is left to happen. True when it is.
+  // Runs until the job is done or no event is left. Returns whether it is done.
   bool run(Job& job);
 
   void send(const Message& message) override;
@@ -38,7 +39,7 @@ class FakeCluster final : public Messenger {
 
   [[nodiscard]] const std::vector<Message>& sent() const { return sent_; }
   [[nodiscard]] std::uint64_t bytes_from(std::uint32_t place) const;
-  // Messages on their way from a place, at most.
+  // The peak number of messages in flight from a place.
   [[nodiscard]] std::uint32_t most_in_flight(std::uint32_t place) const {
     return most_in_flight_[place];
   }
@@ -62,7 +63,7 @@ class FakeCluster final : public Messenger {
   };
   [[nodiscard]] Way way_of(const Message& message);
   void at(Time when, const Due& due);
-  // Its first byte is at the receiver.
+  // The first byte has reached the receiver.
   void arrive(const Due& due);
 
   FakeNetwork network_;

@@ -1,6 +1,6 @@
-// Goal: a cable that fails costs what was on it and nothing else: the engine repairs, routes lead
-// around it, and neither pauses nor credits nor bytes are lost for ever. Method: one fault at a
-// time, in traffic that would notice, with the bytes of every switch added up at the end.
+// Goal: a failed cable costs only the packets on it: the engine retransmits, routes avoid the
+// cable, and no pause, credit or byte is lost permanently. Method: one fault at a time, in traffic
+// that depends on it, with the bytes of every switch accounted at the end.
 #include "sim/fabric/faults.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ std::string why_not(const Graph& graph, const FaultSpec& spec) {
 
 class OnEachKind : public testing::TestWithParam<LinkKind> {};
 
-TEST_P(OnEachKind, TrafficGoesAroundACableThatFails) {
+TEST_P(OnEachKind, TrafficIsReroutedAroundAFailedCable) {
   Traffic traffic{two_leaves(), fabric(GetParam())};
   for (std::uint32_t i = 0; i < 4; ++i) traffic.add(NodeId{i}, NodeId{(i + 2) % 4}, kMessage);
   traffic.schedule({fault(FaultKind::kDown, microseconds{50}, "leaf0", "spine0")});
@@ -55,7 +55,7 @@ TEST_P(OnEachKind, TrafficGoesAroundACableThatFails) {
   EXPECT_GT(traffic.totals().dropped + traffic.totals().lost, 0U);
 }
 
-TEST_P(OnEachKind, ACableThatComesBackCarriesAsBefore) {
+TEST_P(OnEachKind, RestoredCableCarriesTrafficAgain) {
   Traffic traffic{dumbbell(8, 1, {}), fabric(GetParam())};
   for (std::uint32_t i = 0; i < 8; ++i) traffic.add(NodeId{i}, NodeId{(i + 4) % 8}, kMessage);
   traffic.schedule({fault(FaultKind::kDown, microseconds{300}, "left", "right"),
@@ -67,19 +67,19 @@ TEST_P(OnEachKind, ACableThatComesBackCarriesAsBefore) {
   EXPECT_LT(microseconds_of(traffic.last_received()), 6000);
 }
 
-TEST_P(OnEachKind, ASlowerCableTakesLonger) {
+TEST_P(OnEachKind, SlowerCableTakesLonger) {
   Traffic traffic{star(2, {}), fabric(GetParam())};
   traffic.add(NodeId{0}, NodeId{1}, kMessage);
   FaultSpec slow = fault(FaultKind::kRate, microseconds{100}, "nic1", "switch");
   slow.rate = Rate::gigabits(25);
   traffic.schedule({slow, fault(FaultKind::kUp, microseconds{500}, "switch", "nic1")});
   traffic.run();
-  // 100 us at full rate, 400 at a quarter, and the rest of 334 at full rate again.
+  // 100 us at full rate, 400 us at a quarter, the rest of 334 us at full rate.
   EXPECT_NEAR(microseconds_of(traffic.last_received()), 500 + 334 - 100 - 100, 12);
   EXPECT_EQ(traffic.totals().lost, 0U);
 }
 
-TEST_P(OnEachKind, DamagedPacketsAreLostAndRepaired) {
+TEST_P(OnEachKind, DamagedPacketsAreRetransmitted) {
   Traffic traffic{star(2, {}), fabric(GetParam())};
   traffic.add(NodeId{0}, NodeId{1}, kMessage);
   FaultSpec noise = fault(FaultKind::kErrors, Duration{}, "nic1", "switch");
@@ -90,7 +90,7 @@ TEST_P(OnEachKind, DamagedPacketsAreLostAndRepaired) {
   EXPECT_EQ(traffic.totals().dropped, 0U);
 }
 
-TEST_P(OnEachKind, ANicThatIsCutOffFailsItsMessages) {
+TEST_P(OnEachKind, IsolatedNicFailsItsMessages) {
   Traffic traffic{star(3, {}), fabric(GetParam())};
   traffic.add(NodeId{0}, NodeId{1}, kMessage);
   traffic.add(NodeId{1}, NodeId{2}, kMessage);
@@ -103,8 +103,8 @@ TEST_P(OnEachKind, ANicThatIsCutOffFailsItsMessages) {
   EXPECT_FALSE(traffic.messages()[2].failed);
 }
 
-TEST_P(OnEachKind, AStormStopsOthersAndPasses) {
-  // Both senders share the trunk; what waits there for the NIC that pauses stops the other.
+TEST_P(OnEachKind, PauseStormBlocksOthersUntilItEnds) {
+  // Both senders share the trunk; packets queued there for the pausing NIC block the other sender.
   Traffic traffic{dumbbell(4, 1, {}), fabric(GetParam())};
   traffic.add(NodeId{0}, NodeId{2}, kMessage);
   traffic.add(NodeId{1}, NodeId{3}, kMessage);
@@ -122,7 +122,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, OnEachKind,
                            return which.param == LinkKind::kEthernet ? "Ethernet" : "InfiniBand";
                          });
 
-TEST(Faults, APortThatWasPausedWhenItsCableFailedIsFreeAfterwards) {
+TEST(Faults, PauseEndsWhenTheCableFails) {
   FabricConfig config = fabric(LinkKind::kEthernet);
   config.buffer.bytes = 1'000'000;
   Traffic traffic{star(9, {}), config};
@@ -138,7 +138,7 @@ TEST(Faults, APortThatWasPausedWhenItsCableFailedIsFreeAfterwards) {
   for (const Port& port : traffic.world().fabric().ports()) EXPECT_EQ(port.paused, 0U);
 }
 
-TEST(Faults, CreditsAreWholeAfterACableHasFailed) {
+TEST(Faults, CreditsAreRestoredAfterACableFailure) {
   FabricConfig config = fabric(LinkKind::kInfiniBand);
   Traffic traffic{dumbbell(8, 1, {}), config};
   for (std::uint32_t i = 0; i < 4; ++i) traffic.add(NodeId{i}, NodeId{i + 4}, kMessage);
@@ -156,7 +156,7 @@ TEST(Faults, CreditsAreWholeAfterACableHasFailed) {
   }
 }
 
-TEST(Faults, ANicWithTwoPortsUsesTheOther) {
+TEST(Faults, NicWithTwoPortsFailsOver) {
   NetworkSpec spec;
   spec.topology = TopologyKind::kDualPlane;
   spec.nic_rate = Rate::gigabits(100);
@@ -174,7 +174,7 @@ TEST(Faults, ANicWithTwoPortsUsesTheOther) {
     traffic.run();
     if (!fails) {
       EXPECT_EQ(traffic.totals().lost, 0U);
-      // Both ports at once: as fast as one cable of the whole rate.
+      // Both ports together: as fast as one cable of the full rate.
       EXPECT_NEAR(microseconds_of(traffic.last_received()), 340, 10);
     }
     for (const Port& port : traffic.world().fabric().ports()) {
@@ -202,7 +202,7 @@ TEST(Faults, TwoNetworksInOneGraphHaveTheirOwnKindsAndSettings) {
   EXPECT_GT(dropped[1], 0U);
 }
 
-TEST(Faults, NamesThatNoCableHasAreRefused) {
+TEST(Faults, RejectsUnknownCables) {
   const Graph graph = two_leaves();
   EXPECT_EQ(why_not(graph, fault(FaultKind::kDown, {}, "leaf0", "spine1")), "found");
   EXPECT_EQ(why_not(graph, fault(FaultKind::kDown, {}, "laef0", "spine1")),

@@ -1,5 +1,5 @@
-// Goal: flows go from whom to whom and when their pattern says; lists from strangers are read or
-// refused. Method: jobs on a network of known times; lists of all kinds of nonsense.
+// Goal: flows follow their pattern in sender, receiver and time; untrusted flow lists are read or
+// rejected. Method: jobs on a network with known times; malformed lists of all kinds.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -32,7 +32,7 @@ JobResult run(const FakeNetwork& network, const FlowsSpec& work) {
   EXPECT_TRUE(job) << job.error();
   if (!job) return {};
   EXPECT_TRUE(cluster.run(**job)) << (*job)->result().trouble;
-  if (work.pattern != FlowPattern::kRandom) {  // whose sizes are drawn
+  if (work.pattern != FlowPattern::kRandom) {  // which draws its sizes
     EXPECT_EQ((*job)->bytes_planned(), (*job)->result().bytes_moved);
   }
   return (*job)->result();
@@ -46,7 +46,7 @@ std::string refused(const FakeNetwork& network, const FlowsSpec& work) {
 
 }  // namespace
 
-TEST(FlowsJob, APermutationGivesEachOneSenderAndOneReceiver) {
+TEST(FlowsJob, PermutationGivesEachRankOneSenderAndOneReceiver) {
   const JobResult result = run({.places = 33}, {.bytes = 1'000'000, .repeat = 3});
   ASSERT_EQ(result.flows.size(), 99U);
   std::map<std::uint32_t, int> from;
@@ -55,7 +55,7 @@ TEST(FlowsJob, APermutationGivesEachOneSenderAndOneReceiver) {
     EXPECT_NE(flow.from, flow.to);
     ++from[flow.from];
     ++to[flow.to];
-    EXPECT_EQ(flow.end - flow.start, flow.ideal);  // nobody is in the way
+    EXPECT_EQ(flow.end - flow.start, flow.ideal);  // no contention
   }
   for (std::uint32_t rank = 0; rank < 33; ++rank) {
     EXPECT_EQ(from[rank], 3);
@@ -66,7 +66,7 @@ TEST(FlowsJob, APermutationGivesEachOneSenderAndOneReceiver) {
   EXPECT_EQ(result.work, "permutation of 1 MB each, 33 ranks, 3 times");
 }
 
-TEST(FlowsJob, AShiftAndAnIncastGoWhereTheySay) {
+TEST(FlowsJob, ShiftAndIncastUseTheirTargets) {
   const JobResult shift =
       run({.places = 5}, {.pattern = FlowPattern::kShift, .bytes = 10, .shift = 7});
   ASSERT_EQ(shift.flows.size(), 5U);
@@ -89,16 +89,16 @@ TEST(FlowsJob, AllToAllIsEveryPairOnce) {
   for (const auto& [pair, count] : pairs) EXPECT_EQ(count, 2);
 }
 
-TEST(FlowsJob, ACheckpointGoesToStorageInTurn) {
+TEST(FlowsJob, CheckpointUsesStorageServersInTurn) {
   const FakeNetwork network{.places = 8, .per_server = 4, .storage = 3};
   const JobResult result = run(network, {.pattern = FlowPattern::kCheckpoint, .bytes = 1'000'000});
   ASSERT_EQ(result.flows.size(), 8U);
   for (const FlowResult& flow : result.flows) EXPECT_EQ(flow.to, 8 + flow.from % 3);
-  // Three ranks share the busiest server.
+  // The busiest server has three ranks.
   EXPECT_NEAR(seconds(result.bound), 3e6 / 50e9, 1e-9);
 }
 
-TEST(FlowsJob, GoesByTheNetworkThatTheScenarioSays) {
+TEST(FlowsJob, UsesTheNetworkOfTheScenario) {
   for (const bool front : {false, true}) {
     FakeCluster cluster{{.places = 3, .storage = 1}};
     JobSpec spec = job_of({.pattern = FlowPattern::kCheckpoint, .bytes = 5'000});
@@ -115,14 +115,14 @@ TEST(FlowsJob, GoesByTheNetworkThatTheScenarioSays) {
       EXPECT_EQ(message.on_front_end, front);
       EXPECT_EQ(message.token.job, 9U);
     }
-    // 5 kB at 4 Gb/s, and the way.
+    // 5 kB at 4 Gb/s, plus the delay.
     const std::vector<FlowResult> flows = (*job)->result().flows;
     ASSERT_EQ(flows.size(), 3U);
     EXPECT_EQ(flows[2].ideal, Duration{10'000'000 + 203});
   }
 }
 
-TEST(FlowsJob, RandomFlowsLoadTheNicsAsAsked) {
+TEST(FlowsJob, RandomFlowsReachTheRequestedLoad) {
   const JobResult result =
       run({.places = 16},
           {.pattern = FlowPattern::kRandom, .bytes = 100'000, .load = 0.25, .requests = 20'000});
@@ -153,7 +153,7 @@ TEST(FlowsJob, KvCachesGoFromPrefillToDecode) {
   EXPECT_EQ(to.size(), 4U);
 }
 
-TEST(FlowsJob, ChanceIsTheSeeds) {
+TEST(FlowsJob, RandomChoicesFollowTheSeed) {
   const auto starts = [](std::uint64_t seed) {
     FakeCluster cluster{{.places = 4}};
     JobContext context = cluster.context();
@@ -169,7 +169,7 @@ TEST(FlowsJob, ChanceIsTheSeeds) {
   EXPECT_NE(starts(1), starts(2));
 }
 
-TEST(Chance, TheLogarithmIsRight) {
+TEST(Chance, LogarithmIsCorrect) {
   Prng prng{1};
   for (int i = 0; i < 10'000; ++i) {
     const std::uint64_t x = prng.next() >> prng.below(64);
@@ -180,7 +180,7 @@ TEST(Chance, TheLogarithmIsRight) {
   EXPECT_EQ(minus_log(std::uint64_t{1} << 63), 2'977'044'471U);  // ln 2, rounded down
 }
 
-TEST(Chance, GapsHaveTheirMeanAndSpread) {
+TEST(Chance, GapsHaveTheExpectedMeanAndSpread) {
   Prng prng{2};
   constexpr int kDrawn = 200'000;
   double sum = 0;
@@ -194,15 +194,15 @@ TEST(Chance, GapsHaveTheirMeanAndSpread) {
   EXPECT_NEAR(squares / kDrawn, 2, 0.05);
 }
 
-// Figures of one machine that all others must have, in every build.
-TEST(Chance, IsTheSameEverywhere) {
+// Values of one machine, which every machine and build must reproduce.
+TEST(Chance, IsTheSameOnEveryMachine) {
   Prng prng{3};
   std::uint64_t sum = 0;
   for (int i = 0; i < 1000; ++i) sum = sum * 31 + exponential(prng, 1'000'000'000'000);
   EXPECT_EQ(sum, 8'846'756'748'899'366'862U);
 }
 
-TEST(FlowList, IsReadInTheOrderOfTime) {
+TEST(FlowList, IsSortedByStartTime) {
   const auto flows =
       parse_flow_list("3\n0 1 3 100 5000 2.5\n\n 2 3 3 100 17 1e-6 \r\n1 0 0 0 1 0\n", "list", 4);
   ASSERT_TRUE(flows) << flows.error();
@@ -213,7 +213,7 @@ TEST(FlowList, IsReadInTheOrderOfTime) {
   EXPECT_EQ((*flows)[2].start, Duration{std::chrono::milliseconds{2500}});
 }
 
-TEST(FlowList, NonsenseIsRefusedWithItsLine) {
+TEST(FlowList, ErrorsNameTheLine) {
   const auto why = [](std::string_view text) {
     const auto flows = parse_flow_list(text, "list", 4);
     return flows ? std::string{"was read"} : flows.error();
@@ -238,9 +238,9 @@ TEST(FlowList, NonsenseIsRefusedWithItsLine) {
     EXPECT_EQ(why("1\n0 1 3 100 5 " + std::string{start}),
               "list:2: start is " + std::string{start} + ", expected seconds from 0 to 1000000");
   }
-  EXPECT_EQ(why("2\n0 1 3 100 5 0\n"), "list:2: 1 flows, but the first line says 2");
+  EXPECT_EQ(why("2\n0 1 3 100 5 0\n"), "list:2: 1 flows, but the first line announces 2");
   EXPECT_EQ(why("1\n0 1 3 100 5 0\n0 1 3 100 5 0\n"),
-            "list:3: a flow more than the 1 of the first line");
+            "list:3: more flows than the 1 announced in the first line");
 }
 
 TEST(FlowList, RunsAsAJob) {
@@ -257,16 +257,16 @@ TEST(FlowList, RunsAsAJob) {
             "job f: " + file + ":3: dst is 2, expected a number from 0 to 1");
 }
 
-TEST(FlowsJob, WhatCannotBeIsRefusedInWords) {
+TEST(FlowsJob, RejectsImpossibleJobsWithAReason) {
   const FakeNetwork four{.places = 4};
   EXPECT_EQ(refused(four, {.bytes = 0}), "job f: size is 0, expected 1 to 1125899906842624");
   EXPECT_EQ(refused({.places = 1}, {.bytes = 1}),
             "job f: permutation needs at least 2 ranks, but the job has 1");
   EXPECT_EQ(refused(four, {.bytes = 1, .repeat = 0}), "job f: repeat is 0, expected at least 1");
   EXPECT_EQ(refused(four, {.bytes = 1, .repeat = 4'000'000'000}),
-            "job f: 4 flows 4000000000 times are more than 50000000");
+            "job f: 4 flows, repeated 4000000000 times, exceed the limit of 50000000");
   EXPECT_EQ(refused(four, {.pattern = FlowPattern::kShift, .bytes = 1, .shift = 8}),
-            "job f: shift 8 of 4 ranks lets each send to itself");
+            "job f: shift 8 of 4 ranks makes each rank send to itself");
   EXPECT_EQ(refused(four, {.pattern = FlowPattern::kCheckpoint, .bytes = 1}),
             "job f: a checkpoint needs storage servers, but the scenario has none");
   EXPECT_EQ(refused(four, {.pattern = FlowPattern::kRandom, .bytes = 1}),

@@ -1,5 +1,5 @@
-// Goal: a file gives the graph that it says, or the line that is wrong. Method: both formats, and a
-// table of what hostile files say.
+// Goal: a file yields its graph, or an error with the line. Method: both formats, and a table of
+// invalid files.
 #include "sim/topology/graph_file.h"
 
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ TEST(GraphFile, FindsTheTiersOfSwitches) {
   EXPECT_EQ(graph->nodes[3].tier, 3U);
 }
 
-TEST(GraphFile, AnyPartOfAFileIsRefusedOrRead) {
+TEST(GraphFile, EveryTruncationIsReadOrRejected) {
   const std::string_view texts[] = {
       "nic a\nswitch s\nnic b\ncable a s 400G 100ns\ncable s b 12.5Gb/s 0.001ms\n",
       "4 2 3\n1 3\n0 1 100Gbps 1000ns 0\n2 3 100Gbps 1us 0\n1 3 400Gbps 1us 0\n"};
@@ -76,52 +76,51 @@ TEST(GraphFile, AnyPartOfAFileIsRefusedOrRead) {
   }
 }
 
-TEST(GraphFile, SaysWhichLineIsWrong) {
+TEST(GraphFile, ErrorsNameTheLine) {
   const struct {
     const char* text;
     const char* error;
   } cases[] = {
-      {"", "f:1: says nothing"},
-      {"# nothing\n\n", "f:1: says nothing"},
+      {"", "f:1: is empty"},
+      {"# nothing\n\n", "f:1: is empty"},
       {"0 0 0\n", "f:1: there are no NICs"},
       {"switch a\n", "f:1: there are no NICs"},
-      {"router a\n", "f:1: \"router\" is none of nic, switch, cable"},
-      {"nic a\nnic a\n", "f:2: a second node is named \"a\""},
-      {"nic a\nswitch a\n", "f:2: a second node is named \"a\""},
-      {"nic\n", "f:1: nic NAME was expected"},
-      {"switch a b\n", "f:1: switch NAME was expected"},
-      {"nic a\nswitch s\ncable a s 100G\n", "f:3: cable NAME NAME RATE DELAY was expected"},
+      {"router a\n", "f:1: \"router\" is not nic, switch or cable"},
+      {"nic a\nnic a\n", "f:2: there is already a node named \"a\""},
+      {"nic a\nswitch a\n", "f:2: there is already a node named \"a\""},
+      {"nic\n", "f:1: nic takes one NAME"},
+      {"switch a b\n", "f:1: switch takes one NAME"},
+      {"nic a\nswitch s\ncable a s 100G\n", "f:3: write cable NAME NAME RATE DELAY"},
       {"nic a\nswitch s\ncable a t 100G 1ns\n", "f:3: no node above is named \"t\""},
       {"nic a\nswitch s\ncable a a 100G 1ns\n", "f:3: a cable from \"a\" to itself"},
       {"nic a\nnic b\ncable a b 100G 1ns\n",
-       "f:3: a cable joins two NICs, \"a\" and \"b\": put a switch between them"},
+       "f:3: a cable joins two NICs, \"a\" and \"b\"; put a switch between them"},
       {"nic a\nswitch s\ncable a s fast 1ns\n",
-       "f:3: \"fast\" is no rate: 400G, from 1M to 100T, was expected"},
+       "f:3: \"fast\" is not a rate; write 400G, from 1M to 100T"},
       {"nic a\nswitch s\ncable a s -1G 1ns\n",
-       "f:3: \"-1G\" is no rate: 400G, from 1M to 100T, was expected"},
+       "f:3: \"-1G\" is not a rate; write 400G, from 1M to 100T"},
       {"nic a\nswitch s\ncable a s nanG 1ns\n",
-       "f:3: \"nanG\" is no rate: 400G, from 1M to 100T, was expected"},
+       "f:3: \"nanG\" is not a rate; write 400G, from 1M to 100T"},
       {"nic a\nswitch s\ncable a s 1e300T 1ns\n",
-       "f:3: \"1e300T\" is no rate: 400G, from 1M to 100T, was expected"},
-      {"nic a\nswitch s\ncable a s 100G 2s\n",
-       "f:3: \"2s\" is no delay: 100ns, up to 1s, was expected"},
+       "f:3: \"1e300T\" is not a rate; write 400G, from 1M to 100T"},
+      {"nic a\nswitch s\ncable a s 100G 2s\n", "f:3: \"2s\" is not a delay; write 100ns, up to 1s"},
       {"nic a\nnic b\nswitch s\ncable a s 100G 1ns\n", "f:4: NIC \"b\" has no cable"},
-      {"\x01\x7f\n", "f:1: \"??\" is none of nic, switch, cable"},
-      {"2 1\n", "f:1: nodes, switches and links were expected"},
-      {"2 x 1\n", "f:1: \"x\" is no number"},
+      {"\x01\x7f\n", "f:1: \"??\" is not nic, switch or cable"},
+      {"2 1\n", "f:1: write the numbers of nodes, switches and links"},
+      {"2 x 1\n", "f:1: \"x\" is not a number"},
       {"4294967295 1 1\n", "f:1: too many nodes"},
       {"2 1 1\n1\n0 1 100Gbps 1us\n",
-       "f:3: the first line promises 1 numbers of switches and 1 links of five words; there are 5 "
+       "f:3: the first line announces 1 switches and 1 links of five words; there are 5 "
        "words"},
       {"2 4294967295 4294967295\n1\n",
-       "f:2: the first line promises 4294967295 numbers of switches and 4294967295 links of five "
+       "f:2: the first line announces 4294967295 switches and 4294967295 links of five "
        "words; there are 1 words"},
-      {"2 1 1\n7\n0 1 100Gbps 1us 0\n", "f:2: \"7\" is no node: numbers from 0 to 1 were expected"},
-      {"3 2 1\n1 1\n0 1 100Gbps 1us 0\n", "f:2: switch \"1\" again"},
+      {"2 1 1\n7\n0 1 100Gbps 1us 0\n", "f:2: \"7\" is not a node; nodes are 0 to 1"},
+      {"3 2 1\n1 1\n0 1 100Gbps 1us 0\n", "f:2: switch \"1\" is listed twice"},
       {"2 1 1\n1\n0 1 100Gbps 1us 0.5\n",
-       "f:3: error rate \"0.5\": only 0 is taken here; a fault of the kind errors damages bits"},
+       "f:3: error rate \"0.5\": must be 0; use a [[fault]] of kind errors"},
       {"2 0 1\n0 1 100Gbps 1us 0\n",
-       "f:2: a cable joins two NICs, \"0\" and \"1\": put a switch between them"},
+       "f:2: a cable joins two NICs, \"0\" and \"1\"; put a switch between them"},
   };
   for (const auto& one : cases) {
     const auto graph = parse_graph(one.text, "f");

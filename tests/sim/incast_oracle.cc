@@ -16,12 +16,12 @@ using std::chrono::nanoseconds;
 SimNicConfig nics(CcAlgorithm algorithm) {
   SimNicConfig config;
   config.mtu = nic::Mtu::k1024;
-  config.engine.max_outstanding_packets = 1U << 20U;  // rates alone limit DCQCN and TIMELY there
+  config.engine.max_outstanding_packets = 1U << 20U;  // in ns-3 only rates limit DCQCN and TIMELY
   nic::FlowControlConfig& control = config.engine.flow_control;
   control.algorithm = algorithm;
-  // At the least rate a packet leaves every 83.84 us, as there, where it is shorter (1 048 bytes).
-  // Flows that find themselves there wait for their next turn before they grow, and whether all
-  // of them begin together decides how high the next wave is.
+  // At the minimum rate a packet leaves every 83.84 us, as in ns-3, where packets are shorter (1
+  // 048 bytes). Flows at that rate wait for their next packet before they grow, and whether they
+  // all start together decides the height of the next wave.
   constexpr std::uint64_t least = std::uint64_t{100'000'000} * 1102 / 1048;
   control.dcqcn = {.g_inverse = 256,
                    .alpha_timer = microseconds{1},
@@ -44,13 +44,13 @@ SimNicConfig nics(CcAlgorithm algorithm) {
   control.hpcc.most_stages = 0;
   control.hpcc.minimum_rate = Rate::megabits(100);
   control.hpcc.base_round_trip = nanoseconds{4160};  // four cables, two packets
-  // Every marked packet is told of, every packet acknowledged.
+  // Every marked packet causes a CNP, every packet an ACK.
   control.cnp_interval = algorithm == CcAlgorithm::kDcqcn ? Duration{1} : Duration{};
   if (algorithm != CcAlgorithm::kDcqcn) control.ack_every = 1;
   return config;
 }
 
-// Remembers when each flow ended, and looks at the queue before the receiver.
+// Records when each flow ends, and samples the queue in front of the receiver.
 class World final : private NicUser {
  public:
   World(const Incast& incast, std::uint64_t seed)
@@ -90,7 +90,7 @@ class World final : private NicUser {
 
  private:
   static FabricConfig fabric(CcAlgorithm algorithm) {
-    FabricConfig config;  // 32 MB, marks from 400 to 1 600 KB, a fifth of them at the end
+    FabricConfig config;  // 32 MB; marking from 400 to 1 600 KB, up to 20 %
     config.telemetry = algorithm == CcAlgorithm::kHpcc;
     config.longest_packet = 1024 + 128;
     return config;
@@ -157,7 +157,7 @@ IncastFigures run_incast(const Incast& incast, std::uint64_t seed) {
 }
 
 IncastFigures run_incasts(const Incast& incast, std::uint64_t seeds) {
-  if (!incast.median_there) seeds = 1;  // nothing is left to chance
+  if (!incast.median_there) seeds = 1;  // deterministic
   std::vector<IncastFigures> runs;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) runs.push_back(run_incast(incast, seed));
   const auto of = [&](auto member) {

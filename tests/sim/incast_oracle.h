@@ -1,6 +1,7 @@
-// An incast as the ns-3 simulation of HPCC's authors has it, and what that gives: one switch, N
-// senders to one receiver, 100 Gb/s, cables of a microsecond, packets of about 1 000 bytes, the
-// configuration of the published artifact. docs/fidelity.md has the table and tells what differs.
+// An incast as in the ns-3 simulation of HPCC's authors, and the figures of that simulation: one
+// switch, N senders to one receiver, 100 Gb/s, cables of a microsecond, packets of about 1 000
+// bytes, the configuration of the published artifact. docs/fidelity.md has the table and the
+// differences.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +14,10 @@
 namespace nerve::sim::test {
 
 struct IncastFigures {
-  double first{};  // completion of a flow, in microseconds
+  double first{};  // completion times, in microseconds
   double last{};
   double jain{};          // of the completion times
-  double queue_median{};  // KB, over samples of 100 ns in which it was not empty
+  double queue_median{};  // KB, over samples of 100 ns with a non-empty queue
   double queue_p99{};
   double queue_most{};
   std::uint64_t pauses{};
@@ -28,7 +29,7 @@ struct Incast {
   std::uint32_t bytes{};
   nic::CcAlgorithm algorithm{};
   IncastFigures expected{};
-  // Where switches mark by chance: of each figure the median of eight runs there, with other random
+  // With random marking: the median of each figure over eight runs of ns-3 with different random
   // numbers. `expected` is the first of them.
   std::optional<IncastFigures> median_there{};
 
@@ -39,7 +40,7 @@ struct Incast {
 
 [[nodiscard]] const std::vector<Incast>& incasts();
 [[nodiscard]] IncastFigures run_incast(const Incast& incast, std::uint64_t seed);
-// Of each figure the median of so many seeds.
+// The median of each figure over this many seeds.
 [[nodiscard]] IncastFigures run_incasts(const Incast& incast, std::uint64_t seeds);
 
 }  // namespace nerve::sim::test

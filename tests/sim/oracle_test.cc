@@ -1,6 +1,6 @@
-// Goal: incasts go as in the ns-3 simulation of HPCC's authors. Method: the medians of nine seeds
-// against its medians of eight, within what docs/fidelity.md promises; what is promised less is
-// named here.
+// Goal: incasts behave as in the ns-3 simulation of HPCC's authors. Method: the medians of nine
+// seeds are compared with its medians of eight, within the tolerances of docs/fidelity.md; wider
+// tolerances are listed here.
 #include <gtest/gtest.h>
 
 #include "tests/sim/incast_oracle.h"
@@ -26,9 +26,9 @@ void expect_near(const char* what, double ours, double theirs, double part) {
 
 class Oracle : public testing::TestWithParam<std::string> {};
 
-// Completion within a tenth, fairness within 0.02, pauses where there are some. Which of 64 flows
-// is first, and when, is chance: over eight runs there it takes 5.3 to 10.2 ms.
-TEST_P(Oracle, TakesAsLongAndPausesAlike) {
+// Completion within a tenth, fairness within 0.02, pauses in the same runs. Which of 64 flows is
+// first, and when, is random: over eight runs of ns-3 it takes 5.3 to 10.2 ms.
+TEST_P(Oracle, MatchesCompletionTimesAndPausesOfNs3) {
   const test::Incast& incast = named(GetParam());
   const test::IncastFigures ours = test::run_incasts(incast, kSeeds);
   const test::IncastFigures& theirs = incast.usual();
@@ -52,8 +52,9 @@ INSTANTIATE_TEST_SUITE_P(Incasts, Oracle,
                            return name;
                          });
 
-// Those of HPCC are a packet or a few. That of 2:1 DCQCN has two usual values: the nearer run.
-TEST(OracleQueues, AreAsLong) {
+// The queues of HPCC are a few packets. That of 2:1 DCQCN has two typical values: the nearer run
+// counts.
+TEST(OracleQueues, MatchThoseOfNs3) {
   for (const char* const name : {"2:1 DCQCN", "16:1 DCQCN", "16:1 TIMELY", "64:1 DCQCN"}) {
     const test::Incast incast = named(name);
     const test::IncastFigures ours = test::run_incasts(incast, kSeeds);

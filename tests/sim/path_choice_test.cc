@@ -1,5 +1,5 @@
-// Goal: each way of choosing a path spreads what it should and keeps together what it must. Method:
-// counts over many flows and packets, by themselves and in a fabric.
+// Goal: each path choice spreads traffic as intended and keeps flows in order where it must.
+// Method: counts over many flows and packets, in isolation and in a fabric.
 #include "sim/fabric/path_choice.h"
 
 #include <gtest/gtest.h>
@@ -22,8 +22,8 @@ constexpr std::uint32_t kFlows = 80'000;
 
 Time at(std::int64_t us) { return Time{microseconds{us}}; }
 
-// What the first of two leaves has sent to each of eight spines, when some of the eight NICs on it
-// send to those on the other, each with `qps` QPs.
+// The bytes that the first of two leaves sends to each of eight spines, when `senders` of its eight
+// NICs send to those of the other leaf, each with `qps` QPs.
 std::vector<std::uint64_t> bytes_up(PathChoice choice, std::uint32_t senders, std::uint32_t qps,
                                     bool hash_by_qp) {
   FabricConfig config;
@@ -52,7 +52,7 @@ double most_to_mean(const std::vector<std::uint64_t>& bytes) {
 
 }  // namespace
 
-TEST(PathChoice, HashesSpreadFlowsEvenlyAndOtherwiseAtEachSwitch) {
+TEST(PathChoice, HashSpreadsFlowsEvenlyAndDiffersBetweenSwitches) {
   std::array<std::uint32_t, kWays> counts{};
   std::uint32_t same = 0;
   for (std::uint32_t flow = 0; flow < kFlows; ++flow) {
@@ -60,12 +60,12 @@ TEST(PathChoice, HashesSpreadFlowsEvenlyAndOtherwiseAtEachSwitch) {
     ++counts[here];
     same += mix(flow, 0x9876'5432) % kWays == here ? 1U : 0U;
   }
-  // 10 000 are expected, give or take 100: five times that is never seen by chance.
+  // The standard deviation is 100; five times that does not occur by chance.
   for (const std::uint32_t count : counts) EXPECT_NEAR(count, 10'000, 500);
   EXPECT_NEAR(same, 10'000, 500) << "two switches choose alike";
 }
 
-TEST(PathChoice, AFlowletKeepsItsWayUntilItsFlowIsSilent) {
+TEST(PathChoice, FlowletKeepsItsPathUntilTheFlowIsIdle) {
   FlowletTable table{microseconds{50}, true};
   const std::array<PortId, 3> ways{PortId{3}, PortId{5}, PortId{7}};
   EXPECT_EQ(table.choose(1, ways, PortId{3}, at(0)), PortId{3});
@@ -74,7 +74,7 @@ TEST(PathChoice, AFlowletKeepsItsWayUntilItsFlowIsSilent) {
   EXPECT_EQ(table.choose(1, ways, PortId{5}, at(151)), PortId{5});
 }
 
-TEST(PathChoice, AFlowletLeavesAWayThatLeadsElsewhere) {
+TEST(PathChoice, FlowletLeavesAPathToAnotherDestination) {
   FlowletTable table{microseconds{50}, true};
   const std::array<PortId, 2> before{PortId{3}, PortId{5}};
   const std::array<PortId, 2> after{PortId{7}, PortId{5}};
@@ -82,7 +82,7 @@ TEST(PathChoice, AFlowletLeavesAWayThatLeadsElsewhere) {
   EXPECT_EQ(table.choose(1, after, PortId{7}, at(1)), PortId{7});
 }
 
-TEST(PathChoice, TheEmptiestPortIsTakenAndOneThatIsDownIsNot) {
+TEST(PathChoice, ShortestQueueIsTakenUnlessThePortIsDown) {
   std::vector<Port> ports(kWays);
   std::vector<PortId> ways;
   for (std::uint32_t i = 0; i < kWays; ++i) ways.emplace_back(i);
@@ -97,9 +97,9 @@ TEST(PathChoice, TheEmptiestPortIsTakenAndOneThatIsDownIsNot) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(emptiest(ways, ports, prng), PortId{2});
 }
 
-// Polarisation: an aggregation switch gets only flows of one hash value, which is the value that it
-// chooses a core by.
-TEST(PathChoice, SwitchesThatHashAlikeLeaveCoresUnused) {
+// Polarisation: an aggregation switch only gets flows of one hash value, and chooses the core by
+// the same value.
+TEST(PathChoice, EqualHashesLeaveCoreSwitchesUnused) {
   const auto cores_used = [](bool alike) {
     FabricConfig config;
     config.hash_alike = alike;
@@ -130,7 +130,7 @@ TEST(PathChoice, SprayAndAdaptiveUseAllSpinesAndHashesCollide) {
   EXPECT_LT(most_to_mean(bytes_up(PathChoice::kAdaptive, 8, 1, false)), 1.1);
 }
 
-TEST(PathChoice, QpsOfTwoNicsShareAWayUnlessSwitchesTellThemApart) {
+TEST(PathChoice, QpsOfTwoNicsShareAPathUnlessHashedByQp) {
   const auto used = [](const std::vector<std::uint64_t>& bytes) {
     return std::ranges::count_if(bytes, [](std::uint64_t one) { return one > 0; });
   };

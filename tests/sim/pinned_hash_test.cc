@@ -1,11 +1,12 @@
-// Goal: a scenario has one result, on every machine and in every build. Method: whole runs of small
-// scenarios, each with the hash that it must have written beside it.
+// Goal: a scenario has one result, on every machine and in every build. Method: runs of small
+// scenarios with pinned hashes.
 //
-// Whoever changes what the fabric does changes these hashes, and says so in the commit. A hash that
-// one build alone misses is a bug of that build: floating point that was contracted, an order that
-// was an address's, something that was never set.
+// A change of the fabric's behaviour changes these hashes; the commit must say so. A hash that
+// fails in one build only is a bug of that build: contracted floating point, an order that depends
+// on addresses, or an uninitialised value.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <ostream>
 
 #include "sim/run.h"
@@ -17,9 +18,9 @@ namespace {
 struct Pinned {
   const char* name;
   const char* scenario;
-  const char* congestion;  // control: those that reckon with fractions are the likeliest to differ
+  const char* congestion;  // control; algorithms with fractions are the most likely to differ
   std::uint64_t hash;
-  // What has to have happened for the hash to be worth anything.
+  // What must have happened in the run for its hash to be meaningful.
   bool (*worth)(const RunResult&);
 };
 
@@ -153,7 +154,7 @@ constexpr Pinned kPinned[]{
 
 class PinnedHash : public testing::TestWithParam<Pinned> {};
 
-TEST_P(PinnedHash, IsThatOfEveryBuild) {
+TEST_P(PinnedHash, MatchesThePinnedValue) {
   const Override congestion{"nic.congestion", GetParam().congestion};
   const auto scenario = read_scenario(GetParam().scenario, "pinned.toml", {&congestion, 1});
   ASSERT_TRUE(scenario) << text_of(scenario.error()[0]);

@@ -105,8 +105,8 @@ class Carrier {
   const CollectivePlan& plan_;
   Prng prng_;
   Carried done_;
-  std::vector<std::vector<std::vector<Flying>>> landed_;  // of each member and item
-  std::vector<std::vector<std::uint32_t>> at_;            // of each member and lane
+  std::vector<std::vector<std::vector<Flying>>> landed_;  // per member and item
+  std::vector<std::vector<std::uint32_t>> at_;            // per member and lane
   std::vector<Flying> flying_;
 };
 
@@ -123,7 +123,7 @@ Carried carry_out(const CollectivePlan& plan, Memory memory, std::uint64_t seed)
 
 Memory memory_before(const Operation& operation, std::uint32_t members) {
   const Shares shares{operation.bytes, members};
-  // Room for what all-to-all receives and for what passes through.
+  // Room for the received blocks of all-to-all and for blocks in transit.
   Memory memory(members, std::vector<std::uint64_t>((operation.bytes + members) * (members + 3)));
   for (std::uint32_t m = 0; m < members; ++m) {
     for (std::uint32_t block = 0; block < members; ++block) {

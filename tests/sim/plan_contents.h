@@ -1,6 +1,6 @@
-// A collective carried out in memory, message by message, in an order that a seed chooses among
-// those that its plan allows. Each rank has a buffer of 64-bit values, one for each byte; what a
-// message carries is read when it goes, and written when the item that waits for it comes.
+// Executes a collective in memory, message by message, in a random order among those that its plan
+// allows. Each rank has a buffer of 64-bit values, one per byte. The contents of a message are read
+// when it is sent, and written when the waiting item runs.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 namespace nerve::sim::test {
 
 struct Carried {
-  std::vector<std::vector<std::uint64_t>> memory;  // of each member
-  std::vector<std::uint64_t> sent;                 // bytes, by each member
-  std::string trouble;                             // a plan that got stuck, or added one twice
+  std::vector<std::vector<std::uint64_t>> memory;  // per member
+  std::vector<std::uint64_t> sent;                 // bytes, per member
+  std::string trouble;                             // the plan got stuck, or added a value twice
 };
 
 [[nodiscard]] Carried carry_out(const CollectivePlan& plan,
                                 std::vector<std::vector<std::uint64_t>> memory, std::uint64_t seed);
 
-// What each member has before, and what it must have after; no promise where that is zero.
+// The contents of each member before and after; zero means unspecified.
 using Memory = std::vector<std::vector<std::uint64_t>>;
 [[nodiscard]] Memory memory_before(const Operation& operation, std::uint32_t members);
 [[nodiscard]] Memory memory_after(const Operation& operation, std::uint32_t members);

@@ -1,6 +1,6 @@
-// Goal: a port sends the highest class that waits and may be sent, so that ACKs, NAKs and CNPs do
-// not wait behind data. Method: a port by hand; and a message whose ACK comes back through a port
-// where two others queue, with and without a class of its own.
+// Goal: a port sends the highest ready class, so that ACKs, NAKs and CNPs do not wait behind data.
+// Method: a port in isolation; and a message whose ACK returns through a port with queued data,
+// with and without its own class.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ struct APort : ::testing::Test {
   Port port;
 };
 
-// How long the ACK of a message took that crossed a queue of data.
+// How long the ACK took through a queue of data.
 Duration way_of_the_ack(std::uint8_t control_class) {
   FabricConfig fabric;
   fabric.buffer = {.bytes = 64'000'000, .lossless = 1U << kDataClass};
@@ -57,7 +57,7 @@ TEST_F(APort, SendsTheHighestClassFirst) {
   EXPECT_EQ(port.queued, 0U);
 }
 
-TEST_F(APort, APausedClassHoldsUpNoOther) {
+TEST_F(APort, PausedClassDoesNotBlockOthers) {
   for (const unsigned traffic_class : {3U, 1U, 0U}) push(traffic_class);
   port.paused = 1U << 3 | 1U << 1;
   EXPECT_EQ(send(), 0U);
@@ -67,7 +67,7 @@ TEST_F(APort, APausedClassHoldsUpNoOther) {
   EXPECT_EQ(send(), 1U);
 }
 
-TEST_F(APort, DataOfTwoLanesTakesTurns) {
+TEST_F(APort, DataClassesAlternate) {
   for (int i = 0; i < 3; ++i) push(kDataClass);
   for (int i = 0; i < 3; ++i) push(kLiftedClass);
   std::vector<unsigned> sent;
@@ -76,10 +76,10 @@ TEST_F(APort, DataOfTwoLanesTakesTurns) {
   for (std::size_t i = 1; i < sent.size(); ++i) EXPECT_NE(sent[i], sent[i - 1]) << "at " << i;
 }
 
-TEST(Priorities, AnAckPassesTheDataThatWaits) {
-  // 1 MB leaves in 84 us at 100 Gb/s; as much data waits by then, at twice the rate of the cable.
+TEST(Priorities, AckOvertakesQueuedData) {
+  // 1 MB takes 84 us at 100 Gb/s; by then as much data is queued, at twice the rate of the cable.
   EXPECT_GT(way_of_the_ack(kDataClass), microseconds{60});
-  // Two cables, and at most a packet that is being sent.
+  // Two cables, and at most one packet being sent.
   EXPECT_LT(way_of_the_ack(kControl), microseconds{5});
 }
 

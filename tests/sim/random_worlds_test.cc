@@ -1,7 +1,7 @@
-// Goal: no fabric, traffic or fault that a seed can think of hangs, loses a message without saying
-// so, or loses count of a byte. Method: a world is drawn from a seed (topology, link kind,
-// routing, congestion control, messages, faults) and run to its end; traffic.h adds up every
-// switch.
+// Goal: with any fabric, traffic and faults, a simulation does not hang, loses no message without
+// an error, and accounts for every byte. Method: a world is drawn from a seed (topology, link kind,
+// routing, congestion control, messages, faults) and run to its end; traffic.h checks the sums of
+// every switch.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -68,7 +68,7 @@ SimNicConfig draw_nics(Prng& prng, NetworkSpec& spec) {
   return nics;
 }
 
-// Outages last less than an engine is patient for: several in a row must not add up to more.
+// Outages are shorter than the retry limit of an engine, even if several follow each other.
 std::vector<FaultSpec> draw_faults(Prng& prng, const Graph& graph) {
   std::vector<FaultSpec> faults;
   for (std::uint64_t left = prng.below(4); left > 0; --left) {
@@ -103,7 +103,7 @@ World draw(Prng& prng) {
                  static_cast<std::uint32_t>(prng.between(1, 4))};
   world.nics = draw_nics(prng, world.spec);
   auto graph = build_network(world.spec, world.hosts);
-  if (!graph) {  // PFC would keep more than the small buffer has
+  if (!graph) {  // PFC would reserve more than the small buffer has
     world.spec.switches.buffer.bytes = BufferConfig{}.bytes;
     graph = build_network(world.spec, world.hosts);
   }
@@ -137,13 +137,13 @@ void add_messages(Prng& prng, const World& world, const Routes& routes, Traffic&
   for (std::uint64_t left = prng.between(1, 40); left > 0; --left) {
     const NodeId from{static_cast<std::uint32_t>(prng.below(nics))};
     const NodeId to{static_cast<std::uint32_t>(prng.below(prng.chance(300) ? 1 : nics))};
-    if (from == to || routes.distance(from, to) == 0) continue;  // another rail
+    if (from == to || routes.distance(from, to) == 0) continue;  // on another rail
     const std::uint64_t most = one_of(prng, {10ULL, 5'000ULL, 100'000ULL, 1'000'000ULL});
     traffic.add(from, to, static_cast<std::uint32_t>(prng.between(1, most)));
   }
 }
 
-// For whoever reads of a failure.
+// Shown with a failure.
 std::string description(const World& world) {
   const FabricConfig& switches = world.spec.switches;
   std::ostringstream text;
@@ -171,7 +171,7 @@ void live(std::uint64_t seed) {
   traffic.may_fail();
   traffic.run();
 
-  // A message is given up only when its NICs were cut off from each other.
+  // A message may fail only if its NICs were disconnected from each other.
   const Routes left{world.graph, gone(world)};
   for (const test::Message& message : traffic.messages()) {
     if (!message.failed) continue;
@@ -192,6 +192,8 @@ void live(std::uint64_t seed) {
 
 }  // namespace
 
-TEST(RandomWorlds, NoneHangsOrLosesCount) { nerve::test::for_each_seed_in_parallel(200, live); }
+TEST(RandomWorlds, NoWorldHangsOrMiscountsBytes) {
+  nerve::test::for_each_seed_in_parallel(200, live);
+}
 
 }  // namespace nerve::sim

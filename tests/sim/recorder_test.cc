@@ -1,5 +1,5 @@
-// Goal: a recorder tells what the fabric did, and does nothing to it. Method: traffic whose sums
-// are known, watched; series added up again.
+// Goal: a recorder reports what the fabric did and does not affect it. Method: recorded traffic
+// with known sums; the series are summed up.
 #include "sim/results/recorder.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ const Series& series_of(const RunResult& result, const std::string& name) {
   return found == result.series.end() ? none : *found;
 }
 
-// Of values for each second: what they come to in all.
+// The integral of values per second.
 double integral(const RunResult& result, const std::string& name, Duration taken) {
   const std::vector<double>& values = series_of(result, name).values;
   double sum = 0;
@@ -48,7 +48,7 @@ std::vector<JobResult> a_job_until(Time end) {
   return {job};
 }
 
-// So many NICs send to one more, through a switch.
+// Several NICs send to one more, through a switch.
 struct Incast {
   explicit Incast(std::uint32_t senders, const FabricConfig& config, OutputSpec output = {},
                   std::uint32_t bytes = kMessage, const SimNicConfig& nics = {})
@@ -57,7 +57,7 @@ struct Incast {
     traffic.run();
     recorder.finish(a_job_until(traffic.last_received()), result);
   }
-  // When the series end: the last sample is whole or the run's.
+  // When the series end: the last sample is complete or ends with the run.
   [[nodiscard]] Duration sampled() const {
     return result.sample_every *
            static_cast<std::int64_t>(result.series.empty() ? 0 : result.series[0].values.size());
@@ -75,7 +75,8 @@ TEST(Recorder, CountsWhatWasSent) {
   EXPECT_EQ(run.result.totals.retransmitted, 0U);
   EXPECT_EQ(run.result.simulated, run.traffic.last_received() - Time{});
   ASSERT_EQ(run.result.links.size(), 6U);
-  // 62 bytes around each packet; RETH in the first and the immediate in the last of a message.
+  // 62 bytes around each packet; RETH in the first and the immediate in the last packet of a
+  // message.
   EXPECT_EQ(run.result.links[0].bytes, kMessage + 1000U * 62 + 16 + 4);
   EXPECT_EQ(run.result.links[5].bytes, 2 * run.result.links[0].bytes);
   EXPECT_GT(run.result.links[5].utilisation, 0.98);
@@ -89,7 +90,7 @@ TEST(Recorder, GoodputAddsUpToThePayload) {
   EXPECT_NEAR(gigabits, 2.0 * kMessage * 8 / 1e9, 1e-6);
 }
 
-TEST(Recorder, QueuesAreTheDeepestThatTheyWere) {
+TEST(Recorder, QueueSamplesArePeaks) {
   const Incast run{4, {}};
   const LinkResult& last = run.result.links[9];
   EXPECT_EQ(run.result.nodes[last.to].name, "nic4");
@@ -100,7 +101,8 @@ TEST(Recorder, QueuesAreTheDeepestThatTheyWere) {
   EXPECT_EQ(derive(run.result).deepest_queues[0], 9U);
   EXPECT_LE(peak(series_of(run.result, "busiest:switch>nic")), 1);
   EXPECT_GT(peak(series_of(run.result, "busiest:switch>nic")), 0.99);
-  EXPECT_NEAR(peak(series_of(run.result, "utilisation:switch>nic")), 0.2, 0.01);  // one of five
+  // One of five links is busy.
+  EXPECT_NEAR(peak(series_of(run.result, "utilisation:switch>nic")), 0.2, 0.01);
 }
 
 TEST(Recorder, PausesAddUp) {
@@ -148,7 +150,7 @@ TEST(Recorder, DropsAndMarksAddUp) {
   near("marks", totals.marked);
 }
 
-TEST(Recorder, ChangesNothing) {
+TEST(Recorder, DoesNotAffectTheRun) {
   const auto times = [](bool watched) {
     Traffic traffic{leaf_spine({.leaves = 2, .spines = 2, .nics_per_leaf = 4}, {}), FabricConfig{}};
     std::optional<Recorder> recorder;
@@ -162,22 +164,22 @@ TEST(Recorder, ChangesNothing) {
   EXPECT_EQ(times(true), times(false));
 }
 
-TEST(Recorder, KeepsNoRunAlive) {
+TEST(Recorder, DoesNotKeepARunAlive) {
   Traffic traffic{star(2, {}), FabricConfig{}};
   Recorder recorder{traffic.world(), {}};
-  traffic.world().run(Time{std::chrono::seconds{1}});  // nothing to do
+  traffic.world().run(Time{std::chrono::seconds{1}});  // no events
   EXPECT_EQ(traffic.world().clockwork().now(), Time{microseconds{1}});
   EXPECT_TRUE(traffic.world().clockwork().wheel.empty());
 }
 
-TEST(Recorder, MayGoBeforeItsLastEvent) {
+TEST(Recorder, MayBeDestroyedBeforeItsLastEvent) {
   Traffic traffic{star(2, {}), FabricConfig{}};
   { const Recorder recorder{traffic.world(), {}}; }
   traffic.add(NodeId{0}, NodeId{1}, 100'000);
   traffic.run();
 }
 
-TEST(Recorder, ALongRunLeavesAsManySamplesAsAShortOne) {
+TEST(Recorder, BoundsTheSamplesOfALongRun) {
   for (const std::uint32_t bytes : {30'000'000U, 60'000'000U}) {
     const Incast run{1, {}, {}, bytes};
     const std::size_t samples = run.result.series[0].values.size();
@@ -190,14 +192,14 @@ TEST(Recorder, ALongRunLeavesAsManySamplesAsAShortOne) {
   }
 }
 
-TEST(Recorder, AFixedIntervalStays) {
+TEST(Recorder, KeepsAFixedInterval) {
   const Incast run{1, {}, {.sample_every = std::chrono::nanoseconds{100}}, 20'000'000};
   EXPECT_EQ(run.result.sample_every, std::chrono::nanoseconds{100});
   EXPECT_GT(run.result.series[0].values.size(), 15'000U);
   EXPECT_TRUE(run.result.remarks.empty());
 }
 
-TEST(Recorder, StopsWhereItIsTold) {
+TEST(Recorder, StopEndsTheSeries) {
   Traffic traffic{star(2, {}), FabricConfig{}};
   Recorder recorder{traffic.world(), {}};
   traffic.add(NodeId{0}, NodeId{1}, kMessage);
@@ -212,7 +214,7 @@ TEST(Recorder, StopsWhereItIsTold) {
   EXPECT_EQ(result.totals.data_packets, 1000U);
 }
 
-TEST(Recorder, HostsWithoutAnEngineAreAsked) {
+TEST(Recorder, CountsPayloadOfHostsWithoutAnEngine) {
   Traffic traffic{star(2, {}), FabricConfig{}};
   Recorder recorder{traffic.world(), {}};
   std::uint64_t bytes = 0;
@@ -241,7 +243,7 @@ TEST(Recorder, TheSameSeedGivesTheSameHash) {
   EXPECT_NE(hash(1), hash(2));
 }
 
-TEST(SampleColumns, OfManyPortsTheSwitchesAreKept) {
+TEST(SampleColumns, ManyPortsAreRecordedPerSwitch) {
   std::vector<NodeResult> nodes{{"switch", 1, true}};
   std::vector<LinkResult> links;
   const auto join = [&](std::uint32_t a, std::uint32_t b) {
@@ -263,7 +265,7 @@ TEST(SampleColumns, OfManyPortsTheSwitchesAreKept) {
   EXPECT_NE(columns.places()[1].queue, columns.places().back().queue);
 }
 
-TEST(SampleColumns, CablesBetweenTheSameSwitchesAreToldApart) {
+TEST(SampleColumns, ParallelCablesHaveDistinctNames) {
   const std::vector<NodeResult> nodes{{"left", 1, true}, {"right", 1, true}};
   const std::vector<LinkResult> links(2, {.from = 0, .to = 1, .rate_bps = 1});
   const SampleColumns columns{nodes, links};

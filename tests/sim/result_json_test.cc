@@ -1,5 +1,5 @@
-// Goal: what is written is what is read, hashed and documented, and a bad file is refused in words.
-// Method: a result with everything in it; each of its values changed, one after the other.
+// Goal: a result is read, hashed and documented as it was written, and invalid files are rejected
+// with a reason. Method: a result with every field; each of its values is changed in turn.
 #include "sim/results/result_json.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-// Changes the value number `which` of a result, in the order of its fields.
+// Changes value number `which` of a result, in the order of its fields.
 class Change {
  public:
   explicit Change(int which) : left_{which} {}
@@ -65,7 +65,7 @@ class Change {
   std::string aside_;
 };
 
-TEST(ResultHash, DependsOnEveryValueThatIsNotAside) {
+TEST(ResultHash, DependsOnEveryHashedField) {
   const std::uint64_t hash = hash_of(test::sample_result());
   std::set<std::uint64_t> hashes{hash};
   std::set<std::string> aside;
@@ -86,16 +86,16 @@ TEST(ResultHash, DependsOnEveryValueThatIsNotAside) {
   EXPECT_EQ(aside, (std::set<std::string>{"version", "wall_seconds", "memory_bytes"}));
 }
 
-// The same on every machine and in every build; it changes when the fields do.
-TEST(ResultHash, IsThisNumber) { EXPECT_EQ(hash_of(test::sample_result()), 10350371467207308676U); }
+// The same on every machine and in every build; it changes with the fields.
+TEST(ResultHash, IsPinned) { EXPECT_EQ(hash_of(test::sample_result()), 10350371467207308676U); }
 
-TEST(ResultJson, GivesBackWhatWasWritten) {
+TEST(ResultJson, RoundTripsEveryField) {
   for (int i = 0;; ++i) {
     RunResult result = test::sample_result();
     Change change{i};
     each_field(result, change);
     if (!change.done()) break;
-    // A link to nowhere and a series of another length are nobody's result.
+    // A link to an unknown node or a series of another length makes the result invalid.
     if (result.nodes.size() < 3) continue;
     if (result.series.size() == 2 &&
         result.series[0].values.size() != result.series[1].values.size()) {
@@ -108,7 +108,7 @@ TEST(ResultJson, GivesBackWhatWasWritten) {
   }
 }
 
-TEST(ResultJson, HasTheHashAndTheVersionOfItsSchema) {
+TEST(ResultJson, ContainsTheHashAndTheSchemaVersion) {
   const json read = json::parse(to_json(test::sample_result()));
   EXPECT_EQ(read["nerve_result"], 1);
   const std::string hash = read["hash"];
@@ -118,7 +118,7 @@ TEST(ResultJson, HasTheHashAndTheVersionOfItsSchema) {
   EXPECT_EQ(read["jobs"][0]["steps_ps"], json::parse("[90000000,110000000,100000000]"));
 }
 
-TEST(ResultJson, TakesTextThatIsNoUtf8) {
+TEST(ResultJson, AcceptsTextThatIsNotUtf8) {
   RunResult result = test::sample_result();
   result.scenario = "caf\xe9";
   EXPECT_TRUE(from_json(to_json(result)));
@@ -142,14 +142,14 @@ TEST(ResultJson, EveryFieldIsDocumented) {
   }
 }
 
-// --- files that people bring ---------------------------------------------------------------------
+// --- untrusted files -----------------------------------------------------------------------------
 
 std::string error_of(const std::string& text) {
   const auto read = from_json(text);
   return read ? "none" : read.error();
 }
 
-TEST(ResultJson, SaysWhatIsWrongAndWhere) {
+TEST(ResultJson, ErrorsNameTheFieldAndTheReason) {
   const json good = json::parse(to_json(test::sample_result()));
   const auto with = [&](const char* pointer, const json& value) {
     json bad = good;
@@ -182,7 +182,7 @@ TEST(ResultJson, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(error_of(bad.dump()), "totals.paused_ps is missing");
 }
 
-TEST(ResultJson, IgnoresWhatItDoesNotKnow) {
+TEST(ResultJson, IgnoresUnknownFields) {
   json more = json::parse(to_json(test::sample_result()));
   more["jobs"][0]["colour"] = "blue";
   more.erase("derived");

@@ -1,5 +1,5 @@
-// Goal: every way that is offered is a shortest one, and all of them are. Method: shapes whose ways
-// can be counted, and walks through them.
+// Goal: Routes returns all shortest paths and no other. Method: shapes with a known number of
+// paths, and walks along them.
 #include "sim/fabric/routes.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace nerve::sim {
 namespace {
 
-// Follows one way after the other; returns how many cables it took.
+// Follows random ports; returns the number of cables.
 std::uint32_t walk(const Graph& graph, const Routes& routes, NodeId from, NodeId to, Prng& prng) {
   NodeId at = from;
   for (std::uint32_t cables = 0; cables < 20; ++cables) {
@@ -33,7 +33,7 @@ std::uint32_t walk(const Graph& graph, const Routes& routes, NodeId from, NodeId
 
 }  // namespace
 
-TEST(Routes, AFatTreeHasAllTheWaysOfItsCore) {
+TEST(Routes, FatTreeUsesAllPathsThroughTheCore) {
   const Graph graph = fat_tree(4, {});
   EXPECT_EQ(graph.nodes.size(), 16U + 8 + 8 + 4);
   EXPECT_EQ(graph.cables.size(), 16U * 3);
@@ -73,14 +73,14 @@ TEST(Routes, ANicMayHaveSeveralCables) {
   EXPECT_EQ(routes.ways(right, one)[0], PortId{2});
   EXPECT_EQ(routes.distance(other, one), 2U);
   EXPECT_EQ(routes.ways(right, other)[0], PortId{9});
-  // Both of the left ones gone: over the right.
+  // Both left cables are down: use the right one.
   const Routes fewer{graph, {true, false, true, false, false}};
   ASSERT_EQ(fewer.ways(left, one).size(), 1U);
   EXPECT_EQ(fewer.ways(left, one)[0], PortId{8});
   EXPECT_EQ(fewer.distance(other, one), 3U);
 }
 
-TEST(Routes, MoreEqualWaysThanAreKept) {
+TEST(Routes, EqualCostPortsAreLimited) {
   const Graph graph = dumbbell(2, 2000, {});
   const Routes routes{graph};
   EXPECT_EQ(routes.ways(NodeId{2}, NodeId{1}).size(), Routes::kMostWays);

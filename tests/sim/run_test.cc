@@ -1,5 +1,5 @@
-// Goal: a scenario becomes a run, a run ends, and what kept it from its end is said. Method: small
-// scenarios of each kind, their results beside bounds; every way to fail.
+// Goal: a scenario becomes a run, a run ends, and reports why a job is not done. Method: small
+// scenarios of each kind, results compared with bounds; all failures.
 #include "sim/run.h"
 
 #include <gtest/gtest.h>
@@ -81,7 +81,7 @@ TEST(Run, TheSameSeedGivesTheSameHash) {
   EXPECT_NE(hash_of(run_of(scenario)), first);
 }
 
-TEST(Run, TcpIsSlowerAndSaysWhatItCosts) {
+TEST(Run, TcpIsSlowerAndReportsItsCpuTime) {
   Scenario scenario = cluster_of(4, 1);
   scenario.jobs.push_back(job_of(ring(16 * kMegabyte)));
   const RunResult rdma = run_of(scenario);
@@ -114,7 +114,7 @@ TEST(Run, EveryCongestionControlAndEveryKindOfLink) {
   EXPECT_EQ(result.totals.dropped, 0U);
 }
 
-TEST(Run, WithoutPfcWhatIsDroppedIsSentAgain) {
+TEST(Run, WithoutPfcDroppedPacketsAreRetransmitted) {
   Scenario scenario = cluster_of(9, 1);
   scenario.back_end.switches.buffer = {.bytes = 500'000, .lossless = 0};
   scenario.jobs.push_back(job_of(flows(FlowPattern::kIncast, kMegabyte)));
@@ -124,7 +124,7 @@ TEST(Run, WithoutPfcWhatIsDroppedIsSentAgain) {
   EXPECT_GT(result.totals.retransmitted, 0U);
 }
 
-TEST(Run, SelectiveRepeatSendsLessAgain) {
+TEST(Run, SelectiveRepeatRetransmitsLess) {
   Scenario scenario = cluster_of(9, 1);
   scenario.back_end.switches.buffer = {.bytes = 500'000, .lossless = 0};
   scenario.jobs.push_back(job_of(flows(FlowPattern::kIncast, kMegabyte)));
@@ -136,7 +136,7 @@ TEST(Run, SelectiveRepeatSendsLessAgain) {
   EXPECT_LT(selective.simulated, back.simulated);
 }
 
-TEST(Run, SprayedPacketsMayOvertakeEachOther) {
+TEST(Run, SprayedPacketsAreNotRetransmitted) {
   Scenario scenario = cluster_of(16, 1);
   scenario.back_end.topology = TopologyKind::kLeafSpine;
   scenario.back_end.nics_per_leaf = 4;
@@ -149,7 +149,7 @@ TEST(Run, SprayedPacketsMayOvertakeEachOther) {
   EXPECT_EQ(result.totals.retransmitted, 0U);
 }
 
-TEST(Run, RailsThatDoNotMeetCarryAllToAllByTheInterconnect) {
+TEST(Run, SeparateRailsRelayAllToAllOverTheInterconnect) {
   Scenario scenario = cluster_of(4, 4);
   scenario.back_end.topology = TopologyKind::kRailOnly;
   scenario.jobs.push_back(job_of(flows(FlowPattern::kAllToAll, kMegabyte / 4)));
@@ -157,7 +157,7 @@ TEST(Run, RailsThatDoNotMeetCarryAllToAllByTheInterconnect) {
   EXPECT_TRUE(result.jobs[0].done) << result.jobs[0].trouble;
 }
 
-TEST(Run, ADualPlaneUsesBothPortsOfANic) {
+TEST(Run, DualPlaneUsesBothPortsOfANic) {
   Scenario scenario = cluster_of(4, 1);
   scenario.back_end.topology = TopologyKind::kDualPlane;
   scenario.nics.qps_per_pair = 2;
@@ -192,7 +192,7 @@ TEST(Run, PayloadCanBeChecked) {
   EXPECT_TRUE(has_remark(result, "1200000 bytes of payload checked, 0 wrong"));
 }
 
-TEST(Run, APcieSlowerThanTheCableIsTheBound) {
+TEST(Run, PcieSlowerThanTheCableIsTheBound) {
   Scenario scenario = cluster_of(2, 1);
   scenario.servers.pcie = Rate::gigabits(50);
   scenario.jobs.push_back(job_of(flows(FlowPattern::kShift, 8 * kMegabyte)));
@@ -210,7 +210,7 @@ TEST(Run, NicsOf800GAreAsFastAsTheirCables) {
   EXPECT_FALSE(has_remark(result, "pcie"));
 }
 
-TEST(Run, TimeThatIsTooShortIsTrouble) {
+TEST(Run, TimeLimitStopsTheJob) {
   Scenario scenario = cluster_of(8, 1);
   scenario.until = microseconds{300};
   scenario.jobs.push_back(job_of(ring(32 * kMegabyte)));
@@ -219,7 +219,7 @@ TEST(Run, TimeThatIsTooShortIsTrouble) {
   EXPECT_EQ(result.jobs[0].trouble.find("not done after 0.0003 s"), 0U) << result.jobs[0].trouble;
 }
 
-TEST(Run, ACableThatStaysDownIsTrouble) {
+TEST(Run, CableThatStaysDownFailsTheJob) {
   for (const Transport transport : {Transport::kRdma, Transport::kTcp}) {
     Scenario scenario = cluster_of(4, 1);
     scenario.until = milliseconds{2000};
@@ -237,7 +237,7 @@ TEST(Run, ACableThatStaysDownIsTrouble) {
   }
 }
 
-TEST(Run, ACableThatComesBackIsNotTheEnd) {
+TEST(Run, JobSurvivesACableThatComesBack) {
   for (const Transport transport : {Transport::kRdma, Transport::kTcp}) {
     Scenario scenario = cluster_of(4, 1);
     scenario.nics.transport = transport;
@@ -251,7 +251,7 @@ TEST(Run, ACableThatComesBackIsNotTheEnd) {
   }
 }
 
-TEST(Run, WhatCannotBeBuiltIsRefused) {
+TEST(Run, RejectsScenariosThatCannotBeBuilt) {
   Scenario scenario = cluster_of(2, 2);
   scenario.jobs.push_back(job_of(ring(1000)));
   scenario.jobs[0].on_front_end = true;
@@ -267,7 +267,7 @@ TEST(Run, WhatCannotBeBuiltIsRefused) {
   EXPECT_EQ(memory_needed(scenario), 0U);
 }
 
-TEST(Run, MemoryGrowsWithWhatSpeaks) {
+TEST(Run, MemoryEstimateGrowsWithConnections) {
   Scenario scenario = cluster_of(64, 1);
   scenario.jobs.push_back(job_of(ring(1000)));
   const std::uint64_t few = memory_needed(scenario);
@@ -275,7 +275,7 @@ TEST(Run, MemoryGrowsWithWhatSpeaks) {
   EXPECT_GT(memory_needed(scenario), few);
 }
 
-TEST(RunSetup, RatesAreProportionalToTheLineUnlessChosen) {
+TEST(RunSetup, DefaultRatesScaleWithTheLineRate) {
   nic::FlowControlConfig given;
   const auto made = settled(given, Rate::gigabits(400), microseconds{8});
   EXPECT_EQ(made.dcqcn.additive_increase, Rate::megabits(400));
@@ -289,7 +289,7 @@ TEST(RunSetup, RatesAreProportionalToTheLineUnlessChosen) {
   EXPECT_EQ(chosen.hpcc.base_round_trip, microseconds{5});
 }
 
-TEST(RunSetup, ATimeoutIsRoundedUpToACode) {
+TEST(RunSetup, TimeoutIsRoundedUpToACode) {
   EXPECT_EQ(timeout_code(microseconds{1}), 1U);
   EXPECT_EQ(timeout_code(milliseconds{1}), 8U);
   EXPECT_EQ(timeout_code(milliseconds{16}), 12U);

@@ -1,7 +1,7 @@
-// Goal: the NIC of the simulator is the engine that runs live, and the simulator adds nothing of
-// its own: the same messages make the same frames. Method: random operations of random sizes, done
-// by two engines that are joined directly and by two NICs of a fabric; frame by frame, completion
-// by completion, byte by byte.
+// Goal: the simulator's NIC is the live engine, and the simulator adds nothing: the same messages
+// produce the same frames. Method: random operations of random sizes, performed by two directly
+// connected engines and by two NICs of a fabric; compared frame by frame, completion by completion,
+// byte by byte.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ Operation random_operation(Prng& prng) {
   const std::uint64_t most = prng.chance(300) ? Station::kBytes / 2 : 3000;
   made.length = atomic ? 8 : static_cast<std::uint32_t>(prng.below(most));
   made.local = prng.below(Station::kBytes / 2 - made.length + 1) / 8 * 8;
-  // What it brings must not change what another message is made of.
+  // The returned value must not overwrite the source of another message.
   if (atomic) made.local += Station::kBytes / 2;
   made.remote = prng.below(Station::kBytes / 2 - made.length + 1) / 8 * 8;
   made.immediate = static_cast<std::uint32_t>(prng.next());
@@ -84,7 +84,7 @@ SimNicConfig config_for(Prng& prng) {
 
 }  // namespace
 
-TEST(SameEngine, MessageForMessageTheFramesAreTheSame) {
+TEST(SameEngine, SequentialMessagesProduceTheSameFrames) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     Prng prng{seed};
     const SimNicConfig config = config_for(prng);
@@ -104,9 +104,9 @@ TEST(SameEngine, MessageForMessageTheFramesAreTheSame) {
   }
 }
 
-// With many messages on their way at once answers depend on when requests come, and may stand for
-// several; what each side asks for does not.
-TEST(SameEngine, ManyAtOnceMakeTheSameRequests) {
+// With many messages in flight, responses depend on when requests arrive and may be coalesced; the
+// requests of each side do not.
+TEST(SameEngine, ConcurrentMessagesProduceTheSameRequests) {
   const auto requests = [](const World& world, std::uint32_t end) {
     std::vector<std::tuple<std::uint8_t, std::uint32_t, std::uint32_t>> some;
     for (const SeenFrame& frame : from(world, end)) {
@@ -124,7 +124,7 @@ TEST(SameEngine, ManyAtOnceMakeTheSameRequests) {
     DirectWorld direct{simulated.engine_config(), config.mtu};
     for (int i = 0; i < 30; ++i) {
       Operation operation = random_operation(prng);
-      // One side asks. A READ would change what other messages are made of.
+      // Only one side sends. A READ would overwrite the source of other messages.
       operation.from = 0;
       if (operation.op == SendOp::kRead) operation.op = SendOp::kWrite;
       for (World* world : std::initializer_list<World*>{&direct, &simulated}) {

@@ -1,5 +1,5 @@
-// What is wrong with a scenario is told with file, line, key, value and what would be right; all of
-// it, not only the first.
+// Errors of a scenario have the file, line, key, value and a fix; all errors are reported, not only
+// the first.
 #include <gtest/gtest.h>
 
 #include "sim/scenario/scenario_file.h"
@@ -7,7 +7,6 @@
 namespace nerve::sim {
 namespace {
 
-// Line 1 is the first.
 constexpr const char* kGood = R"([servers]
 count = 8
 [fabric]
@@ -32,14 +31,14 @@ std::string error_of(const std::string& text, const std::vector<Override>& overr
   return all.empty() ? "" : all.front();
 }
 
-// Of the good one with this key set.
+// The error of the good scenario with this key set.
 std::string wrong(const std::string& key, const std::string& value) {
   return error_of(kGood, {{key, value}});
 }
 
 }  // namespace
 
-TEST(ScenarioErrors, AnUnknownWordIsAnsweredWithTheNearest) {
+TEST(ScenarioErrors, UnknownWordSuggestsTheNearest) {
   EXPECT_EQ(
       wrong("fabric.routing", "emcp"),
       "command line: fabric.routing: \"emcp\" is not known; did you mean \"ecmp\"? (ecmp, spray, "
@@ -50,20 +49,20 @@ TEST(ScenarioErrors, AnUnknownWordIsAnsweredWithTheNearest) {
   EXPECT_EQ(error_of(text).rfind("x.toml:4: fabric.routing: \"emcp\"", 0), 0U);
 }
 
-TEST(ScenarioErrors, AnUnknownKeyIsAnsweredWithTheNearest) {
+TEST(ScenarioErrors, UnknownKeySuggestsTheNearest) {
   EXPECT_EQ(
       wrong("fabric.routng", "spray")
           .rfind("command line: fabric.routng: \"routng\" is not known; did you mean \"routing\"?",
                  0),
       0U);
   EXPECT_EQ(wrong("job.0.bytes", "\"1 MB\""),
-            "command line: job.0.bytes: is not known; it is called size");
+            "command line: job.0.bytes: is not known; the key is called size");
   EXPECT_EQ(wrong("job.0.shift", "3"),
             "command line: job.0.shift: a job of kind \"all-reduce\" has no such key");
   EXPECT_NE(wrong("fabrik.routing", "spray").find("did you mean \"fabric\"?"), std::string::npos);
 }
 
-TEST(ScenarioErrors, AllAreToldInTheOrderOfTheFile) {
+TEST(ScenarioErrors, AllErrorsAreReportedInTheOrderOfTheFile) {
   const std::vector<std::string> all = errors_of(R"(sed = 1
 [servers]
 count = -3
@@ -89,7 +88,8 @@ kind = "slow"
   EXPECT_EQ(all[4],
             "x.toml:7: fabric.nic_delay: \"1 parsec\" is not a time; write \"1 us\" or \"2.5 ms\"");
   EXPECT_EQ(all[5], "x.toml:8: fabric.cut_through: \"yes\" is not true or false (without quotes)");
-  EXPECT_EQ(all[6].rfind("x.toml:9: job.0: size is missing: of each rank's buffer; a size", 0), 0U);
+  EXPECT_EQ(all[6].rfind("x.toml:9: job.0: size is missing: buffer size of each rank; a size", 0),
+            0U);
   EXPECT_EQ(all[7].rfind("x.toml:12: job.1.kind: \"all-redcue\" is not known; did you mean "
                          "\"all-reduce\"?",
                          0),
@@ -97,7 +97,7 @@ kind = "slow"
   for (std::size_t i = 8; i < 12; ++i) EXPECT_EQ(all[i].rfind("x.toml:13: fault.0: ", 0), 0U);
 }
 
-TEST(ScenarioErrors, NumbersAreWithinTheirRanges) {
+TEST(ScenarioErrors, NumbersOutOfRangeAreRejected) {
   for (const auto& [key, value] :
        std::vector<std::pair<std::string, std::string>>{{"servers.count", "0"},
                                                         {"servers.count", "1e30"},
@@ -132,7 +132,7 @@ TEST(ScenarioErrors, NumbersAreWithinTheirRanges) {
   }
 }
 
-TEST(ScenarioErrors, WhatCannotBeBuiltIsRefusedWithAWayOut) {
+TEST(ScenarioErrors, ImpossibleScenariosAreRejectedWithASuggestion) {
   const auto has = [](const std::string& text, const std::string& part) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   };
@@ -143,29 +143,29 @@ TEST(ScenarioErrors, WhatCannotBeBuiltIsRefusedWithAWayOut) {
   has(error_of(kGood, {{"fabric.topology", "fat-tree"}, {"fabric.ports_per_switch", "4"}}),
       "has room for 16 NICs, and there are 64; 8 would do");
   has(error_of(kGood, {{"fabric.topology", "dragonfly"}, {"fabric.nics_per_router", "4"}}),
-      "give all three or none");
-  has(wrong("job.0.ranks", "65"), "the cluster has 64 GPUs; the most is 64");
+      "set all three or none");
+  has(wrong("job.0.ranks", "65"), "the cluster has 64 GPUs; the limit is 64");
   has(wrong("job.0.first_gpu", "64"), "there is no GPU 64; the cluster has 64");
   has(wrong("job.0.ranks", "1"), "1 rank has no peer to send to");
   has(wrong("job.0.network", "front-end"), "there is no front-end network; write [front_end]");
   has(wrong("fabric.topology", "file"), "write file = ");
   has(wrong("job.0.algorithm", "direct"),
-      "\"direct\" is not for all-reduce; these are: auto, ring, tree, halving-doubling, "
+      "\"direct\" does not support all-reduce; use one of auto, ring, tree, halving-doubling, "
       "hierarchical");
   has(error_of(kGood, {{"fabric.ecn.low", "2 MB"}, {"fabric.ecn.high", "1 MB"}}),
-      "2 MB is more than high, 1 MB");
-  has(wrong("fabric.trunk_delay", "100 ms"), "nothing is left to share");
+      "2 MB is above high, 1 MB");
+  has(wrong("fabric.trunk_delay", "100 ms"), "leaves nothing to share");
   has(error_of(kGood, {{"fabric.link", "infiniband"}, {"fabric.lane_buffer", "2 KB"}}),
       "cannot hold one packet");
   has(error_of(kGood, {{"servers.count", "65536"}, {"servers.gpus", "256"}}),
-      "are 16777216 GPUs; the most is 1048576");
+      "are 16777216 GPUs; the limit is 1048576");
   has(error_of("[servers]\ncount = 2\n[[job]]\nkind = \"checkpoint\"\nsize = \"1 MB\"\n"),
       "x.toml:4: job.0.kind: a checkpoint needs storage servers; write [storage]");
   has(error_of("[servers]\ncount = 2\n[[job]]\nkind = \"shift\"\nsize = \"1 MB\"\nshift = 16\n"),
       "each of 16 ranks would send to itself");
 }
 
-TEST(ScenarioErrors, ParallelismFitsTheRanks) {
+TEST(ScenarioErrors, ParallelismMustMatchTheRanks) {
   const std::string text = R"([servers]
 count = 6
 [[job]]
@@ -191,21 +191,23 @@ pipeline = 2
   EXPECT_EQ(errors_of(text, {{"job.0.parallelism.data", "3"}}).size(), 0U);
 }
 
-TEST(ScenarioErrors, WhatIsNoTomlSaysWhere) {
+TEST(ScenarioErrors, TomlErrorsNameTheLine) {
   EXPECT_EQ(error_of("[servers\ncount = 8\n").rfind("x.toml:1: not TOML: ", 0), 0U);
   EXPECT_EQ(error_of("[servers]\n[[\\ob]]\n").rfind("x.toml:2: not TOML: ", 0), 0U);
-  // The parser took it for granted that this would not be asked (found by the fuzzer).
+  // An assertion of the parser failed on this input (found by the fuzzer).
   EXPECT_EQ(error_of("[servers]\ncount\xcd\x9e = 8\n").rfind("x.toml:2: not TOML: ", 0), 0U);
-  EXPECT_EQ(error_of(std::string(300'000, '#')), "x.toml: longer than 256 KiB: is it a scenario?");
-  EXPECT_EQ(error_of(std::string(5'000, '.')), "x.toml: more than 4096 dots: is it a scenario?");
+  EXPECT_EQ(error_of(std::string(300'000, '#')),
+            "x.toml: is longer than 256 KiB; is it a scenario?");
+  EXPECT_EQ(error_of(std::string(5'000, '.')),
+            "x.toml: has more than 4096 dots; is it a scenario?");
   EXPECT_EQ(errors_of("").size(), 2U);  // neither servers nor a job
 }
 
-TEST(ScenarioErrors, OverridesGoSomewhere) {
+TEST(ScenarioErrors, OverridesOfInvalidPathsAreRejected) {
   EXPECT_EQ(wrong("job.1.size", "1 MB"),
-            "command line: job.1.size: there is no 1: the file has 1, counted from 0");
-  EXPECT_NE(wrong("job.size", "1 MB").find("'size' is no number"), std::string::npos);
-  EXPECT_NE(wrong("servers.count.more", "1").find("8 is no table"), std::string::npos);
+            "command line: job.1.size: there is no entry 1; the list has 1, counted from 0");
+  EXPECT_NE(wrong("job.size", "1 MB").find("'size' is not a number"), std::string::npos);
+  EXPECT_NE(wrong("servers.count.more", "1").find("8 is not a table"), std::string::npos);
   EXPECT_NE(wrong("a.b.c.d.e.f.g.h.i.j", "1"), "");
 }
 

@@ -1,5 +1,5 @@
-// Scenario files as people write them: what comes out of a short one, of a long one, of every
-// example, and of words on the command line.
+// Scenario files as users write them: a short one, a long one, all examples, and overrides from the
+// command line.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -49,7 +49,7 @@ std::string contents(const std::filesystem::path& path) {
 
 }  // namespace
 
-TEST(ScenarioFile, AShortOneHasSensibleDefaults) {
+TEST(ScenarioFile, ShortFileGetsDefaults) {
   const Scenario s = read(kShort);
   EXPECT_EQ(s.name, "x");
   EXPECT_EQ(s.seed, 1U);
@@ -167,7 +167,7 @@ top_ports = 4
   EXPECT_EQ(s.back_end.switches.buffer.pause_at.numerator * 4,
             s.back_end.switches.buffer.pause_at.denominator);
   EXPECT_EQ(s.back_end.switches.marking.per_million, 10'000U);
-  EXPECT_TRUE(s.back_end.switches.telemetry);  // HPCC cannot do without
+  EXPECT_TRUE(s.back_end.switches.telemetry);  // required by HPCC
   ASSERT_TRUE(s.front_end);
   EXPECT_EQ(s.front_end->nic_rate, Rate::gigabits(100));
   EXPECT_EQ(s.front_end->switches.buffer.bytes, 9'000'000U);
@@ -184,17 +184,17 @@ top_ports = 4
   ASSERT_NE(training, nullptr);
   EXPECT_EQ(training->model.parameters, 7e9);
   EXPECT_EQ(training->model.bytes_per_value, 1U);
-  EXPECT_EQ(training->parallelism.data, 4U);  // what is left of 64 ranks
+  EXPECT_EQ(training->parallelism.data, 4U);  // 64 ranks / (tensor x pipeline)
   EXPECT_EQ(training->bucket_bytes, 10'000'000U);
   EXPECT_EQ(s.jobs[0].stragglers[0].slowdown, 1.5);
-  EXPECT_TRUE(s.jobs[1].on_front_end);  // as the storage is
+  EXPECT_TRUE(s.jobs[1].on_front_end);  // like the storage
   EXPECT_EQ(s.jobs[1].start, milliseconds{3});
   EXPECT_EQ(std::get_if<FlowsSpec>(&s.jobs[2].work)->file, "folder/flows.txt");
   EXPECT_EQ(s.faults[0].rate, Rate::gigabits(10));
   EXPECT_EQ(s.output.sample_every, microseconds{10});
 }
 
-TEST(ScenarioFile, TcpGetsANetworkThatSuitsIt) {
+TEST(ScenarioFile, TcpDisablesPfcAndLowersEcnThresholds) {
   const Scenario s = read(kShort, {"nic.transport=tcp", "fabric.nic_rate=100 Gb/s"});
   EXPECT_EQ(s.back_end.switches.buffer.lossless, 0);
   EXPECT_EQ(s.back_end.switches.marking.low, 300'000U);
@@ -204,13 +204,13 @@ TEST(ScenarioFile, TcpGetsANetworkThatSuitsIt) {
       read(kShort, {"nic.transport=tcp", "fabric.pfc=true"}).back_end.switches.buffer.lossless, 0);
 }
 
-TEST(ScenarioFile, InfiniBandNeedsNoMarksAndNoRates) {
+TEST(ScenarioFile, InfiniBandDisablesMarkingAndCongestionControl) {
   const Scenario s = read(kShort, {"fabric.link=infiniband"});
   EXPECT_EQ(s.nics.flow_control.algorithm, nic::CcAlgorithm::kNone);
   EXPECT_FALSE(s.back_end.switches.marking.on);
 }
 
-TEST(ScenarioFile, TheCommandLineHasTheLastWord) {
+TEST(ScenarioFile, CommandLineOverridesTheFile) {
   const Scenario s =
       read(kShort, {"servers.count=2", "servers.gpus=4", "fabric.routing=spray", "job.0.size=1 MiB",
                     "job.0.iterations=1e3", "nic.dcqcn.hyper_increase=\"1 Gb/s\"", "seed=9"});
@@ -235,7 +235,7 @@ TEST(ScenarioFile, EveryExampleIsRead) {
     const auto scenario = read_scenario(text, entry.path().string());
     EXPECT_TRUE(scenario) << problems(scenario ? std::vector<ScenarioError>{} : scenario.error());
     if (!scenario) continue;
-    EXPECT_EQ(text.rfind("# ", 0), 0U) << entry.path() << ": says on top what it asks";
+    EXPECT_EQ(text.rfind("# ", 0), 0U) << entry.path() << ": must begin with a comment";
     EXPECT_NE(text.find("# Look at: "), std::string::npos) << entry.path();
     EXPECT_NE(text.find("# Takes: "), std::string::npos) << entry.path();
     EXPECT_FALSE(scenario->description.empty()) << entry.path();

@@ -1,5 +1,5 @@
-// docs/scenarios.md lists every key with what it takes, its default and its meaning, as the reader
-// of scenarios has them; and units are what the page says they are.
+// docs/scenarios.md lists every key with its values, default and meaning, as the reader has them;
+// units are parsed as documented.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -11,7 +11,7 @@
 
 namespace nerve::sim {
 
-TEST(ScenarioReference, ThePageHasEveryKey) {
+TEST(ScenarioReference, DocumentationListsEveryKey) {
   std::ifstream in{NERVE_SOURCE_DIR "/docs/scenarios.md"};
   const std::string page{std::istreambuf_iterator<char>{in}, {}};
   std::string missing;
@@ -38,7 +38,7 @@ TEST(ScenarioReference, EveryKeyIsExplainedOnce) {
 
 namespace scenario_file {
 
-TEST(ScenarioUnits, AmountsAreReadAsTheyAreWritten) {
+TEST(ScenarioUnits, ParsesAmountsWithUnits) {
   EXPECT_EQ(parse_rate("400 Gb/s"), Rate::gigabits(400));
   EXPECT_EQ(parse_rate("400Gbps"), Rate::gigabits(400));
   EXPECT_EQ(parse_rate("12.5 GB/s"), Rate::gigabits(100));
@@ -55,7 +55,7 @@ TEST(ScenarioUnits, AmountsAreReadAsTheyAreWritten) {
   }
 }
 
-TEST(ScenarioUnits, WhatIsWrittenIsReadAgain) {
+TEST(ScenarioUnits, RoundTripsAmounts) {
   for (const std::uint64_t n : {0ULL, 1ULL, 999ULL, 1000ULL, 4096ULL, 400'000ULL, 33'554'432ULL,
                                 123'456'789ULL, 1ULL << 50U}) {
     EXPECT_EQ(parse_bytes(bytes_text(n)), n) << bytes_text(n);

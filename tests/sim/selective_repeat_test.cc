@@ -1,6 +1,6 @@
-// Goal: what selective repeat is for. Without PFC and with little room in the switch it finishes an
-// incast sooner than go-back-N and sends less again; packets that take different ways need not be
-// sent twice. Method: the live engine on small fabrics.
+// Goal: the benefit of selective repeat. Without PFC and with a small switch buffer it completes an
+// incast sooner than go-back-N and retransmits less; reordered packets are not retransmitted.
+// Method: the live engine on small fabrics.
 #include <gtest/gtest.h>
 
 #include "sim/topology/topologies.h"
@@ -21,7 +21,7 @@ struct Ran {
 SimNicConfig nics(bool selective) {
   SimNicConfig config;
   config.engine.selective_repeat.on = selective;
-  config.engine.max_outstanding_packets = 32;  // a little more than the fabric holds
+  config.engine.max_outstanding_packets = 32;  // slightly more than the fabric holds
   return config;
 }
 
@@ -57,7 +57,7 @@ TEST(SelectiveRepeat, FinishesAnIncastSoonerThanGoBackN) {
   }
 }
 
-// Four flows over eight ways, each packet by another, with cross traffic that makes them unequal.
+// Four flows sprayed over eight paths, with cross traffic that makes the paths unequal.
 Ran sprayed(const SimNicConfig& config) {
   FabricConfig fabric;
   fabric.path_choice = PathChoice::kSpray;
@@ -67,7 +67,7 @@ Ran sprayed(const SimNicConfig& config) {
   return outcome(traffic, 16);
 }
 
-TEST(SelectiveRepeat, SendsNothingAgainThatOnlyCameLate) {
+TEST(SelectiveRepeat, DoesNotRetransmitReorderedPackets) {
   SimNicConfig tolerant = nics(true);
   tolerant.engine.selective_repeat.reorder_window = 32;
   tolerant.engine.selective_repeat.reorder_timeout = microseconds{200};
@@ -80,7 +80,7 @@ TEST(SelectiveRepeat, SendsNothingAgainThatOnlyCameLate) {
   EXPECT_LT(with.finished, without.finished);
 }
 
-TEST(SelectiveRepeat, IsTheSameForTheSameSeed) {
+TEST(SelectiveRepeat, IsDeterministic) {
   const Ran first = incast(true, 8);
   const Ran second = incast(true, 8);
   EXPECT_EQ(first.finished, second.finished);

@@ -1,5 +1,6 @@
-// Goal: what goes in comes out, a lossless class is paused before it would be dropped, and a full
-// switch gives each port less. Method: by hand, and random traffic beside a plain count.
+// Goal: what is admitted is released, a lossless class is paused before it would be dropped, and a
+// full switch gives each port less. Method: by hand, and random traffic compared with plain
+// counters.
 #include "sim/fabric/shared_buffer.h"
 
 #include <gtest/gtest.h>
@@ -22,14 +23,14 @@ constexpr BufferConfig kSmall{.bytes = 100'000,
 }  // namespace
 
 TEST(SharedBuffer, PausesAtItsShareAndResumesBelowIt) {
-  // 100 000 less two reserves and two headrooms leaves 78 000 to share.
+  // 100 000 minus two reserves and two headrooms leaves 78 000 to share.
   SharedBuffer buffer{kSmall, {10'000, 10'000}};
   std::uint32_t in = 0;
   while (!buffer.begin_pause(0, kClass)) {
     ASSERT_TRUE(buffer.admit(0, kClass, 1000, 0));
     in += 1000;
   }
-  // The reserve, and half of what is left when it holds as much again: a third of all.
+  // The reserve, plus a share equal to half of what is then left: a third of the total.
   EXPECT_NEAR(in, 1000 + 26'000, 1000);
   EXPECT_FALSE(buffer.begin_pause(0, kClass)) << "said twice";
   EXPECT_FALSE(buffer.begin_pause(1, kClass)) << "the other port has sent nothing";
@@ -40,7 +41,7 @@ TEST(SharedBuffer, PausesAtItsShareAndResumesBelowIt) {
   EXPECT_FALSE(buffer.end_pause(0, kClass)) << "said twice";
 }
 
-TEST(SharedBuffer, HeadroomHoldsWhatComesAfterThePause) {
+TEST(SharedBuffer, HeadroomHoldsPacketsAfterThePause) {
   SharedBuffer buffer{kSmall, {10'000, 10'000}};
   while (!buffer.begin_pause(0, kClass)) ASSERT_TRUE(buffer.admit(0, kClass, 1000, 0));
   std::uint32_t after = 0;
@@ -56,7 +57,7 @@ TEST(SharedBuffer, DropsALossyClassAtTheShareOfItsQueue) {
   EXPECT_FALSE(buffer.begin_pause(0, 0));
 }
 
-TEST(SharedBuffer, ComesBackToEmpty) {
+TEST(SharedBuffer, ReturnsToEmpty) {
   Prng prng{11};
   SharedBuffer buffer{kSmall, {10'000, 5'000, 0}};
   struct In {
@@ -84,7 +85,7 @@ TEST(SharedBuffer, ComesBackToEmpty) {
   }
   for (const In& one : inside) buffer.release(one.port, one.traffic_class, one.bytes);
   EXPECT_EQ(buffer.used(), 0U);
-  // As at the beginning.
+  // The initial state.
   std::uint32_t in = 0;
   while (!buffer.begin_pause(0, kClass)) {
     ASSERT_TRUE(buffer.admit(0, kClass, 1000, 0));

@@ -1,4 +1,4 @@
-// Goal: figures mean what their names say. Method: values worked out by hand.
+// Goal: the figures are correct. Method: values computed by hand.
 #include "sim/results/statistics.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ TEST(Percentile, OfValuesInAnyOrder) {
   EXPECT_EQ(found.largest, 4);
 }
 
-TEST(Jain, FromEqualToOneWhoHasAll) {
+TEST(Jain, IsOneForEqualValuesAndLowestForASingleOwner) {
   const auto of = [](std::vector<double> values) { return jain(values); };
   EXPECT_EQ(of({5, 5, 5, 5}), 1);
   EXPECT_EQ(of({8, 0, 0, 0}), 0.25);
@@ -74,7 +74,7 @@ TEST(Samples, NeighboursMergeAndTheIntervalDoubles) {
   EXPECT_EQ(samples.at(1, 2), 9U);
 }
 
-TEST(Samples, AnyNumberLeavesAtLeastHalf) {
+TEST(Samples, KeepsAtLeastHalfOfTheLimit) {
   Samples samples{{Merge::kSum}, microseconds{1}, 1024};
   std::uint64_t taken = 0;
   for (int i = 0; i < 20'000; ++i) {
@@ -88,7 +88,7 @@ TEST(Samples, AnyNumberLeavesAtLeastHalf) {
   EXPECT_EQ(kept, taken);
 }
 
-TEST(Derived, OfACollective) {
+TEST(Derived, FiguresOfACollective) {
   const JobFigures job = derive(test::sample_result()).jobs[0];
   EXPECT_EQ(job.completion, microseconds{300});
   EXPECT_EQ(job.step_mean, microseconds{100});
@@ -101,7 +101,7 @@ TEST(Derived, OfACollective) {
   EXPECT_EQ(job.idle_share_worst, 0.4);
 }
 
-TEST(Derived, OfFlows) {
+TEST(Derived, FiguresOfFlows) {
   const FlowFigures flows = derive(test::sample_result()).jobs[1].flows;
   EXPECT_EQ(flows.ended, 4U);
   EXPECT_EQ(flows.unfinished, 1U);
@@ -116,7 +116,7 @@ TEST(Derived, OfFlows) {
   EXPECT_DOUBLE_EQ(flows.jain_completion, 160.0 * 160 / (4 * (100 + 400 + 900 + 10'000)));
 }
 
-TEST(Derived, OfLinks) {
+TEST(Derived, FiguresOfLinks) {
   const RunResult result = test::sample_result();
   const Derived derived = derive(result);
   EXPECT_EQ(derived.equipment.switches, 1U);
@@ -129,11 +129,11 @@ TEST(Derived, OfLinks) {
   EXPECT_EQ(derived.link_groups[1].utilisation_largest, 0.75);
   EXPECT_EQ(derived.link_groups[1].most_queued, 1'000'000U);
   EXPECT_EQ(derived.busiest_links, (std::vector<std::uint32_t>{3, 0, 1, 2}));
-  EXPECT_EQ(derived.deepest_queues, (std::vector<std::uint32_t>{3}));  // NICs have none to speak of
+  EXPECT_EQ(derived.deepest_queues, (std::vector<std::uint32_t>{3}));  // no NICs
   EXPECT_EQ(derived.retransmitted_share, 0.02);
 }
 
-TEST(Thin, KeepsEvenlyChosenFlowsAndTheSlowest) {
+TEST(Thin, KeepsAnEvenSelectionAndTheSlowestFlow) {
   RunResult result;
   result.jobs.resize(2);
   const auto flow = [](std::uint32_t number, std::int64_t us) {

@@ -1,5 +1,5 @@
-// Goal: people are told what a result holds, in units, in columns. Method: the text of a result
-// that has everything, line by line.
+// Goal: the summary shows a result with units, in columns. Method: the text of a result with every
+// field, line by line.
 #include "sim/results/summary.h"
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ TEST(Tiers, AreNamedAfterTheirNodes) {
   EXPECT_EQ(tier_names(nodes), (std::vector<std::string>{"nic", "pod-leaf", "tier2", "tier3"}));
 }
 
-TEST(Summary, TellsWhatTheResultHolds) {
+TEST(Summary, ShowsEveryPartOfTheResult) {
   const std::string text = summary(test::sample_result());
   for (const char* const expected : {
            "sample: all of it\n",
@@ -62,12 +62,12 @@ TEST(Summary, TellsWhatTheResultHolds) {
            "one flow did not end\n",
            "4 ended, 1 did not\n",
            "leaf0>nic1     75.0 %     2 MB",
-           "7 pauses, 12 us in all ports together\n",
-           "20 ECN marks (1.0 % of data packets), 15 notices to senders\n",
+           "7 pauses, 12 us summed over all ports\n",
+           "20 ECN marks (1.0 % of data packets), 15 CNPs received\n",
            "3 dropped in switches, 1 on cables\n",
            "40 retransmitted (2.0 %), 2 timeouts\n",
-           "7 ps of processor time, all cores together\n",
-           "1 messages that never arrived\n",
+           "7 ps of CPU time, summed over all cores\n",
+           "1 messages were not delivered\n",
            "a cable failed: \"leaf0\" \\ nic1\n",
            "123.5 k events in 500 ms, 246.9 k events/s, 12 MB\n",
        }) {
@@ -75,14 +75,14 @@ TEST(Summary, TellsWhatTheResultHolds) {
   }
 }
 
-TEST(Summary, OfNothingIsShort) {
+TEST(Summary, EmptyResultIsShort) {
   const std::string text = summary({});
   EXPECT_EQ(text.find("nan"), std::string::npos) << text;
   EXPECT_EQ(text.find("inf"), std::string::npos) << text;
   EXPECT_EQ(text.find("processor"), std::string::npos) << "there are no TCP hosts";
 }
 
-TEST(Comparison, PutsRunsBesideTheFirst) {
+TEST(Comparison, ShowsRatiosToTheFirstRun) {
   std::vector<RunResult> results(3, test::sample_result());
   results[1].scenario = "other";
   results[1].jobs[0].end += std::chrono::microseconds{300};
@@ -98,7 +98,7 @@ TEST(Comparison, PutsRunsBesideTheFirst) {
   EXPECT_EQ(text.find("burst: completion time"), std::string::npos) << "nobody finished it";
 }
 
-TEST(Comparison, TellsRunsOfOneScenarioApart) {
+TEST(Comparison, LabelsRunsOfOneScenarioBySeedOrIndex) {
   std::vector<RunResult> results(2, test::sample_result());
   EXPECT_NE(comparison(results).find("sample (1)        sample (2)"), std::string::npos)
       << comparison(results);
@@ -106,7 +106,7 @@ TEST(Comparison, TellsRunsOfOneScenarioApart) {
   EXPECT_NE(comparison(results).find("sample, seed 7"), std::string::npos) << comparison(results);
 }
 
-TEST(Comparison, OfNoneAndOfOne) {
+TEST(Comparison, AcceptsZeroRunsAndOneRun) {
   EXPECT_EQ(comparison({}), "\nhash\n");
   EXPECT_NE(comparison(std::vector{test::sample_result()}).find("sample"), std::string::npos);
 }

@@ -1,5 +1,5 @@
-// Goal: the parts of TCP that can be held against something plainer. Method: ranges beside a set of
-// bytes, cube roots by multiplication, windows step by step.
+// Goal: the parts of TCP are correct. Method: ranges compared with a set of bytes, cube roots with
+// multiplication, windows step by step.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -74,7 +74,7 @@ TEST(TcpWindow, SlowStartDoublesEachRoundTrip) {
   EXPECT_EQ(window.bytes(), 20'000U) << "something else held it back";
 }
 
-TEST(TcpWindow, DctcpCutsByHalfOfWhatIsMarked) {
+TEST(TcpWindow, DctcpCutsByHalfOfAlpha) {
   TcpWindow window{TcpAlgorithm::kDctcp, kSegment, 100};
   std::uint64_t unacked = 0;
   const auto round = [&](std::uint64_t marked) {
@@ -82,21 +82,21 @@ TEST(TcpWindow, DctcpCutsByHalfOfWhatIsMarked) {
     unacked += acked;
     window.on_ack({at(0), acked, marked, unacked, unacked + window.bytes(), {}, true});
   };
-  round(window.bytes());  // alpha begins at one: half is gone
+  round(window.bytes());  // alpha begins at one: the window is halved
   EXPECT_EQ(window.bytes(), 50'000U);
   for (int i = 0; i < 200; ++i) round(0);
   EXPECT_LT(window.alpha(), TcpWindow::kOne / 1000);
   const std::uint64_t before = window.bytes();
-  round(before);  // alpha is a sixteenth now
+  round(before);  // alpha is 1/16 now
   EXPECT_NEAR(static_cast<double>(window.bytes()), static_cast<double>(before) * 31 / 32,
               static_cast<double>(before) / 500);
 }
 
-TEST(TcpWindow, CubicGrowsBackToWhereItWasInItsOwnTime) {
+TEST(TcpWindow, CubicRegainsItsWindowAfterK) {
   TcpWindow window{TcpAlgorithm::kCubic, kSegment, 1000};
   window.on_loss(at(0));
   EXPECT_EQ(window.bytes(), 700'000U);
-  // K is the cube root of 300 / 0.4 seconds: 9.09. A round trip of 100 ms, so that Reno is slower.
+  // K is the cube root of 300 / 0.4 seconds: 9.09. With an RTT of 100 ms Reno is slower.
   std::int64_t when = 0;
   const auto pass = [&](std::int64_t until) {
     for (; when < until; when += 100'000) {

@@ -1,5 +1,5 @@
-// Goal: a TCP connection is as fast as the slower of its cable and its cores, shares what it finds,
-// repairs what is lost. Method: traffic whose time can be worked out by hand.
+// Goal: a TCP connection is limited by its cable or its cores, shares both fairly, and recovers
+// losses. Method: traffic with times computed by hand.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr std::uint32_t kOnTheCable = 9000 + 18 + 20;
 constexpr std::uint32_t kMegabyte = 1'000'000;
 constexpr std::uint64_t kMark = 300'000;  // DCTCP's K at 100 Gb/s
 
-// Cores that take no time.
+// Cores with no processing time.
 TcpSpec fast_host() {
   TcpSpec spec;
   spec.copy = spec.copy_out = Rate::gigabits(100'000);
@@ -92,7 +92,7 @@ TEST_P(TcpAlgorithms, OneConnectionIsAsFastAsTheReceivingCore) {
   const double bound = packets * each;
   EXPECT_GE(microseconds_of(traffic.last_received()), bound);
   EXPECT_LE(microseconds_of(traffic.last_received()), bound * 1.03);
-  // 42 Gb/s, as was measured on Linux.
+  // 42 Gb/s, as measured on Linux.
   EXPECT_NEAR(kSegment * 8 / each / 1000, 42, 1);
 }
 
@@ -107,10 +107,10 @@ TEST_P(TcpAlgorithms, OneConnectionIsAsFastAsTheSendingCore) {
   EXPECT_LE(microseconds_of(traffic.last_received()), bound * 1.03);
 }
 
-TEST_P(TcpAlgorithms, CoresTogetherBoundTheNic) {
+TEST_P(TcpAlgorithms, AllCoresTogetherLimitTheNic) {
   TcpSpec spec = with({});
   spec.cores = 1;
-  spec.ring = 4096;  // nothing is dropped there
+  spec.ring = 4096;  // so that the ring drops nothing
   Traffic traffic{one_switch(2), network(spec)};
   for (int i = 0; i < 4; ++i) traffic.add(NodeId{0}, NodeId{1}, 5 * kMegabyte);
   traffic.run();
@@ -124,7 +124,7 @@ TEST_P(TcpAlgorithms, CoresTogetherBoundTheNic) {
             2 * static_cast<std::int64_t>(traffic.last_received().picoseconds()));
 }
 
-TEST_P(TcpAlgorithms, TwoShareTheCable) {
+TEST_P(TcpAlgorithms, TwoConnectionsShareTheCable) {
   Traffic traffic{one_switch(3), network(with(fast_host()))};
   traffic.add(NodeId{0}, NodeId{2}, 30 * kMegabyte);
   traffic.add(NodeId{1}, NodeId{2}, 30 * kMegabyte);
@@ -136,7 +136,7 @@ TEST_P(TcpAlgorithms, TwoShareTheCable) {
   EXPECT_GE(first, bound * (GetParam() == TcpAlgorithm::kDctcp ? 0.9 : 0.6));
 }
 
-TEST_P(TcpAlgorithms, WhatASmallBufferDropsIsRepaired) {
+TEST_P(TcpAlgorithms, DropsOfASmallBufferAreRetransmitted) {
   Traffic traffic{one_switch(5), network(with(fast_host()), 250'000)};
   for (std::uint32_t i = 0; i < 4; ++i) traffic.add(NodeId{i}, NodeId{4}, 10 * kMegabyte);
   traffic.run();
@@ -144,7 +144,7 @@ TEST_P(TcpAlgorithms, WhatASmallBufferDropsIsRepaired) {
   EXPECT_GE(sums(traffic, 5).retransmitted, traffic.totals().dropped / 2);
 }
 
-TEST_P(TcpAlgorithms, SixteenToOne) {
+TEST_P(TcpAlgorithms, IncastOfSixteenSenders) {
   Traffic traffic{one_switch(17), network(with({}))};
   for (std::uint32_t i = 0; i < 16; ++i) traffic.add(NodeId{i}, NodeId{16}, 2 * kMegabyte);
   traffic.run();
@@ -177,12 +177,12 @@ TEST(Tcp, DctcpKeepsTheQueueNearItsMark) {
   EXPECT_GT(traffic.totals().marked, 0U);
 }
 
-TEST(Tcp, ASmallMessageTakesItsCallsAndItsLatency) {
+TEST(Tcp, SmallMessageTakesItsCallsAndItsLatency) {
   const TcpSpec spec;
   Traffic traffic{one_switch(2), network(spec)};
   traffic.add(NodeId{0}, NodeId{1}, 100);
   traffic.run();
-  // A call and a packet on one side, two cables, a packet and the wake-up on the other.
+  // A system call and a packet on one side, two cables, a packet and the wake-up on the other.
   EXPECT_NEAR(microseconds_of(traffic.last_received()), 5 + 0.18 + 2 + 0.8 + 8, 0.2);
 }
 
@@ -194,7 +194,7 @@ TEST(Tcp, ManyMessagesOfOneConnectionArriveInOrder) {
   EXPECT_TRUE(std::ranges::is_sorted(traffic.messages(), {}, &test::Message::received));
 }
 
-TEST(Tcp, SlowCoresMakeTheHostDropAndTcpRepairs) {
+TEST(Tcp, SlowCoresDropPacketsAndTcpRetransmits) {
   TcpSpec spec;
   spec.cores = 1;
   spec.ring = 64;

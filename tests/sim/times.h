@@ -1,4 +1,4 @@
-// Times as numbers, for what is worked out by hand.
+// Times as plain numbers, for values computed by hand.
 #pragma once
 
 #include "base/time.h"

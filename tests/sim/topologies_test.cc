@@ -1,6 +1,5 @@
-// Goal: every topology has the switches, cables and ways that its shape promises. Method: counts by
-// formula, every way from every NIC to every NIC walked, and the most that one half of the NICs can
-// send to the other, found as a flow.
+// Goal: every topology has the switches, cables and paths of its shape. Method: counts by formula,
+// walks along every path between all NICs, and the bisection bandwidth as a maximum flow.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -64,15 +63,15 @@ std::vector<Case> cases() {
       {"Rails", rails, {8, 4}, 8 + 4, 32 + 8 * 4, 4, 1600},
       {"RailOnly", spec_of(TopologyKind::kRailOnly), {8, 4}, 4, 32, 2, 1600, 4},
       {"DualPlane", planes, {8, 4}, 2 * (8 + 4), 64 + 2 * 8 * 4, 4, 1600},
-      // Nine groups: the most that eight ports out of a group can join.
+      // Nine groups: the maximum for eight ports per group.
       {"Dragonfly", dragonfly, {72, 1}, 36, 72 + 9 * 6 + 9 * 8 / 2, 5, 2400},
       {"DragonflySmall", dragonfly, {24, 1}, 12, 24 + 3 * 6 + 3 * 8 / 2, 4, 1200},
   };
 }
 
-// --- ways ----------------------------------------------------------------------------------------
+// --- paths ---------------------------------------------------------------------------------------
 
-// All ways from a node to a NIC, followed at once: how many cables each takes, least and most.
+// Follows all paths from a node to a NIC: the smallest and largest number of cables.
 class Walker {
  public:
   Walker(const Graph& graph, const Routes& routes, NodeId to)
@@ -121,7 +120,7 @@ std::vector<std::vector<NodeId>> switches_of_nics(const Graph& graph, std::uint3
 
 // --- flow ----------------------------------------------------------------------------------------
 
-// Augments along shortest ways until none is left (Edmonds and Karp). Capacities in Gb/s.
+// Augments along shortest paths (Edmonds and Karp). Capacities in Gb/s.
 class Flow {
  public:
   explicit Flow(const Graph& graph) : left_(graph.nodes.size() + 2) {
@@ -194,7 +193,7 @@ TEST_P(Topologies, HasTheCountsOfItsShape) {
   }
 }
 
-TEST_P(Topologies, EveryWayLeadsThereAndIsAShortestOne) {
+TEST_P(Topologies, EveryPathReachesItsNicAndIsShortest) {
   const auto graph = build_network(GetParam().spec, GetParam().hosts);
   ASSERT_TRUE(graph) << graph.error();
   const Routes routes{*graph};
@@ -225,7 +224,7 @@ TEST_P(Topologies, EveryWayLeadsThereAndIsAShortestOne) {
   EXPECT_EQ(longest, GetParam().longest);
 }
 
-TEST_P(Topologies, HalfOfTheNicsCanSendToTheOtherHalf) {
+TEST_P(Topologies, BisectionBandwidthIsAsExpected) {
   const auto graph = build_network(GetParam().spec, GetParam().hosts);
   ASSERT_TRUE(graph) << graph.error();
   const std::uint32_t nics = GetParam().hosts.servers * GetParam().hosts.nics_per_server;
@@ -235,7 +234,7 @@ TEST_P(Topologies, HalfOfTheNicsCanSendToTheOtherHalf) {
 INSTANTIATE_TEST_SUITE_P(All, Topologies, testing::ValuesIn(cases()),
                          [](const auto& which) { return std::string{which.param.name}; });
 
-TEST(BuildNetwork, RailsTakeTheSameNicOfEachServer) {
+TEST(BuildNetwork, LeafConnectsTheSameNicOfEachServer) {
   NetworkSpec spec = spec_of(TopologyKind::kRailOptimised);
   spec.nics_per_leaf = 4;
   const auto graph = build_network(spec, {8, 2});
@@ -245,7 +244,7 @@ TEST(BuildNetwork, RailsTakeTheSameNicOfEachServer) {
   EXPECT_EQ(graph->nodes[cable->b.value()].name, "leaf3");
 }
 
-TEST(BuildNetwork, PlanesNeverMeet) {
+TEST(BuildNetwork, PlanesAreNotConnected) {
   const auto graph = build_network(spec_of(TopologyKind::kDualPlane), {4, 2});
   ASSERT_TRUE(graph) << graph.error();
   for (const Cable& cable : graph->cables) {
@@ -259,7 +258,7 @@ TEST(BuildNetwork, PlanesNeverMeet) {
   }
 }
 
-TEST(BuildNetwork, OversubscriptionDecidesTheTrunksOfGivenSpines) {
+TEST(BuildNetwork, OversubscriptionDeterminesTheTrunkRateOfGivenSpines) {
   NetworkSpec spec = spec_of(TopologyKind::kLeafSpine);
   spec.nics_per_leaf = 8;
   spec.spines = 2;
@@ -269,7 +268,7 @@ TEST(BuildNetwork, OversubscriptionDecidesTheTrunksOfGivenSpines) {
   EXPECT_EQ(graph->cables.back().rate, Rate::gigabits(200));
 }
 
-TEST(BuildNetwork, ALargeOneIsBuiltAndRoutedInLittleRoom) {
+TEST(BuildNetwork, LargeNetworkIsBuiltAndRoutedInLittleMemory) {
   const auto graph = build_network(spec_of(TopologyKind::kFatTree), {8192, 1});
   ASSERT_TRUE(graph) << graph.error();
   EXPECT_EQ(graph->nodes.size(), 8192U + 5 * 32 * 32 / 4);
@@ -278,7 +277,7 @@ TEST(BuildNetwork, ALargeOneIsBuiltAndRoutedInLittleRoom) {
   EXPECT_EQ(routes.distance(NodeId{0}, NodeId{8191}), 6U);
 }
 
-TEST(BuildNetwork, RefusesWhatCannotBeBuiltAndSaysWhatWouldDo) {
+TEST(BuildNetwork, RejectsImpossibleNetworksWithASuggestion) {
   const auto why = [](NetworkSpec spec, NetworkHosts hosts) {
     const auto graph = build_network(spec, hosts);
     return graph ? std::string{"built"} : graph.error();
@@ -293,27 +292,28 @@ TEST(BuildNetwork, RefusesWhatCannotBeBuiltAndSaysWhatWouldDo) {
       why(spec, {16, 1}),
       "ports_per_switch = 7: a fat tree needs an even number, 2 to 256; 4 has room for 16 NICs");
   EXPECT_EQ(why(spec_of(TopologyKind::kStar), {0, 1}),
-            "a network without NICs: at least one server and one NIC in it are needed");
+            "the network has no NICs; it needs at least one server with one NIC");
   EXPECT_EQ(why(spec_of(TopologyKind::kStar), {0xffff'ffff, 0xffff'ffff}).substr(0, 40),
             "18446744065119617025 NICs: at most 10485");
   spec = spec_of(TopologyKind::kDumbbell);
   spec.trunks = 0;
-  EXPECT_EQ(why(spec, {4, 1}), "trunks = 0: a dumbbell has from 1 to 1023 cables in its middle");
+  EXPECT_EQ(why(spec, {4, 1}),
+            "trunks = 0: a dumbbell has from 1 to 1023 cables between its switches");
   spec = spec_of(TopologyKind::kRailOnly);
   spec.nics_per_leaf = 4;
   EXPECT_EQ(why(spec, {8, 4}),
             "rail-only has one switch for each rail, with room for nics_per_leaf = 4 servers, the "
-            "scenario has 8: nics_per_leaf = 8, or rail-optimised, which has spines");
+            "scenario has 8; use nics_per_leaf = 8, or rail-optimised, which has spines");
   spec = spec_of(TopologyKind::kLeafSpine);
   spec.nics_per_leaf = 8;
   spec.spines = 4;
   spec.trunk_rate = Rate::gigabits(100);
   spec.oversubscription = 4;
   EXPECT_EQ(why(spec, {4, 8}),
-            "a leaf has 800G downwards and 4 x 100G upwards, which is 2:1; the scenario says "
-            "oversubscription 4:1: leave one of the three out");
+            "a leaf has 800G downwards and 4 x 100G upwards, which is 2:1; the scenario has "
+            "oversubscription 4:1; leave one of the three out");
   spec.oversubscription = 0;
-  EXPECT_EQ(why(spec, {4, 8}), "oversubscription: from 0.01 to 1000 was expected");
+  EXPECT_EQ(why(spec, {4, 8}), "oversubscription must be from 0.01 to 1000");
   spec = spec_of(TopologyKind::kDragonfly);
   spec.cables_out_of_router = 1;
   EXPECT_EQ(
@@ -322,17 +322,17 @@ TEST(BuildNetwork, RefusesWhatCannotBeBuiltAndSaysWhatWouldDo) {
       "routers_per_group = 6, nics_per_router = 3, cables_out_of_router = 3 has room for 342");
   spec = spec_of(TopologyKind::kStar);
   spec.nic_rate = Rate{};
-  EXPECT_EQ(why(spec, {4, 1}), "nic_rate = 0 bit/s: from 1 Mb/s to 100 Tb/s was expected");
+  EXPECT_EQ(why(spec, {4, 1}), "nic_rate = 0 bit/s: must be from 1 Mb/s to 100 Tb/s");
   spec.nic_rate = Rate::gigabits(800);
   spec.nic_delay = std::chrono::milliseconds{1};
   EXPECT_EQ(why(spec, {4, 1}),
-            "switch keeps 800.1 MB for PFC at its 4 ports, its buffer has 33.6 MB: a buffer of "
+            "switch reserves 800.1 MB for PFC at its 4 ports, its buffer has 33.6 MB: a buffer of "
             "1600.1 MB, shorter cables, smaller switches or no PFC would do");
   spec.switches.kind = LinkKind::kInfiniBand;
   EXPECT_EQ(why(spec, {4, 1}), "built");
   spec.switches.lane_buffer = 1000;
   EXPECT_EQ(why(spec, {4, 1}),
-            "lane_buffer = 1000 bytes: a packet has up to 4224 and would never leave");
+            "lane_buffer = 1000 bytes: packets have up to 4224 and could not be sent");
   spec = spec_of(TopologyKind::kFile);
   spec.file = "/nonexistent/graph.txt";
   EXPECT_EQ(why(spec, {4, 1}), "/nonexistent/graph.txt: cannot be read");

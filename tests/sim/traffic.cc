@@ -64,10 +64,10 @@ void Traffic::schedule(const std::vector<FaultSpec>& faults) {
 void Traffic::run() {
   world_.run(Time{std::chrono::seconds{10}});
   for (const Message& message : messages_) {
-    if (message.failed) continue;  // failed() has said so if it may not
+    if (message.failed) continue;  // failed() has checked that this is permitted
     EXPECT_GT(message.received, Time{})
         << "from " << message.from.value() << " to " << message.to.value();
-    // A TCP sender may hear of it before the receiving application does.
+    // A TCP sender may have the acknowledgement before the receiving application has the message.
     const bool engine = world_.find_nic(message.from) != nullptr;
     EXPECT_GT(message.acknowledged, engine ? message.received : Time{});
   }
@@ -75,7 +75,7 @@ void Traffic::run() {
   expect_conserved();
 }
 
-// At every switch: what others have sent to it, less what was lost on the way, has left or was
+// At every switch: bytes sent to it, minus those lost on cables, equal bytes sent plus bytes
 // dropped.
 void Traffic::expect_conserved() {
   std::map<std::uint32_t, std::int64_t> held;

@@ -1,4 +1,5 @@
-// A simulation with messages in it, for tests: who sends how much to whom, and when it was there.
+// A simulation with messages, for tests: from where to where, how many bytes, and when they
+// arrived.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +18,7 @@ struct Message {
   QpNumber qp{};  // of the sender
   Time received{};
   Time acknowledged{};
-  bool failed{};  // its QP is in error
+  bool failed{};  // its QP is in the error state
 };
 
 struct Totals {
@@ -38,16 +39,16 @@ class Traffic final : private NicUser {
   Traffic(const Graph& graph, const std::vector<SimulatedNetwork>& networks,
           std::uint64_t seed = 1);
 
-  // All messages begin at time zero, each on a QP of its own.
+  // All messages start at time zero, each on its own QP.
   void add(NodeId from, NodeId to, std::uint32_t bytes);
-  // On one that is there.
+  // On an existing QP.
   void add_on(NodeId from, QpNumber qp, NodeId to, std::uint32_t bytes);
-  // What befalls cables; fails the test when the graph has no such cable.
+  // Schedules faults; fails the test if the graph has no such cable.
   void schedule(const std::vector<FaultSpec>& faults);
-  // A message may be given up, by an engine that says so, when its NIC is cut off.
+  // Permits messages to fail with an error, because their NIC is isolated.
   void may_fail() { may_fail_ = true; }
-  // Until all is done. Fails the test when a message is missing, a packet was left behind, or a
-  // port has sent what nobody received, dropped or lost.
+  // Runs to the end. Fails the test when a message is missing, a packet is left over, or bytes sent
+  // by a port were neither received, dropped nor lost.
   void run();
 
   [[nodiscard]] const std::vector<Message>& messages() const { return messages_; }

@@ -1,5 +1,5 @@
-// Goal: a step of training takes the time of its computing, its bubble, and the communication that
-// nothing hides. Method: jobs on networks so fast, or so slow, that the time can be worked out.
+// Goal: a training step takes its compute time, its bubble, and the communication that is not
+// overlapped. Method: jobs on networks so fast or so slow that the time can be computed by hand.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -90,7 +90,7 @@ TEST(Training, TheBubbleIsThatOf1F1B) {
       EXPECT_NEAR(seconds(result.steps[0]), (batches + stages - 1) * of_batch, 1e-4)
           << stages << " stages, " << batches << " micro batches";
       EXPECT_NEAR(seconds(result.bound), (batches + stages - 1) * of_batch, 1e-9);
-      // What is not computing is waiting: the bubble.
+      // All time that is not compute is the bubble.
       for (const RankTime& rank : result.ranks) {
         EXPECT_NEAR(static_cast<double>(rank.compute) / 1e12, batches * of_batch, 1e-9);
       }
@@ -98,7 +98,7 @@ TEST(Training, TheBubbleIsThatOf1F1B) {
   }
 }
 
-TEST(Training, EveryWayToDivideEnds) {
+TEST(Training, EveryParallelismCompletes) {
   for (const std::uint32_t data : {1U, 2U, 4U}) {
     for (const std::uint32_t tensor : {1U, 2U, 4U}) {
       for (const std::uint32_t pipeline : {1U, 2U, 3U}) {
@@ -127,7 +127,7 @@ TEST(Training, TensorParallelismMovesItsActivations) {
   TrainingSpec work = small();
   work.parallelism.tensor = 4;
   const JobResult result = run({.places = 4, .per_server = 4}, work);
-  // 4 all-reduces a layer and micro batch, of sequence x hidden x 2 bytes, each 2 S (N - 1).
+  // 4 all-reduces per layer and micro-batch, of sequence x hidden x 2 bytes, each 2 S (N - 1).
   const std::uint64_t activations = 1000 * 1024 * 2;
   EXPECT_EQ(result.bytes_moved, 4U * 8 * 4 * 2 * activations * 3);
 }
@@ -148,7 +148,7 @@ TEST(Training, GradientsAreReducedOnce) {
         work.overlap = overlap;
         work.shard_optimizer = shard;
         work.bucket_bytes = bucket;
-        // 16 GB of gradients, 2 S (N - 1) bytes over all, however they are cut.
+        // 16 GB of gradients, 2 S (N - 1) bytes in total, for any bucket size.
         EXPECT_EQ(run({.places = 4}, work).bytes_moved, 2U * 16'000'000'000 * 3);
       }
     }
@@ -169,7 +169,7 @@ TEST(Training, OverlapHidesTheGradients) {
     EXPECT_LT(together.steps[0], apart.steps[0]) << gigabits;
     const double gradients = 2 * 16e9 * 7 / 8 / (static_cast<double>(gigabits) * 1e9 / 8);
     EXPECT_NEAR(seconds(apart.steps[0]), seconds(apart.bound) + gradients, gradients * 0.02);
-    // No more is hidden than there is backward time to hide it in.
+    // Overlap hides no more than the backward time.
     EXPECT_GE(seconds(together.steps[0]), seconds(apart.steps[0]) - 8 * 0.04);
     EXPECT_LT(together.ranks[0].exposed, apart.ranks[0].exposed);
   }
@@ -203,7 +203,7 @@ TEST(Training, ExpertsExchangeTokens) {
   work.model.experts_per_token = 2;
   work.bucket_bytes = 1'000'000'000;
   const JobResult result = run({.places = 8, .per_server = 4}, work);
-  // Four all-to-alls a layer and micro batch, each of 2 x sequence x hidden x 2 bytes a rank.
+  // Four all-to-alls per layer and micro-batch, each of 2 x sequence x hidden x 2 bytes per rank.
   const std::uint64_t dispatched = 2 * 1000 * 1024 * 2;
   const std::uint64_t tokens = 4U * 8 * 4 * 2 * dispatched * 3;
   const std::uint64_t dense = 8U * 4 * 1024 * 1024 * 2;
@@ -211,7 +211,7 @@ TEST(Training, ExpertsExchangeTokens) {
   EXPECT_EQ(result.bytes_moved, tokens + 2 * dense * 7 + 4 * (2 * experts * 1));
 }
 
-TEST(Training, AStragglerHoldsUpAll) {
+TEST(Training, StragglerDelaysAllRanks) {
   TrainingSpec work = small();
   work.parallelism.data = 4;
   JobSpec spec = job_of(work);
@@ -224,7 +224,7 @@ TEST(Training, AStragglerHoldsUpAll) {
   EXPECT_EQ(held.ranks[2].compute, even.ranks[2].compute * 3 / 2);
 }
 
-TEST(Training, TheSameAgainIsTheSame) {
+TEST(Training, IsDeterministic) {
   TrainingSpec work = small();
   work.parallelism = {.data = 2, .tensor = 2, .pipeline = 2};
   work.steps = 3;
@@ -232,8 +232,8 @@ TEST(Training, TheSameAgainIsTheSame) {
   EXPECT_EQ(run(network, work).steps, run(network, work).steps);
 }
 
-// Figures of one machine that all others must have, in every build.
-TEST(Training, IsTheSameEverywhere) {
+// Values of one machine, which every machine and build must reproduce.
+TEST(Training, IsTheSameOnEveryMachine) {
   TrainingSpec work = small();
   work.model.parameters = 7.3e9;
   work.tflops = 371.3;
@@ -248,7 +248,7 @@ TEST(Training, IsTheSameEverywhere) {
   EXPECT_EQ(result.bytes_moved, 33'793'811'456U);
 }
 
-TEST(Training, ProgramsAgreeOnWhatGoesBetweenStages) {
+TEST(Training, AdjacentStagesAgreeOnTheirMessages) {
   TrainingSpec work = small();
   work.parallelism = {.data = 2, .tensor = 2, .pipeline = 3};
   work.micro_batches = 5;
@@ -269,7 +269,7 @@ TEST(Training, ProgramsAgreeOnWhatGoesBetweenStages) {
   EXPECT_EQ(started(2, Channel::kActivationsOut), 0);
 }
 
-TEST(Training, WhatCannotBeIsRefusedInWords) {
+TEST(Training, RejectsImpossibleJobsWithAReason) {
   const auto refused = [](std::uint32_t ranks, const TrainingSpec& work,
                           std::vector<Straggler> stragglers = {}) {
     FakeCluster cluster{{.places = ranks, .per_server = 8}};
@@ -328,7 +328,7 @@ TEST(Training, WhatCannotBeIsRefusedInWords) {
               w.model.sequence = 1'000'000'000;
               w.sequences_per_batch = 1000;
             }),
-            "job train: a layer would send 2.05 PB at once, the most is 1 PB");
+            "job train: a layer would send 2.05 PB at once, the limit is 1 PB");
   EXPECT_EQ(changed([](TrainingSpec& w) { w.algorithm = CollectiveAlgorithm::kDirect; }),
             "job train: gradients: there is no direct all-reduce");
   EXPECT_EQ(changed([](TrainingSpec& w) {

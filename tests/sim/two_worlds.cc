@@ -4,13 +4,12 @@
 
 #include <array>
 
-#include "nic/qp_manager/qp_transitions.h"
 #include "sim/topology/topologies.h"
+#include "tests/qp_ladder.h"
 
 namespace nerve::sim::test {
 
 using nic::Access;
-using nic::QpState;
 
 Station::Station(nic::Nic& engine, std::uint8_t filling) : nic{engine}, memory(kBytes) {
   for (std::size_t i = 0; i < memory.size(); ++i) {
@@ -37,7 +36,7 @@ void Station::connect(std::uint32_t peer_node, Qpn peer, nic::Mtu mtu) {
       .access = Access::kRemoteWrite | Access::kRemoteRead | Access::kRemoteAtomic,
       .path_mtu = mtu,
       .dest_qp = peer,
-      .rq_psn = Psn{0xff'fff0},  // around the wrap
+      .rq_psn = Psn{0xff'fff0},  // close to the PSN wrap
       .sq_psn = Psn{0xff'fff0},
       .max_dest_read = 4,
       .max_read = 4,
@@ -46,12 +45,7 @@ void Station::connect(std::uint32_t peer_node, Qpn peer, nic::Mtu mtu) {
       .retry_count = 7,
       .rnr_retry = 7};
   attributes.path.destination = gid_of(NodeId{peer_node});
-  QpState from = QpState::kReset;
-  for (const QpState to : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
-    const auto rule = nic::transition_rule(nic::QpType::kRc, from, to);
-    ASSERT_TRUE(rule && nic.modify_qp(qp, to, rule->required, attributes));
-    from = to;
-  }
+  ASSERT_TRUE(nerve::test::bring_qp_to(nic, qp, nic::QpState::kRts, attributes));
 }
 
 void Station::post_receive() {
@@ -63,7 +57,7 @@ void Station::post(nic::SendWr wr, std::uint64_t offset, std::uint32_t length) {
   const nic::Sge sge{kBase + offset, length, keys.lkey};
   wr.sges = {&sge, 1};
   wr.flags = nic::SendFlags::kSignaled;
-  wr.rkey = keys.rkey;  // both ends draw the same
+  wr.rkey = keys.rkey;  // both ends have the same keys
   ASSERT_TRUE(nic.post_send(qp, wr));
 }
 
@@ -71,7 +65,7 @@ void Station::poll() {
   std::array<nic::Completion, 16> some;
   while (const std::size_t count = *nic.poll_cq(cq, some)) {
     for (nic::Completion one : std::span{some}.first(count)) {
-      one.at = {};  // the worlds have clocks of their own
+      one.at = {};  // the two worlds have different clocks
       completions.push_back(one);
     }
   }
@@ -99,7 +93,7 @@ void SimulatedWorld::settle() {
   for (const auto& station : stations) station->poll();
 }
 
-// As Simulation does, with an eye on what comes to the switch.
+// Like Simulation, but records packets that arrive at the switch.
 void SimulatedWorld::happen(const Event<Happening>& event) {
   const PortId at{event.subject};
   const Port& port = fabric_->port(at);
@@ -127,7 +121,7 @@ DirectWorld::DirectWorld(nic::NicConfig config, nic::Mtu mtu) {
     engines_.push_back(std::make_unique<nic::Nic>(config));
     nic::Nic& engine = *engines_[i];
     EXPECT_TRUE(engine.set_gid(0, gid_of(NodeId{i})));
-    // What a simulated NIC has of its own, so that keys and numbers are the same.
+    // Creates the same objects as a simulated NIC, so that keys and numbers match.
     const nic::PdHandle pd = *engine.alloc_pd();
     EXPECT_TRUE(engine.create_cq({.depth = 16, .ignore_overrun = false}));
     EXPECT_TRUE(engine.register_mr(

@@ -1,6 +1,6 @@
-// The same two engines twice: once joined directly, frame by frame, as a live host's loop would
-// hand them over; once as NICs of a simulation with a switch between them. Both do what a test
-// says, and every frame that leaves an engine is written down.
+// The same two engines twice: once connected directly, frame by frame, as the loop of a live host
+// would; once as NICs of a simulation with a switch between them. Both perform the same operations,
+// and every frame that leaves an engine is recorded.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,16 @@ struct SeenFrame {
   friend bool operator==(const SeenFrame&, const SeenFrame&) = default;
 };
 
-// What an application has on one engine: memory, a CQ, a QP.
+// The objects of an application on one engine: memory, a CQ, a QP.
 struct Station {
-  static constexpr std::uint64_t kBase = 0x10000;  // the address that both worlds use
+  static constexpr std::uint64_t kBase = 0x10000;  // the same address in both worlds
   static constexpr std::uint64_t kBytes = 1U << 17U;
 
   explicit Station(nic::Nic& engine, std::uint8_t filling);
   void connect(std::uint32_t peer_node, Qpn peer, nic::Mtu mtu);
   [[nodiscard]] Qpn qpn() const { return nic.query_qp(qp)->qpn; }
   void post_receive();
-  // Of one stretch of memory.
+  // With a single gather entry.
   void post(nic::SendWr wr, std::uint64_t offset, std::uint32_t length);
   void poll();
 
@@ -45,7 +45,7 @@ struct Station {
 class World {
  public:
   virtual ~World() = default;
-  // Until neither has anything more to say.
+  // Runs until neither engine has anything to send.
   virtual void settle() = 0;
   [[nodiscard]] Station& at(std::uint32_t end) { return *stations[end]; }
 

@@ -1,11 +1,12 @@
-// Goal: where programs written for hardware could tell the difference, verbs do what mlx5, irdma
-// and rxe do, or what the IBTA standard says. What remains different is in docs/coverage.md.
+// Goal: where programs written for hardware could notice a difference, verbs behave like mlx5,
+// irdma and rxe, or as the IBTA standard says. Remaining differences are in docs/coverage.md.
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
 
 #include "tests/verbs/pair.h"
+#include "tests/verbs_ladder.h"
 
 namespace verbs_test {
 namespace {
@@ -165,13 +166,13 @@ TEST_F(Conformance, ARefusedReregistrationIsACommandErrorAndKeepsTheRegion) {
   EXPECT_EQ(b.mr->length, before.length);
   ASSERT_EQ(write(a, b, b.mr->rkey), 0);
   good_completion(a);
-  // What libibverbs itself checks is an input error, as before.
+  // Errors that libibverbs itself detects are input errors, as before.
   EXPECT_EQ(ibv_rereg_mr(b.mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, b.memory.data(), 0, 0),
             IBV_REREG_MR_ERR_INPUT);
   EXPECT_EQ(ibv_rereg_mr(b.mr, 1 << 20, nullptr, nullptr, 0, 0), IBV_REREG_MR_ERR_INPUT);
 }
 
-TEST_F(Conformance, WhatIsInUseIsBusyInTheResultAndInErrno) {
+TEST_F(Conformance, DestroyingAnObjectInUseReturnsAndSetsEbusy) {
   const auto busy = [](int result) {
     const int told = errno;
     errno = 0;
@@ -228,13 +229,7 @@ class DatagramConformance : public Device {
     ASSERT_NE(qp, nullptr);
     ibv_qp_attr attr{};
     attr.port_num = 1;
-    attr.qp_state = IBV_QPS_INIT;
-    ASSERT_EQ(
-        ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY), 0);
-    attr.qp_state = IBV_QPS_RTR;
-    ASSERT_EQ(ibv_modify_qp(qp, &attr, IBV_QP_STATE), 0);
-    attr.qp_state = IBV_QPS_RTS;
-    ASSERT_EQ(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
+    ASSERT_EQ(bring_qp_to(qp, IBV_QPS_RTS, attr), 0);
     mr = ibv_reg_mr(pd, memory.data(), memory.size(), IBV_ACCESS_LOCAL_WRITE);
     ibv_ah_attr to{};
     to.is_global = 1;

@@ -27,7 +27,7 @@ class CqEx : public Pair {
   }
 };
 
-TEST_F(CqEx, TheReadersReadWhatThePollFound) {
+TEST_F(CqEx, ReadersReturnThePolledCompletion) {
   ibv_sge to = b.sge(8);
   ASSERT_EQ(post_recv(b, 77, &to, 1), 0);
   ibv_sge from = a.sge(8);
@@ -65,8 +65,8 @@ TEST_F(CqEx, TheReadersReadWhatThePollFound) {
   EXPECT_EQ(ibv_start_poll(cq, &attr), ENOENT);  // and no end_poll
 }
 
-// Reading a completion's time does not change it, however often the clocks are read in between; so
-// the times of completions are in the order of the completions.
+// Reading the time of a completion does not change it, however often the clocks are read in
+// between; so the times are in the order of the completions.
 TEST_F(CqEx, TheWallClockOfACompletionStaysTheSame) {
   auto* cq = reinterpret_cast<ibv_cq_ex*>(a.cq);
   std::uint64_t last = 0;
@@ -96,7 +96,7 @@ TEST_F(CqEx, TheWallClockOfACompletionStaysTheSame) {
   }
 }
 
-TEST_F(CqEx, WhatIsNotOfferedIsSaid) {
+TEST_F(CqEx, UnsupportedFlagsAreRefused) {
   ibv_cq_init_attr_ex attr{};
   attr.cqe = 1;
   attr.wc_flags = IBV_WC_EX_WITH_CVLAN;

@@ -25,7 +25,7 @@ TEST_F(Device, IsTheSamePointerEachTime) {
   ibv_free_device_list(list);
 }
 
-TEST_F(Device, SaysWhatItCan) {
+TEST_F(Device, ReportsItsAttributes) {
   ibv_device_attr_ex wide{};
   ASSERT_EQ(ibv_query_device_ex(context, nullptr, &wide), 0);
   ibv_device_attr attr{};
@@ -40,8 +40,8 @@ TEST_F(Device, SaysWhatItCan) {
   EXPECT_EQ(ibv_query_device_ex(context, &unknown, &wide), EINVAL);
 }
 
-// Structures of older and newer headers: no byte beyond the given size is written, and what is
-// unknown to the library is zero.
+// Structures of older and newer headers: no byte beyond the given size is written, and fields
+// unknown to the library are zero.
 TEST_F(Device, PortAttributesFitTheCallersStructure) {
   const verbs_context* face = verbs_get_ctx(context);
   for (const std::size_t size : {std::size_t{48}, sizeof(ibv_port_attr), std::size_t{56}}) {
@@ -89,7 +89,7 @@ TEST_F(Device, AnAddressWithoutAnyDestinationIsRefused) {
   EXPECT_EQ(errno, EINVAL);
 }
 
-TEST_F(Device, CanBeImportedWithinTheProcess) {
+TEST_F(Device, ContextsCanBeImportedWithinTheProcess) {
   const int fd = ::dup(context->cmd_fd);
   ibv_context* imported = ibv_import_device(fd);
   ASSERT_NE(imported, nullptr);
@@ -111,7 +111,7 @@ TEST_F(Device, CanBeImportedWithinTheProcess) {
   ::close(fd);
 }
 
-// What a process lacked when it first asked for devices it may have later.
+// Resources that a process lacked when it first asked for devices may be available later.
 int open_with_few_descriptors(int free) {
   rlimit rich{};
   ::getrlimit(RLIMIT_NOFILE, &rich);
@@ -129,7 +129,7 @@ int open_with_few_descriptors(int free) {
   return ibv_open_device(list[0]) != nullptr ? 0 : 2;
 }
 
-TEST(Devices, AHostWithoutDescriptorsTriesAgain) {
+TEST(Devices, AHostWithoutDescriptorsCanRetry) {
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "the sanitizer makes a pipe to look at an object's type, and here it cannot";
 #endif

@@ -74,7 +74,7 @@ TEST_F(Events, AnArmedCqMakesTheChannelReadable) {
 
   ASSERT_EQ(ibv_req_notify_cq(a.cq, 0), 0);
   write();
-  good_completion(a);  // by polling, this thread moves it along
+  good_completion(a);  // polling drives the engine
   ASSERT_TRUE(readable(channel->fd));
   ASSERT_EQ(ibv_get_cq_event(channel, &cq, &told), 0);
   EXPECT_EQ(cq, a.cq);
@@ -83,14 +83,14 @@ TEST_F(Events, AnArmedCqMakesTheChannelReadable) {
   ibv_ack_cq_events(cq, 1);
 }
 
-TEST_F(Events, WhoeverSleepsIsWoken) {
+TEST_F(Events, ASleepingThreadIsWoken) {
   ASSERT_EQ(ibv_req_notify_cq(a.cq, 0), 0);
   write();
   take_event();
   good_completion(a);
 }
 
-TEST_F(Events, EventsOfADestroyedCqAreGone) {
+TEST_F(Events, EventsOfADestroyedCqAreDropped) {
   ASSERT_EQ(ibv_req_notify_cq(a.cq, 0), 0);
   write();
   good_completion(a);
@@ -133,8 +133,9 @@ TEST_F(Events, ADrainedQueueIsAnAsynchronousEvent) {
   ibv_ack_async_event(&event);
 }
 
-// What was fetched before a fork is the parent's to acknowledge; a child that tidies up goes on.
-TEST_F(Events, AChildWaitsForNoAcknowledgement) {
+// Events fetched before a fork are the parent's to acknowledge; a child that cleans up does not
+// wait for that.
+TEST_F(Events, AForkedChildDoesNotWaitForAcknowledgements) {
   ibv_qp_attr attr{};
   attr.qp_state = IBV_QPS_SQD;
   attr.en_sqd_async_notify = 1;
@@ -143,7 +144,7 @@ TEST_F(Events, AChildWaitsForNoAcknowledgement) {
   ASSERT_EQ(ibv_get_async_event(context, &event), 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    ::alarm(10);  // if it waits after all
+    ::alarm(10);  // in case it waits
     ::_exit(ibv_destroy_qp(a.qp));
   }
   int status = -1;
@@ -152,14 +153,14 @@ TEST_F(Events, AChildWaitsForNoAcknowledgement) {
   ibv_ack_async_event(&event);
 }
 
-TEST_F(Events, ADeviceMayBeClosedWithQueuesInIt) {
+TEST_F(Events, ADeviceMayBeClosedWhileInUse) {
   int count = 0;
   ibv_device** list = ibv_get_device_list(&count);
   ASSERT_GT(count, 0);
   ibv_context* second = ibv_open_device(list[0]);
   ibv_free_device_list(list);
   ASSERT_NE(second, nullptr);
-  // The structures are the program's to lose; these are kept, so that no leak is reported.
+  // The structures are the program's to leak; kept reachable, so that no leak is reported.
   static ibv_pd* domain = ibv_alloc_pd(second);
   static ibv_cq* cq = ibv_create_cq(second, 4, nullptr, nullptr, 0);
   ibv_qp_init_attr init{};
@@ -170,11 +171,11 @@ TEST_F(Events, ADeviceMayBeClosedWithQueuesInIt) {
   ASSERT_NE(qp, nullptr);
   EXPECT_EQ(ibv_dealloc_pd(domain), EBUSY);
   EXPECT_EQ(ibv_close_device(second), 0);
-  write();  // the engine that both contexts share goes on
+  write();  // the engine that both contexts share keeps working
   good_completion(a);
 }
 
-// What a thread does until somebody cancels it, and whether it ended by that.
+// Runs `body` in a thread that is then cancelled; returns whether it ended by that.
 template <class Body>
 bool ends_when_cancelled(Body body) {
   std::atomic<bool> begun{};
@@ -199,7 +200,7 @@ bool ends_when_cancelled(Body body) {
   return result == PTHREAD_CANCELED;
 }
 
-TEST_F(Events, AreNotWaitedForByAThreadThatIsCancelled) {
+TEST_F(Events, AWaitingThreadCanBeCancelled) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "a sanitizer does not notice that frames of a cancelled thread are gone";
 #endif
@@ -212,20 +213,20 @@ TEST_F(Events, AreNotWaitedForByAThreadThatIsCancelled) {
     ibv_async_event event{};
     (void)ibv_get_async_event(context, &event);
   }));
-  // Nothing was lost with them.
+  // No event was lost with them.
   ASSERT_EQ(ibv_req_notify_cq(a.cq, 0), 0);
   write();
   take_event();
 }
 
-TEST_F(Events, AreTakenToTheEndByAThreadThatIsToBeCancelled) {
+TEST_F(Events, OtherCallsAreNoCancellationPoints) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "a sanitizer does not notice that frames of a cancelled thread are gone";
 #endif
   std::atomic<int> done{};
   EXPECT_TRUE(ends_when_cancelled([&] {
     (void)::pthread_cancel(::pthread_self());
-    for (; done < 100; ++done) {  // none of these is a place to end at
+    for (; done < 100; ++done) {  // none of these calls is a cancellation point
       (void)ibv_req_notify_cq(a.cq, 0);
       write();
       ibv_wc wc{};

@@ -1,5 +1,5 @@
-// Goal: what the child of a fork does with verbs that it inherited touches nobody: not its parent,
-// and none of its own files, whose numbers the parent's descriptors had.
+// Goal: verbs calls of a forked child on inherited objects have no effect: neither on its parent,
+// nor on its own files that reuse the descriptor numbers of the parent.
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -30,13 +30,13 @@ class Forked : public Pair {
       ibv_send_wr* bad = nullptr;
       while (ibv_post_send(a.qp, &wr, &bad) == ENOMEM) {
         ibv_wc none{};
-        (void)ibv_poll_cq(b.cq, 1, &none);  // drives; nothing comes there
+        (void)ibv_poll_cq(b.cq, 1, &none);  // drives the engine; nothing arrives there
       }
     }
   }
 };
 
-// Polls find what was waiting, and more in vain; the files stay empty.
+// Polls find completions that were waiting, then nothing; the files stay empty.
 int drain(ibv_cq* cq) {
   std::vector<int> files;
   for (int i = 0; i < 64; ++i) files.push_back(::memfd_create("mine", 0));
@@ -51,7 +51,7 @@ int drain(ibv_cq* cq) {
   return 0;
 }
 
-TEST_F(Forked, AChildThatPollsWritesNowhere) {
+TEST_F(Forked, AChildThatPollsWritesToNoFile) {
   leave_completions();
   const pid_t child = ::fork();
   if (child == 0) ::_exit(drain(a.cq));

@@ -1,14 +1,15 @@
-// Goal: a program that knows LIDs and no GIDs reaches its peer, as qperf does.
+// Goal: a program that uses LIDs and no GIDs reaches its peer, as qperf does.
 #include <utility>
 
 #include "tests/verbs/pair.h"
+#include "tests/verbs_ladder.h"
 
 namespace verbs_test {
 namespace {
 
 class ByLid : public Pair {
  protected:
-  // The LID that the port tells, zero where it has no IPv4 address.
+  // The LID of the port, zero if it has no IPv4 address.
   std::uint16_t lid() {
     ibv_port_attr port{};
     EXPECT_EQ(ibv_query_port(context, 1, &port), 0);
@@ -16,7 +17,7 @@ class ByLid : public Pair {
   }
 };
 
-TEST_F(ByLid, TheLidIsTheEndOfTheFirstIpv4Address) {
+TEST_F(ByLid, TheLidIsFromTheFirstIpv4Address) {
   std::uint16_t expected = 0;
   ibv_gid_entry entry{};
   for (std::uint32_t i = 0; ibv_query_gid_ex(context, 1, i, &entry, 0) == 0; ++i) {
@@ -28,39 +29,23 @@ TEST_F(ByLid, TheLidIsTheEndOfTheFirstIpv4Address) {
   EXPECT_EQ(lid(), expected);
 }
 
-TEST_F(ByLid, AConnectionIsMadeAndUsed) {
+TEST_F(ByLid, QpsConnect) {
   if (lid() == 0) GTEST_SKIP() << "no IPv4 address here";
   for (const auto& [end, peer] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
     ibv_qp_attr attr{};
     attr.qp_state = IBV_QPS_RESET;
     ASSERT_EQ(ibv_modify_qp(end->qp, &attr, IBV_QP_STATE), 0);
-    attr.qp_state = IBV_QPS_INIT;
     attr.port_num = 1;
-    ASSERT_EQ(ibv_modify_qp(end->qp, &attr,
-                            IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
-              0);
-    attr.qp_state = IBV_QPS_RTR;
     attr.path_mtu = IBV_MTU_1024;
     attr.dest_qp_num = peer->qp->qp_num;
-    attr.rq_psn = psn + 0x500;
-    attr.max_dest_rd_atomic = 1;
+    attr.rq_psn = attr.sq_psn = psn + 0x500;
+    attr.max_dest_rd_atomic = attr.max_rd_atomic = 1;
     attr.min_rnr_timer = 12;
     attr.ah_attr.dlid = lid();
     attr.ah_attr.port_num = 1;
-    ASSERT_EQ(ibv_modify_qp(end->qp, &attr,
-                            IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                                IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
-              0);
-    attr.qp_state = IBV_QPS_RTS;
-    attr.sq_psn = psn + 0x500;
     attr.timeout = 14;
-    attr.retry_cnt = 7;
-    attr.rnr_retry = 7;
-    attr.max_rd_atomic = 1;
-    ASSERT_EQ(ibv_modify_qp(end->qp, &attr,
-                            IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                                IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC),
-              0);
+    attr.retry_cnt = attr.rnr_retry = 7;
+    ASSERT_EQ(bring_qp_to(end->qp, IBV_QPS_RTS, attr), 0);
   }
   a.memory[0] = 0x1234;
   ibv_sge into = b.sge(8, 1);
@@ -78,7 +63,7 @@ TEST_F(ByLid, AConnectionIsMadeAndUsed) {
   EXPECT_EQ(b.memory[1], 0x1234U);
 }
 
-TEST_F(ByLid, AnAddressHandleIsMade) {
+TEST_F(ByLid, AddressHandlesAreCreated) {
   if (lid() == 0) GTEST_SKIP() << "no IPv4 address here";
   ibv_ah_attr attr{};
   attr.port_num = 1;

@@ -1,5 +1,5 @@
-// Goal: a slow path that is given an object which was destroyed, or whose handle or context was
-// overwritten, answers as a kernel does for a handle that it does not know, and touches nothing.
+// Goal: a slow path that gets an object which was destroyed, or whose handle or context was
+// overwritten, returns the errno that a kernel returns for an unknown handle, and changes nothing.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -99,7 +99,7 @@ class Damaged {
   T before_;
 };
 
-TEST_F(LiveObjects, ADamagedHandleIsUnknown) {
+TEST_F(LiveObjects, AnOverwrittenHandleGivesEnoent) {
   const auto unknown = [](std::uint32_t& handle, const Destroy& destroy) {
     const Damaged<std::uint32_t> damage{handle, 0xdead'beefU};
     errno = 0;
@@ -122,7 +122,7 @@ TEST_F(LiveObjects, ADamagedHandleIsUnknown) {
   EXPECT_EQ(errno, ENOENT);
 }
 
-TEST_F(LiveObjects, ADamagedContextIsInvalid) {
+TEST_F(LiveObjects, AnOverwrittenContextGivesEinval) {
   std::vector<std::byte> zeroes(sizeof(verbs_context) * 2);
   auto* const nowhere = reinterpret_cast<ibv_context*>(zeroes.data() + sizeof(verbs_context));
   const auto invalid = [&](ibv_context*& member, const Destroy& destroy) {
@@ -152,7 +152,7 @@ TEST_F(LiveObjects, ADamagedContextIsInvalid) {
   EXPECT_EQ(ibv_close_device(nowhere), EINVAL);
 }
 
-TEST_F(LiveObjects, AnObjectOfAnotherKindIsInvalid) {
+TEST_F(LiveObjects, AnObjectOfAnotherKindGivesEinval) {
   EXPECT_EQ(ibv_destroy_qp(reinterpret_cast<ibv_qp*>(cq)), EINVAL);
   EXPECT_EQ(ibv_dealloc_pd(reinterpret_cast<ibv_pd*>(mr)), EINVAL);
   EXPECT_EQ(ibv_dereg_mr(reinterpret_cast<ibv_mr*>(pd)), EINVAL);
@@ -167,7 +167,7 @@ TEST_F(LiveObjects, ACopyIsNotTheObject) {
 }
 
 // In the order of TearDown(), each twice; then the fixture gets new ones to destroy.
-TEST_F(LiveObjects, WhatIsDestroyedTwiceIsUnknownTheSecondTime) {
+TEST_F(LiveObjects, DestroyingTwiceGivesEnoent) {
   for (const auto& destroy : {destroy_ah, destroy_qp, destroy_mw, destroy_mr, destroy_srq,
                               destroy_cq, destroy_channel, destroy_td, destroy_dm}) {
     EXPECT_EQ(destroy(), 0);
@@ -199,10 +199,10 @@ TEST_F(LiveObjects, WhatIsDestroyedTwiceIsUnknownTheSecondTime) {
   ASSERT_NO_FATAL_FAILURE(build());
 }
 
-TEST_F(LiveObjects, ADeviceClosedTwiceIsInvalidTheSecondTime) {
+TEST_F(LiveObjects, ClosingADeviceTwiceGivesEinval) {
   ibv_context* second = ibv_open_device(context->device);
   ASSERT_NE(second, nullptr);
-  static ibv_pd* left = ibv_alloc_pd(second);  // the structure stays, where a leak checker finds it
+  static ibv_pd* left = ibv_alloc_pd(second);  // leaked on purpose, reachable for a leak checker
   ASSERT_NE(left, nullptr);
   EXPECT_EQ(ibv_close_device(second), 0);
   errno = 0;
@@ -211,8 +211,8 @@ TEST_F(LiveObjects, ADeviceClosedTwiceIsInvalidTheSecondTime) {
   EXPECT_EQ(ibv_dealloc_pd(left), ENOENT) << "it went with its device";
 }
 
-// The registry is shared by all threads.
-TEST_F(LiveObjects, ThreadsMakeAndDestroyAtTheSameTime) {
+// All threads share the registry.
+TEST_F(LiveObjects, ThreadsCreateAndDestroyAtTheSameTime) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([this] {
@@ -229,7 +229,7 @@ TEST_F(LiveObjects, ThreadsMakeAndDestroyAtTheSameTime) {
 }
 
 // The child has none of the threads that used the registry when it was forked.
-TEST_F(LiveObjects, AChildOfForkCanAsk) {
+TEST_F(LiveObjects, AForkedChildCanUseTheRegistry) {
   std::atomic<bool> stop{};
   std::thread other{[&] {
     while (!stop) EXPECT_EQ(ibv_dealloc_mw(ibv_alloc_mw(pd, IBV_MW_TYPE_1)), 0);

@@ -1,5 +1,5 @@
-// Multicast: a datagram to a group reaches the QPs that are attached to it, in this process and in
-// others, and no longer once they are not.
+// Multicast: a datagram to a group reaches the attached QPs, in this process and in others, and no
+// longer after they are detached.
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "tests/verbs/pair.h"
+#include "tests/verbs_ladder.h"
 
 namespace verbs_test {
 namespace {
@@ -17,7 +18,7 @@ constexpr std::uint32_t kQkey = 0x1234;
 constexpr std::uint32_t kEverybody = 0xffffff;
 constexpr std::size_t kGrh = 40;
 
-// Of the administratively scoped block, which leaves no site.
+// From the administratively scoped block, which does not leave the site.
 ibv_gid group_of(std::uint8_t last) {
   return {.raw = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 239, 77, 1, last}};
 }
@@ -61,16 +62,9 @@ class Multicast : public Device {
     listener.mr =
         ibv_reg_mr(pd, listener.memory.data(), listener.memory.size(), IBV_ACCESS_LOCAL_WRITE);
     ibv_qp_attr attr{};
-    attr.qp_state = IBV_QPS_INIT;
     attr.port_num = 1;
     attr.qkey = kQkey;
-    ASSERT_EQ(ibv_modify_qp(listener.qp, &attr,
-                            IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY),
-              0);
-    attr.qp_state = IBV_QPS_RTR;
-    ASSERT_EQ(ibv_modify_qp(listener.qp, &attr, IBV_QP_STATE), 0);
-    attr.qp_state = IBV_QPS_RTS;
-    ASSERT_EQ(ibv_modify_qp(listener.qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
+    ASSERT_EQ(bring_qp_to(listener.qp, IBV_QPS_RTS, attr), 0);
     ibv_sge sge{reinterpret_cast<std::uint64_t>(listener.memory.data()), 128, listener.mr->lkey};
     ibv_recv_wr wr{};
     wr.sg_list = &sge;
@@ -111,7 +105,7 @@ class Multicast : public Device {
     EXPECT_EQ(ibv_destroy_ah(ah), 0);
   }
 
-  // The word that comes, if one does.
+  // The byte received, if one is.
   static std::optional<std::uint8_t> hear(Listener& listener, std::chrono::milliseconds patience) {
     const auto end = std::chrono::steady_clock::now() + patience;
     ibv_wc wc{};
@@ -128,7 +122,7 @@ class Multicast : public Device {
 constexpr std::chrono::seconds kLong{10};
 constexpr std::chrono::milliseconds kShort{20};
 
-TEST_F(Multicast, ReachesWhoeverIsAttached) {
+TEST_F(Multicast, ReachesAttachedQps) {
   const ibv_gid group = group_of(2);
   Listener first;
   Listener second;
@@ -154,7 +148,7 @@ TEST_F(Multicast, ReachesOtherProcesses) {
   const pid_t child = ::fork();
   if (child == 0) {
     ::alarm(20);
-    Device::SetUp();  // what was inherited is the parent's
+    Device::SetUp();  // inherited objects belong to the parent
     Listener listener;
     open(listener);
     const int attached = ibv_attach_mcast(listener.qp, &group, 0);
@@ -171,7 +165,7 @@ TEST_F(Multicast, ReachesOtherProcesses) {
   for (const int end : ready) ::close(end);
 }
 
-TEST_F(Multicast, EndsWithTheQp) {
+TEST_F(Multicast, EndsWhenTheQpIsDestroyed) {
   const ibv_gid group = group_of(4);
   Listener once;
   open(once);

@@ -1,4 +1,4 @@
-// Memory, domains and shared objects, as far as they live without traffic.
+// Memory, domains and shared objects, without traffic.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -6,11 +6,12 @@
 #include <cstdlib>
 
 #include "tests/verbs/pair.h"
+#include "tests/verbs_ladder.h"
 
 namespace verbs_test {
 namespace {
 
-TEST_F(Device, ADmabufThatCannotBeIsRefusedAsProbesExpect) {
+TEST_F(Device, ADmabufIsRefusedWithTheErrnoThatProbesExpect) {
   EXPECT_EQ(ibv_reg_dmabuf_mr(pd, 0, 4096, 0, -1, 0), nullptr);
   EXPECT_EQ(errno, EBADF);
 }
@@ -32,7 +33,7 @@ TEST_F(Device, ReregisteringRightsKeepsTheKey) {
   EXPECT_EQ(ibv_dereg_mr(mr), 0);
 }
 
-TEST_F(Device, DeviceMemoryIsReachedInWords) {
+TEST_F(Device, DeviceMemoryIsAccessedInWords) {
   ibv_alloc_dm_attr attr{.length = 64, .log_align_req = 0, .comp_mask = 0};
   ibv_dm* dm = ibv_alloc_dm(context, &attr);
   ASSERT_NE(dm, nullptr);
@@ -54,7 +55,7 @@ TEST_F(Device, DeviceMemoryIsReachedInWords) {
   EXPECT_EQ(errno, ENOMEM);
 }
 
-TEST_F(Device, AParentDomainHoldsItsParts) {
+TEST_F(Device, AParentDomainKeepsItsPartsBusy) {
   ibv_td_init_attr td_attr{};
   ibv_td* td = ibv_alloc_td(context, &td_attr);
   ASSERT_NE(td, nullptr);
@@ -80,7 +81,7 @@ TEST_F(Device, AnXrcDomainIsSharedByItsFile) {
   ibv_xrcd_init_attr attr{};
   attr.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
   attr.fd = fd;
-  EXPECT_EQ(ibv_open_xrcd(context, &attr), nullptr);  // nobody has made it
+  EXPECT_EQ(ibv_open_xrcd(context, &attr), nullptr);  // it was not created yet
   EXPECT_EQ(errno, EAGAIN);
   attr.oflags = O_CREAT;
   ibv_xrcd* first = ibv_open_xrcd(context, &attr);
@@ -111,7 +112,7 @@ TEST_F(Device, AnXrcDomainIsSharedByItsFile) {
   ::unlink(path.data());
 }
 
-// The structures are the program's to lose; what they stood for goes.
+// The structures are the program's to leak; their engine objects are destroyed.
 TEST_F(Device, AClosedDeviceLeavesNothingInTheEngine) {
   std::array<char, 32> path{"/tmp/nerve-xrcd-XXXXXX"};
   const int fd = ::mkstemp(path.data());
@@ -130,13 +131,13 @@ TEST_F(Device, AClosedDeviceLeavesNothingInTheEngine) {
   EXPECT_EQ(ibv_close_device(second), 0);
   attr.oflags = 0;
   EXPECT_EQ(ibv_open_xrcd(context, &attr), nullptr);
-  EXPECT_EQ(errno, EAGAIN) << "nobody has it any more";
+  EXPECT_EQ(errno, EAGAIN) << "it does not exist any more";
   ::close(fd);
   ::unlink(path.data());
 }
 
-// perftest sets up both halves of an XRC pair with all that an RC QP needs.
-TEST_F(Device, AnXrcHalfIgnoresWhatConcernsTheOther) {
+// perftest sets up both halves of an XRC pair with all attributes of an RC QP.
+TEST_F(Device, AnXrcHalfIgnoresAttributesOfTheOther) {
   ibv_cq* cq = ibv_create_cq(context, 4, nullptr, nullptr, 0);
   ibv_qp_init_attr init{};
   init.send_cq = cq;
@@ -147,24 +148,19 @@ TEST_F(Device, AnXrcHalfIgnoresWhatConcernsTheOther) {
   ibv_qp_attr attr{};
   attr.qp_state = IBV_QPS_INIT;
   attr.port_num = 1;
-  ASSERT_EQ(ibv_modify_qp(qp, &attr,
-                          IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
-            0);
+  ASSERT_EQ(ibv_modify_qp(qp, &attr, required_attrs(IBV_QPT_RC, IBV_QPS_INIT)), 0);
   attr.qp_state = IBV_QPS_RTR;
   attr.path_mtu = IBV_MTU_1024;
   attr.dest_qp_num = qp->qp_num;
   attr.ah_attr.is_global = 1;
   attr.ah_attr.port_num = 1;
   ASSERT_EQ(ibv_query_gid(context, 1, 0, &attr.ah_attr.grh.dgid), 0);
-  EXPECT_EQ(ibv_modify_qp(qp, &attr,
-                          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                              IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
-            0);
+  EXPECT_EQ(ibv_modify_qp(qp, &attr, required_attrs(IBV_QPT_RC, IBV_QPS_RTR)), 0);
   EXPECT_EQ(ibv_destroy_qp(qp), 0);
   EXPECT_EQ(ibv_destroy_cq(cq), 0);
 }
 
-TEST_F(Device, WhatIsNotSupportedSaysSo) {
+TEST_F(Device, UnsupportedCallsFail) {
   ibv_cq* cq = ibv_create_cq(context, 4, nullptr, nullptr, 0);
   ibv_qp_init_attr init{};
   init.send_cq = init.recv_cq = cq;

@@ -1,10 +1,12 @@
 #include "tests/verbs/pair.h"
 
+#include "tests/verbs_ladder.h"
+
 namespace verbs_test {
 namespace {
 
-// Each connection starts elsewhere, as programs do: a packet of the one before, to the same
-// numbers, must not be taken for one of its own.
+// Each connection starts at another PSN, as in programs: a packet of the previous connection with
+// the same QPNs must not be accepted.
 std::uint32_t next_psn() {
   static std::uint32_t psn = 0;
   return psn += 0x1000;
@@ -73,35 +75,19 @@ void Pair::TearDown() {
 
 void Pair::connect(End& end, const End& peer) {
   ibv_qp_attr attr{};
-  attr.qp_state = IBV_QPS_INIT;
   attr.port_num = 1;
   attr.qp_access_flags = kAllAccess & ~IBV_ACCESS_MW_BIND;
-  ASSERT_EQ(ibv_modify_qp(end.qp, &attr,
-                          IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
-            0);
-  attr.qp_state = IBV_QPS_RTR;
-  attr.path_mtu = IBV_MTU_1024;
+  attr.path_mtu = end.path_mtu;
   attr.dest_qp_num = peer.qp->qp_num;
-  attr.rq_psn = psn;
-  attr.max_dest_rd_atomic = 4;
+  attr.rq_psn = attr.sq_psn = psn;
+  attr.max_dest_rd_atomic = attr.max_rd_atomic = 4;
   attr.min_rnr_timer = 1;
   attr.ah_attr.is_global = 1;
   attr.ah_attr.port_num = 1;
   ASSERT_EQ(ibv_query_gid(context, 1, 0, &attr.ah_attr.grh.dgid), 0);
-  ASSERT_EQ(ibv_modify_qp(end.qp, &attr,
-                          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                              IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
-            0);
-  attr.qp_state = IBV_QPS_RTS;
-  attr.sq_psn = psn;
   attr.timeout = 14;
-  attr.retry_cnt = 7;
-  attr.rnr_retry = 7;
-  attr.max_rd_atomic = 4;
-  ASSERT_EQ(ibv_modify_qp(end.qp, &attr,
-                          IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-                              IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC),
-            0);
+  attr.retry_cnt = attr.rnr_retry = 7;
+  ASSERT_EQ(bring_qp_to(end.qp, IBV_QPS_RTS, attr), 0);
   EXPECT_EQ(end.qp->state, IBV_QPS_RTS);
 }
 

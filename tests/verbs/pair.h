@@ -1,5 +1,5 @@
-// Two queue pairs of one process, connected to each other through the public verbs alone: what a
-// program sees, with nothing of Nerve's own headers.
+// Two connected queue pairs of one process, using only the public verbs: the view of a program,
+// without any of Nerve's own headers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ inline constexpr int kAllAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRI
                                   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
                                   IBV_ACCESS_MW_BIND;
 
-// A device, opened, with a domain. Every machine has one, if only on its loopback interface.
+// An open device with a PD. Every machine has one, if only on its loopback interface.
 class Device : public ::testing::Test {
  protected:
   void SetUp() override;
@@ -30,6 +30,7 @@ struct End {
   ibv_qp* qp{};
   std::array<std::uint64_t, 512> memory{};
   ibv_mr* mr{};
+  ibv_mtu path_mtu{IBV_MTU_1024};
 
   [[nodiscard]] std::uint64_t at(std::size_t word = 0) const {
     return reinterpret_cast<std::uint64_t>(&memory[word]);
@@ -44,13 +45,13 @@ class Pair : public Device {
   void SetUp() override;
   void TearDown() override;
 
-  // What a test wants otherwise, before SetUp() of the base runs.
+  // Overridden by tests that need another CQ; called before SetUp() of the base.
   virtual ibv_cq* make_cq(int depth) { return ibv_create_cq(context, depth, nullptr, nullptr, 0); }
   virtual ibv_qp* make_qp(End& end);
 
   void connect(End& end, const End& peer);
   int post_recv(End& end, std::uint64_t wr_id, ibv_sge* list, int count);
-  // Polls until there is one; a test that waits in vain fails.
+  // Polls until there is a completion; fails the test if none comes.
   ibv_wc completion(End& end);
   ibv_wc good_completion(End& end);
 

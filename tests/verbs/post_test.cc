@@ -45,7 +45,7 @@ TEST_F(Post, SendWithImmediateArrives) {
   EXPECT_EQ(b.memory[0], a.memory[0]);
 }
 
-TEST_F(Post, WriteReadAndAtomicsActOnTheOtherSide) {
+TEST_F(Post, WriteReadAndAtomicsAccessThePeer) {
   a.memory[0] = 41;
   ibv_sge local = a.sge(8);
   ibv_send_wr wr = request(IBV_WR_RDMA_WRITE, &local);
@@ -73,7 +73,7 @@ TEST_F(Post, WriteReadAndAtomicsActOnTheOtherSide) {
   EXPECT_EQ(a.memory[0], 7U);
 }
 
-TEST_F(Post, TheListUpToTheBadRequestIsTaken) {
+TEST_F(Post, RequestsBeforeTheBadOneArePosted) {
   ibv_sge local = a.sge(8);
   ibv_send_wr good = request(IBV_WR_RDMA_WRITE, &local, 1);
   good.wr.rdma = {.remote_addr = b.at(), .rkey = b.mr->rkey};
@@ -87,7 +87,7 @@ TEST_F(Post, TheListUpToTheBadRequestIsTaken) {
   EXPECT_EQ(good_completion(a).wr_id, 1U);
 }
 
-TEST_F(Post, WhatCannotBeIsRefused) {
+TEST_F(Post, InvalidRequestsAreRefused) {
   ibv_sge local = a.sge(8);
   ibv_send_wr wr = request(IBV_WR_SEND, &local);
   wr.num_sge = -1;
@@ -139,7 +139,7 @@ TEST_F(Post, AWindowOfType1GivesAccessUnderItsNewKey) {
   EXPECT_EQ(ibv_dealloc_mw(mw), 0);
 }
 
-TEST_F(Post, AnErrorIsAnEventAndFlushesTheRest) {
+TEST_F(Post, AnErrorRaisesAnEventAndFlushesTheRest) {
   ibv_sge local = a.sge(8);
   ibv_sge to = a.sge(8, 4);
   ASSERT_EQ(post_recv(a, 5, &to, 1), 0);

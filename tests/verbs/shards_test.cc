@@ -1,6 +1,6 @@
-// Goal: QPs of one process that run in different shards behave as if there were one engine: memory,
-// CQs, SRQs and windows mean the same in all of them, whichever thread does what at the same time.
-// Each test is a process of its own, so that the number of shards is what it asks for.
+// Goal: QPs of one process in different shards behave as if there were one engine: memory, CQs,
+// SRQs and windows work in all of them, whichever threads run at the same time.
+// Each test runs in its own process, so that it controls the number of shards.
 #include <stdlib.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct Kit : Pair {
   using Pair::pd;
   using Pair::post_recv;
 
-  // A further QP with these CQs, and memory for it.
+  // Another QP with these CQs, and memory for it.
   void add(End& end, ibv_cq* send_cq, ibv_cq* recv_cq, ibv_srq* srq = nullptr) {
     ibv_qp_init_attr attr{};
     attr.send_cq = send_cq;
@@ -90,7 +90,7 @@ TEST(Shards, CqsAreSpreadAndQpsFollowThem) {
   });
 }
 
-TEST(Shards, EveryOperationCrossesThem) {
+TEST(Shards, EveryOperationWorksBetweenShards) {
   in_process([] {
     Kit kit;
     std::ranges::fill(kit.a.memory, 0x1234);
@@ -111,7 +111,7 @@ TEST(Shards, EveryOperationCrossesThem) {
   });
 }
 
-// Whichever CQ such a QP completes on, no completion is lost and none comes twice.
+// Whichever CQ such a QP completes on, no completion is lost or duplicated.
 TEST(Shards, AQpWithCqsOfTwoShardsJoinsThem) {
   in_process([] {
     constexpr int kMessages = 1000;
@@ -142,7 +142,7 @@ TEST(Shards, AQpWithCqsOfTwoShardsJoinsThem) {
   });
 }
 
-TEST(Shards, AnSrqServesQpsOfSeveral) {
+TEST(Shards, AnSrqServesQpsOfSeveralShards) {
   in_process([] {
     constexpr std::uint64_t kMessages = 200;
     Kit kit;
@@ -180,8 +180,8 @@ TEST(Shards, AnSrqServesQpsOfSeveral) {
   });
 }
 
-// Threads that send, each in its shard, while another makes and destroys what all of them share.
-TEST(Shards, RunAtOnce) {
+// Threads that send, each in its shard, while another creates and destroys shared objects.
+TEST(Shards, RunInParallel) {
   in_process([] {
     constexpr std::uint64_t kRounds = 300;
     std::vector<std::unique_ptr<Kit>> kits;
@@ -221,7 +221,7 @@ TEST(Shards, RunAtOnce) {
 }
 
 // When ibv_dereg_mr returns, no shard writes to the memory any more.
-TEST(Shards, KeysEndInAllOfThem) {
+TEST(Shards, DeregistrationTakesEffectInAllShards) {
   in_process([] {
     for (int round = 0; round < 20; ++round) {
       Kit kit;
@@ -246,7 +246,7 @@ TEST(Shards, KeysEndInAllOfThem) {
   });
 }
 
-TEST(Shards, WindowsAreBoundInOneAndUsedFromAnother) {
+TEST(Shards, WindowsAreBoundInOneShardAndUsedFromAnother) {
   in_process([] {
     Kit kit;
     ibv_mw* const window = ibv_alloc_mw(kit.pd, IBV_MW_TYPE_1);
@@ -275,7 +275,7 @@ TEST(Shards, WindowsAreBoundInOneAndUsedFromAnother) {
   });
 }
 
-TEST(Shards, EventsOfSeveralReachOneChannel) {
+TEST(Shards, EventsOfSeveralShardsReachOneChannel) {
   in_process([] {
     Kit kit;
     ibv_comp_channel* const channel = ibv_create_comp_channel(kit.context);
@@ -313,8 +313,8 @@ TEST(Shards, EventsOfSeveralReachOneChannel) {
   });
 }
 
-// A thread that polls CQs of two shards and sleeps in between misses none.
-TEST(Shards, PollsOfSeveralSleepAndMissNothing) {
+// A thread that polls CQs of two shards and sleeps in between misses no completion.
+TEST(Shards, PollingSeveralShardsMissesNoCompletion) {
   in_process("sleep", [] {
     Kit kit;
     for (std::uint64_t i = 0; i < 200; ++i) {

@@ -1,5 +1,5 @@
-// Goal: a thread that polls in vain on a busy machine sleeps, and is woken by whatever completes on
-// a CQ that it polls. NERVE_POLLING=sleep makes every machine a busy one.
+// Goal: a thread that polls in vain while CPUs are contended sleeps, and is woken by a completion
+// on any CQ that it polls. NERVE_POLLING=sleep simulates contention.
 #include <stdlib.h>
 #include <time.h>
 
@@ -15,10 +15,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// Only a failure takes as long.
+// Reached only on failure.
 constexpr std::chrono::seconds kPatience{120};
 
-// Requests that have completed and were not polled yet: fewer than a queue holds.
+// Completed requests that were not polled yet: fewer than a queue holds.
 constexpr int kMostAhead = 4;
 
 class SleepingPolls : public Pair {
@@ -43,7 +43,7 @@ class SleepingPolls : public Pair {
     ibv_sge sge = end.sge(64, 64);
     return post_recv(end, 0, &sge, 1) == 0;
   }
-  // Until so many completions were seen, on whichever of the CQs.
+  // Waits until this many completions were seen, on any of the CQs.
   static bool wait_for(std::initializer_list<ibv_cq*> cqs, int count) {
     const auto limit = Clock::now() + kPatience;
     while (count > 0) {
@@ -59,7 +59,7 @@ class SleepingPolls : public Pair {
   }
 };
 
-TEST_F(SleepingPolls, LeaveTheProcessorToOthers) {
+TEST_F(SleepingPolls, LeaveTheCpuToOtherThreads) {
   if (testing::UnitTest::GetInstance()->test_to_run_count() > 1) {
     GTEST_SKIP() << "the tests before have read the configuration";
   }
@@ -77,7 +77,7 @@ TEST_F(SleepingPolls, LeaveTheProcessorToOthers) {
   EXPECT_LT(processor_time() - before, kFor / 2);
 }
 
-TEST_F(SleepingPolls, AreWokenByWhatAnotherThreadPosts) {
+TEST_F(SleepingPolls, AreWokenByAPostOfAnotherThread) {
   constexpr int kRounds = 300;
   std::atomic<int> seen{};
   std::thread waits{[&] {
@@ -92,8 +92,8 @@ TEST_F(SleepingPolls, AreWokenByWhatAnotherThreadPosts) {
   EXPECT_EQ(seen, kRounds);
 }
 
-// Each thread has to notice both CQs, of which one is quiet most of the time.
-TEST_F(SleepingPolls, OfSeveralQueuesMissNone) {
+// Each thread has to notice both CQs, one of which is quiet most of the time.
+TEST_F(SleepingPolls, OfSeveralCqsMissNoCompletion) {
   constexpr int kRounds = 300;
   ibv_cq* const quiet = ibv_create_cq(context, 16, nullptr, nullptr, 0);
   ASSERT_NE(quiet, nullptr);
@@ -113,8 +113,8 @@ TEST_F(SleepingPolls, OfSeveralQueuesMissNone) {
   EXPECT_EQ(ibv_destroy_cq(quiet), 0);
 }
 
-// More threads than there is work for: one listens, the others are told.
-TEST_F(SleepingPolls, OfManyThreadsAllGetThrough) {
+// More threads than there is work for: one listens, the others are woken.
+TEST_F(SleepingPolls, OfManyThreadsAllMakeProgress) {
   constexpr int kThreads = 6;
   constexpr int kRounds = 200;
   std::atomic<int> left{kThreads * kRounds};

@@ -1,6 +1,6 @@
-// Goal: many threads at once on shared objects: posters with QPs of their own, pollers on one CQ
-// for all sends and one for all receives, one SRQ behind all QPs, and a thread that makes and
-// destroys objects beside them. Every message arrives once and whole; the thread sanitizer finds
+// Goal: many threads at once on shared objects: posting threads with their own QPs, polling threads
+// on one CQ for all sends and one for all receives, one SRQ for all QPs, and a thread that creates
+// and destroys objects meanwhile. Every message arrives once and intact; the thread sanitizer finds
 // nothing.
 #include <atomic>
 #include <thread>
@@ -14,7 +14,7 @@ constexpr std::uint32_t kPosters = 3;
 constexpr std::uint32_t kPollers = 2;
 constexpr std::uint32_t kPairsEach = 2;
 constexpr std::uint32_t kPairs = kPosters * kPairsEach;
-constexpr std::uint32_t kMessages = 300;  // of each QP
+constexpr std::uint32_t kMessages = 300;  // per QP
 constexpr std::uint32_t kInFlight = 6;
 constexpr std::uint32_t kReceives = 64;
 

@@ -1,6 +1,6 @@
-// Goal: many more threads than processors, all polling without a pause, get on as fast as the work
-// takes. Each message waits for a thread that has no processor yet; a thread that polls in vain, or
-// that lost its processor with the lock held, must not keep it from running.
+// Goal: many more threads than CPUs, all polling without a pause, are as fast as the work allows.
+// Each message waits for a thread that has no CPU yet; a thread that polls in vain, or that was
+// preempted with the lock held, must not keep it from running.
 #include <sched.h>
 #include <sys/resource.h>
 
@@ -20,11 +20,11 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint32_t kThreads = 16;
 constexpr std::uint32_t kDepth = 16;
 constexpr std::uint32_t kMessageBytes = 64;
-// Only a failure takes as long.
+// Reached only on failure.
 constexpr std::chrono::seconds kPatience{300};
 
-// The processor time of all threads, which does not depend on what else the machine does: threads
-// that wait for each other should not use any.
+// The CPU time of all threads, which does not depend on the machine's other load: threads that wait
+// for each other should use none.
 std::chrono::milliseconds processor_time() {
   rusage used{};
   ::getrusage(RUSAGE_SELF, &used);
@@ -35,7 +35,7 @@ std::chrono::milliseconds processor_time() {
                                                                of(used.ru_stime));
 }
 
-// Of the first two that the process may use: with more, threads that poll take nothing from others.
+// The first two CPUs that the process may use: with more, polling threads would not compete.
 void use_two_processors() {
   cpu_set_t usable;
   CPU_ZERO(&usable);
@@ -48,7 +48,7 @@ void use_two_processors() {
   ::sched_setaffinity(0, sizeof two, &two);
 }
 
-// What a thread has for itself: a CQ, an SRQ, and a QP in each direction of a circle of threads.
+// The objects of a thread: a CQ, an SRQ, and a QP in each direction of a ring of threads.
 struct Place : End {
   ibv_srq* srq{};
   ibv_qp* to_next{};
@@ -150,7 +150,7 @@ TEST_F(Threads, AnSrqEach) {
 #else
   constexpr int kMessages = 1000;
 #endif
-  // Two processors need 0.3 to 2 seconds; where empty polls do not give way, 20 and more.
+  // Two CPUs need 0.3 to 2 seconds; without yielding empty polls, 20 and more.
   constexpr std::chrono::seconds kEnough{12};
   for (std::uint32_t i = 0; i < kThreads; ++i) {
     places_[i]->to_next = make(*places_[i]);
@@ -174,8 +174,8 @@ TEST_F(Threads, AnSrqEach) {
   }
 }
 
-// Connected, used once and destroyed, while a quarter of the threads polls queues of its own
-// that stay empty.
+// QPs are connected, used once and destroyed, while a quarter of the threads poll their own empty
+// queues.
 TEST_F(Threads, CreatingAndDestroyingQps) {
   constexpr int kRounds = 20;
   constexpr std::uint32_t kPollers = 4;

@@ -1,6 +1,6 @@
-// Goal: over UDP on one host a UC or UD message is not lost, although the receiver's socket holds
-// little and its process is stopped now and then. Method: two senders and a receiver, each a
-// process of its own; the receiver is stopped for 50 ms at a time, and everything sent must arrive.
+// Goal: over UDP on one host no UC or UD message is lost, although the receiver's socket is small
+// and its process is stopped now and then. Method: two senders and a receiver, each its own
+// process; the receiver is stopped for 50 ms at a time, and every message must arrive.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "tests/verbs/pair.h"
+#include "tests/verbs_ladder.h"
 
 namespace verbs_test {
 namespace {
@@ -21,25 +22,25 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t kSenders = 2;
-constexpr std::uint32_t kMessages = 2000;  // of each sender: forty times what the socket holds
+constexpr std::uint32_t kMessages = 2000;  // per sender: forty times what the socket holds
 constexpr std::uint32_t kBytes = 4096;
 constexpr std::uint32_t kGrh = 40;
 constexpr std::uint32_t kQkey = 0x1111'1111;
 constexpr std::uint32_t kPsn = 7;
 constexpr std::chrono::seconds kPatience{60};
 
-// What the processes tell each other.
+// Data shared by the processes.
 struct Board {
   std::array<std::atomic<std::uint32_t>, kSenders> sender_qpn;
   std::array<std::atomic<std::uint32_t>, kSenders> receiver_qpn;
   std::atomic<std::uint32_t> connected;
   std::atomic<std::uint32_t> sent;
   std::atomic<std::uint32_t> received;
-  // How long the receiver did not run at a time, at most: it was stopped, or had no processor.
+  // The longest time that the receiver did not run: it was stopped, or had no CPU.
   std::atomic<Clock::duration> longest_pause;
 };
 
-// Waits for another process; the test fails when it does not come to that.
+// Waits for another process; fails the test if the condition is not met in time.
 template <class Condition>
 void wait_until(Condition condition) {
   const auto give_up = Clock::now() + kPatience;
@@ -52,8 +53,8 @@ void demand(bool holds) {
   if (!holds) ::_exit(1);
 }
 
-// One process: a device, memory and a CQ of its own, by UDP, with the socket buffer that most
-// machines have (the kernel doubles what it is asked for).
+// One process: a device, memory and a CQ of its own, over UDP, with the default socket buffer of
+// most machines (the kernel doubles the requested size).
 struct Party {
   Party() {
     ::setenv("NERVE_TRANSPORT", "udp", 1);
@@ -85,26 +86,14 @@ struct Party {
   }
 
   void connect(ibv_qp* qp, std::uint32_t peer) {
-    const bool datagram = qp->qp_type == IBV_QPT_UD;
     ibv_qp_attr attr{};
-    attr.qp_state = IBV_QPS_INIT;
     attr.port_num = 1;
     attr.qkey = kQkey;
-    demand(ibv_modify_qp(qp, &attr,
-                         IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-                             (datagram ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS)) == 0);
-    attr.qp_state = IBV_QPS_RTR;
     attr.path_mtu = IBV_MTU_4096;
     attr.dest_qp_num = peer;
-    attr.rq_psn = kPsn;
+    attr.rq_psn = attr.sq_psn = kPsn;
     attr.ah_attr = address();
-    demand(ibv_modify_qp(qp, &attr,
-                         datagram ? IBV_QP_STATE
-                                  : IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                                        IBV_QP_RQ_PSN) == 0);
-    attr.qp_state = IBV_QPS_RTS;
-    attr.sq_psn = kPsn;
-    demand(ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN) == 0);
+    demand(bring_qp_to(qp, IBV_QPS_RTS, attr) == 0);
   }
   [[nodiscard]] ibv_ah_attr address() const {
     ibv_ah_attr to{};
@@ -120,7 +109,7 @@ struct Party {
     ibv_recv_wr* bad{};
     demand(ibv_post_recv(qp, &wr, &bad) == 0);
   }
-  // How many have completed, all of them well.
+  // The number of completions, all successful.
   std::uint32_t poll() {
     std::array<ibv_wc, 16> done{};
     const int count = ibv_poll_cq(cq, static_cast<int>(done.size()), done.data());
@@ -151,7 +140,7 @@ void receive(Board& board, ibv_qp_type type) {
     party.connect(qps[i], board.sender_qpn[i]);
     for (std::uint32_t n = 0; n < kMessages; ++n) party.post_receive(qps[i]);
   }
-  // Until all is there, or nothing has come for long after all was sent.
+  // Until everything has arrived, or nothing has come for long after everything was sent.
   auto last = Clock::now();
   auto now = last;
   board.connected = 1;
@@ -201,7 +190,7 @@ void send(Board& board, ibv_qp_type type, std::uint32_t self) {
 
 class Unreliable : public testing::TestWithParam<ibv_qp_type> {};
 
-TEST_P(Unreliable, AStoppedReceiverLosesNothing) {
+TEST_P(Unreliable, AStoppedReceiverLosesNoMessage) {
   void* memory =
       ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);
@@ -233,12 +222,12 @@ TEST_P(Unreliable, AStoppedReceiverLosesNothing) {
     EXPECT_EQ(::waitpid(pid, &status, 0), pid);
     EXPECT_EQ(status, 0) << (pid == receiver ? "the receiver" : "a sender");
   }
-  // Senders wait for a receiver for a second (docs/host.md). On a machine that is busier than that
-  // the test says nothing.
+  // Senders wait one second for a receiver (docs/host.md). If the machine is busier than that, the
+  // test proves nothing.
   const Clock::duration pause = board.longest_pause;
   const std::uint32_t received = board.received;
-  // With more than 32 processes on the machine two may read one socket (docs/link-udp.md), and what
-  // one reads for the other is lost until there is a ring between them.
+  // With more than 32 processes on the machine, two may read one socket (docs/link-udp.md), and
+  // packets that one reads for the other are lost until there is a ring between them.
   const auto socket = [](std::uint32_t qpn) { return qpn >> 14U & 31U; };
   bool shared = socket(board.sender_qpn[0]) == socket(board.sender_qpn[1]);
   for (const auto& qpn : board.sender_qpn) {

@@ -7,7 +7,7 @@
 namespace verbs_test {
 namespace {
 
-// As the headers of rdma-core 45 and later have them.
+// As in the headers of rdma-core 45 and later.
 constexpr std::uint64_t kWithFlush = 1U << 11U;
 constexpr std::size_t kFlushSlot = 312 + sizeof(pthread_mutex_t);
 using WrFlush = void (*)(ibv_qp_ex*, std::uint32_t, std::uint64_t, std::size_t, std::uint8_t,
@@ -87,7 +87,7 @@ TEST_F(WorkCalls, ABatchWithOneBadRequestIsRefusedWhole) {
   EXPECT_EQ(b.memory[0], 0U);
 }
 
-TEST_F(WorkCalls, InlineListsAreJoined) {
+TEST_F(WorkCalls, InlineListsAreConcatenated) {
   ibv_sge to = b.sge(32);
   ASSERT_EQ(post_recv(b, 0, &to, 1), 0);
   std::array<char, 4> first{'o', 'n', 'e', ' '};
@@ -112,7 +112,7 @@ TEST_F(WorkCalls, AnAtomicWriteStoresItsWord) {
   EXPECT_EQ(b.memory[2], word);
 }
 
-TEST_F(WorkCalls, AProgramOfLaterHeadersFindsFlush) {
+TEST_F(WorkCalls, AProgramWithLaterHeadersFindsFlush) {
   ibv_mr* mr = ibv_reg_mr(pd, b.memory.data(), sizeof b.memory,
                           kAllAccess | 1U << 8U /* IBV_ACCESS_FLUSH_GLOBAL */);
   ASSERT_NE(mr, nullptr);
@@ -129,7 +129,7 @@ TEST_F(WorkCalls, AProgramOfLaterHeadersFindsFlush) {
   EXPECT_EQ(ibv_dereg_mr(mr), 0);
 }
 
-TEST_F(WorkCalls, WhatIsNotOfferedIsSaidAtCreation) {
+TEST_F(WorkCalls, UnsupportedCallsAreRefusedAtCreation) {
   ibv_qp_init_attr_ex attr{};
   attr.send_cq = attr.recv_cq = a.cq;
   attr.cap = {1, 1, 1, 1, 0};

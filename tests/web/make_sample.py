@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Made-up results in the form of result.json, to look at the report page with: no run gave them.
+"""Synthetic results in the format of result.json, for viewing and testing the report page.
 
     tests/web/make_sample.py FOLDER    training.json, training_tcp.json, incast.json, fat_tree.json
 
@@ -17,7 +17,7 @@ GBPS = 10**9
 
 
 class Network:
-    """Nodes by name, and two links for each cable."""
+    """Nodes by name, and two links per cable."""
 
     def __init__(self):
         self.nodes, self.links, self.number = [], [], {}
@@ -31,7 +31,7 @@ class Network:
             self.links.append({"from": self.number[a], "to": self.number[b], "rate_bps": rate})
 
     def load(self, chance, duration, busy, hot=()):
-        """`busy` of each link's time, more or less; names in `hot` are where queues grow."""
+        """Each link is busy for about `busy` of the time; queues grow at the nodes in `hot`."""
         for link in self.links:
             names = self.nodes[link["from"]]["name"], self.nodes[link["to"]]["name"]
             is_hot = any(name in hot for name in names) and self.nodes[link["from"]]["is_switch"]
@@ -86,7 +86,7 @@ def series(name, unit, values):
 
 
 def waves(chance, count, level, swing, period):
-    """A level that comes and goes, as training does with its steps."""
+    """A level that rises and falls, like the traffic of training steps."""
     return [max(0.0, level * (0.55 + 0.45 * math.sin(2 * math.pi * i / period)) +
                 chance.uniform(-swing, swing)) for i in range(count)]
 

@@ -26,7 +26,7 @@ test('figures of a training job', () => {
   assert.deepEqual(measures.bandwidth(result.jobs[0]), { achieved: 40e9, bound: 50e9 });
 });
 
-test('what a run does not have is no number', () => {
+test('missing figures are NaN', () => {
   const empty = normalised({});
   for (const of of [measures.completion, measures.worstAboveBound, measures.bestBandwidth,
     measures.busiest, measures.deepest]) {
@@ -37,13 +37,13 @@ test('what a run does not have is no number', () => {
   assert.ok(Number.isNaN(measures.fairness([])));
 });
 
-test('a bound is of a step: without steps it says nothing', () => {
+test('without steps, nothing is above the bound', () => {
   const { jobs: [job] } = training({ steps_ps: [] });
   assert.ok(Number.isNaN(measures.aboveBound(job)));
   assert.ok(Number.isNaN(measures.bandwidth(job).bound));
 });
 
-test('flows are compared with those of their size', () => {
+test('flows are grouped by size class', () => {
   const found = measures.bySize([
     { bytes: 9_999, time: 20, ideal: 10 }, { bytes: 10_000, time: 30, ideal: 10 },
     { bytes: 5e9, time: 40, ideal: 10 }, { bytes: 100, time: 60, ideal: 10 },
@@ -52,12 +52,12 @@ test('flows are compared with those of their size', () => {
     ['under 10 KB', 2, 6, 6], ['10 to 100 KB', 3, 3, 3], ['10 MB and more', 4, 4, 4]]);
 });
 
-test('fairness is of rates', () => {
+test('fairness uses throughput', () => {
   assert.equal(measures.fairness(measures.flowsOf(flows([20, 20]))), 1);
   assert.ok(measures.fairness(measures.flowsOf(flows([20, 40]))) < 1);
 });
 
-test('the headline says how long, who waited, what was lost', () => {
+test('the headline has the time, the idle share and the losses', () => {
   assert.equal(plain(headline(training())),
     'The job took 4 ms; a step took 25 % longer than its bound; GPUs waited 37.5 % of their time. ' +
     'Nothing was lost, no link was paused.');
@@ -65,16 +65,16 @@ test('the headline says how long, who waited, what was lost', () => {
   result.totals.dropped = 1;
   result.totals.pauses = 288;
   assert.match(plain(headline(result)),
-    /Half of the 2 flows took up to 2 × as long as alone in the network, one in a hundred 3 × or more\. 1 packet was lost, 288 pauses stopped links\.$/);
+    /Half of the 2 flows took up to 2 × their time in an empty network, one in a hundred 3 × or more\. 1 packet was lost, 288 pauses stopped links\.$/);
 });
 
-test('a job that did not end is said first', () => {
+test('an unfinished job is reported first', () => {
   assert.deepEqual(troubles(training({ done: false, trouble: 'given up' })),
     ['train did not finish: given up']);
   assert.deepEqual(troubles(training()), []);
 });
 
-test('a comparison knows which way is better', () => {
+test('a comparison marks better and worse values', () => {
   assert.equal(verdict(2, 1, -1), 'worse');
   assert.equal(verdict(2, 1, 1), 'better');
   assert.equal(verdict(1.005, 1, -1), '');

@@ -3,7 +3,7 @@ import test from 'node:test';
 import { entries } from '../../web/src/entries.js';
 import { labelled, normalised, parsed } from '../../web/src/results.js';
 
-test('what a file lacks is empty', () => {
+test('missing fields are empty', () => {
   const result = normalised({});
   for (const key of ['jobs', 'nodes', 'links', 'series', 'remarks']) assert.deepEqual(result[key], []);
   assert.equal(result.totals.dropped, 0);
@@ -13,7 +13,7 @@ test('what a file lacks is empty', () => {
   assert.equal(job.done, true);
 });
 
-test('a link to nowhere and a flow that never ended are left out', () => {
+test('links to unknown nodes and unfinished flows are omitted', () => {
   const result = normalised({
     nodes: [{ name: 'a' }, { name: 'b' }],
     links: [{ from: 0, to: 1 }, { from: 0, to: 7 }],
@@ -30,7 +30,7 @@ test('a seed of 64 bits keeps its digits', () => {
   assert.throws(() => parsed('{'));
 });
 
-test('results of one scenario are told apart', () => {
+test('results of one scenario have different labels', () => {
   const names = (list) => labelled(list).map((result) => result.label);
   assert.deepEqual(names([{ scenario: 'a', seed: '1' }, { scenario: 'b', seed: '1' }]), ['a', 'b']);
   assert.deepEqual(names([{ scenario: 'a', seed: '1' }, { scenario: 'a', seed: '2' }]),
@@ -39,7 +39,7 @@ test('results of one scenario are told apart', () => {
     ['a (1)', 'a (2)']);
 });
 
-test('a job is named by what tells it from others', () => {
+test('jobs have unique labels', () => {
   const one = { label: 'x', jobs: [{ name: 'train' }] };
   const two = { label: 'y', jobs: [{ name: 'train' }, { name: 'save' }] };
   assert.deepEqual(entries([one]).map((entry) => entry.label), ['train']);

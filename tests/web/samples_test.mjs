@@ -1,4 +1,4 @@
-// The samples that make_sample.py wrote, read as the page reads them.
+// Reads the samples of make_sample.py as the page does.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ test('a fat tree of 1 024 NICs is grouped to fit', () => {
   assert.equal(troubles(result).length, 1);
 });
 
-test('all of them compare', () => {
+test('all samples can be compared', () => {
   const results = labelled(['training', 'training_tcp', 'incast', 'fat_tree'].map(read));
   assert.equal(new Set(results.map((result) => result.label)).size, 4);
   const rows = comparison(results);

@@ -15,30 +15,30 @@ test('series of one subject and unit share a chart', () => {
   assert.equal(shortName(one('goodput', []), { subject: 'goodput' }), 'goodput');
 });
 
-test('units have kinds; a stranger is drawn as it is', () => {
+test('units have kinds; unknown units are drawn unscaled', () => {
   assert.deepEqual(kindOf('share'), { kind: 'share', factor: 1 });
   assert.deepEqual(kindOf('Gb/s'), { kind: 'bitsPerSecond', factor: 1e9 });
   assert.deepEqual(kindOf('ports'), { kind: 'plain', factor: 1 });
 });
 
-test('the last sample stands at the end of the run', () => {
+test('the last sample is at the end of the run', () => {
   assert.deepEqual(sampleTimes(3, 100, 250), [100, 200, 250]);
   assert.deepEqual(sampleTimes(2, 100, 0), [100, 200]);
   assert.deepEqual(sampleTimes(0, 100, 250), []);
 });
 
-test('the highest stay, in their order', () => {
+test('the series with the highest peaks are kept, in their order', () => {
   const list = [one('a', [1]), one('b', [9]), one('c', [5])];
   assert.deepEqual(highest(list, 2).map(({ name }) => name), ['b', 'c']);
   assert.equal(highest(list, 3), list);
 });
 
-test('an envelope is the highest at each moment', () => {
+test('an envelope is the maximum at each sample', () => {
   assert.deepEqual(envelope([one('a', [1, 5]), one('b', [3, 2, 4])]), [3, 5, 4]);
   assert.deepEqual(envelope([]), []);
 });
 
-test('results share a chart for each tier they share, and an envelope for names they do not', () => {
+test('results share a chart per common tier, and an envelope for other names', () => {
   const charts = overlaid([
     { series: [one('queue:p1', [1, 7]), one('utilisation:a>b', [0.5], 'share')] },
     { series: [one('queue:p2', [3, 2]), one('utilisation:a>b', [0.6], 'share')] },
@@ -47,12 +47,12 @@ test('results share a chart for each tier they share, and an envelope for names 
     ['utilisation', 'a>b', [[0.5], [0.6]]], ['queue', '', [[1, 7], [3, 2]]]]);
 });
 
-test('a subject that one result lacks is an empty line of it', () => {
+test('a subject missing in one result is an empty line', () => {
   const [chart] = overlaid([{ series: [one('drops', [1, 2], '1/s')] }, { series: [] }]);
   assert.deepEqual(chart.lines, [[1, 2], []]);
 });
 
-test('nothing but zeroes is flat', () => {
+test('a series of zeroes is flat', () => {
   assert.equal(isFlat([one('a', [0, 0]), one('b', [])]), true);
   assert.equal(isFlat([one('a', [0, 0.1])]), false);
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { asked, layout, linkKinds, tierName } from '../../web/src/topology.js';
 
-// Leaves with NICs, each leaf to each spine, both directions of every cable.
+// Leaves with NICs, each leaf connected to each spine, both directions of every cable.
 function leafSpine(leaves, spines, nicsPerLeaf) {
   const nodes = [];
   const links = [];
@@ -21,7 +21,7 @@ function leafSpine(leaves, spines, nicsPerLeaf) {
   return { nodes, links };
 }
 
-test('a small network is drawn whole', () => {
+test('a small network is drawn without groups', () => {
   const { nodes, links } = leafSpine(2, 2, 4);
   const { rows, places, lines } = layout(nodes, links, () => 100);
   assert.deepEqual(rows.map((row) => [row.name, row.nodes, row.places]),
@@ -40,7 +40,7 @@ test('a line has the links of both directions', () => {
   assert.deepEqual(used('both'), [0.5, 0.25]);
 });
 
-test('NICs without room are grouped by their switch', () => {
+test('too many NICs are grouped by their switch', () => {
   const { nodes, links } = leafSpine(16, 4, 32);
   const { rows, places, lines } = layout(nodes, links, (tier) => (tier === 0 ? 100 : 50));
   assert.deepEqual(rows.map((row) => row.places), [16, 16, 4]);
@@ -49,7 +49,7 @@ test('NICs without room are grouped by their switch', () => {
   assert.equal(lines.find((line) => line.low === 0).up.length, 32);
 });
 
-test('no link is forgotten, whatever the room', () => {
+test('every link is part of a line, for any room', () => {
   const { nodes, links } = leafSpine(40, 10, 3);
   for (const room of [1, 2, 7, 39, 40, 200]) {
     const { lines, rows } = layout(nodes, links, () => room);
@@ -58,7 +58,7 @@ test('no link is forgotten, whatever the room', () => {
   }
 });
 
-test('switches of one tier may be joined', () => {
+test('switches of one tier may be connected', () => {
   const nodes = [0, 1, 2].map((i) => ({ name: `r${i}`, tier: 1, isSwitch: true }));
   const links = [{ from: 0, to: 1 }, { from: 1, to: 0 }, { from: 2, to: 0 }];
   const { lines } = layout(nodes, links, () => 10);
@@ -66,7 +66,7 @@ test('switches of one tier may be joined', () => {
     [[0, 1, [0], [1]], [0, 2, [], [2]]]);
 });
 
-test('kinds of links go up, then down, tier by tier', () => {
+test('link kinds are ordered by tier, up before down', () => {
   const { nodes, links } = leafSpine(2, 2, 4);
   const kinds = linkKinds(nodes, links);
   assert.deepEqual(kinds.map(({ name, count, mean }) => [name, count, mean]), [

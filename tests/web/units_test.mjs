@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import * as units from '../../web/src/units.js';
 
-// The thin space is for eyes; tests read better without.
+// Replaces the thin space, for readable tests.
 const plain = (text) => text.replaceAll('\u202f', ' ');
 
-test('three digits that count', () => {
+test('three significant digits', () => {
   assert.equal(units.digits(0), '0');
   assert.equal(units.digits(2), '2');
   assert.equal(units.digits(2.5), '2.5');
@@ -18,7 +18,7 @@ test('three digits that count', () => {
   assert.equal(units.digits(NaN), '–');
 });
 
-test('times take the unit that suits them', () => {
+test('times use a fitting unit', () => {
   assert.equal(plain(units.time(0)), '0 s');
   assert.equal(plain(units.time(999)), '999 ps');
   assert.equal(plain(units.time(1500)), '1.5 ns');
@@ -34,7 +34,7 @@ test('bytes and rates are decimal', () => {
   assert.equal(plain(units.bytesPerSecond(42.3e9)), '42.3 GB/s');
 });
 
-test('shares never round a little to nothing', () => {
+test('small shares are not rounded to zero', () => {
   assert.equal(plain(units.share(0)), '0 %');
   assert.equal(plain(units.share(0.0004)), '< 0.1 %');
   assert.equal(plain(units.share(0.1426)), '14.3 %');

@@ -1,5 +1,5 @@
-// Goal: captures of every flavour read alike, and no file hurts. Method: files built here in each
-// format and byte order, every truncation of them, and bytes overwritten by seed.
+// Goal: captures of every format read alike, and no file causes harm. Method: files built here in
+// each format and byte order, every truncation of them, and bytes overwritten by seed.
 #include "wire/capture.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace nerve::wire {
 namespace {
 
-// Bytes written in the byte order of a file.
+// Writes bytes in the byte order of a file.
 class FileBuilder {
  public:
   explicit FileBuilder(bool little) : little_{little} {}
@@ -61,7 +61,7 @@ std::vector<std::byte> pcapng_file(bool little) {
   file.put(4, 1).put(4, 32).put(2, 1).put(2, 0).put(4, 0);  // interface
   file.put(2, 9).put(2, 1).put(1, 9).put(1, 0).put(2, 0);   // nanoseconds
   file.put(4, 0).put(4, 32);
-  file.put(4, 0xbad).put(4, 16).put(4, 7).put(4, 16);  // a block of a kind that nobody knows
+  file.put(4, 0xbad).put(4, 16).put(4, 7).put(4, 16);  // a block of unknown type
   file.put(4, 6).put(4, 44).put(4, 0).put(4, kTime >> 32U).put(4, kTime & 0xffff'ffffU);
   file.put(4, kFrame.size()).put(4, 99).put(kFrame).put(4, 44);
   file.put(4, 3).put(4, 28).put(4, kFrame.size()).put(kFrame).put(4, 28);
@@ -156,9 +156,8 @@ TEST(Capture, WritesWhatItReads) {
   EXPECT_EQ(outcome.records[0].original_length, 77U);
 }
 
-// A cut between records is a shorter file; anywhere else it is an error, never a record of
-// nonsense.
-TEST(Capture, EveryTruncationIsToldOrShorter) {
+// A cut between records yields a shorter file; anywhere else it is an error, never a bogus record.
+TEST(Capture, EveryTruncationIsAnErrorOrAShorterFile) {
   for (const auto& file : all_files()) {
     const std::size_t whole = read(file).records.size();
     for (std::size_t n = 0; n < file.size(); ++n) {
@@ -184,7 +183,7 @@ TEST(Capture, SurvivesDamage) {
   });
 }
 
-TEST(Capture, NamesWhatIsNotACapture) {
+TEST(Capture, RejectsOtherFiles) {
   EXPECT_EQ(read({}).error, CaptureError::kEmpty);
   const std::vector<std::byte> garbage(100, std::byte{0x42});
   EXPECT_EQ(read(garbage).error, CaptureError::kUnknownFormat);

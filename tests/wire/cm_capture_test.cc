@@ -1,4 +1,4 @@
-// CM messages that Linux sent, field by field: what ties our layout to the world's.
+// CM messages captured from Linux, field by field: they tie our layout to a real implementation.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -106,7 +106,7 @@ TEST(CmCapture, ReadsTheRest) {
                                                   .reason = RejectReason::kInvalidServiceId}));
 }
 
-// What Linux said to Nerve; the transactions are Nerve's where it was answered.
+// Messages that Linux sent to Nerve; transaction IDs are Nerve's where Linux answered.
 TEST(CmCapture, ReadsMra) {
   const auto mad = CmMad::decode(test::read_hex("cm_mra.hex"));
   ASSERT_TRUE(mad);

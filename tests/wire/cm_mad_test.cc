@@ -1,4 +1,4 @@
-// The laws of the CM codec: nothing the standard names is lost, nothing it reserves is kept.
+// Properties of the CM codec: no field of the standard is lost, and no reserved bit is kept.
 #include "wire/cm_mad.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 using MadBytes = std::array<std::byte, CmMad::kSize>;
 
-// Bytes [from, to] of the CM data, and which of their bits are reserved.
+// Bytes [from, to] of the CM data, and their reserved bits.
 struct Reserved {
   CmAttribute attribute;
   std::size_t from, to;
@@ -62,8 +62,8 @@ void clear_reserved(MadBytes& mad, CmAttribute attribute) {
   }
 }
 
-// Every pattern of bytes is a message: each bit is either some field's or reserved. So the values
-// of all messages are reached, and encode after decode is the identity but for the reserved bits.
+// Every byte pattern is a message: each bit belongs to a field or is reserved. So all values are
+// reached, and encode after decode is the identity except for the reserved bits.
 TEST(CmMad, KeepsEveryFieldAndNoReservedBit) {
   test::for_each_seed(500, [](std::uint64_t seed) {
     Prng prng{seed};
@@ -85,8 +85,8 @@ TEST(CmMad, KeepsEveryFieldAndNoReservedBit) {
   });
 }
 
-// Each bit alone: two fields that overlapped would both change, one that was missed would not.
-TEST(CmMad, TellsEveryBitApart) {
+// Each bit alone: overlapping fields would both change, and a missing one would not.
+TEST(CmMad, MapsEveryBitToOneField) {
   for (const CmAttribute attribute : kAttributes) {
     for (std::size_t bit = 0; bit < (CmMad::kSize - MadHeader::kSize) * 8; ++bit) {
       MadBytes bytes{};
@@ -110,8 +110,8 @@ MadBytes encoded(const Message& message) {
   return bytes;
 }
 
-// The fields that no capture sets, each to a value of its own, at the byte of the CM data where
-// the standard's table has it.
+// Fields that no capture sets, each with a distinct value, at the byte given by the standard's
+// table.
 TEST(CmMad, PutsEachFieldWhereTheStandardSays) {
   const auto at = [](const MadBytes& mad, std::size_t byte) {
     return std::to_integer<unsigned>(mad[MadHeader::kSize + byte]);
@@ -163,7 +163,7 @@ TEST(CmMad, RefusesEveryTruncation) {
   }
 }
 
-TEST(CmMad, RefusesWhatIsNotTheCms) {
+TEST(CmMad, RejectsOtherMads) {
   for (const auto& [at, value] : {std::pair{0, 2}, {1, 3}, {2, 1}, {3, 1}, {3, 0x83}}) {
     MadBytes bytes{};
     write_header(bytes, CmAttribute::kReq, 1);
@@ -172,7 +172,7 @@ TEST(CmMad, RefusesWhatIsNotTheCms) {
   }
 }
 
-TEST(CmMad, SaysThatItDoesNotDoAlternatePaths) {
+TEST(CmMad, ReportsAlternatePathsAsUnsupported) {
   for (const int attribute : {0x01, 0x0f, 0x19, 0x1a, 0x1b, 0x1010}) {
     MadBytes bytes{};
     write_header(bytes, static_cast<CmAttribute>(attribute), 1);

@@ -1,4 +1,4 @@
-// The algebra of the register against plain sums.
+// The algebra of the CRC register against plain CRCs.
 #include "wire/crc32_shift.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,8 @@ TEST(Crc32Shift, PassesOverZeros) {
 }
 
 TEST(Crc32Shift, ReachesAsFarAsAMessageMay) {
-  // 2^31 bytes and past the order of x, by way of smaller shifts that the test above proved.
+  // 2^31 bytes and beyond the order of x, composed of smaller shifts that the test above has
+  // proved.
   for (const std::uint64_t far : {std::uint64_t{1} << 31U, std::uint64_t{1} << 40U}) {
     std::uint32_t state = 0x1234'5678U;
     for (int i = 0; i < 4; ++i) state = crc32_shift(state, far / 4);

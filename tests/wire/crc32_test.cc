@@ -1,4 +1,5 @@
-// Every path against the definition of the CRC, one bit at a time, and hence against each other.
+// Every implementation against the definition of the CRC, bit by bit, and therefore against each
+// other.
 #include "wire/crc32.h"
 
 #include <gtest/gtest.h>
@@ -72,7 +73,7 @@ TEST_P(EveryPath, CopiesExactlyWhatItSums) {
   }
 }
 
-TEST_P(EveryPath, DoesNotMindHowTheMessageIsCut) {
+TEST_P(EveryPath, IsIndependentOfTheSplitOfTheMessage) {
   test::for_each_seed(300, [](std::uint64_t seed) {
     Prng prng{seed};
     const auto data = random_bytes(prng, prng.below(20'000));
@@ -108,7 +109,7 @@ std::vector<const Crc32Path*> paths_here() {
 INSTANTIATE_TEST_SUITE_P(Crc32, EveryPath, testing::ValuesIn(paths_here()),
                          [](const auto& of) { return std::string{of.param->name}; });
 
-TEST(Crc32, TakesThePathItWasToldTo) {
+TEST(Crc32, UsesTheSelectedPath) {
   const Crc32Path& fastest = crc32_selected();
   EXPECT_EQ(&fastest, crc32_paths()[0]);
   static constexpr Crc32Path kMarked{
@@ -121,8 +122,8 @@ TEST(Crc32, TakesThePathItWasToldTo) {
   crc32_select(fastest);
 }
 
-// Under the thread sanitizer: the choice of a path is the only state there is.
-TEST(Crc32, MayBeChosenWhileOthersSum) {
+// Under the thread sanitizer: the selected implementation is the only shared state.
+TEST(Crc32, PathMayBeSelectedConcurrently) {
   Prng prng{4};
   const auto data = random_bytes(prng, 500);
   const std::uint32_t expected = bitwise(~0U, data);

@@ -67,7 +67,7 @@ TEST(Describe, PeeksIntoManagementDatagrams) {
   EXPECT_FALSE(peek_mad(headers, Bytes{mad}.first(255)));
 }
 
-// Whatever the headers, there is one line and it names the opcode.
+// Whatever the headers, the description is one line and names the opcode.
 TEST(Describe, HasWordsForEverything) {
   test::for_each_seed(20, [](std::uint64_t seed) {
     Prng prng{seed};

@@ -1,5 +1,5 @@
-// Goal: headers survive the wire. Method: every opcode byte with seeded fields, every truncation,
-// and bytes at random through the BTH, whose every bit must come back.
+// Goal: headers survive encoding and decoding. Method: every opcode byte with seeded fields, every
+// truncation, and random bytes through the BTH, every bit of which must survive.
 #include "wire/headers.h"
 
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ TEST(Headers, AnUnknownOpcodeIsABthAndNothingMore) {
   EXPECT_EQ((Headers{.bth = {.opcode = 0xff}}.size()), Bth::kSize);
 }
 
-// The order on the wire, byte by byte, for the packets that have most headers.
+// The order on the wire, byte by byte, for the packets with the most headers.
 TEST(Headers, FlushIsFethThenReth) {
   Headers flush{.bth = {.opcode = opcode(Transport::kXrc, Operation::kFlush)}};
   flush.xrc_srq = 0x112233;

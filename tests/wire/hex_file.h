@@ -1,4 +1,4 @@
-// Bytes kept as text below tests/wire/data/, so that a change to them can be read in a review.
+// Bytes stored as text below tests/wire/data/, so that changes to them can be reviewed.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace nerve::test {
 
-// Two hex digits a byte, blanks between them, '#' opens a comment. Empty when there is no such
+// Two hex digits per byte, separated by blanks; '#' starts a comment. Empty when there is no such
 // file.
 inline std::vector<std::byte> read_hex(const std::string& name) {
   std::ifstream file{std::string{NERVE_SOURCE_DIR "/tests/wire/data/"} + name};

@@ -56,7 +56,7 @@ TEST(IpCmHeader, RefusesVersionsItDoesNotKnow) {
   }
 }
 
-// Else a peer could make us hold a header that we cannot write.
+// Otherwise a peer could make us hold a header that we cannot encode.
 TEST(IpCmHeader, RefusesAMappedAddressCalledIpv6) {
   HeaderBytes bytes{};
   bytes[1] = std::byte{0x60};

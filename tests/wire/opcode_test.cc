@@ -1,5 +1,5 @@
-// Goal: the opcode table has no hole and no slip. Method: properties over all 256 bytes, each
-// derived from what the standard says of a family rather than from the rows themselves.
+// Goal: the opcode table is complete and correct. Method: properties over all 256 bytes, each
+// derived from the standard's rules for a family and not from the rows themselves.
 #include "wire/opcode.h"
 
 #include <gtest/gtest.h>

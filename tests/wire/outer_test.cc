@@ -1,4 +1,4 @@
-// Goal: sums made once for a train are those of each packet, and an identification that was not
+// Goal: a CRC computed once for a train is that of each packet, and an identification that was not
 // seen is found. Method: random frames against encode_udp_payload and decode_udp_payload with the
 // whole envelope.
 #include "wire/outer.h"
@@ -86,8 +86,8 @@ TEST(OuterSum, FindsTheIdentificationOfAGoodPacket) {
   });
 }
 
-// Which flips are explained by chance is a matter of luck, so the luck is fixed and counted. Flips
-// of byte 4 are outside the sum.
+// Some flips are explained by chance, so the seed is fixed and they are counted. Flips of byte 4
+// are outside the CRC.
 TEST(OuterSum, DamageIsNotExplainedAway) {
   int explained = 0;
   int damaged = 0;
@@ -132,7 +132,7 @@ TEST(IcrcFollow, KeepsGoodOnesGoodAndBadOnesBad) {
     EXPECT_EQ(packet->icrc, IcrcVerdict::kBad);
   });
   std::vector<std::byte> three(3);
-  icrc_follow(three, kAfterUdpSourcePort, 1);  // no room for an ICRC: left alone
+  icrc_follow(three, kAfterUdpSourcePort, 1);  // no room for an ICRC: unchanged
   EXPECT_EQ(three, std::vector<std::byte>(3));
 }
 

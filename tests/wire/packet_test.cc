@@ -1,6 +1,6 @@
-// Goal: a frame survives the wire, whatever its headers, payload and address family. Method: seeded
-// frames through both forms of a packet, every truncation, and single flipped bits against the
-// ICRC.
+// Goal: a frame survives encoding and decoding, whatever its headers, payload and address family.
+// Method: seeded frames through both forms of a packet, every truncation, and single bit flips
+// against the ICRC.
 #include "wire/packet.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ Gid random_gid(Prng& prng, bool ipv4) {
   if (ipv4) return Gid::ipv4(byte(), byte(), byte(), byte());
   Gid gid;
   for (std::byte& b : gid.bytes) b = static_cast<std::byte>(byte());
-  gid.bytes[0] = std::byte{0xfd};  // whatever follows, it is not an IPv4 address in disguise
+  gid.bytes[0] = std::byte{0xfd};  // never a mapped IPv4 address
   return gid;
 }
 
@@ -42,7 +42,7 @@ Flow random_flow(Prng& prng) {
           .flow_label = ipv4 ? 0 : static_cast<std::uint32_t>(prng.below(1U << 20U))};
 }
 
-// A frame with what it refers to.
+// A frame with the data it refers to.
 struct Sample {
   std::vector<std::byte> payload;
   std::vector<Piece> pieces;
@@ -140,8 +140,8 @@ TEST(Packet, IgnoresWhatFollowsIt) {
   expect_equal(*got, sent);
 }
 
-// Exactly the bits that the network may change are outside the ICRC; every other flip is caught,
-// or stops the packet from being RoCEv2 at all.
+// Exactly the bits that the network may change are outside the ICRC; every other flip is detected,
+// or makes the packet something else than RoCEv2.
 TEST(Packet, TheIcrcCoversEveryBitThatNoRouterMayChange) {
   test::for_each_seed(20, [](std::uint64_t seed) {
     Prng prng{seed};
@@ -199,7 +199,7 @@ TEST(Packet, TellsOtherProtocolsFromBrokenRoce) {
     bytes[at] = static_cast<std::byte>(value);
     const auto got = decode_packet(bytes);
     EXPECT_FALSE(got);
-    return got ? WireError::kUnsupported : got.error();  // which decoding never says
+    return got ? WireError::kUnsupported : got.error();  // never returned by decoding
   };
   EXPECT_EQ(error_with(0, 0x25), WireError::kNotRoce);  // IP version 2
   EXPECT_EQ(error_with(9, 6), WireError::kNotRoce);     // TCP

@@ -1,4 +1,4 @@
-// Headers drawn at random: every field that the opcode gives a meaning, nothing else.
+// Random headers: every field that the opcode uses, and no other.
 #pragma once
 
 #include "base/prng.h"

@@ -1,5 +1,5 @@
-// Goal: the selective NAK is one meaning in two representations, and to whoever does not know it a
-// NAK of a reserved code. Method: bytes written by hand, all syndromes, all PSNs of interest.
+// Goal: the selective NAK has one meaning in two representations, and is a NAK with a reserved code
+// for other implementations. Method: hand-written bytes, all syndromes, all interesting PSNs.
 #include "wire/selective_nak.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ Headers nak(Psn expected, Psn arrived) {
   return headers;
 }
 
-TEST(SelectiveNak, HasTheBytesThatTheDecisionTells) {
+TEST(SelectiveNak, HasTheDocumentedBytes) {
   const Headers headers = nak(Psn{0x000102}, Psn{0xfffefd});
   ASSERT_EQ(headers.size(), 16U);
   std::array<std::byte, 16> bytes{};
@@ -51,7 +51,7 @@ TEST(SelectiveNak, MeansTheSameAsValueAndAsBytes) {
   }
 }
 
-// The upper bit of a syndrome is reserved and ignored, as in every other one.
+// The top bit of a syndrome is reserved and ignored, as in every other one.
 TEST(SelectiveNak, IsNoOtherSyndrome) {
   for (unsigned byte = 0; byte < 256; ++byte) {
     const Aeth aeth{.syndrome = static_cast<std::uint8_t>(byte), .msn = 5};
@@ -99,7 +99,7 @@ TEST(SelectiveNak, RunAndCapabilityAreDescribed) {
   EXPECT_NE(describe(headers, 0).find(" selective reserved7=0x7e"), std::string::npos);
 }
 
-TEST(SelectiveNak, IsToldInWords) {
+TEST(SelectiveNak, IsDescribed) {
   EXPECT_EQ(describe(nak(Psn{0xabc}, Psn{0xabe}), 0),
             "RC_ACKNOWLEDGE qp=0x000012 psn=0x000abc aeth[nak selective, arrived=0x000abe] "
             "payload=0");

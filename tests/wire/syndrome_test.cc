@@ -16,7 +16,7 @@ TEST(Syndrome, PacksAndUnpacks) {
   }
 }
 
-// From code 3 on the codes alternate between 2^n and 3 * 2^(n-1), which the table must repeat.
+// From code 3 on the codes alternate between 2^n and 3 * 2^(n-1), as the table must.
 TEST(Syndrome, CreditsDoubleEverySecondCode) {
   for (std::uint8_t code = 0; code < 3; ++code) EXPECT_EQ(credits_of(code), code);
   for (std::uint8_t code = 5; code < kCreditsUnknown; ++code) {

@@ -1,5 +1,5 @@
-// Goal: a run of packets that was captured in one piece is read as the packets it becomes. Method:
-// runs of every shape, over both address families, put together as the kernel holds them.
+// Goal: a run of packets that was captured as one is decoded as separate packets. Method: runs of
+// every shape, over both address families, assembled as the kernel holds them.
 #include "wire/uncut_train.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace nerve::wire {
 namespace {
 
-// `count` SENDs of `length` bytes and a shorter one, in one piece behind one IP and UDP header.
+// `count` SENDs of `length` bytes and a shorter one, as one packet behind one IP and UDP header.
 struct Piled {
   Piled(bool ipv4, std::size_t count, std::uint32_t length, std::uint32_t last) : payload(length) {
     const std::byte far{2};
@@ -47,7 +47,7 @@ struct Piled {
     return UncutTrain::find(bytes, *whole, guess);
   }
 
-  static constexpr std::uint16_t kFirst = 0xfffe;  // wraps on the way
+  static constexpr std::uint16_t kFirst = 0xfffe;  // wraps within the run
   Flow flow{};
   std::vector<std::byte> payload;
   std::vector<std::size_t> sizes;

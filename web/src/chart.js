@@ -1,4 +1,4 @@
-// A line chart: uPlot with our colours, units on both axes, and a size that follows its column.
+// A line chart: uPlot with our colours, units on both axes, and a responsive width.
 import uPlot from 'uplot';
 import { h } from './dom.js';
 import { colour, seriesColour, seriesDash, whenThemeChanges } from './theme.js';
@@ -6,7 +6,7 @@ import { nearestValue } from './stats.js';
 import { digits } from './units.js';
 
 const kHeight = 260;
-const kWideRange = 20;  // from here on a logarithmic axis has enough to name
+const kWideRange = 20;  // the ratio from which a logarithmic axis has enough labels
 const kFont = '12px system-ui, sans-serif';
 
 const axis = (label, extra) => ({
@@ -22,7 +22,7 @@ const axis = (label, extra) => ({
   ...extra,
 });
 
-// The legend names lines; their values join it where the pointer is.
+// The legend shows the names of the lines, with their values at the pointer.
 const written = (show) => (_, value, series, i) =>
   (value === null || value === undefined ? '' : show(value, i));
 
@@ -41,10 +41,10 @@ function line(one, i, show) {
   };
 }
 
-// x: numbers; lines: { label, values, colour, fill, dash, points, bars, show }, the later ones above
-// the earlier; xLabel and yLabel name their units; xShow and yShow write a value (and are told which
-// it is), xTick one on the axis; yTop fixes the top; xLog: a logarithmic x where it spans much;
-// xWhole: only whole numbers are named on it; xBars: how much of it a bar takes.
+// x: numbers; lines: { label, values, colour, fill, dash, points, bars, show }, later ones on top
+// of earlier ones; xLabel and yLabel: with units; xShow and yShow: format a value (and get its
+// index); xTick: formats an axis label; yTop: a fixed maximum; xLog: logarithmic x if its range is
+// wide; xWhole: only integers as labels; xBars: the width of a bar.
 export function chart({
   x, lines, xLabel, yLabel, xName, xShow, xTick, yShow, yTop, xLog, xWhole, xBars, sync,
 }) {
@@ -88,7 +88,7 @@ export function chart({
   return box;
 }
 
-// Room for the highest point; a chart of nothing but zeroes still has an axis.
+// Some space above the highest point; a chart of zeroes still has an axis.
 const headroom = (high) => (high > 0 ? high * 1.06 : 1);
 
 function logRange(_, low, high) {
@@ -96,7 +96,8 @@ function logRange(_, low, high) {
   return [least / 1.02, Math.max(high, least * 1.5) * 1.05];
 }
 
-// 1, 2 and 5 of each decade are named while there is room, else 1 alone; lines stand at those.
+// Labels 1, 2 and 5 of each decade if there is room, otherwise only 1; grid lines are at the
+// labels.
 function roundOnes(plot, splits) {
   const decades = Math.log10(plot.scales.x.max / plot.scales.x.min);
   const firsts = decades * 190 < plot.width ? ['1', '2', '5'] : ['1'];
@@ -112,8 +113,8 @@ const logAxis = {
   ticks: { stroke: () => colour('--line'), width: 1, size: 4, filter: roundOnes },
 };
 
-// Made once its width is known; it follows the width from then on. A frame later, for what changes
-// sizes while they are being told is told of again.
+// Creates the chart when its width is known, and resizes it with its container. Waits for the next
+// frame, because a resize during the observer's callback would trigger it again.
 function whenWide(box, make) {
   let plot;
   const fit = () => {

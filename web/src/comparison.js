@@ -1,12 +1,12 @@
 // Several results in one table: a row for each measure that any of them has, a column for each
-// result, and how each lies beside the first.
+// result, and the change relative to the first.
 import {
   bestBandwidth, busiest, completion, deepest, fairness, flowsOf, idleShare, slowdownAt,
   worstAboveBound,
 } from './measures.js';
 import { change, count, index, bytes, bytesPerSecond, ratio, share, time } from './units.js';
 
-// `better`: -1 when less is, 1 when more is, 0 when neither is a virtue.
+// `better`: -1 if lower is better, 1 if higher is better, 0 if neither.
 const total = (key) => (result) => result.totals[key];
 const kMeasures = [
   { name: 'Completion time', of: completion, show: time, better: -1 },
@@ -26,11 +26,11 @@ const kMeasures = [
   { name: 'Lost on cables', of: total('lost'), show: count, better: -1 },
   { name: 'Retransmitted', of: total('retransmitted'), show: count, better: -1 },
   { name: 'Timeouts', of: total('timeouts'), show: count, better: -1 },
-  { name: 'TCP processor time', of: total('cpu_ps'), show: time, better: -1 },
+  { name: 'TCP CPU time', of: total('cpu_ps'), show: time, better: -1 },
   { name: 'Failed messages', of: total('failed_messages'), show: count, better: -1 },
 ];
 
-// 'better', 'worse' or '': a difference under a hundredth is neither.
+// 'better', 'worse' or '': differences up to one percent count as equal.
 export function verdict(value, first, better) {
   if (!better || !Number.isFinite(value) || !Number.isFinite(first)) return '';
   const difference = (value - first) * better;
@@ -38,7 +38,7 @@ export function verdict(value, first, better) {
   return difference > 0 ? 'better' : 'worse';
 }
 
-// Rows that are empty or zero everywhere say nothing and are left out.
+// Rows that are empty or zero for all results are omitted.
 export function comparison(results) {
   return kMeasures.flatMap(({ name, of, show, better }) => {
     const values = results.map(of);

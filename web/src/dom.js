@@ -1,4 +1,4 @@
-// Elements in one line. Text is always text: nothing from a result is ever read as HTML.
+// Creates elements. Strings become text nodes: nothing from a result is interpreted as HTML.
 
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
@@ -11,18 +11,18 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
-// A part of the page with its question answered below it; nothing when there is nothing to show.
+// A section of the page; undefined if it has no content.
 export function section(id, title, lead, ...children) {
   const shown = children.flat(Infinity).filter(Boolean);
   if (!shown.length) return undefined;
   return h('section', { id }, h('h2', {}, title), lead ? h('p', { class: 'lead' }, lead) : '', shown);
 }
 
-// A figure with a heading that says what it shows and a caption that says how to read it.
+// A figure with a heading and a caption.
 export const panel = (title, caption, ...children) => h('figure', { class: 'panel' },
   h('h3', {}, title), ...children, caption ? h('figcaption', {}, caption) : '');
 
-// A table whose first column names the row. Cells are text, or elements.
+// A table whose first column has the row names. Cells are text or elements.
 export function table(heads, rows, attributes = {}) {
   return h('div', { class: 'scroll' }, h('table', attributes,
     h('thead', {}, h('tr', {}, heads.map((head) => h('th', { scope: 'col' }, head)))),
@@ -30,7 +30,7 @@ export function table(heads, rows, attributes = {}) {
       h('th', { scope: 'row' }, first), cells.map((cell) => h('td', {}, cell)))))));
 }
 
-// A bar as wide as its share, with its figure beside it.
+// A bar with a label; its width is the fraction.
 export const meter = (fraction, text, colour = 'var(--c1)') => h('span', { class: 'meter' },
   h('span', { class: 'track' }, h('span', {
     class: 'fill',

@@ -1,4 +1,4 @@
-// The jobs of all results in one list, each with a name that tells it from the others.
+// The jobs of all results in one list, with unique labels.
 export function entries(results) {
   return results.flatMap((result) => result.jobs.map((job) => {
     let label = job.name;

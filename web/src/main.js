@@ -1,5 +1,5 @@
-// The page: reads the results that were put into it and shows its parts, in the order in which a
-// reader asks: how long, where the time went, what flows saw, what the network did, how to repeat.
+// The page: reads the embedded results and shows the sections in the order of a reader's questions:
+// how long, where the time went, flows, the network, how to repeat it.
 import 'uplot/dist/uPlot.min.css';
 import './style.css';
 import { h } from './dom.js';
@@ -37,7 +37,7 @@ function show(page) {
   const { results, broken } = read();
   page.append(...broken.map((text) => h('p', { class: 'trouble', role: 'alert' }, text)));
   if (!results.length) {
-    page.append(h('p', {}, 'There is no result in this page.'));
+    page.append(h('p', {}, 'This page contains no result.'));
     return;
   }
   document.title = `${results.map((result) => result.label).join(' · ')} · Nerve`;

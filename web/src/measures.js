@@ -1,4 +1,4 @@
-// The figures that a reader asks for first, worked out from a result. NaN: the run has none.
+// The main figures of a result. NaN: not applicable.
 import { ascending, jain, largest, mean, percentile, sum } from './stats.js';
 
 // From the start of the first job to the end of the last.
@@ -8,7 +8,7 @@ export function completion(result) {
   return largest(result.jobs.map((job) => job.end)) - first;
 }
 
-// Of the time that ranks had: what they spent waiting for messages with nothing to compute.
+// The share of the ranks' time spent waiting for messages with nothing to compute.
 export function idleShare(jobs) {
   const ranks = jobs.flatMap((job) => job.ranks);
   const exposed = sum(ranks.map((rank) => rank.exposed));
@@ -18,7 +18,7 @@ export function idleShare(jobs) {
 
 export const stepTime = (job) => mean(job.steps);
 
-// How much longer a step took than the line rate allows: 0.25 is a quarter.
+// How much longer a step took than its bound: 0.25 is a quarter.
 export const aboveBound = (job) =>
   (job.bound > 0 && job.steps.length ? stepTime(job) / job.bound - 1 : NaN);
 
@@ -27,7 +27,7 @@ export function worstAboveBound(result) {
   return known.length ? Math.max(...known) : NaN;
 }
 
-// Bus bandwidth is work over time: at the bound the same work takes the bound.
+// Bus bandwidth is work over time: at the bound, the same work takes the bound.
 export function bandwidth(job) {
   if (!(job.busBandwidth > 0)) return undefined;
   return { achieved: job.busBandwidth, bound: job.busBandwidth * (1 + aboveBound(job)) };
@@ -36,20 +36,20 @@ export function bandwidth(job) {
 export const bestBandwidth = (result) =>
   largest(result.jobs.map((job) => job.busBandwidth)) || NaN;
 
-// How many times as long as alone in the network; a flow whose ideal is unknown does not count.
+// Completion time relative to an empty network; flows with an unknown ideal are skipped.
 export const slowdowns = (flows) =>
   flows.filter((flow) => flow.ideal > 0).map((flow) => flow.time / flow.ideal);
 
 export const flowsOf = (result) => result.jobs.flatMap((job) => job.flows);
 
-// A result of very many holds some of them; this is how many there were.
+// A large result keeps only some flows; this is the number before that.
 export const flowCount = (result) => sum(result.jobs.map((job) => job.flowCount));
 
 export function slowdownAt(result, share) {
   return percentile(ascending(slowdowns(flowsOf(result))), share);
 }
 
-// Of what each flow got, in bytes/s.
+// Of the throughput of each flow, in bytes/s.
 export const fairness = (flows) => jain(flows.map((flow) => flow.bytes / flow.time));
 
 export const busiest = (result) => largest(result.links.map((link) => link.utilisation)) || NaN;
@@ -57,8 +57,8 @@ export const busiest = (result) => largest(result.links.map((link) => link.utili
 export const deepest = (result) => (result.links.length
   ? largest(result.links.map((link) => link.queued)) : NaN);
 
-// Flows of like size are compared with each other: a short one is slowed by what a long one never
-// notices.
+// Flows are compared within a size class, since short flows suffer from delays that long ones do
+// not notice.
 const kSizes = [
   { below: 1e4, name: 'under 10 KB' },
   { below: 1e5, name: '10 to 100 KB' },

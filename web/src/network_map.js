@@ -1,5 +1,5 @@
 // A network drawn on a canvas: tiers as rows, links as lines coloured by one of their figures, the
-// hottest on top. A pointer over a line or a node is told what it is.
+// hottest on top. Pointing at a line or a node shows its details.
 import { h } from './dom.js';
 import { asked, layout } from './topology.js';
 import { colour, heatScale, whenThemeChanges } from './theme.js';
@@ -16,18 +16,18 @@ export const kFigures = [
   { key: 'lost', name: 'losses on the cable', show: count },
 ];
 
-const kInvitation = 'Point at a cable or a node to see what it is.';
+const kInvitation = 'Point at a cable or a node to see its details.';
 const kMargin = 28;
 const kRowHeight = 140;
-const kWide = 640;     // the column that names the rows is narrow below this width
+const kWide = 640;  // below this width the column of row names is narrow
 const kColumns = { wide: 116, narrow: 80 };
-const kDense = 600;    // lines: from here on the cool ones give way to the hot
-const kArc = 50;       // how high two of one row are joined
+const kDense = 600;  // from this number of lines, cool ones are drawn fainter
+const kArc = 50;  // height of an arc between two nodes of a row
 
-// NICs have six pixels each and switches three: more than fit are drawn in groups.
+// Six pixels per NIC and three per switch; rows with more nodes are drawn in groups.
 const room = (width) => (tier) => Math.max(8, Math.floor(width / (tier === 0 ? 6 : 3)));
 
-// Two of one tier are joined by an arc above their row, so that the row does not hide it.
+// Nodes of the same tier are connected by an arc above their row, so that the row does not hide it.
 function bend(a, b) {
   if (a.y !== b.y) return undefined;
   return { x: (a.x + b.x) / 2, y: a.y - Math.min(2 * kArc, 14 + Math.abs(a.x - b.x) * 0.25) };
@@ -52,7 +52,7 @@ class NetworkMap {
     this.canvas.addEventListener('pointerleave', () => { this.hint.textContent = kInvitation; });
   }
 
-  // `hottest`: what the hottest colour stands for, the same in all maps of a page.
+  // `hottest`: the value of the hottest colour, the same in all maps of a page.
   show(figure, direction, hottest) {
     Object.assign(this, { figure, direction, hottest });
     this.draw();
@@ -128,14 +128,14 @@ class NetworkMap {
     });
   }
 
-  // Below NICs, above switches; only where the whole row has room for its names.
+  // Below NICs and above switches, if the row has room for all names.
   drawName(context, place, x, y, space) {
     context.font = '11px system-ui, sans-serif';
     context.textAlign = 'center';
     if (place.nodes.length > 1 || context.measureText(place.name).width + 6 > space) return;
     const base = place.row ? y - 13 : y + 19;
     context.strokeStyle = colour('--surface');
-    context.lineWidth = 4;  // lines below it make way
+    context.lineWidth = 4;  // outline over the lines below
     context.strokeText(place.name, x, base);
     context.fillStyle = colour('--muted');
     context.fillText(place.name, x, base);
@@ -173,10 +173,10 @@ class NetworkMap {
       const distance = segmentDistance(at, a, bend(a, b) ?? b, b);
       if (distance < best.distance) best = { distance, line };
     }
-    return best.line && this.told(best.line);
+    return best.line && this.describe(best.line);
   }
 
-  told(line) {
+  describe(line) {
     const { places } = this.layout;
     const way = (from, to, indices) => {
       if (!indices.length) return undefined;
@@ -196,7 +196,7 @@ class NetworkMap {
   }
 }
 
-// To a straight line, or to the two that an arc is near.
+// The distance to a straight line, or to the two lines that approximate an arc.
 function segmentDistance(at, a, over, b) {
   const toSegment = (p, q) => {
     const long = (q.x - p.x) ** 2 + (q.y - p.y) ** 2;
@@ -205,7 +205,7 @@ function segmentDistance(at, a, over, b) {
     return Math.hypot(at.x - p.x - inside * (q.x - p.x), at.y - p.y - inside * (q.y - p.y));
   };
   if (over === b) return toSegment(a, b);
-  const middle = { x: over.x, y: (a.y + over.y) / 2 };  // where the curve has its height
+  const middle = { x: over.x, y: (a.y + over.y) / 2 };  // the top of the curve
   return Math.min(toSegment(a, middle), toSegment(middle, b));
 }
 

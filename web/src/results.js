@@ -1,5 +1,5 @@
-// A result as the page wants it: every array is there, every number is a number, names are unique.
-// Files of other versions may lack parts; what they lack is empty here, and charts leave it out.
+// Normalises a result for the page: every array exists, every number is a number, names are unique.
+// Files of other versions may lack parts; these are empty here, and charts omit them.
 
 const list = (value) => (Array.isArray(value) ? value : []);
 const number = (value) => (Number.isFinite(Number(value)) ? Number(value) : 0);
@@ -35,7 +35,7 @@ function job(from, index) {
       compute: number(rank.compute ?? rank.compute_ps),
       exposed: number(rank.exposed ?? rank.exposed_ps),
     })),
-    // One that never ended has no time of its own.
+    // A flow that did not end has no completion time.
     flows: list(from.flows).map(flow).filter((one) => one.time > 0),
     flowCount: number(from.flow_count) || list(from.flows).length,
   };
@@ -70,7 +70,7 @@ const kTotals = [
   'retransmitted', 'timeouts', 'congestion_notices', 'failed_messages', 'cpu_ps',
 ];
 
-// `hash` is a string of hex digits; an older file may hold a number, which has lost digits by now.
+// `hash` is a string of hex digits; older files have a number, which has lost digits.
 export function normalised(from) {
   const nodes = list(from.nodes).map(node);
   const exists = (end) => end >= 0 && end < nodes.length;
@@ -98,8 +98,8 @@ export function normalised(from) {
   };
 }
 
-// Runs of one scenario are told apart by what differs: the seed, or else their place in the list.
-// `index` is that place: a result has one colour in all charts.
+// Runs of the same scenario are labelled by what differs: the seed, or else their index. `index` is
+// also the colour of a result in all charts.
 export function labelled(results) {
   return results.map((result, index) => {
     const others = results.filter((other) => other !== result && other.scenario === result.scenario);
@@ -110,8 +110,8 @@ export function labelled(results) {
   });
 }
 
-// Numbers that a double cannot hold are kept as the digits they were written with: seeds have 64
-// bits. Reviving sees them too late, so the text is mended first.
+// Numbers that a double cannot represent are kept as strings: seeds have 64 bits. A reviver would
+// see them too late, so the text is changed before parsing.
 export function parsed(json) {
   const whole = json.replace(/("seed"\s*:\s*)(\d{16,})/g, '$1"$2"');
   return normalised(JSON.parse(whole));

@@ -1,7 +1,7 @@
-// Which series share a chart, and what becomes of them when several results are shown.
+// Which series share a chart, and how several results are combined.
 import { largest } from './stats.js';
 
-// Units as results spell them: what an axis makes of each, and how many of its base unit it is.
+// The units of results: the kind of axis, and the factor to its base unit.
 const kKinds = new Map([
   ['bytes', ['bytes', 1]],
   ['share', ['share', 1]],
@@ -15,23 +15,23 @@ export function kindOf(unit) {
   return { kind, factor };
 }
 
-// A sample stands at the end of its interval; the last one's may be cut short by the end of the run.
+// A sample is drawn at the end of its interval; the end of the run may cut the last one short.
 export function sampleTimes(count, every, end) {
   return Array.from({ length: count }, (_, i) =>
     (i + 1 === count && end > i * every ? Math.min(end, (i + 1) * every) : (i + 1) * every));
 }
 
-// "queue:leaf0>nic3" and "queue:leaf1>nic9" are one chart: same first word, same unit.
+// "queue:leaf0>nic3" and "queue:leaf1>nic9" share a chart: same subject, same unit.
 const subjectOf = (series) => series.name.split(/[\s:]/)[0];
 
-// In the order in which a reader asks; subjects that we do not know come last, as they came.
+// In the order of a reader's questions; unknown subjects come last, in their order.
 const kOrder = ['goodput', 'utilisation', 'busiest', 'queue', 'deepest', 'queued', 'paused', 'marks',
   'drops', 'losses'];
 const rank = ({ subject }) =>
   (kOrder.includes(subject) ? kOrder.indexOf(subject) : kOrder.length);
 const inOrder = (list) => list.sort((a, b) => rank(a) - rank(b));
 
-// A chart of nothing but zeroes is a sentence instead.
+// Charts that are zero everywhere are replaced by a sentence.
 export const isFlat = (seriesList) => seriesList.every((series) => largest(series.values) <= 0);
 
 export function groups(seriesList) {
@@ -46,20 +46,20 @@ export function groups(seriesList) {
   return inOrder([...found.values()]);
 }
 
-// What stands after the subject: the port, the tier.
+// The part after the subject: the port or the tier.
 export function shortName(series, group) {
   const rest = series.name.slice(group.subject.length).replace(/^[\s:]+/, '');
   return rest || series.name;
 }
 
-// The highest of all series at each sample.
+// The maximum of all series at each sample.
 export function envelope(seriesList) {
   const length = largest(seriesList.map((series) => series.values.length));
   return Array.from({ length }, (_, i) =>
     largest(seriesList.map((series) => series.values[i] ?? 0)));
 }
 
-// Those that rise highest, in the order in which they came; a chart of sixteen lines tells nothing.
+// The series with the highest peaks, in their order; a chart of sixteen lines is unreadable.
 export function highest(seriesList, limit) {
   if (seriesList.length <= limit) return seriesList;
   const peaks = seriesList.map((series) => largest(series.values));
@@ -68,8 +68,8 @@ export function highest(seriesList, limit) {
   return seriesList.filter((_, i) => kept.has(i));
 }
 
-// Charts for several results. What is known by tier is a chart for each tier with a line for each
-// result, when they have the same few; everything else is its envelope.
+// Charts for several results. Series per tier get a chart for each tier with a line for each
+// result, if all results have the same few tiers; everything else is shown as its envelope.
 const kByName = new Set(['utilisation', 'deepest']);
 const kMostNames = 4;
 

@@ -6,25 +6,25 @@ export const mean = (values) => (values.length ? sum(values) / values.length : N
 
 export const ascending = (values) => Float64Array.from(values).sort();
 
-// Without spreading: an array of flows may be too long to be arguments.
+// Without spread syntax: the array may be too long for an argument list.
 export const largest = (values) => values.reduce((most, value) => Math.max(most, value), 0);
 
-// The nearest rank of sorted values: always one that was seen.
+// The nearest-rank percentile of sorted values: always one of the values.
 export function percentile(sorted, share) {
   if (!sorted.length) return NaN;
   const rank = Math.ceil(share * sorted.length) - 1;
   return sorted[Math.min(sorted.length - 1, Math.max(0, rank))];
 }
 
-// Jain's index: 1 when all have the same, 1/n when one has everything.
+// Jain's fairness index: 1 when all are equal, 1/n when one has everything.
 export function jain(values) {
   const squares = sum(values.map((value) => value * value));
   if (!values.length || squares === 0) return NaN;
   return sum(values) ** 2 / (values.length * squares);
 }
 
-// Points of a distribution, at most `limit` of them: the share of values not above x. The ends are
-// kept, for the tail is what people look for.
+// Points of the cumulative distribution, at most `limit`: the share of values that are at most x.
+// Keeps both ends, since the tail matters.
 export function distribution(values, limit = 400) {
   const sorted = ascending(values);
   const points = { x: [], y: [] };
@@ -37,7 +37,7 @@ export function distribution(values, limit = 400) {
   return points;
 }
 
-// Several distributions on one list of x, as the charts want them: null where one has no point.
+// Several distributions on one list of x, for the charts: null where one has no point.
 export function aligned(curves) {
   const all = [...new Set(curves.flatMap((curve) => curve.x))].sort((a, b) => a - b);
   const place = new Map(all.map((x, i) => [x, i]));
@@ -49,7 +49,7 @@ export function aligned(curves) {
   return [all, ...columns];
 }
 
-// Neighbours put together until at most `limit` are left: their means, and who they were.
+// Merges adjacent values into at most `limit` bins, with their mean and index range.
 export function binned(values, limit) {
   const width = Math.max(1, Math.ceil(values.length / limit));
   const bins = [];
@@ -60,7 +60,7 @@ export function binned(values, limit) {
   return bins;
 }
 
-// Where the value next to `at` is; `at` itself when it has one, or when nothing has.
+// The index of the value nearest to `at`; `at` itself if it has a value, or if none has.
 export function nearestValue(values, at) {
   for (let away = 0; away < values.length; away += 1) {
     if (values[at - away] !== null && values[at - away] !== undefined) return at - away;

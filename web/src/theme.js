@@ -1,4 +1,4 @@
-// Colours come from the style sheet, so that canvases follow light, dark and paper as text does.
+// Colours come from the style sheet, so that canvases follow the light, dark and print themes.
 
 let style;
 
@@ -7,7 +7,8 @@ export const colour = (name) => {
   return style.getPropertyValue(name).trim();
 };
 
-// Series have eight colours, told apart by most eyes; from the ninth on, they come again in dashes.
+// Eight colours that most readers can distinguish; from the ninth series on they repeat with
+// dashes.
 const kSeriesColours = 8;
 export const seriesColour = (i) => `--c${(i % kSeriesColours) + 1}`;
 export const seriesDash = (i) => (i < kSeriesColours ? undefined : [6, 4]);
@@ -16,7 +17,7 @@ const listeners = new Set();
 export const whenThemeChanges = (redraw) => listeners.add(redraw);
 const changed = () => listeners.forEach((redraw) => redraw());
 
-// Paper is white, whatever the screen is.
+// Print is always on white.
 export function watchTheme() {
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', changed);
   const paper = (on) => () => {
@@ -27,8 +28,8 @@ export function watchTheme() {
   addEventListener('afterprint', paper(false));
 }
 
-// The colour of a fraction, from cool to hot in one direction of lightness, so that it reads in grey
-// as well. Ask again when the theme has changed.
+// The colour of a fraction, from cool to hot with monotonic lightness, so that it also works in
+// grey. Call it again after a theme change.
 export function heatScale() {
   const stops = [0, 1, 2, 3, 4].map((i) => rgb(colour(`--heat${i}`)));
   return (fraction) => {

@@ -1,9 +1,9 @@
-// Where the nodes of a network are drawn, and which links between two places are one line. Rows are
-// tiers, NICs at the bottom. A row with more nodes than it has room for is drawn in groups: NICs by
-// the switch that they hang on, switches by their order.
+// The layout of a network: where nodes are drawn, and which links share a line. Rows are tiers,
+// NICs at the bottom. A row with too many nodes is drawn in groups: NICs by their switch, switches
+// by their order.
 import { ascending, largest, mean } from './stats.js';
 
-// nic12 is a nic, and pod3-leaf12 a pod-leaf: names without their numbers, the two most common.
+// nic12 is a nic, pod3-leaf12 a pod-leaf: names without digits, the two most common.
 export function tierName(nodes, tier) {
   const names = new Map();
   for (const node of nodes) {
@@ -15,7 +15,7 @@ export function tierName(nodes, tier) {
   return words.join(' / ') || `tier ${tier}`;
 }
 
-// The first switch that each node is connected to, above its own tier; -1 where there is none.
+// The first switch above the tier of each node; -1 if there is none.
 function switchAbove(nodes, links) {
   const above = new Array(nodes.length).fill(-1);
   for (const { from, to } of links) {
@@ -25,7 +25,7 @@ function switchAbove(nodes, links) {
   return above;
 }
 
-// Consecutive ones put together until at most `room` are left.
+// Merges adjacent groups until at most `room` are left.
 function merged(groups, room) {
   const width = Math.ceil(groups.length / room);
   const wider = [];
@@ -38,7 +38,7 @@ function rowGroups(members, above, room) {
   if (ordered.length <= room) return ordered.map((node) => [node]);
   const groups = new Map();
   for (const node of ordered) {
-    // Those without a switch of their own stay alone until the row is merged.
+    // Nodes without a switch stay separate until the row is merged.
     const key = above[node] < 0 ? `alone ${node}` : above[node];
     if (!groups.has(key)) groups.set(key, []);
     groups.get(key).push(node);
@@ -46,7 +46,8 @@ function rowGroups(members, above, room) {
   return merged([...groups.values()], room);
 }
 
-// `room(tier)`: how many places a row has. Places have x from 0 to 1; `row` counts from the bottom.
+// `room(tier)`: the number of places in a row. Places have x from 0 to 1; `row` counts from the
+// bottom.
 export function layout(nodes, links, room) {
   const above = switchAbove(nodes, links);
   const tiers = [...new Set(nodes.map((node) => node.tier))].sort((a, b) => a - b);
@@ -54,7 +55,7 @@ export function layout(nodes, links, room) {
   const placeOf = new Array(nodes.length);
   const rows = tiers.map((tier, row) => {
     const members = nodes.flatMap((node, i) => (node.tier === tier ? [i] : []));
-    // Only the bottom row is sorted by what is above it: switches are numbered as they stand.
+    // Only the bottom row is sorted by the switches above; switches stay in their order.
     const order = row ? new Array(nodes.length).fill(-1) : above;
     const groups = row && members.length > room(tier)
       ? merged(members.map((node) => [node]), room(tier)) : rowGroups(members, order, room(tier));
@@ -79,8 +80,8 @@ function groupName(nodes, group) {
   return `${first} … ${nodes[group[group.length - 1]].name} (${group.length})`;
 }
 
-// One line for each pair of places, with the links that go up and those that go down. Links within
-// one place have no line.
+// One line per pair of places, with the links in both directions. Links within a place have no
+// line.
 function lines(links, placeOf, places) {
   const found = new Map();
   links.forEach((link, i) => {
@@ -97,14 +98,14 @@ function lines(links, placeOf, places) {
   return [...found.values()];
 }
 
-// The links of a line that are asked for.
+// The links of a line in the given direction.
 export function asked(line, direction) {
   if (direction === 'up') return line.up;
   if (direction === 'down') return line.down;
   return [...line.up, ...line.down];
 }
 
-// Links by the tiers they join, busiest kinds first to last in the order up, then down.
+// Links grouped by the tiers they connect, from the lowest tier up; for each pair up, then down.
 export function linkKinds(nodes, links) {
   const kinds = new Map();
   for (const link of links) {

@@ -1,12 +1,12 @@
-// Numbers as people read them: three digits that count, a unit, a thin space between the two.
-// A value that does not exist (null, NaN) is a dash everywhere.
+// Numbers for display: three significant digits, a unit, and a thin space between them. A missing
+// value (null, NaN) is shown as a dash.
 
 const kNone = '–';
 const kSpace = '\u202f';
 
 const exists = (value) => typeof value === 'number' && Number.isFinite(value);
 
-// Three digits that count: 1.23, 12.3, 123, 1234.
+// Three significant digits: 1.23, 12.3, 123, 1234.
 export function digits(value) {
   if (!exists(value)) return kNone;
   const size = Math.abs(value);
@@ -16,7 +16,7 @@ export function digits(value) {
   return trimmed(value.toFixed(places));
 }
 
-// 2.50 is 2.5, and 2.00 is 2.
+// 2.50 becomes 2.5, and 2.00 becomes 2.
 function trimmed(text) {
   return text.includes('.') ? text.replace(/\.?0+$/, '') : text;
 }
@@ -38,7 +38,7 @@ export function time(picoseconds) {
   return scaled(picoseconds, 1000, ['ps', 'ns', 'µs', 'ms', 's']);
 }
 
-// Decimal, as networks count.
+// Decimal units, as in networking.
 export const bytes = (value) => scaled(value, 1000, ['B', 'KB', 'MB', 'GB', 'TB', 'PB']);
 export const bytesPerSecond = (value) =>
   scaled(value, 1000, ['B/s', 'KB/s', 'MB/s', 'GB/s', 'TB/s']);
@@ -52,14 +52,14 @@ export function share(fraction) {
   return `${percent !== 0 && Math.abs(percent) < 0.1 ? '< 0.1' : trimmed(percent.toFixed(1))}${kSpace}%`;
 }
 
-// Whole numbers with their thousands set apart; large ones shortened.
+// Integers with grouped thousands; large ones are shortened.
 export function count(value) {
   if (!exists(value)) return kNone;
   if (Math.abs(value) >= 1e6) return scaled(value, 1000, ['', 'k', 'M', 'G', 'T']);
   return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, kSpace);
 }
 
-// An index between 0 and 1, whose third place still tells.
+// An index between 0 and 1, with three decimals.
 export const index = (value) => (exists(value) ? value.toFixed(3) : kNone);
 
 export function ratio(value) {
@@ -67,7 +67,7 @@ export function ratio(value) {
   return `${digits(value)}${kSpace}×`;
 }
 
-// How a value lies beside another: +12 %, −3 %, 4.2 ×. Nothing beside nothing.
+// The change relative to another value: +12 %, −3 %, 4.2 ×.
 export function change(value, first) {
   if (!exists(value) || !exists(first)) return '';
   if (value === first) return '=';
@@ -80,7 +80,7 @@ export function change(value, first) {
   return size < 0.05 ? '≈' : `${sign}${trimmed(size.toFixed(1))}${kSpace}%`;
 }
 
-// The unit that suits a whole axis: its name and how much of the base unit it is.
+// A unit for a whole axis: its name and its factor to the base unit.
 const kAxisUnits = {
   time: [[1, 'ps'], [1e3, 'ns'], [1e6, 'µs'], [1e9, 'ms'], [1e12, 's']],
   bytes: [[1, 'B'], [1e3, 'KB'], [1e6, 'MB'], [1e9, 'GB'], [1e12, 'TB']],

@@ -1,4 +1,4 @@
-// A result told in sentences, for the top of the page.
+// A result summarised in sentences, for the top of the page.
 import { completion, flowCount, idleShare, slowdownAt, worstAboveBound } from './measures.js';
 import { count, ratio, share, time } from './units.js';
 
@@ -22,9 +22,9 @@ function whatFlowsSaw(result) {
   const flows = flowCount(result);
   const half = slowdownAt(result, 0.5);
   if (!flows || !Number.isFinite(half)) return '';
-  if (flows === 1) return `Its flow took ${ratio(half)} as long as alone in the network.`;
-  return `Half of the ${count(flows)} flows took up to ${ratio(half)} as long as alone in the ` +
-    `network, one in a hundred ${ratio(slowdownAt(result, 0.99))} or more.`;
+  if (flows === 1) return `Its flow took ${ratio(half)} its time in an empty network.`;
+  return `Half of the ${count(flows)} flows took up to ${ratio(half)} their time in an ` +
+    `empty network, one in a hundred ${ratio(slowdownAt(result, 0.99))} or more.`;
 }
 
 function whatTheNetworkDid({ totals }) {
@@ -35,7 +35,7 @@ function whatTheNetworkDid({ totals }) {
   return `${drops}, ${pauses}.`;
 }
 
-// Two or three sentences: how long, what waited, what the network did.
+// Two or three sentences: how long, how much waiting, what happened in the network.
 export function headline(result) {
   const sentences = [];
   const idle = idleShare(result.jobs);
@@ -44,6 +44,6 @@ export function headline(result) {
   return sentences.filter(Boolean).join(' ');
 }
 
-// What must be read before any figure: jobs that did not end.
+// Shown before any figure: jobs that did not finish.
 export const troubles = (result) => result.jobs.filter((job) => !job.done)
   .map((job) => `${job.name} did not finish${job.trouble ? `: ${job.trouble}` : ''}`);

@@ -21,7 +21,6 @@ std::string all_names(std::string_view Setting::*member) {
   return names;
 }
 
-// Where, and what is wrong there.
 void complain(LoadedConfig& loaded, std::string place, std::string_view what) {
   place += what;
   loaded.problems.push_back(std::move(place));
@@ -32,7 +31,7 @@ std::string value_of(const Environment& environment, const char* name) {
   return it != environment.end() ? it->second : "";
 }
 
-// Where a file is looked for that nobody named.
+// The file to read if NERVE_CONFIG is not set.
 std::string default_file(const Environment& environment) {
   const std::string folder = value_of(environment, "XDG_CONFIG_HOME");
   if (!folder.empty()) return folder + "/nerve/nerve.toml";
@@ -71,7 +70,7 @@ void load_variables(const Environment& environment, LoadedConfig& loaded) {
       if (is_other_variable(name)) continue;
       complain(loaded, name + ": no such variable; there are ", all_names(&Setting::variable));
     } else if (value.empty()) {
-      continue;  // as if it were not there
+      continue;  // the same as unset
     } else if (const auto why = apply(*setting, value, loaded.config); !why.empty()) {
       complain(loaded, name + "=", why);
     }
@@ -101,12 +100,12 @@ Environment process_environment() {
 }
 
 Config load_process_config() {
-  static std::atomic<bool> told{};
+  static std::atomic<bool> reported{};
   const LoadedConfig loaded = load_config(process_environment());
-  if (!loaded.problems.empty() && !told.exchange(true)) {
+  if (!loaded.problems.empty() && !reported.exchange(true)) {
     std::string lines;
     for (const std::string& problem : loaded.problems) {
-      lines += "nerve: " + problem + "; it is ignored\n";
+      lines += "nerve: " + problem + "; ignored\n";
     }
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, lines.data(), lines.size());
   }

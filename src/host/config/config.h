@@ -1,7 +1,7 @@
-// What a user chose: read from a file, then from NERVE_ variables, the later word winning.
+// The user's configuration: read from a file, then from NERVE_ variables, which override the file.
 //
-// settings.h lists what there is to choose. A mistake never stops a program that happens to use the
-// library: it is told, with the place where it was made, and what was there before stays.
+// settings.h lists the settings. A mistake never stops a program that happens to use the library:
+// it is reported with its place, and the setting keeps its previous value.
 #pragma once
 
 #include <cstdint>
@@ -18,24 +18,24 @@ namespace nerve::host {
 
 enum class Transport : std::uint8_t { kAuto, kShm, kUdp };
 enum class LogLevel : std::uint8_t { kError, kWarn, kInfo, kDebug };
-// What a poll that finds nothing does.
+// What a poll of an empty CQ does.
 enum class PollWait : std::uint8_t { kAuto, kSpin, kSleep };
 enum class Offloads : std::uint8_t { kOff, kOn };
-// How `nerve run` shows a program the paths at which it looks for devices.
+// How `nerve run` shows a program the paths under /sys and /dev where it looks for devices.
 enum class Offer : std::uint8_t { kAuto, kPreload, kNamespace, kOff };
 enum class CaptureDirection : std::uint8_t { kSent, kBoth };
 
 struct Config {
   Transport transport{Transport::kAuto};
-  std::vector<DeviceName> devices;  // empty: what the machine offers
+  std::vector<DeviceName> devices;  // empty: all interfaces with an address
   std::uint16_t port{wire::kRocePort};
-  std::string pcap;  // a file; empty for none
+  std::string pcap;  // file name; empty: no capture
   CaptureDirection pcap_direction{CaptureDirection::kSent};
   std::uint32_t pcap_snap{0x4'0000};
-  std::uint64_t pcap_limit{};  // zero: none
-  std::string fault;           // as link/tap/fault_spec.h reads it, and known to be right
+  std::uint64_t pcap_limit{};  // packets; zero: no limit
+  std::string fault;           // validated text for link/tap/fault_spec.h
   std::uint64_t ring_size{std::uint64_t{1} << 19};
-  std::optional<nic::Mtu> mtu;  // none: what the interface carries
+  std::optional<nic::Mtu> mtu;  // none: derived from the interface
   PollWait polling{PollWait::kAuto};
   std::optional<std::uint32_t> shards;  // none: one for every two CPUs
   Offloads offloads{Offloads::kOn};
@@ -51,17 +51,17 @@ using Environment = std::map<std::string, std::string>;
 
 struct LoadedConfig {
   Config config;
-  std::string file;                   // that was read; empty for none
-  std::vector<std::string> problems;  // a sentence each
+  std::string file;                   // the file that was read; empty if none
+  std::vector<std::string> problems;  // one sentence each
 };
 
 [[nodiscard]] LoadedConfig load_config(const Environment& environment);
 
-// The variables of this process. None in a program that runs with rights its caller lacks: it must
-// not be told by the caller which files to write.
+// The variables of this process. Empty in a set-user-ID program: its caller must not choose which
+// files it writes.
 [[nodiscard]] Environment process_environment();
 
-// For this process. What is wrong is printed to stderr, the first time.
+// Loads the configuration of this process. Problems are printed to stderr the first time.
 [[nodiscard]] Config load_process_config();
 
 }  // namespace nerve::host

@@ -41,7 +41,7 @@ Text read_text(const std::string& path) {
 
 std::optional<std::string> text_of(const toml::node& node);
 
-// Lists and tables are for devices: ["nerve0=eth0"], or nerve0 = "eth0" below [devices].
+// Lists and tables are used for devices: ["nerve0=eth0"], or nerve0 = "eth0" below [devices].
 std::optional<std::string> joined(const toml::array& array) {
   std::string all;
   for (const toml::node& element : array) {
@@ -90,7 +90,7 @@ ConfigFile read_config_file(const std::string& path) {
     const toml::parse_error& error = parsed.error();
     file.problems.push_back(place(error.source()) +
                             ": not TOML: " + std::string{error.description()} +
-                            "; nothing of this file is used until it is mended");
+                            "; fix the file, none of it is used");
     return file;
   }
   for (const auto& [key, node] : parsed.table()) {
@@ -98,7 +98,7 @@ ConfigFile read_config_file(const std::string& path) {
       file.entries.push_back({std::string{key.str()}, *value, node.source().begin.line});
     } else {
       file.problems.push_back(place(node.source()) + ": " + std::string{key.str()} +
-                              ": no such value can be; give a word, a number, true or false");
+                              ": unsupported type of value; use a string, a number, true or false");
     }
   }
   std::ranges::stable_sort(file.entries, {}, &FileEntry::line);

@@ -7,8 +7,8 @@
 namespace nerve::host {
 namespace {
 
-constexpr std::size_t kLongestDevice = 63;     // what verbs programs make room for
-constexpr std::size_t kLongestInterface = 15;  // what Linux does
+constexpr std::size_t kLongestDevice = 63;     // the longest name that fits in ibv_device::name
+constexpr std::size_t kLongestInterface = 15;  // the limit of Linux
 
 bool is_device_name(std::string_view name) {
   return !name.empty() && name.size() <= kLongestDevice && std::ranges::all_of(name, [](char c) {
@@ -17,8 +17,8 @@ bool is_device_name(std::string_view name) {
   });
 }
 
-// Linux forbids little in a name; what it does is told apart from a slip of the pen by the list of
-// interfaces, later.
+// Linux allows almost any character in a name. A misspelt name is found later, when it is not in
+// the list of interfaces.
 bool is_interface_name(std::string_view name) {
   return !name.empty() && name.size() <= kLongestInterface && std::ranges::all_of(name, [](char c) {
     return c > ' ' && c != '/' && c != '=' && c != 0x7f;

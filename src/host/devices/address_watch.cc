@@ -21,8 +21,8 @@ link::Descriptor watch_addresses() {
   return socket;
 }
 
-void take_news(int descriptor) {
-  // What changed is not read: the whole list is small, and asked for anew.
+void drain_notifications(int descriptor) {
+  // The messages are discarded: the whole interface list is small and is read again.
   std::array<std::byte, 8192> news;
   while (::recv(descriptor, news.data(), news.size(), MSG_DONTWAIT | MSG_TRUNC) > 0) {
   }

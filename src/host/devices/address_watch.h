@@ -1,15 +1,15 @@
-// Word from the kernel that addresses or interfaces have changed.
+// Notification from the kernel when addresses or interfaces change.
 #pragma once
 
 #include "link/descriptor.h"
 
 namespace nerve::host {
 
-// Readable after a change. Invalid where the kernel gives no such word: addresses then stay as they
-// were when the process began.
+// A netlink socket that is readable after a change. Invalid if the kernel refuses it; addresses
+// then stay as they were when the process started.
 [[nodiscard]] link::Descriptor watch_addresses();
 
-// Takes what has come, so that the descriptor is readable again only after the next change.
-void take_news(int descriptor);
+// Discards pending messages, so that the descriptor is readable again only after the next change.
+void drain_notifications(int descriptor);
 
 }  // namespace nerve::host

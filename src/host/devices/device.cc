@@ -6,8 +6,7 @@ namespace nerve::host {
 namespace {
 
 nic::Mtu largest_mtu(std::uint32_t interface_mtu) {
-  // IPv6, UDP, the longest transport headers, pad and ICRC: what Linux's own RoCE devices allow
-  // for.
+  // IPv6, UDP, the longest transport headers, pad and ICRC; Linux's RoCE devices reserve the same.
   constexpr std::uint32_t kHeaders = 80;
   for (const nic::Mtu mtu : {nic::Mtu::k4096, nic::Mtu::k2048, nic::Mtu::k1024, nic::Mtu::k512}) {
     if (nic::bytes(mtu) + kHeaders <= interface_mtu) return mtu;
@@ -15,7 +14,7 @@ nic::Mtu largest_mtu(std::uint32_t interface_mtu) {
   return nic::Mtu::k256;
 }
 
-// EUI-64 from the MAC. A loopback interface has none: its index must do.
+// EUI-64 from the MAC. A loopback interface has no MAC, so its index is used.
 std::uint64_t guid_of(const Interface& interface) {
   std::uint64_t mac = 0;
   for (const std::byte byte : interface.mac) {

@@ -1,4 +1,4 @@
-// What a program sees of a device before it opens it: a network interface under a NIC's name.
+// What a program sees of a device before opening it: a network interface under an RDMA device name.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ struct Device {
   std::string interface;  // eth0
   std::uint32_t interface_index{};
   std::uint32_t index{};      // among Nerve's devices
-  std::uint64_t node_guid{};  // as a number
+  std::uint64_t node_guid{};  // in host byte order
   nic::Mtu active_mtu{nic::Mtu::k1024};
   bool up{true};
-  std::vector<wire::Gid> gids;  // as many as the table holds, from index 0
+  std::vector<wire::Gid> gids;  // at most kGidTableSize, from index 0
 };
 
 // A device that the user named: `nerve0=eth0`.
@@ -32,12 +32,12 @@ struct DeviceName {
   friend bool operator==(const DeviceName&, const DeviceName&) = default;
 };
 
-// The GIDs of an interface: as many of its addresses as the table holds.
+// The GIDs of an interface: its addresses, up to kGidTableSize.
 [[nodiscard]] std::vector<wire::Gid> gids_of(const Interface& interface);
 
-// With names, those and no others. Without, each interface that is up and has an address; the
-// loopback interface when it is all there is. One that is in use keeps its number, whatever has
-// come or gone beside it.
+// With names, exactly those devices. Without, every interface that is up and has an address, or the
+// loopback interface if there is no other. An interface in use keeps its device number, whatever
+// interfaces appear or disappear.
 [[nodiscard]] std::vector<Device> choose_devices(std::span<const Interface> interfaces,
                                                  std::span<const DeviceName> names,
                                                  std::span<const Device> in_use = {});

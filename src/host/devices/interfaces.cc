@@ -37,7 +37,7 @@ wire::Gid gid_of(const sockaddr_in6& address) {
   return gid;
 }
 
-// The order in which the kernel's own RoCE devices fill their tables.
+// GIDs are sorted in the order in which the kernel's RoCE devices fill their tables.
 int rank_of(const wire::Gid& gid) {
   if (gid.is_ipv4()) return 1;
   return gid.bytes[0] == std::byte{0xfe} && (gid.bytes[1] & std::byte{0xc0}) == std::byte{0x80} ? 0

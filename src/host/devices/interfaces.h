@@ -1,4 +1,4 @@
-// The machine's network interfaces, as far as a NIC cares.
+// The machine's network interfaces, with the properties that a device needs.
 #pragma once
 
 #include <array>

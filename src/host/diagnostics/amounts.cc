@@ -9,7 +9,7 @@ namespace {
 constexpr std::array<std::string_view, 7> kUnits = {"", "k", "M", "G", "T", "P", "E"};
 
 std::string scaled(std::uint64_t value, std::string_view thousand, std::string_view suffix) {
-  // In tenths, so that what is rounded up to 1000 takes the next unit.
+  // Round to tenths, so that a value that rounds up to 1000 takes the next unit.
   std::uint64_t whole = value;
   std::uint64_t tenth = 0;
   std::size_t unit = 0;

@@ -45,7 +45,7 @@ Ability check_meeting() {
   const Descriptor caller = call(name);
   if (!caller) return refused("calling an abstract unix name");
   if (own_peer(caller.get()) != ::getpid()) {
-    return {.works = false, .reason = "the kernel does not tell who listens (SO_PEERCRED)"};
+    return {.works = false, .reason = "SO_PEERCRED does not return the listener's pid"};
   }
   return works();
 }
@@ -60,7 +60,8 @@ Ability check_timed_wait() {
   return works();
 }
 
-// From a child to its parent: where only descendants may be touched, this is what is refused.
+// A child writes into its parent: this is what is refused where ptrace is restricted to
+// descendants.
 Ability check_placement() {
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();

@@ -1,4 +1,4 @@
-// What this machine lets Nerve do, each thing tried the way it will be used: for `nerve doctor`.
+// Checks which kernel features Nerve can use, by trying each of them: for `nerve doctor`.
 #pragma once
 
 #include <string>
@@ -11,21 +11,21 @@ struct Ability {
 };
 
 struct Checkup {
-  // Without these no program of ours runs.
-  Ability shared_memory;  // without a name, of a size that cannot change
-  Ability meeting;        // processes call each other at abstract names
-  // Without these programs run, slower.
+  // Required by every program.
+  Ability shared_memory;  // sealed memfd
+  Ability meeting;        // abstract unix sockets between processes
+  // Programs run without these, but slower.
   Ability timed_wait;          // epoll_pwait2
-  Ability placement;           // into the memory of another process: process_vm_writev
-  Ability fences;              // doorbells that cost the writer nothing: membarrier
-  Ability segmentation;        // a train of packets leaves in one call: UDP_SEGMENT
-  Ability receive_coalescing;  // ... and arrives in one: UDP_GRO
+  Ability placement;           // writing to another process's memory: process_vm_writev
+  Ability fences;              // doorbells without a fence in the writer: membarrier
+  Ability segmentation;        // a train of packets sent in one call: UDP_SEGMENT
+  Ability receive_coalescing;  // ... and received in one call: UDP_GRO
   Ability ipv6;
   int send_buffer{};  // bytes, as the kernel counts them
   int receive_buffer{};
 };
 
-// Forks a child for a moment.
+// Forks a short-lived child process.
 [[nodiscard]] Checkup check_machine();
 
 }  // namespace nerve::host

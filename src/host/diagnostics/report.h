@@ -1,4 +1,4 @@
-// What a process has done so far, in words: for `nerve stat`.
+// The counters of a process as text: for `nerve stat`.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <string>
 
 #include "host/host.h"
-#include "host/network/exchange.h"
+#include "host/peers/statistics_layout.h"
 #include "link/tap/fault_tap.h"
 #include "link/udp/udp_receiver.h"
 
@@ -21,21 +21,18 @@ struct UdpTotals {
 
 // The counters of several shards, added up.
 struct Totals {
-  nic::Counters engines;
-  ExchangeCounters transports;
-  std::uint64_t direct_times{};
-  std::uint64_t direct_bytes{};
+  DeviceCounters traffic;
   std::optional<UdpTotals> udp;
-  std::optional<link::FaultCounters> faults;  // only where there is one shard
+  std::optional<link::FaultCounters> faults;  // only if the process has one shard
 };
 
-// Takes their locks, one after the other.
+// Takes the locks of the shards one after the other.
 [[nodiscard]] Totals totals_of(std::span<Shard* const> shards);
 
-// Lines of "name value", in an order that does not change. Of the whole process; takes the locks.
+// Lines of "name value" in a fixed order, for the whole process. Takes the locks.
 [[nodiscard]] std::string report(Shard& primary);
 
 [[nodiscard]] std::uint64_t own_pid();
-[[nodiscard]] std::string own_name();  // as the kernel lists this process
+[[nodiscard]] std::string own_name();  // as in /proc/self/comm
 
 }  // namespace nerve::host

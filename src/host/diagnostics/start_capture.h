@@ -1,12 +1,12 @@
-// For `nerve run`, before its program starts: a capture begins anew.
+// Starts a new capture file: for `nerve run`, before its program starts.
 #pragma once
 
 #include <string>
 
 namespace nerve::host {
 
-// Empties the capture of an earlier run, unless a living process writes to it. Empty when all is
-// well, else what is wrong.
+// Empties the capture of an earlier run, unless a live process is writing to it. Returns an empty
+// string on success, otherwise the error.
 [[nodiscard]] std::string start_capture(const std::string& file);
 
 }  // namespace nerve::host

@@ -9,8 +9,8 @@
 namespace nerve::host {
 namespace {
 
-std::string way_text(std::string_view name, const Carried& carried, std::string_view unit,
-                     std::uint32_t copies) {
+std::string transport_text(std::string_view name, const Carried& carried, std::string_view unit,
+                           std::uint32_t copies) {
   std::string text = std::string{name} + " " + bytes_text(carried.bytes);
   if (carried.packets == 0) return text;
   text += " (" + count_text(carried.packets) + " " + std::string{unit};
@@ -22,22 +22,25 @@ std::string way_text(std::string_view name, const Carried& carried, std::string_
 
 }  // namespace
 
-Summary summarise(std::span<Shard* const> shards) {
-  const Totals sum = totals_of(shards);
-  return {.pid = own_pid(),
-          .program = own_name(),
+Summary summary_of(std::uint64_t pid, std::string program, const DeviceCounters& sum) {
+  return {.pid = pid,
+          .program = std::move(program),
           .shm = {.bytes = sum.transports.shm_bytes, .packets = sum.transports.shm_frames},
           .udp = {.bytes = sum.transports.udp_bytes, .packets = sum.transports.udp_frames},
-          .direct = {.bytes = sum.direct_bytes, .packets = sum.direct_times},
-          .bytes_received = sum.engines.bytes_received,
-          .retransmitted = sum.engines.retransmitted_frames};
+          .direct = {.bytes = sum.direct.bytes(), .packets = sum.direct.times()},
+          .bytes_received = sum.engine.bytes_received,
+          .retransmitted = sum.engine.retransmitted_frames};
+}
+
+Summary summarise(std::span<Shard* const> shards) {
+  return summary_of(own_pid(), own_name(), totals_of(shards).traffic);
 }
 
 std::string summary_line(const Summary& summary) {
   return "pid " + std::to_string(summary.pid) + " " + summary.program + ": " +
-         way_text("shm", summary.shm, "packets", kCopiesByRing) + ", " +
-         way_text("udp", summary.udp, "packets", kCopiesByUdp) + ", " +
-         way_text("direct", summary.direct, "placed", kCopiesByPlacing) + ", received " +
+         transport_text("shm", summary.shm, "packets", kCopiesByRing) + ", " +
+         transport_text("udp", summary.udp, "packets", kCopiesByUdp) + ", " +
+         transport_text("direct", summary.direct, "placed", kCopiesByPlacing) + ", received " +
          bytes_text(summary.bytes_received) + ", " + count_text(summary.retransmitted) +
          " retransmitted";
 }

@@ -1,10 +1,10 @@
-// The traffic of a process, per transport: one line for the person who ran it.
+// The traffic of a process per transport, in one line.
 //
 //   nerve: pid 123 ib_write_bw: shm 1.2 GB (312 k packets, 2 copies per byte), udp 0,
 //          direct 8 KB (1.0 k placed, 1 copy per byte), received 0, 0 retransmitted
 //
-// Bytes are of payload, retransmissions and answers to READs included. Copies are those between
-// the memory of the two programs, whoever makes them: docs/host.md counts them.
+// Bytes are payload, including retransmissions and READ responses. Copies are all copies between
+// the memory of the two programs, including the kernel's (docs/host.md).
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include <string>
 
 #include "host/host.h"
+#include "host/peers/statistics_layout.h"
 
 namespace nerve::host {
 
@@ -29,12 +30,15 @@ struct Summary {
   std::string program;
   Carried shm;
   Carried udp;
-  Carried direct;  // placed in the memory of a peer, or fetched from it
+  Carried direct;  // written to or read from a peer's memory
   std::uint64_t bytes_received{};
   std::uint64_t retransmitted{};
 };
 
-// Takes the locks of the shards, one after the other.
+[[nodiscard]] Summary summary_of(std::uint64_t pid, std::string program,
+                                 const DeviceCounters& counters);
+
+// Takes the locks of the shards one after the other.
 [[nodiscard]] Summary summarise(std::span<Shard* const> shards);
 
 [[nodiscard]] std::string summary_line(const Summary& summary);

@@ -1,8 +1,9 @@
-// The taps that a user asked for, between the engines and the exchange.
+// The taps that the user configured, between the engines and the exchange.
 //
 //   engines -> fault -> capture -> exchange        exchange -> capture -> engines
 //
-// The capture stands next to the wire: it shows what faults left, and each packet once.
+// The capture is next to the wire: it shows the packets that fault injection let through, each
+// once.
 #pragma once
 
 #include <memory>
@@ -18,18 +19,19 @@ namespace nerve::host {
 
 class Taps {
  public:
-  // What cannot be had is told in `problems` and left out. `origins` matter to a capture.
+  // A tap that cannot be opened is left out and reported in `problems`. `origins` is used by the
+  // capture.
   Taps(const Config& config, link::Egress& exchange, link::FrameSink& engines,
        link::PcapSink::Origins origins, std::vector<std::string>& problems);
 
   [[nodiscard]] link::Egress& egress() { return *egress_; }
-  // For what comes from others, and for what this process sent to itself.
+  // The sink for frames from other processes, and for frames that this process sent to itself.
   [[nodiscard]] link::FrameSink& sink() { return *sink_; }
   [[nodiscard]] link::FrameSink& own_sink() { return *own_sink_; }
 
   [[nodiscard]] std::optional<Time> next_deadline() const;
   void expire(Time now);
-  // Puts what was captured into the file; cheap when there is nothing.
+  // Writes buffered packets to the file; cheap if there are none.
   void flush();
   void finish();
   [[nodiscard]] const link::FaultCounters* faults() const;

@@ -7,14 +7,16 @@
 namespace nerve::host {
 namespace {
 
+// A silent UDP socket is polled once in this many receives.
 constexpr std::uint32_t kAskQuietEvery = 16;
 
-// A ring that was full is worth trying again once this many frames fit, or half of what ever do.
+// After a ring was full, QPs resume once this many frames fit, or half of the ring's capacity if
+// that is less.
 constexpr std::uint32_t kWorthResuming = 16;
 
-// A process that has not read its ring for so long is stopped, or hangs. From then on its ring
-// loses packets, as any link to such a host would: senders' timers run, and datagrams to others
-// leave.
+// A process that has not read its ring for this long is stopped or hangs. From then on its ring
+// drops packets, as a link to a dead host would: senders' retransmission timers run, and a datagram
+// QP can send to other destinations.
 constexpr Duration kStuckAfter = std::chrono::milliseconds{200};
 
 std::uint64_t bytes_of(std::span<const wire::Frame> frames) {
@@ -44,11 +46,11 @@ std::uint32_t Exchange::slot_for(const wire::Frame& frame) const {
 
 Exchange::Route Exchange::route_to(const wire::Gid& gid, std::uint32_t slot) const {
   if (left_) return {};
-  const Route by_udp{.way = udp_out_ != nullptr ? Way::kUdp : Way::kNone};
+  const Route by_udp{.path = udp_out_ != nullptr ? Path::kUdp : Path::kNone};
   if (transport_ == Transport::kUdp || !is_local(gid)) return by_udp;
-  if (slot == own_slot_ && own_) return {.way = Way::kRing, .ring = &own_->writer()};
+  if (slot == own_slot_ && own_) return {.path = Path::kRing, .ring = &own_->writer()};
   OutgoingRing* const to = by_slot_[slot];
-  return to != nullptr ? Route{.way = Way::kRing, .ring = &to->writer(), .to = to} : by_udp;
+  return to != nullptr ? Route{.path = Path::kRing, .ring = &to->writer(), .to = to} : by_udp;
 }
 
 OutgoingRing* Exchange::ring_to(const wire::Gid& gid, Qpn qpn) const {
@@ -67,14 +69,14 @@ bool Exchange::has_ring_to(std::uint32_t slot) const {
 }
 
 void Exchange::send(std::span<const wire::Frame> frames, Time now) {
-  const auto same_way = [](const wire::Frame& a, const wire::Frame& b) {
+  const auto same_route = [](const wire::Frame& a, const wire::Frame& b) {
     return b.continues_train ||
            (slot_of(a.headers.bth.dest_qp) == slot_of(b.headers.bth.dest_qp) &&
             a.flow.destination == b.flow.destination && b.headers.bth.dest_qp != kManagementQpn);
   };
   while (!frames.empty()) {
     std::size_t run = 1;
-    while (run < frames.size() && same_way(frames[run - 1], frames[run])) ++run;
+    while (run < frames.size() && same_route(frames[run - 1], frames[run])) ++run;
     send_run(frames.first(run), now);
     frames = frames.subspan(run);
   }
@@ -84,32 +86,34 @@ void Exchange::send_run(std::span<const wire::Frame> frames, Time now) {
   const wire::Frame& first = frames.front();
   const std::uint32_t slot = slot_for(first);
   const Route route = route_to(first.flow.destination, slot);
-  switch (route.way) {
-    case Way::kRing:
+  switch (route.path) {
+    case Path::kRing:
       route.ring->send(frames, now);
-      counters_.shm_frames += frames.size();
-      counters_.shm_bytes += bytes_of(frames);
+      frames_sent_ += frames.size();
+      counters_->shm_frames += frames.size();
+      counters_->shm_bytes += bytes_of(frames);
       break;
-    case Way::kUdp:
+    case Path::kUdp:
       udp_out_->send(frames, now);
       sent_unreliable(frames, now);
       udp_quiet_ = 0;
-      counters_.udp_frames += frames.size();
-      counters_.udp_bytes += bytes_of(frames);
+      frames_sent_ += frames.size();
+      counters_->udp_frames += frames.size();
+      counters_->udp_bytes += bytes_of(frames);
       break;
-    case Way::kNone:
+    case Path::kNone:
       if (want_ring(first.flow.destination, slot) && first.headers.bth.dest_qp == kManagementQpn) {
         waiting_.add(slot, first);
       } else {
-        counters_.unreachable += frames.size();
+        counters_->unreachable += frames.size();
       }
       break;
   }
 }
 
 bool Exchange::want_ring(const wire::Gid& gid, std::uint32_t slot) {
-  // A peer that did not answer in time when we met may have been stopped, or the machine busy.
-  // Whoever sends to him again finds out whether he answers now.
+  // A peer that did not answer when we connected may have been stopped, or the machine busy.
+  // Sending to it again triggers another attempt.
   if (left_ || transport_ == Transport::kUdp || slot == own_slot_ || !is_local(gid)) return false;
   wanted_.set(slot);
   return true;
@@ -122,16 +126,18 @@ void Exchange::send_bytes(const wire::Flow& flow, Bytes udp_payload, Time now) {
     slot = slot_for_mad(udp_payload, ports_).value_or(own_slot_);
   }
   const Route route = bth ? route_to(flow.destination, slot) : Route{};
-  switch (route.way) {
-    case Way::kRing:
-      ++counters_.shm_frames;
+  switch (route.path) {
+    case Path::kRing:
+      ++frames_sent_;
+      ++counters_->shm_frames;
       return route.ring->send_bytes(flow, udp_payload, now);
-    case Way::kUdp:
-      ++counters_.udp_frames;
+    case Path::kUdp:
+      ++frames_sent_;
+      ++counters_->udp_frames;
       udp_quiet_ = 0;
       return udp_out_->send_bytes(flow, udp_payload, now);
-    case Way::kNone:
-      ++counters_.unreachable;
+    case Path::kNone:
+      ++counters_->unreachable;
       if (bth) (void)want_ring(flow.destination, slot);
   }
 }
@@ -140,8 +146,8 @@ std::uint32_t Exchange::grant(const Request& request) {
   const Route route = route_to(request.flow.destination, slot_of(request.destination));
   last_granted_ = route.ring;
   granted_by_room_ = false;
-  if (route.way != Way::kRing) {
-    if (route.way != Way::kUdp || request.reliable) return request.frames;
+  if (route.path != Path::kRing) {
+    if (route.path != Path::kUdp || request.reliable) return request.frames;
     const std::uint32_t granted = grant_unreliable(request);
     refused_ = refused_ || granted == 0;
     return granted;
@@ -167,7 +173,7 @@ std::uint32_t Exchange::grant_unreliable(const Request& request) {
   return room_->grant(slot_of(request.destination), granted, burst_began_);
 }
 
-// Frames of several QPs may go the same way in one run: to one slot of one host.
+// One run of frames goes to one slot of one host, but may contain frames of several QPs.
 void Exchange::sent_unreliable(std::span<const wire::Frame> frames, Time now) {
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
@@ -186,13 +192,13 @@ void Exchange::sent_unreliable(std::span<const wire::Frame> frames, Time now) {
 
 bool Exchange::grant_acknowledge(const wire::Flow& flow, Qpn destination) {
   const Route route = route_to(flow.destination, slot_of(destination));
-  return route.way != Way::kRing || route.ring->grant_bare();
+  return route.path != Path::kRing || route.ring->grant_bare();
 }
 
-// A ring drops packets only when its reader has stopped.
+// A ring drops packets only if its reader is stuck.
 bool Exchange::may_lose(const wire::Flow& flow, Qpn destination) const {
   const Route route = route_to(flow.destination, slot_of(destination));
-  return route.way != Way::kRing || (route.to != nullptr && stuck(*route.to));
+  return route.path != Path::kRing || (route.to != nullptr && stuck(*route.to));
 }
 
 void Exchange::give_back(std::uint32_t unused) {
@@ -241,7 +247,8 @@ std::size_t Exchange::receive(link::FrameSink& own, link::FrameSink& others, std
   std::size_t received = 0;
   if (left_) return received;
   if (own_) received += own_->reader().receive(own, budget, now);
-  // Each call begins with another ring, so that a busy one cannot use up the budget for all.
+  // Start with a different ring each time, so that a busy ring cannot use up the budget of the
+  // others.
   for (std::size_t i = 0; i < incoming_.size() && received < budget; ++i) {
     const std::size_t at = (next_incoming_ + i) % incoming_.size();
     received += incoming_[at]->reader().receive(others, budget - received, now);
@@ -276,12 +283,12 @@ void Exchange::forward(std::span<const wire::Frame> frames, Time now) {
       if (frame.headers.bth.dest_qp == kManagementQpn) {
         waiting_.add(slot, frame);
       } else {
-        ++counters_.unreachable;
+        ++counters_->unreachable;
       }
       continue;
     }
     ring->writer().send({&frame, 1}, now);
-    ++counters_.forwarded;
+    ++counters_->forwarded;
   }
 }
 
@@ -292,7 +299,7 @@ void Exchange::drain_slot(std::uint32_t slot, link::FrameSink& sink, Time now) {
   }
 }
 
-void Exchange::nobody_in(std::uint32_t slot, link::FrameSink& own, Time now) {
+void Exchange::deliver_waiting(std::uint32_t slot, link::FrameSink& own, Time now) {
   (void)waiting_.deliver(slot, own, now);
 }
 
@@ -319,7 +326,7 @@ void Exchange::leave() {
 bool Exchange::add(std::unique_ptr<OutgoingRing> ring, Time now) {
   if (has_ring_to(ring->slot())) return false;
   by_slot_[ring->slot()] = ring.get();
-  counters_.forwarded += waiting_.send(ring->slot(), ring->writer(), now);
+  counters_->forwarded += waiting_.send(ring->slot(), ring->writer(), now);
   outgoing_.push_back(std::move(ring));
   return true;
 }
@@ -327,15 +334,15 @@ bool Exchange::add(std::unique_ptr<OutgoingRing> ring, Time now) {
 void Exchange::add(std::shared_ptr<IncomingRing> ring) { incoming_.push_back(std::move(ring)); }
 
 void Exchange::drain(int connection, link::FrameSink& sink, Time now) {
-  // That ring alone, and no more than it can hold: the others' traffic need never end, and this is
-  // done with the lock held.
+  // Read only that ring, and at most one ring's capacity: the lock is held, and other rings may
+  // never run empty.
   for (const auto& ring : incoming_) {
     if (ring->connection() != connection) continue;
     (void)ring->reader().receive(sink, link::shm::RingSize{}.slots, now);
   }
 }
 
-std::optional<std::uint32_t> Exchange::hang_up(int connection) {
+std::optional<std::uint32_t> Exchange::remove_connection(int connection) {
   std::optional<std::uint32_t> slot;
   const auto over = [&](const auto& ring) { return ring->connection() == connection; };
   for (const auto& ring : outgoing_) {

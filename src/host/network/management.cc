@@ -11,7 +11,7 @@ namespace {
 
 using wire::CmAttribute;
 
-// Where, in a datagram, is what tells whose it is. wire/cm_layout.h has all the rest.
+// Offsets of the fields that identify the receiver. The full layout is in wire/cm_layout.h.
 constexpr std::size_t kClassAt = 1;
 constexpr std::size_t kAttributeAt = 16;
 constexpr std::size_t kSidrIdAt = 24;
@@ -19,7 +19,8 @@ constexpr std::size_t kRemoteIdAt = 28;
 constexpr std::size_t kServiceAt = 32;
 constexpr std::size_t kPeek = 40;
 
-// The first bytes of the payload; false when it is too short, or not in this process's memory.
+// Copies the first bytes of the payload; false if it is too short, or is not in this process's
+// memory.
 bool gather(const wire::Frame& frame, std::span<std::byte, kPeek> into) {
   if (frame.payload_length < wire::kMadSize) return false;
   std::size_t filled = 0;
@@ -85,13 +86,13 @@ void WaitingMads::add(std::uint32_t slot, const wire::Frame& frame) {
     filled += piece.length;
   }
   if (filled != kSize) return;
-  if (mads_.size() == kMost) mads_.erase(mads_.begin());
+  if (mads_.size() == kMaxWaiting) mads_.erase(mads_.begin());
   mads_.push_back(waiting);
 }
 
 template <class Take>
 std::size_t WaitingMads::take(std::uint32_t slot, Take take) {
-  // Out of the list first: whoever takes them may add new ones.
+  // Remove them from the list first: the callback may add new ones.
   const auto rest = std::stable_partition(mads_.begin(), mads_.end(),
                                           [&](const Waiting& w) { return w.slot != slot; });
   const std::vector<Waiting> taken(rest, mads_.end());

@@ -1,11 +1,11 @@
-// Whose a management datagram is. All processes of a host share QP1, so its number does not tell;
-// what the datagram is about does (docs/host.md):
+// Finds the process that a management datagram is for. All processes of a host share QP1, so the
+// QPN does not tell; the content does (docs/host.md):
 //
-//   REQ, SIDR_REQ                   the process that has the port in the service id
-//   REP, RTU, REJ, MRA, DREQ, DREP  the process in the upper bits of the receiver's id
-//   SIDR_REP                        ... of the request id
+//   REQ, SIDR_REQ                   the process that owns the port in the service id
+//   REP, RTU, REJ, MRA, DREQ, DREP  the slot in the upper bits of the receiver's communication id
+//   SIDR_REP                        the slot in the upper bits of the request id
 //
-// A peek, not a reading: the datagram may be anything, and its receiver judges it.
+// This only peeks at a few fields; the receiving process validates the datagram.
 #pragma once
 
 #include <array>
@@ -22,19 +22,19 @@ namespace nerve::host {
 
 inline constexpr Qpn kManagementQpn{1};
 
-// The slot of the process that a datagram is for: nothing when it does not say, or nobody has the
-// port. Whether there is such a process is another question. Without a table no port is anybody's.
+// The slot of the process that a datagram is for; nothing if the datagram does not identify one, or
+// no process owns the port. The slot may be empty. Without a port table no port has an owner.
 [[nodiscard]] std::optional<std::uint32_t> slot_for_mad(const wire::Frame& frame,
                                                         const PortSpace* ports);
 [[nodiscard]] std::optional<std::uint32_t> slot_for_mad(Bytes udp_payload, const PortSpace* ports);
 
-// Datagrams for processes to which there is no ring yet, while one is being agreed on. They are few
-// and small, and whoever waits for one waits for a long time if it is lost.
+// Management datagrams for processes to which a ring is being created. They are few and small, and
+// a lost one costs its sender a long timeout.
 class WaitingMads {
  public:
-  // The oldest goes when there are too many.
+  // Drops the oldest datagram if there are too many.
   void add(std::uint32_t slot, const wire::Frame& frame);
-  // Those for a process go there, and are not kept any longer.
+  // Send or deliver the datagrams for a slot, and remove them.
   std::size_t send(std::uint32_t slot, link::Egress& to, Time now);
   std::size_t deliver(std::uint32_t slot, link::FrameSink& to, Time now);
   void forget(std::uint32_t slot);
@@ -42,7 +42,7 @@ class WaitingMads {
 
  private:
   static constexpr std::size_t kSize = 256;
-  static constexpr std::size_t kMost = 64;
+  static constexpr std::size_t kMaxWaiting = 64;
 
   struct Waiting {
     std::uint32_t slot{};

@@ -22,16 +22,17 @@ void Network::open() {
     return;
   }
   udp_ = *std::move(port);
-  tell_interfaces(list_interfaces());
+  update_interfaces(list_interfaces());
   shard_.exchange.set_udp(udp_->sender(), udp_->receiver(), udp_->room());
   shard_.watcher.watch_socket(udp_->receiver().fd());
 }
 
 const char* Network::why_no_udp() const {
-  return shard_.config.transport == Transport::kShm ? "the transport is shm" : refused_.c_str();
+  return shard_.config.transport == Transport::kShm ? "the transport is set to shm"
+                                                    : refused_.c_str();
 }
 
-void Network::tell_interfaces(const std::vector<Interface>& interfaces) {
+void Network::update_interfaces(const std::vector<Interface>& interfaces) {
   if (!udp_) return;
   udp_->sender().forget_interfaces();
   for (const Interface& interface : interfaces) {
@@ -56,8 +57,7 @@ int Network::follow_groups() {
   const std::vector<JoinedGroup> wanted = wanted_groups();
   if (shard_.left_to_parent || wanted == groups_) return 0;
   if (!udp_) {
-    log(LogLevel::kWarn, "multicast cannot be received: it comes by udp only, and %s",
-        why_no_udp());
+    log(LogLevel::kWarn, "multicast needs udp, which is not available: %s", why_no_udp());
     return EOPNOTSUPP;
   }
   const bool is_new = udp_->multicast() == nullptr;

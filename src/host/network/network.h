@@ -1,8 +1,8 @@
-// What a shard has of the machine's network: its share of the UDP port, the multicast groups that
-// its socket is in, and the table of rdma_cm's ports.
+// A shard's access to the network: its share of the UDP port, the multicast groups that its socket
+// has joined, and the table of rdma_cm ports.
 //
-// Guarded by the shard's lock. What makes sockets is called without it, for it may wait for another
-// process.
+// Guarded by the shard's lock. Functions that create sockets are called without it, because they
+// may wait for another process.
 #pragma once
 
 #include <memory>
@@ -22,23 +22,23 @@ class Network {
  public:
   explicit Network(Shard& shard) : shard_{shard} {}
 
-  // Without the lock: opens the port, unless it is open or there can be none.
+  // Without the lock: opens the port, unless it is open or was refused.
   void open();
   [[nodiscard]] UdpPort* udp() const { return udp_.get(); }
-  [[nodiscard]] const char* why_no_udp() const;  // when there is none
-  // UDP hears which interfaces there are, if there is any.
-  void tell_interfaces(const std::vector<Interface>& interfaces);
+  [[nodiscard]] const char* why_no_udp() const;  // if udp() is null
+  // Tells the UDP sender which interface each local address belongs to.
+  void update_interfaces(const std::vector<Interface>& interfaces);
 
-  // Joins and leaves multicast groups as the adapters' QPs do. Zero, or the errno of one that could
-  // not be joined.
+  // Joins and leaves multicast groups to match the adapters' QPs. Returns zero, or the errno of a
+  // group that could not be joined.
   int follow_groups();
 
-  // Without the lock: from now on this process takes part in the CM. Null, and errno, when the
-  // table of ports cannot be had.
+  // Without the lock: from now on this process takes part in connection management. Null, with
+  // errno, if the port table cannot be opened.
   [[nodiscard]] PortSpace* use_cm();
-  [[nodiscard]] PortSpace* ports() const { return ports_.get(); }  // null: it does not
+  [[nodiscard]] PortSpace* ports() const { return ports_.get(); }  // null until use_cm()
 
-  // This is the child of a fork.
+  // Called in the child of a fork().
   void leave();
 
  private:
@@ -53,7 +53,7 @@ class Network {
   Shard& shard_;
   std::mutex opening_;  // taken before the lock
   std::unique_ptr<UdpPort> udp_;
-  std::string refused_;  // why there is no UDP, when there is none
+  std::string refused_;  // why UDP could not be opened
   std::vector<JoinedGroup> groups_;
   std::unique_ptr<PortSpace> ports_;
 };

@@ -1,9 +1,9 @@
-// How fast unreliable packets leave by UDP.
+// Paces unreliable packets sent by UDP.
 //
-// UC and UD have no flow control: no acknowledgement, and no cable that is slower than we are.
-// The socket at the other end holds a few hundred kilobytes on most machines, and what is too much
-// for it is lost, without a word, as soon as its reader is away for a moment. So these packets are
-// spaced at a rate that a reader keeps up with who has other things to do as well.
+// UC and UD have no flow control: there are no acknowledgements, and no link slows the sender down.
+// A receive socket holds a few hundred kilobytes on most machines, and drops packets as soon as its
+// reader is busy for a moment. So these packets are spaced at a rate with which a receiver can keep
+// up while it also does other work.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace nerve::host {
 
 class Pace {
  public:
-  // How many of these frames may leave.
+  // Returns how many of these frames may be sent.
   [[nodiscard]] std::uint32_t grant(std::uint32_t frames, Time now) {
     if (done_at_ <= now) busy_ = false;
     const Duration ahead = busy_ ? done_at_ - now : Duration{};
@@ -28,13 +28,13 @@ class Pace {
     const auto room = (kMostAhead - ahead) / kLargest;
     return std::min(frames, 1 + static_cast<std::uint32_t>(room));
   }
-  // Each frame takes some room in a socket besides its payload.
+  // Each frame takes some room in a socket beside its payload.
   void sent(std::uint64_t frames, std::uint64_t bytes, Time now) {
     done_at_ = (busy_ ? done_at_ : now) + kRate.time_to_send(frames * kOverhead + bytes);
     busy_ = true;
   }
 
-  // True once after a refusal, when it is worth asking again.
+  // Returns true once after a refusal, when it is worth asking again.
   [[nodiscard]] bool room_again(Time now) {
     if (!refused_ || now < room_at()) return false;
     refused_ = false;
@@ -52,7 +52,7 @@ class Pace {
 
   [[nodiscard]] Time room_at() const { return done_at_ - kMostAhead / 2; }
 
-  Time done_at_;  // when what was sent would have left at that rate, while busy
+  Time done_at_;  // while busy: when the sent frames would have left at kRate
   bool busy_{};
   bool refused_{};
 };

@@ -25,7 +25,7 @@ std::string program_of(pid_t pid) {
   return name;
 }
 
-// Whether the process has one of these sockets open; false too where we may not look.
+// True if the process has one of these sockets open; false also if we may not look.
 bool has_socket(const fs::path& process, const std::set<std::string>& sockets) {
   std::error_code error;
   for (fs::directory_iterator fd{process / "fd", error}, end; !error && fd != end;
@@ -60,7 +60,7 @@ std::vector<BoundSocket> sockets_at(std::istream& table, std::uint16_t port) {
   // sl  local_address  rem_address  st  queues  timer  retransmits  uid  timeout  inode ...
   std::vector<BoundSocket> found;
   std::string line;
-  std::getline(table, line);  // the titles
+  std::getline(table, line);  // the header line
   while (std::getline(table, line)) {
     std::istringstream fields{line};
     std::string skipped;

@@ -1,4 +1,4 @@
-// Who has a UDP port of this machine, as far as the kernel lets us see.
+// Finds the processes that use a UDP port of this machine, as far as the kernel lets us see.
 #pragma once
 
 #include <sys/types.h>
@@ -12,24 +12,24 @@ namespace nerve::host {
 
 struct PortUser {
   uid_t uid{};
-  pid_t pid{};          // zero when we may not know: another user's
-  std::string program;  // printable; empty likewise
+  pid_t pid{};          // zero if unknown: another user's process
+  std::string program;  // printable; empty if unknown
   bool ours{};          // a Nerve process of this user, which shares the port
 };
 
 struct PortCheck {
   bool free{};
-  std::string reason;           // why it cannot be had, when it is not free
-  std::vector<PortUser> users;  // each process once
+  std::string reason;           // the bind error, if it is not free
+  std::vector<PortUser> users;  // one entry per process
 
-  // Whether a program of this user gets it: nobody has it, or one that shares it.
+  // True if a program of this user can use it: the port is free, or its user shares it.
   [[nodiscard]] bool usable() const;
 };
 
-// Takes the port for a moment, if it is free.
+// Binds the port for a moment, if it is free.
 [[nodiscard]] PortCheck check_port(std::uint16_t port);
 
-// The sockets of /proc/net/udp and udp6 that are bound to the port.
+// Returns the sockets in /proc/net/udp or udp6 that are bound to the port.
 struct BoundSocket {
   uid_t uid{};
   std::uint64_t inode{};

@@ -6,25 +6,25 @@
 namespace nerve::host {
 namespace {
 
-// What the kernel counts for a packet beside its payload, roughly. It may be twice as much for a
-// large packet that travels alone; the part of the room that a sender takes leaves space for that.
+// Approximate overhead that the kernel charges for a packet beside its payload. It may be twice as
+// much for a large packet that arrives alone; the share that a sender takes leaves room for that.
 constexpr std::uint64_t kOverhead = 1024;
 constexpr std::uint64_t kLargest = 4096 + kOverhead;
 
-// Of what is free, a sender takes this part, so that several can send at once.
+// A sender takes one part in this many of the free space, so that several can send at once.
 constexpr std::uint64_t kPart = 8;
 
 constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
 
-// A share that was not used at once says nothing any more: others have sent meanwhile.
+// A share expires after this time: other senders may have filled the socket.
 constexpr Duration kShareLasts = std::chrono::microseconds{50};
 
-// How soon a full socket is looked at again: at first, and at last.
+// The delay before a full socket is checked again: the first one, and the longest.
 constexpr Duration kFirstSocketLook = std::chrono::microseconds{20};
 constexpr Duration kLastLook = std::chrono::milliseconds{1};
 
-// A process that has read nothing for so long is stopped, or hangs. Longer than for rings
-// (exchange.cc): reliable QPs, which have timers to keep, do not wait here.
+// A process that has read nothing for this long is stopped or hangs. Longer than for rings
+// (exchange.cc), because no reliable QP, with its retransmission timer, waits here.
 constexpr Duration kReceiverStuckAfter = std::chrono::seconds{1};
 
 }  // namespace
@@ -46,7 +46,7 @@ std::uint32_t SocketRoom::grant(std::uint32_t slot, std::uint32_t frames, Time n
 }
 
 bool SocketRoom::look(Socket& socket, Time now) {
-  // While it is full, everything waits for the next look.
+  // A full socket is not checked again before next_look.
   if (socket.full_since && now < socket.next_look) {
     return now - *socket.full_since >= kReceiverStuckAfter;
   }
@@ -58,8 +58,9 @@ bool SocketRoom::look(Socket& socket, Time now) {
     socket.full_since.reset();
     return true;
   }
-  // A QP that waits looks every millisecond. When none did, the socket may have been read meanwhile
-  // and filled again by others; but one that was given up stays so until it has room.
+  // A waiting QP checks every millisecond. If none has checked for a while, the socket may have
+  // been drained and filled again by others, so the time restarts. A receiver that was already
+  // considered stuck remains so until its socket has room.
   const auto may_have_drained = [&] {
     return level->used < socket.used || (looked_before - *socket.full_since < kReceiverStuckAfter &&
                                          now - looked_before > kReceiverStuckAfter / 4);
@@ -94,7 +95,8 @@ bool SocketRoom::room_again(Time now) {
   if (!std::exchange(any_refused_, false)) return room;
   for (Socket& socket : sockets_) {
     if (!socket.refused) continue;
-    // Not full: the share of a burst was used up, and the next burst looks again.
+    // If the socket is not full, only the share of a burst was used up, and the next burst checks
+    // again.
     if (socket.full_since && !look(socket, now)) {
       any_refused_ = true;
       continue;

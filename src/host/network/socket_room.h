@@ -1,12 +1,12 @@
-// Room in the sockets of the processes of this host, for UC and UD packets by UDP.
+// Tracks room in the receive sockets of this host's processes, for UC and UD packets sent by UDP.
 //
-// These transports retransmit nothing, so a packet for which the receiver's socket has no room is
-// lost for good. Every process holds the sockets of all others of its user (decision 0007) and can
-// ask the kernel how full one is: a sender looks, allows itself a share of what is free, and looks
-// again when that is used up. Several senders see the same room, so each takes only a part of it.
+// UC and UD do not retransmit, so a packet that finds the receiver's socket full is lost. Every
+// process holds the sockets of all processes of its user (decision 0007) and can ask the kernel how
+// full one is. A sender checks, takes a share of the free space, and checks again when the share is
+// used up. Several senders see the same free space, so each takes only a part of it.
 //
-// A receiver that has taken nothing out of a full socket for a while is stopped or dead. From then
-// on it loses packets, as it would on any network, until its socket has room again.
+// A receiver that has read nothing from a full socket for a while is stopped or dead. From then on
+// packets to it are sent anyway, and dropped by the kernel, until its socket has room again.
 #pragma once
 
 #include <cstdint>
@@ -21,43 +21,45 @@ namespace nerve::host {
 
 class SocketRoom {
  public:
-  // In bytes as the kernel charges them: packets with all that it keeps for each.
+  // In bytes as the kernel charges them, which includes its overhead per packet.
   struct Level {
     std::uint64_t used{};
     std::uint64_t size{};
   };
-  // Nothing where the kernel does not say; then no sender is held back.
+  // Nothing if the kernel does not report it; then senders do not wait.
   using Look = std::function<std::optional<Level>(std::uint32_t socket)>;
 
   SocketRoom(std::uint32_t sockets, Look look) : sockets_(sockets), look_{std::move(look)} {}
 
-  // How many of these frames, of any size, may be built for the process in this slot. A grant holds
-  // until the next burst begins.
+  // Returns how many of these frames, of any size, may be built for the process in this slot. A
+  // grant is valid until the next burst begins.
   [[nodiscard]] std::uint32_t grant(std::uint32_t slot, std::uint32_t frames, Time now);
-  // So much of the last grant was not used.
+  // Returns the unused part of the last grant.
   void give_back(std::uint32_t unused);
   void begin_burst();
   void sent(std::uint32_t slot, std::uint64_t frames, std::uint64_t bytes);
 
-  // True once after a refusal, when it is worth asking again.
+  // Returns true once after a refusal, when it is worth asking again.
   [[nodiscard]] bool room_again(Time now);
-  // When to ask that; nothing when none was refused.
+  // When to call room_again(); nothing if no grant was refused.
   [[nodiscard]] std::optional<Time> next_room() const;
 
  private:
   struct Socket {
-    std::uint64_t share{};    // that we may still fill before we look again
-    std::uint64_t granted{};  // of it, in this burst, and not sent yet
+    std::uint64_t share{};    // bytes that may be sent before the next check
+    std::uint64_t granted{};  // the part of it granted in this burst and not sent yet
     Time looked_at{};
     bool refused{};
-    // While it is full: how full at the last look, and since when nothing has been taken out.
+    // While the socket is full: its level at the last check, and since when nothing was read from
+    // it.
     std::uint64_t used{};
     std::optional<Time> full_since;
     Time next_look{};
   };
-  // Slots share the sockets by their lower bits, as the kernel steers packets.
+  // Slots map to sockets by their lower bits, as the kernel steers packets.
   [[nodiscard]] Socket& socket_of(std::uint32_t slot) { return sockets_[slot % sockets_.size()]; }
-  // True when frames may be sent: there is room, or waiting for it is over.
+  // Checks the level. True if frames may be sent: there is room, or the receiver is considered
+  // stuck.
   bool look(Socket& socket, Time now);
 
   std::vector<Socket> sockets_;

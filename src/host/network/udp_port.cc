@@ -15,7 +15,7 @@ namespace {
 
 using link::PortGroup;
 
-// The first that has the sockets is taken; nothing if all say no, or nobody answers.
+// Adopts the sockets from the first process that has them; nothing if none has, or none answers.
 std::optional<PortGroup> ask_for_sockets(std::uint32_t own_slot, std::uint16_t port) {
   std::optional<PortGroup> found;
   const auto take = [&](Message& answer) {
@@ -26,7 +26,7 @@ std::optional<PortGroup> ask_for_sockets(std::uint32_t own_slot, std::uint16_t p
     if (group && group->has_management()) found = *std::move(group);
     return found.has_value();
   };
-  constexpr std::chrono::milliseconds kPatience{300};  // with other processes
+  constexpr std::chrono::milliseconds kPatience{300};  // for other processes to answer
   (void)ask_all(own_slot, RequestKind::kPort, kPatience, take);
   return found;
 }
@@ -49,7 +49,7 @@ Result<PortGroup, std::string> acquire(const Config& config, std::uint32_t slot)
     why = group.error().text;
     if (group.error().code != EADDRINUSE) break;
     if (auto adopted = ask_for_sockets(slot, config.port)) return std::move(*adopted);
-    // Whoever has the port may have died just now, or not yet be listening.
+    // The owner of the port may have just died, or may not be listening yet.
     std::this_thread::sleep_for(kPause);
   }
   return Unexpected{std::move(why)};
@@ -92,7 +92,7 @@ Result<std::unique_ptr<UdpPort>, std::string> UdpPort::open(const Config& config
                                                             std::uint32_t slot) {
   auto group = acquire(config, slot);
   if (!group) return Unexpected{group.error()};
-  // Whoever made them may have been told otherwise.
+  // The process that created the sockets may have had other settings.
   const std::uint32_t own = group->index_of(Qpn{slot << kSlotShift});
   link::set_receive_wishes(group->socket(own), wishes_of(config));
   auto sender = link::UdpSender::open({.port = config.port,

@@ -1,5 +1,5 @@
-// This process's share of the host's UDP port: made by the first process that needs it, handed on
-// by whichever process has it.
+// This process's share of the host's UDP port. The first process that needs the port creates the
+// sockets; later ones get them from any process that has them.
 #pragma once
 
 #include <memory>
@@ -26,16 +26,16 @@ class UdpPort {
   [[nodiscard]] const link::PortGroup& group() const { return group_; }
   [[nodiscard]] SocketRoom& room() { return room_; }
 
-  // The socket that management's datagrams come to, whichever process they are for. The first that
-  // reads it finds what came while nobody did, and discards it.
+  // Opens the socket that receives management datagrams for all processes. The first process to
+  // read it finds datagrams that came while no process did, and discards them.
   link::UdpReceiver& read_management(link::UdpReceiver::Unread unread);
-  // Null as long as this process does not read it.
+  // Null until read_management().
   [[nodiscard]] link::UdpReceiver* management() { return management_ ? &*management_ : nullptr; }
 
-  // A socket for multicast groups, of this shard alone: sockets of the group are read by other
-  // processes too when there are many. Null, and errno, when there is none to be had.
+  // Opens this shard's own socket for multicast groups: a socket of the port group may be shared
+  // with other processes. Null, with errno, on failure.
   [[nodiscard]] link::UdpReceiver* read_multicast();
-  // Null as long as there is none.
+  // Null until read_multicast().
   [[nodiscard]] link::UdpReceiver* multicast() { return multicast_ ? &*multicast_ : nullptr; }
 
  private:

@@ -9,23 +9,31 @@
 namespace nerve::host {
 namespace {
 
-// An invalid descriptor if nobody is there.
-Descriptor ask(std::uint32_t slot, std::uint32_t own_slot, RequestKind what) {
-  Descriptor connection = call(name_of_slot(slot));
+// Returns an invalid descriptor if no process of this user has the name.
+Descriptor ask(const std::string& name, const Request& request) {
+  Descriptor connection = call(name);
   if (!connection || !own_peer(connection.get())) return {};
-  const auto request = Request{.kind = what, .slot = own_slot}.encode();
-  return send_message(connection.get(), request, {}) ? std::move(connection) : Descriptor{};
+  return send_message(connection.get(), request.encode(), {}) ? std::move(connection)
+                                                              : Descriptor{};
 }
 
 }  // namespace
 
 Asked ask_all(std::uint32_t own_slot, RequestKind what, std::chrono::milliseconds patience,
               const std::function<bool(Message&)>& take) {
+  std::vector<std::string> names;
+  for (const std::uint32_t slot : live_slots()) {
+    if (slot != own_slot) names.push_back(name_of_slot(slot));
+  }
+  return ask_names(names, {.kind = what, .slot = own_slot}, patience, take);
+}
+
+Asked ask_names(std::span<const std::string> names, const Request& request,
+                std::chrono::milliseconds patience, const std::function<bool(Message&)>& take) {
   std::vector<Descriptor> asked;
   std::vector<pollfd> waiting;
-  for (const std::uint32_t slot : live_slots()) {
-    if (slot == own_slot) continue;
-    Descriptor connection = ask(slot, own_slot, what);
+  for (const std::string& name : names) {
+    Descriptor connection = ask(name, request);
     if (!connection) continue;
     waiting.push_back({.fd = connection.get(), .events = POLLIN, .revents = 0});
     asked.push_back(std::move(connection));

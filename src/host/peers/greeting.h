@@ -1,14 +1,16 @@
-// What processes of one host say to each other when they meet, at the name of a slot
-// (membership.h): one request and one answer. A ring's connection then stays open, so that each
-// side hears of the other's end.
+// The protocol by which processes of one host connect, at the name of a slot (membership.h): one
+// request and one answer. A ring's connection stays open afterwards, so that each side notices when
+// the other exits.
 //
-//   request  0..3 magic  4..7 version  8..11 kind  12..15 slot of the asker
-//   answer   0..3 magic  4..7 version  8..      text, for a report
+//   request  0..3 magic  4..7 version  8..11 kind  12..15 slot of the sender
+//   answer   0..3 magic  4..7 version  8..      text
 //
 //   kind    sent along with the request       sent along with the answer
-//   ring    the ring, in shared memory        the mailbox and its event; the table of rights
+//   ring    the ring, in shared memory        the mailbox and its event; the table of rights;
+//                                             the text is kUdpOnly, or empty
 //   port                                      the sockets of the UDP port
 //   ports                                     the table of rdma_cm's ports, in shared memory
+//   statistics                                the table of counters, in shared memory
 //   report                                    nothing: the answer is the report
 #pragma once
 
@@ -23,7 +25,13 @@
 
 namespace nerve::host {
 
-enum class RequestKind : std::uint32_t { kRing = 1, kPort = 2, kReport = 3, kPorts = 4 };
+enum class RequestKind : std::uint32_t {
+  kRing = 1,
+  kPort = 2,
+  kReport = 3,
+  kPorts = 4,
+  kStatistics = 5
+};
 
 struct Request {
   static constexpr std::size_t kSize = 16;
@@ -31,9 +39,12 @@ struct Request {
   std::uint32_t slot{};
 
   [[nodiscard]] std::array<std::byte, kSize> encode() const;
-  // Nothing for what is no request, or one of another version.
+  // Nothing if it is not a request, or has another version.
   [[nodiscard]] static std::optional<Request> decode(Bytes in);
 };
+
+// The process runs with --transport udp: it does not send through rings.
+inline constexpr std::string_view kUdpOnly = "udp";
 
 [[nodiscard]] std::vector<std::byte> encode_answer(std::string_view text = {});
 [[nodiscard]] std::optional<std::string> decode_answer(Bytes in);

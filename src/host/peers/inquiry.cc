@@ -1,6 +1,7 @@
 #include "host/peers/inquiry.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <fstream>
 #include <optional>
@@ -20,7 +21,7 @@ struct Call {
   Descriptor connection;
 };
 
-// Nothing when nobody of our own user is there any more.
+// Nothing if the slot is empty or belongs to another user.
 std::optional<Call> begin_call(std::uint32_t slot) {
   Descriptor connection = call(name_of_slot(slot));
   const std::optional<pid_t> pid = connection ? own_peer(connection.get()) : std::nullopt;
@@ -47,6 +48,35 @@ std::string printable(std::string_view text) {
   return result;
 }
 
+std::optional<std::uint64_t> number_of(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::optional<QpReport> read_qp(std::string_view text) {
+  std::array<std::string, 8> words;
+  std::size_t count = 0;
+  while (!text.empty() && count < words.size()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    words[count++] = printable(word);
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+  }
+  const auto number = number_of(words[1]);
+  const auto peer = number_of(words[4]);
+  const auto rate = number_of(words[7]);
+  if (count != words.size() || !text.empty() || !number || !peer || !rate) return std::nullopt;
+  return QpReport{.device = words[0],
+                  .number = *number,
+                  .type = words[2],
+                  .state = words[3],
+                  .peer = *peer,
+                  .address = words[5],
+                  .path = words[6],
+                  .rate = *rate};
+}
+
 }  // namespace
 
 std::uint64_t ProcessReport::operator[](const std::string& name) const {
@@ -63,16 +93,17 @@ void read_report(std::string_view text, ProcessReport& into) {
     const std::string_view name = line.substr(0, space);
     const std::string_view value = line.substr(space + 1);
     if (name == "program") into.program = printable(value);
-    std::uint64_t number = 0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (error == std::errc{} && end == value.data() + value.size()) {
-      into.counters.insert_or_assign(printable(name), number);
+    if (name == "qp") {
+      if (auto qp = read_qp(value)) into.qps.push_back(*std::move(qp));
+    } else if (const auto number = number_of(value)) {
+      into.counters.insert_or_assign(printable(name), *number);
     }
   }
 }
 
 std::vector<ProcessReport> ask_processes(milliseconds patience) {
-  // All are asked before the first is waited for: the stopped ones cost their time once.
+  // Send all requests before waiting for the first answer, so that stopped processes cost one
+  // timeout together.
   std::vector<Call> calls;
   for (const std::uint32_t slot : live_slots()) {
     if (auto begun = begin_call(slot)) calls.push_back(std::move(*begun));
@@ -83,7 +114,7 @@ std::vector<ProcessReport> ask_processes(milliseconds patience) {
     const auto left = std::chrono::ceil<milliseconds>(give_up - Clock::now());
     const auto message = receive_message(open.connection.get(), std::max(left, milliseconds{0}));
     const auto text = message ? decode_answer(message->bytes) : std::nullopt;
-    if (text && text->empty()) continue;  // a shard whose process reports by another one
+    if (text && text->empty()) continue;  // a secondary shard: the primary reports for it
     open.report.answered = text.has_value();
     if (text) read_report(*text, open.report);
     if (open.report.program.empty()) open.report.program = printable(name_of(open.report.pid));

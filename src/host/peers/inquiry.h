@@ -1,4 +1,4 @@
-// What the other processes of this user on this host tell of themselves, when asked at their names.
+// Collects the reports of this user's processes on this host.
 #pragma once
 
 #include <sys/types.h>
@@ -12,22 +12,34 @@
 
 namespace nerve::host {
 
+// A QP of a process, as it told (host/diagnostics/connections.h). All printable.
+struct QpReport {
+  std::string device;
+  std::uint64_t number{};
+  std::string type;
+  std::string state;
+  std::uint64_t peer{};  // zero: none
+  std::string address;   // of the peer; "-" for none
+  std::string path;      // shm, udp, or "-"
+  std::uint64_t rate{};  // bits per second that congestion control allows; zero: any
+};
+
 struct ProcessReport {
   pid_t pid{};
   std::uint32_t slot{};
-  bool answered{};      // one that is stopped, or of another version, does not
-  std::string program;  // printable, whatever was told
+  bool answered{};      // false if it is stopped, or has another version
+  std::string program;  // non-printable characters replaced
   std::map<std::string, std::uint64_t> counters;
+  std::vector<QpReport> qps;  // the first ones
 
-  // Zero for what was not told.
+  // Zero if the report has no such counter.
   [[nodiscard]] std::uint64_t operator[](const std::string& name) const;
 };
 
-// All that live now, by pid. Those that have not answered when patience ends are listed as such.
+// All live processes, by pid. Those that have not answered within `patience` are listed as such.
 [[nodiscard]] std::vector<ProcessReport> ask_processes(std::chrono::milliseconds patience);
 
-// Takes what a process told: lines of "name value" (host/diagnostics/report.h). What is not that is
-// left out.
+// Parses a report: lines of "name value" (host/diagnostics/report.h). Other lines are ignored.
 void read_report(std::string_view text, ProcessReport& into);
 
 }  // namespace nerve::host

@@ -1,4 +1,4 @@
-// Memory that is shared with another process, mapped here.
+// A mapping of memory shared with another process.
 #pragma once
 
 #include <sys/mman.h>
@@ -16,7 +16,7 @@ using link::Descriptor;
 class Mapping {
  public:
   Mapping() = default;
-  // Empty when the kernel refuses.
+  // Empty if the kernel refuses.
   Mapping(int fd, std::size_t size, int protection) {
     void* at = ::mmap(nullptr, size, protection, MAP_SHARED, fd, 0);
     if (at != MAP_FAILED) bytes_ = {static_cast<std::byte*>(at), size};

@@ -29,7 +29,7 @@ bool Meetings::take_call(int listener) {
     return true;
   }
   if (errno == EMFILE || errno == ENFILE) return refuse_call(listener);
-  return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;  // he thought better of it
+  return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;  // the caller gave up
 }
 
 void Meetings::answer_call(Descriptor connection) {
@@ -47,7 +47,9 @@ void Meetings::answer_call(Descriptor connection) {
       const std::scoped_lock guard{shard_.lock};
       shard_.exchange.add(std::move(ring));
       shard_.watcher.watch_connection(fd);
-      (void)send_message(fd, encode_answer(), shard_.watcher.mailbox().descriptors());
+      const bool udp_only = shard_.config.transport == Transport::kUdp;
+      (void)send_message(fd, encode_answer(udp_only ? kUdpOnly : ""),
+                         shard_.watcher.mailbox().descriptors());
       return;
     }
     case RequestKind::kPort: {
@@ -64,6 +66,13 @@ void Meetings::answer_call(Descriptor connection) {
                          ports != nullptr ? std::vector{ports->descriptor()} : std::vector<int>{});
       return;
     }
+    case RequestKind::kStatistics: {
+      const Statistics* const statistics = shard_.shards.statistics();
+      (void)send_message(
+          fd, encode_answer(),
+          statistics != nullptr ? std::vector{statistics->descriptor()} : std::vector<int>{});
+      return;
+    }
     case RequestKind::kReport:
       // The primary shard reports for all.
       (void)send_message(fd, encode_answer(shard_.is_primary() ? report(shard_) : ""), {});
@@ -72,18 +81,19 @@ void Meetings::answer_call(Descriptor connection) {
 }
 
 bool Meetings::refuse_call(int listener) {
-  // A call that is not taken would wake us again at once, for ever. The caller hears that nobody
-  // has time for him: the connection closes.
-  if (!std::exchange(told_of_refusal_, true)) {
+  // A pending connection that is not accepted would wake us again at once, forever. Close the spare
+  // descriptor to accept it, and close it: the caller sees that the connection is refused.
+  if (!std::exchange(refusal_logged_, true)) {
     log(LogLevel::kWarn,
-        "a process cannot be met: %s; raise the limit with ulimit -n or close descriptors",
+        "cannot accept a connection from another process: %s; raise the limit with ulimit -n or "
+        "close descriptors",
         std::strerror(EMFILE));
   }
   spare_ = Descriptor{};
   const bool refused = static_cast<bool>(accept_from(listener));
   spare_ = open_spare();
-  // Not even that, when a thread of the program's was quicker, or its limit is below what it has
-  // open already.
+  // Accepting fails again if a thread of the program took the descriptor first, or the limit is
+  // below the number of open descriptors.
   return refused;
 }
 
@@ -101,8 +111,8 @@ void Meetings::reach_service(const wire::Gid& peer, wire::ServiceId service) {
 }
 
 void Meetings::reach_comm(const wire::Gid& peer, wire::CommId id) {
-  // Also where all goes by UDP: whoever reads the datagram there passes it on by a ring, and that
-  // may be us.
+  // Also if all traffic uses UDP: the process that reads the datagram from the socket forwards it
+  // by a ring, and that process may be this one.
   reach_slot(peer, slot_of(id), true);
 }
 
@@ -111,7 +121,7 @@ void Meetings::reach_slot(const wire::Gid& peer, std::uint32_t to, bool by_ring)
     const std::scoped_lock guard{shard_.lock};
     if (!shard_.exchange.is_local(peer)) {
       if (shard_.network.udp() != nullptr) return;
-      return log(LogLevel::kWarn, "no way to a peer on another host: %s",
+      return log(LogLevel::kWarn, "a peer on another host cannot be reached: udp: %s",
                  shard_.network.why_no_udp());
     }
     if (to == shard_.slot || shard_.exchange.has_ring_to(to)) return;
@@ -125,25 +135,32 @@ void Meetings::open_ring(std::uint32_t to) {
   const std::scoped_lock one_at_a_time{opening_};
   {
     const std::scoped_lock guard{shard_.lock};
-    if (shard_.exchange.has_ring_to(to)) return;  // whoever was before us in the queue has made it
+    if (shard_.exchange.has_ring_to(to)) return;  // created while we waited for opening_
   }
   auto offer = RingOffer::make(to, shard_.slot, ring_size(shard_.config.ring_size));
   const char* why = offer ? "it does not answer" : std::strerror(errno);
   auto ring = offer ? std::move(*offer).conclude(kPatience) : nullptr;
   const std::scoped_lock guard{shard_.lock};
   if (ring) {
+    if (ring->peer_is_udp_only() && shard_.network.udp() == nullptr) {
+      log(LogLevel::kWarn,
+          "process %d sends with --transport udp, which this process cannot receive: %s. Use the "
+          "same --transport at both ends",
+          ring->pid(), shard_.network.why_no_udp());
+    }
     const int connection = ring->connection();
     if (shard_.exchange.add(std::move(ring), now())) shard_.watcher.watch_connection(connection);
   } else if (shard_.network.udp() != nullptr) {
-    log(LogLevel::kInfo, "no shared memory to the process in slot %u: %s", to, why);
+    log(LogLevel::kInfo, "no shared memory ring to the process in slot %u: %s; udp is used", to,
+        why);
   } else {
-    log(LogLevel::kWarn, "no way to the process in slot %u: shared memory: %s; udp: %s", to, why,
-        shard_.network.why_no_udp());
+    log(LogLevel::kWarn, "the process in slot %u cannot be reached: shared memory: %s; udp: %s", to,
+        why, shard_.network.why_no_udp());
   }
 }
 
 void Meetings::offer_wanted() {
-  // One at a time: packets from the network say what is wanted, and may say anything.
+  // One at a time: the requests come from packets off the network, which may contain anything.
   const auto to = shard_.exchange.take_wanted();
   if (to && *to != 0 && !shard_.exchange.has_ring_to(*to)) offer_ring(*to);
 }
@@ -151,9 +168,9 @@ void Meetings::offer_wanted() {
 void Meetings::offer_ring(std::uint32_t to, std::optional<pid_t> owner) {
   if (std::ranges::find(offers_, to, &RingOffer::slot) != offers_.end()) return;
   auto offer = RingOffer::make(to, shard_.slot, ring_size(shard_.config.ring_size));
-  // A slot that became free may have been taken by another process at once.
+  // A freed slot may have been taken by another process at once.
   const bool gone = offer ? owner && offer->pid() != *owner : errno == ECONNREFUSED;
-  if (gone) return nobody_in(to);
+  if (gone) return handle_dead_slot(to);
   if (!offer) return shard_.exchange.no_ring_to(to);
   shard_.watcher.watch_connection(offer->connection());
   offers_.push_back(std::move(*offer));
@@ -173,29 +190,29 @@ bool Meetings::conclude_offer(int connection) {
   const Descriptor again = call(name_of_slot(to));
   const bool gone = again ? own_peer(again.get()) != owner : errno == ECONNREFUSED;
   if (gone) {
-    nobody_in(to);  // it died before it answered
+    handle_dead_slot(to);  // it died before it answered
   } else {
     shard_.exchange.no_ring_to(to);
   }
   return true;
 }
 
-void Meetings::hang_up(int connection) {
+void Meetings::connection_closed(int connection) {
   if (conclude_offer(connection)) return;
   const std::optional<pid_t> owner = own_peer(connection);
   shard_.exchange.drain(connection, shard_.taps->sink(), now());
-  const auto silent = shard_.exchange.hang_up(connection);
-  // Whether its process is dead shows when it is called. Nothing else tells those that have
-  // connections with it.
+  const auto silent = shard_.exchange.remove_connection(connection);
+  // Connecting to the slot shows whether its process is dead. There is no other notification for
+  // the CM connections with that process.
   if (silent && shard_.network.ports() != nullptr) offer_ring(*silent, owner);
   shard_.transmit(now());
 }
 
-void Meetings::nobody_in(std::uint32_t empty) {
-  // Each direction has its connection, and the one that tells of the death may not be the one over
-  // which the last words came.
+void Meetings::handle_dead_slot(std::uint32_t empty) {
+  // Each direction has its own connection. The one whose closing reveals the death may not be the
+  // one over which the last frames came, so drain both.
   shard_.exchange.drain_slot(empty, shard_.taps->sink(), now());
-  shard_.exchange.nobody_in(empty, shard_, now());
+  shard_.exchange.deliver_waiting(empty, shard_, now());
   const wire::CommId one_of_its{empty << nic::kCommIdBits};
   for (Adapter::State* adapter : shard_.adapters) {
     adapter->nic.cm().lose_peer(one_of_its, shard_.exchange.local(), now());

@@ -17,8 +17,9 @@ std::string prefix() { return "nerve/" + std::to_string(::geteuid()) + "/"; }
 
 constexpr std::uint32_t kRows = kSlots / kSocketGroup;
 
-// Held while a process chooses its slot, so that the next one sees the choice. A process that is
-// stopped meanwhile does not keep the others from starting: at worst two of them share a socket.
+// Held while a process chooses its slot, so that the next one sees the choice. It waits half a
+// second at most: if a process is stopped while holding it, others start anyway, and at worst two
+// of them share a socket.
 Descriptor wait_for_turn() {
   constexpr int kTries = 500;
   constexpr timespec kBetween{.tv_sec = 0, .tv_nsec = 1'000'000};
@@ -30,7 +31,7 @@ Descriptor wait_for_turn() {
   return {};
 }
 
-// How many processes use each socket of the group.
+// The number of processes that use each socket of the group.
 using Sharers = std::array<std::uint32_t, kSocketGroup>;
 
 Sharers count_sharers() {
@@ -39,8 +40,8 @@ Sharers count_sharers() {
   return sharers;
 }
 
-// The columns in the order in which they are tried: a socket with few sharers; among equals the pid
-// decides.
+// The columns in the order in which they are tried: sockets with fewer sharers first, equals in an
+// order that depends on the pid.
 std::array<std::uint32_t, kSocketGroup> columns_to_try(const Sharers& sharers, std::uint32_t pid,
                                                        std::optional<std::uint32_t> first) {
   std::array<std::uint32_t, kSocketGroup> columns{};
@@ -53,8 +54,8 @@ std::array<std::uint32_t, kSocketGroup> columns_to_try(const Sharers& sharers, s
   return columns;
 }
 
-// In the column of its socket, a row that depends on the pid, so that the QPNs of a process
-// that died are not given out again at once.
+// Within the column, the search starts at a row that depends on the pid, so that the QPNs of a dead
+// process are not reused at once.
 std::optional<Membership> claim_slot(const Sharers& sharers, std::optional<std::uint32_t> first) {
   const auto pid = static_cast<std::uint32_t>(::getpid());
   const std::uint32_t row = pid / kSocketGroup % kRows;
@@ -75,12 +76,14 @@ std::optional<Membership> claim_slot(const Sharers& sharers, std::optional<std::
 
 std::string name_of_slot(std::uint32_t slot) { return prefix() + std::to_string(slot); }
 
-std::string name_of_ports() { return prefix() + "ports"; }
+std::string name_of(std::string_view what) { return prefix() + std::string{what}; }
+
+std::string name_of_ports() { return name_of("ports"); }
 
 std::vector<std::uint32_t> live_slots() {
   std::vector<std::uint32_t> slots;
   const auto names = abstract_names(prefix());
-  if (!names) {  // no /proc here: who answers is alive
+  if (!names) {  // without /proc, a process that accepts connections is alive
     for (std::uint32_t slot = 1; slot < kSlots; ++slot) {
       if (call(name_of_slot(slot))) slots.push_back(slot);
     }

@@ -1,15 +1,16 @@
-// The processes of one user that share a host, and this one's place among them.
+// The processes of one user that share a host, and this one's slot among them.
 //
-// Each holds a slot: a number that no other live process of the user has, and that names the upper
-// bits of every QPN it gives out. A slot is held by having a socket with the name
-// "nerve/<uid>/<slot>": the kernel makes that exclusive and lets go of it when the process dies,
-// however it dies. At that name other processes ask for what hosts share (meetings.h), once there
-// is somebody to answer: a program that only looks which devices there are shares nothing.
+// A slot is a number that no other live process of the user has; it forms the upper bits of every
+// QPN that the process allocates. A process holds a slot by binding a socket to the name
+// "nerve/<uid>/<slot>": the kernel makes that exclusive and releases it when the process dies,
+// however it dies. Other processes connect to that name for shared resources (meetings.h) once this
+// process listens; a program that only lists devices never does.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/ids.h"
@@ -19,13 +20,14 @@
 
 namespace nerve::host {
 
-// QPNs are slot << kSlotShift | number. Slot 0 is nobody's: QPNs 0 and 1 are management's.
+// QPNs are slot << kSlotShift | number. Slot 0 is not used, because QPNs 0 and 1 are reserved for
+// management.
 inline constexpr unsigned kSlotShift = 14;
 inline constexpr std::uint32_t kQpnsPerSlot = 1U << kSlotShift;
 inline constexpr std::uint32_t kSlots = 1U << (24 - kSlotShift);
-// Processes whose slots differ in these low bits each get a UDP socket of their own.
+// Slots that differ in these low bits use different UDP sockets.
 inline constexpr std::uint32_t kSocketGroup = 32;
-// So many of these are left to other processes by the further shards of one.
+// Additional shards of a process leave this many sockets to other processes.
 inline constexpr std::uint32_t kSocketsForProcesses = 16;
 
 [[nodiscard]] constexpr std::uint32_t slot_of(Qpn qpn) { return qpn.value() >> kSlotShift; }
@@ -42,12 +44,14 @@ struct Membership {
 };
 
 [[nodiscard]] std::string name_of_slot(std::uint32_t slot);
-// Held by whoever is making the table of ports (port_space.h).
+// A name of this user that is not a slot's.
+[[nodiscard]] std::string name_of(std::string_view what);
+// Held by the process that creates the port table (port_space.h).
 [[nodiscard]] std::string name_of_ports();
 [[nodiscard]] std::vector<std::uint32_t> live_slots();
-// Nothing when all slots are taken or no socket can be made (errno says which). `first` is the slot
-// that the process has already, when it joins for another shard: where few UDP sockets are unused,
-// that shares the first one's, so that processes need not read each other's packets.
+// Nothing, with errno, if all slots are taken or no socket can be created. `first` is the slot of
+// the process's first shard, if it joins for another shard: when few UDP sockets are unused, the
+// new shard shares the first one's socket, so that processes need not read each other's packets.
 [[nodiscard]] std::optional<Membership> join_host(std::optional<std::uint32_t> first = {});
 
 }  // namespace nerve::host

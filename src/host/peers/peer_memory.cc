@@ -20,8 +20,9 @@ Rights rights_of(nic::Access access) {
   return rights;
 }
 
-// Where the place lies in the other process, if it may be touched. To be asked while the ring's
-// word says that a placement is under way.
+// Returns where the place is mapped in the other process, if it may be accessed. Called while the
+// ring's in-use word announces a placement: the owner revokes a right first and then looks for
+// announced placements, so either it sees this one and waits, or we see that the right is gone.
 std::optional<std::uint64_t> resolve(const OutgoingRing& ring, const nic::DirectPath::Place& place,
                                      std::uint64_t length, Rights need) {
   return ring.rights()->resolve({.target = place.to,
@@ -34,7 +35,7 @@ std::optional<std::uint64_t> resolve(const OutgoingRing& ring, const nic::Direct
 
 }  // namespace
 
-// Packets are faster for many small requests, if the target has a CPU to take them in at once.
+// Packets are faster for many small requests, if the target has a CPU to process them at once.
 bool PeerMemory::is_better_for(std::uint32_t length) const {
   constexpr std::uint32_t kFewPackets = 16 << 10;
   return poller_sleeps_ || (cpus_contended_ && length >= kFewPackets);
@@ -50,8 +51,8 @@ bool PeerMemory::write(const Place& place, std::span<const wire::Piece> payload)
   if (!at) return false;
   const Bytes from{reinterpret_cast<const std::byte*>(piece.address), piece.length};
   if (link::shm::place(ring->pid(), *at, from) != Placed::kDone) return false;
-  bytes_ += piece.length;
-  ++times_;
+  counters_->bytes_written += piece.length;
+  ++counters_->writes;
   return true;
 }
 
@@ -61,8 +62,8 @@ bool PeerMemory::read(const Place& place, MutableBytes into) {
   const link::shm::Placing placing{ring->in_use()};
   const auto at = resolve(*ring, place, into.size(), Rights::kRead);
   if (!at || link::shm::fetch(ring->pid(), *at, into) != Placed::kDone) return false;
-  bytes_ += into.size();
-  ++times_;
+  counters_->bytes_read += into.size();
+  ++counters_->reads;
   return true;
 }
 
@@ -77,7 +78,7 @@ void PeerMemory::offer(RKey key, const Region& region) {
 void PeerMemory::withdraw(RKey key) { take_back(key); }
 
 void PeerMemory::offer(Qpn qpn, const Connection& connection) {
-  // The peer's QPN says who it is only among the processes of this host.
+  // The peer's QPN identifies its process only on this host.
   if (!exchange_.is_local(connection.flow.destination)) return withdraw(qpn);
   replace(qpn, link::shm::QpRights{.peer = connection.peer,
                                    .rights = rights_of(connection.access),
@@ -88,7 +89,7 @@ void PeerMemory::withdraw(Qpn qpn) { take_back(qpn); }
 
 template <class Name>
 void PeerMemory::take_back(Name name) {
-  // What was never published has no placements: most QPs and regions are not for others.
+  // A name that was never published has no placements, which is the case for most QPs and regions.
   if (left_) return;
   {
     const std::scoped_lock guard{first_.publishing_};
@@ -108,7 +109,7 @@ void PeerMemory::replace(Name name, const Granted& granted) {
     if (before == granted) return;
     own_.publish(name, granted);
   }
-  // Rights may have shrunk: when this has been waited for, nobody acts on the old ones.
+  // Rights may have shrunk: after this wait no placement uses the old ones.
   if (before) await_placements(name);
 }
 
@@ -122,7 +123,7 @@ void PeerMemory::await_placements(Qpn /*qpn*/) {
   wait_for(under_way);
 }
 
-// At once only for windows, and while there are any, all shards have one lock.
+// Waits here only for windows, and while windows exist all shards share one lock.
 void PeerMemory::await_placements(RKey /*key*/) {
   if (first_.deferring_) {
     first_.withdrawn_ = Withdrawn::kKey;
@@ -147,8 +148,8 @@ PeerMemory::Withdrawn PeerMemory::end_deferring() {
 
 void wait_for(std::span<const PendingPlacement> placements) {
   if (placements.empty()) return;
-  // With a requester that was stopped in the middle of a placement. Its connection tells whether it
-  // is there: a process that was killed keeps its number until its parent asks after it.
+  // For a requester that was stopped in the middle of a placement. The connection shows whether its
+  // process is alive: the pid of a killed process exists until its parent reaps it.
   constexpr Duration kPatience = std::chrono::seconds{1};
   const Time give_up = now() + kPatience;
   for (const PendingPlacement& pending : placements) {

@@ -26,7 +26,7 @@ constexpr std::uint16_t kLingers = 1U << 15;
 static_assert(kSlots <= kLingers);
 constexpr std::size_t kTableSize = kPidsAt + kSlots * sizeof(std::uint32_t);
 
-constexpr milliseconds kPatience{300};  // with processes that are asked
+constexpr milliseconds kPatience{300};  // for other processes to answer
 constexpr milliseconds kPatienceWithMaker{3000};
 constexpr milliseconds kPause{10};
 
@@ -36,7 +36,7 @@ static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 }  // namespace
 
 std::optional<PortSpace::Space> space_of(wire::IpService service) {
-  constexpr wire::PortSpace kIb{0x3f};  // RDMA_PS_IB: annex A11 does not have it, Linux does
+  constexpr wire::PortSpace kIb{0x3f};  // RDMA_PS_IB: defined by Linux, not by annex A11
   if (service.space == wire::PortSpace::kTcp) return PortSpace::Space::kTcp;
   if (service.space == wire::PortSpace::kUdp) return PortSpace::Space::kUdp;
   if (service.space == kIb) return PortSpace::Space::kIb;
@@ -47,7 +47,7 @@ PortSpace::PortSpace(Descriptor descriptor, Mapping mapping, std::uint32_t own_s
     : descriptor_{std::move(descriptor)},
       mapping_{std::move(mapping)},
       own_slot_{static_cast<std::uint16_t>(own_slot)} {
-  move_in();
+  take_over_slot();
 }
 
 PortSpace::Entry& PortSpace::entry(Space space, std::uint16_t port) const {
@@ -59,13 +59,13 @@ PortSpace::Pid& PortSpace::pid_in(std::uint32_t slot) const {
   return reinterpret_cast<Pid*>(mapping_.bytes().data() + kPidsAt)[slot];
 }
 
-void PortSpace::move_in() {
+void PortSpace::take_over_slot() {
   Pid& pid = pid_in(own_slot_);
   const auto own = static_cast<std::uint32_t>(::getpid());
   const std::uint32_t before = pid.load();
   if (before == own) return;
-  // The slot is ours, so whoever had it is dead, and what it had is free. Some of it may be taken
-  // over by others at this moment.
+  // This process owns the slot now, so its previous owner is dead and the ports of that owner are
+  // free. Other processes may be taking some of them over at this moment.
   for (std::size_t at = 0; before != 0 && at < kEntries; ++at) {
     Entry& port = reinterpret_cast<Entry*>(mapping_.bytes().data())[at];
     std::uint16_t has = port.load(std::memory_order_relaxed);
@@ -95,20 +95,22 @@ Result<PortSpace::Opened, std::string> PortSpace::open(std::uint32_t own_slot) {
   for (;;) {
     if (auto ports = ask_for(own_slot, silence)) return Opened{std::move(ports), false, {}};
     making = hold_name(name_of_ports());
-    // Somebody makes the table, and will soon be able to hand it on. One who does not let go of the
-    // name may be a stranger, and is not waited for any longer.
+    // Another process is creating the table and will hand it on soon. If it does not release the
+    // name in time, it may be a foreign process, and is ignored.
     if (making || std::chrono::steady_clock::now() >= give_up) break;
     std::this_thread::sleep_for(kPause);
   }
-  // It may have been made since we asked.
+  // It may have been created since we asked.
   if (auto ports = ask_for(own_slot, silence)) return Opened{std::move(ports), false, {}};
   if (silence) {
     log(LogLevel::kWarn,
-        "a process of this host does not answer: the ports that it has bound are not known");
+        "a process of this host does not answer: its rdma_cm ports may be bound twice; end stopped "
+        "programs");
   }
   auto memory = make_shared_memory(kTableSize, Others::kWrite);
   if (!memory) {
-    return Unexpected{std::string{"the table of rdma_cm ports: "} + std::strerror(errno)};
+    return Unexpected{std::string{"cannot create the table of rdma_cm ports: "} +
+                      std::strerror(errno)};
   }
   std::unique_ptr<PortSpace> ports{
       new PortSpace{std::move(memory->descriptor), std::move(memory->mapping), own_slot}};
@@ -117,10 +119,10 @@ Result<PortSpace::Opened, std::string> PortSpace::open(std::uint32_t own_slot) {
 
 bool PortSpace::is_alive(std::uint32_t slot) const {
   const Descriptor connection = call(name_of_slot(slot));
-  // Busy, with a queue of callers that is full, is alive.
+  // A process whose queue of connections is full is busy, but alive.
   if (!connection) return errno != ECONNREFUSED;
   const std::optional<pid_t> pid = own_peer(connection.get());
-  // One in another process namespace is shown as 0, and known by no number.
+  // SO_PEERCRED reports a process in another pid namespace as pid 0.
   return pid && (*pid == 0 || static_cast<std::uint32_t>(*pid) == pid_in(slot).load());
 }
 
@@ -149,7 +151,7 @@ std::optional<std::uint16_t> PortSpace::bind_any(Space space, Range range) {
     std::uint16_t free = 0;
     if (entry(space, port_at(i)).compare_exchange_strong(free, own_slot_)) return port_at(i);
   }
-  // None is free. Some may be of the dead, and whether one is takes a call to find out.
+  // No port is free. Some owners may be dead, which bind() finds out by connecting to them.
   std::bitset<kSlots> alive;
   alive.set(own_slot_);
   for (std::uint32_t i = 0; i < count; ++i) {

@@ -1,21 +1,22 @@
-// The ports of rdma_cm on this host: which process has which, in each of its port spaces.
+// The rdma_cm ports of this host: which process owns which port in each port space.
 //
-// A table in memory that all processes of the user on this host map. The first who needs it makes
-// it, and whoever has it hands it on; so it has no owner, and goes with the last of them.
+// A table in memory that all processes of the user on this host map. The first process that needs
+// it creates it, and any process that has it hands it on; so it has no owner, and disappears with
+// the last of them.
 //
 //         0  2 for each port of each space: the slot of the process that has it, zero for none;
 //            the highest bit is set when it lingers
 //   393 216  4 for each slot: the pid of the process that has opened the table under this number
 //
-// A port belongs to one process at a time. That process may bind it again: which addresses its
-// several uses are for is its own affair. What a dead process had is taken over by whoever wants
-// it, or freed by whoever gets its slot. One that lingers is free for whoever wants it: nobody
-// listens there any more, but until then its last owner hears those who ask again, whom it has not
-// answered yet. Any process can write anything here: a number that is read
-// is checked, and at worst a port is not where it should be.
+// A port belongs to one process at a time. That process may bind it again: how it divides the port
+// between addresses is its own affair. The port of a dead process is taken over by the next process
+// that binds it, or freed by the next owner of its slot. A lingering port is free for any process:
+// nothing listens there, but until it is bound again its last owner answers retransmitted requests
+// that it has not answered yet. Any process can write anything into the table, so every number read
+// is checked; at worst a port is routed to the wrong process.
 //
-// Calls may come from any thread, without the host's lock; binding may call another process's name,
-// but does not wait for it.
+// May be called from any thread, without the host's lock. Binding may connect to another process's
+// name, but does not wait for it.
 #pragma once
 
 #include <atomic>
@@ -35,7 +36,7 @@ class PortSpace {
   enum class Space : std::uint8_t { kTcp, kUdp, kIb };
   static constexpr std::uint32_t kSpaces = 3;
 
-  // What bind_any chooses from: what Linux gives to those who do not care.
+  // The range of bind_any(): Linux's default range of ephemeral ports.
   struct Range {
     std::uint16_t first{32768};
     std::uint16_t last{60999};
@@ -45,24 +46,24 @@ class PortSpace {
   // May wait for other processes to answer. The error is a sentence; errno has its cause.
   [[nodiscard]] static Result<Opened, std::string> open(std::uint32_t own_slot);
 
-  // Zero or an errno: EADDRINUSE when another process has it, EINVAL for port 0, ENODEV in the
-  // child of a fork, whose parent's table this is.
+  // Returns zero or an errno: EADDRINUSE if another process owns the port, EINVAL for port 0,
+  // ENODEV in the child of a fork, because the table is its parent's.
   [[nodiscard]] int bind(Space space, std::uint16_t port);
-  // Nothing when all are taken.
+  // Nothing if all ports are taken.
   [[nodiscard]] std::optional<std::uint16_t> bind_any(Space space) { return bind_any(space, {}); }
   [[nodiscard]] std::optional<std::uint16_t> bind_any(Space space, Range range);
   void release(Space space, std::uint16_t port);
-  // Gives it up, but goes on hearing what comes for it.
+  // Gives the port up, but keeps receiving what is sent to it until another process binds it.
   void linger(Space space, std::uint16_t port);
-  // The slot that the table names, also for a port that lingers; whether its process lives is not
-  // looked at.
+  // The slot in the table, also for a lingering port. Does not check that its process is alive.
   [[nodiscard]] std::optional<std::uint32_t> owner(Space space, std::uint16_t port) const;
-  // The slot that serves this; nothing when nobody does, or it is no service of a port.
+  // The slot that serves this; nothing if no process does, or the service id does not contain a
+  // port.
   [[nodiscard]] std::optional<std::uint32_t> owner(wire::ServiceId service) const;
 
-  // For a process that asks for the table.
+  // To hand the table on to another process.
   [[nodiscard]] int descriptor() const { return descriptor_.get(); }
-  // This is the child of a fork: the table is used by the parent.
+  // Called in the child of a fork(): the table belongs to the parent.
   void leave() { left_ = true; }
 
  private:
@@ -74,7 +75,7 @@ class PortSpace {
   [[nodiscard]] Entry& entry(Space space, std::uint16_t port) const;
   [[nodiscard]] Pid& pid_in(std::uint32_t slot) const;
   [[nodiscard]] bool is_alive(std::uint32_t slot) const;
-  void move_in();
+  void take_over_slot();
 
   Descriptor descriptor_;
   Mapping mapping_;
@@ -84,13 +85,13 @@ class PortSpace {
 
 struct PortSpace::Opened {
   std::unique_ptr<PortSpace> ports;
-  bool made{};  // nobody had it before
-  // To be kept until we answer those who ask for the table: while we hold this name nobody else
-  // makes one.
+  bool made{};  // no other process had it
+  // Keep this until the process answers requests for the table: while it holds this name, no other
+  // process creates one.
   Descriptor making;
 };
 
-// The port space of a service id, if it is one of those that rdma_cm has.
+// The port space of a service id, if rdma_cm uses it.
 [[nodiscard]] std::optional<PortSpace::Space> space_of(wire::IpService service);
 
 }  // namespace nerve::host

@@ -16,8 +16,9 @@ namespace {
 constexpr std::size_t kMailboxSize = 4096;
 constexpr std::size_t kLargestRing = std::size_t{1} << 30;
 
-//    0   4   whether the owner sleeps
-//   64   4   whether it fences before it does
+// Layout of the mailbox:
+//    0   4   nonzero while the owner sleeps
+//   64   4   nonzero if the owner fences before it sleeps
 std::atomic<std::uint32_t>* asleep_in(MutableBytes mailbox) {
   return reinterpret_cast<std::atomic<std::uint32_t>*>(mailbox.data());
 }
@@ -25,7 +26,7 @@ std::atomic<std::uint32_t>* fences_in(MutableBytes mailbox) {
   return reinterpret_cast<std::atomic<std::uint32_t>*>(mailbox.data() + 64);
 }
 
-// In the header page of a ring, where neither end of the ring looks.
+// In the header page of the ring, at an offset that neither ring end uses.
 std::atomic<std::uint64_t>* in_use_in(MutableBytes ring) {
   constexpr std::size_t kInUseAt = 512;
   return reinterpret_cast<std::atomic<std::uint64_t>*>(ring.data() + kInUseAt);
@@ -91,7 +92,8 @@ std::optional<RingOffer> RingOffer::make(std::uint32_t slot, std::uint32_t own_s
 
 std::unique_ptr<OutgoingRing> RingOffer::conclude(std::chrono::milliseconds patience) && {
   auto answer = receive_message(connection_.get(), patience);
-  if (!answer || !decode_answer(answer->bytes) || answer->descriptors.size() != 3) return nullptr;
+  const auto text = answer ? decode_answer(answer->bytes) : std::nullopt;
+  if (!text || answer->descriptors.size() != 3) return nullptr;
   auto mailbox =
       map_shared_memory(answer->descriptors[0].get(), kMailboxSize, kMailboxSize, Others::kWrite);
   auto rights = map_shared_memory(answer->descriptors[2].get(), link::shm::kRightsTableSize,
@@ -101,6 +103,7 @@ std::unique_ptr<OutgoingRing> RingOffer::conclude(std::chrono::milliseconds pati
   std::unique_ptr<OutgoingRing> ring{new OutgoingRing};
   ring->slot_ = slot_;
   ring->pid_ = pid_;
+  ring->peer_is_udp_only_ = *text == kUdpOnly;
   ring->connection_ = std::move(connection_);
   ring->event_ = std::move(answer->descriptors[1]);
   ring->memory_ = std::move(memory_.mapping);

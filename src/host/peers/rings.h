@@ -1,7 +1,8 @@
 // The rings between this process and the others of its user: to them, from them, and to itself.
 //
-// A ring is one-way and made by its writer. Both ends keep the connection over which it was agreed;
-// when the other side dies, however it dies, the kernel closes it and the ring goes.
+// A ring is one-way and created by its writer. Both ends keep the connection over which it was
+// agreed; when the other process dies, however it dies, the kernel closes the connection and the
+// ring is removed.
 #pragma once
 
 #include <sys/types.h>
@@ -25,26 +26,26 @@
 
 namespace nerve::host {
 
-// What the configuration asks for, brought to the nearest that works.
+// The configured size, adjusted to the nearest valid one.
 [[nodiscard]] link::shm::RingSize ring_size(std::uint64_t bytes);
 
-// Where others leave word that they wrote to us: a flag that says whether we sleep, and what wakes
-// us. One for each shard, whatever the number of its rings.
+// How other processes wake this shard: a flag that says whether it sleeps, and an eventfd that
+// wakes it. One per shard, shared by all of its rings.
 class Mailbox {
  public:
-  // With the table of rights of `first`, where that is the process's first mailbox.
+  // Shares the rights table of `first`, the process's first mailbox, unless this is the first.
   [[nodiscard]] static std::optional<Mailbox> make(const Mailbox* first = nullptr);
 
-  // What another process gets, in the order in which it expects them.
+  // The descriptors for another process, in the order in which it expects them.
   [[nodiscard]] std::array<int, 3> descriptors() const {
     return {memory_.descriptor.get(), event_.get(), rights_->memory.descriptor.get()};
   }
   [[nodiscard]] int event() const { return event_.get(); }
-  // What others may do to our memory, told in memory that only we write.
+  // The rights of other processes on our memory, published in memory that only we can write.
   [[nodiscard]] link::shm::RightsPublisher& rights() { return rights_->publisher; }
-  // To be called before the last look at the rings, and after waking (link/shm/doorbell.h). False
-  // when a bell may go unheard, because the kernel has taken back what it offered: then do not
-  // sleep for long.
+  // Call fall_asleep() before the last check of the rings, and wake_up() after waking
+  // (link/shm/doorbell.h). Returns false if a doorbell may be missed, because membarrier has
+  // stopped working: sleep only briefly then.
   [[nodiscard]] bool fall_asleep();
   void wake_up();
 
@@ -62,17 +63,18 @@ class Mailbox {
 
 class OutgoingRing;
 
-// A ring that was offered to the process in a slot, which has not answered yet.
+// A ring offered to the process in a slot that has not answered yet.
 class RingOffer {
  public:
-  // Nothing, and errno, when nobody of our own user is there, or no memory or descriptor is left.
+  // Nothing, with errno, if the slot is empty or another user's, or no memory or descriptor is
+  // left.
   [[nodiscard]] static std::optional<RingOffer> make(std::uint32_t slot, std::uint32_t own_slot,
                                                      const link::shm::RingSize& size);
 
   [[nodiscard]] std::uint32_t slot() const { return slot_; }
-  [[nodiscard]] pid_t pid() const { return pid_; }  // of the process to which it was made
+  [[nodiscard]] pid_t pid() const { return pid_; }  // of the process that got the offer
   [[nodiscard]] int connection() const { return connection_.get(); }
-  // The ring, if the answer comes within that time and is a good one.
+  // The ring, if a valid answer comes within that time.
   [[nodiscard]] std::unique_ptr<OutgoingRing> conclude(std::chrono::milliseconds patience) &&;
 
  private:
@@ -91,11 +93,13 @@ class OutgoingRing {
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] int connection() const { return connection_.get(); }
   [[nodiscard]] link::shm::RingWriter& writer() { return *writer_; }
-  // Since when the ring has been full; nothing when it was not, at the last look.
+  // The peer receives through the ring, but all that it sends goes through UDP.
+  [[nodiscard]] bool peer_is_udp_only() const { return peer_is_udp_only_; }
+  // Since when the ring has been full; nothing if it was not full at the last grant.
   std::optional<Time> full_since;
-  // The other's rights table; null when the kernel does not let us act on it.
+  // The peer's rights table; null if the kernel does not let us access its memory.
   [[nodiscard]] const link::shm::RightsView* rights() const { return view_ ? &*view_ : nullptr; }
-  // Our word that a placement is under way, which the other side sees (link/shm/in_use.h).
+  // Announces our placement to the peer (link/shm/in_use.h).
   [[nodiscard]] std::atomic<std::uint64_t>& in_use() const;
 
  private:
@@ -103,6 +107,7 @@ class OutgoingRing {
   OutgoingRing() = default;
   std::uint32_t slot_{};
   pid_t pid_{};
+  bool peer_is_udp_only_{};
   Descriptor connection_;
   Descriptor event_;
   Mapping memory_;
@@ -114,7 +119,8 @@ class OutgoingRing {
 
 class IncomingRing {
  public:
-  // Takes the ring that came with a request, once the caller is known to be our own user's.
+  // Maps the ring that came with a request. The caller has checked that the sender runs under our
+  // user.
   [[nodiscard]] static std::unique_ptr<IncomingRing> accept(Descriptor connection,
                                                             const Request& request,
                                                             const Message& message);
@@ -124,8 +130,8 @@ class IncomingRing {
   [[nodiscard]] link::shm::RingReader& reader() { return *reader_; }
   // The writer's placement in our memory that is under way, if any (link/shm/in_use.h).
   [[nodiscard]] std::optional<link::shm::Placement> placement() const;
-  // A placement that was waited for in vain, because its process is stopped, is not waited for
-  // again. Called with and without the host's lock.
+  // A placement whose process is stopped is waited for only once. Called with and without the
+  // host's lock.
   void give_up(std::uint64_t placement) { given_up_ = placement; }
   [[nodiscard]] bool gave_up(std::uint64_t placement) const { return given_up_ == placement; }
 
@@ -138,7 +144,7 @@ class IncomingRing {
   std::atomic<std::uint64_t> given_up_{};
 };
 
-// From this process to itself: nobody else sees the memory.
+// The ring from this process to itself; no other process sees its memory.
 class OwnRing {
  public:
   [[nodiscard]] static std::unique_ptr<OwnRing> make(const link::shm::RingSize& size);

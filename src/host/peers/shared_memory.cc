@@ -16,7 +16,7 @@ std::optional<SharedMemory> make_shared_memory(std::size_t size, Others others) 
   Descriptor fd{::memfd_create("nerve", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
   if (!fd || ::ftruncate(fd.get(), static_cast<off_t>(size)) != 0) return std::nullopt;
   Mapping mapping{fd.get(), size, PROT_READ | PROT_WRITE};
-  // Our own mapping is made already, and stays writable.
+  // Our own writable mapping exists already and is not affected by the seal.
   const int seals = kSeals | F_SEAL_SEAL | (others == Others::kRead ? F_SEAL_FUTURE_WRITE : 0);
   if (!mapping || ::fcntl(fd.get(), F_ADD_SEALS, seals) != 0) return std::nullopt;
   return SharedMemory{std::move(fd), std::move(mapping)};

@@ -1,7 +1,8 @@
-// Memory that two processes see: made by one, sent to the other as a descriptor.
+// Memory shared by two processes: created by one, sent to the other as a descriptor.
 //
-// It has no name, so nothing is left of it when the last of them ends, and no limit of /dev/shm
-// applies. Its size is sealed: who maps it cannot be killed by the other side cutting it short.
+// It has no name, so it disappears with the last process that maps it, and no limit of /dev/shm
+// applies. Its size is sealed, so that the other side cannot truncate it and kill a reader with
+// SIGBUS.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +18,13 @@ struct SharedMemory {
   Mapping mapping;
 };
 
-// What others than the maker may do with it.
+// What processes other than the creator may do with it.
 enum class Others : std::uint8_t { kRead, kWrite };
 
-// Zeroed. Nothing, and errno, when the kernel refuses.
+// Zeroed. Nothing, with errno, if the kernel refuses.
 [[nodiscard]] std::optional<SharedMemory> make_shared_memory(std::size_t size, Others others);
 
-// Maps what another process sent, if it is sealed and between `least` and `most` bytes long.
+// Maps memory that another process sent, if it is sealed and `least` to `most` bytes long.
 [[nodiscard]] std::optional<Mapping> map_shared_memory(int descriptor, std::size_t least,
                                                        std::size_t most, Others others);
 

@@ -33,8 +33,8 @@ struct Address {
   [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&raw); }
 };
 
-// Never waits in the kernel: one who does not accept calls, and whose queue of them is full, would
-// hold up the caller for ever.
+// Non-blocking: connecting to a process that does not accept, and whose backlog is full, would
+// block forever.
 Descriptor make_socket() {
   return Descriptor{::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
 }
@@ -51,7 +51,8 @@ Descriptor hold_name(const std::string& name) {
 bool listen_to_calls(int socket) { return ::listen(socket, SOMAXCONN) == 0; }
 
 Descriptor call(const std::string& name) {
-  // A process that is stopped takes no calls; when too many wait for it, ours must not.
+  // A stopped process accepts nothing. When its backlog is full, the connect fails instead of
+  // waiting.
   Descriptor socket = make_socket();
   const Address address{name};
   if (!socket || ::connect(socket.get(), address.get(), address.size) != 0) return {};

@@ -1,8 +1,8 @@
 // Messages with descriptors between processes of one user, over sockets with abstract names.
 //
-// An abstract name lives as long as its socket and belongs to a network namespace: a process that
-// is killed leaves nothing behind, and two containers do not meet. Anybody may bind or call any
-// name, so both sides look at the other's credentials first.
+// An abstract name exists as long as its socket, and belongs to a network namespace: a killed
+// process leaves nothing behind, and two containers do not see each other. Any process may bind or
+// connect to any name, so both sides check the other's credentials first.
 #pragma once
 
 #include <sys/types.h>
@@ -18,17 +18,17 @@
 
 namespace nerve::host {
 
-// An invalid descriptor, and errno, when the name is taken or nobody listens. Who holds a name is
-// not called before he listens: callers hear at once that nobody is there.
+// These return an invalid descriptor, with errno, if the name is taken or no process listens there.
+// Holding a name is not listening: until listen_to_calls(), callers are refused at once.
 [[nodiscard]] Descriptor hold_name(const std::string& name);
 [[nodiscard]] bool listen_to_calls(int socket);
 [[nodiscard]] Descriptor call(const std::string& name);
 [[nodiscard]] Descriptor accept_from(int listener);
 
-// The process at the other end, if it runs under our own user.
+// The pid of the process at the other end, if it runs under our user.
 [[nodiscard]] std::optional<pid_t> own_peer(int socket);
 
-// Whether the other end of a connection is there.
+// True if the other end of the connection is still open.
 [[nodiscard]] bool is_open(int connection);
 
 struct Message {
@@ -37,12 +37,13 @@ struct Message {
 };
 
 [[nodiscard]] bool send_message(int socket, Bytes bytes, std::span<const int> descriptors);
-// Waits at most `patience`. Nothing on timeout, on a message that is too long, and at the end.
+// Waits at most `patience`. Nothing on timeout, if the message is too long, or if the connection
+// was closed.
 [[nodiscard]] std::optional<Message> receive_message(int socket,
                                                      std::chrono::milliseconds patience);
 
-// The abstract names in use that begin with `prefix`, without the prefix. Nothing where the
-// kernel's table of them cannot be read.
+// The abstract names in use that begin with `prefix`, without the prefix. Nothing if /proc/net/unix
+// cannot be read.
 [[nodiscard]] std::optional<std::vector<std::string>> abstract_names(const std::string& prefix);
 
 }  // namespace nerve::host

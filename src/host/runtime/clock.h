@@ -1,4 +1,4 @@
-// The machine's clocks, in the engine's terms.
+// The machine's clocks, as the engine's Time.
 #pragma once
 
 #include <time.h>
@@ -9,7 +9,7 @@
 
 namespace nerve::host {
 
-// Unsigned throughout, because the engine's time wraps: a machine may be up for 106 days and more.
+// Unsigned arithmetic, because Time wraps after 106 days of uptime.
 [[nodiscard]] inline std::uint64_t clock_ns(clockid_t clock) {
   timespec at{};
   ::clock_gettime(clock, &at);

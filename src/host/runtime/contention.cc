@@ -17,19 +17,18 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// A thread that never sleeps is preempted after a time slice of a few milliseconds.
+// The kernel preempts a thread that never sleeps after a time slice of a few milliseconds.
 constexpr Duration kWindow = milliseconds{25};
 constexpr std::uint32_t kEnough = 2;
-constexpr Duration kLongestBelief = milliseconds{1600};
+constexpr Duration kLongestValidity = milliseconds{1600};
 
 constexpr Duration kAskEvery = microseconds{200};
 
-// Threads that wake up and soon sleep again, the kernel's and our own, take a CPU for less than
-// this even where others are idle.
+// Kernel threads and our own background thread preempt for less than this, even on an idle machine.
 constexpr Duration kLostTime = microseconds{200};
 
-// How long the calling thread has been ready to run without a CPU, in all its life: the second
-// number of this file. None where the kernel does not count it.
+// How long the calling thread has been runnable without a CPU since it started: the second number
+// in this file. Nothing if the kernel does not count it.
 std::optional<Duration> time_without_cpu() {
   const int file = link::system::open_to_read("/proc/thread-self/schedstat");
   if (file < 0) return std::nullopt;
@@ -55,13 +54,13 @@ void Contention::saw_preemptions(std::uint64_t count, Time now) {
     began_ = now;
   }
   preemptions_ += static_cast<std::uint32_t>(std::min<std::uint64_t>(count, kEnough));
-  const bool again = found_ && now >= ends_ && now - ends_ < believed_for_;
+  const bool again = found_ && now >= ends_ && now - ends_ < valid_for_;
   if (preemptions_ < (again ? 1 : kEnough)) return;
   if (!present(now)) {
-    believed_for_ = again ? std::min(believed_for_ * 2, kLongestBelief) : kShortest;
+    valid_for_ = again ? std::min(valid_for_ * 2, kLongestValidity) : kShortest;
   }
   found_ = present_ = true;
-  ends_ = now + believed_for_;
+  ends_ = now + valid_for_;
 }
 
 bool Contention::present(Time now) {

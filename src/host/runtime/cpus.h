@@ -5,7 +5,7 @@
 
 namespace nerve::host {
 
-// On how many CPUs the calling thread may run.
+// The number of CPUs on which the calling thread may run.
 [[nodiscard]] std::uint32_t usable_cpus();
 
 }  // namespace nerve::host

@@ -9,13 +9,13 @@
 namespace nerve::host {
 namespace {
 
-// In this time threads that never give way each get a processor once, unless the machine is very
+// Within this time every polling thread runs on a CPU at least once, unless the machine is very
 // busy.
 constexpr Duration kPeriod = std::chrono::milliseconds{50};
 
 std::size_t hash_of_this_thread() {
-  // A thread's descriptor lies at the same place of its stack, and stacks at multiples of a page:
-  // multiplying brings what differs into the upper bits.
+  // A thread's descriptor lies at the same offset of its stack, and stacks at multiples of a page:
+  // the multiplication moves the bits that differ to the top.
   constexpr std::uint64_t kGolden = 0x9e37'79b9'7f4a'7c15U;
   return static_cast<std::uint64_t>(::pthread_self()) * kGolden >> 58U;
 }

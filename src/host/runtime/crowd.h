@@ -1,9 +1,9 @@
-// Whether more threads of the program poll than they have processors.
+// Detects that more threads of the program poll than they have CPUs.
 //
-// A thread that polls in vain uses up its time slice, milliseconds, while the thread whose message
-// would end its wait may be one that has no processor. So when there is a crowd, a poll that finds
-// nothing gives way (sched_yield). Without a crowd it must not: what gets the processor then is
-// another program, and the poll's latency would be that program's time slice.
+// A thread that polls in vain uses up its time slice, several milliseconds, while the thread whose
+// message it waits for may be the one without a CPU. So if the program's own threads outnumber
+// their CPUs, an empty poll yields (sched_yield). Otherwise it must not: the CPU would go to
+// another program, and the poll's latency would become that program's time slice.
 #pragma once
 
 #include <bitset>
@@ -16,16 +16,16 @@ class Crowd {
  public:
   // The calling thread polls.
   void saw_poller(Time now);
-  // Within this period or the last.
+  // In the current period or the previous one.
   [[nodiscard]] bool crowded() const { return crowded_ || crowded_in_period_; }
 
  private:
-  // Bits for threads, by a hash, so that a few too few are counted in a crowd; and for the
-  // processors on which they polled, which may be fewer than the machine has.
+  // A bit per thread, by a hash that may collide and so undercount a large crowd; and a bit per CPU
+  // on which the threads polled, which may be fewer than the machine has.
   std::bitset<64> threads_;
   std::bitset<1024> processors_;
   Time period_began_{};
-  bool crowded_{};  // in the last period
+  bool crowded_{};  // in the previous period
   bool crowded_in_period_{};
 };
 

@@ -1,15 +1,15 @@
 // Events that wait for a program to fetch them, behind a descriptor that it can poll.
 //
-// The descriptor behaves as the kernel's do: reading waits or fails with EAGAIN as O_NONBLOCK says,
-// poll and epoll see it readable while an event waits, a signal interrupts. It is an eventfd that
-// holds no count, only the news that the queue is not empty: whoever takes the news and leaves
-// events behind gives it back.
+// The descriptor behaves like the kernel's: read blocks or fails with EAGAIN according to
+// O_NONBLOCK, poll and epoll report it readable while an event waits, and a signal interrupts it.
+// It is an eventfd used as a flag, not as a count: it is signalled while the queue is not empty,
+// and a thread that consumes the signal and leaves events behind signals it again.
 //
-// A program may cancel a thread that waits (pthread_cancel), as it may one that waits in a kernel.
-// glibc then unwinds the thread's stack with an unwinder that is not ours, for libibverbs.so.1
-// brings its own, and that ends the process at the first of our frames that has anything to clean
-// up or is noexcept. So waiting and taking are two steps, and a function that calls await_news()
-// has neither: what has is called by it and not inlined.
+// A program may cancel (pthread_cancel) a thread that waits here, as it may one that waits in the
+// kernel. glibc then unwinds the stack with its own unwinder, not the one that libibverbs.so.1
+// brings along, and terminates the process at the first of our frames that is noexcept or has a
+// cleanup. So waiting and taking are separate steps, and a function that calls await_signal() must
+// be neither: code with cleanups is called from it and not inlined.
 #pragma once
 
 #include <sys/eventfd.h>
@@ -27,13 +27,14 @@
 
 namespace nerve::host {
 
-// The news of a queue: waits for it unless the descriptor says not to. False: errno says why.
-inline bool await_news(int fd) {
+// Waits until the queue has events, unless the descriptor is non-blocking. False, with errno, on
+// failure.
+inline bool await_signal(int fd) {
   std::uint64_t news{};
   return ::read(fd, &news, sizeof news) == sizeof news;
 }
 
-// For other threads to get on. This one is not cancelled there.
+// Lets other threads run. Not a cancellation point.
 inline void sleep_millisecond() {
   pollfd nothing{.fd = -1, .events = 0, .revents = 0};
   (void)link::system::poll(nothing, 1);
@@ -49,11 +50,11 @@ class EventQueue {
   EventQueue(const EventQueue&) = delete;
   EventQueue& operator=(const EventQueue&) = delete;
 
-  // Negative when the process has no descriptor left.
+  // Negative if the process has no descriptor left.
   [[nodiscard]] int fd() const { return fd_; }
 
-  // In the child of a fork: a thread that is not here may hold the lock, and the news are the
-  // parent's to read.
+  // True in the child of a fork: a thread that does not exist there may hold the lock, and the
+  // events belong to the parent.
   [[nodiscard]] bool inherited() const { return generation_ != generation(); }
 
   [[nodiscard]] bool empty() const {
@@ -66,33 +67,33 @@ class EventQueue {
     if (inherited()) return;
     const std::scoped_lock guard{lock_};
     events_.push_back(event);
-    give_news();
+    set_signal();
   }
 
-  // The oldest event, for a thread that has had the news. `take` sees it before anyone can forget
-  // it. False when another thread was here before.
+  // Removes the oldest event, for a thread that await_signal() has woken. `take` sees it before
+  // forget() can drop it. False if another thread took it first.
   template <class Take>
   bool next(Take take) {
     const std::scoped_lock guard{lock_};
     if (events_.empty()) return false;
     take(std::as_const(events_.front()));
     events_.pop_front();
-    if (!events_.empty()) give_news();
+    if (!events_.empty()) set_signal();
     return true;
   }
 
-  // Gives the oldest event, if there is one, to `look`, which may change it. True, and the news is
-  // given once more, when it says that the event shall be asked for again.
+  // Passes the oldest event, if any, to `look`, which may change it. If `look` returns true, the
+  // event stays in the queue, and the descriptor is signalled again.
   template <class Look>
   bool put_off(Look look) {
     if (inherited()) return false;
     const std::scoped_lock guard{lock_};
     if (events_.empty() || !look(events_.front())) return false;
-    give_news();  // a new edge, for who waits for edges
+    set_signal();  // a new edge for edge-triggered epoll
     return true;
   }
 
-  // Events that nobody fetched go to another queue.
+  // Moves unfetched events to another queue.
   template <class Predicate>
   void move_to(EventQueue& other, Predicate wanted) {
     std::deque<Event> moved;
@@ -104,21 +105,21 @@ class EventQueue {
     for (const Event& event : moved) other.push(event);
   }
 
-  // Drops events that nobody fetched, of an object that is going.
+  // Drops unfetched events of an object that is being destroyed.
   template <class Predicate>
   void forget(Predicate unwanted) {
     if (inherited()) return;
     const std::scoped_lock guard{lock_};
     if (std::erase_if(events_, unwanted) == 0 || !events_.empty()) return;
-    // A thread in await_news() may be ahead of us, so this must not wait.
+    // A thread in await_signal() may consume the signal before us, so do not block.
     std::uint64_t news{};
     const iovec into{&news, sizeof news};
     [[maybe_unused]] const auto taken = ::preadv2(fd_, &into, 1, -1, RWF_NOWAIT);
   }
 
  private:
-  void give_news() {
-    // Not by libc's write(), which may be a command to whoever the descriptor is of (src/preload).
+  void set_signal() {
+    // A direct system call: libc's write() may be intercepted as a command (src/preload).
     const std::uint64_t one = 1;
     (void)link::system::write(fd_, &one, sizeof one);
   }

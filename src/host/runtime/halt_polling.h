@@ -1,13 +1,13 @@
-// How long the background thread keeps looking for frames before it sleeps.
+// How long the background thread spins for frames before it sleeps.
 //
-// Where frames come in bursts with short gaps between them, a thread that sleeps in each gap has to
-// be woken for each burst, which can take longer than the gap. As a hypervisor does for an idle
-// virtual CPU (halt polling), it spins for longer after sleeps that turned out to be short, and
-// briefly again after a long one.
+// If frames come in bursts with short gaps, a thread that sleeps in each gap has to be woken for
+// each burst, which can take longer than the gap. Like a hypervisor with an idle virtual CPU (halt
+// polling), the thread spins longer after sleeps that turned out to be short, and only briefly
+// after a long one.
 //
-// Where CPUs are few or contended it spins briefly, and not at all when that has been in vain
-// several times in a row: the next frame may depend on the thread whose CPU it spins on, as when a
-// program waits for a peer's WRITE by reading its own memory.
+// If CPUs are few or contended it spins briefly, and not at all after several spins in vain: the
+// next frame may depend on the thread whose CPU it occupies, as when a program spins on its own
+// memory until a peer's WRITE arrives.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class HaltPolling {
   void slept(Duration length) {
     spin_ = length < kLongest ? std::min(spin_ * 2, kLongest) : kShortest;
   }
-  // Frames came while it span, or did not.
+  // Frames came while it was spinning, or did not.
   void found() { vain_ = 0; }
   void gave_up() { ++vain_; }
 
@@ -43,7 +43,7 @@ class HaltPolling {
 
   bool few_cpus_;
   Duration spin_{kShortest};
-  std::uint32_t vain_{};  // in a row
+  std::uint32_t vain_{};  // spins in a row that found nothing
 };
 
 }  // namespace nerve::host

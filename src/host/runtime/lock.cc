@@ -11,8 +11,8 @@
 namespace nerve::host {
 namespace {
 
-// Longer than a thread holds the lock, unless it lost its CPU. The pauses between looks grow, so
-// that threads that wait in number leave the lock, and what it guards, to whoever uses them.
+// Longer than a thread holds the lock, unless it was preempted. The pauses between attempts grow,
+// so that many waiting threads do not slow down the one that holds the lock.
 constexpr int kSpins = 500;
 constexpr int kLongestPause = 64;
 
@@ -75,7 +75,8 @@ bool Lock::spin() {
 
 bool Lock::take_or_queue(Sleeper& sleeper) {
   const std::scoped_lock guard{queue_};
-  // Either the bit is set while the lock is taken, and the release will see it; or it is free now.
+  // If the lock is taken, kWanted is set before it can be released, so that the release wakes us.
+  // If it is free, we take it.
   std::uint32_t word = word_.load(std::memory_order_relaxed);
   for (;;) {
     const std::uint32_t wish = (word & kTaken) == 0 ? word | kTaken : word | kWanted;
@@ -87,7 +88,7 @@ bool Lock::take_or_queue(Sleeper& sleeper) {
     break;
   }
   sleeper.state.store(Sleeper::kAsleep, std::memory_order_relaxed);
-  // A sleeper that was woken and came too late keeps its place.
+  // A sleeper that was woken but lost the race goes back to the front of the queue.
   if (sleeper.woken_before || first_ == nullptr) {
     sleeper.next = first_;
     first_ = &sleeper;
@@ -113,7 +114,7 @@ void Lock::wake_first() {
     if (hand_over) hand_over_at_ns_ = at + kHandOverEveryNs;
     word_.store(hand_over ? wanted | kTaken : wanted, std::memory_order_release);
     state = &woken.state;
-    // From here on the sleeper may be gone: the address is only compared by the kernel.
+    // From here on the sleeper may be gone. The kernel only uses the address as a key.
     state->store(hand_over ? Sleeper::kHasLock : Sleeper::kMayTry, std::memory_order_release);
   }
   ::syscall(SYS_futex, state, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);

@@ -1,12 +1,12 @@
-// The host's lock. Every verb takes it, and holds it for a fraction of a microsecond, so taking it
-// free is one instruction. A thread that finds it taken spins for a moment and then sleeps in a
-// queue, first come, first served.
+// The lock of a shard. Every verb takes it and holds it for a fraction of a microsecond, so taking
+// a free lock is one instruction. A thread that finds it taken spins for a moment and then sleeps
+// in a FIFO queue.
 //
-// Whoever releases the lock wakes the first sleeper and lets it compete with threads that are
-// running: handing the lock to a thread that first has to get a processor would make every other
-// thread wait for the scheduler, at every verb (a lock convoy). But once a millisecond the lock is
-// handed to the first sleeper itself, so that a sleeper waits for a millisecond at most for each
-// thread ahead of it, however busy the running threads keep the lock.
+// A release wakes the first sleeper and lets it compete with running threads. Handing the lock over
+// directly would make every other thread wait, at every verb, until the sleeper gets a CPU (a lock
+// convoy). But once a millisecond the lock is handed to the first sleeper, so that a sleeper waits
+// at most one millisecond for each thread ahead of it, however busy the running threads keep the
+// lock.
 #pragma once
 
 #include <atomic>
@@ -32,7 +32,7 @@ class Lock {
       follow();
   }
   [[nodiscard]] bool try_lock();
-  // By anybody, a moment ago.
+  // True if any thread held it a moment ago.
   [[nodiscard]] bool is_taken() const {
     const Lock* const other = joined_.load(std::memory_order_relaxed);
     return ((other != nullptr ? other : this)->word_.load(std::memory_order_relaxed) & kTaken) != 0;
@@ -42,8 +42,8 @@ class Lock {
     release();
   }
 
-  // From now on this lock is `other`: whoever takes the one takes the other. The caller holds both,
-  // and afterwards `other` alone.
+  // From now on locking this lock locks `other`. The caller holds both, and afterwards only
+  // `other`. A thread that was waiting for this lock gets it once more and follows to `other`.
   void join(Lock& other) {
     joined_.store(&other, std::memory_order_relaxed);
     release();
@@ -64,16 +64,16 @@ class Lock {
   }
 
   void wait();
-  void follow();  // joined while we waited
+  void follow();  // the lock was joined while we waited
   [[nodiscard]] bool try_own();
   [[nodiscard]] bool spin();
-  // True when the lock turned out to be free and is ours now.
+  // True if the lock turned out to be free and was taken.
   [[nodiscard]] bool take_or_queue(Sleeper& sleeper);
   void wake_first();
 
   std::atomic<std::uint32_t> word_{};
   std::atomic<Lock*> joined_{};
-  // Guards the queue, the time, and every change of kWanted.
+  // Guards the queue, hand_over_at_ns_, and every change of kWanted.
   std::mutex queue_;
   Sleeper* first_{};
   Sleeper* last_{};
@@ -89,8 +89,8 @@ inline void relax() {
 #endif
 }
 
-// Long enough for a thread that spins at a lock to get it. To yield would be to ask for a place at
-// the end of the queue for the processor, which may be milliseconds long.
+// Long enough for a spinning thread to take the lock. Yielding instead would put this thread at the
+// end of the run queue, which may take milliseconds.
 void pause_briefly();
 
 }  // namespace nerve::host

@@ -38,7 +38,7 @@ bool EmptyPolls::anything_completed() const {
 PollWaiters::Woken PollWaiters::take_ready(bool by_post) {
   Woken ready;
   for (Waiter* waiter : all_) {
-    if (ready.count == ready.sleepers.size()) break;  // the next session finds the others
+    if (ready.count == ready.sleepers.size()) break;  // the next session wakes the others
     const bool awake = waiter->awake.load(std::memory_order_relaxed) != 0;
     if (awake || !waiter->polls.anything_completed()) continue;
     waiter->awake.store(1, std::memory_order_release);

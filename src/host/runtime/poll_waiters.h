@@ -1,12 +1,12 @@
 // Threads of the program that sleep inside ibv_poll_cq() because other threads need their CPUs.
 //
-// A poll that finds nothing normally returns at once, and the program spins. On a busy machine the
-// spinning takes the time slice of the thread that would send what is waited for. There a thread
-// that has polled in vain for a while sleeps, for a fraction of a millisecond at most. One of the
-// sleeping threads listens for frames in place of the background thread and drives the engine; it
-// and the others are woken when a CQ that they poll gets a completion.
+// An empty poll normally returns at once, and the program spins. On a machine under load, spinning
+// takes the time slice of the thread that would send the awaited message. There a thread that has
+// polled in vain for a while sleeps, for a fraction of a millisecond at most. One of the sleeping
+// threads listens for frames in place of the background thread and drives the engine; it and the
+// others are woken when a CQ that they poll gets a completion.
 //
-// Guarded by the host's lock, unless a comment says otherwise.
+// Guarded by the shard's lock, unless a comment says otherwise.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 
 namespace nerve::host {
 
-// What a thread has polled in vain since it last found something.
+// The CQs that a thread has polled in vain since it last found a completion.
 class EmptyPolls {
  public:
   static EmptyPolls& of_this_thread();
@@ -30,19 +30,21 @@ class EmptyPolls {
   // `lock` is the one that guards the CQ.
   void note(nic::Nic& nic, nic::CqHandle cq, const Lock& lock, Time now);
   void reset() { count_ = 0; }
-  // Since when.
+  // The time of the first of these polls.
   [[nodiscard]] Time began() const { return began_; }
-  // Whether they were guarded by more than one lock, so that no thread can tell what completed.
+  // True if the CQs are guarded by more than one lock, so that anything_completed() cannot check
+  // them all.
   [[nodiscard]] bool in_several_shards() const { return several_; }
-  // Whether a poll would find something now. The lock is held, and there was one only.
+  // True if a poll would find a completion now. The caller holds the lock; in_several_shards() is
+  // false.
   [[nodiscard]] bool anything_completed() const;
-  // The thread has posted, or sleeps. One that sleeps again and again and posts nothing polls for
-  // other threads.
+  // The thread has posted, or goes to sleep. A thread that sleeps again and again without posting
+  // polls on behalf of other threads.
   void note_post() { sleeps_ = 0; }
   void note_sleep() { ++sleeps_; }
   [[nodiscard]] bool only_polls() const { return sleeps_ >= kManySleeps; }
-  // Whether its last wake-up came from a thread that posted: one that may have more to post, on the
-  // CPU that this one would spin on.
+  // True if its last wake-up came from a thread that posted, and that may have more to post on the
+  // CPU on which this thread would spin.
   [[nodiscard]] bool woken_by_post() const { return woken_by_post_; }
   void set_woken_by_post(bool by_post) { woken_by_post_ = by_post; }
 
@@ -62,7 +64,7 @@ class EmptyPolls {
   std::uint32_t sleeps_{};  // since it last posted
   bool woken_by_post_{};
   std::uint32_t queues_{};
-  std::array<Polled, 8> polled_{};  // the last ones, when there are more
+  std::array<Polled, 8> polled_{};  // the most recent ones, if there are more
 };
 
 class PollWaiters {
@@ -73,8 +75,8 @@ class PollWaiters {
     std::optional<bool> woken_by_post{};  // none: not woken
     std::atomic<std::uint32_t> awake{1};
   };
-  // Whom to wake, once the lock is released. The addresses may be stale by then; the kernel only
-  // compares them.
+  // The threads to wake after the lock is released. The addresses may be stale by then; the kernel
+  // only uses them as keys.
   struct Woken {
     std::array<std::atomic<std::uint32_t>*, 8> sleepers{};
     std::size_t count{};
@@ -88,14 +90,15 @@ class PollWaiters {
     return std::ranges::any_of(all_,
                                [](const Waiter* waiter) { return waiter->polls.only_polls(); });
   }
-  // Those that sleep although something has completed for them: by a post, or by what came in.
+  // Marks and returns the threads that sleep although something has completed for them. `by_post`:
+  // completed by a post, not by received frames.
   [[nodiscard]] Woken take_ready(bool by_post = false);
 
-  // Whether one of them listens for frames. Also without the lock.
+  // True if one of them listens for frames. Also without the lock.
   [[nodiscard]] bool listens() const { return listens_.load(std::memory_order_relaxed); }
   void set_listens(bool listens) { listens_.store(listens, std::memory_order_relaxed); }
 
-  // The child of a fork has none of these threads.
+  // Called in the child of a fork(), which has none of these threads.
   void leave();
 
  private:
@@ -105,7 +108,7 @@ class PollWaiters {
 
 // Without the lock: sleeps until the waiter is woken, or for this long.
 void sleep_until_woken(PollWaiters::Waiter& waiter, Duration at_most);
-// Without the lock: those that sleep so.
+// Without the lock: wakes threads in sleep_until_woken().
 void wake_sleepers(const PollWaiters::Woken& woken);
 
 }  // namespace nerve::host

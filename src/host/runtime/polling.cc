@@ -8,22 +8,22 @@ namespace nerve::host {
 namespace {
 
 constexpr std::uint32_t kPollsPerLook = 16;
-// A program with many completions to work off still moves frames each time it has taken so many.
+// A program that always finds completions still moves frames every this many polls.
 constexpr std::uint32_t kFruitfulPolls = 8;
 
-// How long a thread polls in vain on a busy machine before it sleeps. Not for long: a peer that was
-// woken on the CPU that this thread keeps busy runs only when this thread sleeps. Where the
-// program's own threads want the CPUs, sched_yield() comes first: it costs less than to sleep and
-// be woken.
+// How long a thread polls in vain before it sleeps, if CPUs are contended. Short, because a peer
+// that was woken on this thread's CPU runs only when this thread sleeps. If the program's own
+// threads compete for CPUs, sched_yield() is tried first for longer: it costs less than to sleep
+// and be woken.
 constexpr Duration kSpinBeforeSleep = std::chrono::microseconds{20};
 constexpr Duration kSpinInCrowd = std::chrono::microseconds{50};
 
-// How long a thread sleeps inside a poll at most: its program may have other things to do. Less
-// where a doorbell may be missed.
+// The longest sleep inside a poll: the program may have other things to do. Shorter if a doorbell
+// may be missed.
 constexpr Duration kLongestSleep = std::chrono::microseconds{100};
 constexpr Duration kShortSleep = std::chrono::microseconds{20};
 
-// So many frames are answered at once, whatever the program is about to do.
+// This many received frames are answered at once, without waiting for the program's next post.
 constexpr std::size_t kAnswerAfter = 32;
 
 }  // namespace
@@ -31,7 +31,8 @@ constexpr std::size_t kAnswerAfter = 32;
 bool Polling::poll() {
   if (shard_.left_to_parent) return false;
   for (Adapter::State* adapter : shard_.adapters) adapter->waiting_posts = 0;
-  // Deadlines are looked at now and then: the clock takes longer to read than the rings.
+  // Deadlines are checked only now and then: reading the clock takes longer than checking the
+  // rings.
   const bool look = ++polls_ % kPollsPerLook == 0;
   if (!look && !shard_.anything_unsent() && !shard_.exchange.worth_receiving()) {
     shard_.watcher.polled();
@@ -39,18 +40,19 @@ bool Polling::poll() {
   }
   const Time at = shard_.look_at_clock();
   if (look) look_at_machine(at);
-  const std::uint64_t sent = shard_.exchange.counters().frames();
-  // What has just arrived may make the program post. If so, that goes first and the
-  // acknowledgement with it; if not, it will poll again and find nothing new.
+  const std::uint64_t sent = shard_.exchange.frames_sent();
+  // The program may post in response to the frames that have just arrived; then the acknowledgement
+  // leaves with that post. If it does not post, it polls again, finds nothing new, and the
+  // acknowledgement leaves then.
   const std::size_t arrived = shard_.take_in(at);
-  // After the frames: a thread that had lost its CPU finds the ACKs that came meanwhile.
+  // After receiving: a thread that was preempted finds the ACKs that arrived meanwhile before it
+  // checks timers.
   if (look) shard_.expire(at);
-  if (arrived == 0 || shard_.unanswered() >= kAnswerAfter || !shard_.watcher.somebody_polls()) {
+  if (arrived == 0 || shard_.unanswered() >= kAnswerAfter || !shard_.watcher.program_polls()) {
     shard_.transmit(at);
   }
-  shard_.watcher.polled(
-      static_cast<std::uint32_t>(arrived + shard_.exchange.counters().frames() - sent));
-  for (Adapter::State* adapter : shard_.adapters) adapter->tell_events();
+  shard_.watcher.polled(static_cast<std::uint32_t>(arrived + shard_.exchange.frames_sent() - sent));
+  for (Adapter::State* adapter : shard_.adapters) adapter->deliver_events();
   return look && crowd_.crowded();
 }
 
@@ -87,7 +89,7 @@ bool Polling::found_nothing(nic::Nic& nic, nic::CqHandle cq) {
   const Time at = now();
   polls.note(nic, cq, shard_.leader->lock, at);
   const bool crowded = crowd_.crowded();
-  // A thread that polls for others would spin on a CPU that they need to post.
+  // A thread that polls on behalf of others would spin on a CPU that they need to post.
   const bool at_once = polls.only_polls() && (crowded || polls.woken_by_post());
   const Duration spin = at_once ? Duration{} : crowded ? kSpinInCrowd : kSpinBeforeSleep;
   if (at - polls.began() < spin) return false;
@@ -112,7 +114,7 @@ void Polling::sleep(EmptyPolls& polls) {
   Time at = now();
   for (const Time until = at + kLongestSleep; at < until && !polls.anything_completed();
        at = now()) {
-    self.listens = shard_.watcher.somebody_polls() && !waiters.listens();
+    self.listens = shard_.watcher.program_polls() && !waiters.listens();
     if (self.listens) {
       listen_for_frames(self, until - at);
     } else {
@@ -152,7 +154,8 @@ void Polling::listen_for_frames(PollWaiters::Waiter& self, Duration at_most) {
   const Time at = shard_.look_at_clock();
   const std::size_t arrived = shard_.take_in(at);
   shard_.expire(at);
-  // As in poll(): what the program posts next may go with the answer to what has just arrived.
+  // As in poll(): the answer to frames that have just arrived may leave with the program's next
+  // post.
   if (arrived == 0 || !self.polls.anything_completed()) shard_.transmit(at);
   shard_.wake(waiters.take_ready());
 }

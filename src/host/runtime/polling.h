@@ -1,4 +1,4 @@
-// How threads of the program that poll drive a shard, and when they sleep instead (decision 0013).
+// How polling threads of the program drive a shard, and when they sleep instead (decision 0013).
 //
 // Guarded by the shard's lock, unless a comment says otherwise.
 #pragma once
@@ -19,34 +19,36 @@ class Polling {
  public:
   explicit Polling(Shard& shard) : shard_{shard} {}
 
-  // For a thread that polls: drives when there is a reason to. True when the thread is to give way
-  // to others if the poll finds nothing for it.
+  // Drives the shard if there is something to do. Returns true if the calling thread should yield
+  // if its poll finds nothing.
   bool poll();
-  // For one whose poll found something at once: drives now and then.
+  // For a thread whose poll found completions at once: drives the shard now and then.
   void poll_after_success();
-  // The thread found something, after a drive() or at once.
+  // The thread found completions, at once or after poll().
   void found_something() const {
     if (contended_) EmptyPolls::of_this_thread().reset();
   }
-  // It found nothing. True when it has slept, because CPUs are contended, and should look once
-  // more. Releases the lock meanwhile.
+  // The thread found nothing. Returns true if it has slept, because CPUs are contended, and should
+  // poll once more. Releases the lock while sleeping.
   [[nodiscard]] bool found_nothing(nic::Nic& nic, nic::CqHandle cq);
   void note_post() const {
     if (contended_) EmptyPolls::of_this_thread().note_post();
   }
 
-  // At the last look: polls that find nothing should sleep. Also without the lock.
+  // True if, at the last check, CPUs were contended, so that empty polls should sleep. Also without
+  // the lock.
   [[nodiscard]] bool cpus_contended() const { return contended_; }
-  // For the background thread, which takes part in the looking.
+  // For the background thread, which takes part in the detection.
   [[nodiscard]] bool look_for_contention(Time at);
 
   PollWaiters waiters;
 
  private:
   void look_at_machine(Time at);
-  // Sleeps until something completes on a CQ that the thread polls, or for a moment.
+  // Sleeps until something completes on a CQ that the thread polls, or for kLongestSleep.
   void sleep(EmptyPolls& polls);
-  // The part of it that is for one thread at a time: sleeps until frames come, and takes them in.
+  // The part of it that only one thread at a time does: sleeps until frames come, and receives
+  // them.
   void listen_for_frames(PollWaiters::Waiter& self, Duration at_most);
 
   Shard& shard_;

@@ -23,16 +23,18 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-// When the thread first looks after a program that polls, and how often at last.
+// The delay before the thread first checks that a polling program still polls, and the longest
+// delay.
 constexpr Duration kFirstLook = microseconds{50};
 constexpr Duration kTick = milliseconds{1};
-// How long it stays awake while a ring is full, whose reader empties it but has no reason to tell.
+// How long it stays awake while a ring is full: the reader rings no doorbell when it makes room.
 constexpr Duration kLingerForRoom = microseconds{200};
-// How long callers wait when there was no descriptor for one of them.
-constexpr Duration kRest = milliseconds{100};
-// Polls after which a program is believed to go on polling: at first, and at most.
-constexpr std::uint32_t kBelieveAfter = 64;
-constexpr std::uint32_t kBelieveAtMost = 1U << 20;
+// How long it ignores connections after one could not be accepted for lack of a descriptor.
+constexpr Duration kAcceptPause = milliseconds{100};
+// Polls in a row after which the program is expected to keep polling: the initial and the largest
+// threshold.
+constexpr std::uint32_t kPollThreshold = 64;
+constexpr std::uint32_t kMaxPollThreshold = 1U << 20;
 
 void control(const Descriptor& epoll, int operation, int fd, std::uint32_t events) {
   epoll_event event{};
@@ -45,7 +47,7 @@ void add_to(const Descriptor& epoll, int fd, std::uint32_t events) {
   control(epoll, EPOLL_CTL_ADD, fd, events);
 }
 
-// A thread of ours takes no signals: they are the program's.
+// Blocks signals in a thread of ours: they are for the program.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -71,7 +73,7 @@ Watcher::Watcher(Watched& watched, Lock& lock, Mailbox mailbox, Descriptor liste
       addresses_{watch_addresses()},
       epoll_{::epoll_create1(EPOLL_CLOEXEC)},
       kicks_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)},
-      believe_after_{kBelieveAfter} {
+      poll_threshold_{kPollThreshold} {
   add_to(epoll_, kicks_.get(), EPOLLIN);
   add_to(epoll_, mailbox_.event(), EPOLLIN);
   add_to(epoll_, listener_.get(), EPOLLIN);
@@ -118,14 +120,14 @@ void Watcher::listen_to_frames(bool listen) {
   if (socket_ >= 0) control(epoll_, EPOLL_CTL_MOD, socket_, events);
 }
 
-void Watcher::rest_from_calls() {
-  rests_until_ = now() + kRest;
+void Watcher::pause_accepting() {
+  accept_paused_until_ = now() + kAcceptPause;
   control(epoll_, EPOLL_CTL_MOD, listener_.get(), 0);
 }
 
-void Watcher::listen_again(Time at) {
-  if (!rests_until_ || at < *rests_until_) return;
-  rests_until_.reset();
+void Watcher::resume_accepting(Time at) {
+  if (!accept_paused_until_ || at < *accept_paused_until_) return;
+  accept_paused_until_.reset();
   control(epoll_, EPOLL_CTL_MOD, listener_.get(), EPOLLIN);
 }
 
@@ -144,14 +146,14 @@ bool Watcher::listen(int socket, Duration at_most) const {
   const timespec limit{.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
   std::array<pollfd, 2> fds{{{.fd = mailbox_.event(), .events = POLLIN, .revents = 0},
                              {.fd = socket, .events = POLLIN, .revents = 0}}};
-  // By its number: the function of that name is a point at which a thread may be cancelled, and
-  // ibv_poll_cq is not one.
+  // A direct system call: glibc's ppoll() is a cancellation point, and ibv_poll_cq() must not be
+  // one.
   ::syscall(SYS_ppoll, fds.data(), fds.size(), &limit, nullptr, 0);
   return fds[1].revents != 0;
 }
 
 void Watcher::end_listening() {
-  if (mode_ != Mode::kPolled) return;  // the background thread listens now, and has seen to it
+  if (mode_ != Mode::kPolled) return;  // the background thread listens now, and has done this
   mailbox_.wake_up();
   eventfd_t rings = 0;
   (void)::eventfd_read(mailbox_.event(), &rings);
@@ -161,19 +163,19 @@ void Watcher::polled(std::uint32_t frames) {
   if (left_) return;
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (mode_ == Mode::kPolled) return;
-  // A poll that moves many frames takes as long as many that find nothing.
+  // A poll that moves many frames takes as long as many empty polls.
   polls_in_a_row_ += 1 + frames;
-  if (polls_in_a_row_ < believe_after_) return;
+  if (polls_in_a_row_ < poll_threshold_) return;
   polls_seen_ = polls_;
   look_after_ = kFirstLook;
   mode_ = Mode::kPolled;  // last: the thread reads the others when it sees this
   mailbox_.wake_up();
   listen_to_frames(false);
-  kick();           // it may be asleep for good, and is to come once a tick
-  asleep_ = false;  // and as good as awake, even if it does not get a processor now
+  kick();           // it may be asleep without a deadline, and has to check every tick from now on
+  asleep_ = false;  // it will run soon, even if it does not get a CPU right now
 }
 
-void Watcher::believe_polls() { believe_after_ = kBelieveAfter; }
+void Watcher::reset_poll_threshold() { poll_threshold_ = kPollThreshold; }
 
 void Watcher::expect(Time wake) {
   if (left_ || !asleep_ || (sleeps_until_ && *sleeps_until_ <= wake)) return;
@@ -192,18 +194,22 @@ void Watcher::run() {
   }
 }
 
+// In polled mode: wakes once a tick, without taking the lock if that is taken, and checks that the
+// program has polled since the last tick. A counter shows that, so that polling threads pay one
+// increment and no system call. If they have stopped, takes over: from then on doorbells and the
+// socket wake this thread again.
 void Watcher::look_after_polling() {
   Events events;
   const auto news = wait_for_events(events, look_after_);
-  if (rests_until_) listen_again(now());
-  // In passing, if the lock is free: nobody is to wait for us. Whoever has it may be at a poll that
-  // takes long, for it has much to send.
+  if (accept_paused_until_) resume_accepting(now());
+  // Only if the lock is free: a polling thread must not wait for this one. A taken lock counts as
+  // polling, because a poll that sends much may hold it for long.
   Guard guard{lock_, std::try_to_lock};
   const std::uint64_t polls = polls_;
   const bool polling = polls != polls_seen_ || watched_.a_poll_listens() || !guard;
   if (news.empty() && polling) {
     polls_seen_ = polls;
-    if (look_after_ >= kTick) believe_after_ = std::max(believe_after_ / 2, kBelieveAfter);
+    if (look_after_ >= kTick) poll_threshold_ = std::max(poll_threshold_ / 2, kPollThreshold);
     look_after_ = std::min(look_after_ * 2, kTick);
     if (guard) watched_.offer_wanted();
     return;
@@ -214,8 +220,8 @@ void Watcher::look_after_polling() {
   mode_ = Mode::kWatching;
   polls_in_a_row_ = 0;
   listen_to_frames(true);
-  // Frames that waited for nobody to come: the program polls, but not all the time.
-  if (watched_.drive(now())) believe_after_ = std::min(believe_after_ * 4, kBelieveAtMost);
+  // Frames were waiting: the program polls, but not all the time, so raise the threshold for it.
+  if (watched_.drive(now())) poll_threshold_ = std::min(poll_threshold_ * 4, kMaxPollThreshold);
 }
 
 Duration Watcher::linger() {
@@ -223,12 +229,16 @@ Duration Watcher::linger() {
   return halt_polling_.spin(watched_.cpus_contended());
 }
 
+// In watching mode: drives the engines until nothing has moved for linger(), then sleeps. The order
+// before sleeping matters: announce the sleep in the mailbox, then check the rings a last time. A
+// writer publishes its frame first and then reads that announcement, so either we see the frame or
+// the writer sees that we sleep and rings the doorbell.
 void Watcher::watch(Guard& guard) {
   Time at = now();
   Time until = at;
   Time look_at = at + kTick;
-  bool spins = false;  // for more, after some were found
-  listen_again(at);
+  bool spins = false;  // for more frames, after some were found
+  resume_accepting(at);
   while (at <= until && mode_ == Mode::kWatching && !stopping_) {
     if (at >= look_at) {
       look_around(guard);
@@ -240,7 +250,7 @@ void Watcher::watch(Guard& guard) {
       until = at + linger();
     }
     watched_.offer_wanted();
-    guard.unlock();  // whoever waits for the lock comes first
+    guard.unlock();  // threads that wait for the lock go first
     pause_briefly();
     guard.lock();
     at = now();
@@ -255,7 +265,7 @@ void Watcher::watch(Guard& guard) {
     const auto at_the_latest = [&](Time wake) {
       if (!sleeps_until_ || wake < *sleeps_until_) sleeps_until_ = wake;
     };
-    if (rests_until_) at_the_latest(*rests_until_);
+    if (accept_paused_until_) at_the_latest(*accept_paused_until_);
     if (!hears) at_the_latest(now() + kTick);
     asleep_ = true;
     polls_in_a_row_ = 0;
@@ -296,7 +306,7 @@ std::span<const epoll_event> Watcher::wait_for_events(Events& events,
   int count = -1;
   if (has_pwait2_) {
     count = ::epoll_pwait2(epoll_.get(), events.data(), room, timeout, nullptr);
-    // Kernels before 5.11 do not know it, some sandboxes forbid it.
+    // Kernels before 5.11 do not have it, and some sandboxes forbid it.
     has_pwait2_ = count >= 0 || errno == EINTR;
   }
   if (!has_pwait2_) {
@@ -316,9 +326,9 @@ void Watcher::handle(Guard& guard, int fd) {
     guard.unlock();
     const bool taken = watched_.take_call(fd);
     guard.lock();
-    if (!taken) rest_from_calls();
+    if (!taken) pause_accepting();
   } else if (fd == addresses_.get()) {
-    take_news(fd);
+    drain_notifications(fd);
     guard.unlock();
     watched_.addresses_changed();
     guard.lock();
@@ -328,7 +338,7 @@ void Watcher::handle(Guard& guard, int fd) {
     watched_.aside_readable(fd);
   } else {
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
-    watched_.hang_up(fd);
+    watched_.connection_closed(fd);
   }
 }
 

@@ -1,18 +1,21 @@
-// The background thread: it moves frames when no thread of the program's polls, and never spins for
-// long.
+// The background thread: drives the engines when no thread of the program polls, and never spins
+// for long.
 //
-// Two modes, switched behind the host's lock:
+// It exists because RDMA is one-sided: a peer's WRITE has to be received and acknowledged, and a
+// lost packet retransmitted, although the program makes no call. A polling program does that work
+// itself, faster than a thread that must be woken. So the thread has two modes, switched with the
+// shard's lock held:
 //
-//   watching  nobody polls. The thread sleeps until the bell, the UDP socket or a deadline wakes
-//   it,
-//             drives the engines, and sleeps again.
-//   polled    a thread of the program's polls and drives the engines itself; nobody makes a system
-//             call to wake anybody. Bell and socket are not listened to, and the thread looks now
-//             and then whether the polling still goes on: soon at first, later once a tick.
+//   watching  no thread polls. The background thread sleeps until a doorbell, the UDP socket or a
+//             deadline wakes it, drives the engines, and sleeps again.
+//   polled    a thread of the program polls and drives the engines; no system call is made to wake
+//             any thread. Doorbell and socket are ignored, and the background thread checks now and
+//             then that the polling continues: soon at first, later once a tick.
 //
-// A program that polls for a while and then waits in another way, such as spinning on memory that a
-// peer writes, is noticed when the thread next looks, and from then on has to poll longer to be
-// believed; one that polls tick after tick regains its credit.
+// A program may poll for a while and then wait in another way, such as spinning on memory that a
+// peer writes. The thread notices that at its next check, and the program then has to poll for
+// longer before the background thread yields to it again. Polling tick after tick lowers that
+// threshold.
 #pragma once
 
 #include <sys/epoll.h>
@@ -35,7 +38,7 @@
 
 namespace nerve::host {
 
-// What the thread needs of the host. Called with the lock held unless it says otherwise.
+// What the thread needs of a shard. Called with the lock held unless a comment says otherwise.
 class Watched {
  public:
   virtual ~Watched() = default;
@@ -43,18 +46,17 @@ class Watched {
   [[nodiscard]] virtual bool anything_parked() = 0;
   [[nodiscard]] virtual std::optional<Time> next_wake() = 0;
   [[nodiscard]] virtual bool anything_pending() = 0;
-  // Whether a thread of the program's listens to bell and socket. Also without the lock.
+  // True if a thread of the program listens to doorbell and socket. Also without the lock.
   [[nodiscard]] virtual bool a_poll_listens() const = 0;
-  // As this thread, or one that polls, has noticed.
+  // As noticed by this thread or by polling threads.
   [[nodiscard]] virtual bool cpus_contended() = 0;
   virtual void falls_asleep() = 0;
   virtual void socket_readable() = 0;
   virtual void aside_readable(int fd) = 0;
-  virtual void offer_wanted() = 0;  // now and then: rings to others that turned out to be needed
-  virtual void hang_up(int connection) = 0;  // or the answer to an offer came over it
-  // Without the lock:
-  // Somebody calls at our slot's name. False when the call still waits: there is no descriptor for
-  // it.
+  virtual void offer_wanted() = 0;  // now and then: creates rings that are needed
+  virtual void connection_closed(int connection) = 0;  // or the answer to an offer arrived
+  // Without the lock: accepts a connection at our slot's name. False if it is still pending,
+  // because there is no descriptor for it.
   virtual bool take_call(int listener) = 0;
   virtual void addresses_changed() = 0;
 };
@@ -67,42 +69,46 @@ class Watcher {
   Watcher& operator=(const Watcher&) = delete;
 
   [[nodiscard]] Mailbox& mailbox() { return mailbox_; }
-  // False when there was no descriptor left for what it waits with; then it must not be started.
+  // False if no descriptor was left for epoll; then the thread must not be started.
   [[nodiscard]] bool usable() const { return static_cast<bool>(epoll_); }
 
-  // All of these with the lock held.
-  // When there is first something to watch. False when there is no thread to be had.
+  // The following are called with the lock held.
+  //
+  // Starts the thread, unless it runs. False if no thread can be created.
   [[nodiscard]] bool start();
-  void watch_connection(int fd);  // hang_up() is told when its other end closes
+  void watch_connection(int fd);  // calls connection_closed() when its other end closes
   void watch_socket(int fd);      // frames wait there when it is readable
-  // A socket for management's datagrams, which others read as well, or for multicast: little comes
-  // there. Listened to in both modes, so that who polls need not ask the kernel.
+  // A socket for management datagrams, which other processes read as well, or for multicast. Both
+  // have little traffic, so they are watched in both modes, and polling threads need not ask the
+  // kernel.
   void watch_aside(int fd);
-  void polled(std::uint32_t frames = 0);  // by a thread of the program's, which moved so many
-  // The program has a reason to poll when frames come, whatever it did before.
-  void believe_polls();
-  // Whether the thread sleeps, perhaps for longer than it may since a program called. While it does
-  // not, what is posted may wait for company: it is sent before the thread sleeps.
+  // A thread of the program polled and moved this many frames.
+  void polled(std::uint32_t frames = 0);
+  // The program has a reason to poll when frames come: resets the threshold to its initial value.
+  void reset_poll_threshold();
+  // True while the thread sleeps, perhaps past a deadline that has been set since. While it is
+  // awake, posts may be batched: it sends them before it sleeps.
   [[nodiscard]] bool asleep() const { return asleep_; }
-  // There is something to do at this time, if nothing comes before: it must not sleep longer. It is
-  // woken for that at most once for each time that it sleeps too long, and not for each request:
-  // the deadlines of requests that follow are later.
+  // Something has to be done at this time at the latest, so the thread must not sleep longer. It is
+  // woken at most once per sleep for this, not at every request: later requests have later
+  // deadlines.
   void expect(Time wake);
-  // This is the child of a fork: the thread, the bell and the descriptors are the parent's.
+  // Called in the child of a fork(): the thread, the doorbell and the descriptors belong to the
+  // parent.
   void leave() { left_ = true; }
-  // Then he drives, and this thread does not.
-  [[nodiscard]] bool somebody_polls() const { return mode_ == Mode::kPolled; }
+  // True in polled mode: a thread of the program drives the engines.
+  [[nodiscard]] bool program_polls() const { return mode_ == Mode::kPolled; }
 
-  // For a thread of the program's that polls and is about to sleep, with the lock held. False when
-  // a bell may go unheard: then it must not sleep for long.
+  // For a polling thread of the program that is about to sleep, with the lock held. False if a
+  // doorbell may be missed: then it must sleep only briefly.
   [[nodiscard]] bool begin_listening() { return mailbox_.fall_asleep(); }
   [[nodiscard]] int socket() const { return socket_; }
-  // Without the lock: sleeps until a bell rings or a packet comes to the socket, or for this long.
-  // True when it was the socket.
+  // Without the lock: sleeps until a doorbell rings or a packet arrives at the socket, or for this
+  // long. Returns true if it was the socket.
   [[nodiscard]] bool listen(int socket, Duration at_most) const;
-  // With the lock again.
+  // With the lock held again.
   void end_listening();
-  // Wakes the thread that listens; also without the lock.
+  // Wakes the thread that listens. Also without the lock.
   void ring() const;
 
  private:
@@ -113,17 +119,17 @@ class Watcher {
   void look_after_polling();
   void watch(Guard& guard);
   [[nodiscard]] Duration linger();
-  void look_around(Guard& guard);  // at what has happened, without waiting for it
-  // Lets go of the lock meanwhile.
+  void look_around(Guard& guard);  // handles pending events, without waiting
+  // Releases the lock while waiting.
   void wait(Guard& guard, std::optional<Duration> at_most);
   using Events = std::array<epoll_event, 16>;
   [[nodiscard]] std::span<const epoll_event> wait_for_events(Events& events,
                                                              std::optional<Duration> at_most);
   void handle(Guard& guard, int fd);
-  void listen_to_frames(bool listen);  // to bell and socket
-  // To calls at our name; not for a while after one that could not be taken.
-  void listen_again(Time at);
-  void rest_from_calls();
+  void listen_to_frames(bool listen);  // to doorbell and socket
+  // Resume or suspend accepting connections at our name.
+  void resume_accepting(Time at);
+  void pause_accepting();
   void kick();
 
   Watched& watched_;
@@ -132,25 +138,25 @@ class Watcher {
   Descriptor listener_;
   Descriptor addresses_;
   Descriptor epoll_;
-  Descriptor kicks_;       // wake this thread, in either mode
-  bool has_pwait2_{true};  // until it turns out that it does not
+  Descriptor kicks_;       // wakes this thread in either mode
+  bool has_pwait2_{true};  // until the call fails
   int socket_{-1};
   std::vector<int> asides_;
-  std::optional<Time> rests_until_;
-  // Written with the lock held. The thread looks at them without: it must not stand at the lock of
-  // a program that polls, for then each unlock would be a system call to wake it.
+  std::optional<Time> accept_paused_until_;
+  // Written with the lock held. The thread reads them without: if it waited for the lock of a
+  // polling program, each unlock would be a system call to wake it.
   std::atomic<Mode> mode_{Mode::kWatching};
   std::atomic<std::uint64_t> polls_{};
   std::uint64_t polls_seen_{};
   std::uint32_t polls_in_a_row_{};
-  std::uint32_t believe_after_;
+  std::uint32_t poll_threshold_;
   Duration look_after_{};
   std::atomic<bool> stopping_{};
   bool left_{};
   bool asleep_{};
-  std::optional<Time> sleeps_until_;  // when asleep; none: until somebody calls
+  std::optional<Time> sleeps_until_;  // while asleep; none: no deadline
   HaltPolling halt_polling_{usable_cpus()};
-  std::optional<Duration> slept_;  // just now
+  std::optional<Duration> slept_;  // the last sleep, until frames were found
   std::thread thread_;
 };
 

@@ -14,10 +14,11 @@ bool membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0) =
 }  // namespace
 
 bool Doorbell::wake() const {
-  // Of several producers, one makes the system call.
+  // If several producers see the consumer asleep, only one makes the system call.
   if (asleep->exchange(0, std::memory_order_seq_cst) == 0) return false;
   const std::uint64_t one = 1;
-  // A full counter wakes as well, and a closed one means that nobody is left to be woken.
+  // The write fails only if the counter is full, which wakes the consumer too, or if the consumer
+  // is gone.
   [[maybe_unused]] const ssize_t written = system::write(event_fd, &one, sizeof one);
   return true;
 }

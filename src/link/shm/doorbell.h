@@ -1,17 +1,18 @@
-// How a process that waits for its rings is woken.
+// How a process that sleeps on its rings is woken.
 //
-// The consumer, with all its rings empty: stores 1 into `asleep` (seq_cst), looks at its rings once
+// The consumer, with all its rings empty, stores 1 into `asleep` (seq_cst), checks its rings once
 // more (RingReader::pending(), seq_cst), and blocks on the event fd only if they are still empty.
-// The producer commits its frames, then looks at `asleep`. Either the consumer must see the frames
-// or the producer must see it asleep; that takes a full barrier on both sides.
+// The producer commits its frames, then reads `asleep`. Either the consumer must see the frames or
+// the producer must see it asleep, or a wake-up would be lost; that takes a full barrier on both
+// sides.
 //
-// Plain: the producer's commit and look are seq_cst too. The look then waits until the commit has
+// Plain: the producer's commit and read are seq_cst too. The read then waits until the commit has
 // reached the other core, on every send (50 ns where a send otherwise takes as long).
 //
-// Light: the producer only keeps the order of the two in its program, and the consumer pays for
-// both: between the store and the second look it calls fence_all(), by which the kernel puts a
-// barrier into every running thread of every process that has called join_fences(). It is about
-// to sleep, and has the time.
+// Light: the producer only keeps the two in program order, and the consumer pays for both barriers:
+// between its store and its second check it calls fence_all(), by which the kernel executes a
+// barrier in every running thread of every process that has called join_fences(). It is about to
+// sleep, so the cost does not matter.
 #pragma once
 
 #include <atomic>
@@ -20,15 +21,16 @@
 namespace nerve::link::shm {
 
 struct Doorbell {
-  std::atomic<std::uint32_t>* asleep{};  // in memory of the consumer's; null: nobody ever sleeps
+  // In the consumer's memory; null: the consumer never sleeps.
+  std::atomic<std::uint32_t>* asleep{};
   int event_fd{-1};
-  bool light{};  // this process has joined, and the consumer has said that it fences
+  bool light{};  // this process has joined, and the consumer fences before it sleeps
 
-  // Whether the last commit before ring() must be seq_cst; else release is enough.
+  // True if the last commit before ring() must be seq_cst; otherwise release is enough.
   [[nodiscard]] bool wants_seq_cst() const { return !light && asleep != nullptr; }
 
-  // After that commit. True when somebody was woken. The orders are spelled out: one that is not
-  // known when compiling becomes seq_cst.
+  // Called after that commit. Returns true if the consumer was woken. The memory orders are
+  // constants: the compiler turns an order that it does not know into seq_cst.
   [[nodiscard]] bool ring() const {
     if (asleep == nullptr) return false;
     if (light) {
@@ -42,12 +44,13 @@ struct Doorbell {
   [[nodiscard]] bool wake() const;
 };
 
-// For producers: lets others' fences reach the threads of this process (again in a fork's child).
-// False where the kernel cannot; its doorbells must be plain then.
+// For producers: lets the fences of other processes reach the threads of this one. Must be called
+// again in the child of a fork. False if the kernel does not support it; doorbells must be plain
+// then.
 [[nodiscard]] bool join_fences();
 
-// For consumers: a barrier in all running threads of all processes that have joined. False where
-// the kernel cannot; then this process must not say that it fences.
+// For consumers: executes a barrier in all running threads of all processes that have joined. False
+// if the kernel does not support it; this process must not claim to fence then.
 [[nodiscard]] bool fence_all();
 
 }  // namespace nerve::link::shm

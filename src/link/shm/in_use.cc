@@ -6,7 +6,7 @@
 namespace nerve::link::shm {
 namespace {
 
-// A placement takes about a microsecond, unless its process lost the core.
+// A placement takes about a microsecond, unless its process is preempted.
 constexpr int kLooksBeforeSleep = 1000;
 constexpr std::chrono::microseconds kSleep{50};
 

@@ -1,15 +1,16 @@
-// How a target waits for placements that are under way, before the memory they act on goes away.
+// How a target waits for placements under way before it frees or changes the memory they access.
 //
-// Each requester has one word in memory that it writes and its targets read: odd while it places.
+// Each requester has one word in memory that it writes and its targets read; it is odd while the
+// requester places.
 //
-//    requester: word becomes odd (seq_cst)      target: entry is withdrawn (seq_cst)
-//               looks the entry up (seq_cst)            looks at the word (seq_cst)
-//               places                                  odd: waits until it is another number
-//               word becomes even (release)             (acquire)
+//    requester: makes the word odd (seq_cst)    target: removes the entry (seq_cst)
+//               looks up the entry (seq_cst)            reads the word (seq_cst)
+//               places                                  if odd, waits until it has changed
+//               makes the word even (release)           (acquire)
 //
-// In the one order of the four either the requester does not find the entry, or the target finds
-// the word odd and waits. A word that has changed, even to another odd number, belongs to a
-// placement that began after the withdrawal and cannot have seen the entry.
+// The four seq_cst operations have a total order, so either the requester does not find the entry,
+// or the target sees the word odd and waits. If the word has changed, even to another odd number,
+// that later placement began after the removal and cannot have seen the entry.
 #pragma once
 
 #include <atomic>
@@ -19,7 +20,7 @@
 
 namespace nerve::link::shm {
 
-// Lives while a requester looks up rights and places. One at a time for each word.
+// Exists while a requester looks up rights and places. One at a time for each word.
 class Placing {
  public:
   explicit Placing(std::atomic<std::uint64_t>& in_use) : in_use_{in_use} {
@@ -35,16 +36,17 @@ class Placing {
   std::atomic<std::uint64_t>& in_use_;
 };
 
-// A placement that is under way, as its target sees it.
+// A placement under way, as its target sees it.
 class Placement {
  public:
-  // The one that this word tells of, if any. To be asked after the entry is withdrawn.
+  // The placement that this word announces, if any. Call it after the entry was removed.
   [[nodiscard]] static std::optional<Placement> under_way(const std::atomic<std::uint64_t>& in_use);
 
   [[nodiscard]] std::uint64_t number() const { return number_; }
   [[nodiscard]] bool is_over() const { return in_use_->load(std::memory_order_acquire) != number_; }
-  // Returns when it is over, or when `alive` says no: what is dead places no more. That is asked
-  // now and then, so the caller may also use it to give up on a requester that was stopped.
+  // Returns when the placement is over, or when `alive` returns false: a dead process places
+  // nothing. `alive` is called repeatedly, so the caller may also use it to give up on a stopped
+  // requester.
   void wait(const std::function<bool()>& alive) const;
 
  private:

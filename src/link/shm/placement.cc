@@ -9,7 +9,7 @@ namespace nerve::link::shm {
 namespace {
 
 Placed verdict(ssize_t moved, std::size_t wanted) {
-  // A part is moved when the rest is not mapped: the kernel tells of that only by the count.
+  // If only a part is mapped, the kernel moves that part and reports it only by the count.
   if (moved >= 0) return static_cast<std::size_t>(moved) == wanted ? Placed::kDone : Placed::kFault;
   switch (errno) {
     case EPERM:
@@ -18,7 +18,7 @@ Placed verdict(ssize_t moved, std::size_t wanted) {
     case ESRCH:
       return Placed::kNoProcess;
     case EFAULT:
-    case EINVAL:  // a length that wraps
+    case EINVAL:  // a length that overflows
       return Placed::kFault;
     default:
       return Placed::kUnsupported;
@@ -44,8 +44,8 @@ Placed fetch(pid_t pid, std::uint64_t address, MutableBytes into) {
 }
 
 bool can_place(pid_t pid) {
-  // The kernel looks at the process and our rights before it looks at the address, so reading
-  // where nothing is mapped tells what we want to know.
+  // The kernel checks the process and our permission before the address, so reading from an
+  // unmapped address answers the question.
   std::array<std::byte, 1> byte{};
   return fetch(pid, 0, byte) == Placed::kFault;
 }

@@ -1,4 +1,4 @@
-// One entry of a rights table as words that one process writes and others read at the same time.
+// One entry of a rights table, as words that one process writes while others read them.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ struct RightsContents {
   std::array<std::uint64_t, kWords> words{};
 };
 
-// Read and written in place; both sides see the same 64 bytes.
+// Accessed in place; both sides see the same 64 bytes.
 struct RightsEntry {
   std::atomic<std::uint64_t> version;
   std::atomic<std::uint64_t> name;
@@ -29,7 +29,7 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 inline constexpr std::uint64_t kRightsMagic = 0x3130'7374'6867'6972;  // "rights01"
 inline constexpr std::size_t kRightsProbe = 16;
 
-// Names of both sorts are distinct from zero, which means an empty entry.
+// Names are never zero, because zero marks an empty entry.
 constexpr std::uint64_t rights_name(std::uint32_t number) {
   return std::uint64_t{1} << 32U | number;
 }

@@ -17,7 +17,7 @@ const RightsEntry* entries(const std::byte* memory, std::size_t at) {
   return reinterpret_cast<const RightsEntry*>(memory + at);
 }
 
-// seq_cst and not just release, for the sake of in_use.h; nobody writes here often.
+// seq_cst instead of release because in_use.h needs it; writes are rare.
 void write(RightsEntry& entry, std::uint64_t name, const RightsContents& contents) {
   const std::uint64_t version = entry.version.load(std::memory_order_relaxed);
   entry.version.store(version + 1, std::memory_order_seq_cst);
@@ -28,8 +28,8 @@ void write(RightsEntry& entry, std::uint64_t name, const RightsContents& content
   entry.version.store(version + 2, std::memory_order_seq_cst);
 }
 
-// Among the places of `name` the first that holds `held`: the name itself, or zero for an empty
-// one.
+// Of the places where `name` may be, the first that holds `held`: the name itself, or zero for an
+// empty one.
 RightsEntry* own_entry(RightsEntry* table, std::uint64_t name, std::uint64_t held) {
   for (std::size_t step = 0; step < kRightsProbe; ++step) {
     RightsEntry& entry = table[rights_place(name, step)];
@@ -50,8 +50,8 @@ void withdraw_from(RightsEntry* table, std::uint64_t name) {
   if (RightsEntry* entry = own_entry(table, name, name)) write(*entry, 0, {});
 }
 
-// Words of an entry that belong together, or nothing: it is another's, empty or being written.
-// Acquire loads keep their order, so the second look at the version comes last.
+// The words of the entry if they are consistent; nothing if the entry has another name, is empty or
+// is being written. Acquire loads stay in order, so the second read of the version comes last.
 std::optional<RightsContents> read(const RightsEntry& entry, std::uint64_t name,
                                    std::uint64_t version) {
   if (version % 2 != 0 || entry.name.load(std::memory_order_acquire) != name) return std::nullopt;
@@ -66,7 +66,7 @@ std::optional<RightsContents> read(const RightsEntry& entry, std::uint64_t name,
 std::optional<RightsContents> find_in(const RightsEntry* table, std::uint64_t name) {
   for (std::size_t step = 0; step < kRightsProbe; ++step) {
     const RightsEntry& entry = table[rights_place(name, step)];
-    // The first of the seq_cst looks of in_use.h.
+    // This is the requester's seq_cst look-up in in_use.h.
     const std::uint64_t version = entry.version.load(std::memory_order_seq_cst);
     if (version == 0) return std::nullopt;
     if (const auto contents = read(entry, name, version)) return contents;

@@ -1,9 +1,10 @@
-// What a process lets others do to its memory, in memory that it writes and they only read.
+// The rights of other processes on this process's memory, in memory that it writes and they only
+// read.
 //
 // A requester that places bytes itself (placement.h) bypasses the target's engine, so the target
-// publishes what the engine would check: for each remote key its region, for each QP its peer and
-// what it allows. What is not in the table is no error: the request goes through the ring, to
-// the engine, which knows everything.
+// publishes what its engine would check: for each remote key its region, for each QP its peer and
+// its access flags. If something is not in the table, the request takes the ring to the engine,
+// which knows everything.
 //
 //    0      8   magic
 //   64          keys: 4096 entries of 64 bytes
@@ -16,13 +17,14 @@
 //   16     40   contents   key: iova, length, address, access | pd << 32
 //                          QP:  peer's QP number, access | pd << 32
 //
-// An entry lies within 16 steps of where its name hashes to; when all are taken, the name is not
-// published. A reader stops at one that was never used.
+// An entry is within 16 steps of the hash of its name; if all of those are taken, the name is not
+// published. A reader stops at an entry that was never used.
 //
-// Ordering. Each word is atomic. The owner makes the version odd, writes the words and makes it
-// even, each with release; a reader takes version, words and version again, each with acquire: who
-// saw a word of a later writing sees its odd version too, so equal and even means that the words
-// belong together. How removal waits for placements that saw the entry is told in in_use.h.
+// Ordering (a seqlock). Each word is atomic. The owner makes the version odd, writes the words and
+// makes it even, each at least with release. A reader reads version, words and version again, each
+// with acquire. If it read a word of a later write, it also sees that write's odd version; so two
+// equal even versions mean that the words are consistent. in_use.h describes how removal waits for
+// placements that have seen the entry.
 #pragma once
 
 #include <array>
@@ -48,7 +50,7 @@ namespace nerve::link::shm {
 
 // A region of host memory.
 struct KeyRights {
-  std::uint64_t iova{};  // as requests name its first byte
+  std::uint64_t iova{};  // the address of its first byte in requests
   std::uint64_t length{};
   std::uint64_t address{};  // of the same byte in the owner's address space
   Rights rights{};
@@ -56,34 +58,35 @@ struct KeyRights {
   friend bool operator==(const KeyRights&, const KeyRights&) = default;
 };
 
-// A connected QP in a state that takes requests.
+// A connected QP in a state that accepts requests.
 struct QpRights {
-  Qpn peer{};  // whose requests it takes
+  Qpn peer{};  // the QP whose requests it accepts
   Rights rights{};
   std::uint32_t pd{};
   friend bool operator==(const QpRights&, const QpRights&) = default;
 };
 
-inline constexpr std::size_t kRightsEntries = 4096;  // of each sort
+inline constexpr std::size_t kRightsEntries = 4096;  // of keys, and of QPs
 inline constexpr std::size_t kRightsEntrySize = 64;
 inline constexpr std::size_t kRightsTableSize = 64 + 2 * kRightsEntries * kRightsEntrySize;
 
-// The owner's end. `memory` is kRightsTableSize zeroed bytes at a cache line, and outlives it.
+// The owner's end. `memory` is kRightsTableSize zeroed bytes, cache-line aligned, and must outlive
+// this.
 class RightsPublisher {
  public:
   explicit RightsPublisher(MutableBytes memory);
 
-  // Both replace what was published under the name. False when there is no room: nothing is
-  // published then, and nothing remains of what was.
+  // Both replace what was published under the name. False if there is no room; then nothing is
+  // published under it.
   bool publish(RKey key, const KeyRights& rights);
   bool publish(Qpn qpn, const QpRights& rights);
 
-  // What is published under the name now.
+  // What is currently published under the name.
   [[nodiscard]] std::optional<KeyRights> find(RKey key) const;
   [[nodiscard]] std::optional<QpRights> find(Qpn qpn) const;
 
-  // From here on no reader finds it. One that has found it may still be placing: before memory goes
-  // away or rights shrink, wait for it: Placement (in_use.h).
+  // From now on no reader finds the entry. A reader that found it before may still be placing: wait
+  // for it with Placement (in_use.h) before memory is freed or rights shrink.
   void withdraw(RKey key);
   void withdraw(Qpn qpn);
 
@@ -91,7 +94,7 @@ class RightsPublisher {
   std::byte* memory_;
 };
 
-// What a requester wants to do, as the packet would say it.
+// An access that a requester wants to make, with the fields of its packet.
 struct PlaceRequest {
   Qpn target{};     // the QP it is sent to
   Qpn requester{};  // the QP it comes from
@@ -101,18 +104,18 @@ struct PlaceRequest {
   Rights need{};
 };
 
-// A requester's end: memory that another process writes. It may lie; then bytes land elsewhere in
-// its own address space, which was always in its power.
+// A requester's end: memory that another process writes. If its contents are wrong, bytes are
+// written elsewhere in that process's own address space, which it can do anyway.
 class RightsView {
  public:
-  // Nothing when the memory is no such table.
+  // Nothing if the memory is not such a table.
   static std::optional<RightsView> open(Bytes memory);
 
   [[nodiscard]] std::optional<KeyRights> find(RKey key) const;
   [[nodiscard]] std::optional<QpRights> find(Qpn qpn) const;
 
-  // Where in the target's address space the request may act; nothing when the engine there has to
-  // be asked, which also gives the right error.
+  // The address in the target's address space where the request may act. Nothing if the request
+  // must go through the engine there, which also returns the right error.
   [[nodiscard]] std::optional<std::uint64_t> resolve(const PlaceRequest& request) const;
 
  private:

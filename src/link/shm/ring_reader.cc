@@ -8,8 +8,8 @@
 namespace nerve::link::shm {
 namespace {
 
-// The processor's own prefetching starts anew in each page, and frames of 4096 bytes are about a
-// page each. Their first lines are asked for while the rest of the batch is still being looked at.
+// The hardware prefetcher restarts in each page, and a frame of 4096 bytes spans about a page. So
+// the first lines of each are prefetched while the rest of the batch is still being decoded.
 void prefetch(const std::byte* at, std::uint32_t length) {
   constexpr std::uint32_t kAhead = 16 * kLine;
   for (std::uint32_t i = 0; i < std::min(length, kAhead); i += kLine) __builtin_prefetch(at + i);
@@ -45,7 +45,7 @@ std::size_t RingReader::receive(FrameSink& sink, std::size_t budget, Time now) {
 
 void RingReader::gather_batch(std::size_t limit) {
   count_ = 0;
-  // Slots that yield no frame are counted as well, else a writer could keep us here for ever.
+  // Slots without a frame count as well, or a writer could keep us here forever.
   for (std::size_t looked_at = 0; count_ < limit && looked_at < 2 * kBatch; ++looked_at) {
     switch (read_slot(limit)) {
       case Step::kRead:
@@ -74,7 +74,7 @@ RingReader::Step RingReader::read_slot(std::size_t limit) {
   std::byte* const slot = slot_at(tail_);
   // Pairs with the release in RingWriter::publish.
   const Commit commit = Commit::unpack(shared_word(slot).load(std::memory_order_acquire));
-  tell_of_acquire();
+  annotate_acquire();
   if (commit.turn != static_cast<std::uint32_t>(tail_ + 1)) {
     return commit.turn == stale_turn() ? Step::kEmpty : Step::kBad;
   }
@@ -93,8 +93,8 @@ RingReader::Step RingReader::read_slot(std::size_t limit) {
 }
 
 RingReader::Step RingReader::read_frame(const Commit& commit, std::byte* slot) {
-  if (commit.length > kMaxPayload || !told_[commit.flow]) return Step::kBad;
-  std::array<std::byte, kSlotRoom> bytes;  // a copy: it cannot change between check and use
+  if (commit.length > kMaxPayload || !announced_[commit.flow]) return Step::kBad;
+  std::array<std::byte, kSlotRoom> bytes;  // a copy, so that it cannot change between check and use
   std::memcpy(bytes.data(), slot + kCommitSize, kSlotRoom);
   wire::Frame& frame = frames_[count_];
   wire::Piece& piece = pieces_[count_];
@@ -112,7 +112,8 @@ RingReader::Step RingReader::read_frame(const Commit& commit, std::byte* slot) {
 
 RingReader::Step RingReader::read_run(const Commit& commit, const std::byte* slot,
                                       std::size_t limit) {
-  if (commit.length == 0 || commit.length > kMaxPayload || !told_[commit.flow]) return Step::kBad;
+  if (commit.length == 0 || commit.length > kMaxPayload) return Step::kBad;
+  if (!announced_[commit.flow]) return Step::kBad;
   std::array<std::byte, wire::Bth::kSize> bytes;
   std::uint32_t count = 0;
   std::memcpy(bytes.data(), slot + kCommitSize, bytes.size());
@@ -122,7 +123,7 @@ RingReader::Step RingReader::read_run(const Commit& commit, const std::byte* slo
   if (length > std::min(kMaxRunBytes, data_bytes_)) return Step::kBad;
   if (count_ > 0 && count_ + count > limit) return Step::kLater;
   wire::Frame& first = frames_[count_];
-  // Headers that are longer than a BTH do not fit into these bytes.
+  // decode_into() fails if the headers are longer than a BTH.
   if (wire::Headers::decode_into(bytes, first.headers) == 0) return Step::kBad;
   first.flow = flows_[commit.flow];
   const std::byte* const at = data_ + cursor_.take(length);
@@ -146,7 +147,7 @@ RingReader::Step RingReader::read_run(const Commit& commit, const std::byte* slo
 }
 
 RingReader::Step RingReader::read_bytes(const Commit& commit, std::byte* slot) {
-  if (commit.length > kMaxBytes || !told_[commit.flow]) return Step::kBad;
+  if (commit.length > kMaxBytes || !announced_[commit.flow]) return Step::kBad;
   const Bytes bytes{locate(slot, 0, commit.length), commit.length};
   const auto packet = wire::decode_udp_payload(flows_[commit.flow], {}, bytes);
   if (!packet || packet->icrc != wire::IcrcVerdict::kGood) {
@@ -163,7 +164,7 @@ RingReader::Step RingReader::read_flow(const Commit& commit, const std::byte* sl
   std::array<std::byte, kFlowSize> bytes;
   std::memcpy(bytes.data(), slot + kCommitSize, kFlowSize);
   flows_[commit.flow] = decode_flow(bytes);
-  told_.set(commit.flow);
+  announced_.set(commit.flow);
   return Step::kRead;
 }
 
@@ -178,13 +179,14 @@ std::byte* RingReader::slot_at(std::uint64_t index) const {
   return slots_ + (index & (slot_count_ - 1)) * kLine;
 }
 
-// What the slot at tail_ holds until it is written: the turn of the lap before, or zero.
+// The turn in the slot at tail_ until it is written: that of the previous lap, or zero.
 std::uint32_t RingReader::stale_turn() const {
   return tail_ < slot_count_ ? 0 : static_cast<std::uint32_t>(tail_ + 1 - slot_count_);
 }
 
-// Pairs with the acquires in RingWriter::look_at_reader: our reads come before the space goes back.
-// The line stays in this core's cache until the writer runs short of room and asks for it.
+// Pairs with the acquires in RingWriter::look_at_reader: our reads happen before the space is
+// reused. Progress is published rarely, so that this cache line stays with the reader until the
+// writer needs room.
 void RingReader::release() {
   const std::uint64_t slots = tail_ - released_slots_;
   const std::uint64_t data = cursor_.position() - released_data_;

@@ -1,9 +1,9 @@
-// The receiving end of a ring (ring_layout.h). The other side may be broken or hostile: each
-// number is copied out of the ring once and checked before it is used. The first impossible one
-// ends the ring for good, for nothing after it can be trusted to be where it should.
+// The receiving end of a ring (ring_layout.h). The other side may be faulty or hostile: each number
+// is copied out of the ring once and checked before it is used. The first impossible one breaks the
+// ring permanently, because nothing after it can be located reliably.
 //
-// Payload is not copied here: delivered frames refer to the ring, whose space goes back to the
-// writer when deliver() returns. The writer could change payload in the meantime; it could as well
+// Payload is not copied here: delivered frames refer to the ring, whose space is released to the
+// writer when deliver() returns. The writer could change payload meanwhile, but it could as well
 // have sent something else.
 #pragma once
 
@@ -19,18 +19,18 @@ namespace nerve::link::shm {
 struct RingReaderCounters {
   std::uint64_t frames{};
   std::uint64_t bytes{};    // of payload
-  std::uint64_t damaged{};  // packets whose ICRC or form was wrong, dropped
-  std::uint64_t broken{};   // one, when the ring has ended
+  std::uint64_t damaged{};  // dropped: wrong ICRC, or malformed
+  std::uint64_t broken{};   // one if the ring is broken
 };
 
 class RingReader final : public Ingress {
  public:
-  // `memory` is a ring of that size from which nothing was read yet, and outlives the reader.
+  // `memory` is a ring of that size from which nothing was read yet; it must outlive the reader.
   RingReader(MutableBytes memory, const RingSize& size);
 
   std::size_t receive(FrameSink& sink, std::size_t budget, Time now) override;
 
-  // Whether there is something to receive: the second look before falling asleep (doorbell.h).
+  // True if there is something to receive: the second check before sleeping (doorbell.h).
   [[nodiscard]] bool pending() const;
 
   enum class State : std::uint8_t { kGood, kBroken };
@@ -42,7 +42,7 @@ class RingReader final : public Ingress {
 
   static_assert(kBatch >= kMaxRunFrames);
 
-  // kLater: the frames of this slot are too many for this batch.
+  // kLater: the frames of this slot do not fit in this batch.
   enum class Step : std::uint8_t { kRead, kEmpty, kLater, kBad };
   [[nodiscard]] Step read_slot(std::size_t limit);
   [[nodiscard]] Step read_frame(const Commit& commit, std::byte* slot);
@@ -51,7 +51,7 @@ class RingReader final : public Ingress {
   [[nodiscard]] Step read_flow(const Commit& commit, const std::byte* slot);
   [[nodiscard]] std::byte* slot_at(std::uint64_t index) const;
   [[nodiscard]] std::uint32_t stale_turn() const;
-  // Where `length` bytes lie: in the slot after `used` bytes, or in the data.
+  // The address of `length` bytes: in the slot after `used` bytes, or in the data.
   [[nodiscard]] const std::byte* locate(std::byte* slot, std::size_t used, std::uint32_t length);
   void gather_batch(std::size_t limit);
   void release();
@@ -68,11 +68,11 @@ class RingReader final : public Ingress {
   std::uint64_t released_data_{};
   bool ran_empty_{};
   State state_{State::kGood};
-  std::bitset<kFlows> told_;
+  std::bitset<kFlows> announced_;
   std::array<wire::Flow, kFlows> flows_{};
   std::array<wire::Frame, kBatch> frames_{};
   std::array<wire::Piece, kBatch> pieces_{};
-  std::size_t count_{};  // of the frames in the batch
+  std::size_t count_{};  // frames in the batch
   RingReaderCounters counters_;
 };
 

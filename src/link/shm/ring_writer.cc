@@ -7,9 +7,9 @@
 namespace nerve::link::shm {
 namespace {
 
-// Slots that a frame may take: its own, and one that tells its flow.
+// A frame takes up to two slots: its own, and one that announces its flow.
 constexpr std::uint32_t kSlotsPerFrame = 2;
-// This part of the slots is kept for frames without payload.
+// One slot in this many is reserved for frames without payload, so that ACKs fit in a full ring.
 constexpr std::uint32_t kKeptForBare = 32;
 
 std::uint8_t flow_hash(const wire::Flow& flow) {
@@ -32,8 +32,8 @@ void copy_piece(const wire::Piece& piece, std::byte* to) {
   }
 }
 
-// Whether `next` says the same as `frame`, with the next PSN and the memory that follows. Headers
-// beyond the BTH are not compared: packets that repeat each other have none.
+// True if `next` is the packet after `frame`: next PSN, adjacent memory, all else equal. Headers
+// beyond the BTH are not compared, because such packets have none.
 bool repeats(const wire::Frame& frame, const wire::Frame& next) {
   wire::Bth expected = frame.headers.bth;
   expected.psn = expected.psn + 1;
@@ -77,13 +77,14 @@ std::size_t RingWriter::put_run(std::span<const wire::Frame> frames) {
       first.payload[0].port != nullptr || first.headers.size() != wire::Bth::kSize) {
     return 0;
   }
-  // Grants count on every byte up to the end of the data: a run skips no more than a frame does.
+  // Grants rely on every byte up to the end of the data, so a run must not skip more than a frame
+  // would.
   const std::uint32_t bytes = std::min(kMaxRunBytes, cursor_.to_the_end());
   const std::size_t most = std::min<std::size_t>({frames.size(), kMaxRunFrames, bytes / length});
   std::uint32_t count = 1;
   while (count < most && repeats(frames[count - 1], frames[count])) ++count;
   const FlowSlot flow = find_flow(first.flow);
-  if (count < 2 || !flow.told || !fits(1, count * length)) return 0;
+  if (count < 2 || !flow.announced || !fits(1, count * length)) return 0;
   last_flow_ = flow.index;
   std::byte* const slot = begin_slot();
   first.headers.encode({slot + kCommitSize, kSlotRoom});
@@ -100,11 +101,11 @@ void RingWriter::put(const wire::Frame& frame) {
   const std::size_t headers = frame.headers.size();
   const FlowSlot flow = find_flow(frame.flow);
   const bool in_slot = headers + length <= kSlotRoom;
-  if (length > kMaxPayload || !fits(flow.told ? 1 : kSlotsPerFrame, in_slot ? 0 : length)) {
+  if (length > kMaxPayload || !fits(flow.announced ? 1 : kSlotsPerFrame, in_slot ? 0 : length)) {
     ++counters_.dropped;
     return;
   }
-  if (!flow.told) tell_flow(flow.index, frame.flow);
+  if (!flow.announced) announce_flow(flow.index, frame.flow);
   last_flow_ = flow.index;
   std::byte* const slot = begin_slot();
   frame.headers.encode({slot + kCommitSize, kSlotRoom});
@@ -128,7 +129,7 @@ void RingWriter::send_bytes(const wire::Flow& flow, Bytes udp_payload, Time /*no
     ++counters_.dropped;
     return;
   }
-  if (!known.told) tell_flow(known.index, flow);
+  if (!known.announced) announce_flow(known.index, flow);
   std::byte* const slot = begin_slot();
   if (length > 0) std::memcpy(payload_place(slot, 0, length), udp_payload.data(), length);
   seal_slot(SlotKind::kBytes, known.index, length);
@@ -137,16 +138,16 @@ void RingWriter::send_bytes(const wire::Flow& flow, Bytes udp_payload, Time /*no
 
 RingWriter::FlowSlot RingWriter::find_flow(const wire::Flow& flow) const {
   const KnownFlow& last = flows_[last_flow_];
-  if (last.told && last.flow == flow) return {.index = last_flow_, .told = true};
+  if (last.announced && last.flow == flow) return {.index = last_flow_, .announced = true};
   const std::uint8_t index = flow_hash(flow);
   const KnownFlow& known = flows_[index];
-  return {.index = index, .told = known.told && known.flow == flow};
+  return {.index = index, .announced = known.announced && known.flow == flow};
 }
 
-void RingWriter::tell_flow(std::uint8_t index, const wire::Flow& flow) {
+void RingWriter::announce_flow(std::uint8_t index, const wire::Flow& flow) {
   std::byte* const slot = begin_slot();
   encode_flow(flow, std::span<std::byte, kFlowSize>{slot + kCommitSize, kFlowSize});
-  flows_[index] = {.flow = flow, .told = true};
+  flows_[index] = {.flow = flow, .announced = true};
   seal_slot(SlotKind::kFlow, index, 0);
 }
 
@@ -166,13 +167,13 @@ void RingWriter::seal_slot(SlotKind kind, std::uint8_t flow, std::uint32_t lengt
   if (kind != SlotKind::kFlow) counters_.frames += frames;
 }
 
-// Pairs with the acquire in RingReader::read_slot: who sees the commit word sees the slot and its
-// data.
+// Pairs with the acquire in RingReader::read_slot: a reader that sees the commit word sees the slot
+// and its data.
 template <std::memory_order order>
 void RingWriter::publish() {
   if (sealed_ == 0) return;
   std::byte* const slot = slots_ + ((head_ - 1) & (slot_count_ - 1)) * kLine;
-  tell_of_release();
+  annotate_release();
   shared_word(slot).store(sealed_, order);
   sealed_ = 0;
 }
@@ -204,11 +205,12 @@ bool RingWriter::fits(std::uint32_t slots, std::uint32_t data_length) {
   return !broken_ && enough();
 }
 
-// Pairs with the releases in RingReader::release: what the reader has done with it reads no more.
+// Pairs with the releases in RingReader::release: the reader no longer reads what it reports as
+// consumed.
 void RingWriter::look_at_reader() {
   const std::uint64_t slots = shared_word(header_ + kSlotsDoneAt).load(std::memory_order_acquire);
   const std::uint64_t data = shared_word(header_ + kDataDoneAt).load(std::memory_order_acquire);
-  // It can be done with more than before, and with no more than was sent.
+  // The counts can only grow, and not beyond what was written. Anything else is a faulty reader.
   if (slots - slots_done_ > head_ - slots_done_ ||
       data - data_done_ > cursor_.position() - data_done_) {
     broken_ = true;
@@ -222,7 +224,7 @@ std::uint32_t RingWriter::room_as_known() const {
   const std::uint64_t kept = slot_count_ / kKeptForBare;
   const std::uint64_t slots = (free_slots() - std::min(free_slots(), kept)) / kSlotsPerFrame;
   const std::uint64_t free = data_bytes_ - (cursor_.position() - data_done_);
-  // Frames up to the end of the data, then frames from its start: none is split.
+  // Whole frames up to the end of the data, then whole frames from its start.
   const std::uint64_t to_the_end = cursor_.to_the_end();
   const std::uint64_t before = std::min(free, to_the_end) / kMaxSpan;
   const std::uint64_t after = free > to_the_end ? (free - to_the_end) / kMaxSpan : 0;

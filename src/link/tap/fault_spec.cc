@@ -14,7 +14,7 @@ struct Word {
   std::string_view key;
   const char* allowed;
   bool (*read)(std::string_view value, FaultSpec& spec, FaultRule& rule);
-  bool repeats{};  // may stand in a rule more than once
+  bool repeats{};  // may occur more than once in a rule
 };
 
 template <class T>
@@ -83,7 +83,7 @@ bool does_something(const FaultRule& rule) {
 
 class Parser {
  public:
-  // Empty when the rule was understood; it is then in the specification.
+  // Parses one rule into the specification. Returns an empty string, or the error.
   std::string rule(std::string_view text) {
     FaultRule rule;
     rule.opcodes.set();
@@ -96,7 +96,7 @@ class Parser {
     }
     const bool only_seed = seen.size() == 1 && seen[0] == "seed";
     if (only_seed) return {};
-    // A probability of zero is a fault that is turned off; words that name none are a mistake.
+    // A probability of zero is a fault that is turned off; a rule without any fault is a mistake.
     if (!does_something(rule) && std::ranges::all_of(seen, [](std::string_view key) {
           return key == "op" || key == "qp" || key == "seed";
         })) {
@@ -115,7 +115,7 @@ class Parser {
     const auto [key, value] = split_once(text, "=");
     const auto* const known = std::ranges::find(kWords, trimmed(key), &Word::key);
     if (known == std::end(kWords)) {
-      return quoted(text) + " is no fault; there are " + all_keys() + ", each as key=value";
+      return quoted(text) + " is not a fault; faults are " + all_keys() + ", each as key=value";
     }
     const bool again = std::ranges::find(seen, known->key) != seen.end();
     if ((again && !known->repeats) || (known->key == "seed" && seeded_)) {

@@ -1,8 +1,8 @@
-// What a fault tap does, as a person writes it: 'loss=1%,op=ACK;delay=20us,op=SEND*;seed=7'.
+// The specification of a fault tap: 'loss=1%,op=ACK;delay=20us,op=SEND*;seed=7'.
 //
-// Rules are separated by ';', the words of a rule by ','. A rule says which packets it is about
-// (op, qp; without them all) and what befalls them. Each rule judges for itself, so that several
-// may strike one packet. docs/taps.md lists the words.
+// Rules are separated by ';', the words of a rule by ','. A rule selects packets (op, qp; without
+// them all) and lists their faults. Rules are evaluated independently, so several may apply to one
+// packet. docs/taps.md lists the words.
 #pragma once
 
 #include <bitset>
@@ -18,7 +18,7 @@
 
 namespace nerve::link {
 
-// In parts of a thousand million: whole numbers, so that a seed means the same on every machine.
+// In units of 10^-9. Integers, so that a seed gives the same result on every machine.
 struct Probability {
   static constexpr std::uint32_t kCertain = 1'000'000'000;
   std::uint32_t parts{};
@@ -32,7 +32,7 @@ struct FaultDelay {
   friend bool operator==(const FaultDelay&, const FaultDelay&) = default;
 };
 
-// The nth packet, from 1, of those that the rule is about; of one QP or of each.
+// The nth packet, from 1, of those that the rule selects; of one QP or of each.
 struct FaultDrop {
   std::optional<Qpn> qpn;
   std::uint64_t nth{};
@@ -40,8 +40,8 @@ struct FaultDrop {
 };
 
 struct FaultRule {
-  std::bitset<256> opcodes;  // that it is about
-  std::optional<Qpn> qpn;    // that it is about: the destination in the BTH; none for all
+  std::bitset<256> opcodes;  // selected opcodes
+  std::optional<Qpn> qpn;    // selected destination QP in the BTH; none: all
   Probability loss{};
   Probability duplicate{};
   Probability reorder{};

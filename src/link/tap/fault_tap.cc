@@ -10,7 +10,7 @@
 namespace nerve::link {
 namespace {
 
-// One for each question that chance answers, so that one fault's luck is not another's.
+// One for each random decision, so that the decisions are independent of each other.
 enum class Question : std::uint64_t {
   kLoss = 1,
   kDuplicate,
@@ -24,7 +24,7 @@ enum class Question : std::uint64_t {
   kDelayTime,
 };
 
-// The answer for the nth packet of a QP under one rule.
+// The random decisions for the nth packet of a QP under one rule.
 class Luck {
  public:
   Luck(std::uint64_t seed, std::size_t rule, std::size_t qp, std::uint64_t n)
@@ -46,12 +46,12 @@ class Luck {
   std::uint64_t word_;
 };
 
-// How many packets a reordered one lets pass, and a duplicate, which may follow at once.
+// How many packets overtake a reordered packet, and a duplicate, which may also follow at once.
 std::uint32_t one_to_three(std::uint64_t draw) { return 1 + static_cast<std::uint32_t>(draw % 3); }
 std::uint32_t up_to_three(std::uint64_t draw) { return static_cast<std::uint32_t>(draw % 4); }
 
-// Any bit but those of the BTH's fifth byte: routers may change that one, so the ICRC leaves it
-// out, and the damage would go unnoticed.
+// Flips any bit except those of the BTH's fifth byte: that one is variant, so the ICRC does not
+// cover it, and the damage would go unnoticed.
 void flip_a_bit(MutableBytes bytes, std::uint64_t draw) {
   constexpr std::size_t kUncovered = 4;
   std::size_t at = draw / 8 % (bytes.size() - 1);
@@ -167,7 +167,7 @@ void FaultTap::strike(const wire::Frame& frame, std::size_t qp, const Verdict& v
     ++counters_.corrupted;
     flip_a_bit(held.bytes, verdict.corrupt);
   }
-  flush_passing(now);  // what came before it leaves before it
+  flush_passing(now);  // frames before it must leave before it
   leave(held, verdict, now);
   for (const std::uint32_t behind : verdict.duplicates) duplicate(held, behind, verdict, now);
 }
@@ -184,7 +184,7 @@ void FaultTap::leave(const Held& held, const Verdict& verdict, Time now) {
 
 void FaultTap::duplicate(const Held& held, std::uint32_t behind, const Verdict& verdict, Time now) {
   if (verdict.delay > Duration{}) {
-    if (!hold(held, now + verdict.delay, 0)) return;  // straight behind the first
+    if (!hold(held, now + verdict.delay, 0)) return;  // directly after the first
   } else if (behind > 0) {
     if (!hold(held, now + kPatience, behind)) return;
   } else {
@@ -205,7 +205,7 @@ bool FaultTap::hold(const Held& held, Time until, std::uint32_t behind) {
   return true;
 }
 
-// A packet of this QP went by: those that were `older` waited for it.
+// A packet of this QP was sent: counts down for the first `older` packets that were waiting for it.
 void FaultTap::let_pass(std::size_t qp, std::size_t older, Time now) {
   std::vector<Due> free;
   for (Waiting& waiting : std::span{qps_[qp].waiting}.first(older)) {
@@ -223,7 +223,7 @@ void FaultTap::release(Due due, Time now) {
   next_.send_bytes(held.flow, held.bytes, now);
 }
 
-// A frame stays part of its train while the one before it in the train is still before it.
+// A frame continues its train only if its predecessor in the train is still directly before it.
 void FaultTap::pass(const wire::Frame& frame, bool follows) {
   const bool heads = passing_.empty();
   passing_.push_back(frame);

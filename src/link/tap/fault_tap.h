@@ -1,14 +1,13 @@
-// A fault tap: loses, repeats, reorders, damages, delays and marks what passes, by a seed.
+// A fault tap: loses, duplicates, reorders, corrupts, delays and marks packets, driven by a seed.
 //
-// Whether a rule strikes a packet depends on the seed, the rule, the QP it is addressed to (by the
-// order in which QPs first appear here) and which packet of that QP's it is, of those the rule is
-// about. Neither time nor what other QPs do plays a part, so a program that sends the same packets
-// meets the same faults.
+// Whether a rule strikes a packet depends only on the seed, the rule, the QP it is addressed to
+// (numbered in order of first appearance) and its number among the packets of that QP that the rule
+// selects. Time and other QPs have no influence, so a program that sends the same packets gets the
+// same faults.
 //
-// What is held back is kept as bytes and sent when its time comes: after a delay, or, for a
-// reordered packet and a duplicate, behind a few packets of the same QP; when none follow, after a
-// millisecond. The driver calls expire() at next_deadline(). What is still held when the tap ends
-// is lost, as on a wire that was cut.
+// Held packets are kept as bytes and sent later: after a delay, or, for reordered packets and
+// duplicates, after a few packets of the same QP; if none follow, after a millisecond. The driver
+// calls expire() at next_deadline(). Packets still held when the tap is destroyed are lost.
 #pragma once
 
 #include <cstdint>
@@ -25,28 +24,28 @@ namespace nerve::link {
 
 struct FaultCounters {
   std::uint64_t seen{};
-  std::uint64_t lost{};  // by chance or as the nth
+  std::uint64_t lost{};  // by probability or by number
   std::uint64_t duplicated{};
   std::uint64_t reordered{};
   std::uint64_t corrupted{};
   std::uint64_t delayed{};
   std::uint64_t marked{};
-  std::uint64_t overflowed{};  // dropped because too much was held back already
+  std::uint64_t overflowed{};  // dropped because too many bytes were held
   friend bool operator==(const FaultCounters&, const FaultCounters&) = default;
 };
 
 class FaultTap final : public Egress {
  public:
   static constexpr std::size_t kMaxHeldBytes = std::size_t{64} << 20;
-  // QPs told apart. Those that come after share the last place, so that a program that makes QPs
-  // without end does not fill the memory.
+  // The number of QPs that are distinguished. Later ones share the last entry, so that a program
+  // that keeps creating QPs does not exhaust memory.
   static constexpr std::size_t kMaxQps = std::size_t{1} << 18;
   static constexpr Duration kPatience{std::chrono::milliseconds{1}};
 
   FaultTap(Egress& next, FaultSpec spec) : next_{next}, spec_{std::move(spec)} {}
 
   void send(std::span<const wire::Frame> frames, Time now) override;
-  // Bytes were judged when they were frames.
+  // Bytes are passed on: they were judged as frames.
   void send_bytes(const wire::Flow& flow, Bytes udp_payload, Time now) override;
 
   [[nodiscard]] std::optional<Time> next_deadline() const;
@@ -56,31 +55,31 @@ class FaultTap final : public Egress {
   [[nodiscard]] std::size_t held_bytes() const { return held_bytes_; }
 
  private:
-  // What is to befall one packet: all rules together.
+  // The faults of one packet, from all rules.
   struct Verdict {
     bool lost{};
     bool marked{};
     bool reordered{};
-    std::uint64_t corrupt{};                // decides the bit; zero for none
-    std::uint32_t behind{};                 // packets that a reordered one lets pass
-    std::vector<std::uint32_t> duplicates;  // for each, the packets it lets pass
+    std::uint64_t corrupt{};                // selects the bit; zero: none
+    std::uint32_t behind{};                 // packets that overtake a reordered one
+    std::vector<std::uint32_t> duplicates;  // for each, the packets that overtake it
     Duration delay{};
     [[nodiscard]] bool leaves_now() const {
       return !reordered && corrupt == 0 && duplicates.empty() && delay == Duration{};
     }
   };
-  using Due = std::pair<Time, std::uint64_t>;  // and a ticket: equal times in order of arrival
+  using Due = std::pair<Time, std::uint64_t>;  // with a ticket: equal times in order of arrival
   struct Held {
     wire::Flow flow{};
     std::vector<std::byte> bytes;
     std::size_t qp{};
   };
   struct Waiting {
-    std::uint32_t left{};  // packets to let pass
+    std::uint32_t left{};  // packets that still have to overtake it
     Due due{};
   };
   struct QpState {
-    std::vector<std::uint64_t> met;  // for each rule, packets it was about
+    std::vector<std::uint64_t> met;  // for each rule, the packets it has selected
     std::vector<Waiting> waiting;
   };
   struct QpKey {
@@ -113,7 +112,7 @@ class FaultTap final : public Egress {
   std::map<Due, Held> held_;
   std::size_t held_bytes_{};
   std::uint64_t next_ticket_{};
-  std::vector<wire::Frame> passing_;  // of the burst at hand: to be sent together
+  std::vector<wire::Frame> passing_;  // of the current burst, to be sent together
 };
 
 }  // namespace nerve::link

@@ -11,7 +11,8 @@ namespace {
 
 constexpr unsigned kDigits = 9;  // after the point
 
-// A decimal number in units of 10^-9. Finer ones and those of a million or more are none.
+// A decimal number in units of 10^-9. Rejects more than nine decimals, and values of a million or
+// more.
 std::optional<std::uint64_t> parse_decimal(std::string_view text) {
   const auto [whole, rest] = split_once(text, ".");
   const std::string_view fraction = rest.value_or("0");
@@ -42,7 +43,7 @@ bool matches(std::string_view name, std::string_view pattern) {
   return name.starts_with(pattern);
 }
 
-// Sets the opcodes of one name or prefix; false when there are none.
+// Adds the opcodes of one name or prefix; false if there are none.
 bool add_opcodes(std::string_view pattern, std::bitset<256>& opcodes) {
   if (pattern == "ACK") pattern = "ACKNOWLEDGE";
   bool any = false;
@@ -76,12 +77,12 @@ std::string_view trimmed(std::string_view text) {
 std::optional<Probability> parse_probability(std::string_view text) {
   const bool percent = text.ends_with('%');
   if (percent) text.remove_suffix(1);
-  // `loss=1` would be every packet, and most people who write it mean one percent.
+  // Reject `loss=1`: it would mean every packet, but is usually meant as one percent.
   const bool whole = text.find('.') == std::string_view::npos;
   if (!percent && whole && text != "0") return std::nullopt;
   auto parts = parse_decimal(text);
   if (!parts) return std::nullopt;
-  if (percent && *parts % 100 != 0) return std::nullopt;  // finer than we count
+  if (percent && *parts % 100 != 0) return std::nullopt;  // finer than our unit
   if (percent) *parts /= 100;
   if (*parts > Probability::kCertain) return std::nullopt;
   return Probability{static_cast<std::uint32_t>(*parts)};
@@ -99,7 +100,7 @@ std::optional<Duration> parse_time(std::string_view text) {
     if (!text.ends_with(unit.name)) continue;
     const auto value = parse_decimal(text.substr(0, text.size() - unit.name.size()));
     if (!value) return std::nullopt;
-    // Less than 10^15 thousand-millionths of at most 10^12: too wide for 64 bits.
+    // The product of up to 10^15 and up to 10^12 does not fit in 64 bits.
     __extension__ using Wide = unsigned __int128;
     const Wide ps = static_cast<Wide>(*value) * unit.picoseconds / 1'000'000'000U;
     if (ps > kLongest) return std::nullopt;

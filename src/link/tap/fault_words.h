@@ -1,5 +1,5 @@
-// The values in a fault specification: probabilities, times, QPNs and opcode patterns, read from
-// text. All in whole numbers, for a seed must mean the same on every machine.
+// Parsers for the values of a fault specification: probabilities, times, QPNs and opcode patterns.
+// All in integers, so that a seed gives the same result on every machine.
 #pragma once
 
 #include <bitset>
@@ -12,10 +12,10 @@
 
 namespace nerve::link {
 
-// "1%", "0.1%" or "0.001"; no finer than a part in a thousand million.
+// "1%", "0.1%" or "0.001"; no finer than 10^-9.
 [[nodiscard]] std::optional<Probability> parse_probability(std::string_view text);
 
-// "50us" or "1.5ms"; units ns, us, ms, s; ten seconds at most.
+// "50us" or "1.5ms"; units ns, us, ms, s; at most ten seconds.
 [[nodiscard]] std::optional<Duration> parse_time(std::string_view text);
 
 // "50us", "10us..200us", "1%:50us", "1%:10us..200us".
@@ -28,11 +28,11 @@ namespace nerve::link {
 // "N" or "QPN:N".
 [[nodiscard]] std::optional<FaultDrop> parse_drop(std::string_view text);
 
-// Names as the opcode table has them, with or without the transport, '*' at the end for the rest:
-// "WRITE_ONLY", "RC_SEND*", "READ_RESPONSE*|ACK". None when a name is nobody's.
+// Names from the opcode table, with or without the transport, with '*' at the end as a wildcard:
+// "WRITE_ONLY", "RC_SEND*", "READ_RESPONSE*|ACK". None if a name is unknown.
 [[nodiscard]] std::optional<std::bitset<256>> parse_opcodes(std::string_view text);
 
-// The text before the first separator, and what follows it.
+// The text before the first separator, and the text after it.
 [[nodiscard]] std::pair<std::string_view, std::optional<std::string_view>> split_once(
     std::string_view text, std::string_view separator);
 

@@ -21,14 +21,14 @@ using wire::PcapReader;
 using FileHeader = std::array<std::byte, PcapReader::kFileHeader>;
 
 constexpr std::size_t kRecordRoom = PcapReader::kRecordHeader + kMaxPcapPacket;
-// While the lock is taken by somebody else the buffer may grow to this; then records are dropped.
+// The buffer may grow to this size while another process holds the lock; then records are dropped.
 constexpr std::size_t kMaxBuffer = std::size_t{16} << 20;
 
-// Bytes of the file that are locked, where no capture ends.
+// Locked bytes of the file, far beyond its end.
 constexpr off_t kWriting = off_t{1} << 61;  // exclusive, while records are appended
 constexpr off_t kInUse = kWriting + 1;      // shared, as long as the file is open
 
-// Raw IP, not Ethernet: every reader knows it, and there are no MAC addresses to invent.
+// Raw IP, not Ethernet: every reader supports it, and no MAC addresses have to be invented.
 FileHeader file_header() {
   FileHeader header;
   wire::encode_pcap_header(header, wire::LinkType::kRaw);
@@ -44,8 +44,8 @@ struct flock lock_of(short type, off_t byte) {
   return lock;
 }
 
-// A file system without locks (ENOLCK, EINVAL) is no reason not to capture: appending alone keeps
-// the records of one write together.
+// A file system without locks (ENOLCK, EINVAL) is acceptable: appending alone keeps the records of
+// one write together.
 bool try_lock(int fd, short type, off_t byte) {
   struct flock lock = lock_of(type, byte);
   return ::fcntl(fd, F_OFD_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES);
@@ -64,11 +64,11 @@ std::string with_pid(std::string name) {
   return name;
 }
 
-std::string refusal(const std::string& file, const char* why, const char* mend) {
-  return "capture " + file + ": " + why + "; " + mend;
+std::string refusal(const std::string& file, const char* why, const char* advice) {
+  return "capture " + file + ": " + why + "; " + advice;
 }
 
-// Why records may not be appended to this file; empty when they may.
+// Why records must not be appended to this file; empty if they may.
 std::string unfit(int fd, const std::string& file) {
   struct stat status {};
   if (::fstat(fd, &status) != 0) return refusal(file, std::strerror(errno), "name another file");
@@ -77,7 +77,7 @@ std::string unfit(int fd, const std::string& file) {
   FileHeader found{};
   const bool whole = ::pread(fd, found.data(), found.size(), 0) == ssize_t{found.size()};
   if (whole && found == file_header()) return {};
-  return refusal(file, "exists and is no capture of nerve's", "remove it or name another file");
+  return refusal(file, "exists and is not a capture of nerve", "remove it or name another file");
 }
 
 int open_file(const std::string& file) {
@@ -91,7 +91,7 @@ Result<std::shared_ptr<PcapFile>, std::string> PcapFile::open(PcapOptions option
   const int fd = open_file(options.file);
   if (fd < 0) {
     return Unexpected{refusal(options.file, std::strerror(errno),
-                              "check that its folder exists and may be written to")};
+                              "check that its folder exists and is writable")};
   }
   if (std::string why = unfit(fd, options.file); !why.empty()) {
     ::close(fd);
@@ -105,8 +105,7 @@ std::string PcapFile::start_anew(const std::string& file) {
   if (file.find("%p") != std::string::npos) return {};
   const int fd = open_file(file);
   if (fd < 0) {
-    return refusal(file, std::strerror(errno),
-                   "check that its folder exists and may be written to");
+    return refusal(file, std::strerror(errno), "check that its folder exists and is writable");
   }
   std::string why = unfit(fd, file);
   if (why.empty() && !is_locked(fd, kInUse) && ::ftruncate(fd, 0) != 0) {
@@ -165,7 +164,7 @@ void PcapFile::record(std::size_t packet_bytes, Time now) {
 void PcapFile::flush() {
   if (used_ == 0 || !try_lock(fd_.get(), F_WRLCK, kWriting)) return;
   if (!append(Bytes{buffer_}.first(used_))) {
-    failed_ = true;  // from here on records are counted, not kept
+    failed_ = true;  // from here on records are only counted
     counters_.written -= buffered_records_;
     counters_.dropped += buffered_records_;
   }
@@ -174,8 +173,8 @@ void PcapFile::flush() {
   buffered_records_ = 0;
 }
 
-// All or nothing: what a full disk cut short is taken back, for a reader can make nothing of half a
-// record, nor of any that follow it.
+// All or nothing: a write that a full disk cut short is truncated again, because half a record
+// makes the rest of the file unreadable.
 bool PcapFile::append(Bytes bytes) {
   struct stat before {};
   if (::fstat(fd_.get(), &before) != 0) return false;

@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t kMaxOuter = wire::Ipv6Header::kSize + wire::UdpHeader::kSize;
 
 void capture(PcapFile& file, const wire::Frame& frame, Time now) {
-  // Shared memory could carry what IP cannot; such a frame has no place in a capture.
+  // Shared memory can carry frames larger than an IP packet; those are not captured.
   if (wire::packet_size(frame) > kMaxPcapPacket || !file.wants_packet()) return;
   file.record(wire::encode_packet(frame, {}, file.packet_room()), now);
 }

@@ -1,14 +1,13 @@
-// Capture taps: what passes them is also written to a file that Wireshark, tshark and `nerve
-// decode` open.
+// Capture taps: packets that pass are also written to a file for Wireshark, tshark and `nerve
+// decode`.
 //
-// Frames are written as the whole packets that they are on a wire, IP and UDP headers and ICRC
-// included, whatever the link makes of them: traffic in shared memory looks like RoCEv2 too. A tap
-// next to the link sees what leaves; one above a fault tap would see what was meant to.
+// Frames are written as complete packets with IP and UDP headers and ICRC, whatever the link does
+// with them: traffic in shared memory looks like RoCEv2 too. A tap next to the link captures what
+// really leaves, after fault injection.
 //
-// Everything that is sent is captured. What is received is captured unless its sender captures it
-// into the same file, for otherwise a run whose two ends share a file would show every packet
-// twice; and so would a program that talks to itself. What only passes through this process is left
-// to the one it is for.
+// Every sent packet is captured. A received packet is captured unless its sender captures it into
+// the same file; otherwise every packet would appear twice if both ends share a file, or if a
+// program talks to itself. Packets that are forwarded are left to the process they are for.
 #pragma once
 
 #include <functional>
@@ -18,7 +17,7 @@
 
 namespace nerve::link {
 
-// Captures what is sent. Given a packet that was damaged on purpose it records the damage.
+// Captures sent packets. Corrupted packets are recorded as they are sent.
 class PcapEgress final : public Egress {
  public:
   PcapEgress(Egress& next, PcapFile& file) : next_{next}, file_{file} {}
@@ -37,16 +36,16 @@ enum class PcapDirection : std::uint8_t {
   kBoth,  // all
 };
 
-// Captures what is received, before it is delivered.
+// Captures received frames before they are delivered.
 class PcapSink final : public FrameSink {
  public:
-  // What the tap cannot know by itself. Where nobody says, the answer is no.
+  // What the tap cannot find out by itself. A missing function means no.
   struct Origins {
-    // Whether an address belongs to this machine, where a sender may share the file.
+    // True for an address of this machine, where a sender may share the file.
     std::function<bool(const wire::Gid&)> is_local;
-    // Whether this process sent the frame, and thus captured it.
+    // True if this process sent the frame, and so has captured it.
     std::function<bool(const wire::Frame&)> is_own;
-    // Whether the frame will be passed on to another process.
+    // True if the frame will be forwarded to another process.
     std::function<bool(const wire::Frame&)> passes;
   };
 

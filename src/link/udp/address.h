@@ -1,4 +1,5 @@
-// GIDs as the socket calls want them. An IPv6 socket's form of an IPv4 address is the GID itself.
+// Converts GIDs to and from socket addresses. The IPv4-mapped form of an IPv6 socket is the GID
+// itself.
 #pragma once
 
 #include <netinet/in.h>
@@ -34,14 +35,14 @@ namespace nerve::link {
   return address;
 }
 
-// Whether the address means something on one interface only.
+// True if the address is only valid together with an interface.
 [[nodiscard]] inline bool needs_interface(const wire::Gid& gid) {
   const bool link_local =
       gid.bytes[0] == std::byte{0xfe} && (gid.bytes[1] & std::byte{0xc0}) == std::byte{0x80};
   return link_local || gid.is_multicast();
 }
 
-// A socket address of the kind that a socket of this family takes.
+// A socket address in the form that a socket of this family takes.
 struct SocketName {
   union {
     sockaddr_in6 six;
@@ -68,7 +69,7 @@ struct SocketName {
   }
 };
 
-// Fills in the source of a flow from what recvmsg wrote.
+// Sets the source of a flow from the address that recvmsg returned.
 inline void read_name(const void* name, wire::Flow& flow) {
   sockaddr_in6 six;
   sockaddr_in four;

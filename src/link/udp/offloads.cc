@@ -14,7 +14,8 @@ class Nowhere final : public FrameSink {
   void deliver(std::span<const wire::Frame> /*frames*/, Time /*now*/) override {}
 };
 
-// A train of two to ourselves: some kernels know the option and refuse the deed.
+// Sends a train of two packets to ourselves: some kernels accept the socket option but fail to
+// send.
 void try_a_train(UdpSender& sender, UdpReceiver& receiver) {
   constexpr wire::Gid kLoopback = wire::Gid::ipv4(127, 0, 0, 1);
   std::array<wire::Frame, 2> frames{};

@@ -1,4 +1,4 @@
-// What the kernel does for the UDP link on this machine, and why not where it does not.
+// Which offloads the kernel provides for the UDP link, and the reasons for those it does not.
 #pragma once
 
 #include <string>
@@ -13,15 +13,15 @@ struct Offload {
 };
 
 struct Offloads {
-  Offload segmentation;        // UDP_SEGMENT: a train leaves in one call
-  Offload receive_coalescing;  // UDP_GRO: a train arrives in one call
+  Offload segmentation;        // UDP_SEGMENT: a train is sent in one call
+  Offload receive_coalescing;  // UDP_GRO: a train is received in one call
   Offload ipv6;
   int send_buffer{};  // bytes, as the kernel counts them
   int receive_buffer{};
 };
 
-// Tries them on sockets of its own over loopback, for the doctor.
-// `buffer`: what to ask for, for each socket.
+// Tries them on its own sockets over loopback, for `nerve doctor`. `buffer` is the size to request
+// for each socket.
 [[nodiscard]] Offloads probe_offloads(int buffer = kWantedBuffer);
 
 }  // namespace nerve::link

@@ -1,7 +1,7 @@
-// Messages for one socket that wait to leave together in one sendmmsg.
+// Messages for one socket that are sent together with one sendmmsg.
 //
-// A message is one packet or a train of them, laid out one after the other in a buffer that stays
-// in the cache; the kernel cuts a train into segments.
+// A message is one packet or a train of packets, laid out contiguously in a buffer small enough to
+// stay in the cache; the kernel splits a train into segments.
 #pragma once
 
 #include <sys/socket.h>
@@ -20,12 +20,12 @@ namespace nerve::link {
 class Outbox {
  public:
   static constexpr std::size_t kMaxMessages = 64;
-  static constexpr std::size_t kMaxBytes = 65'507;  // of one UDP datagram over IPv4
+  static constexpr std::size_t kMaxBytes = 65'507;  // the largest UDP datagram over IPv4
 
   struct Message {
-    wire::Flow flow{};  // with the port from which it leaves
+    wire::Flow flow{};  // with the source port that it is sent from
     MutableBytes bytes{};
-    std::uint16_t segment{};  // zero: one packet
+    std::uint16_t segment{};  // zero: a single packet
 
     [[nodiscard]] std::size_t packets() const {
       return segment == 0 ? 1 : (bytes.size() + segment - 1) / segment;
@@ -43,7 +43,7 @@ class Outbox {
   [[nodiscard]] bool fits(std::size_t bytes) const {
     return count_ < kMaxMessages && bytes <= kMaxBytes - used_;
   }
-  // Adds a message of that many bytes, which the caller then writes.
+  // Adds a message of that many bytes, which the caller then fills in.
   MutableBytes add(const Message& message, const SocketName& to, std::uint32_t interface,
                    std::size_t bytes);
   void clear() { count_ = used_ = 0; }

@@ -20,8 +20,8 @@ constexpr std::uint32_t kManagementQpn = 1;
 
 std::string name_of(std::uint16_t port) { return "udp port " + std::to_string(port); }
 
-// The program sees the UDP payload, whatever the IP version: its second word ends in the BTH's
-// destination QP. A packet too short for that goes to socket 0, where it is counted.
+// The BPF program sees the UDP payload, for both IP versions: the low 24 bits of its second word
+// are the BTH's destination QP. A packet that is too short goes to socket 0, where it is counted.
 int steer_by_qpn(const UdpSocket& socket, std::uint32_t sockets, std::uint32_t management) {
   std::array<sock_filter, 9> code{{
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 4),
@@ -41,10 +41,10 @@ int steer_by_qpn(const UdpSocket& socket, std::uint32_t sockets, std::uint32_t m
 }
 
 SocketError bind_error(std::uint16_t port, int code) {
-  std::string mend;
-  if (code == EADDRINUSE) mend = "another program has it; `ss -ulnp` names it";
-  if (code == EACCES) mend = "ports below 1024 need privilege";
-  return socket_error(name_of(port), "bind", code, mend);
+  std::string advice;
+  if (code == EADDRINUSE) advice = "another program uses it; `ss -ulnp` shows which";
+  if (code == EACCES) advice = "ports below 1024 need privilege";
+  return socket_error(name_of(port), "bind", code, advice);
 }
 
 }  // namespace
@@ -64,8 +64,9 @@ Result<PortGroup, SocketError> PortGroup::create(const PortGroupConfig& config) 
   for (std::uint32_t i = 0; i < config.sockets + (config.management ? 1 : 0); ++i) {
     auto made = UdpSocket::make(group.family_);
     if (!made) return Unexpected{made.error()};
-    // The first binds without SO_REUSEPORT, so that the kernel lets only one process create the
-    // group; set afterwards, it lets in the others, which take the indexes in this order.
+    // The first socket binds without SO_REUSEPORT, so that only one process can create the group.
+    // It is set afterwards, which lets the other sockets bind; they get their indexes in this
+    // order.
     const bool first = i == 0;
     if (!first) (void)made->set(SOL_SOCKET, SO_REUSEPORT, 1);
     if (const int error = made->bind(group.family_, group.port_); error != 0) {
@@ -73,13 +74,13 @@ Result<PortGroup, SocketError> PortGroup::create(const PortGroupConfig& config) 
     }
     if (first) {
       (void)made->set(SOL_SOCKET, SO_REUSEPORT, 1);
-      group.port_ = made->bound_port();  // the kernel's choice, when asked for port 0
+      group.port_ = made->bound_port();  // chosen by the kernel if config.port is 0
     }
     set_receive_options(*made, group.family_);
     set_receive_wishes(*made, config.wishes);
     group.sockets_.push_back(*std::move(made));
   }
-  if (config.sockets == 1) return group;  // to the kernel a single socket is no group
+  if (config.sockets == 1) return group;  // the kernel does not treat a single socket as a group
   const int error = steer_by_qpn(group.sockets_.front(), config.sockets, group.index_of(Qpn{1}));
   if (error != 0) {
     return Unexpected{socket_error(name_of(group.port_), "SO_ATTACH_REUSEPORT_CBPF", error,
@@ -98,7 +99,7 @@ Result<PortGroup, SocketError> PortGroup::adopt(const std::vector<int>& fds, std
   const bool management = fds.size() > 2 && fds.size() % 2 == 1;
   const std::size_t steered = fds.size() - (management ? 1 : 0);
   if (!std::has_single_bit(steered) || steered > kMaxSockets) {
-    return refuse(std::to_string(fds.size()) + " of them, which is no power of two, nor one more");
+    return refuse(std::to_string(fds.size()) + " of them; expected a power of two, or one more");
   }
   group.steered_ = static_cast<std::uint32_t>(steered);
   const int domain = group.sockets_.front().get(SOL_SOCKET, SO_DOMAIN, -1);
@@ -107,7 +108,7 @@ Result<PortGroup, SocketError> PortGroup::adopt(const std::vector<int>& fds, std
     const UdpSocket& socket = group.sockets_[i];
     if (socket.get(SOL_SOCKET, SO_PROTOCOL, -1) != IPPROTO_UDP ||
         socket.get(SOL_SOCKET, SO_DOMAIN, -1) != domain || socket.bound_port() != port) {
-      return refuse("number " + std::to_string(i) + " is not a udp socket on that port");
+      return refuse("socket " + std::to_string(i) + " is not a udp socket on that port");
     }
   }
   return group;
@@ -116,7 +117,7 @@ Result<PortGroup, SocketError> PortGroup::adopt(const std::vector<int>& fds, std
 Result<UdpSocket, SocketError> PortGroup::make_multicast_socket(const ReceiveWishes& wishes) const {
   auto made = UdpSocket::make(family_);
   if (!made) return Unexpected{made.error()};
-  // To the kernel it comes after the others, and no packet is steered there.
+  // It comes after the others in the kernel's group, so no packet is steered to it.
   (void)made->set(SOL_SOCKET, SO_REUSEPORT, 1);
   if (const int error = made->bind(family_, port_); error != 0) {
     return Unexpected{bind_error(port_, error)};

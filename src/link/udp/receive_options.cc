@@ -11,7 +11,7 @@
 namespace nerve::link {
 namespace {
 
-// The kernel's header for these two does not live beside <netinet/in.h>, which lacks them.
+// Defined in <linux/in6.h>, which conflicts with <netinet/in.h>.
 constexpr int kIpv6Flowinfo = 11;
 constexpr int kIpv6MulticastAll = 29;
 
@@ -63,18 +63,18 @@ void read_ipv6(const cmsghdr& header, wire::Flow& flow) {
 void set_receive_options(const UdpSocket& socket, IpFamily family) {
   (void)socket.set(IPPROTO_IP, IP_RECVTOS, 1);
   (void)socket.set(IPPROTO_IP, IP_RECVTTL, 1);
-  // Else every socket on the port gets what one of them has joined.
+  // Otherwise every socket on the port receives the groups that any of them has joined.
   (void)socket.set(IPPROTO_IP, IP_MULTICAST_ALL, 0);
   if (family == IpFamily::kIpv4) {
     (void)socket.set(IPPROTO_IP, IP_PKTINFO, 1);
     return;
   }
-  (void)socket.set(IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);  // tells IPv4 destinations too
+  (void)socket.set(IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);  // reports IPv4 destinations too
   (void)socket.set(IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
   (void)socket.set(IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
   (void)socket.set(IPPROTO_IPV6, kIpv6Flowinfo, 1);
   (void)socket.set(IPPROTO_IPV6, kIpv6MulticastAll, 0);
-  // RoCEv2 senders write no UDP checksum, which over IPv6 a socket must agree to.
+  // RoCEv2 senders write no UDP checksum, which an IPv6 socket accepts only with this option.
   (void)socket.set(IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
 }
 

@@ -1,5 +1,5 @@
-// What a socket must be told so that it tells us everything about a packet that the ICRC covers or
-// the engine wants, and what it told: the control messages of a received datagram.
+// Socket options that make the kernel report everything about a packet that the ICRC covers or the
+// engine needs, and the parsing of the control messages that report it.
 #pragma once
 
 #include <sys/socket.h>
@@ -9,26 +9,26 @@
 
 namespace nerve::link {
 
-// What may be had one way or the other.
+// Settings that may be refused by the kernel.
 struct ReceiveWishes {
   int buffer{kWantedBuffer};
   bool coalescing{true};  // UDP_GRO
 };
 
-// Options live in the socket, not in the process: they are set by the process that makes it.
+// Options belong to the socket, not to the process: the process that creates it sets them.
 void set_receive_options(const UdpSocket& socket, IpFamily family);
-// These may be set again by the process that reads it.
+// The process that reads the socket may set these again.
 void set_receive_wishes(const UdpSocket& socket, const ReceiveWishes& wishes);
 
-// Room for every control message that those options bring.
+// Room for all control messages that those options produce.
 inline constexpr std::size_t kReceiveControlSize = 192;
 
 struct ReceivedFrom {
   wire::Flow flow{};
-  std::uint32_t segment{};  // bytes of each packet of a coalesced train; zero: one packet
+  std::uint32_t segment{};  // bytes of each packet of a coalesced train; zero: a single packet
 };
 
-// From a msghdr that recvmmsg has filled; its name is a sockaddr_in6 or sockaddr_in.
+// Parses a msghdr that recvmmsg has filled; its name is a sockaddr_in6 or sockaddr_in.
 [[nodiscard]] ReceivedFrom read_origin(msghdr& message);
 
 }  // namespace nerve::link

@@ -10,7 +10,7 @@
 namespace nerve::link {
 namespace {
 
-constexpr std::uint8_t kDefaultHopLimit = wire::Flow{}.hop_limit;  // the sockets have it set
+constexpr std::uint8_t kDefaultHopLimit = wire::Flow{}.hop_limit;  // set as the sockets' default
 
 }  // namespace
 
@@ -39,7 +39,7 @@ void SendControl::write(const wire::Flow& flow, std::uint32_t interface, std::ui
     const int traffic_class = flow.traffic_class;
     add(ipv4 ? IPPROTO_IP : IPPROTO_IPV6, ipv4 ? IP_TOS : IPV6_TCLASS, traffic_class);
   }
-  // Zero would be refused, and a packet that may not leave the host needs one hop all the same.
+  // The kernel refuses zero, and a packet that must not leave the host still needs one hop.
   if (flow.hop_limit != kDefaultHopLimit) {
     const int hops = flow.hop_limit == 0 ? 1 : flow.hop_limit;
     add(ipv4 ? IPPROTO_IP : IPPROTO_IPV6, ipv4 ? IP_TTL : IPV6_HOPLIMIT, hops);

@@ -1,5 +1,5 @@
-// What a message tells the kernel about its packets besides their bytes: source address and
-// interface, traffic class, hop limit, and into what segments to cut it.
+// The control messages of a packet to send: source address and interface, traffic class, hop limit,
+// and segment size.
 #pragma once
 
 #include <sys/socket.h>
@@ -16,7 +16,7 @@ struct SendControl {
   alignas(cmsghdr) std::byte bytes[kSendControlSize];
   std::size_t size{};
 
-  // `interface` is zero where addresses say enough; `segment` is zero for a single packet.
+  // `interface` is zero if the addresses are sufficient; `segment` is zero for a single packet.
   void write(const wire::Flow& flow, std::uint32_t interface, std::uint16_t segment);
 
  private:

@@ -12,7 +12,8 @@ namespace {
 constexpr int kHopLimit = 64;
 
 void set_send_options(const UdpSocket& socket, IpFamily family, int buffer) {
-  // Unconnected and with "do": then the kernel writes identification 0, which the ICRC covers.
+  // An unconnected socket with IP_PMTUDISC_DO makes the kernel write identification 0, which the
+  // ICRC covers.
   (void)socket.set(IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
   (void)socket.set(IPPROTO_IP, IP_TTL, kHopLimit);
   (void)socket.set(IPPROTO_IP, IP_MULTICAST_TTL, kHopLimit);
@@ -77,7 +78,7 @@ std::size_t SendSockets::index_for(std::uint16_t wanted) {
       first_is_free_ = false;
       return entries_.size() - 1;
     }
-    limit_ = entries_.size();  // out of descriptors: what there is must do
+    limit_ = entries_.size();  // out of descriptors: share the existing sockets
     first_is_free_ = false;
   }
   return wanted % entries_.size();

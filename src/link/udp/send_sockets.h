@@ -1,11 +1,11 @@
-// The sockets from which a process sends: one for each UDP source port, as far as they reach.
+// The sockets from which a process sends: one for each UDP source port, up to a limit.
 //
 // The source port of a flow is the entropy by which switches and receiving NICs spread QPs, and a
-// UDP socket sends from the port it is bound to. So each wanted port gets a socket of its own,
-// bound to it where it is free; past the limit the ports share sockets. The ICRC covers the port,
-// so whoever sends asks for the real one.
+// UDP socket sends from the port it is bound to. So each requested port gets a socket of its own,
+// bound to that port if it is free; beyond the limit, ports share sockets. The ICRC covers the
+// port, so the sender has to ask for the real one.
 //
-// None of these sockets receives anything: a filter drops whatever is sent to them.
+// None of these sockets receives anything: a filter drops all packets sent to them.
 #pragma once
 
 #include <array>
@@ -18,14 +18,14 @@ namespace nerve::link {
 
 struct SendSocket {
   int fd{-1};
-  std::uint16_t port{};  // as it stands in the packets
+  std::uint16_t port{};  // the source port in the packets
 };
 
 class SendSockets {
  public:
   static constexpr std::size_t kMaxSockets = 256;
 
-  // Makes one socket at once, so that a machine that cannot send says so here.
+  // Opens one socket at once, so that a machine that cannot send fails here.
   static Result<SendSockets, SocketError> open(IpFamily family, std::size_t limit,
                                                int buffer = kWantedBuffer);
 
@@ -48,7 +48,7 @@ class SendSockets {
   std::size_t limit_{};
   IpFamily family_{};
   int buffer_{};
-  bool first_is_free_{true};  // nobody has asked for a port yet
+  bool first_is_free_{true};  // no port was requested yet
 };
 
 }  // namespace nerve::link

@@ -5,9 +5,9 @@
 namespace nerve::link {
 
 SocketError socket_error(const std::string& subject, const std::string& call, int code,
-                         const std::string& mend) {
+                         const std::string& advice) {
   std::string text = subject + ": " + call + ": " + std::system_category().message(code);
-  if (!mend.empty()) text += "; " + mend;
+  if (!advice.empty()) text += "; " + advice;
   return {.code = code, .text = std::move(text)};
 }
 

@@ -1,5 +1,4 @@
-// Why a socket could not be had: errno, and a sentence that says what, with which value, and what
-// to do.
+// A socket error: errno, and a sentence that says what failed, with which value, and what to do.
 #pragma once
 
 #include <string>
@@ -11,8 +10,8 @@ struct SocketError {
   std::string text;
 };
 
-// "udp port 4791: bind: Address already in use; <mend>", from `subject`, `call` and the code.
+// "udp port 4791: bind: Address already in use; <advice>", from `subject`, `call` and the code.
 [[nodiscard]] SocketError socket_error(const std::string& subject, const std::string& call,
-                                       int code, const std::string& mend = {});
+                                       int code, const std::string& advice = {});
 
 }  // namespace nerve::link

@@ -15,7 +15,7 @@ Train next_train(std::span<const wire::Frame> frames, std::size_t max_packets) {
     if (!(frame.flow == frames.front().flow)) break;
     ++train.packets;
     train.bytes += size;
-    if (size < train.segment) break;  // nothing may follow a shorter one
+    if (size < train.segment) break;  // only the last packet may be shorter
   }
   return train;
 }

@@ -1,5 +1,5 @@
-// Trains: packets of one flow that a kernel can cut from one message, because all have one size but
-// for the last, which may be shorter.
+// Trains: packets of one flow that the kernel can segment from one message, because all have the
+// same size except the last, which may be shorter.
 #pragma once
 
 #include <cstddef>
@@ -9,18 +9,18 @@
 
 namespace nerve::link {
 
-// Every kernel with UDP_SEGMENT takes this many; newer ones take twice as many.
+// The limit of every kernel with UDP_SEGMENT; newer ones accept twice as many.
 inline constexpr std::size_t kMaxTrainPackets = 64;
 
 struct Train {
   std::size_t packets{};
-  std::size_t segment{};  // bytes of UDP payload of each packet but the last
-  std::size_t bytes{};    // of all of them
+  std::size_t segment{};  // UDP payload of each packet except the last
+  std::size_t bytes{};    // total
 };
 
-// The longest train that `frames`, of which there is at least one, begin with. Flows and sizes are
-// compared here: the engine's word (Frame::continues_train) does not hold once a tap has taken a
-// frame out of a burst, and ACKs of one flow make trains too though nobody says so.
+// The longest train at the beginning of `frames`, which must not be empty. Flows and sizes are
+// compared here instead of using Frame::continues_train, because a tap may have removed a frame
+// from the burst, and because ACKs of one flow form trains too without being marked.
 [[nodiscard]] Train next_train(std::span<const wire::Frame> frames, std::size_t max_packets);
 
 }  // namespace nerve::link

@@ -17,8 +17,8 @@ namespace nerve::link {
 namespace {
 
 constexpr std::size_t kMinPacket = wire::Bth::kSize + wire::kIcrcSize;
-// What one read may bring in, unless it is small messages: the processor's cache should still hold
-// the first of it when the last has been read.
+// Limit on the bytes of one read, unless messages are small: the first of them should still be in
+// the cache when the last has been read.
 constexpr std::size_t kReadBytes = 64U << 10U;
 
 }  // namespace
@@ -44,7 +44,7 @@ UdpReceiver::UdpReceiver(const UdpSocket& socket, std::uint16_t port, Unread unr
 }
 
 void UdpReceiver::discard_stale() {
-  // Bounded, for a flood must not keep a process from starting.
+  // Bounded, because a flood must not prevent a process from starting.
   for (int reads = 0; reads < 1000 && read(kMaxMessages) > 0; ++reads) {
   }
 }
@@ -87,7 +87,7 @@ std::size_t UdpReceiver::receive(FrameSink& sink, std::size_t budget, Time now) 
     packets_per_message_ = std::max<std::size_t>(packets / static_cast<std::size_t>(got), 1);
     bytes_per_message_ = bytes / static_cast<std::size_t>(got);
     seen += std::max<std::size_t>(packets, 1);
-    if (static_cast<std::size_t>(got) < asked) break;  // the queue was empty
+    if (static_cast<std::size_t>(got) < asked) break;  // the queue is empty now
   }
   return static_cast<std::size_t>(counters_.packets - before);
 }
@@ -187,7 +187,8 @@ std::uint64_t UdpReceiver::overflowed() const {
 
 Offload UdpReceiver::coalescing() const {
   if (socket_.get(IPPROTO_UDP, UDP_GRO, 0) != 0) return {.works = true, .reason{}};
-  return {.works = false, .reason = "UDP_GRO: the kernel does not offer it; linux 5.0 has it"};
+  return {.works = false,
+          .reason = "UDP_GRO: not supported by this kernel; Linux 5.0 or later has it"};
 }
 
 int UdpReceiver::buffer() const { return socket_.get(SOL_SOCKET, SO_RCVBUF, 0); }

@@ -16,27 +16,29 @@ namespace {
 
 constexpr int kFullWaitMs = 1;
 
-// Whether a message may yet be taken if we wait for the socket to drain.
+// True if the message may be accepted after the socket has drained.
 bool is_full(int error) { return error == EAGAIN || error == ENOBUFS || error == ENOMEM; }
 
-// What kernels and drivers say of a train that they would take packet by packet.
+// Errors by which kernels and drivers refuse a train whose packets they would accept one by one.
 bool may_refuse_trains(int error) {
   return error == EINVAL || error == EIO || error == EOPNOTSUPP || error == ENOPROTOOPT ||
          error == EMSGSIZE;
 }
 
-// How many of the messages the kernel took; negative, with errno, when it took none.
+// Returns how many messages the kernel accepted; negative, with errno, if none.
 int send_some(int fd, mmsghdr* messages, std::size_t count) {
   if (count > 1) return system::sendmmsg(fd, messages, static_cast<unsigned>(count), MSG_DONTWAIT);
-  return system::sendmsg(fd, &messages->msg_hdr, MSG_DONTWAIT) < 0 ? -1 : 1;  // cheaper for one
+  // sendmsg is cheaper for one message.
+  return system::sendmsg(fd, &messages->msg_hdr, MSG_DONTWAIT) < 0 ? -1 : 1;
 }
 
 Offload segmentation_of(const UdpSocket& socket, bool wanted) {
-  if (!wanted) return {.works = false, .reason = "switched off by configuration"};
+  if (!wanted) return {.works = false, .reason = "disabled by the configuration"};
   const int error = socket.set(IPPROTO_UDP, UDP_SEGMENT, 0);
   if (error == 0) return {.works = true, .reason{}};
   return {.works = false,
-          .reason = socket_error("UDP_SEGMENT", "setsockopt", error, "linux 4.18 has it").text};
+          .reason =
+              socket_error("UDP_SEGMENT", "setsockopt", error, "Linux 4.18 or later has it").text};
 }
 
 }  // namespace
@@ -97,7 +99,7 @@ void UdpSender::send_train(std::span<const wire::Frame> frames, std::size_t segm
   for (std::size_t i = 0; i < frames.size(); ++i) {
     const std::size_t size = std::min(segment, bytes - at);
     if (size != segment) outer = {flow, size, config_.port};  // the last one may be shorter
-    // The kernel numbers the packets that it cuts.
+    // The kernel numbers the segments, so segment i has identification i.
     wire::encode_after_sum(frames[i], outer(static_cast<std::uint16_t>(i)), room.subspan(at, size));
     at += size;
   }
@@ -153,7 +155,8 @@ void UdpSender::flush() {
     const int error = errno;
     if (error == EINTR) continue;
     if (is_full(error) && !waited) {
-      // Once for each message: a link that stays full loses packets, it does not stop the engine.
+      // Waits once for each message: a link that stays full loses packets, but does not stall the
+      // engine.
       ++counters_.waits;
       pollfd until{.fd = outbox_fd_, .events = POLLOUT, .revents = 0};
       (void)system::poll(until, kFullWaitMs);
@@ -171,7 +174,7 @@ void UdpSender::take_refusal(std::size_t index, int error) {
   if (message.segment == 0 || !may_refuse_trains(error)) {
     count_loss(error, message.packets());
   } else if (send_segments(index) == 0) {
-    // Packets that leave one by one show that it was the train that was refused.
+    // The packets were accepted one by one, so it was the train that was refused.
     segmentation_ = {.works = false,
                      .reason = socket_error("UDP_SEGMENT", "sendmsg", error,
                                             "the route's interface may lack checksum offload")
@@ -189,7 +192,7 @@ int UdpSender::send_segments(std::size_t index) {
   int first_error = 0;
   for (std::size_t i = 0; i < train.packets(); ++i) {
     const MutableBytes packet = train.packet(i);
-    if (train.flow.destination.is_ipv4()) {  // alone it will have identification zero
+    if (train.flow.destination.is_ipv4()) {  // sent alone, it will have identification zero
       wire::icrc_follow(packet, wire::kAfterIpv4Identification, static_cast<std::uint16_t>(i));
     }
     iovec bytes{.iov_base = packet.data(), .iov_len = packet.size()};

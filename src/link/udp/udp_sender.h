@@ -1,8 +1,9 @@
-// Frames out of UDP sockets, as RoCEv2 packets whose ICRC matches what the kernel will write.
+// Sends frames through UDP sockets, as RoCEv2 packets whose ICRC matches the headers that the
+// kernel will write.
 //
-// Frames of one flow and size that follow each other leave as one train: one message that the
-// kernel cuts (UDP_SEGMENT). Where it refuses, and for all other frames, sendmmsg. What cannot be
-// sent is counted and dropped.
+// Consecutive frames of one flow and size are sent as one train: one message that the kernel
+// segments (UDP_SEGMENT). If it refuses, and for all other frames, sendmmsg is used. Packets that
+// cannot be sent are counted and dropped.
 #pragma once
 
 #include <memory>
@@ -17,7 +18,7 @@
 namespace nerve::link {
 
 struct UdpSenderConfig {
-  std::uint16_t port{wire::kRocePort};  // to which it sends
+  std::uint16_t port{wire::kRocePort};  // destination port
   IpFamily family{IpFamily::kDual};
   std::size_t max_sockets{32};
   bool segmentation{true};
@@ -25,15 +26,15 @@ struct UdpSenderConfig {
 };
 
 struct UdpSenderCounters {
-  std::uint64_t packets{};   // handed to the kernel
+  std::uint64_t packets{};   // accepted by the kernel
   std::uint64_t bytes{};     // of UDP payload
   std::uint64_t messages{};  // a train counts once
   std::uint64_t calls{};     // of sendmmsg
   std::uint64_t trains{};
-  std::uint64_t waits{};  // the socket was full, and emptied in time
+  std::uint64_t waits{};  // the socket was full, and drained in time
   std::uint64_t dropped_full{};
-  std::uint64_t dropped_too_big{};      // for the path's MTU
-  std::uint64_t dropped_unreachable{};  // no route, no such source address, refused by a filter
+  std::uint64_t dropped_too_big{};      // larger than the path MTU
+  std::uint64_t dropped_unreachable{};  // no route, no such source address, or refused by a filter
 };
 
 class UdpSender final : public Egress {
@@ -43,7 +44,8 @@ class UdpSender final : public Egress {
   void send(std::span<const wire::Frame> frames, Time now) override;
   void send_bytes(const wire::Flow& flow, Bytes udp_payload, Time now) override;
 
-  // The interface by which a source address reaches link-local and multicast destinations.
+  // Sets the interface through which a source address reaches link-local and multicast
+  // destinations.
   void set_interface(const wire::Gid& source, std::uint32_t index);
   void forget_interfaces() { interfaces_.clear(); }
 
@@ -51,13 +53,13 @@ class UdpSender final : public Egress {
   [[nodiscard]] const Offload& segmentation() const { return segmentation_; }
   [[nodiscard]] int buffer() const;
   [[nodiscard]] std::size_t sockets() const { return sockets_.size(); }
-  // Whether one of our sockets has this port, on this machine.
+  // True if one of our sockets is bound to this port.
   [[nodiscard]] bool sends_from(std::uint16_t port) const { return sockets_.has(port); }
 
  private:
   UdpSender(const UdpSenderConfig& config, SendSockets sockets);
 
-  // A message under way to its socket: the flow with the port from which it leaves, and room.
+  // A message being built: the flow with its real source port, and room for the bytes.
   struct Opened {
     wire::Flow flow;
     MutableBytes room;
@@ -69,7 +71,7 @@ class UdpSender final : public Egress {
   [[nodiscard]] bool can_reach(const wire::Flow& flow) const;
   void flush();
   void take_refusal(std::size_t index, int error);
-  // Sends a refused train packet by packet; tells what the kernel said to the first.
+  // Sends a refused train packet by packet; returns the kernel's error for the first one.
   int send_segments(std::size_t index);
   void count_loss(int error, std::uint64_t packets);
   [[nodiscard]] std::uint32_t interface_of(const wire::Flow& flow) const;

@@ -74,7 +74,7 @@ std::optional<UdpSocket::Fill> UdpSocket::receive_fill() const {
 }
 
 int UdpSocket::grow_buffer(int name, int forced_name, int bytes) const {
-  // The first is for those with CAP_NET_ADMIN; the second stops at net.core.{r,w}mem_max.
+  // The first option needs CAP_NET_ADMIN; the second is limited by net.core.{r,w}mem_max.
   if (set(SOL_SOCKET, forced_name, bytes) != 0) (void)set(SOL_SOCKET, name, bytes);
   return get(SOL_SOCKET, name, 0);
 }

@@ -1,4 +1,4 @@
-// What the user asks for: each call is checked, put into a message, and said.
+// The user's calls: each checks its arguments, builds a message and queues it.
 #include "nic/connection/connection_manager.h"
 #include "nic/connection/private_data.h"
 #include "nic/connection/timing.h"
@@ -7,11 +7,11 @@ namespace nerve::nic {
 namespace {
 
 constexpr std::uint32_t kUsualBacklog = 1024;
-constexpr std::uint8_t kTargetAckDelay = 15;  // 134 ms, as Soft-RoCE says
+constexpr std::uint8_t kTargetAckDelay = 15;  // 134 ms, as in Soft-RoCE
 
 Unexpected<Error> no_such(const char* reason) { return refuse(ErrorCode::kNoSuchObject, reason); }
 
-// Fields that are narrower on the wire than in memory.
+// Checks fields that are narrower on the wire than in memory.
 Status check(const CmOffer& offer) {
   if (offer.rnr_retry_count > 7) {
     return refuse(ErrorCode::kInvalid, "offer: rnr retry count", offer.rnr_retry_count, 7);
@@ -48,7 +48,7 @@ Status check(const CmConnect& connect) {
 wire::CmReq req_of(const CmConnect& connect) {
   const CmRoute& route = connect.route;
   const CmOffer& offer = connect.offer;
-  constexpr std::uint16_t kNoLid = 0xffff;  // as Linux says where there are none
+  constexpr std::uint16_t kNoLid = 0xffff;  // as Linux does where there are no LIDs
   return {.service_id = connect.service,
           .local_qkey = offer.qkey,
           .local_qpn = offer.qpn,
@@ -100,7 +100,7 @@ Expected<Communication*> ConnectionManager::start(const CmRoute& route, std::uin
     return refuse(ErrorCode::kLimit, "connect: too many", table_.size(),
                   config_.limits.max_connections);
   }
-  table_.give_id(*comm);
+  table_.assign_id(*comm);
   comm->owned = true;
   comm->active = true;
   comm->cookie = cookie;
@@ -155,7 +155,7 @@ Expected<CommHandle> ConnectionManager::connect(const CmConnect& connect) {
   req.local_ca_guid = config_.guid;
   req.pkey = port_.pkey(0).value_or(PKey{0xffff});
   comm.transaction = own_transaction(comm, req.kAttribute);
-  say(comm, CommState::kReqSent, comm.transaction, req);
+  send(comm, CommState::kReqSent, comm.transaction, req);
   return comm.handle;
 }
 
@@ -171,22 +171,22 @@ Status ConnectionManager::accept(CommHandle id, const CmOffer& offer, Bytes priv
   }
   no_longer_pending(*comm);
   comm->local_qpn = offer.qpn;
-  say(*comm, CommState::kRepSent, comm->transaction,
-      wire::CmRep{.local_comm_id = comm->local_id,
-                  .remote_comm_id = *comm->remote_id,
-                  .local_qkey = offer.qkey,
-                  .local_qpn = offer.qpn,
-                  // Where a connection is between XRC QPs, Linux looks for the QPN here.
-                  .local_eecn = comm->xrc ? offer.qpn.value() : 0,
-                  .starting_psn = offer.psn,
-                  .responder_resources = offer.responder_resources,
-                  .initiator_depth = offer.initiator_depth,
-                  .target_ack_delay = kTargetAckDelay,
-                  .end_to_end_flow_control = offer.end_to_end_flow_control,
-                  .rnr_retry_count = offer.rnr_retry_count,
-                  .srq = offer.srq,
-                  .local_ca_guid = config_.guid,
-                  .private_data = private_data_of<196>(private_data)});
+  send(*comm, CommState::kRepSent, comm->transaction,
+       wire::CmRep{.local_comm_id = comm->local_id,
+                   .remote_comm_id = *comm->remote_id,
+                   .local_qkey = offer.qkey,
+                   .local_qpn = offer.qpn,
+                   // For XRC QPs, Linux expects the QPN here.
+                   .local_eecn = comm->xrc ? offer.qpn.value() : 0,
+                   .starting_psn = offer.psn,
+                   .responder_resources = offer.responder_resources,
+                   .initiator_depth = offer.initiator_depth,
+                   .target_ack_delay = kTargetAckDelay,
+                   .end_to_end_flow_control = offer.end_to_end_flow_control,
+                   .rnr_retry_count = offer.rnr_retry_count,
+                   .srq = offer.srq,
+                   .local_ca_guid = config_.guid,
+                   .private_data = private_data_of<196>(private_data)});
   return Done{};
 }
 
@@ -199,23 +199,23 @@ Status ConnectionManager::confirm(CommHandle id, Bytes private_data) {
   if (private_data.size() > 224) {
     return refuse(ErrorCode::kInvalid, "confirm: private data", private_data.size(), 224);
   }
-  say(*comm, CommState::kEstablished, comm->transaction,
-      wire::CmRtu{.local_comm_id = comm->local_id,
-                  .remote_comm_id = *comm->remote_id,
-                  .private_data = private_data_of<224>(private_data)});
+  send(*comm, CommState::kEstablished, comm->transaction,
+       wire::CmRtu{.local_comm_id = comm->local_id,
+                   .remote_comm_id = *comm->remote_id,
+                   .private_data = private_data_of<224>(private_data)});
   return Done{};
 }
 
 Status ConnectionManager::reject(CommHandle id, wire::RejectReason reason, Bytes private_data) {
   Communication* comm = table_.find(id);
   if (comm == nullptr) return no_such("reject: no such id");
-  if (!comm->being_made()) return refuse(ErrorCode::kInvalid, "reject: nothing to reject");
+  if (!comm->is_connecting()) return refuse(ErrorCode::kInvalid, "reject: nothing to reject");
   if (private_data.size() > 148) {
     return refuse(ErrorCode::kInvalid, "reject: private data", private_data.size(), 148);
   }
   wire::CmRej rej = rejection(*comm, reason);
   rej.private_data = private_data_of<148>(private_data);
-  last_word(*comm, rej);
+  send_final_reply(*comm, rej);
   return Done{};
 }
 
@@ -230,11 +230,11 @@ Status ConnectionManager::delay(CommHandle id, std::uint8_t service_timeout) {
   const bool reply =
       comm->state == CommState::kRepReceived || comm->state == CommState::kMraRepSent;
   if (!request && !reply) return refuse(ErrorCode::kInvalid, "delay: no peer waits for an answer");
-  say(*comm, request ? CommState::kMraReqSent : CommState::kMraRepSent, comm->transaction,
-      wire::CmMra{.local_comm_id = comm->local_id,
-                  .remote_comm_id = *comm->remote_id,
-                  .subject = request ? wire::CmSubject::kReq : wire::CmSubject::kRep,
-                  .service_timeout = service_timeout});
+  send(*comm, request ? CommState::kMraReqSent : CommState::kMraRepSent, comm->transaction,
+       wire::CmMra{.local_comm_id = comm->local_id,
+                   .remote_comm_id = *comm->remote_id,
+                   .subject = request ? wire::CmSubject::kReq : wire::CmSubject::kRep,
+                   .service_timeout = service_timeout});
   return Done{};
 }
 

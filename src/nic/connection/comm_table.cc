@@ -30,9 +30,9 @@ Communication& CommTable::make() {
   return comm;
 }
 
-// Ids count up, so that one rests for four million communications before it means another. Zero
-// is no id: a REJ that knows none says it.
-void CommTable::give_id(Communication& comm) {
+// IDs count up, so that one is reused only after four million communications. Zero is not an ID: a
+// REJ for an unknown communication carries it.
+void CommTable::assign_id(Communication& comm) {
   for (;;) {
     const std::uint32_t id = first_id_ + (next_id_++ & kIdMask);
     if (id == 0 || !ids_.try_emplace(id, &comm).second) continue;
@@ -62,12 +62,12 @@ Communication* CommTable::find(const PeerKey& key) {
   return found == peers_.end() ? nullptr : found->second;
 }
 
-void CommTable::know_comm_id(Communication& comm, const PeerKey& key) {
+void CommTable::index_comm_id(Communication& comm, const PeerKey& key) {
   CHECK(peers_.try_emplace(key, &comm).second);
   comm.by_comm_id = key;
 }
 
-void CommTable::know_qpn(Communication& comm, const PeerKey& key) {
+void CommTable::index_qpn(Communication& comm, const PeerKey& key) {
   CHECK(peers_.try_emplace(key, &comm).second);
   comm.by_qpn = key;
 }

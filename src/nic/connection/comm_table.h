@@ -1,5 +1,5 @@
-// All communications of an engine, found in one step by handle, by the id that we gave them, by
-// what the peer calls them, and listeners by what they serve.
+// All communications of an engine, found in one step by handle, by our ID, or by the peer's ID or
+// QPN; listeners are found by service.
 #pragma once
 
 #include <cstdint>
@@ -22,38 +22,38 @@ class CommTable {
 
   [[nodiscard]] bool full() const { return table_.full(); }
 
-  // The caller has seen that the table is not full.
+  // The caller has checked that the table is not full.
   Communication& make();
-  void give_id(Communication& comm);
+  void assign_id(Communication& comm);
   void erase(Communication& comm);
 
-  // In the same order on every machine.
+  // Visits in the same order on every machine.
   template <class F>
   void for_each(F visit) {
     table_.for_each(visit);
   }
 
-  // By a handle that its user still has.
+  // Finds by a handle that the user still owns.
   [[nodiscard]] Communication* find(CommHandle handle);
   [[nodiscard]] Communication* find(wire::CommId ours);
   [[nodiscard]] Communication* find(const PeerKey& key);
-  void know_comm_id(Communication& comm, const PeerKey& key);
-  void know_qpn(Communication& comm, const PeerKey& key);
+  void index_comm_id(Communication& comm, const PeerKey& key);
+  void index_qpn(Communication& comm, const PeerKey& key);
   void forget_qpn(Communication& comm);
-  // Nothing from the wire finds it any more.
+  // Removes the indices by which messages find it.
   void forget(Communication& comm);
-  // Nobody has its handle, and it may go when there is no room.
+  // The user no longer owns its handle; it may be evicted when the table is full.
   void linger(Communication& comm) { lingering_.push_back(comm); }
   [[nodiscard]] Communication* longest_lingering() const { return lingering_.front(); }
 
-  // Just the same; two that overlap are not one.
+  // Whether an identical listener exists; overlapping ones differ.
   [[nodiscard]] bool serves(const CmListen& listen) const;
   void add_listener(Communication& listener);
-  // One at this address, else one at any of its family, else one at any.
+  // The listener at this address, else one on any address of its family, else one on any address.
   [[nodiscard]] Communication* listener(wire::ServiceId service, const wire::Gid& address);
 
  private:
-  // A peer chooses what it is called, so where it falls in the table is a secret.
+  // The peer chooses its IDs, so the hash is keyed with a secret.
   struct KeyHash {
     SipKey secret{};
     std::size_t operator()(const PeerKey& key) const;

@@ -1,7 +1,7 @@
 // One communication: a connection from either side, a service resolution, or a listener.
 //
-// It says one thing at a time, and that is the thing to be said again: a REQ until it is answered,
-// then the RTU for as long as the peer repeats its REP, then the DREQ, then the DREP.
+// It has at most one message to retransmit at a time: the REQ until it is answered, then the RTU as
+// long as the peer repeats its REP, then the DREQ, then the DREP.
 #pragma once
 
 #include <array>
@@ -15,9 +15,9 @@
 
 namespace nerve::nic {
 
-// IBTA 12.9.5 and 12.9.6. "Mra" is the message whose sender asked for time.
+// IBTA 12.9.5 and 12.9.6. "Mra" names the message that the MRA refers to.
 enum class CommState : std::uint8_t {
-  kIdle,  // over; the handle waits to be destroyed
+  kIdle,  // finished; the user still owns the handle
   kListen,
   // The active side.
   kReqSent,
@@ -36,11 +36,11 @@ enum class CommState : std::uint8_t {
   kTimewait,
   kSidrSent,
   kSidrReceived,
-  kLastWord,  // over, but a peer that asks again hears our REJ or SIDR_REP again
+  kFinalReplySent,  // finished, but a repeated request is answered with our REJ or SIDR_REP again
 };
 
-// What is known of a peer, to recognise it by. All of it is the peer's word, so that the address
-// it came from is a part: nobody can speak for another host.
+// Identifies a peer. The fields are supplied by the peer, so the source address is part of the key:
+// a host cannot impersonate another.
 struct PeerKey {
   enum class Kind : std::uint8_t { kCommId, kQpn, kSidr };
   Kind kind{};
@@ -53,33 +53,34 @@ struct PeerKey {
 struct Communication {
   CommHandle handle{};
   CommState state{};
-  bool owned{};  // the user has the handle
+  bool owned{};  // the user owns the handle
   std::uint64_t cookie{};
 
   wire::CommId local_id{};
   std::optional<wire::CommId> remote_id{};
-  wire::Flow flow{};  // of what we send
+  wire::Flow flow{};  // of the MADs we send
   Qpn local_qpn{};
   Qpn remote_qpn{};
   std::uint64_t remote_guid{};
   bool active{};
   bool xrc{};
-  std::optional<PeerKey> by_comm_id{};  // how the table finds it
+  std::optional<PeerKey> by_comm_id{};  // keys in the table
   std::optional<PeerKey> by_qpn{};
 
-  // A request that came.
-  CommHandle listener{};        // until somebody has answered it
-  std::uint64_t transaction{};  // of the request, whose answers repeat it
-  std::uint64_t digest{};       // of its bytes: the same again, or another with the same id?
+  // A received request.
+  CommHandle listener{};        // set until the request was answered
+  std::uint64_t transaction{};  // of the request; its answers carry it
+  std::uint64_t digest{};       // of its bytes: distinguishes a duplicate from a new request with
+                                // the same ID
 
-  // What we say, and until when we say it again.
-  wire::CmMad said{};
-  Duration response_time{};  // how long the peer may take, and both packets
+  // The last message sent, and its retransmission.
+  wire::CmMad mad{};
+  Duration response_time{};  // the peer's response time plus both packet lifetimes
   std::uint8_t max_retries{};
-  bool begun{};         // the first copy has left
-  Duration interval{};  // to the next copy
+  bool transmitted{};   // the first copy has been sent
+  Duration interval{};  // until the next copy
   Time give_up_at{};
-  Time patient_until{};  // a refusal for want of a listener is no answer before that
+  Time retry_refusal_until{};  // until then, a rejection for lack of a listener is not final
   Duration timewait{};
   Timer timer{};
   ListHook<Communication> due_hook{};
@@ -92,14 +93,14 @@ struct Communication {
   std::uint32_t backlog{};
   std::uint32_t pending{};
 
-  // Each end knows of the other, and it is not a connection yet.
-  [[nodiscard]] bool being_made() const {
+  // Both ends know each other, but the connection is not established.
+  [[nodiscard]] bool is_connecting() const {
     return state == CommState::kReqReceived || state == CommState::kMraReqSent ||
            state == CommState::kRepSent || state == CommState::kMraRepReceived ||
            state == CommState::kRepReceived || state == CommState::kMraRepSent;
   }
-  // Something that is said again until it is answered.
-  [[nodiscard]] bool repeats() const {
+  // Whether a message is retransmitted until it is answered.
+  [[nodiscard]] bool awaits_answer() const {
     return state == CommState::kReqSent || state == CommState::kMraReqReceived ||
            state == CommState::kRepSent || state == CommState::kMraRepReceived ||
            state == CommState::kDreqSent || state == CommState::kSidrSent;

@@ -1,13 +1,11 @@
-// The communication manager: how two ends agree on a connection, and how it ends (IBTA vol. 1,
-// chapter 12).
+// The communication manager: sets up and tears down connections (IBTA vol. 1, chapter 12).
 //
-// It speaks MADs on QP1 with the peer's manager and events with its user. Like the rest of the
-// engine it has no clock and no I/O: frames for QP1 come in by Nic::receive and leave by
-// Nic::transmit, its timers are among Nic::next_deadline. docs/connection.md has the table of
-// states and messages.
+// It exchanges MADs on QP1 with the peer's manager and reports events to its user. Like the rest of
+// the engine it has no clock and no I/O: frames for QP1 arrive through Nic::receive and leave
+// through Nic::transmit, and its timers are part of Nic::next_deadline. docs/connection.md has the
+// table of states and messages.
 //
-// A call tells no time. What it says waits for its turn in transmit(), and the timer of what was
-// said begins then.
+// Calls take no time argument. A message waits for transmit(), and its timer starts then.
 #pragma once
 
 #include <array>
@@ -39,29 +37,30 @@ class ConnectionManager {
   Status reject(CommHandle id, wire::RejectReason reason, Bytes private_data);
   Status delay(CommHandle id, std::uint8_t service_timeout);  // MRA
   Status disconnect(CommHandle id, Bytes private_data);       // DREQ, or DREP if the peer asked
-  Status established(CommHandle id);                          // data came on the QP before the RTU
+  Status established(CommHandle id);                          // data arrived on the QP before the
+                                                              // RTU
   Expected<CommHandle> resolve(const CmResolve& resolve);     // SIDR_REQ
   Status resolved(CommHandle id, const CmResolved& answer);   // SIDR_REP
   Status set_cookie(CommHandle id, std::uint64_t cookie);
-  // The user knows of a request: it counts no longer against its listener's backlog.
+  // The user has seen a request: it no longer counts against its listener's backlog.
   Status seen(CommHandle id);
-  // In any state: whoever waits for us is told. Timewait goes on without the handle. A listener
-  // takes the requests along whose events nobody has seen.
+  // Allowed in any state: a waiting peer is notified. TIMEWAIT continues without the handle.
+  // Destroying a listener also destroys the requests whose events were not delivered yet.
   Status destroy(CommHandle id);
 
-  // Whoever gave out ids of the same block as this one, at one of these addresses, is no more and
-  // will not say so. What it had with us is over as if its host had said it: a connection is
-  // disconnected, what was not one yet is rejected.
+  // The process that allocated IDs of the same block as `one_of`, at one of these addresses, has
+  // died without notice. Its connections to us are disconnected, and its pending ones rejected, as
+  // if its host had sent the messages.
   void lose_peer(wire::CommId one_of, std::span<const wire::Gid> hosts, Time now);
-  // The user goes: destroy() for all that he has. What that says leaves once, if it leaves at all.
+  // The user exits: destroys everything it owns. The resulting messages are sent at most once.
   void disconnect_all();
 
   std::optional<CmEvent> next_event();
 
-  // How many there are, those included that only their peers still know.
+  // The number of communications, including those kept only for their peers.
   [[nodiscard]] std::uint32_t size() const { return table_.size(); }
-  // Whether somebody who is at none of these addresses may not know yet that a connection is over:
-  // our DREQ has no answer.
+  // Whether a DREQ to a peer outside these addresses is unanswered, so that the peer may not know
+  // yet that the connection is closed.
   [[nodiscard]] bool parting_from_others_than(std::span<const wire::Gid> here);
 
   // For the engine.
@@ -72,7 +71,7 @@ class ConnectionManager {
   void expire(Time now);
 
  private:
-  // How a message came.
+  // The context of a received message.
   struct Arrival {
     const wire::Flow& flow;
     std::uint64_t transaction{};
@@ -80,7 +79,7 @@ class ConnectionManager {
     Time now{};
   };
 
-  // Messages, each in the file of its purpose.
+  // Message handlers; each group lives in the file of its purpose.
   void on(const wire::CmReq& req, const Arrival& arrival);
   void on(const wire::CmMra& mra, const Arrival& arrival);
   void on(const wire::CmRej& rej, const Arrival& arrival);
@@ -101,42 +100,43 @@ class ConnectionManager {
   // replies.cc
   void on_late_reply(Communication& comm, const wire::CmRep& rep, const Arrival& arrival);
 
-  // Whether a message for `comm` came from its peer, and is of this communication.
+  // Whether a message for `comm` came from its peer and belongs to this communication.
   bool from_peer(const Communication& comm, const Arrival& arrival);
   bool from_peer(const Communication& comm, wire::CommId theirs, const Arrival& arrival);
 
-  // send.cc: saying things, and going on to the next state.
+  // send.cc: sends messages and advances the state.
   Communication* make();  // null when there is no room
   Expected<Communication*> start(const CmRoute& route, std::uint64_t cookie);
-  void say(Communication& comm, CommState state, std::uint64_t transaction,
-           const wire::CmMessage& message);
-  void say_again(Communication& comm);
-  // Nobody listens where we asked. True: it is asked again, for somebody may be about to.
-  [[nodiscard]] bool ask_again(Communication& comm, Time now);
-  void hush(Communication& comm);
+  void send(Communication& comm, CommState state, std::uint64_t transaction,
+            const wire::CmMessage& message);
+  void resend(Communication& comm);
+  // The peer has no listener for our request. Returns true if the request is retried, because the
+  // listener may be about to start.
+  [[nodiscard]] bool retry_refused(Communication& comm, Time now);
+  void cancel_send(Communication& comm);
   static std::uint64_t own_transaction(const Communication& comm, wire::CmAttribute attribute) {
     return static_cast<std::uint64_t>(attribute) << 32U | comm.local_id.value();
   }
   void answer(const Arrival& arrival, const wire::CmMessage& message);
   void answer_reject(const Arrival& arrival, const wire::CmRej& rej);
-  void tell(CmEventKind kind, Communication& comm, const Arrival* arrival = nullptr,
-            const wire::CmMessage& message = {});
+  void raise(CmEventKind kind, Communication& comm, const Arrival* arrival = nullptr,
+             const wire::CmMessage& message = {});
   void no_longer_pending(Communication& comm);
   void after_turn(Communication& comm, Time now);
   void establish(Communication& comm, const Arrival* arrival, const wire::CmMessage& message);
 
   // peer_death.cc
   void lose(Communication& comm, Time now);
-  // Being made, and over as if the peer had said so.
+  // Ends a communication that is being set up as if the peer had rejected it.
   void reject_for_peer(Communication& comm, wire::RejectReason reason);
 
   // ends.cc
   void begin_disconnect(Communication& comm, Bytes private_data);
   void answer_disconnect(Communication& comm, std::uint64_t transaction, Bytes private_data);
   void enter_timewait(Communication& comm, Time now);
-  void last_word(Communication& comm, const wire::CmMessage& message);
+  void send_final_reply(Communication& comm, const wire::CmMessage& message);
   [[nodiscard]] wire::CmRej rejection(const Communication& comm, wire::RejectReason reason) const;
-  void end(Communication& comm);  // idle, or gone if nobody has its handle
+  void end(Communication& comm);  // idle, or erased if the user does not own the handle
   void erase(Communication& comm);
   void destroy_listener(Communication& listener);
   void give_up(Communication& comm, Time now);

@@ -1,4 +1,4 @@
-// How communications end: with a DREQ, a rejection, silence, or because their user goes.
+// The end of communications: by DREQ, rejection, timeout, or because the user destroys them.
 #include <algorithm>
 
 #include "base/planted.h"
@@ -8,20 +8,20 @@
 namespace nerve::nic {
 
 void ConnectionManager::begin_disconnect(Communication& comm, Bytes private_data) {
-  say(comm, CommState::kDreqSent, own_transaction(comm, wire::CmAttribute::kDreq),
-      wire::CmDreq{.local_comm_id = comm.local_id,
-                   .remote_comm_id = *comm.remote_id,
-                   .remote_qpn = comm.remote_qpn,
-                   .private_data = private_data_of<220>(private_data)});
+  send(comm, CommState::kDreqSent, own_transaction(comm, wire::CmAttribute::kDreq),
+       wire::CmDreq{.local_comm_id = comm.local_id,
+                    .remote_comm_id = *comm.remote_id,
+                    .remote_qpn = comm.remote_qpn,
+                    .private_data = private_data_of<220>(private_data)});
 }
 
-// Timewait begins when the DREP leaves.
+// TIMEWAIT begins when the DREP is sent.
 void ConnectionManager::answer_disconnect(Communication& comm, std::uint64_t transaction,
                                           Bytes private_data) {
-  say(comm, CommState::kTimewait, transaction,
-      wire::CmDrep{.local_comm_id = comm.local_id,
-                   .remote_comm_id = *comm.remote_id,
-                   .private_data = private_data_of<224>(private_data)});
+  send(comm, CommState::kTimewait, transaction,
+       wire::CmDrep{.local_comm_id = comm.local_id,
+                    .remote_comm_id = *comm.remote_id,
+                    .private_data = private_data_of<224>(private_data)});
 }
 
 bool ConnectionManager::parting_from_others_than(std::span<const wire::Gid> here) {
@@ -34,7 +34,7 @@ bool ConnectionManager::parting_from_others_than(std::span<const wire::Gid> here
 }
 
 void ConnectionManager::enter_timewait(Communication& comm, Time now) {
-  hush(comm);
+  cancel_send(comm);
   comm.state = CommState::kTimewait;
   timers_.arm(comm, now + comm.timewait);
 }
@@ -49,34 +49,35 @@ wire::CmRej ConnectionManager::rejection(const Communication& comm,
                   .subject = of_request ? wire::CmSubject::kReq : wire::CmSubject::kRep,
                   .reason = reason};
   if (reason == wire::RejectReason::kTimeout) {
-    // Who has not told its id yet finds us by our GUID (12.6.7.2).
+    // A peer that has not told us its ID yet finds us by our GUID (12.6.7.2).
     rej.info_length = 8;
     store_be<8>(rej.info_field, 0, config_.guid);
   }
   return rej;
 }
 
-// It is over, but the message may be lost: whoever asks again within the time of a packet hears it
-// again, and does not begin anew. Not a stale connection: the peer may use its QP at once.
-void ConnectionManager::last_word(Communication& comm, const wire::CmMessage& message) {
+// The communication is finished, but the message may be lost: a request repeated within the packet
+// lifetime is answered again and does not start a new one. It does not make a connection stale: the
+// peer may reuse its QP immediately.
+void ConnectionManager::send_final_reply(Communication& comm, const wire::CmMessage& message) {
   if (std::holds_alternative<wire::CmRej>(message)) ++counters_.mads_rejected;
   no_longer_pending(comm);
   table_.forget_qpn(comm);
-  say(comm, CommState::kLastWord, comm.transaction, message);
+  send(comm, CommState::kFinalReplySent, comm.transaction, message);
   if (!comm.owned) table_.linger(comm);
 }
 
 void ConnectionManager::end(Communication& comm) {
   if (!comm.owned) return erase(comm);
   no_longer_pending(comm);
-  hush(comm);
+  cancel_send(comm);
   table_.forget(comm);
   comm.state = CommState::kIdle;
 }
 
 void ConnectionManager::erase(Communication& comm) {
   no_longer_pending(comm);
-  hush(comm);
+  cancel_send(comm);
   timers_.remove(comm);
   table_.erase(comm);
 }
@@ -84,14 +85,14 @@ void ConnectionManager::erase(Communication& comm) {
 void ConnectionManager::give_up(Communication& comm, Time now) {
   switch (comm.state) {
     case CommState::kDreqSent:
-      tell(CmEventKind::kDisconnected, comm);
+      raise(CmEventKind::kDisconnected, comm);
       return enter_timewait(comm, now);
     case CommState::kSidrSent:
-      tell(CmEventKind::kUnreachable, comm);
+      raise(CmEventKind::kUnreachable, comm);
       return end(comm);
     default:
-      tell(CmEventKind::kUnreachable, comm);
-      return last_word(comm, rejection(comm, wire::RejectReason::kTimeout));
+      raise(CmEventKind::kUnreachable, comm);
+      return send_final_reply(comm, rejection(comm, wire::RejectReason::kTimeout));
   }
 }
 
@@ -104,13 +105,13 @@ Status ConnectionManager::destroy(CommHandle id) {
       destroy_listener(*comm);
       break;
     case CommState::kReqSent:
-      if (!comm->begun) {
-        erase(*comm);  // nobody has heard of it
+      if (!comm->transmitted) {
+        erase(*comm);  // the user has not seen it yet
         break;
       }
       [[fallthrough]];
     case CommState::kMraReqReceived:
-      last_word(*comm, rejection(*comm, wire::RejectReason::kTimeout));
+      send_final_reply(*comm, rejection(*comm, wire::RejectReason::kTimeout));
       break;
     case CommState::kRepReceived:
     case CommState::kMraRepSent:
@@ -118,7 +119,7 @@ Status ConnectionManager::destroy(CommHandle id) {
     case CommState::kMraReqSent:
     case CommState::kRepSent:
     case CommState::kMraRepReceived:
-      last_word(*comm, rejection(*comm, wire::RejectReason::kConsumer));
+      send_final_reply(*comm, rejection(*comm, wire::RejectReason::kConsumer));
       break;
     case CommState::kEstablished:
       begin_disconnect(*comm, {});
@@ -127,16 +128,16 @@ Status ConnectionManager::destroy(CommHandle id) {
       answer_disconnect(*comm, comm->transaction, {});
       break;
     case CommState::kSidrReceived:
-      last_word(*comm, wire::CmSidrRep{.request_id = *comm->remote_id,
-                                       .status = wire::SidrStatus::kRejected,
-                                       .service_id = comm->service});
+      send_final_reply(*comm, wire::CmSidrRep{.request_id = *comm->remote_id,
+                                              .status = wire::SidrStatus::kRejected,
+                                              .service_id = comm->service});
       break;
-    case CommState::kLastWord:
+    case CommState::kFinalReplySent:
       table_.linger(*comm);
       break;
     case CommState::kDreqSent:
     case CommState::kTimewait:
-      break;  // it goes on by itself
+      break;  // it finishes without the user
     case CommState::kIdle:
     case CommState::kSidrSent:
       erase(*comm);
@@ -145,7 +146,7 @@ Status ConnectionManager::destroy(CommHandle id) {
   return Done{};
 }
 
-// Requests that nobody has seen are refused; the others belong to whoever saw them.
+// Rejects requests that were not delivered; the others belong to the user.
 void ConnectionManager::destroy_listener(Communication& listener) {
   for (const CmEvent& event : events_) {
     const bool request =

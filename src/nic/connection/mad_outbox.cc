@@ -1,6 +1,6 @@
 #include "nic/connection/mad_outbox.h"
 
-#include "nic/qp_manager/qp_table.h"
+#include "nic/qp_context/qp_table.h"
 
 namespace nerve::nic {
 

@@ -1,7 +1,7 @@
-// MADs on their way out: the frames around them, and answers that belong to no communication.
+// Outgoing MADs: the frames around them, and answers that belong to no communication.
 //
-// An answer from nowhere (a REJ for a service that nobody offers) is kept until there is a turn to
-// send it. There is room for a few: who floods us gets silence, who asks again gets an answer.
+// An answer without a communication (a REJ for an unknown service) is queued until the next
+// transmit(). The queue is short: answers beyond it are dropped, and a peer that retries gets one.
 #pragma once
 
 #include <array>
@@ -21,15 +21,15 @@ class MadOutbox {
   MadOutbox(Counters& counters, const Port& port) : counters_{counters}, port_{port} {}
 
   [[nodiscard]] bool empty() const { return count_ == 0; }
-  // Dropped when there is no room.
+  // Dropped when the queue is full.
   void add(const wire::Flow& flow, const wire::CmMad& mad);
 
-  // Until the next begin() the bytes of what is put into a burst stay where they are.
+  // The bytes put into a burst stay valid until the next begin().
   void begin() { used_ = 0; }
   [[nodiscard]] bool has_room(const TxBurst& burst) const {
     return used_ < kBuffers && !burst.full();
   }
-  // While there is room. On a port that is down it goes nowhere.
+  // Requires has_room(). On a port that is down the MAD is dropped.
   void put(TxBurst& burst, const wire::Flow& flow, const wire::CmMad& mad);
   void put_answers(TxBurst& burst);
 
@@ -41,7 +41,7 @@ class MadOutbox {
     wire::Flow flow;
     wire::CmMad mad;
   };
-  // Made when first needed: most engines never have a word to say here.
+  // Allocated when first needed: most engines never send MADs.
   struct Room {
     std::array<std::array<std::byte, wire::CmMad::kSize>, kBuffers> buffers;
     std::array<Answer, kAnswers> answers;

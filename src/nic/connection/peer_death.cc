@@ -1,4 +1,4 @@
-// Ends that nobody announces: a peer that is no more, and a user who goes without a word.
+// Ends without notice: a peer process that died, and a user that exits.
 #include <algorithm>
 
 #include "nic/connection/connection_manager.h"
@@ -11,30 +11,30 @@ void ConnectionManager::lose_peer(wire::CommId one_of, std::span<const wire::Gid
     if (std::ranges::find(hosts, comm.flow.destination) == hosts.end()) return;
     if (comm.remote_id) {
       if (block(*comm.remote_id) == block(one_of)) lose(comm, now);
-    } else if (comm.begun && comm.repeats()) {
-      // It may have been the one that we ask. Whoever is there now says so.
-      say_again(comm);
+    } else if (comm.transmitted && comm.awaits_answer()) {
+      // The dead process may have been the one we asked. Ask again; its successor will answer.
+      resend(comm);
     }
   });
 }
 
-// What the host of the peer would have said for it.
+// Does what the messages of the peer's host would have caused.
 void ConnectionManager::lose(Communication& comm, Time now) {
-  if (comm.being_made()) return reject_for_peer(comm, wire::RejectReason::kConsumer);
+  if (comm.is_connecting()) return reject_for_peer(comm, wire::RejectReason::kConsumer);
   if (comm.state != CommState::kEstablished && comm.state != CommState::kDreqSent) {
-    return;  // it ends as it is
+    return;  // it ends on its own
   }
-  tell(CmEventKind::kDisconnected, comm, nullptr,
-       wire::CmDreq{.local_comm_id = *comm.remote_id,
-                    .remote_comm_id = comm.local_id,
-                    .remote_qpn = comm.local_qpn});
+  raise(CmEventKind::kDisconnected, comm, nullptr,
+        wire::CmDreq{.local_comm_id = *comm.remote_id,
+                     .remote_comm_id = comm.local_id,
+                     .remote_qpn = comm.local_qpn});
   enter_timewait(comm, now);
 }
 
 void ConnectionManager::reject_for_peer(Communication& comm, wire::RejectReason reason) {
-  tell(CmEventKind::kRejected, comm, nullptr,
-       wire::CmRej{
-           .local_comm_id = *comm.remote_id, .remote_comm_id = comm.local_id, .reason = reason});
+  raise(CmEventKind::kRejected, comm, nullptr,
+        wire::CmRej{
+            .local_comm_id = *comm.remote_id, .remote_comm_id = comm.local_id, .reason = reason});
   end(comm);
 }
 

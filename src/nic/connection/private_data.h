@@ -1,4 +1,4 @@
-// The bytes that applications send along with a message.
+// The application's private data in CM messages.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace nerve::nic {
 
-// The caller has seen that they fit.
+// The caller has checked that it fits.
 template <std::size_t N>
 wire::PrivateData<N> private_data_of(Bytes given) {
   CHECK(given.size() <= N);

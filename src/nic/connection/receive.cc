@@ -1,16 +1,16 @@
-// From a frame for QP1 to a message, if it is one.
+// Decodes a frame for QP1 and dispatches its message.
 #include <algorithm>
 #include <cstring>
 
 #include "nic/connection/connection_manager.h"
-#include "nic/qp_manager/qp_table.h"
+#include "nic/qp_context/qp_table.h"
 
 namespace nerve::nic {
 namespace {
 
 using MadBytes = std::array<std::byte, wire::CmMad::kSize>;
 
-// The first 256 bytes; false when there are fewer, or none to be read.
+// Copies the first 256 bytes; false when there are fewer or they cannot be read.
 bool gather(const wire::Frame& frame, MadBytes& into) {
   std::size_t filled = 0;
   for (const wire::Piece& piece : frame.payload) {
@@ -28,8 +28,8 @@ bool gather(const wire::Frame& frame, MadBytes& into) {
   return filled == into.size();
 }
 
-// Tells a repeated message from another with the same ids. Who wants two of its own to look alike
-// harms itself, so any mixing will do.
+// Distinguishes a repeated message from another with the same IDs. A peer that forges a collision
+// harms only itself, so any mixing function will do.
 std::uint64_t digest_of(const MadBytes& bytes) {
   std::uint64_t digest = 0;
   for (std::size_t at = 0; at < bytes.size(); at += 8) {
@@ -61,7 +61,7 @@ void ConnectionManager::receive(const wire::Frame& frame, Time now) {
   ++counters_.mads_received;
   counters_.bytes_received += frame.payload_length;
   MadBytes bytes;
-  // Answers go to QP1, so what comes from elsewhere could not be answered.
+  // Answers go to QP1, so a message from another QP could not be answered.
   if (headers.deth.source_qp != kGsiQpn || !gather(frame, bytes)) {
     ++counters_.mads_bad;
     return;

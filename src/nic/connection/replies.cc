@@ -1,4 +1,4 @@
-// What comes for a communication that is known: MRA, REJ, REP, RTU, DREQ, DREP.
+// Messages for a known communication: MRA, REJ, REP, RTU, DREQ, DREP.
 #include <algorithm>
 
 #include "base/planted.h"
@@ -8,7 +8,7 @@
 namespace nerve::nic {
 namespace {
 
-// A rejection of a message for ids that do not belong together.
+// Rejects a message whose IDs do not belong together.
 wire::CmRej no_such_id(wire::CommId theirs, wire::CommId ours) {
   return {.local_comm_id = ours,
           .remote_comm_id = theirs,
@@ -36,10 +36,10 @@ bool ConnectionManager::from_peer(const Communication& comm, wire::CommId theirs
 void ConnectionManager::on(const wire::CmMra& mra, const Arrival& arrival) {
   Communication* comm = table_.find(mra.remote_comm_id);
   if (comm == nullptr || !from_peer(*comm, arrival)) return;
-  const bool request =
-      comm->state == CommState::kReqSent && mra.subject == wire::CmSubject::kReq && comm->begun;
-  const bool reply =
-      comm->state == CommState::kRepSent && mra.subject == wire::CmSubject::kRep && comm->begun;
+  const bool request = comm->state == CommState::kReqSent && mra.subject == wire::CmSubject::kReq &&
+                       comm->transmitted;
+  const bool reply = comm->state == CommState::kRepSent && mra.subject == wire::CmSubject::kRep &&
+                     comm->transmitted;
   if (!request && !reply) {
     ++counters_.mads_duplicate;
     return;
@@ -47,7 +47,7 @@ void ConnectionManager::on(const wire::CmMra& mra, const Arrival& arrival) {
   comm->state = request ? CommState::kMraReqReceived : CommState::kMraRepReceived;
   const Duration service = cm_time(mra.service_timeout);
   comm->give_up_at += service;
-  hush(*comm);
+  cancel_send(*comm);
   timers_.arm(*comm, std::min(arrival.now + service + comm->response_time, comm->give_up_at));
 }
 
@@ -70,19 +70,19 @@ void ConnectionManager::on(const wire::CmRep& given, const Arrival& arrival) {
   comm->remote_qpn = rep.local_qpn;
   const PeerKey key{PeerKey::Kind::kQpn, arrival.flow.source, rep.local_ca_guid,
                     rep.local_qpn.value()};
-  hush(*comm);
+  cancel_send(*comm);
   comm->state = CommState::kRepReceived;
   if (Communication* old = table_.find(key)) {
     if (!planted(Bug::kStaleNotNoticed)) {
       on_stale(*old);
       wire::CmRej rej = rejection(*comm, wire::RejectReason::kStaleConnection);
-      tell(CmEventKind::kRejected, *comm, nullptr, rej);
-      return last_word(*comm, rej);
+      raise(CmEventKind::kRejected, *comm, nullptr, rej);
+      return send_final_reply(*comm, rej);
     }
     table_.forget_qpn(*old);
   }
-  table_.know_qpn(*comm, key);
-  tell(CmEventKind::kReply, *comm, &arrival, rep);
+  table_.index_qpn(*comm, key);
+  raise(CmEventKind::kReply, *comm, &arrival, rep);
 }
 
 void ConnectionManager::on_late_reply(Communication& comm, const wire::CmRep& rep,
@@ -90,13 +90,13 @@ void ConnectionManager::on_late_reply(Communication& comm, const wire::CmRep& re
   ++counters_.mads_duplicate;
   switch (comm.state) {
     case CommState::kEstablished:
-      if (comm.active && !planted(Bug::kRtuNotRepeated)) say_again(comm);
+      if (comm.active && !planted(Bug::kRtuNotRepeated)) resend(comm);
       return;
     case CommState::kMraRepSent:
-      return say_again(comm);
-    case CommState::kLastWord:
-      if (comm.remote_id) return say_again(comm);
-      // We gave up before we knew what it is called, so our REJ did not name it.
+      return resend(comm);
+    case CommState::kFinalReplySent:
+      if (comm.remote_id) return resend(comm);
+      // We gave up before we knew the peer's ID, so our REJ did not contain it.
       return answer_reject(arrival, no_such_id(rep.local_comm_id, rep.remote_comm_id));
     default:
       return;
@@ -110,14 +110,14 @@ void ConnectionManager::on(const wire::CmRtu& rtu, const Arrival& arrival) {
     return establish(*comm, &arrival, rtu);
   }
   ++counters_.mads_duplicate;
-  if (comm->state == CommState::kLastWord) say_again(*comm);  // it did not hear that we gave up
+  if (comm->state == CommState::kFinalReplySent) resend(*comm);  // the peer has missed our REJ
 }
 
 void ConnectionManager::on(const wire::CmRej& rej, const Arrival& arrival) {
   Communication* comm = table_.find(rej.remote_comm_id);
   if (rej.reason == wire::RejectReason::kTimeout && rej.info().size() >= 8 &&
       rej.remote_comm_id == wire::CommId{}) {
-    // It does not know what we call it.
+    // The peer does not know our ID.
     comm = table_.find(PeerKey{PeerKey::Kind::kCommId, arrival.flow.source,
                                load_be<8>(rej.info(), 0), rej.local_comm_id.value()});
   }
@@ -125,10 +125,11 @@ void ConnectionManager::on(const wire::CmRej& rej, const Arrival& arrival) {
   switch (comm->state) {
     case CommState::kReqSent:
     case CommState::kMraReqReceived:
-      if (rej.reason == wire::RejectReason::kInvalidServiceId && ask_again(*comm, arrival.now)) {
+      if (rej.reason == wire::RejectReason::kInvalidServiceId &&
+          retry_refused(*comm, arrival.now)) {
         return;
       }
-      break;  // whatever the peer calls it, if it calls it anything
+      break;  // with any ID or none from the peer
     case CommState::kReqReceived:
     case CommState::kMraReqSent:
     case CommState::kRepSent:
@@ -139,21 +140,21 @@ void ConnectionManager::on(const wire::CmRej& rej, const Arrival& arrival) {
       break;
     case CommState::kEstablished:
     case CommState::kDreqSent:
-      // It waited for our RTU in vain, or is no longer there.
+      // The peer waited for our RTU in vain, or has lost the connection.
       if (!from_peer(*comm, rej.local_comm_id, arrival)) return;
-      tell(CmEventKind::kDisconnected, *comm, &arrival, rej);
+      raise(CmEventKind::kDisconnected, *comm, &arrival, rej);
       return enter_timewait(*comm, arrival.now);
     default:
       ++counters_.mads_duplicate;
       return;
   }
-  tell(CmEventKind::kRejected, *comm, &arrival, rej);
+  raise(CmEventKind::kRejected, *comm, &arrival, rej);
   end(*comm);
 }
 
 void ConnectionManager::on(const wire::CmDreq& dreq, const Arrival& arrival) {
   Communication* comm = table_.find(dreq.remote_comm_id);
-  // What we do not know is disconnected (12.9.8.6).
+  // An unknown connection is already disconnected (12.9.8.6).
   const wire::CmDrep gone{.local_comm_id = dreq.remote_comm_id,
                           .remote_comm_id = dreq.local_comm_id};
   if (comm == nullptr) return answer(arrival, gone);
@@ -165,26 +166,26 @@ void ConnectionManager::on(const wire::CmDreq& dreq, const Arrival& arrival) {
   switch (comm->state) {
     case CommState::kRepSent:
     case CommState::kMraRepReceived:
-      // What the lost RTU would have told.
+      // The RTU was lost; the DREQ implies it.
       establish(
           *comm, &arrival,
           wire::CmRtu{.local_comm_id = dreq.local_comm_id, .remote_comm_id = dreq.remote_comm_id});
       [[fallthrough]];
     case CommState::kEstablished:
-      hush(*comm);
+      cancel_send(*comm);
       comm->state = CommState::kDreqReceived;
       comm->transaction = arrival.transaction;
-      return tell(CmEventKind::kDisconnectRequested, *comm, &arrival, dreq);
+      return raise(CmEventKind::kDisconnectRequested, *comm, &arrival, dreq);
     case CommState::kDreqSent:
-      tell(CmEventKind::kDisconnected, *comm, &arrival, dreq);
+      raise(CmEventKind::kDisconnected, *comm, &arrival, dreq);
       return answer_disconnect(*comm, arrival.transaction, {});
     case CommState::kTimewait:
-    case CommState::kLastWord:
+    case CommState::kFinalReplySent:
       ++counters_.mads_duplicate;
       if (planted(Bug::kDrepNotRepeated)) return;
-      // With its private data, if it was said before.
-      return std::holds_alternative<wire::CmDrep>(comm->said.message) ? say_again(*comm)
-                                                                      : answer(arrival, gone);
+      // Repeat our DREP with its private data if there was one.
+      return std::holds_alternative<wire::CmDrep>(comm->mad.message) ? resend(*comm)
+                                                                     : answer(arrival, gone);
     default:
       ++counters_.mads_duplicate;
       return;
@@ -198,7 +199,7 @@ void ConnectionManager::on(const wire::CmDrep& drep, const Arrival& arrival) {
     ++counters_.mads_duplicate;
     return;
   }
-  tell(CmEventKind::kDisconnected, *comm, &arrival, drep);
+  raise(CmEventKind::kDisconnected, *comm, &arrival, drep);
   enter_timewait(*comm, arrival.now);
 }
 

@@ -1,4 +1,4 @@
-// REQ: a request for a listener, one that was here before, or one that cannot be.
+// REQ: a new request for a listener, a duplicate, or an invalid one.
 #include "base/planted.h"
 #include "nic/connection/connection_manager.h"
 #include "nic/connection/timing.h"
@@ -24,7 +24,7 @@ bool transport_is_known(const wire::CmReq& req) {
   return req.transport == CmTransport::kRc || req.transport == CmTransport::kUc;
 }
 
-// As a REQ has it: 1 is 256 bytes.
+// The code in a REQ: 1 is 256 bytes.
 std::uint8_t code_of(Mtu mtu) {
   std::uint8_t code = 1;
   for (unsigned bytes = 256; bytes < static_cast<unsigned>(mtu); bytes *= 2) ++code;
@@ -42,14 +42,15 @@ std::optional<wire::CmRej> ConnectionManager::fault_of(const wire::CmReq& req,
     rej.reason = RejectReason::kInvalidTransport;
   } else if (req.path_mtu < 1 || req.path_mtu > max_mtu) {
     rej.reason = RejectReason::kInvalidMtu;
-    rej.info_length = 1;  // the MTU that would do (12.6.7.2)
+    rej.info_length = 1;  // the acceptable MTU (12.6.7.2)
     rej.info_field[0] = static_cast<std::byte>(max_mtu << 4U);
   } else if (req.local_qpn.value() <= 1 || req.local_qpn.value() == kMulticastQpn ||
              !port_.match_pkey(req.pkey)) {
     rej.reason = RejectReason::kUnsupportedRequest;
   } else if (req.primary.local_gid != arrival.flow.source ||
              req.primary.remote_gid != arrival.flow.destination) {
-    // Data would flow between others than those who speak: nobody may order that.
+    // The data path would connect other hosts than the ones that exchange these MADs, which is not
+    // allowed.
     rej.reason = RejectReason::kPrimaryGid;
   } else {
     return std::nullopt;
@@ -57,9 +58,9 @@ std::optional<wire::CmRej> ConnectionManager::fault_of(const wire::CmReq& req,
   return rej;
 }
 
-// A communication for a request to a listener. Nothing when there is no listener or no room: what
-// cannot be taken now is dropped, as TCP drops a SYN. The peer asks again by itself, whereas most
-// programs take a rejection for a final one; Linux does the same.
+// Creates a communication for a request to a listener. Returns null when the backlog or the table
+// is full: the request is dropped, as TCP drops a SYN. The peer retries by itself, whereas most
+// programs treat a rejection as final. Linux does the same.
 Communication* ConnectionManager::take_request(Communication& listener, const Arrival& arrival) {
   Communication* comm = listener.pending < listener.backlog ? make() : nullptr;
   if (comm == nullptr) {
@@ -67,7 +68,7 @@ Communication* ConnectionManager::take_request(Communication& listener, const Ar
     return nullptr;
   }
   ++listener.pending;
-  table_.give_id(*comm);
+  table_.assign_id(*comm);
   comm->owned = true;
   comm->cookie = listener.cookie;
   comm->listener = listener.handle;
@@ -84,10 +85,10 @@ Communication* ConnectionManager::take_request(Communication& listener, const Ar
 void ConnectionManager::on(const wire::CmReq& req, const Arrival& arrival) {
   const wire::Gid& from = arrival.flow.source;
   if (Communication* known = table_.find(comm_id_key(req, from))) {
-    if (known->state != CommState::kLastWord || known->digest == arrival.digest) {
+    if (known->state != CommState::kFinalReplySent || known->digest == arrival.digest) {
       return on_known_request(*known, req, arrival);
     }
-    // An id that was rejected may be used again at once.
+    // A rejected ID may be reused immediately.
     end(*known);
   }
   wire::CmRej rej{.remote_comm_id = req.local_comm_id};
@@ -119,9 +120,9 @@ void ConnectionManager::on(const wire::CmReq& req, const Arrival& arrival) {
   comm->timewait = ack_time(req.primary.local_ack_timeout);
   comm->response_time = cm_time(req.local_cm_response_timeout) + comm->timewait;
   comm->max_retries = req.max_cm_retries;
-  table_.know_comm_id(*comm, comm_id_key(req, from));
-  table_.know_qpn(*comm, qpn);
-  tell(CmEventKind::kRequest, *comm, &arrival, req);
+  table_.index_comm_id(*comm, comm_id_key(req, from));
+  table_.index_qpn(*comm, qpn);
+  raise(CmEventKind::kRequest, *comm, &arrival, req);
 }
 
 void ConnectionManager::on_known_request(Communication& comm, const wire::CmReq& req,
@@ -137,14 +138,15 @@ void ConnectionManager::on_known_request(Communication& comm, const wire::CmReq&
   }
   ++counters_.mads_duplicate;
   const bool asks_again = comm.state == CommState::kMraReqSent ||
-                          comm.state == CommState::kRepSent || comm.state == CommState::kLastWord;
-  if (asks_again) say_again(comm);
+                          comm.state == CommState::kRepSent ||
+                          comm.state == CommState::kFinalReplySent;
+  if (asks_again) resend(comm);
 }
 
-// The peer uses a QP for another connection: it has lost the old one (12.9.8.3.1).
+// The peer uses the QP for another connection: it has lost the old one (12.9.8.3.1).
 void ConnectionManager::on_stale(Communication& old) {
-  if (old.being_made()) return reject_for_peer(old, RejectReason::kStaleConnection);
-  // It will answer that it knows of none. Others end as they are.
+  if (old.is_connecting()) return reject_for_peer(old, RejectReason::kStaleConnection);
+  // The peer will answer that it has no such connection. Other states end on their own.
   if (old.state == CommState::kEstablished) begin_disconnect(old, {});
 }
 

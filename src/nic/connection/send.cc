@@ -1,4 +1,4 @@
-// Saying things to the peer and to the user, and when to say them again.
+// Sends messages to the peer and events to the user, and schedules retransmissions.
 #include <algorithm>
 
 #include "nic/connection/connection_manager.h"
@@ -18,29 +18,29 @@ Communication* ConnectionManager::make() {
   return &table_.make();
 }
 
-void ConnectionManager::say(Communication& comm, CommState state, std::uint64_t transaction,
-                            const wire::CmMessage& message) {
-  hush(comm);
+void ConnectionManager::send(Communication& comm, CommState state, std::uint64_t transaction,
+                             const wire::CmMessage& message) {
+  cancel_send(comm);
   comm.state = state;
-  comm.said = {.transaction_id = transaction, .message = message};
-  comm.begun = false;
+  comm.mad = {.transaction_id = transaction, .message = message};
+  comm.transmitted = false;
   due_.push_back(comm);
 }
 
-void ConnectionManager::say_again(Communication& comm) {
+void ConnectionManager::resend(Communication& comm) {
   ++counters_.mads_retried;
   if (!due_.contains(comm)) due_.push_back(comm);
 }
 
-bool ConnectionManager::ask_again(Communication& comm, Time now) {
-  if (!comm.begun || now >= comm.patient_until) return false;
-  hush(comm);
-  comm.interval = std::min(kFirstRepeat, comm.response_time) / 2;  // doubled when it is said
+bool ConnectionManager::retry_refused(Communication& comm, Time now) {
+  if (!comm.transmitted || now >= comm.retry_refusal_until) return false;
+  cancel_send(comm);
+  comm.interval = std::min(kFirstRepeat, comm.response_time) / 2;  // doubled when it is sent
   timers_.arm(comm, now + kRefusedRepeat);
   return true;
 }
 
-void ConnectionManager::hush(Communication& comm) {
+void ConnectionManager::cancel_send(Communication& comm) {
   if (due_.contains(comm)) due_.remove(comm);
   timers_.disarm(comm);
 }
@@ -57,10 +57,10 @@ void ConnectionManager::answer_reject(const Arrival& arrival, const wire::CmRej&
   answer(arrival, rej);
 }
 
-void ConnectionManager::tell(CmEventKind kind, Communication& comm, const Arrival* arrival,
-                             const wire::CmMessage& message) {
+void ConnectionManager::raise(CmEventKind kind, Communication& comm, const Arrival* arrival,
+                              const wire::CmMessage& message) {
   if (!comm.owned) return;
-  // Events of what was destroyed stay until they are popped; not for ever if nobody pops.
+  // Events of destroyed communications stay until they are popped, but not without bound.
   constexpr std::size_t kSlack = 1024;
   if (events_.size() > 8 * std::size_t{table_.size()} + kSlack) {
     std::erase_if(events_, [this](const CmEvent& e) { return table_.find(e.id) == nullptr; });
@@ -79,7 +79,7 @@ std::optional<CmEvent> ConnectionManager::next_event() {
     events_.pop_front();
     const Communication* comm = table_.find(event.id);
     if (comm == nullptr) continue;
-    event.cookie = comm->cookie;  // as it is now: a new id may have got one since
+    event.cookie = comm->cookie;  // read now: the user may have set it for a new ID
     return event;
   }
   return std::nullopt;
@@ -92,9 +92,9 @@ void ConnectionManager::no_longer_pending(Communication& comm) {
 
 void ConnectionManager::establish(Communication& comm, const Arrival* arrival,
                                   const wire::CmMessage& message) {
-  hush(comm);
+  cancel_send(comm);
   comm.state = CommState::kEstablished;
-  tell(CmEventKind::kEstablished, comm, arrival, message);
+  raise(CmEventKind::kEstablished, comm, arrival, message);
 }
 
 void ConnectionManager::transmit(TxBurst& burst, Time now) {
@@ -103,24 +103,23 @@ void ConnectionManager::transmit(TxBurst& burst, Time now) {
   while (!due_.empty() && outbox_.has_room(burst)) {
     Communication& comm = *due_.front();
     due_.remove(comm);
-    outbox_.put(burst, comm.flow, comm.said);
+    outbox_.put(burst, comm.flow, comm.mad);
     after_turn(comm, now);
   }
 }
 
-// The timers of what was said begin when it leaves. A copy that the peer asked for by repeating
-// itself does not move them.
+// Timers start when the message is sent. A copy that answers a duplicate does not restart them.
 void ConnectionManager::after_turn(Communication& comm, Time now) {
   if (comm.timer.armed) return;
-  if (comm.repeats()) {
-    if (!comm.begun) {
-      comm.begun = true;
+  if (comm.awaits_answer()) {
+    if (!comm.transmitted) {
+      comm.transmitted = true;
       comm.interval = std::min(kFirstRepeat, comm.response_time);
       comm.give_up_at = now + (comm.max_retries + 1) * comm.response_time;
-      comm.patient_until = now + config_.refusal_patience;
+      comm.retry_refusal_until = now + config_.refusal_patience;
     }
     timers_.arm(comm, std::min(now + comm.interval, comm.give_up_at));
-  } else if (comm.state == CommState::kTimewait || comm.state == CommState::kLastWord) {
+  } else if (comm.state == CommState::kTimewait || comm.state == CommState::kFinalReplySent) {
     timers_.arm(comm, now + comm.timewait);
   }
 }
@@ -128,15 +127,15 @@ void ConnectionManager::after_turn(Communication& comm, Time now) {
 void ConnectionManager::expire(Time now) {
   while (Communication* comm = timers_.pop_expired(now)) {
     if (comm->state == CommState::kTimewait) {
-      tell(CmEventKind::kTimewaitOver, *comm);
+      raise(CmEventKind::kTimewaitOver, *comm);
       end(*comm);
-    } else if (comm->state == CommState::kLastWord) {
+    } else if (comm->state == CommState::kFinalReplySent) {
       end(*comm);
     } else if (now >= comm->give_up_at) {
       give_up(*comm, now);
     } else {
       comm->interval = std::min(2 * comm->interval, comm->response_time);
-      say_again(*comm);
+      resend(*comm);
     }
   }
 }

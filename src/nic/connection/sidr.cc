@@ -1,4 +1,4 @@
-// SIDR: which UD QP serves this? (IBTA 12.11)
+// SIDR: resolves a service ID to a UD QP (IBTA 12.11).
 #include "nic/connection/connection_manager.h"
 #include "nic/connection/private_data.h"
 #include "nic/connection/timing.h"
@@ -16,7 +16,7 @@ Expected<CommHandle> ConnectionManager::resolve(const CmResolve& resolve) {
                             .pkey = port_.pkey(0).value_or(PKey{0xffff}),
                             .service_id = resolve.service,
                             .private_data = private_data_of<216>(resolve.private_data)};
-  say(comm, CommState::kSidrSent, own_transaction(comm, req.kAttribute), req);
+  send(comm, CommState::kSidrSent, own_transaction(comm, req.kAttribute), req);
   return comm.handle;
 }
 
@@ -29,7 +29,8 @@ Status ConnectionManager::resolved(CommHandle id, const CmResolved& answer) {
   if (answer.private_data.size() > 136) {
     return refuse(ErrorCode::kInvalid, "resolved: private data", answer.private_data.size(), 136);
   }
-  last_word(*comm, wire::CmSidrRep{.request_id = *comm->remote_id,
+  send_final_reply(*comm,
+                   wire::CmSidrRep{.request_id = *comm->remote_id,
                                    .status = answer.status,
                                    .qpn = answer.qpn,
                                    .service_id = comm->service,
@@ -43,14 +44,14 @@ void ConnectionManager::on(const wire::CmSidrReq& req, const Arrival& arrival) {
   if (Communication* known = table_.find(key)) {
     if (known->digest == arrival.digest) {
       ++counters_.mads_duplicate;
-      if (known->state == CommState::kLastWord) say_again(*known);
+      if (known->state == CommState::kFinalReplySent) resend(*known);
       return;
     }
-    if (known->state != CommState::kLastWord) {
+    if (known->state != CommState::kFinalReplySent) {
       ++counters_.mads_bad;
       return;
     }
-    end(*known);  // the id was answered, and is used again
+    end(*known);  // the ID was answered and is being reused
   }
   Communication* listener = table_.listener(req.service_id, arrival.flow.destination);
   if (listener == nullptr) {
@@ -63,8 +64,8 @@ void ConnectionManager::on(const wire::CmSidrReq& req, const Arrival& arrival) {
   if (comm == nullptr) return;
   comm->state = CommState::kSidrReceived;
   comm->remote_id = req.request_id;
-  table_.know_comm_id(*comm, key);
-  tell(CmEventKind::kResolveRequest, *comm, &arrival, req);
+  table_.index_comm_id(*comm, key);
+  raise(CmEventKind::kResolveRequest, *comm, &arrival, req);
 }
 
 void ConnectionManager::on(const wire::CmSidrRep& rep, const Arrival& arrival) {
@@ -75,8 +76,8 @@ void ConnectionManager::on(const wire::CmSidrRep& rep, const Arrival& arrival) {
     return;
   }
   const bool nobody_listens = rep.status == wire::SidrStatus::kUnsupportedService;
-  if (nobody_listens && ask_again(*comm, arrival.now)) return;
-  tell(CmEventKind::kResolved, *comm, &arrival, rep);
+  if (nobody_listens && retry_refused(*comm, arrival.now)) return;
+  raise(CmEventKind::kResolved, *comm, &arrival, rep);
   end(*comm);
 }
 

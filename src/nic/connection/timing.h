@@ -1,4 +1,4 @@
-// How long things take (IBTA 12.7.1 has the exponents of 4.096 us).
+// Timeouts of the communication manager (IBTA 12.7.1 defines the exponents of 4.096 us).
 #pragma once
 
 #include <algorithm>
@@ -9,26 +9,26 @@
 
 namespace nerve::nic {
 
-// A peer may name any of 32 exponents, up to two and a half hours. What it names holds a place in
-// our table, so we wait as if it had named at most 68 s.
+// A peer may choose any of 32 exponents, up to two and a half hours. Its value occupies an entry of
+// our table, so it is limited to 68 s.
 constexpr Duration cm_time(std::uint8_t exponent) {
   constexpr unsigned kLongest = 24;
   return Duration{4'096'000} * (std::int64_t{1} << std::min<unsigned>(exponent, kLongest));
 }
 
-// The acknowledgement timeout is twice the packet life and the peer's delay: what late packets of
-// a connection may take. Soft-RoCE's 17 is half a second; more than 21, 9 s, nobody needs.
+// The ACK timeout is twice the packet lifetime plus the peer's delay: the lifetime of late packets
+// of a connection. Soft-RoCE's 17 is half a second; values above 21, 9 s, are limited.
 constexpr Duration ack_time(std::uint8_t exponent) {
   return cm_time(std::min<std::uint8_t>(exponent, 21));
 }
-// Where no path tells it.
+// The default when the path does not specify it.
 inline constexpr std::uint8_t kUsualAckTimeout = 17;
 
-// The standard's sender waits for the whole response timeout, seconds, before it repeats a
-// datagram that was lost. A first copy after this costs a slow peer one datagram.
+// The standard has the sender wait for the whole response timeout, seconds, before it retransmits a
+// lost datagram. An early first copy costs a slow peer one extra datagram.
 inline constexpr Duration kFirstRepeat{std::chrono::milliseconds{100}};
 
-// ... and after this it asks again where nobody listened (NicConfig::refusal_patience).
+// The retry interval when there was no listener (NicConfig::refusal_patience).
 inline constexpr Duration kRefusedRepeat{std::chrono::milliseconds{10}};
 
 }  // namespace nerve::nic

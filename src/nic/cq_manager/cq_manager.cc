@@ -58,7 +58,7 @@ Status CqManager::moderate(CqHandle handle, std::uint16_t count, Duration period
   if (period < Duration{}) return refuse(ErrorCode::kInvalid, "moderate cq: negative period");
   cq->moderate_count = count;
   cq->moderate_period = period;
-  // An event already held keeps its deadline, but the new count may release it.
+  // An event already held back keeps its deadline, but the new count may release it.
   if (cq->unannounced > 0 && cq->unannounced >= count) announce(*cq);
   return Done{};
 }
@@ -67,7 +67,7 @@ Status CqManager::arm(CqHandle handle, bool solicited_only) {
   Cq* cq = find(handle);
   if (cq == nullptr) return no_such_cq();
   if (planted(Bug::kLoseCqEvent) && cq->waiting() > 0) return Done{};
-  // The wider request wins until it is answered (IBTA 11.4.2.2).
+  // The wider arm request holds until its event (IBTA 11.4.2.2).
   cq->arm = std::max(cq->arm, solicited_only ? Cq::Arm::kSolicited : Cq::Arm::kNext);
   return Done{};
 }
@@ -89,7 +89,7 @@ Expected<std::size_t> CqManager::poll(CqHandle handle, std::span<Completion> out
   if (cq == nullptr) return no_such_cq();
   ++cq->polls;
   const std::size_t count = std::min<std::size_t>(out.size(), cq->waiting());
-  // One at a time: most polls find one or none, and a call to memcpy costs more than the copy.
+  // Copied one by one: most polls find one or none, and a call to memcpy costs more than the copy.
   for (std::size_t i = 0; i < count; ++i) out[i] = slot(*cq, cq->head++);
   if (count > 0) cq->changed();
   return count;
@@ -130,7 +130,7 @@ bool CqManager::make_room(Cq& cq) {
   if (!cq.overrun) {
     cq.overrun = true;
     cq.home->events_.push({.kind = EventKind::kCqError, .cookie = cq.cookie, .cq = cq.handle});
-    // The count will never be reached now; whoever sleeps must get to what waits.
+    // The count will never be reached now; a sleeping program must still be notified.
     if (cq.unannounced > 0) announce(cq);
   }
   return false;
@@ -138,7 +138,7 @@ bool CqManager::make_room(Cq& cq) {
 
 void CqManager::note_for_event(Cq& cq, Time now) {
   if (++cq.unannounced >= cq.moderate_count) return announce(cq);
-  // From the first completion held back, so that none waits longer than a period.
+  // The period starts at the first completion held back, so that none waits longer than a period.
   if (!cq.timer.armed && cq.moderate_period > Duration{}) {
     cq.home->timers_.arm(cq, now + cq.moderate_period);
   }

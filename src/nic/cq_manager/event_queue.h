@@ -1,6 +1,6 @@
-// Events waiting for next_event(), oldest first. They are rare (arming is one-shot, errors happen
-// once), so the queue may grow; once grown it allocates no more, for a program that sleeps
-// between completions makes an event for each.
+// Events waiting for next_event(), oldest first. Events are rare (arming is one-shot, errors happen
+// once), so the queue may grow. Once grown it does not allocate again, because a program that
+// sleeps between completions causes an event for each.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ class EventQueue {
   [[nodiscard]] bool empty() const { return head_ == events_.size(); }
 
   void push(const Event& event) {
-    // A queue that is never quite empty must not creep through memory.
+    // Compacts a queue that is never quite empty, so that it does not grow without bound.
     if (head_ >= kSlack && head_ * 2 >= events_.size()) drop_taken();
     events_.push_back(event);
   }
@@ -27,7 +27,7 @@ class EventQueue {
     return event;
   }
 
-  // An object that dies takes its undelivered events along.
+  // Drops the undelivered events of an object that is destroyed.
   void forget(CqHandle cq) {
     forget_if([&](const Event& e) { return e.cq && e.cq == cq; });
   }
@@ -51,7 +51,7 @@ class EventQueue {
     std::erase_if(events_, predicate);
   }
 
-  std::vector<Event> events_;  // those before head_ are taken
+  std::vector<Event> events_;  // those before head_ were taken
   std::size_t head_{};
 };
 

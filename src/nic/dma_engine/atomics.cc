@@ -1,5 +1,5 @@
-// One 64-bit word at a time, indivisible for the processor's own atomic instructions too: an
-// application may share a counter between its threads and its peers.
+// Operations on one 64-bit word, atomic also with respect to the processor's own atomic
+// instructions: an application may share a counter between its threads and its peers.
 #include <atomic>
 #include <cstring>
 
@@ -8,8 +8,8 @@
 namespace nerve::nic {
 namespace {
 
-// Null where no instruction can reach the word. Atomics never get here with such a place (see
-// Grant::allow); an ATOMIC_WRITE asks for the right to write alone, and may.
+// Null where the word is not aligned for an atomic instruction. Atomics never reach such an address
+// (see Grant::allow); an ATOMIC_WRITE needs only the right to write, and may.
 std::uint64_t* aligned_word(const wire::Piece& at) {
   if (at.address % alignof(std::uint64_t) != 0) return nullptr;
   return reinterpret_cast<std::uint64_t*>(at.address);
@@ -27,7 +27,8 @@ std::uint64_t DmaEngine::compare_swap(const wire::Piece& at, std::uint64_t expec
   }
   std::uint64_t* word = aligned_word(at);
   CHECK(word != nullptr);
-  // On failure `expected` becomes what was found; on success it is what was found.
+  // On failure compare_exchange stores the previous value in `expected`; on success it is equal to
+  // it.
   std::atomic_ref{*word}.compare_exchange_strong(expected, desired);
   return expected;
 }

@@ -1,12 +1,12 @@
-// The DMA Engine: who may touch which memory, and the moving of bytes once that is settled.
+// The DMA engine: checks access to memory and moves the bytes.
 //
-// Owns protection domains, memory regions and memory windows. Every address that a work request or
-// a peer names passes through resolve_local() or resolve_remote() before a byte moves; both check
-// key, protection domain, rights and bounds (without overflow), and both are called again for each
-// packet, so that a region that goes away in mid-message is never touched.
+// It owns protection domains, memory regions and memory windows. Every address in a work request or
+// a packet passes through resolve_local() or resolve_remote() before a byte moves. Both check key,
+// protection domain, rights and bounds (without overflow), and both are called again for each
+// packet, so that a region deregistered in mid-message is never touched.
 //
-// domains.cc regions.cc windows.cc hold the control calls, gather_scatter.cc and atomics.cc move
-// bytes; key_table.h finds what a key grants.
+// domains.cc, regions.cc and windows.cc hold the control calls, gather_scatter.cc and atomics.cc
+// move bytes; key_table.h maps keys to access rights.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,7 @@
 #include "nic/dma_engine/key_table.h"
 #include "nic/error.h"
 #include "nic/memory.h"
+#include "nic/pager.h"
 #include "nic/work.h"
 #include "wire/frame.h"
 
@@ -31,22 +32,23 @@ namespace nerve::nic {
 enum class AccessFault : std::uint8_t {
   kNoSuchKey,     // unknown, stale, invalidated or unbound
   kWrongDomain,   // another protection domain, or a type 2 window of another QP
-  kNotPermitted,  // the rights do not include the access
+  kNotPermitted,  // the access rights are not sufficient
   kOutOfBounds,
+  kNotMapped,  // an on-demand region has no memory there
 };
 
-// Who asks for remote access: the QP that received the request.
+// The QP that received a request for remote access.
 struct RemoteAccessor {
   PdHandle pd{};
   Qpn qpn{};
 };
 
 struct Pd {
-  std::uint32_t users{};  // regions, windows and whoever called retain_pd()
+  std::uint32_t users{};  // regions, windows, and callers of retain_pd()
 };
 
 struct MemoryRegion {
-  MrInit init{};  // as the application asked; the grant holds what follows from it
+  MrInit init{};  // as registered; the grant is derived from it
   std::uint32_t key{};
   std::uint32_t bound_windows{};
 };
@@ -54,26 +56,27 @@ struct MemoryRegion {
 struct MemoryWindow {
   PdHandle pd{};
   MwType type{};
-  bool key_was_bound{};  // the present key has once given access
+  bool key_was_bound{};  // the current key has granted access before
   std::uint32_t key{};
-  MrHandle region{};  // names nothing while unbound
+  MrHandle region{};  // null while unbound
 };
 
 class DmaEngine {
  public:
-  DmaEngine(const Limits& limits, const SipKey& key_secret, DirectPath* direct_path = nullptr);
+  DmaEngine(const Limits& limits, const SipKey& key_secret, DirectPath* direct_path = nullptr,
+            Pager* pager = nullptr);
   DmaEngine(const DmaEngine&) = delete;
   DmaEngine& operator=(const DmaEngine&) = delete;
 
   Expected<PdHandle> alloc_pd();
   Status dealloc_pd(PdHandle pd);  // kBusy while anything belongs to it
-  // QPs, SRQs and address handles hold their domain while they live. False: no such domain.
+  // QPs, SRQs and address handles retain their domain while they exist. False: no such domain.
   bool retain_pd(PdHandle pd);
   void release_pd(PdHandle pd);
 
   Expected<MrHandle> register_region(const MrInit& init);
   Status reregister(MrHandle mr, MrChange change, const MrInit& init);
-  // From now on its keys give no access. kBusy while a window is bound to it.
+  // Its keys grant no access from now on. kBusy while a window is bound to it.
   Status revoke(MrHandle mr);
   Status deregister(MrHandle mr);
   [[nodiscard]] Expected<MrKeys> keys_of(MrHandle mr) const;
@@ -83,17 +86,19 @@ class DmaEngine {
   [[nodiscard]] Expected<RKey> rkey_of(MwHandle mw) const;
 
   // Executes a BIND_MW work request of QP `by`. A zero length unbinds (type 1). Type 1 takes the
-  // next variant when new_rkey is zero, else, like type 2, the low 8 bits given there. Returns the
-  // key that peers use. A refused bind leaves the window as it was.
+  // next variant when new_rkey is zero; otherwise, like type 2, it takes the low 8 bits given
+  // there. Returns the key for peers. A failed bind leaves the window unchanged.
   Result<RKey, WcStatus> bind(const MwBind& bind, RemoteAccessor by);
-  // LOCAL_INV and SEND_INV: only a type 2 window that is bound to this very QP can be invalidated.
+  // LOCAL_INV and SEND_INV: only a type 2 window that is bound to this QP can be invalidated.
   [[nodiscard]] bool can_invalidate(RKey rkey, RemoteAccessor by) const;
   bool invalidate(RKey rkey, RemoteAccessor by);
-  // A QP has ended: its type 2 windows must not pass to the next one of that number.
+  // Called when a QP is destroyed: its type 2 windows must not pass to the next QP with that
+  // number.
   void unbind_windows_of(Qpn qpn);
 
-  // Where [address, address + length) is, for one who may do `need` there. No bytes need no key
-  // (IBTA C9-88); a FLUSH does, since with length zero it can mean the whole region.
+  // Locates [address, address + length) for an accessor that needs the rights `need`. An access of
+  // zero bytes needs no key (IBTA C9-88), except for a FLUSH, for which zero can mean the whole
+  // region.
   [[nodiscard]] Result<wire::Piece, AccessFault> resolve_local(LKey lkey, PdHandle pd,
                                                                std::uint64_t address,
                                                                std::uint32_t length,
@@ -103,18 +108,18 @@ class DmaEngine {
                                                                 std::uint64_t length,
                                                                 Access need) const;
 
-  // Adds to the frame last added to `burst` the pieces for bytes [offset, offset + length) of the
-  // list; false when some part of it may not be read (the frame is then left as it was).
+  // Adds the pieces for bytes [offset, offset + length) of the list to the frame added last.
+  // Returns false, and leaves the frame unchanged, when some part may not be read.
   bool gather(std::span<const Sge> list, std::uint64_t offset, std::uint32_t length, PdHandle pd,
               TxBurst& burst) const;
   // Writes `payload` to bytes [offset, ...) of the list. Everything is checked before the first
-  // byte moves; kOutOfBounds also when the list is too short.
+  // byte moves. Returns kOutOfBounds also when the list is too short.
   Result<Done, AccessFault> scatter(std::span<const Sge> list, std::uint64_t offset,
                                     std::span<const wire::Piece> payload, PdHandle pd) const;
-  // From payload to a resolved place of the same length.
+  // Copies payload to a resolved range of the same length.
   static void place(const wire::Piece& to, std::span<const wire::Piece> payload);
 
-  // `at` is a resolved, aligned 8-byte place. Values are in host order. Returns the value before.
+  // `at` is a resolved, aligned 8-byte range. Values are in host order. Returns the previous value.
   static std::uint64_t compare_swap(const wire::Piece& at, std::uint64_t expected,
                                     std::uint64_t desired);
   static std::uint64_t fetch_add(const wire::Piece& at, std::uint64_t addend);
@@ -126,13 +131,22 @@ class DmaEngine {
   [[nodiscard]] bool may_bind(const MemoryWindow& window, const MwBind& bind,
                               RemoteAccessor by) const;
   void unbind(MemoryWindow& window);
+  // True unless the grant is on demand and some of the range is not mapped.
+  [[nodiscard]] bool fault_in(const Grant& grant, std::uint64_t address, std::uint64_t length,
+                              Access need) const {
+    return !contains(grant.access, Access::kOnDemand) ||
+           fault_in_pages(grant, address, length, need);
+  }
+  [[nodiscard]] bool fault_in_pages(const Grant& grant, std::uint64_t address, std::uint64_t length,
+                                    Access need) const;
 
   SlotTable<Pd> pds_;
   SlotTable<MemoryRegion> regions_;
   SlotTable<MemoryWindow> windows_;
   KeyTable keys_;
   DirectPath* direct_path_;
-  std::uint32_t bound_to_qps_{};  // type 2 windows that are bound
+  Pager* pager_;
+  std::uint32_t bound_to_qps_{};  // number of bound type 2 windows
 };
 
 inline Result<wire::Piece, AccessFault> DmaEngine::resolve_local(LKey lkey, PdHandle pd,
@@ -147,6 +161,7 @@ inline Result<wire::Piece, AccessFault> DmaEngine::resolve_local(LKey lkey, PdHa
   if (grant->pd != pd) return Unexpected{AccessFault::kWrongDomain};
   if (!contains(grant->access, need)) return Unexpected{AccessFault::kNotPermitted};
   if (!grant->covers(address, length)) return Unexpected{AccessFault::kOutOfBounds};
+  if (!fault_in(*grant, address, length, need)) return Unexpected{AccessFault::kNotMapped};
   return wire::Piece{address + grant->shift, length, grant->port};
 }
 
@@ -164,11 +179,12 @@ inline Result<wire::Piece, AccessFault> DmaEngine::resolve_remote(RKey rkey, Rem
   }
   if (planted(Bug::kSkipRemoteWriteRight)) need = without(need, Access::kRemoteWrite);
   if (!contains(grant->access, need)) return Unexpected{AccessFault::kNotPermitted};
-  // The length of a request has 32 bits on the wire; whatever is longer is in no piece.
+  // A request's length has 32 bits on the wire, so a piece cannot be longer.
   if (length > std::numeric_limits<std::uint32_t>::max() ||
       (length > 0 && !grant->covers(address, length))) {
     return Unexpected{AccessFault::kOutOfBounds};
   }
+  if (!fault_in(*grant, address, length, need)) return Unexpected{AccessFault::kNotMapped};
   return wire::Piece{address + grant->shift, static_cast<std::uint32_t>(length), grant->port};
 }
 

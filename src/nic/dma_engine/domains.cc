@@ -1,14 +1,16 @@
-// Protection domains: names that regions, windows and QPs must have in common to meet.
+// Protection domains: regions, windows and QPs must share one to work together.
 #include "nic/dma_engine/dma_engine.h"
 
 namespace nerve::nic {
 
-DmaEngine::DmaEngine(const Limits& limits, const SipKey& key_secret, DirectPath* direct_path)
+DmaEngine::DmaEngine(const Limits& limits, const SipKey& key_secret, DirectPath* direct_path,
+                     Pager* pager)
     : pds_{limits.max_pd},
       regions_{limits.max_mr},
       windows_{limits.max_mw},
       keys_{key_secret},
-      direct_path_{direct_path} {}
+      direct_path_{direct_path},
+      pager_{pager} {}
 
 Expected<PdHandle> DmaEngine::alloc_pd() {
   if (pds_.full()) return refuse(ErrorCode::kLimit, "alloc pd: too many domains", pds_.size());

@@ -1,4 +1,4 @@
-// Moving bytes between lists, payload and memory.
+// Moves bytes between scatter/gather lists, payload and memory.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -11,11 +11,11 @@ namespace {
 
 using Fault = std::optional<AccessFault>;
 
-// Calls visit(sge, address, length) for each part of the list that bytes [offset, offset + length)
-// fall on. Stops at the first fault; a list that is too short is one.
+// Calls visit(sge, address, length) for each part of the list that overlaps bytes [offset, offset +
+// length). Stops at the first fault; a list that is too short is a fault.
 //
-// A part is checked, not its whole element: a receive whose element is longer than its region
-// works as long as the message is short, as it does on hardware.
+// Only the part in use is checked, not its whole element: as on hardware, a receive whose element
+// is longer than its region works while messages are short.
 template <class Visit>
 Fault for_each_part(std::span<const Sge> list, std::uint64_t offset, std::uint64_t length,
                     bool leave_early, Visit visit) {
@@ -41,7 +41,8 @@ std::byte* pointer(std::uint64_t address) { return reinterpret_cast<std::byte*>(
 bool is_void(const MemoryPort* port) { return port != nullptr && !port->has_contents(); }
 
 [[gnu::noinline]] void copy_through_ports(const wire::Piece& to, const wire::Piece& from) {
-  // What has no contents gives none and keeps none; the rest of the operation is the same.
+  // Memory without contents neither supplies nor stores bytes; the rest of the operation is the
+  // same.
   if (is_void(to.port) || is_void(from.port)) return;
   if (from.port == nullptr) return to.port->write(to.address, {pointer(from.address), to.length});
   if (to.port == nullptr) return from.port->read(from.address, {pointer(to.address), to.length});
@@ -55,18 +56,18 @@ bool is_void(const MemoryPort* port) { return port != nullptr && !port->has_cont
   }
 }
 
-// As much as `to` holds; `from` is at least as long.
+// Fills `to`; `from` is at least as long.
 inline void copy(const wire::Piece& to, const wire::Piece& from) {
-  if (to.length == 0) return;  // no place to speak of, perhaps a null one
+  if (to.length == 0) return;  // the address may be null
   if (to.port == nullptr && from.port == nullptr) {
-    // Over a loopback both may be parts of one buffer, so they may overlap.
+    // On loopback both may be parts of one buffer and overlap.
     std::memmove(pointer(to.address), pointer(from.address), to.length);
   } else {
     copy_through_ports(to, from);
   }
 }
 
-// Payload that is taken from the front.
+// Consumes payload from the front.
 class Source {
  public:
   explicit Source(std::span<const wire::Piece> payload) : rest_{payload} {}
@@ -119,7 +120,7 @@ Result<Done, AccessFault> DmaEngine::scatter(std::span<const Sge> list, std::uin
   if (length == 0) return Done{};
   Source source{payload};
 
-  // Nearly every message lies in one element: one look-up then serves the check and the move.
+  // Nearly every message lies in one element: one lookup then serves both the check and the copy.
   if (list.size() == 1 && offset + length <= list[0].length) {
     const Sge& sge = list[0];
     const std::uint64_t address = sge.address + offset;

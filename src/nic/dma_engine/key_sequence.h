@@ -1,9 +1,9 @@
-// Memory keys that a peer cannot foretell, none of them drawn twice.
+// Generates memory keys that a peer cannot predict, without repetition.
 //
-// A counter goes through a secret permutation of the 32-bit numbers (a Feistel network whose round
-// function is SipHash). A plain hash of the counter would be as hard to guess, but would
-// repeat a key of the past after some 2^16 draws; a permutation repeats none before 2^32, so that
-// a stale key stays stale.
+// A counter is passed through a secret permutation of the 32-bit numbers (a Feistel network whose
+// round function is SipHash). A plain hash of the counter would be as hard to guess, but would
+// repeat an earlier key after some 2^16 draws. A permutation repeats none before 2^32, so that a
+// stale key stays stale.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,21 @@ class KeySequence {
  public:
   explicit KeySequence(const SipKey& secret) : secret_{secret} {}
 
-  // Every 32-bit value once, zero among them, then all of them again.
+  // Returns every 32-bit value once, including zero, before any value repeats.
   std::uint32_t next() { return permute(count_++); }
 
-  // The step by which the variant byte of a window's key moves on. Being odd, it visits all 256
-  // values before one returns; being secret, it does not tell a peer whose window was bound anew
-  // what the next key is.
+  // The increment of the variant byte of a window's key. It is odd, so all 256 values are used
+  // before one repeats; it is secret, so a peer cannot derive the next key when a window is bound
+  // again.
   [[nodiscard]] std::uint8_t stride(std::uint32_t key_index) const {
     return static_cast<std::uint8_t>(siphash(secret_, kStrideDomain | key_index) | 1U);
   }
 
  private:
   static constexpr unsigned kRounds = 4;
-  static constexpr std::uint64_t kStrideDomain = std::uint64_t{kRounds} << 32;  // no round's input
+  static constexpr std::uint64_t kStrideDomain = std::uint64_t{kRounds}
+                                                 << 32;  // distinct from the input
+                                                         // of every round
 
   [[nodiscard]] std::uint32_t permute(std::uint32_t value) const {
     std::uint32_t left = value >> 16;

@@ -16,7 +16,7 @@ std::uint32_t KeyTable::claim(GrantKind kind) {
   for (;;) {
     const std::uint32_t key = sequence_.next();
     const std::uint32_t key_index = key >> 8;
-    // Index zero is left out whole: with variant zero it would be the key that is never valid.
+    // Index zero is never used: with variant zero it would be the invalid key.
     Grant& grant = bucket(key_index);
     if (key_index == 0 || grant.kind != GrantKind::kNone) continue;
     grant.key_index = key_index;

@@ -1,14 +1,14 @@
-// What each memory key grants, found with one look.
+// Maps memory keys to access rights with a single probe.
 //
 // A key is a 24-bit index and an 8-bit variant. Regions and windows share one key space. Indices
-// are drawn at random, but only such as fall on a free bucket (their low bits name it): the
-// look-up needs no probing, and no bit of a key tells where in the table its owner is or how many
-// keys there are. A table that doubles cannot make two indices collide that did not before.
+// are drawn at random, but only those that fall on a free bucket (selected by their low bits):
+// lookup needs no probing, and no bit of a key reveals the position of its owner in the table or
+// the number of keys. Doubling the table cannot make two indices collide that did not before.
 //
-// One thread may claim and grant keys while others look for theirs: a grant is filled in before its
-// key is set, and a table that has become too small stays where it is, for those who look there. To
-// release a grant takes two steps: revoke() it, and release() it when no thread that found it
-// before uses it any more.
+// One thread may claim and grant keys while others look up theirs: a grant is filled in before its
+// key is set, and a table that has become too small is kept for the threads that still read it.
+// Releasing a grant takes two steps: revoke() it, and release() it when no thread that found it
+// before still uses it.
 #pragma once
 
 #include <atomic>
@@ -27,24 +27,25 @@ namespace nerve::nic {
 
 enum class GrantKind : std::uint8_t { kNone, kRegion, kWindow };
 
-inline constexpr std::uint32_t kAnyQp = ~std::uint32_t{0};  // no QPN: those have 24 bits
+inline constexpr std::uint32_t kAnyQp = ~std::uint32_t{0};  // not a QPN: those have 24 bits
 
-// A range of addresses, what may be done there and by whom. One cache line.
+// A range of addresses, the operations allowed there and the QP that may use it. One cache line.
 struct Grant {
-  // Compared whole; zero while no key gives access (an unbound window). Set last, cleared first.
+  // Compared as a whole; zero while no key grants access (an unbound window). Set last, cleared
+  // first.
   std::atomic<std::uint32_t> key{};
   std::uint32_t key_index{};  // the 24 bits that stay with the owner
-  std::uint64_t start{};      // as work requests and peers name it
+  std::uint64_t start{};      // as used by work requests and peers
   std::uint64_t length{};
-  std::uint64_t shift{};  // from such an address to the memory's own, modulo 2^64
+  std::uint64_t shift{};  // from such an address to that of the memory, modulo 2^64
   MemoryPort* port{};
   PdHandle pd{};
   Access access{};
-  std::uint32_t qpn{kAnyQp};  // the one QP that may use it (type 2 windows)
-  std::uint32_t window{};     // the slot of the window, where it is one
+  std::uint32_t qpn{kAnyQp};  // the only QP that may use it (type 2 windows)
+  std::uint32_t window{};     // the slot of the window, if it is one
   GrantKind kind{GrantKind::kNone};
 
-  // All but the key.
+  // Copies everything except the key.
   void take(const Grant& other) {
     key_index = other.key_index;
     start = other.start;
@@ -59,13 +60,13 @@ struct Grant {
   }
   void set_key(std::uint32_t value) { key.store(value, std::memory_order_release); }
 
-  // Needs `shift`. An aligned address may mean a word that is not (a zero-based region over an odd
-  // buffer); no atomic instruction can serve it, so the right is not given there.
+  // `shift` must be set. If an aligned address translates to an unaligned word (a zero-based region
+  // over an odd buffer), no atomic instruction can serve it, so the right to atomics is removed.
   void allow(Access rights) {
     access = shift % sizeof(std::uint64_t) == 0 ? rights : without(rights, Access::kRemoteAtomic);
   }
-  // For length > 0. Neither difference can be taken the wrong way: start + length does not pass
-  // 2^64, so that an address before `start` yields an offset beyond `length`.
+  // For count > 0. The unsigned differences cannot wrap into range: start + length does not exceed
+  // 2^64, so an address before `start` yields an offset beyond `length`.
   [[nodiscard]] bool covers(std::uint64_t address, std::uint64_t count) const {
     const std::uint64_t end = length + (planted(Bug::kSkipBoundsCheck) ? 1U : 0U);
     return count <= end && address - start <= end - count;
@@ -75,26 +76,27 @@ static_assert(sizeof(Grant) == 64);
 
 class KeyTable {
  public:
-  // Half of the indices are never in use at once, so that drawing a free one takes few attempts.
+  // At most half of the indices are in use, so that drawing a free one takes few attempts.
   static constexpr std::uint32_t kMaxGrants = 1U << 23;
 
   explicit KeyTable(const SipKey& secret) : sequence_{secret} { use(kFirstBuckets); }
 
   [[nodiscard]] bool full() const { return used_ == kMaxGrants; }
 
-  // The grant that `key` gives, or null.
+  // The grant for `key`, or null.
   [[nodiscard]] const Grant* find(std::uint32_t key) const {
     const Grant& grant = bucket(key >> 8);
     const bool matches = planted(Bug::kAcceptStaleRkey)
                              ? grant.kind != GrantKind::kNone && grant.key_index == key >> 8
                              : grant.key.load(std::memory_order_acquire) == key;
-    // An empty bucket has key zero, which no owner ever has.
+    // An empty bucket has key zero, which is never valid.
     return matches && key != 0 ? &grant : nullptr;
   }
-  // The grant of an owner, which claimed the index of `key`.
+  // The grant of the owner that claimed the index of `key`.
   Grant& owned(std::uint32_t key);
 
-  // A key that is nobody's, and its bucket: the caller fills in what it grants. Not when full().
+  // Draws an unused key and its bucket; the caller fills in the grant. Must not be called when
+  // full().
   std::uint32_t claim(GrantKind kind);
   void revoke(std::uint32_t key) { owned(key).set_key(0); }
   void release(std::uint32_t key);

@@ -7,8 +7,8 @@ namespace {
 
 using enum Access;
 
-// Bits 20 to 29 are hints by definition (IBV_ACCESS_OPTIONAL_RANGE): a device that does not know
-// one ignores it.
+// Bits 20 to 29 are hints by definition (IBV_ACCESS_OPTIONAL_RANGE): a device ignores those it does
+// not know.
 constexpr auto kOptional = static_cast<Access>(0x3ff0'0000U);
 constexpr Access kKnown = kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic | kMwBind |
                           kZeroBased | kOnDemand | kHugeTlb | kFlushGlobal | kFlushPersistent |
@@ -20,7 +20,7 @@ constexpr bool passes_the_end(std::uint64_t start, std::uint64_t length) {
   return length > 0 && length - 1 > kWhole - start;
 }
 
-// All of the process's memory, to be faulted in when touched (implicit on-demand paging).
+// All memory of the process, faulted in when touched (implicit on-demand paging).
 bool is_implicit(const MrInit& init) {
   return contains(init.access, kOnDemand) && init.address == 0 && init.length == kWhole;
 }
@@ -30,7 +30,7 @@ Status check(const MrInit& init) {
     return refuse(ErrorCode::kInvalid, "mr: unknown access flag",
                   static_cast<std::uint64_t>(init.access), static_cast<std::uint64_t>(kKnown));
   }
-  // Who may write from afar must be able to write from here.
+  // Remote write access requires local write access.
   if (intersects(init.access, kRemoteWrite | kRemoteAtomic) &&
       !contains(init.access, kLocalWrite)) {
     return refuse(ErrorCode::kInvalid, "mr: remote write and atomic need local write",
@@ -44,7 +44,7 @@ Status check(const MrInit& init) {
     }
     return Done{};
   }
-  // A region of length zero serves operations of length zero; where it lies does not matter.
+  // A region of length zero serves operations of length zero; its address does not matter.
   if (init.length > 0 && init.address == 0 && init.port == nullptr) {
     return refuse(ErrorCode::kInvalid, "mr: null");
   }
@@ -61,7 +61,7 @@ Status check(const MrInit& init) {
 
 }  // namespace
 
-// Writes what the region's key grants.
+// Writes the grant for the region's key.
 void DmaEngine::set_grant(MemoryRegion& region) {
   const MrInit& init = region.init;
   Grant& grant = keys_.owned(region.key);
@@ -84,6 +84,16 @@ void DmaEngine::offer(const MemoryRegion& region, const Grant& grant) const {
                                          .address = region.init.address,
                                          .access = region.init.access,
                                          .pd = grant.pd});
+}
+
+bool DmaEngine::fault_in_pages(const Grant& grant, std::uint64_t address, std::uint64_t length,
+                               Access need) const {
+  // The first packet of a long request checks the range of all of it; its pages are not needed yet.
+  // What is copied at once is checked again, and shorter: at most the packets of one burst.
+  constexpr std::uint64_t kLongestCopy = 1U << 20;
+  if (pager_ == nullptr || grant.port != nullptr || length > kLongestCopy) return true;
+  return pager_->fault_in(address + grant.shift, length,
+                          intersects(need, kLocalWrite | kRemoteWrite | kRemoteAtomic));
 }
 
 Expected<MrHandle> DmaEngine::register_region(const MrInit& init) {
@@ -125,8 +135,8 @@ Status DmaEngine::reregister(MrHandle mr, MrChange change, const MrInit& init) {
   if (!retain_pd(wanted.pd)) return refuse(ErrorCode::kNoSuchObject, "rereg mr: no such domain");
   release_pd(region->init.pd);
 
-  // Who holds a key to other memory or of another domain must not find this there. Other rights to
-  // the same memory are what the call is for, and programs go on with the key they gave away.
+  // A key to other memory, or to another domain, must not reach the new registration. A change of
+  // access rights keeps the key, because programs continue to use the one they have published.
   if (direct_path_ != nullptr) direct_path_->withdraw(RKey{region->key});
   if (intersects(change, MrChange::kTranslation | MrChange::kPd)) {
     keys_.release(region->key);

@@ -1,8 +1,9 @@
 // Memory windows (IBTA 10.6.7; ibv_alloc_mw, ibv_bind_mw): a second, narrower key to part of a
-// region, given and taken back by work requests instead of control calls.
+// region, bound and invalidated by work requests instead of control calls.
 //
-// Type 1 belongs to a domain and may be bound again at any time. Type 2 is of the kind that the
-// standard calls 2B: it belongs to the QP that bound it, and must be invalidated in between.
+// Type 1 belongs to a protection domain and may be bound again at any time. Type 2 is the
+// standard's type 2B: it belongs to the QP that bound it, and must be invalidated before it is
+// bound again.
 #include "base/planted.h"
 #include "nic/dma_engine/dma_engine.h"
 
@@ -14,8 +15,8 @@ using enum Access;
 constexpr Access kWindowRights =
     kRemoteWrite | kRemoteRead | kRemoteAtomic | kFlushGlobal | kFlushPersistent | kZeroBased;
 
-// Of a window's key the consumer chooses the low 8 bits; the other 24 name the window and stay
-// (IBTA 10.6.7.2). What a bind asks for there is not looked at, as on hardware.
+// The consumer chooses the low 8 bits of a window's key; the other 24 identify the window and do
+// not change (IBTA 10.6.7.2). As on hardware, a bind request's value for them is ignored.
 constexpr std::uint32_t with_variant(std::uint32_t key, RKey wanted) {
   constexpr std::uint32_t kVariant = 0xff;
   return (key & ~kVariant) | (wanted.value() & kVariant);
@@ -59,22 +60,22 @@ bool DmaEngine::may_bind(const MemoryWindow& window, const MwBind& bind, RemoteA
   if (window.pd != by.pd) return false;  // C10-72
   const bool type_1 = window.type == MwType::kType1;
   if (!type_1 || bind.new_rkey != RKey{}) {
-    // A peer that still holds the key of the last bind would hold a valid one again.
+    // A peer that holds the key of the previous bind would hold a valid key again.
     const bool same = with_variant(window.key, bind.new_rkey) == window.key;
     if (same && window.key_was_bound) return false;
   }
   if (type_1 && bind.length == 0) return true;
   if (type_1 && contains(bind.access, kZeroBased)) return false;  // o10-36.2.2
   if (!type_1 && window.region) return false;                     // o10-37.2.30: invalidate first
-  if (bind.length == 0) return false;  // o10-37.2.40: only invalidation takes type 2 back
+  if (bind.length == 0) return false;  // o10-37.2.40: type 2 can only be invalidated
   if (without(bind.access, kWindowRights) != kNone) return false;
 
   const MemoryRegion* region = regions_.find(bind.region);
   if (region == nullptr || region->init.pd != window.pd) return false;
   const Access allowed = region->init.access;
   if (!contains(allowed, kMwBind)) return false;  // C10-73
-  // C10-74. The region's own remote rights do not matter: a window may grant more than its
-  // region's rkey does.
+  // C10-74. The region's own remote rights do not matter: a window may grant more than the region's
+  // rkey.
   if (intersects(bind.access, kRemoteWrite | kRemoteAtomic) && !contains(allowed, kLocalWrite)) {
     return false;
   }
@@ -105,7 +106,9 @@ Result<RKey, WcStatus> DmaEngine::bind(const MwBind& bind, RemoteAccessor by) {
   grant.shift = whole.shift + (bind.address - grant.start);
   grant.port = whole.port;
   grant.pd = window->pd;
-  grant.allow(planted(Bug::kWindowGivesAtomics) ? bind.access | kRemoteAtomic : bind.access);
+  // Whether pages may be missing is the region's business.
+  const Access rights = bind.access | (whole.access & kOnDemand);
+  grant.allow(planted(Bug::kWindowGivesAtomics) ? rights | kRemoteAtomic : rights);
   grant.qpn = kAnyQp;
   if (window->type == MwType::kType2) {
     grant.qpn = by.qpn.value();
@@ -117,7 +120,8 @@ Result<RKey, WcStatus> DmaEngine::bind(const MwBind& bind, RemoteAccessor by) {
 
 bool DmaEngine::can_invalidate(RKey rkey, RemoteAccessor by) const {
   const Grant* grant = keys_.find(rkey.value());
-  // Only type 2 windows name a QP; regions and type 1 windows cannot be invalidated (o10-37.2.26).
+  // Only type 2 windows are bound to a QP; regions and type 1 windows cannot be invalidated
+  // (o10-37.2.26).
   return grant != nullptr && grant->pd == by.pd && grant->qpn == by.qpn.value();
 }
 
@@ -134,7 +138,7 @@ void DmaEngine::unbind_windows_of(Qpn qpn) {
   });
 }
 
-// The key stays the window's, but gives access to nothing.
+// The window keeps its key, which grants no access.
 void DmaEngine::unbind(MemoryWindow& window) {
   if (!window.region) return;
   MemoryRegion* region = regions_.find(window.region);

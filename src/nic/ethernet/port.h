@@ -1,4 +1,4 @@
-// The Ethernet subsystem's port: its addresses, its partitions, and which frames are meant for it.
+// The port: its addresses, its partitions, and the frames addressed to it.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class Port {
   [[nodiscard]] bool active() const { return active_; }
 
   [[nodiscard]] std::optional<PKey> pkey(std::uint32_t index) const;
-  // The table entry that a received P_Key matches: equal partition, and not two limited members
+  // The table entry that matches a received P_Key: same partition, and not both limited members
   // (IBTA 10.9.3).
   [[nodiscard]] std::optional<std::uint16_t> match_pkey(PKey received) const;
   [[nodiscard]] static bool same_partition(PKey mine, PKey theirs) {
@@ -37,7 +37,7 @@ class Port {
     return ((a ^ b) & kPartition) == 0 && (a & kPartition) != 0 && ((a | b) & kFullMember) != 0;
   }
 
-  // Refused when the address names no GID of ours or lacks its own.
+  // Fails when the source GID index is empty or the destination is missing.
   [[nodiscard]] Expected<wire::Flow> flow_to(const AddressVector& address) const;
 
  private:
@@ -47,9 +47,9 @@ class Port {
   bool active_{true};
 };
 
-// The UDP source port by which switches spread flows: from the flow label where one is given,
-// else from the two QPNs, the same in both directions; for datagrams from the sender's QPN. These
-// are the functions Linux uses, so that captures of either look alike.
+// The UDP source port, with which switches spread flows: derived from the flow label if there is
+// one, else from the two QPNs, identical in both directions; for datagrams from the sender's QPN.
+// Linux uses the same functions, so that captures of both look alike.
 [[nodiscard]] std::uint16_t source_port(std::uint32_t flow_label, Qpn local, Qpn remote);
 [[nodiscard]] std::uint16_t datagram_source_port(Qpn local);
 

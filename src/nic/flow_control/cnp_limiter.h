@@ -1,8 +1,8 @@
-// DCQCN's notification point: when a receiving QP answers a congestion mark with a CNP.
+// DCQCN's notification point: decides when a receiving QP answers a congestion mark with a CNP.
 //
-// The first mark is answered at once, for news of congestion is worth most early; after that at
-// most one CNP leaves in each interval, for the sender needs to know that it still is congested,
-// not how many packets were marked (SIGCOMM 2015, section 3.1).
+// The first mark is answered immediately, because early notification is worth most. After that at
+// most one CNP is sent per interval: the sender needs to know that congestion persists, not how
+// many packets were marked (SIGCOMM 2015, section 3.1).
 #pragma once
 
 #include "base/time.h"
@@ -11,10 +11,11 @@ namespace nerve::nic {
 
 class CnpLimiter {
  public:
-  // A marked packet came. True: send a CNP now. An interval of zero turns CNPs off.
+  // A marked packet arrived. Returns true if a CNP must be sent now. An interval of zero disables
+  // CNPs.
   [[nodiscard]] bool on_mark(Duration interval, Time now) {
     if (interval <= Duration{}) return false;
-    // A difference below zero is an old time across the wrap, not a future one.
+    // A negative difference is an old time across the wrap, not a future one.
     const Duration since = now - last_;
     if (sent_ && since >= Duration{} && since < interval) return false;
     sent_ = true;

@@ -1,8 +1,8 @@
-// Congestion control: what it is told and what it decides. One object for each sending QP; a QP
-// without one sends as fast as the port.
+// The interface of congestion control: its inputs and its decision. One object per sending QP; a QP
+// without one sends at line rate.
 //
-// The interface carries all that the algorithms of the field read: acknowledged bytes and round
-// trips (Swift, TIMELY), CNPs (DCQCN), ECN echoes (DCTCP-like) and per-hop telemetry (HPCC).
+// The interface carries the inputs of the published algorithms: acknowledged bytes and round trips
+// (Swift, TIMELY), CNPs (DCQCN), ECN echoes (DCTCP-like) and per-hop telemetry (HPCC).
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct AckSample {
   std::uint64_t acked_bytes{};           // newly acknowledged
   std::uint64_t outstanding_bytes{};     // still unacknowledged
   std::optional<Duration> round_trip{};  // none when a retransmission makes it ambiguous
-  bool ecn_echo{};                       // the peer saw congestion marks (BECN)
+  bool ecn_echo{};                       // the peer received congestion marks (BECN)
   std::span<const wire::HopTelemetry> telemetry{};
 };
 
@@ -37,19 +37,19 @@ class CongestionControl {
   virtual void on_nak(Time now) = 0;  // a sequence NAK: packets were lost
   virtual void on_timeout(Time now) = 0;
 
-  // Algorithms with timers of their own.
+  // For algorithms with timers of their own.
   [[nodiscard]] virtual std::optional<Time> next_deadline() const = 0;
   virtual void expire(Time now) = 0;
 
-  // The verdict: how fast, and how many bytes may be unacknowledged.
+  // The decision: the rate, and the limit of unacknowledged bytes.
   [[nodiscard]] virtual Rate rate() const = 0;
   [[nodiscard]] virtual std::uint64_t window_bytes() const = 0;  // max() when there is none
 
-  // Kept here for the requester, so that QPs without congestion control do without.
+  // Used by the requester; stored here so that QPs without congestion control do not carry it.
   RoundTrips round_trips;
 };
 
-// Null for CcAlgorithm::kNone. A full packet of the QP has `packet_bytes`.
+// Null for CcAlgorithm::kNone. `packet_bytes` is the size of a full packet of the QP.
 [[nodiscard]] std::unique_ptr<CongestionControl> make_congestion_control(
     const FlowControlConfig& config, Rate line_rate, std::uint32_t packet_bytes);
 

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint32_t kRingMask = 0xff'ffff;
 
-// Message numbers live on the ring of PSNs.
+// Message numbers live on the same ring as PSNs.
 constexpr std::int32_t steps(std::uint32_t from, std::uint32_t to) {
   return Psn{to}.distance_from(Psn{from});
 }
@@ -25,7 +25,7 @@ void SendCredits::on_ack(std::uint32_t msn, std::uint8_t code) {
     limited_ = false;
     return;
   }
-  // A code rounds down, so a later ACK may seem to take back what was given; it does not.
+  // Credit codes round down, so a later ACK may seem to withdraw credits; it does not.
   const std::uint32_t offered = (msn + *credits) & kRingMask;
   if (!limited_ || steps(limit_, offered) > 0) limit_ = offered;
   limited_ = true;

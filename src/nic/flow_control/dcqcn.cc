@@ -9,11 +9,11 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-// Halving the gap for ever would keep a timer running for a difference that no pacer can show.
+// Halving the gap forever would keep a timer running for a difference too small for any pacer.
 constexpr unsigned kNearLineShift = 10;
 
-// A configuration is somebody's file. What would divide by zero or never end becomes the nearest
-// value that works.
+// Parameters may come from a file: values that would divide by zero or never terminate are replaced
+// by the nearest valid ones.
 DcqcnParameters usable(DcqcnParameters p, Rate line) {
   constexpr Duration shortest = std::chrono::nanoseconds{100};
   constexpr Rate slowest = Rate::megabits(1);
@@ -73,7 +73,7 @@ void Dcqcn::cut(Time now) {
   stage_ends_ = now + parameters_.increase_timer;
 }
 
-// Alpha matters at a cut only, so its timer is not run but caught up with.
+// Alpha matters only at a cut, so its timer is not run; missed periods are applied then.
 void Dcqcn::decay_alpha(std::int64_t steps) {
   for (; steps > 0; --steps) {
     const std::uint64_t step = alpha_ / parameters_.g_inverse;
@@ -84,7 +84,7 @@ void Dcqcn::decay_alpha(std::int64_t steps) {
 
 void Dcqcn::grow_alpha() { alpha_ += (kOne - alpha_) / parameters_.g_inverse; }
 
-// Periods are counted from the first CNP, which finds alpha at one.
+// Periods are counted from the first CNP, at which alpha is one.
 void Dcqcn::note_in_period(Time now) {
   if (!cut_before_) {
     period_begins_ = now;
@@ -94,7 +94,7 @@ void Dcqcn::note_in_period(Time now) {
   cnp_in_period_ = true;
 }
 
-// Those that have ended: the first of them with a CNP or without, the others without.
+// Applies the periods that have ended: the first may contain a CNP, the others do not.
 void Dcqcn::count_periods(Time now) {
   std::int64_t periods = (now - period_begins_) / parameters_.alpha_timer;
   if (periods <= 0) return;

@@ -1,16 +1,16 @@
-// DCQCN's reaction point: the rate of one sending QP, cut by CNPs and grown back by time and bytes
+// DCQCN's reaction point: the rate of one sending QP, cut by CNPs and recovered over time and bytes
 // (Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015, section 3).
 //
-//   a CNP      target = rate; rate -= rate * alpha / 2; alpha += (1 - alpha) * g; stages restart
-//   no CNP     for alpha_timer: alpha -= alpha * g
-//   a stage    ends each increase_timer, and each byte_counter bytes sent:
-//              fast recovery  while neither has ended fast_recovery_stages: the target stays
-//              additive       the target grows by additive_increase
-//              hyper          both have ended more than that many: by hyper_increase
-//              and then       rate = (rate + target) / 2
+//  a CNP      target = rate; rate -= rate * alpha / 2; alpha += (1 - alpha) * g; stages restart
+//  no CNP     for alpha_timer: alpha -= alpha * g
+//  a stage    ends each increase_timer, and each byte_counter bytes sent:
+//             fast recovery  while neither has ended fast_recovery_stages: the target stays
+//             additive       the target grows by additive_increase
+//             hyper          both have ended more than that many: by hyper_increase
+//             and then       rate = (rate + target) / 2
 //
-// All of it in integers, so that a run is the same on every machine. At line rate there is nothing
-// to grow and no timer runs.
+// All arithmetic is in integers, so that a run is the same on every machine. At line rate nothing
+// grows and no timer runs.
 #pragma once
 
 #include "nic/flow_control/congestion_control.h"
@@ -59,8 +59,8 @@ class Dcqcn final : public CongestionControl {
   std::uint32_t time_stages_{};
   std::uint32_t byte_stages_{};
   Time last_cut_{};
-  Time period_begins_{};  // of alpha
-  Time last_tick_{};      // of the clock that cuts
+  Time period_begins_{};  // start of alpha's current period
+  Time last_tick_{};      // of the timer that triggers cuts
   Time stage_ends_{};
   std::optional<Time> cut_due_{};
   bool cnp_in_period_{};

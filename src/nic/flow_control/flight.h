@@ -1,13 +1,13 @@
-// How many packets a QP may have on their way, as its losses have taught it.
+// Limits the number of packets that a QP has in flight, according to its losses.
 //
-// After a timeout a few go out at first, and more as they are acknowledged: a peer that was merely
-// slow has its queue full of what it was sent before, and the whole flight again, time after time,
-// would keep it at throwing away duplicates, or at answering READs twice, until the retries are
-// used up.
+// After a timeout few packets are sent at first, and more as they are acknowledged. A peer that was
+// merely slow has its queue full of packets sent before; resending the whole flight again and again
+// would keep it busy discarding duplicates, or answering READs twice, until the retries are used
+// up.
 //
-// A link whose queue is short loses the end of every long flight, and go-back-N sends it again. A
-// host that sends over such links halves the flight with each loss, and lets it grow by a packet
-// for each flight that arrives whole. Congestion control knows nothing of it: it hears from
+// A link with a short queue loses the end of every long flight, and go-back-N retransmits it. A
+// host that sends over such links halves the flight after each loss, and lets it grow by one packet
+// for each flight that arrives whole. Congestion control does not see these losses: it relies on
 // switches, and these queues are in the hosts.
 #pragma once
 
@@ -36,24 +36,24 @@ class Flight {
 
   void on_timeout() { limit_ = kAfterTimeout; }
 
-  // Some of the packets that were on their way did not arrive.
+  // Some of the packets in flight did not arrive.
   void on_loss(std::uint32_t on_their_way) {
     careful_from_ = std::max(on_their_way / 2, kLeast);
     limit_ = std::min(limit_, careful_from_);
     whole_ = 0;
   }
 
-  // The same where only what was lost is sent again (selective repeat): a loss costs no more than
-  // itself, and the flight shrinks by a packet for every few that are sent again rather than to
-  // half. A queue that is too short still shrinks it until it fits; losses at random, at a rate of
-  // p, leave it at kResentForOne / p packets, where half at each loss would leave 1.2 / sqrt(p).
-  // `window` is what the flight could be at most.
+  // The same for selective repeat: a loss costs only its own retransmission, so the flight shrinks
+  // by one packet for every few retransmissions instead of being halved. A queue that is too short
+  // still shrinks it until it fits; random losses at a rate of p leave it at kResentForOne / p
+  // packets, where halving at each loss would leave 1.2 / sqrt(p). `window` is the upper limit of
+  // the flight.
   void on_selective_loss(std::uint32_t window) {
     careful_from_ = limit_ = std::min(limit_, std::max(window, kLeast));
   }
   void on_resent() {
     if (limit_ >= kAny || limit_ <= kLeast) return;
-    // A whole flight that arrives makes it grow by one; so many sent again undo that.
+    // A whole flight that arrives grows the limit by one; this many retransmissions undo that.
     const std::uint32_t undone = limit_ / kResentForOne;
     if (whole_ < undone) {
       careful_from_ = --limit_;
@@ -68,8 +68,8 @@ class Flight {
   static constexpr std::uint32_t kResentForOne = 4;
 
   std::uint32_t limit_{kAny};
-  std::uint32_t careful_from_{kAny};  // below it grows by what is acknowledged
-  std::uint32_t whole_{};             // acknowledged since it last grew
+  std::uint32_t careful_from_{kAny};  // below it, the limit grows by every packet acknowledged
+  std::uint32_t whole_{};             // packets acknowledged since it last grew
 };
 
 }  // namespace nerve::nic

@@ -28,8 +28,8 @@ std::uint64_t window_at(Rate rate, const HpccParameters& p) {
   return std::max<std::uint64_t>(bytes_in(rate, base), 1);
 }
 
-// In millionths. A thousand times the line is more than any queue holds: the window is least then,
-// and what comes from a network may be any number.
+// In millionths. The result is limited to a thousand times the line rate: no queue holds more, the
+// window is at its minimum then, and reports from the network may contain any number.
 std::uint64_t share(std::uint64_t part, std::uint64_t whole) {
   const Wide exact = Wide{part} * kMillion / std::max<std::uint64_t>(whole, 1);
   return static_cast<std::uint64_t>(std::min<Wide>(exact, 1000 * kMillion));
@@ -53,8 +53,9 @@ Hpcc::Use Hpcc::busiest(Hops hops) const {
   for (std::size_t i = 0; i < hops.size(); ++i) {
     const wire::HopTelemetry& now = hops[i];
     const wire::HopTelemetry& before = last_[i];
-    // Reports come from a network: a clock that stood still or went back (it may wrap), a link
-    // without a rate, or a count that fell, which is another port's, tell nothing.
+    // Reports come from a network and are not trusted. Skip a link whose clock stood still or went
+    // back (it may wrap), a link without a rate, and a byte count that fell, which belongs to
+    // another port.
     const auto elapsed = static_cast<std::int64_t>(now.timestamp_ps - before.timestamp_ps);
     if (now.line_rate_bps == 0 || elapsed <= 0) continue;
     const auto sent = static_cast<std::int64_t>(now.transmitted_bytes - before.transmitted_bytes);
@@ -64,7 +65,7 @@ Hpcc::Use Hpcc::busiest(Hops hops) const {
     const std::uint64_t queue = std::min(now.queue_bytes, before.queue_bytes);
     const std::uint64_t use = share(queue, bytes_in(rate, base)) +
                               share(static_cast<std::uint64_t>(sent), bytes_in(rate, time));
-    // An idle link counts too, or a use once high would never fall.
+    // An idle link counts too; otherwise a high utilisation would never fall.
     if (use > most.millionths || most.picoseconds == 0) most = {use, time};
   }
   return most;
@@ -83,13 +84,13 @@ void Hpcc::on_ack(const AckSample& sample) {
   const Hops hops = sample.telemetry.first(std::min(sample.telemetry.size(), kMaxHops));
   if (hops.empty()) return;
   const bool whole_round = acked_ > round_ends_;
-  // Another way than last time: there is nothing to compare with.
+  // If the path has changed, there is nothing to compare with.
   if (hops.size() == last_count_) {
     measure(hops);
     compute(whole_round);
   }
-  // What is on its way now ends the next round. Counted as ACKs count, by packets: bytes of the
-  // wire would run away from them, a header for each packet.
+  // The packets in flight now end the next round. They are counted as ACKs count them, by packets:
+  // bytes on the wire include headers and would drift apart.
   if (whole_round) round_ends_ = acked_ + sample.outstanding_bytes;
   std::ranges::copy(hops, last_.begin());
   last_count_ = hops.size();

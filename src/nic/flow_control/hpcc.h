@@ -1,11 +1,11 @@
-// HPCC: a window computed from what the switches on the way have written into the packets (Li et
-// al., SIGCOMM 2019, algorithm 1).
+// HPCC: a window computed from the telemetry that switches on the path write into the packets (Li
+// et al., SIGCOMM 2019, algorithm 1).
 //
-//   use of a link   least queue of two reports / (rate * T) + sent between them / (rate * time)
-//   use of the way  U, the most of its links, smoothed over T
-//   each ACK        W = W_c / (U / eta) + W_AI when U is above eta, or after most_stages additive
-//                   steps; W_c + W_AI otherwise
-//   once a round trip   W_c = W
+//  use of a link   least queue of two reports / (rate * T) + sent between them / (rate * time)
+//  use of the path U, the maximum over its links, smoothed over T
+//  each ACK        W = W_c / (U / eta) + W_AI when U is above eta, or after most_stages additive
+//                  steps; W_c + W_AI otherwise
+//  once a round trip   W_c = W
 //
 // U is in millionths, windows in bytes: the same on every machine.
 #pragma once
@@ -37,7 +37,7 @@ class Hpcc final : public CongestionControl {
  private:
   using Hops = std::span<const wire::HopTelemetry>;
 
-  // The use of the busiest link, in millionths, and the time between its two reports.
+  // The utilisation of the busiest link, in millionths, and the time between its two reports.
   struct Use {
     std::uint64_t millionths{};
     std::uint64_t picoseconds{};
@@ -53,10 +53,10 @@ class Hpcc final : public CongestionControl {
   std::uint64_t step_;  // W_AI
   std::uint64_t window_;
   std::uint64_t reference_;  // W_c
-  // U, in millionths. A way of which nothing is known counts as full.
+  // U, in millionths. An unknown path counts as fully used.
   std::uint64_t use_{1'000'000};
-  std::uint64_t acked_{};       // bytes, in all
-  std::uint64_t round_ends_{};  // when so many have been acknowledged
+  std::uint64_t acked_{};       // bytes in total
+  std::uint64_t round_ends_{};  // at this many acknowledged bytes
   std::uint32_t stages_{};
   std::array<wire::HopTelemetry, kMaxHops> last_{};
   std::size_t last_count_{};

@@ -1,11 +1,10 @@
-// Spaces a QP's frames so that it keeps to its rate, a small burst at a time.
+// Spaces a QP's frames so that it keeps to its rate, in small bursts.
 //
-// Two things keep the rate exact. The part of a picosecond that a frame takes is carried to the
-// next one, so that a second of frames is a second long. And a sender that is woken late may
-// catch up: with a burst allowance the schedule lags behind the clock by no more than the time of
-// that many bytes, so the allowance bounds both what timer jitter may cost and what may leave
-// back to back. A link that sends trains wants an allowance of a train; a simulator, whose timers
-// are exact, wants none.
+// Two mechanisms keep the rate exact. The fraction of a picosecond that a frame takes is carried
+// over to the next one, so that rounding errors do not accumulate. And a sender that is woken late
+// may catch up: the schedule may lag behind the clock by at most the time of the burst allowance,
+// which bounds both the loss from timer jitter and the number of bytes sent back to back. A link
+// that sends trains wants an allowance of one train; a simulator has exact timers and wants none.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +21,14 @@ class Pacer {
 
   explicit constexpr Pacer(std::uint32_t burst_bytes = 0) : burst_bytes_{burst_bytes} {}
 
-  // When the next frame may leave; `now` or earlier means at once.
+  // When the next frame may be sent; `now` or earlier means immediately.
   [[nodiscard]] constexpr Time next_send() const { return next_send_; }
   [[nodiscard]] constexpr bool may_send(Time now) const {
     return next_send_ <= now || is_ancient(now);
   }
 
-  // Credit does not build up while a QP is idle, but for the burst allowance. A rate of zero
-  // stands for "not limited": the frame takes no time.
+  // An idle QP accumulates no credit beyond the burst allowance. A rate of zero means "not
+  // limited": the frame takes no time.
   constexpr void on_send(std::uint64_t bytes, Rate rate, Time now) {
     if (rate == Rate{}) return reset(now);
     if (next_send_ < now || is_ancient(now)) catch_up(rate, now);
@@ -40,8 +39,8 @@ class Pacer {
     advance(bytes);
     longest_wait_ = next_send_ - now;
   }
-  // The last frame is taken to have been sent at the new rate, so that the gap after it is as long
-  // as the rate of now will have it.
+  // Treats the last frame as if it had been sent at the new rate, so that the gap after it matches
+  // the new rate.
   constexpr void change_rate(Rate rate) {
     if (rate == rate_ || rate == Rate{} || rate_ == Rate{}) return;
     const Duration longer = rate.time_to_send(last_bytes_) - rate_.time_to_send(last_bytes_);
@@ -59,11 +58,11 @@ class Pacer {
  private:
   __extension__ using Wide = unsigned __int128;
   static constexpr std::uint64_t kPicosPerByte = 8'000'000'000'000;  // at one bit per second
-  // Below this the product fits 64 bits, and a division costs a few cycles instead of a call.
+  // Below this the product fits into 64 bits, and a division costs a few cycles instead of a call.
   static constexpr std::uint64_t kNarrow = 1U << 20;
 
-  // What lies further ahead than the last frame has put it is an instant of months ago, from across
-  // the wrap of time, or the zero of an engine that had not been told the time.
+  // A next_send_ further ahead than the last frame can have put it is a time of months ago, across
+  // the wrap, or the zero of an engine that has not been given the time yet.
   [[nodiscard]] constexpr bool is_ancient(Time now) const {
     return next_send_ - now > longest_wait_;
   }
@@ -86,8 +85,8 @@ class Pacer {
   }
 
   Time next_send_{};
-  Duration longest_wait_{};     // no instant is further ahead of the present
-  Rate rate_{};                 // at which remainder_ is counted
+  Duration longest_wait_{};     // next_send_ is never further ahead of `now`
+  Rate rate_{};                 // the rate at which remainder_ is counted
   std::uint64_t remainder_{};   // of a picosecond, in units of 1 / rate
   std::uint64_t last_bytes_{};  // of the frame sent last
   std::uint32_t burst_bytes_{};

@@ -1,4 +1,4 @@
-// The numbers of the congestion-control algorithms, each with the defaults of its paper.
+// Parameters of the congestion-control algorithms, with the defaults of their papers.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace nerve::nic {
 
-// One of hours says no more than this one, and its product with a million would not fit.
+// Longer round trips are treated as this one: the product of hours and a million would not fit.
 inline constexpr Duration kLongestRoundTrip = std::chrono::seconds{1};
 
 // DCQCN (Zhu et al., SIGCOMM 2015), at the port's line rate.
@@ -16,37 +16,37 @@ struct DcqcnParameters {
   std::uint32_t g_inverse{256};  // g = 1/256
   Duration alpha_timer{std::chrono::microseconds{55}};
   Duration increase_timer{std::chrono::microseconds{55}};
-  Duration decrease_interval{std::chrono::microseconds{4}};  // at most one cut in it
-  std::uint64_t byte_counter{10'000'000};                    // zero: stages end by time alone
+  Duration decrease_interval{std::chrono::microseconds{4}};  // at most one cut per interval
+  std::uint64_t byte_counter{10'000'000};                    // zero: stages end by time only
   std::uint32_t fast_recovery_stages{5};
   Rate additive_increase{Rate::megabits(40)};
   Rate hyper_increase{Rate::megabits(400)};
   Rate minimum_rate{Rate::megabits(100)};
-  // Each cut makes the rate before it the one to grow back to. Adapters can be told to let the
-  // target be until the rate has grown again, so that several cuts in a row are undone as one.
+  // Each cut sets the target to the rate before it. Adapters can be configured to keep the target
+  // until the rate has recovered, so that several cuts in a row are undone as one.
   bool clamp_target{true};
-  // Alpha grows with each CNP that cuts. Adapters look once in each alpha_timer whether a CNP came.
+  // Alpha grows with each CNP that cuts. Adapters check once per alpha_timer whether a CNP arrived.
   bool alpha_by_timer{};
-  // A CNP cuts at once. Adapters look once in each decrease_interval, counted from the first CNP,
-  // whether one came.
+  // A CNP cuts immediately. Adapters check once per decrease_interval, counted from the first CNP,
+  // whether one arrived.
   bool cut_by_timer{};
 };
 
 // TIMELY (Mittal et al., SIGCOMM 2015). Fractions are in thousandths.
 struct TimelyParameters {
-  std::uint32_t newest_weight{875};  // of the newest difference, in the smoothed one
+  std::uint32_t newest_weight{875};  // of the newest difference in the smoothed one
   std::uint32_t beta{800};
   Duration low{std::chrono::microseconds{50}};
   Duration high{std::chrono::microseconds{500}};
   Duration minimum_round_trip{std::chrono::microseconds{20}};
   Rate step{Rate::megabits(10)};
-  std::uint32_t hyper_after{5};  // good samples in a row, after which ...
-  std::uint32_t hyper_steps{5};  // ... so many steps are taken at once
-  // Samples below `low` count as good ones too.
+  std::uint32_t hyper_after{5};  // after this many good samples in a row ...
+  std::uint32_t hyper_steps{5};  // ... this many steps are taken at once
+  // Samples below `low` count as good too.
   bool low_is_good{};
-  // Larger gradients count as this one, in thousandths: a single sample may be an outlier.
+  // Steeper gradients are limited to this value, in thousandths: a single sample may be an outlier.
   std::uint32_t steepest{1000};
-  // Round trips that are measured at a time. One: the rate changes once in a round trip.
+  // Round trips measured concurrently. With one, the rate changes once per round trip.
   std::uint32_t samples{8};
   Rate minimum_rate{Rate::megabits(100)};
 };
@@ -55,23 +55,24 @@ struct TimelyParameters {
 // packet.
 struct SwiftParameters {
   Duration base_target{std::chrono::microseconds{20}};
-  std::uint32_t increase{1000};  // packets a round trip
+  std::uint32_t increase{1000};  // packets per round trip
   std::uint32_t beta{800};
   std::uint32_t most_cut{500};
   Duration scaling_range{
-      std::chrono::microseconds{100}};  // added to the target of the smallest window
-  std::uint32_t smallest_scaled{100};   // windows between which the target is scaled
+      std::chrono::microseconds{100}};  // added to the target at the smallest window
+  std::uint32_t smallest_scaled{100};   // the range of windows in which the target is scaled
   std::uint32_t largest_scaled{100'000};
-  std::uint32_t smallest{100};  // what the window may be
+  std::uint32_t smallest{100};  // the limits of the window
   std::uint32_t largest{1'000'000};
 };
 
 // HPCC (Li et al., SIGCOMM 2019).
 struct HpccParameters {
-  std::uint32_t eta{950};  // thousandths of the line that the links are to be used
+  std::uint32_t eta{950};  // target utilisation of the links, in thousandths
   std::uint32_t most_stages{5};
   Duration base_round_trip{std::chrono::microseconds{13}};
-  std::uint32_t flows{100};  // that the additive step is meant for: W_AI = W_init (1 - eta) / flows
+  std::uint32_t flows{100};  // number of flows assumed for the additive step: W_AI = W_init (1 -
+                             // eta) / flows
   Rate minimum_rate{Rate::megabits(1)};
 };
 

@@ -1,7 +1,7 @@
-// When packets that ask for an ACK were sent, so that the ACK tells a round trip.
+// Send times of packets with an ACK request, so that their ACKs measure round trips.
 //
-// A few at a time are enough: with more on their way the newest are not measured. After a
-// retransmission nobody can say which sending an ACK answers, and all are forgotten (Karn).
+// A few at a time are enough: with more in flight, the newest are not measured. After a
+// retransmission an ACK may answer either copy, so all are discarded (Karn).
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,8 @@ class RoundTrips {
     if (end_ - begin_ >= limit_) return;
     entries_[end_++ % kMost] = {psn, now};
   }
-  // All before `unacked` have been acknowledged: the round trip of the newest of those measured.
+  // All packets before `unacked` are acknowledged: returns the round trip of the newest one
+  // measured.
   std::optional<Duration> on_ack(Psn unacked, Time now) {
     std::optional<Duration> trip;
     while (begin_ != end_ && entries_[begin_ % kMost].psn.distance_from(unacked) < 0) {
@@ -29,7 +30,7 @@ class RoundTrips {
     return trip;
   }
   void forget() { begin_ = end_; }
-  // Fewer at a time.
+  // Limits the number measured at a time.
   void limit(std::uint32_t most) { limit_ = std::clamp(most, 1U, kMost); }
 
  private:
@@ -39,7 +40,7 @@ class RoundTrips {
     Time sent{};
   };
   std::array<Entry, kMost> entries_{};
-  std::uint32_t begin_{};  // both run freely
+  std::uint32_t begin_{};  // both indices run freely
   std::uint32_t end_{};
   std::uint32_t limit_{kMost};
 };

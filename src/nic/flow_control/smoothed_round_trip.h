@@ -1,8 +1,7 @@
-// The round trip of a QP's packets, smoothed as TCP does it (RFC 6298): its mean and how far
-// samples lie from it.
+// The smoothed round trip of a QP's packets (RFC 6298, as in TCP): mean and mean deviation.
 //
-// One packet at a time is measured, one that asked for an acknowledgement. After a retransmission
-// an answer may be to either copy, so the measurement is dropped (Karn's rule).
+// One packet with an ACK request is measured at a time. After a retransmission an ACK may answer
+// either copy, so the measurement is discarded (Karn's rule).
 #pragma once
 
 #include <algorithm>
@@ -17,7 +16,7 @@ namespace nerve::nic {
 
 class SmoothedRoundTrip {
  public:
-  // A packet that asks for an acknowledgement left for the first time.
+  // A packet with an ACK request was sent for the first time.
   void on_send(Psn psn, Time now) {
     if (measuring_) return;
     measuring_ = true;
@@ -25,11 +24,11 @@ class SmoothedRoundTrip {
     sent_ = now;
   }
 
-  // Everything before `unacked` is acknowledged. True when that was a sample.
+  // Everything before `unacked` is acknowledged. Returns true when that yielded a sample.
   bool on_ack(Psn unacked, Time now) {
     if (!measuring_ || psn_.distance_from(unacked) >= 0) return false;
     measuring_ = false;
-    // Bounded, for a clock may jump.
+    // Bounded, because a clock may jump.
     const auto sample =
         std::clamp(std::chrono::duration_cast<Nanoseconds>(now - sent_), Nanoseconds{1}, kLongest);
     if (mean_ == Nanoseconds{}) {
@@ -45,14 +44,14 @@ class SmoothedRoundTrip {
 
   void forget() { measuring_ = false; }
 
-  // An answer that takes longer than this is late; none while nothing has been measured.
+  // An answer that takes longer than this is late; nullopt before the first sample.
   [[nodiscard]] std::optional<Duration> patience() const {
     if (mean_ == Nanoseconds{}) return std::nullopt;
     return Duration{mean_} + std::max(Duration{mean_}, 4 * Duration{deviation_});
   }
 
  private:
-  // Small, for every QP has one.
+  // 32 bits, because every QP has one.
   using Nanoseconds = std::chrono::duration<std::int32_t, std::nano>;
   static constexpr Nanoseconds kLongest{1'000'000'000};
 

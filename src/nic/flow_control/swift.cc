@@ -7,10 +7,10 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-constexpr std::uint64_t kPacket = 1'000'000;  // of the window's units
+constexpr std::uint64_t kPacket = 1'000'000;  // units of the window
 constexpr std::uint64_t kPerThousandth = kPacket / 1000;
 
-// Larger windows mean nothing, and their products would not fit.
+// Larger windows are meaningless, and their products would not fit.
 constexpr std::uint32_t kLargest = 1'000'000'000;
 
 SwiftParameters usable(SwiftParameters p) {
@@ -26,7 +26,7 @@ SwiftParameters usable(SwiftParameters p) {
   return p;
 }
 
-// The largest root whose square is not above n.
+// The integer square root, rounded down.
 constexpr std::uint64_t square_root(std::uint64_t n) {
   std::uint64_t root = 0;
   for (std::uint64_t bit = std::uint64_t{1} << 31U; bit > 0; bit >>= 1U) {
@@ -42,8 +42,7 @@ constexpr std::int64_t inverse_root(std::uint64_t thousandths) {
 
 }  // namespace
 
-// A flow begins with what the line holds while a packet goes and its ACK comes, when nobody else
-// is there.
+// A flow starts with the bandwidth-delay product of an idle line.
 Swift::Swift(const SwiftParameters& parameters, Rate line_rate, std::uint32_t packet_bytes)
     : parameters_{usable(parameters)},
       line_{line_rate},

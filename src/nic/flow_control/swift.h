@@ -1,13 +1,13 @@
-// Swift: a window steered by how far the delay is from a target (Kumar et al., SIGCOMM 2020,
-// algorithm 1).
+// Swift: a window controlled by the difference between the delay and a target (Kumar et al.,
+// SIGCOMM 2020, algorithm 1).
 //
-//   below the target   the window grows by `increase` packets a round trip
-//   above it           once a round trip: window *= max(1 - beta (delay - target) / delay, 1 -
-//   most_cut)
+//  below the target   the window grows by `increase` packets a round trip
+//  above it           once a round trip:
+//                     window *= max(1 - beta (delay - target) / delay, 1 - most_cut)
 //
-// The target grows as the window shrinks (section 3.1, flow scaling): with n flows at a link the
-// queue is about the square root of n packets. A window below one packet is a pace: a packet, then
-// a pause.
+// The target grows as the window shrinks (section 3.1, flow scaling): with n flows on a link, the
+// queue is about the square root of n packets. A window below one packet becomes a pacing interval:
+// one packet, then a pause.
 #pragma once
 
 #include "nic/flow_control/congestion_control.h"
@@ -30,12 +30,12 @@ class Swift final : public CongestionControl {
   [[nodiscard]] Rate rate() const override;
   [[nodiscard]] std::uint64_t window_bytes() const override;
 
-  // For tests: with the window as it is.
+  // For tests: the target at the current window.
   [[nodiscard]] Duration target() const;
 
  private:
   void grow(std::uint64_t acked_bytes);
-  // By so many thousandths, unless it was cut within the last round trip.
+  // Cuts by this many thousandths, unless the window was cut within the last round trip.
   void cut(std::uint64_t thousandths, Time now);
 
   SwiftParameters parameters_;

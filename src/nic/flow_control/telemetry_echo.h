@@ -1,4 +1,4 @@
-// What switches wrote into the newest request of a peer, for the ACK to take back to it.
+// The telemetry that switches wrote into the peer's newest request, to be returned with the ACK.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace nerve::nic {
 
 class TelemetryEcho {
  public:
-  static constexpr std::size_t kMaxHops = 8;  // of more, the first are kept
+  static constexpr std::size_t kMaxHops = 8;  // further hops are dropped
 
   void keep(std::span<const wire::HopTelemetry> hops) {
     count_ = std::min(hops.size(), kMaxHops);

@@ -8,7 +8,7 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-constexpr std::int64_t kWhole = 1'000'000;  // of what is told in millionths
+constexpr std::int64_t kWhole = 1'000'000;  // one, in millionths
 constexpr Duration kShortest = std::chrono::nanoseconds{100};
 
 TimelyParameters usable(TimelyParameters p, Rate line) {
@@ -35,7 +35,7 @@ void Timely::on_ack(const AckSample& sample) {
   if (!sample.round_trip || *sample.round_trip <= Duration{}) return;
   const Duration trip = std::min(*sample.round_trip, kLongestRoundTrip);
   const Duration before = std::exchange(last_, trip);
-  if (before == Duration{}) return;  // a difference takes two
+  if (before == Duration{}) return;  // a difference needs two samples
   const std::int64_t weight = parameters_.newest_weight;
   difference_ = (difference_ * (1000 - weight) + (trip - before).count() * weight) / 1000;
 

@@ -1,11 +1,12 @@
-// TIMELY: a rate steered by how round trips change (Mittal et al., SIGCOMM 2015, algorithm 1).
+// TIMELY: a rate controlled by the gradient of round trips (Mittal et al., SIGCOMM 2015, algorithm
+// 1).
 //
-//   below low     rate += step
-//   above high    rate *= 1 - beta (1 - high / round trip)
-//   growing       rate *= 1 - beta gradient         the gradient is the smoothed difference of two
-//   else          rate += step, or hyper_steps of them   round trips, over the least round trip
+//  below low     rate += step
+//  above high    rate *= 1 - beta (1 - high / round trip)
+//  growing       rate *= 1 - beta gradient         the gradient is the smoothed difference of two
+//  else          rate += step, or hyper_steps of them   round trips, over the least round trip
 //
-// All of it in integers, so that a run is the same on every machine.
+// All arithmetic is in integers, so that a run is the same on every machine.
 #pragma once
 
 #include "nic/flow_control/congestion_control.h"
@@ -32,7 +33,7 @@ class Timely final : public CongestionControl {
  private:
   void grow(std::uint64_t steps);
   void grow_well();
-  // By so many millionths.
+  // Cuts by this many millionths.
   void cut(std::int64_t millionths);
 
   TimelyParameters parameters_;
@@ -40,7 +41,7 @@ class Timely final : public CongestionControl {
   std::uint64_t rate_;
   Duration last_{};
   std::int64_t difference_{};  // smoothed, in picoseconds
-  std::uint32_t good_{};       // samples in a row whose gradient was not above zero
+  std::uint32_t good_{};       // consecutive samples with a gradient of zero or below
 };
 
 }  // namespace nerve::nic

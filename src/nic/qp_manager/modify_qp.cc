@@ -1,5 +1,5 @@
-// modify_qp: the table decides whether a step is allowed, the values are judged, and only then
-// does anything change.
+// modify_qp: checks the transition against the table, then the values, and only then changes the
+// QP.
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -11,8 +11,8 @@
 namespace nerve::nic {
 namespace {
 
-// Room to remember `depth` requests. SQD may deepen the ring of a live QP: what is remembered keeps
-// its sequence number.
+// Makes room for `depth` requests in the replay cache. In SQD the cache of a live QP may grow: its
+// entries keep their sequence numbers.
 void make_replay_room(ResponderState& state, std::uint32_t depth) {
   const std::uint32_t before = state.replay.size();
   const std::uint32_t size = depth == 0 ? 0 : std::bit_ceil(depth);
@@ -125,7 +125,7 @@ void QpManager::apply(Qp& qp, QpAttrs given, const QpAttributes& values) {
   if (contains(given, QpAttrs::kPath)) {
     qp.flow = *port_.flow_to(own.path);
     qp.flow.source_port = source_port(own.path.flow_label, qp.qpn, own.dest_qp);
-    // Congestion control by marks needs packets that switches may mark.
+    // Mark-based congestion control needs packets that switches may mark.
     const bool marks = config_.flow_control.algorithm != CcAlgorithm::kNone;
     if (marks && qp.flow.ecn() == wire::Ecn::kNotCapable) qp.flow.set_ecn(wire::Ecn::kCapable0);
   }
@@ -134,7 +134,7 @@ void QpManager::apply(Qp& qp, QpAttrs given, const QpAttributes& values) {
 void QpManager::enter(Qp& qp, QpState from, QpState to) {
   if (to == QpState::kReset) return reset(qp);
   if (to == QpState::kErr) {
-    // A NAK that led to ERR stays owed; one for a gap has nothing more to ask for.
+    // A NAK that led to ERR is still sent; a NAK for a gap has become pointless.
     if (from != QpState::kErr) qp.responder.nak_due.reset();
     return completions_.enter_error(qp);
   }

@@ -69,7 +69,7 @@ Status QpManager::check_init(const QpInit& init) {
 
 Expected<QpHandle> QpManager::create(const QpInit& init) {
   if (const Status ok = check_init(init); !ok) return Unexpected{ok.error()};
-  // An XRC target has no protection domain: each request names an SRQ and uses that one's.
+  // An XRC target has no protection domain: each request uses that of the SRQ it names.
   const bool has_pd = init.type != QpType::kXrcRecv;
   if (has_pd && !dma_.retain_pd(init.pd)) {
     return refuse(ErrorCode::kNoSuchObject, "create qp: no such protection domain");
@@ -114,7 +114,7 @@ Expected<QpQuery> QpManager::query(QpHandle handle) {
                  .qpn = qp->qpn,
                  .type = qp->type};
   result.attributes.cur_state = qp->state;
-  // Where the counters stand now, not where they began.
+  // Report the current PSNs, not the initial ones.
   if (qp->can_receive()) result.attributes.rq_psn = qp->responder.expected;
   if (qp->can_send()) {
     result.attributes.sq_psn = qp->requester.next;

@@ -1,21 +1,21 @@
-// The QP Manager: makes, changes and ends queue pairs, shared receive queues, XRC domains and
-// address handles.
+// The QP manager: creates, modifies and destroys queue pairs, shared receive queues, XRC domains
+// and address handles.
 #pragma once
 
 #include "base/slot_table.h"
 #include "base/time.h"
 #include "nic/attributes.h"
 #include "nic/config.h"
-#include "nic/cq_manager/completion_unit.h"
 #include "nic/cq_manager/cq_manager.h"
 #include "nic/dma_engine/dma_engine.h"
 #include "nic/error.h"
 #include "nic/ethernet/port.h"
-#include "nic/qp_manager/address_handle.h"
-#include "nic/qp_manager/qp_table.h"
+#include "nic/qp_context/address_handle.h"
+#include "nic/qp_context/qp_table.h"
+#include "nic/qp_context/scheduler.h"
 #include "nic/qp_manager/shared_objects.h"
 #include "nic/rx_handler/datagrams.h"
-#include "nic/wqe_engine/scheduler.h"
+#include "nic/wqe_engine/completion_unit.h"
 
 namespace nerve::nic {
 

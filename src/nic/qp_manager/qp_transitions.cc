@@ -7,7 +7,7 @@
 namespace nerve::nic {
 namespace {
 
-// A set of QP types, one bit for each.
+// A set of QP types, one bit each.
 using TypeSet = unsigned;
 constexpr TypeSet only(QpType type) { return 1U << static_cast<unsigned>(type); }
 
@@ -17,7 +17,7 @@ struct Row {
   QpAttrs required, optional;
 };
 
-// One row for each step and group of types that share its attributes; no pair of rows overlaps.
+// One row per transition and group of types with the same attributes; rows do not overlap.
 constexpr auto kRows = [] {
   using enum QpState;
   using enum QpAttrs;
@@ -27,8 +27,8 @@ constexpr auto kRows = [] {
   constexpr TypeSet connected = rc | uc | xs | xr, datagram = ud | gsi;
 
   constexpr QpAttrs path = kPath | kPathMtu | kDestQp | kRqPsn;
-  constexpr QpAttrs replies = kMaxDestRead | kMinRnrTimer;                    // a responder's
-  constexpr QpAttrs retries = kTimeout | kRetryCount | kRnrRetry | kMaxRead;  // a requester's
+  constexpr QpAttrs replies = kMaxDestRead | kMinRnrTimer;                    // for a responder
+  constexpr QpAttrs retries = kTimeout | kRetryCount | kRnrRetry | kMaxRead;  // for a requester
   constexpr QpAttrs migration = kAltPath | kPathMigState;
   constexpr QpAttrs live = kCurState | kAccess | migration;
 
@@ -36,14 +36,14 @@ constexpr auto kRows = [] {
   return std::array{
       Row{kReset, kInit, connected, kPkeyIndex | kPort | kAccess, kNone},
       Row{kReset, kInit, ud, kPkeyIndex | kPort | kQkey, kNone},
-      // QP1 belongs to its port from birth.
+      // QP1 is bound to its port at creation.
       Row{kReset, kInit, gsi, kPkeyIndex | kQkey, kNone},
 
       Row{kInit, kInit, connected, kNone, kPkeyIndex | kPort | kAccess},
       Row{kInit, kInit, ud, kNone, kPkeyIndex | kPort | kQkey},
       Row{kInit, kInit, gsi, kNone, kPkeyIndex | kQkey},
 
-      // The rate limit is no attribute of the standard; Linux has it for RC in these places.
+      // The rate limit is not in the standard; Linux accepts it for RC in these transitions.
       Row{kInit, kRtr, rc, path | replies, kAltPath | kAccess | kPkeyIndex | kRateLimit},
       Row{kInit, kRtr, xr, path | replies, kAltPath | kAccess | kPkeyIndex},
       Row{kInit, kRtr, uc | xs, path, kAltPath | kAccess | kPkeyIndex},
@@ -51,7 +51,7 @@ constexpr auto kRows = [] {
 
       Row{kRtr, kRts, rc, kSqPsn | retries, live | kMinRnrTimer | kRateLimit},
       Row{kRtr, kRts, xs, kSqPsn | retries, live},
-      // The target sends nothing but answers; what it takes here serves a migration only.
+      // The target only sends answers; the attributes required here serve path migration only.
       Row{kRtr, kRts, xr, kSqPsn | kTimeout, live | kMinRnrTimer},
       Row{kRtr, kRts, uc, kSqPsn, live},
       Row{kRtr, kRts, datagram, kSqPsn, kCurState | kQkey},
@@ -75,7 +75,7 @@ constexpr auto kRows = [] {
       Row{kSqd, kRts, uc | xs, kNone, live},
       Row{kSqd, kRts, datagram, kNone, kCurState | kQkey},
 
-      // Only an unreliable send queue stops alone; a reliable one takes its QP to ERR (10.3.1).
+      // Only an unreliable send queue enters SQE; a reliable QP goes to ERR (10.3.1).
       Row{kSqe, kRts, uc, kNone, kCurState | kAccess},
       Row{kSqe, kRts, datagram, kNone, kCurState | kQkey},
   };

@@ -1,5 +1,5 @@
-// Which modify_qp steps are allowed for each type of QP, and which attributes each one must or may
-// carry (IBTA vol. 1, 11.2.5.2, "QP state transition properties"). docs/qp-states.md shows the
+// The modify_qp transitions allowed for each QP type, and the attributes that each one requires or
+// permits (IBTA vol. 1, 11.2.5.2, "QP state transition properties"). docs/qp-states.md shows the
 // whole table.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace nerve::nic {
 
 inline constexpr std::uint32_t kQpTypes = 6;
 inline constexpr std::uint32_t kQpStates = 7;
-inline constexpr std::uint32_t kQpAttrCount = 21;  // single bits of QpAttrs, from the lowest
+inline constexpr std::uint32_t kQpAttrCount = 21;  // number of bits in QpAttrs
 
 struct TransitionRule {
   QpAttrs required{};
@@ -21,17 +21,17 @@ struct TransitionRule {
   friend bool operator==(const TransitionRule&, const TransitionRule&) = default;
 };
 
-// What a step must and may carry; nullopt when there is no such step.
+// The required and optional attributes of a transition; nullopt when it is not allowed.
 [[nodiscard]] std::optional<TransitionRule> transition_rule(QpType type, QpState from, QpState to);
 
-// Done, or the reason: no such transition, or the name of the first attribute that is missing or
-// has no business there ("modify to rtr: missing rq_psn"). Masks only: whether a value is good,
-// and whether a given cur_qp_state is the current one, is for the caller who has the values.
+// Checks the attribute mask. Returns the reason when there is no such transition, or the name of
+// the first attribute that is missing or not permitted ("modify to rtr: missing rq_psn"). The
+// caller checks the values, and whether cur_qp_state is the current state.
 [[nodiscard]] Status check_transition(QpType type, QpState from, QpState to, QpAttrs given);
 
 [[nodiscard]] const char* to_string(QpState state);
 [[nodiscard]] const char* to_string(QpType type);
-// One attribute, by its name in struct ibv_qp_attr; "unknown attribute" when not a single bit.
+// The name of one attribute in struct ibv_qp_attr; "unknown attribute" when not a single bit.
 [[nodiscard]] const char* to_string(QpAttrs attribute);
 
 }  // namespace nerve::nic

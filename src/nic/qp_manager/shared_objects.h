@@ -1,19 +1,19 @@
-// The objects that the QPs of sibling engines share (nic.h): memory, CQs, SRQs, address handles and
-// XRC domains.
+// The objects that sibling engines share (nic.h): memory, CQs, SRQs, address handles and XRC
+// domains.
 #pragma once
 
 #include "base/slot_table.h"
 #include "nic/config.h"
 #include "nic/cq_manager/cq_manager.h"
 #include "nic/dma_engine/dma_engine.h"
-#include "nic/qp_manager/address_handle.h"
-#include "nic/qp_manager/srq.h"
+#include "nic/qp_context/address_handle.h"
+#include "nic/qp_context/srq.h"
 
 namespace nerve::nic {
 
 struct SharedObjects {
   explicit SharedObjects(const NicConfig& config)
-      : dma{config.limits, config.key_secret, config.direct_path},
+      : dma{config.limits, config.key_secret, config.direct_path, config.pager},
         cqs{config.limits.max_cq},
         srqs{config.limits.max_srq},
         addresses{config.limits.max_ah},

@@ -12,7 +12,7 @@ using wire::Operation;
 
 namespace {
 
-// A run too far ahead for its code is reported by its last packet.
+// A run too far ahead for code 17 is reported by its last packet.
 wire::Aeth selective_nak_of(Psn expected, const wire::PsnRun& run) {
   const auto ahead = static_cast<std::uint32_t>(run.first.distance_from(expected));
   if (ahead > wire::kMaxRunStart) return wire::selective_nak(run.first + (run.count - 1));
@@ -26,7 +26,7 @@ bool Answers::transmit(Qp& qp, TxBurst& burst, std::uint32_t budget) {
   const std::uint32_t first = burst.size();
   const auto exhausted = [&] { return burst.full() || burst.size() - first >= budget; };
 
-  // In the error state only the NAK that led there goes out, and the answers before it.
+  // In the error state only the NAK that led there is sent, and the responses before it.
   if (qp.state == QpState::kErr && !state.nak_due) return false;
   if (state.cnp_due) {
     if (exhausted()) return true;
@@ -78,12 +78,12 @@ wire::Aeth Answers::positive_aeth(Qp& qp) const {
   ResponderState& state = qp.responder;
   const bool shared = qp.srq != nullptr || qp.type != QpType::kRc;
   const std::uint8_t code = announced_credits(config_.flow_control, shared, qp.receives.size());
-  state.no_credits_told = code == 0;
+  state.zero_credits_sent = code == 0;
   return {.syndrome = wire::syndrome(wire::AckKind::kAck, code), .msn = state.msn};
 }
 
 bool Answers::owes_credit_update(const Qp& qp) {
-  return qp.responder.no_credits_told && qp.can_receive();
+  return qp.responder.zero_credits_sent && qp.can_receive();
 }
 
 bool Answers::emit_entry(Qp& qp, ReplayEntry& entry, TxBurst& burst, bool continues) {
@@ -106,17 +106,18 @@ bool Answers::emit_entry(Qp& qp, ReplayEntry& entry, TxBurst& burst, bool contin
   const auto length =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(entry.length - offset, qp.mtu));
   if (entry.kind == ReplayEntry::Kind::kRead && length > 0) {
-    // Judged again for each packet: the region may have gone since the request came.
+    // Checked again for each packet: the region may have been deregistered since the request.
     const auto from = dma_.resolve_remote(entry.rkey, {entry.pd, qp.qpn}, entry.address + offset,
                                           length, Access::kRemoteRead);
     if (!from) {
       burst.drop_last();
       --counters_.frames_sent;
       entry.pending = false;
-      // The peer has had this answer and only some old copy of its request came again. READ and
-      // then take the key back is what storage protocols do.
+      // The peer already has this response, and this is a replay for a late duplicate of its
+      // request. Storage protocols deregister memory as soon as a READ has completed, so this is
+      // not an error.
       if (entry.answered_once) return false;
-      // Nothing that comes after this answer can be given any more.
+      // No response after this one can be sent.
       state.replay_serve = state.replay_end;
       state.expected = psn;
       state.nak_due = wire::syndrome(wire::NakCode::kRemoteAccess);
@@ -137,14 +138,14 @@ bool Answers::emit_entry(Qp& qp, ReplayEntry& entry, TxBurst& burst, bool contin
     if (!entry.answered_once) --state.unanswered;
     entry.answered_once = true;
   }
-  // Middle packets are all alike; the first and the last carry an AETH and are longer.
+  // Middle packets have one size; the first and the last carry an AETH and are longer.
   return !first && !last;
 }
 
 void Answers::emit_acknowledge(Qp& qp, TxBurst& burst) {
   ResponderState& state = qp.responder;
   const bool is_nak = state.nak_due.has_value();
-  // A NAK names the packet it wants.
+  // A NAK carries the expected PSN.
   Psn psn = is_nak ? state.expected : state.ack_psn;
   if (planted(Bug::kAckNamesRead) && !is_nak) psn = state.expected + 0xff'ffffU;
   wire::Frame& frame = add_frame(qp, burst, Operation::kAcknowledge, psn);
@@ -163,7 +164,7 @@ void Answers::emit_selective_nak(Qp& qp, TxBurst& burst) {
     if (const auto run = held.next_run(state.expected)) {
       aeth = selective_nak_of(state.expected, *run);
     }
-  } else if (const auto arrived = held.next_word()) {
+  } else if (const auto arrived = held.next_report()) {
     aeth = wire::selective_nak(*arrived);
   }
   if (aeth) {
@@ -172,7 +173,7 @@ void Answers::emit_selective_nak(Qp& qp, TxBurst& burst) {
     add_echoes(qp, frame);
     ++counters_.selective_naks_sent;
   }
-  state.sack_due = held.owes_word();
+  state.sack_due = held.has_reports();
 }
 
 void Answers::add_echoes(Qp& qp, wire::Frame& frame) {

@@ -80,8 +80,8 @@ void Datagrams::on_datagram(Qp& qp, const wire::Frame& frame, const wire::Opcode
     return;
   }
   ResponderState& state = qp.responder;
-  // Too long for its receive: dropped, and the receive serves the next one. A stranger's datagram
-  // must not be able to stop the QP.
+  // A datagram longer than its receive is dropped and the receive is kept for the next one. A
+  // datagram from an arbitrary sender must not be able to stop the QP.
   if (state.receive_from->at(state.receive_slot).capacity < kGrhSize + frame.payload_length) {
     ++counters_.dropped_malformed;
     return;

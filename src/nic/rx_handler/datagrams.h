@@ -1,20 +1,20 @@
-// Datagrams: UD and GSI reception, and multicast.
+// Reception of UD, GSI and multicast datagrams.
 #pragma once
 
 #include <vector>
 
 #include "nic/config.h"
 #include "nic/counters.h"
-#include "nic/cq_manager/completion_unit.h"
 #include "nic/dma_engine/dma_engine.h"
 #include "nic/error.h"
-#include "nic/qp_manager/qp.h"
+#include "nic/qp_context/qp.h"
 #include "nic/rx_handler/receives.h"
+#include "nic/wqe_engine/completion_unit.h"
 #include "wire/frame.h"
 
 namespace nerve::nic {
 
-// Which QPs hear which group.
+// The QPs attached to each multicast group.
 class MulticastGroups {
  public:
   explicit MulticastGroups(const Limits& limits) : limits_{limits} {}
@@ -23,7 +23,7 @@ class MulticastGroups {
   Status detach(Qp& qp, const wire::Gid& group);
   void forget(Qp& qp);
   [[nodiscard]] std::vector<wire::Gid> list() const;
-  // Null when nobody here listens.
+  // Null when no QP is attached.
   [[nodiscard]] const std::vector<Qp*>* members(const wire::Gid& group) const;
 
  private:

@@ -1,4 +1,4 @@
-// What each request does to memory. Every check comes before the first byte moves.
+// Executes requests on memory. Every check comes before the first byte moves.
 #include "base/planted.h"
 #include "nic/rx_handler/responder.h"
 
@@ -8,8 +8,7 @@ using wire::Operation;
 
 namespace {
 
-// The longest message there is. A longer READ could also take more PSNs than half
-// the ring has.
+// The longest message. A longer READ could also take more than half of the PSNs.
 constexpr std::uint32_t kMaxMessage = 1U << 31;
 
 }  // namespace
@@ -57,7 +56,7 @@ Verdict Responder::write(Qp& qp, const Packet& packet) {
     if (!contains(qp.attributes.access, Access::kRemoteWrite)) return Verdict::kInvalidRequest;
     const wire::Reth& reth = frame.headers.reth;
     if (reth.length > kMaxMessage) return Verdict::kInvalidRequest;
-    // The whole range is judged by the first packet, before any of it is written.
+    // The first packet checks the whole range, before any byte is written.
     if (reth.length > 0 &&
         !dma_.resolve_remote(reth.rkey, self, reth.address, reth.length, Access::kRemoteWrite)) {
       return Verdict::kRemoteAccess;
@@ -91,10 +90,10 @@ Verdict Responder::write(Qp& qp, const Packet& packet) {
   return Verdict::kAccepted;
 }
 
-ReplayEntry* Responder::remember(Qp& qp) {
+ReplayEntry* Responder::new_replay_entry(Qp& qp) {
   ResponderState& state = qp.responder;
-  // Only entries that were never answered whole count: a peer that asks for something new has had
-  // the answers that are merely being replayed.
+  // Only entries that were never fully answered count: a peer that sends a new request has received
+  // the responses that are merely being replayed.
   if (state.unanswered >= qp.attributes.max_dest_read) return nullptr;
   ++state.unanswered;
   ReplayEntry& oldest = state.replay[state.replay_end % state.replay.size()];
@@ -116,7 +115,7 @@ Verdict Responder::read(Qp& qp, const Packet& packet) {
                                               reth.length, Access::kRemoteRead)) {
     return Verdict::kRemoteAccess;
   }
-  ReplayEntry* entry = remember(qp);
+  ReplayEntry* entry = new_replay_entry(qp);
   if (entry == nullptr) return Verdict::kInvalidRequest;
   entry->kind = ReplayEntry::Kind::kRead;
   entry->packets = reth.length == 0 ? 1 : (reth.length - 1) / qp.mtu + 1;
@@ -133,7 +132,7 @@ Verdict Responder::atomic(Qp& qp, const Packet& packet) {
   const auto place = dma_.resolve_remote(header.rkey, {qp.responder.pd, qp.qpn}, header.address, 8,
                                          Access::kRemoteAtomic);
   if (!place) return Verdict::kRemoteAccess;
-  ReplayEntry* entry = remember(qp);
+  ReplayEntry* entry = new_replay_entry(qp);
   if (entry == nullptr) return Verdict::kInvalidRequest;
   entry->kind = ReplayEntry::Kind::kAtomic;
   entry->original = packet.info.operation == Operation::kCompareSwap
@@ -144,14 +143,14 @@ Verdict Responder::atomic(Qp& qp, const Packet& packet) {
 
 Verdict Responder::atomic_write(Qp& qp, const Packet& packet) {
   const wire::Reth& reth = packet.frame.headers.reth;
-  // The value is a WRITE of eight bytes that lands whole (IBTA annex A19).
+  // An ATOMIC WRITE is an eight-byte WRITE that is stored atomically (IBTA annex A19).
   if (!contains(qp.attributes.access, Access::kRemoteWrite)) return Verdict::kInvalidRequest;
   if (reth.length != 8 || reth.address % 8 != 0) return Verdict::kInvalidRequest;
   const auto place = dma_.resolve_remote(reth.rkey, {qp.responder.pd, qp.qpn}, reth.address, 8,
                                          Access::kRemoteWrite);
   if (!place) return Verdict::kRemoteAccess;
   if (place->address % 8 != 0) return Verdict::kInvalidRequest;
-  ReplayEntry* entry = remember(qp);
+  ReplayEntry* entry = new_replay_entry(qp);
   if (entry == nullptr) return Verdict::kInvalidRequest;
   entry->kind = ReplayEntry::Kind::kAcknowledgedWrite;
   std::uint64_t value = 0;
@@ -172,20 +171,24 @@ Verdict Responder::flush(Qp& qp, const Packet& packet) {
   if (need == Access::kNone || headers.feth.selectivity > 1) return Verdict::kInvalidRequest;
   const bool whole_region = headers.feth.selectivity == 1;
   const std::uint32_t length = whole_region ? 0 : headers.reth.length;
-  // Host memory is coherent: once a WRITE has been placed, every processor sees it, so that a
-  // flush only has to be allowed and ordered. Persistence is for memory that announces it.
+  // Host memory is coherent: a WRITE is visible to every processor as soon as it is placed, so a
+  // flush only has to be permitted and ordered. Persistence is left to memory that offers it.
   if (!dma_.resolve_remote(headers.reth.rkey, {qp.responder.pd, qp.qpn}, headers.reth.address,
                            length, need)) {
     return Verdict::kRemoteAccess;
   }
-  ReplayEntry* entry = remember(qp);
+  ReplayEntry* entry = new_replay_entry(qp);
   if (entry == nullptr) return Verdict::kInvalidRequest;
   entry->kind = ReplayEntry::Kind::kAcknowledgedWrite;
   return Verdict::kAccepted;
 }
 
-// A request seen before that is answered by data: the answer is sent again, from where the peer
-// asks (IBTA 9.7.4.5.2, 9.7.4.5.3). What is no longer remembered is dropped without a word.
+// Answers a duplicate READ, atomic, ATOMIC_WRITE or FLUSH from the replay cache, from the PSN that
+// the peer asks for (IBTA 9.7.4.5.2, 9.7.4.5.3).
+//
+// The request must not be executed again: an atomic would change memory twice. A READ is served
+// from memory again, but only if address, key and length match the cached request, since PSNs alone
+// could match a stale packet. A request that is no longer cached is dropped.
 void Responder::replay(Qp& qp, const Packet& packet) {
   ResponderState& state = qp.responder;
   const std::uint32_t size = state.replay.size();
@@ -216,7 +219,7 @@ void Responder::replay(Qp& qp, const Packet& packet) {
     }
     entry.pending = true;
     entry.next_packet = into;
-    // Oldest first; entries between this one and the end that are done are passed over.
+    // Serve the oldest first; completed entries between this one and the end are skipped.
     if (state.replay_end - sequence > state.replay_end - state.replay_serve) {
       state.replay_serve = sequence;
     }

@@ -1,5 +1,5 @@
-// Selective repeat at the responder: a packet ahead of its turn is kept and told of; the ordinary
-// responder sees packets in their order only.
+// Selective repeat at the responder: a packet ahead of the expected one is held and reported. The
+// rest of the responder sees packets in order.
 #include "nic/rx_handler/responder.h"
 
 namespace nerve::nic {
@@ -7,7 +7,8 @@ namespace nerve::nic {
 void Responder::hold(Qp& qp, const Packet& packet, std::uint32_t ahead) {
   HeldPackets& held = qp.repeat->held;
   const Psn psn = packet.frame.headers.bth.psn;
-  // What has no place here is asked for as from any peer, and comes again with all behind it.
+  // A packet that cannot be held is NAKed as in go-back-N, and is retransmitted with all that
+  // follow.
   const bool fits = ahead < held.window() && packet.frame.payload_length <= qp.mtu;
   if (!fits) return nak_sequence_error(qp);
   if (held.has(psn)) {
@@ -15,7 +16,7 @@ void Responder::hold(Qp& qp, const Packet& packet, std::uint32_t ahead) {
   } else {
     held.keep(packet.frame, qp.mtu);
   }
-  held.owe_word(psn);
+  held.queue_report(psn);
   qp.responder.sack_due = true;
   scheduler_.wake(qp);
 }

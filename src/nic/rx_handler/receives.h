@@ -1,11 +1,11 @@
-// Taking a receive for a message: from the QP's own queue, from its SRQ, or from the SRQ that an
-// XRC request names.
+// Takes a receive for a message: from the QP's own queue, from its SRQ, or from the SRQ that an XRC
+// request names.
 #pragma once
 
 #include "base/planted.h"
 #include "base/slot_table.h"
-#include "nic/cq_manager/completion_unit.h"
-#include "nic/qp_manager/qp.h"
+#include "nic/qp_context/qp.h"
+#include "nic/wqe_engine/completion_unit.h"
 
 namespace nerve::nic {
 
@@ -14,13 +14,14 @@ class Receives {
   Receives(SlotTable<Srq>& srqs, CompletionUnit& completions)
       : srqs_{srqs}, completions_{completions} {}
 
-  // The SRQ that an XRC request names; null when it is none of the QP's domain.
+  // The SRQ that an XRC request names; null when it is not in the QP's domain.
   [[nodiscard]] Srq* find_xrc(const Qp& qp, std::uint32_t number) {
     Srq* srq = number == 0 ? nullptr : srqs_.at(number - 1);
     return srq != nullptr && srq->type == SrqType::kXrc && srq->xrcd == qp.xrcd ? srq : nullptr;
   }
 
-  // Makes a receive the QP's current one; keeps the one it has. False when none is posted.
+  // Takes a receive for the QP's current message, unless it already has one. Returns false when
+  // none is posted.
   bool take(Qp& qp, std::uint32_t xrc_srq) {
     ResponderState& responder = qp.responder;
     if (responder.receive_from != nullptr) return true;
@@ -33,7 +34,7 @@ class Receives {
     responder.receive_slot = queue.take(/*newest=*/srq != nullptr && planted(Bug::kSrqOrder));
     responder.receive_from = &queue;
     responder.receive_srq = srq;
-    // One-shot: the limit disarms itself (IBTA 10.2.9.2).
+    // The limit event is one-shot (IBTA 10.2.9.2).
     const std::uint32_t early = planted(Bug::kSrqLimitEarly) ? 1 : 0;
     if (srq != nullptr && srq->limit > 0 && queue.size() < srq->limit + early) {
       srq->limit = 0;

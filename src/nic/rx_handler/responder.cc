@@ -42,8 +42,8 @@ bool has_invalidate(const wire::OpcodeInfo& info) {
 
 void Responder::on_request(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info) {
   ResponderState& state = qp.responder;
-  if (qp.state == QpState::kRtr && !state.established_told) {
-    state.established_told = true;
+  if (qp.state == QpState::kRtr && !state.established_raised) {
+    state.established_raised = true;
     completions_.raise(qp, EventKind::kCommEstablished);
   }
   if (frame.flow.ecn() == wire::Ecn::kCongestion) state.ecn_seen = true;
@@ -55,13 +55,15 @@ void Responder::on_request(Qp& qp, const wire::Frame& frame, const wire::OpcodeI
   }
 }
 
-// Inline by force: with two callers it would cost every packet of every QP a call.
+// Inlining is forced: with two callers, the compiler would add a call for every packet.
 [[gnu::always_inline]] inline bool Responder::take_in_order(Qp& qp, const Packet& packet) {
   ResponderState& state = qp.responder;
-  state.gap_told = false;
-  state.nak_due.reset();  // if one waits, it asked for this very packet
+  state.gap_reported = false;
+  state.nak_due.reset();  // a pending NAK asked for this packet
   Verdict verdict = Verdict::kInvalidRequest;
-  if (in_sequence(qp, packet) && length_fits(qp, packet)) verdict = execute(qp, packet);
+  if (in_sequence(qp, packet)) {
+    verdict = length_fits(qp, packet) ? execute(qp, packet) : wrong_length(packet);
+  }
   if (verdict == Verdict::kAccepted) {
     accept(qp, packet);
     return true;
@@ -87,22 +89,22 @@ void Responder::on_reliable(Qp& qp, const Packet& packet) {
     if (!executed_again && !stale) return on_duplicate(qp, packet);
   }
   const bool taken = take_in_order(qp, packet);
-  if (qp.selective && taken) hand_on_held(qp);
+  if (qp.selective && taken) execute_held(qp);
 }
 
 void Responder::nak_sequence_error(Qp& qp) {
-  if (qp.responder.gap_told) return;  // one NAK for each gap (IBTA 9.7.5.2.8)
-  qp.responder.gap_told = true;
+  if (qp.responder.gap_reported) return;  // one NAK per gap (IBTA 9.7.5.2)
+  qp.responder.gap_reported = true;
   ++counters_.sequence_naks_sent;
-  owe(qp, wire::syndrome(NakCode::kSequence));
+  schedule_nak(qp, wire::syndrome(NakCode::kSequence));
 }
 
-void Responder::hand_on_held(Qp& qp) {
+void Responder::execute_held(Qp& qp) {
   HeldPackets& held = qp.repeat->held;
   while (qp.can_receive()) {
     const auto frame = held.take(qp.responder.expected);
     if (!frame) return;
-    // One that is refused is gone: the peer is told to send it again, or is told never to.
+    // A rejected packet is discarded: the NAK makes the peer retransmit it or fail.
     if (!take_in_order(qp, {*frame, *wire::find_opcode(frame->headers.bth.opcode)})) return;
   }
 }
@@ -112,7 +114,7 @@ void Responder::on_unreliable(Qp& qp, const Packet& packet) {
   const Psn psn = packet.frame.headers.bth.psn;
   if (psn != state.expected) {
     ++counters_.out_of_order_received;
-    // A gap cuts the message in progress; its receive waits for the next one (IBTA 9.8.2.2).
+    // A gap ends the current message; its receive is kept for the next one (IBTA 9.8.2.2).
     state.message = ResponderState::Message::kNone;
     state.skipping = true;
   }
@@ -126,7 +128,7 @@ void Responder::on_unreliable(Qp& qp, const Packet& packet) {
   if (in_sequence(qp, packet) && length_fits(qp, packet)) verdict = execute(qp, packet);
   if (verdict == Verdict::kAccepted) return;
   if (verdict == Verdict::kNoReceive) ++counters_.dropped_no_receive;
-  // A receive that cannot take the message is this end's fault, and would swallow the next one too.
+  // A receive that cannot hold the message is a local error and would fail the next message too.
   const bool too_long = verdict == Verdict::kTooLong;
   if (too_long || verdict == Verdict::kRemoteOperation) {
     const WcStatus status = too_long ? WcStatus::kLocalLength : WcStatus::kLocalProtection;
@@ -162,11 +164,21 @@ bool Responder::length_fits(const Qp& qp, const Packet& packet) {
   return false;
 }
 
+// The reason why length_fits() said no.
+Verdict Responder::wrong_length(const Packet& packet) {
+  const bool by_mtu = packet.info.length == wire::LengthRule::kExactlyMtu ||
+                      packet.info.length == wire::LengthRule::kOneToMtu ||
+                      packet.info.length == wire::LengthRule::kUpToMtu;
+  const std::uint32_t length = packet.frame.payload_length;
+  const bool padded = packet.frame.headers.bth.pad == wire::pad_for(length);
+  return by_mtu && padded && length > 0 ? Verdict::kMtuMismatch : Verdict::kInvalidRequest;
+}
+
 Verdict Responder::execute(Qp& qp, const Packet& packet) {
   if (qp.type == QpType::kXrcRecv) {
     const Srq* srq = receives_.find_xrc(qp, packet.frame.headers.xrc_srq);
     if (srq == nullptr) return Verdict::kInvalidRequest;
-    // The SRQ is the message's, not the packet's.
+    // The SRQ belongs to the message, not to the packet.
     if (packet.opens()) qp.responder.xrc_srq = srq->number();
     if (srq->number() != qp.responder.xrc_srq) return Verdict::kInvalidRequest;
     qp.responder.pd = srq->pd;
@@ -198,7 +210,7 @@ void Responder::accept(Qp& qp, const Packet& packet) {
   if (answered_by_entry) {
     const ReplayEntry& entry = state.replay[(state.replay_end - 1) % state.replay.size()];
     state.expected = state.expected + entry.packets;
-    state.ack_due = false;  // the answer acknowledges what came before it (IBTA 9.7.5.1.1)
+    state.ack_due = false;  // the response acknowledges all requests before it (IBTA 9.7.5.1.1)
     scheduler_.wake(qp);
   } else {
     state.ack_psn = state.expected;
@@ -214,10 +226,10 @@ void Responder::accept(Qp& qp, const Packet& packet) {
 
 void Responder::refuse(Qp& qp, const Packet& packet, Verdict verdict) {
   ResponderState& state = qp.responder;
-  const auto fatal = [&](NakCode code, EventKind event) {
+  const auto fatal = [&](NakCode code, EventKind event, std::optional<MtuMismatch> mismatch = {}) {
     ++counters_.error_naks_sent;
-    owe(qp, wire::syndrome(code));
-    completions_.raise(qp, event);
+    schedule_nak(qp, wire::syndrome(code));
+    completions_.raise(qp, event, mismatch);
     completions_.enter_error(qp);
   };
   switch (verdict) {
@@ -226,14 +238,18 @@ void Responder::refuse(Qp& qp, const Packet& packet, Verdict verdict) {
       return;
     case Verdict::kNoReceive:
       ++counters_.rnr_naks_sent;
-      state.gap_told = true;  // what follows this packet is out of order because of it
-      return owe(qp, wire::syndrome(wire::AckKind::kRnrNak, qp.attributes.min_rnr_timer));
+      state.gap_reported = true;  // packets behind this one are out of order because of it
+      return schedule_nak(qp, wire::syndrome(wire::AckKind::kRnrNak, qp.attributes.min_rnr_timer));
     case Verdict::kInvalidRequest:
       return fatal(NakCode::kInvalidRequest, EventKind::kQpRequestError);
+    case Verdict::kMtuMismatch:
+      return fatal(
+          NakCode::kInvalidRequest, EventKind::kQpRequestError,
+          MtuMismatch{.qpn = qp.qpn, .payload = packet.frame.payload_length, .mtu = qp.mtu});
     case Verdict::kRemoteAccess:
-      // A WRITE with immediate has a receive of its own, which ends with a local access error
-      // (IBTA 11.6.2). Of one of several packets only the last names it; a key that the first
-      // packet shows to be wrong ends the connection before that.
+      // A WRITE with immediate takes a receive, which completes with a local access error (IBTA
+      // 11.6.2). If the message has several packets, only the last one takes it; a bad key in the
+      // first packet ends the connection before that.
       if (is_write(packet.info.operation) && has_immediate(packet.info) &&
           receives_.take(qp, packet.frame.headers.xrc_srq)) {
         completions_.finish_receive(
@@ -253,7 +269,7 @@ void Responder::refuse(Qp& qp, const Packet& packet, Verdict verdict) {
   }
 }
 
-void Responder::owe(Qp& qp, std::uint8_t nak_syndrome) {
+void Responder::schedule_nak(Qp& qp, std::uint8_t nak_syndrome) {
   qp.responder.nak_due = nak_syndrome;
   scheduler_.wake(qp);
 }
@@ -275,7 +291,7 @@ void Responder::deliver(Qp& qp, const Packet& packet, WcOpcode opcode, std::uint
 void Responder::on_duplicate(Qp& qp, const Packet& packet) {
   ++counters_.duplicates_received;
   if (is_send(packet.info.operation) || is_write(packet.info.operation)) {
-    // Told again how far we are; the peer missed the answer or is going back (IBTA 9.7.5.1.3).
+    // Acknowledge again: the ACK was lost, or the peer is retransmitting (IBTA 9.7.5.1.3).
     qp.responder.ack_due = true;
     scheduler_.wake(qp);
     return;

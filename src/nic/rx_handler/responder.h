@@ -1,8 +1,8 @@
 // The responder of connected QPs: executes the peer's requests, in order and exactly once.
 //
-// A request packet passes named checks; the first that fails decides the answer. Answers are not
-// sent here: the responder notes what is due (an ACK, a NAK, entries of the replay ring) and
-// answers.cc turns that into frames when the QP has its turn. One note serves many packets, which
+// A request packet passes a series of checks; the first that fails determines the answer. Answers
+// are not sent here: the responder records what is due (an ACK, a NAK, entries of the replay
+// cache), and answers.cc builds the frames in the QP's turn. One record serves many packets, which
 // is how acknowledgements coalesce.
 #pragma once
 
@@ -11,24 +11,25 @@
 #include "base/time.h"
 #include "nic/config.h"
 #include "nic/counters.h"
-#include "nic/cq_manager/completion_unit.h"
 #include "nic/dma_engine/dma_engine.h"
-#include "nic/qp_manager/qp.h"
+#include "nic/qp_context/qp.h"
+#include "nic/qp_context/scheduler.h"
 #include "nic/rx_handler/receives.h"
-#include "nic/wqe_engine/scheduler.h"
+#include "nic/wqe_engine/completion_unit.h"
 #include "wire/frame.h"
 #include "wire/syndrome.h"
 
 namespace nerve::nic {
 
-// What one packet came to.
+// The result of executing a packet.
 enum class Verdict : std::uint8_t {
   kAccepted,
   kNoReceive,  // RNR
   kInvalidRequest,
+  kMtuMismatch,  // an invalid request, too
   kRemoteAccess,
   kRemoteOperation,
-  kTooLong,  // for the receive it took
+  kTooLong,  // longer than the receive
   kDropped,
 };
 
@@ -44,9 +45,9 @@ class Responder {
 
   void on_request(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info);
 
-  // `frames` begins with a middle packet of a WRITE that was just accepted. Takes as many of those
-  // behind it as continue it and are like it in everything but PSN and payload; returns how many.
-  // A long WRITE is thus judged once for a run of packets instead of once for each.
+  // `frames` starts with a middle packet of a WRITE that was just accepted. Executes those behind
+  // it that continue the WRITE and differ only in PSN and payload; returns how many. A long WRITE
+  // is thus checked once per run of packets instead of once per packet.
   std::size_t continue_write(Qp& qp, std::span<const wire::Frame> frames);
 
  private:
@@ -62,17 +63,18 @@ class Responder {
   };
 
   void on_reliable(Qp& qp, const Packet& packet);
-  // The expected packet. False when it was refused.
+  // Executes the expected packet. Returns false when it was rejected.
   bool take_in_order(Qp& qp, const Packet& packet);
   void nak_sequence_error(Qp& qp);
-  // Selective repeat: a packet that many PSNs ahead of the expected one, and those whose turn has
-  // come.
+  // Selective repeat: holds a packet that is `ahead` PSNs ahead of the expected one, and executes
+  // the held packets that have become due.
   void hold(Qp& qp, const Packet& packet, std::uint32_t ahead);
-  void hand_on_held(Qp& qp);
+  void execute_held(Qp& qp);
   void on_unreliable(Qp& qp, const Packet& packet);
 
   [[nodiscard]] static bool in_sequence(const Qp& qp, const Packet& packet);
   [[nodiscard]] static bool length_fits(const Qp& qp, const Packet& packet);
+  [[nodiscard]] static Verdict wrong_length(const Packet& packet);
 
   Verdict execute(Qp& qp, const Packet& packet);
   Verdict send(Qp& qp, const Packet& packet);
@@ -85,12 +87,12 @@ class Responder {
   void accept(Qp& qp, const Packet& packet);
   void refuse(Qp& qp, const Packet& packet, Verdict verdict);
   void deliver(Qp& qp, const Packet& packet, WcOpcode opcode, std::uint32_t bytes);
-  // A free place in the replay ring; null when the peer exceeds max_dest_rd_atomic.
-  ReplayEntry* remember(Qp& qp);
+  // Allocates an entry of the replay cache; null when the peer exceeds max_dest_rd_atomic.
+  ReplayEntry* new_replay_entry(Qp& qp);
 
   void on_duplicate(Qp& qp, const Packet& packet);
   void replay(Qp& qp, const Packet& packet);
-  void owe(Qp& qp, std::uint8_t nak_syndrome);
+  void schedule_nak(Qp& qp, std::uint8_t nak_syndrome);
 
   Counters& counters_;
   DmaEngine& dma_;

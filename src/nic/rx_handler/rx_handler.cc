@@ -40,7 +40,7 @@ void RxHandler::receive_one(const wire::Frame& frame) {
   if (bth.dest_qp.value() == kMulticastQpn) return to_group(frame, *info);
   Qp* qp = qps_.find(bth.dest_qp);
   if (qp == nullptr) {
-    // A program that made a GSI QP speaks for itself.
+    // A program with a GSI QP of its own receives these datagrams itself.
     if (bth.dest_qp == kGsiQpn) return cm_.receive(frame, now_);
     ++counters_.dropped_no_qp;
     return;
@@ -55,7 +55,7 @@ void RxHandler::to_group(const wire::Frame& frame, const wire::OpcodeInfo& info)
     return;
   }
   for (Qp* qp : *members) {
-    // The sender's own QP does not hear itself (IBTA 10.5.2.2).
+    // The sending QP does not receive its own datagram (IBTA 10.5.2.2).
     const bool own = qp->qpn == frame.headers.deth.source_qp && port_.owns(frame.flow.source);
     if (!own) to_qp(*qp, frame, info);
   }
@@ -74,18 +74,19 @@ void RxHandler::to_qp(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& 
   const wire::Flow& flow = frame.flow;
   const bool is_multicast = frame.headers.bth.dest_qp.value() == kMulticastQpn;
   if (qp.connected()) {
-    // A connected QP listens to its peer alone.
+    // A connected QP accepts packets only from its peer.
     if (flow.source != qp.flow.destination || flow.destination != qp.flow.source) {
       ++counters_.dropped_wrong_address;
       return;
     }
   } else if (!is_multicast && !port_.owns(flow.destination)) {
-    // Groups are reached by their own QPN alone: else a stranger could send to a QP in none.
+    // Multicast addresses are accepted only with the multicast QPN. Otherwise anyone could reach a
+    // QP that is in no group.
     ++counters_.dropped_wrong_address;
     return;
   }
 
-  // The GSI QP takes any partition of the port, the others their own.
+  // The GSI QP accepts any partition of the port, other QPs only their own.
   const PKey theirs = frame.headers.bth.pkey;
   std::uint16_t pkey_index = qp.attributes.pkey_index;
   bool admitted = Port::same_partition(qp.pkey, theirs);

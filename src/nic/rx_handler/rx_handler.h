@@ -1,7 +1,7 @@
-// The RX Packet Handler: judges each arriving frame and hands it to the QP it is for.
+// The RX packet handler: validates each incoming frame and passes it to its QP.
 //
-// Nothing in a frame is believed before it is checked. What fails is dropped and counted; only a
-// reliable responder answers a fault, and only to its own peer.
+// No field of a frame is trusted before it is checked. Invalid frames are dropped and counted; only
+// a reliable responder answers an error, and only to its own peer.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@
 #include "nic/connection/connection_manager.h"
 #include "nic/counters.h"
 #include "nic/ethernet/port.h"
-#include "nic/qp_manager/qp_table.h"
+#include "nic/qp_context/qp_table.h"
 #include "nic/rx_handler/datagrams.h"
 #include "nic/rx_handler/responder.h"
 #include "nic/wqe_engine/completer.h"

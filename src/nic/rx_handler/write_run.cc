@@ -1,11 +1,11 @@
-// Runs of middle packets: the bulk of a long WRITE.
+// Runs of middle packets, the bulk of a long WRITE.
 #include "nic/rx_handler/responder.h"
 
 namespace nerve::nic {
 namespace {
 
-// Alike but for what may differ within a message. The flow is compared whole, ECN mark included,
-// so that a packet that says anything new takes the long way.
+// Whether two packets of a message differ only in PSN and payload. The whole flow is compared,
+// including the ECN mark, so that a packet with any other difference takes the slow path.
 bool repeats(const wire::Frame& model, const wire::Frame& frame) {
   const wire::Bth& a = model.headers.bth;
   const wire::Bth& b = frame.headers.bth;
@@ -14,7 +14,7 @@ bool repeats(const wire::Frame& model, const wire::Frame& frame) {
          model.flow == frame.flow;
 }
 
-// Payload that lies together is copied at once, as a link may deliver it.
+// Copies adjacent payload in one piece, since a link may deliver it that way.
 void place_together(wire::Piece to, std::span<const wire::Frame> frames) {
   wire::Piece from{};
   const auto copy = [&] {
@@ -40,11 +40,11 @@ void place_together(wire::Piece to, std::span<const wire::Frame> frames) {
 std::size_t Responder::continue_write(Qp& qp, std::span<const wire::Frame> frames) {
   ResponderState& state = qp.responder;
   if (state.message != ResponderState::Message::kWrite || !qp.reliable()) return 0;
-  if (qp.selective && !qp.repeat->held.empty()) return 0;  // what is held may be next
+  if (qp.selective && !qp.repeat->held.empty()) return 0;  // the next packet may be a held one
   const wire::Frame& model = frames.front();
   if (model.headers.bth.psn + 1 != state.expected || model.payload_length != qp.mtu) return 0;
 
-  // A middle packet leaves something for the last one.
+  // A middle packet leaves at least one byte for the last one.
   const std::uint32_t rest = state.write_length - state.received;
   const std::size_t most = (rest - 1) / qp.mtu;
   std::size_t count = 0;
@@ -61,7 +61,7 @@ std::size_t Responder::continue_write(Qp& qp, std::span<const wire::Frame> frame
   const auto place =
       dma_.resolve_remote(state.write_rkey, {state.pd, qp.qpn},
                           state.write_address + state.received, bytes, Access::kRemoteWrite);
-  if (!place) return 0;  // the long way finds out which packet is to blame
+  if (!place) return 0;  // the slow path determines which packet is at fault
   place_together(*place, frames.subspan(1, count));
   counters_.frames_received += count;
   counters_.bytes_received += bytes;

@@ -1,21 +1,22 @@
-// A QP that cannot go on by itself must have asked for the answer that sets it going again.
+// Ensures that a QP which only an answer can unblock has requested one.
 //
-// The requester asks when it sees at the end of a turn that only an answer can help. But a QP may
-// expect another turn, or the pacer's next slot, and become blocked before it comes: its program
-// stops the send queue, a window shrinks, a key of the next request goes away. Then the last packet
-// has left without asking. The peer would stay silent until the retry timer expires, and a QP
-// without retries would fail although nothing was lost. So that packet is sent once more and asks:
-// a duplicate, which every responder acknowledges (IBTA 9.7.5.1). Where its own memory has gone
-// away since, an earlier packet does as well; where that of all of them has, the oldest request
-// fails. The duplicate keeps to the QP's rate like every other packet: it leaves in the pacer's
-// next slot.
+// At the end of a turn the requester sets the ACK request bit if only an answer can unblock the QP.
+// But a QP that expects another turn, or the pacer's next slot, may become blocked before that: the
+// program stops the send queue, a window shrinks, a key of the next request is invalidated. Then
+// the last packet has left without an ACK request. The peer would stay silent until the retry timer
+// expires, and a QP without retries would fail although nothing was lost.
+//
+// Therefore the last packet is sent again with an ACK request. It is a duplicate, which every
+// responder acknowledges (IBTA 9.7.5.1). If its memory is no longer accessible, an earlier packet
+// serves as well; if that of none is, the oldest request fails. The duplicate obeys the QP's rate:
+// it is sent in the pacer's next slot.
 #include "base/planted.h"
 #include "nic/wqe_engine/requester.h"
 
 namespace nerve::nic {
 
-// Selective repeat between ends that need not ask has short timers of its own, which retransmit
-// without counting as a retry.
+// Selective repeat without negotiation has short timers of its own, which retransmit without
+// counting as a retry.
 bool Requester::ack_is_requested(const Qp& qp) const {
   const RequesterState& state = qp.requester;
   return state.since_ack_request == 0 || state.unacked == state.next ||
@@ -37,7 +38,7 @@ void Requester::resend_last(Qp& qp, TxBurst& burst) {
     };
     while (!sent_from(qp.sends.at(position))) --position;
 
-    // Of a request that is answered by data, the packet that makes it.
+    // A request that is answered by data is repeated from its first packet.
     const SendWqe& wqe = qp.sends.at(position);
     const bool whole = wqe.wants_response() && in_flight(state, wqe.first_psn);
 
@@ -48,10 +49,10 @@ void Requester::resend_last(Qp& qp, TxBurst& burst) {
       state.since_ack_request = 0;
       return;
     }
-    // Its memory is gone. The peer says how far it has come whichever packet it sees again.
+    // Its memory is no longer accessible. Any duplicate makes the peer report its progress.
     burst.drop_last();
   }
-  // Nothing that waits for an answer could be sent again.
+  // No outstanding packet could be sent again.
   completions_.fail_send(qp, WcStatus::kLocalProtection);
 }
 

@@ -47,9 +47,9 @@ void Completer::on_acknowledge(Qp& qp, const wire::Frame& frame) {
   const wire::Aeth& aeth = frame.headers.aeth;
   const wire::AckKind kind = wire::kind_of(aeth.syndrome);
   if (kind == wire::AckKind::kAck) {
-    // One before the oldest: nothing new is acknowledged, but credits may be.
+    // A PSN one before the oldest acknowledges nothing new, but may carry credits.
     if (psn == state.unacked + 0xff'ffffU) return note_credits(qp, aeth);
-    // So too when what lies between was answered by data, which no ACK names.
+    // Likewise when the packets in between are answered by data, which no ACK covers.
     if (psn.distance_from(state.unacked) < 0) {
       return state.credits.on_ack(aeth.msn, wire::value_of(aeth.syndrome));
     }
@@ -66,7 +66,8 @@ void Completer::on_acknowledge(Qp& qp, const wire::Frame& frame) {
   if (!in_flight(state, psn)) return;
   if (kind == wire::AckKind::kReserved) return;
   const auto code = static_cast<wire::NakCode>(wire::value_of(aeth.syndrome));
-  if (kind == wire::AckKind::kNak && code > wire::NakCode::kInvalidRdRequest) return;  // reserved
+  if (kind == wire::AckKind::kNak && code > wire::NakCode::kInvalidRdRequest)
+    return;  // reserved code
   if (planted(Bug::kForgetRetransmit) && kind == wire::AckKind::kNak &&
       code == wire::NakCode::kSequence) {
     acknowledge(qp, state.sent_end);
@@ -84,9 +85,9 @@ void Completer::on_acknowledge(Qp& qp, const wire::Frame& frame) {
 void Completer::on_rnr(Qp& qp, std::uint8_t code) {
   RequesterState& state = qp.requester;
   ++counters_.rnr_naks_received;
-  // A second copy of the refused packet was refused too: the same event, but the wait begins with
-  // the later NAK. Of selective repeat: what the peer held may be refused after another packet was
-  // taken, which is a new event.
+  // A duplicate of the rejected packet was rejected too: it is the same event, but the wait starts
+  // at the later NAK. With selective repeat, a packet that the peer held may be rejected after
+  // another one was accepted, which is a new event.
   if (state.rnr_until && (!qp.selective || state.rnr_heard)) {
     state.rnr_until = std::max(*state.rnr_until, now_ + wire::rnr_delay(code));
     return;
@@ -96,8 +97,9 @@ void Completer::on_rnr(Qp& qp, std::uint8_t code) {
     return completions_.fail_send(qp, WcStatus::kRnrRetryExceeded);
   }
   if (qp.attributes.rnr_retry != kRnrForever) --state.rnr_retries_left;
-  // A receiver that is a little late gets the whole flight again, and loses no time. One that stays
-  // behind is asked with one packet: it would throw away all that follows.
+  // After the first RNR NAK the whole flight is sent again, so that a receiver which was a little
+  // late loses no time. If the receiver stays behind, single packets probe it, since it would
+  // discard all that follow.
   state.rnr_stands = std::exchange(state.rnr_heard, true);
   Requester::rewind(qp);
   state.retry_at.reset();
@@ -111,11 +113,11 @@ void Completer::on_rnr(Qp& qp, std::uint8_t code) {
 void Completer::on_sequence_nak(Qp& qp) {
   ++counters_.sequence_naks_received;
   RequesterState& state = qp.requester;
-  // rxe follows an RNR NAK with a sequence NAK for the packets behind it: the same event.
+  // rxe sends a sequence NAK after an RNR NAK for the packets behind it: the same event.
   if (state.rnr_until) return;
-  // A paced QP may still be waiting to send again what it went back for: no new loss.
+  // A paced QP may not have started the retransmission yet: not a new loss.
   if (state.recovering && state.next == state.unacked) return;
-  if (state.nak_heeded) return;  // once for each gap; a timeout may make it news again
+  if (state.nak_heeded) return;  // one retransmission per gap; a timeout resets this
   state.nak_heeded = true;
   state.probe_due = state.probed_on = false;
   state.probes = 0;
@@ -128,18 +130,18 @@ void Completer::on_data(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo
   RequesterState& state = qp.requester;
   const Psn psn = frame.headers.bth.psn;
   if (!in_flight(state, psn)) return;
-  // What was sent before the request that this answers has arrived too.
+  // Requests sent before the one that this answers have arrived too.
   while (!qp.sends.empty()) {
     const SendWqe& oldest = qp.sends.oldest();
     const bool beyond = psn_span(state.unacked, psn) >= psn_span(state.unacked, oldest.end_psn());
     if (!beyond) break;
-    if (!acknowledge(qp, oldest.end_psn())) return skipped(qp, frame);
+    if (!acknowledge(qp, oldest.end_psn())) return on_response_gap(qp, frame);
     if (!qp.can_send()) return;
   }
   if (qp.sends.empty()) return;
   SendWqe& wqe = qp.sends.oldest();
   if (!wqe.started || !wqe.wants_response()) return;
-  if (psn != state.unacked) return skipped(qp, frame);
+  if (psn != state.unacked) return on_response_gap(qp, frame);
   if (contains(info.headers, wire::HeaderSet::kAeth)) {
     if (wire::kind_of(frame.headers.aeth.syndrome) != wire::AckKind::kAck) return;
     note_credits(qp, frame.headers.aeth);
@@ -159,8 +161,8 @@ void Completer::place_read(Qp& qp, SendWqe& wqe, const wire::Frame& frame) {
   RequesterState& state = qp.requester;
   std::uint32_t expected_length = 0;
   if (wqe.op == SendOp::kRead) {
-    // FIRST, MIDDLE and LAST are not compared: after a restart some responders begin anew with
-    // FIRST, others (rxe) go on with MIDDLE. The PSN and the length say all that matters.
+    // FIRST, MIDDLE and LAST are not compared: after a restart some responders start over with
+    // FIRST, others (rxe) continue with MIDDLE. PSN and length are sufficient.
     const Segment segment = segment_of(wqe, psn_span(wqe.first_psn, state.unacked), qp.mtu);
     expected_length = segment.length;
     if (frame.payload_length == expected_length && expected_length > 0) {
@@ -229,10 +231,10 @@ void Completer::note_progress(Qp& qp, const wire::Frame& frame) {
     state.probes = 0;
     state.probed_on = false;
   } else {
-    probe_on(qp);
+    probe_again(qp);
   }
   state.probing = state.rnr_heard = state.rnr_stands = false;
-  // An answer to an earlier sending may overtake the one going on.
+  // An acknowledgement of the first transmission may overtake the retransmission.
   if (psn_span(before, state.next) < psn_span(before, state.unacked)) state.next = state.unacked;
   restart_timer(qp);
   if (qp.selective) note_selective_progress(qp, before);
@@ -245,18 +247,19 @@ void Completer::note_progress(Qp& qp, const wire::Frame& frame) {
       .telemetry = frame.telemetry};
   sample.round_trip = qp.congestion->round_trips.on_ack(state.unacked, now_);
   qp.congestion->on_ack(sample);
-  // An algorithm that says anew with each ACK how fast to go means from now on. Those without a
-  // window change their rate seldom, and adapters let what they have scheduled leave.
+  // Window-based algorithms set a new rate with each ACK, which applies immediately. Those without
+  // a window change their rate rarely, and adapters let already scheduled packets leave.
   if (qp.congestion->window_bytes() != std::numeric_limits<std::uint64_t>::max()) {
     qp.pacer.change_rate(qp.congestion->rate());
     if (state.pace_at) state.pace_at = qp.pacer.next_send();
   }
 }
 
-void Completer::skipped(Qp& qp, const wire::Frame& frame) {
-  // Already asked for again: what comes answers the first time of asking, and the peer is at work
-  // on that before it sees the second. A slow one takes longer over it than the timer allows.
-  // But where nothing has been asked for again yet, the timer waits for that.
+void Completer::on_response_gap(Qp& qp, const wire::Frame& frame) {
+  // The missing response was already requested again: this packet answers the first request, and
+  // the peer finishes that before it sees the second. A slow peer may take longer than the timeout,
+  // so its data restarts the timer. If the retransmission has not started yet, the timer must not
+  // be extended.
   const RequesterState& state = qp.requester;
   if (state.recovering && state.next != state.unacked) restart_timer(qp);
   implied_nak(qp, frame);
@@ -287,8 +290,8 @@ void Completer::retry(Qp& qp) {
   --state.retries_left;
   state.recovering = true;
   Requester::rewind(qp);
-  // The first packet sent again starts the timer: one that waits for its turn is not late. Only a
-  // port that is down would let it wait for ever.
+  // The first retransmitted packet starts the timer: a packet that waits for its turn is not late.
+  // On a port that is down it could wait forever, so the timer starts now.
   state.retry_at.reset();
   if (!port_.active()) restart_timer(qp);
 }
@@ -298,9 +301,9 @@ void Completer::restart_timer(Qp& qp) {
   state.retry_at.reset();
   if (state.unacked == state.sent_end) state.probe_armed = false;
   if (state.unacked == state.sent_end || state.rnr_until) return;
-  const auto patience = requester_.patience(qp);
-  if (!patience) return;
-  state.retry_at = now_ + *patience;
+  const auto retry_timeout = requester_.retry_timeout(qp);
+  if (!retry_timeout) return;
+  state.retry_at = now_ + *retry_timeout;
   if (config_.tail_probe.on) requester_.arm_probe(qp);
   if (qp.selective) qp.repeat->sent.timer_from = now_;
 }

@@ -1,18 +1,18 @@
-// The completer: what the peer's answers mean for the requests that wait for them.
+// The completer: handles responses and completes the requests that wait for them.
 //
-// An answer with PSN p says that everything before p arrived; a READ or atomic is only done when
-// its own data is here, so an answer beyond one that is missing tells of a loss just as a NAK does
+// A response with PSN p acknowledges every packet before p. A READ or atomic completes only when
+// its own data has arrived, so a response beyond a missing one reveals a loss just as a NAK does
 // ("implied NAK", IBTA 9.7.5.2).
 #pragma once
 
 #include "base/time.h"
 #include "nic/counters.h"
-#include "nic/cq_manager/completion_unit.h"
 #include "nic/dma_engine/dma_engine.h"
 #include "nic/ethernet/port.h"
-#include "nic/qp_manager/qp.h"
+#include "nic/qp_context/qp.h"
+#include "nic/qp_context/scheduler.h"
+#include "nic/wqe_engine/completion_unit.h"
 #include "nic/wqe_engine/requester.h"
-#include "nic/wqe_engine/scheduler.h"
 #include "wire/frame.h"
 #include "wire/selective_nak.h"
 
@@ -32,11 +32,11 @@ class Completer {
         scheduler_{scheduler},
         now_{now} {}
 
-  // A response packet for a QP of a reliable type.
+  // Handles a response packet for a QP of a reliable type.
   void on_response(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info);
   void on_cnp(Qp& qp);
 
-  // The QP's timer has fired: retransmission, end of an RNR wait, pacing, congestion control.
+  // Handles the QP's timer: retransmission, end of an RNR wait, pacing, congestion control.
   void on_timer(Qp& qp);
 
  private:
@@ -48,27 +48,29 @@ class Completer {
   void place_read(Qp& qp, SendWqe& wqe, const wire::Frame& frame);
   void place_atomic(Qp& qp, SendWqe& wqe, const wire::Frame& frame);
 
-  // Everything before `end` has arrived. False when a READ or atomic before it is unanswered.
+  // Acknowledges everything before `end`. Returns false when a READ or atomic before it is
+  // unanswered.
   bool acknowledge(Qp& qp, Psn end);
-  // New acknowledgements refill the retry counters and push the timer forward.
+  // On new acknowledgements, restores the retry counters and restarts the timer.
   void note_progress(Qp& qp, const wire::Frame& frame);
   void note_credits(Qp& qp, const wire::Aeth& aeth);
-  // Data came, but not the data that is due.
-  void skipped(Qp& qp, const wire::Frame& frame);
-  // Once for each loss, before it is sent again.
+  // Handles response data that is ahead of the data expected next.
+  void on_response_gap(Qp& qp, const wire::Frame& frame);
+  // Adapts the window; called once for each loss, before retransmission.
   void note_loss(Qp& qp);
-  // An answer was lost: ask again, once for each loss.
+  // A response was lost: requests it again, once for each loss.
   void implied_nak(Qp& qp, const wire::Frame& frame);
-  // Sends again from the oldest unacknowledged packet, or gives up.
+  // Retransmits from the oldest unacknowledged packet, or fails the QP when no retry is left.
   void retry(Qp& qp);
   void restart_timer(Qp& qp);
   void settle(Qp& qp);
 
-  // Selective repeat.
-  // A missing packet counts as lost when it was overtaken by more than so many.
-  void judge_losses(Qp& qp, std::uint32_t tolerance);
+  // Selective repeat. A missing packet counts as lost when a packet more than `tolerance` PSNs
+  // ahead of it has arrived.
+  void detect_losses(Qp& qp, std::uint32_t tolerance);
   void begin_recovery(Qp& qp);
-  // To the next packet that counts as lost and was not sent again, if there is one.
+  // Starts retransmitting at the next packet that counts as lost and was not retransmitted yet, if
+  // any.
   void resend_lost(Qp& qp);
   void note_selective_progress(Qp& qp, Psn before);
   void on_selective_timeout(Qp& qp);
@@ -76,9 +78,9 @@ class Completer {
 
   // Tail probes.
   void on_probe_timer(Qp& qp);
-  void probe_on(Qp& qp);
-  // Selective repeat: sends again all that counts as lost and has not been heard of since. False
-  // when nothing does.
+  void probe_again(Qp& qp);
+  // Selective repeat: retransmits every packet that counts as lost and is still missing. Returns
+  // false when there is none.
   bool resend_unconfirmed(Qp& qp);
 
   const NicConfig& config_;

@@ -1,4 +1,4 @@
-// The requester's way past the wire (nic/direct_path.h).
+// The requester's use of the direct path (nic/direct_path.h).
 #include "nic/direct_path.h"
 
 #include <algorithm>
@@ -9,21 +9,21 @@
 namespace nerve::nic {
 namespace {
 
-// Larger ones are copied in parts.
+// Requests from this size on are copied in parts.
 constexpr std::uint32_t kLarge = 16 << 10;
 
-// What a call to the kernel costs, in bytes that could be copied in the same time.
+// The cost of a system call, as the number of bytes copied in the same time.
 constexpr std::uint32_t kCallCost = 4096;
 
-// READs into several places go by way of a buffer.
+// A READ into several SGEs is copied through a buffer of this size.
 constexpr std::uint32_t kLongestBuffered = 4096;
 
 }  // namespace
 
-// Only when nothing of the QP's is under way, for what is under way must come first; and only when
-// the program polled since the last one. A program that posts and posts is better served by
-// packets: many small ones leave together, and of large ones two CPUs copy different parts at once.
-// Unless the host says that it is not.
+// Only if the QP has nothing in flight, because earlier requests must be executed first, and only
+// if the program has polled since the last direct request. For a program that keeps posting,
+// packets are better: many small ones leave together, and large ones are copied by two CPUs in
+// parallel. The host may override this (is_better_for).
 bool Requester::may_take_direct_path(const Qp& qp, const SendWqe& wqe) const {
   if (config_.direct_path == nullptr || qp.type != QpType::kRc) return false;
   if (wqe.op != SendOp::kWrite && wqe.op != SendOp::kRead) return false;
@@ -35,10 +35,10 @@ bool Requester::may_take_direct_path(const Qp& qp, const SendWqe& wqe) const {
 
 Requester::Step Requester::take_direct_path(Qp& qp, SendWqe& wqe, TxBurst& burst) {
   RequesterState& state = qp.requester;
-  if (placeable_ == 0) return Step::kPaused;
+  if (copy_budget_ == 0) return Step::kPaused;
   std::uint32_t part = wqe.length - state.placed;
-  if (wqe.length >= kLarge) part = std::min(part, placeable_);
-  placeable_ -= std::min(std::max(part, kCallCost), placeable_);
+  if (wqe.length >= kLarge) part = std::min(part, copy_budget_);
+  copy_budget_ -= std::min(std::max(part, kCallCost), copy_budget_);
   state.polls_at_direct_path = qp.send_cq->polls;
   const DirectPath::Place place{.flow = qp.flow,
                                 .from = qp.qpn,
@@ -48,7 +48,7 @@ Requester::Step Requester::take_direct_path(Qp& qp, SendWqe& wqe, TxBurst& burst
   const bool done = wqe.op == SendOp::kWrite ? write_directly(qp, wqe, place, part, burst)
                                              : read_directly(qp, wqe, place, part);
   if (!done) {
-    state.placed = 0;  // all of it goes by packets
+    state.placed = 0;  // the whole request is sent as packets
     return Step::kBlocked;
   }
   state.placed += part;

@@ -24,7 +24,7 @@ bool supports(QpType type, SendOp op) {
 
 constexpr std::uint32_t kWord = sizeof(std::uint64_t);
 
-// Answered by the 64-bit word that was there before.
+// Operations that return the previous 64-bit word.
 bool fetches_word(SendOp op) { return op == SendOp::kCompareSwap || op == SendOp::kFetchAdd; }
 
 bool takes_inline(SendOp op) { return op != SendOp::kRead && !fetches_word(op); }
@@ -39,7 +39,7 @@ bool carries_no_list(SendOp op) {
 std::uint32_t packets_for(const SendWqe& wqe, std::uint32_t mtu) {
   if (wqe.is_local()) return 0;
   if (wqe.op == SendOp::kFlush || wqe.length <= mtu) return 1;
-  if (mtu == 0) return 1;  // a QP that went to ERR before it had a path: nothing will be sent
+  if (mtu == 0) return 1;  // a QP that entered ERR before it had a path will send nothing
   return (wqe.length - 1) / mtu + 1;
 }
 
@@ -65,7 +65,7 @@ Expected<std::uint64_t> message_length(const Qp& qp, const SendWr& wr, const Lim
     if (length < kWord) {
       return refuse(ErrorCode::kInvalid, "post send: an atomic needs eight bytes", length, kWord);
     }
-    length = kWord;  // the answer takes the first eight bytes of a longer list
+    length = kWord;  // the result is written to the first eight bytes of a longer list
   }
   if (wr.op == SendOp::kAtomicWrite && length != kWord) {
     return refuse(ErrorCode::kInvalid, "post send: an atomic write is of eight bytes", length,
@@ -84,7 +84,7 @@ Expected<std::uint64_t> message_length(const Qp& qp, const SendWr& wr, const Lim
   return length;
 }
 
-// The bytes are taken now: the caller may reuse its buffer as soon as post_send returns.
+// The bytes are copied now: the caller may reuse its buffer as soon as post_send returns.
 void copy_inline(const SendWr& wr, std::byte* out) {
   for (const Sge& sge : wr.sges) {
     if (sge.length == 0) continue;

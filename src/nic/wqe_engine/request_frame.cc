@@ -32,7 +32,7 @@ Operation write_operation(const SendWqe& wqe, bool first, bool last) {
 
 void fill_datagram(const Qp& qp, const SendWqe& wqe, wire::Headers& headers) {
   headers.bth.dest_qp = wqe.remote_qpn;
-  // A Q_Key with its high bit set is privileged: the QP's own is sent instead (IBTA 10.2.5).
+  // A Q_Key with its top bit set is privileged: the QP's own is sent instead (IBTA 10.2.5).
   constexpr std::uint32_t kPrivileged = 0x8000'0000;
   const bool own = (wqe.remote_qkey & kPrivileged) != 0;
   headers.deth = {.qkey = own ? qp.attributes.qkey : wqe.remote_qkey, .source_qp = qp.qpn};
@@ -94,7 +94,7 @@ void fill_request_headers(const Qp& qp, const SendWqe& wqe, const Segment& segme
       break;
     case SendOp::kLocalInvalidate:
     case SendOp::kBindMw:
-      CHECK(false);  // never leaves the NIC
+      CHECK(false);  // local operations send no packets
   }
   bth.opcode = wire::opcode(qp.transport(), operation);
 

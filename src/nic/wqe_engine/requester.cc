@@ -8,10 +8,11 @@
 namespace nerve::nic {
 namespace {
 
-// Half the ring: a longer flight could not be told from its own duplicates (IBTA 9.7.1).
+// Half of the PSN ring: with a longer flight, new packets could not be distinguished from
+// duplicates (IBTA 9.7.1).
 constexpr std::uint32_t kMaxSpan = 1U << 23;
 
-// Ethernet, IP, UDP and ICRC bytes around what the engine sees, for pacing.
+// Ethernet, IP, UDP and ICRC bytes that the engine does not see, for pacing.
 constexpr std::uint32_t kWireOverhead = 14 + 40 + 8 + 4;
 
 std::uint32_t wire_size(const wire::Frame& frame) {
@@ -21,6 +22,12 @@ std::uint32_t wire_size(const wire::Frame& frame) {
 
 }  // namespace
 
+// One turn of a QP: sends as much as the budget, the window, credits, the pacer and the path allow.
+//
+// The loop does not distinguish new packets from retransmissions: after a loss, rewind() or
+// rewind_to() has moved the cursor and `next` back, and packets with next != sent_end are
+// retransmissions. The second half keeps the QP from stalling: if only an answer can unblock it,
+// the last packet of the turn must request an ACK.
 bool Requester::transmit(Qp& qp, TxBurst& burst, std::uint32_t budget, bool clipped) {
   if (!qp.can_send()) return false;
   const std::uint32_t first = burst.size();
@@ -34,10 +41,10 @@ bool Requester::transmit(Qp& qp, TxBurst& burst, std::uint32_t budget, bool clip
       repeat_middle(qp, burst, budget - (burst.size() - first));
     }
   }
-  // What remains may all have arrived: then only an answer can help.
+  // The remaining packets may all have arrived; then only an answer can unblock the QP.
   if (qp.selective && qp.offers_selective && last == Step::kSent &&
       qp.requester.next != qp.requester.sent_end) {
-    pass_over_arrived(qp);
+    skip_arrived(qp);
   }
   const bool more = last != Step::kBlocked && !qp.sends.all_sent() && qp.can_send();
 
@@ -46,23 +53,23 @@ bool Requester::transmit(Qp& qp, TxBurst& burst, std::uint32_t budget, bool clip
       burst[burst.size() - 1].headers.bth.ack_request = true;
       qp.requester.since_ack_request = 0;
     } else if (!ack_is_requested(qp)) {
-      // Of selective repeat: what was to be sent again may have arrived since the last turn.
+      // Selective repeat: the packets to be retransmitted may have arrived since the last turn.
       const bool room = budget > 0 && !burst.full();
       const bool arrived = qp.selective && qp.sends.all_sent() && room;
       if (last == Step::kBlocked || arrived) resend_last(qp, burst);
     }
   }
   if (config_.tail_probe.on && qp.reliable() && qp.can_send() && budget > 0) {
-    note_turn(qp, burst, first, sent_before);
+    end_turn(qp, burst, first, sent_before);
   }
-  completions_.note_drained(qp);  // unreliable requests end when they are sent
+  completions_.note_drained(qp);  // unreliable requests complete when they are sent
   scheduler_.rearm(qp);
   return more;
 }
 
-// Whether the last packet of this turn must ask for an acknowledgement, because only an answer can
-// set the QP going again. A QP that merely lets others go first, or keeps to its rate, asks every
-// ack_every() packets (emit), unless sending that many takes so long that the retry timer expires.
+// Whether the last packet of this turn must request an ACK, because only an answer can unblock the
+// QP. A QP that only yields its turn or waits for the pacer requests one every ack_every() packets
+// (emit), unless sending that many takes so long that the retry timer would expire.
 bool Requester::needs_ack(Qp& qp, bool more) const {
   const RequesterState& state = qp.requester;
   if (qp.sends.all_sent() || state.rnr_until || state.probing || !window_open(qp)) return true;
@@ -72,7 +79,7 @@ bool Requester::needs_ack(Qp& qp, bool more) const {
   if (at_start && !may_begin(qp, wqe)) return true;
   if (!paced(qp) || qp.pacer.may_send(now_)) return !more;
   const auto timeout = wire::ack_timeout(qp.attributes.timeout);
-  constexpr std::int64_t kOften = 4;  // in the time of the timer
+  constexpr std::int64_t kOften = 4;  // times per timeout
   return timeout && qp.pacer.next_send() - now_ > *timeout / (kOften * ack_every());
 }
 
@@ -80,7 +87,7 @@ Requester::Step Requester::step(Qp& qp, TxBurst& burst, Train& train) {
   RequesterState& state = qp.requester;
   if (state.rnr_until || state.probing) return Step::kBlocked;
   if (qp.selective && state.next != state.sent_end) {
-    pass_over_arrived(qp);
+    skip_arrived(qp);
     if (qp.sends.all_sent()) return Step::kSkipped;
   }
   SendWqe& wqe = qp.sends.current();
@@ -127,12 +134,12 @@ bool Requester::may_begin(const Qp& qp, const SendWqe& wqe) const {
   if (fenced && state.reads_outstanding > 0) return false;
   if (wqe.wants_response()) {
     const std::uint32_t depth = qp.attributes.max_read + (planted(Bug::kExceedReadDepth) ? 1U : 0U);
-    // A depth of zero is a fault, not something to wait for.
+    // A depth of zero is an error, not a reason to wait.
     if (state.reads_outstanding >= depth && qp.attributes.max_read > 0) return false;
     if (!wqe.started && state.read_packets >= config_.max_read_packets) return false;
   }
   if (!wqe.started && psn_span(state.unacked, state.next) + wqe.packets > kMaxSpan) return false;
-  // Without a credit one packet may still go, alone, to ask for some (IBTA 9.7.7.2.5).
+  // Without a credit, a single packet may still be sent to probe for one (IBTA 9.7.7.2.5).
   const std::uint32_t sequence = wqe.started ? wqe.sequence : state.next_sequence;
   return has_credit(qp, wqe, sequence) || state.unacked == state.next;
 }
@@ -154,8 +161,9 @@ std::uint32_t Requester::window_left(const Qp& qp) const {
     return limit - std::min(used, limit);
   };
   const std::uint32_t outstanding = psn_span(state.unacked, state.next);
-  // What READs bring was asked for by ourselves and is paced by the peer. After a timeout it counts
-  // all the same: the peer may have more of them to answer than it has time for.
+  // READ responses are not limited by max_outstanding_packets: we requested them and the peer paces
+  // them. After a timeout they do count (flight), since the peer may have more READs to serve than
+  // it has time for.
   return std::min(left(config_.max_outstanding_packets, outstanding - state.read_packets),
                   left(state.flight.limit(), outstanding));
 }
@@ -166,7 +174,7 @@ bool Requester::window_open(const Qp& qp) const {
   if (!qp.congestion) return true;
   const std::uint32_t outstanding =
       psn_span(qp.requester.unacked, qp.requester.next) - qp.requester.read_packets;
-  // A window smaller than a packet still lets one out.
+  // A window smaller than a packet still admits one.
   return outstanding == 0 || std::uint64_t{outstanding} * qp.mtu < qp.congestion->window_bytes();
 }
 
@@ -181,12 +189,12 @@ void Requester::begin(Qp& qp, SendWqe& wqe) {
 bool Requester::local_must_wait(const Qp& qp, const SendWqe& wqe) {
   if (wqe.started) return false;
   if (contains(wqe.flags, SendFlags::kFence) && qp.requester.reads_outstanding > 0) return true;
-  // Earlier requests may still need the window for a retransmission (IBTA 10.6.5).
+  // Earlier requests may still need the memory window for a retransmission (IBTA 10.6.5).
   return wqe.op == SendOp::kLocalInvalidate && qp.sends.cursor != qp.sends.head;
 }
 
 Requester::Step Requester::run_local(Qp& qp, SendWqe& wqe) {
-  if (wqe.started) {  // executed on an earlier pass
+  if (wqe.started) {  // executed before a retransmission moved the cursor back
     ++qp.sends.cursor;
     return Step::kSkipped;
   }
@@ -219,7 +227,8 @@ bool Requester::emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& train) {
     fault(qp, wqe, built);
     return false;
   }
-  // One flow, one size: a connection's frames share the flow, a datagram QP's need not.
+  // A train has one flow and one size. All frames of a connected QP share the flow; those of a
+  // datagram QP need not.
   const std::uint32_t size = wire_size(frame);
   const bool same_flow =
       !qp.datagram() || train.size == 0 || burst[burst.size() - 2].flow == frame.flow;
@@ -234,7 +243,7 @@ bool Requester::emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& train) {
   if (wants_ack) {
     frame.headers.bth.ack_request = true;
     state.since_ack_request = 0;
-    // In a recovery an ACK waits for what is missing, and tells no round trip.
+    // During recovery an ACK is delayed by the missing packets and does not measure a round trip.
     if (qp.congestion && !again && !(qp.selective && qp.repeat->sent.recovering))
       qp.congestion->round_trips.on_send(state.next + (consumed - 1), now_);
   }
@@ -251,8 +260,8 @@ WcStatus Requester::build(Qp& qp, std::uint32_t position, Psn psn, TxBurst& burs
   const RequesterState& state = qp.requester;
   const SendWqe& wqe = qp.sends.at(position);
   wire::Frame& frame = burst[burst.size() - 1];
-  // A datagram is one packet. Adapters report a longer one by a completion; IBTA C10-93.1.1 would
-  // have it vanish without an error (docs/coverage.md).
+  // A datagram is a single packet. Adapters report a longer one with a completion error; IBTA
+  // C10-93.1.1 would drop it silently (docs/coverage.md).
   if (qp.datagram() && wqe.length > qp.mtu) return WcStatus::kLocalLength;
   Segment segment = segment_of(wqe, wqe.started ? psn_span(wqe.first_psn, psn) : 0, qp.mtu);
   if (planted(Bug::kResumeAtMessageStart) && state.next != state.sent_end) segment.offset = 0;
@@ -284,10 +293,12 @@ void Requester::repeat_middle(Qp& qp, TxBurst& burst, std::uint32_t room) {
       wqe.sge_count == 1 && !wqe.wants_response() && qp.reliable() && !qp.congestion && !paced(qp);
   if (!plain || !wqe.started) return;
   const std::uint32_t index = psn_span(wqe.first_psn, state.next);
-  if (index < 2 || index + 1 >= wqe.packets) return;  // the frame before must be a middle one too
+  if (index < 2 || index + 1 >= wqe.packets)
+    return;  // the previous frame must be a middle packet
+             // too
 
   const bool again = state.next != state.sent_end;
-  if (again && qp.selective) return;  // each is judged for itself
+  if (again && qp.selective) return;  // each packet is checked against the scoreboard
   std::uint32_t count = std::min({wqe.packets - 1 - index, room, window_left(qp), burst.room(),
                                   ack_every() - std::min(state.since_ack_request, ack_every())});
   if (again) count = std::min(count, psn_span(state.next, state.sent_end));
@@ -297,7 +308,7 @@ void Requester::repeat_middle(Qp& qp, TxBurst& burst, std::uint32_t room) {
   const std::uint64_t offset = std::uint64_t{index} * qp.mtu;
   const auto place =
       dma_.resolve_local(sge.lkey, qp.pd, sge.address + offset, count * qp.mtu, Access::kNone);
-  if (!place) return;  // the next step finds out which packet is to blame
+  if (!place) return;  // the next step() determines which packet is at fault
   burst.repeat_last(count, {.address = place->address, .length = qp.mtu, .port = place->port});
 
   counters_.frames_sent += count;
@@ -327,7 +338,7 @@ void Requester::note_sent(Qp& qp, const wire::Frame& frame, bool again) {
   if (again) ++counters_.retransmitted_frames;
   ++state.since_ack_request;
   if (qp.reliable() && !state.retry_at) {
-    if (const auto timeout = patience(qp)) state.retry_at = now_ + *timeout;
+    if (const auto timeout = retry_timeout(qp)) state.retry_at = now_ + *timeout;
     if (qp.selective) note_timer(qp);
   }
   const std::uint64_t bytes = wire_size(frame) + kWireOverhead;
@@ -342,7 +353,7 @@ void Requester::advance(Qp& qp, SendWqe& wqe, std::uint32_t packets) {
   const bool fresh = state.next == state.sent_end;
   if (wqe.op == SendOp::kRead) state.read_packets += packets;
   state.next = state.next + packets;
-  // A READ restarted in its middle may end beyond what was sent before.
+  // A READ restarted in the middle may end beyond what was sent before.
   if (fresh || psn_span(state.unacked, state.next) > psn_span(state.unacked, state.sent_end)) {
     state.sent_end = state.next;
   }
@@ -350,7 +361,7 @@ void Requester::advance(Qp& qp, SendWqe& wqe, std::uint32_t packets) {
 
   if (wqe.wants_response()) ++state.reads_outstanding;
   ++qp.sends.cursor;
-  // Nobody answers an unreliable request: it is done when it is sent.
+  // Unreliable requests are not acknowledged: they complete when they are sent.
   const bool too_soon = planted(Bug::kCompleteBeforeAck) && wqe.op == SendOp::kSend &&
                         qp.sends.cursor == qp.sends.head + 1;
   if (qp.reliable() && !too_soon) return;
@@ -360,7 +371,7 @@ void Requester::advance(Qp& qp, SendWqe& wqe, std::uint32_t packets) {
 
 void Requester::fault(Qp& qp, SendWqe& wqe, WcStatus status) {
   wqe.fault = status;
-  // Requests before it end first; it is reported when it is the oldest.
+  // Earlier requests complete first; the fault is reported when its request is the oldest.
   if (qp.sends.cursor == qp.sends.head) completions_.fail_send(qp, status);
 }
 

@@ -1,10 +1,10 @@
-// Selective repeat at the requester (IRN, SIGCOMM 2018, section 3): what selective NAKs and short
-// timeouts mean, and how the requester gets to the packets that are to be sent again.
+// Selective repeat at the requester (IRN, SIGCOMM 2018, section 3): the handling of selective NAKs
+// and short timeouts, and the selection of packets to retransmit.
 //
-// As after any loss, the requester's place goes back to an earlier packet and forwards again from
-// there; but it passes over what arrived, and from the last packet that counts as lost straight to
-// new ones. READs, atomics and FLUSHes are sent again whole. An answer of theirs that was lost is
-// repaired by go-back-N, as is everything that follows an RNR NAK, but for what the peer holds.
+// As after any loss, `next` moves back to an earlier packet and proceeds from there. But it skips
+// packets that have arrived, and after the last packet that counts as lost it jumps to new ones.
+// READs, atomics and FLUSHes are retransmitted whole. A lost response is recovered by go-back-N,
+// and so is everything after an RNR NAK, except for the packets that the peer holds.
 #include <algorithm>
 
 #include "base/planted.h"
@@ -28,14 +28,14 @@ void begin_selective(Qp& qp, Time now) {
   board.timer_from = board.give_up_at = now;
   if (state.retry_at) board.give_up_at = *state.retry_at;
   if (state.next == state.sent_end) return;
-  // It is going back, and goes on with that.
+  // A go-back-N retransmission is under way and continues.
   board.resend_from = state.next;
   board.lost_end = state.sent_end;
 }
 
-std::optional<Duration> Requester::selective_patience(const Qp& qp) const {
+std::optional<Duration> Requester::selective_timeout(const Qp& qp) const {
   const auto timeout = wire::ack_timeout(qp.attributes.timeout);
-  // Tail probes do what the short timeouts are for, and know how long a round trip takes.
+  // Tail probes replace the short timeouts, and they know the round trip.
   if (!timeout || qp.offers_selective) return timeout;
   const SelectiveRepeatConfig& repeat = config_.selective_repeat;
   const bool few = psn_span(qp.requester.unacked, qp.requester.sent_end) <= repeat.few;
@@ -45,7 +45,7 @@ std::optional<Duration> Requester::selective_patience(const Qp& qp) const {
 void Requester::note_timer(Qp& qp) {
   Scoreboard& board = qp.repeat->sent;
   board.timer_from = now_;
-  // Nothing was under way before a packet that is new and the oldest.
+  // If the packet is both new and the oldest, nothing was in flight before it.
   const RequesterState& state = qp.requester;
   const bool first = state.next == state.unacked && state.next == state.sent_end;
   if (const auto timeout = wire::ack_timeout(qp.attributes.timeout); first && timeout) {
@@ -53,7 +53,7 @@ void Requester::note_timer(Qp& qp) {
   }
 }
 
-void Requester::go_to(Qp& qp, Psn psn) {
+void Requester::rewind_to(Qp& qp, Psn psn) {
   RequesterState& state = qp.requester;
   qp.sends.cursor = qp.sends.head;
   state.next = state.unacked;
@@ -61,14 +61,14 @@ void Requester::go_to(Qp& qp, Psn psn) {
   state.read_packets = 0;
   state.probing = false;
   state.round_trip.forget();
-  pass_over(qp, psn);
+  skip_to(qp, psn);
 }
 
-void Requester::pass_over(Qp& qp, Psn until) {
+void Requester::skip_to(Qp& qp, Psn until) {
   RequesterState& state = qp.requester;
   while (state.next != until) {
     const SendWqe& wqe = qp.sends.current();
-    if (wqe.is_local()) {  // executed when it was passed for the first time
+    if (wqe.is_local()) {  // executed when the cursor first passed it
       ++qp.sends.cursor;
       continue;
     }
@@ -85,7 +85,7 @@ void Requester::pass_over(Qp& qp, Psn until) {
   }
 }
 
-void Requester::pass_over_arrived(Qp& qp) {
+void Requester::skip_arrived(Qp& qp) {
   RequesterState& state = qp.requester;
   Scoreboard& board = qp.repeat->sent;
   while (state.next.distance_from(board.lost_end) < 0) {
@@ -97,26 +97,26 @@ void Requester::pass_over_arrived(Qp& qp) {
     const Psn end = earlier(wqe.end_psn(), board.lost_end);
     if (!wqe.wants_response()) {
       const Psn missing = board.first_missing(state.unacked, state.next, end);
-      pass_over(qp, missing);
+      skip_to(qp, missing);
       if (missing != end) return;
       continue;
     }
-    // One packet asks, however many PSNs the answer has.
+    // A single packet requests the response, however many PSNs that has.
     const bool arrived = state.next == wqe.first_psn && board.arrived(state.unacked, wqe.first_psn);
     const bool lost = end == wqe.end_psn() || state.next == state.unacked;
     if (!arrived && lost) return;
     if (!arrived) break;
-    pass_over(qp, wqe.end_psn());
+    skip_to(qp, wqe.end_psn());
   }
   board.resend_from = later(board.resend_from, state.next);
-  pass_over(qp, state.sent_end);
+  skip_to(qp, state.sent_end);
 }
 
 void Completer::on_selective_nak(Qp& qp, const wire::PsnRun& arrived, const wire::Frame& frame) {
   RequesterState& state = qp.requester;
   ++counters_.selective_naks_received;
   const Psn expected = frame.headers.bth.psn;
-  // One that was overtaken by others tells of a packet all the same.
+  // A NAK that others overtook still reports new packets.
   if (in_flight(state, expected)) {
     if (!acknowledge(qp, expected)) return implied_nak(qp, frame);
     if (!qp.can_send()) return;
@@ -134,17 +134,17 @@ void Completer::on_selective_nak(Qp& qp, const wire::PsnRun& arrived, const wire
   const SelectiveRepeatConfig& config = config_.selective_repeat;
   const bool at_rest = state.next == state.sent_end;
   if (at_rest && board.overtook_repairs(state.unacked, *newest, config.reorder_window)) {
-    board.resend_from = state.unacked;  // they are lost as well
+    board.resend_from = state.unacked;  // the retransmissions were lost as well
   }
   if (config.reorder_timeout > Duration{} && !board.reorder_at) {
     board.reorder_at = now_ + config.reorder_timeout;
   }
-  judge_losses(qp, config.reorder_window);
+  detect_losses(qp, config.reorder_window);
 }
 
-void Completer::judge_losses(Qp& qp, std::uint32_t tolerance) {
+void Completer::detect_losses(Qp& qp, std::uint32_t tolerance) {
   RequesterState& state = qp.requester;
-  if (state.rnr_until) return;  // what is not there is sent again after the wait
+  if (state.rnr_until) return;  // missing packets are retransmitted after the wait
   Scoreboard& board = qp.repeat->sent;
   const Psn lost_end = board.lost_before(state.unacked, tolerance);
   if (lost_end == state.unacked) return;
@@ -169,9 +169,9 @@ void Completer::resend_lost(Qp& qp) {
   RequesterState& state = qp.requester;
   Scoreboard& board = qp.repeat->sent;
   board.resend_from = board.first_missing(state.unacked, board.resend_from, board.lost_end);
-  // On the way there already, or nothing is left.
+  // The requester is on its way there, or nothing is left.
   if (state.next != state.sent_end || board.resend_from.distance_from(board.lost_end) >= 0) return;
-  Requester::go_to(qp, board.resend_from);
+  Requester::rewind_to(qp, board.resend_from);
   restart_timer(qp);
 }
 
@@ -182,7 +182,7 @@ bool Completer::resend_unconfirmed(Qp& qp) {
   if (state.next != state.sent_end || board.lost_end == state.unacked) return false;
   begin_recovery(qp);
   board.resend_from = board.first_missing(state.unacked, state.unacked, board.lost_end);
-  Requester::go_to(qp, board.resend_from);
+  Requester::rewind_to(qp, board.resend_from);
   return true;
 }
 
@@ -203,8 +203,8 @@ void Completer::note_selective_progress(Qp& qp, Psn before) {
   if (state.unacked.distance_from(board.recover_until) >= 0) {
     board.recovering = false;
   } else if (board.after_timeout) {
-    // The one that was sent again has arrived, and the one after it was not there: twice as many
-    // count as lost each time, or a long loss would take a round trip for each packet.
+    // The retransmitted packet has arrived and the one after it was missing too. Presume twice as
+    // many lost each time, or a long loss would cost a round trip per packet.
     board.presumed = std::min(board.presumed * 2, config_.max_outstanding_packets);
     const Psn presumed = earlier(state.unacked + board.presumed, board.recover_until);
     board.lost_end = later(later(board.lost_end, presumed), board.lost_before(state.unacked, 0));
@@ -216,7 +216,7 @@ void Completer::on_reorder_timeout(Qp& qp) {
   std::optional<Time>& due = qp.repeat->sent.reorder_at;
   if (!due || *due > now_) return;
   due.reset();
-  judge_losses(qp, 0);
+  detect_losses(qp, 0);
   if (!qp.sends.all_sent()) scheduler_.wake(qp);
 }
 
@@ -224,16 +224,16 @@ void Completer::on_selective_timeout(Qp& qp) {
   RequesterState& state = qp.requester;
   if (!state.retry_at || *state.retry_at > now_) return;
   Scoreboard& board = qp.repeat->sent;
-  // Set when few packets were on their way; by now there may be more.
-  const auto patience = requester_.patience(qp);
-  if (patience && board.timer_from + *patience > now_) {
-    state.retry_at = board.timer_from + *patience;
+  // The timer may have been set when few packets were in flight; now there may be more.
+  const auto retry_timeout = requester_.retry_timeout(qp);
+  if (retry_timeout && board.timer_from + *retry_timeout > now_) {
+    state.retry_at = board.timer_from + *retry_timeout;
     return;
   }
-  // What waits for the pacer or the path to be sent again is not late.
+  // A retransmission that waits for the pacer or the path is not late.
   const bool waits = state.pace_at || scheduler_.is_parked(qp);
-  if (qp.offers_selective && state.next != state.sent_end && waits && patience) {
-    state.retry_at = now_ + *patience;
+  if (qp.offers_selective && state.next != state.sent_end && waits && retry_timeout) {
+    state.retry_at = now_ + *retry_timeout;
     return;
   }
   ++counters_.timeouts;
@@ -256,7 +256,7 @@ void Completer::on_selective_timeout(Qp& qp) {
     qp.congestion->round_trips.forget();
     qp.congestion->on_timeout(now_);
   }
-  Requester::go_to(qp, state.unacked);
+  Requester::rewind_to(qp, state.unacked);
   restart_timer(qp);
   scheduler_.wake(qp);
 }

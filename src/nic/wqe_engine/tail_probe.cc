@@ -1,24 +1,25 @@
-// The tail probe: a lost tail is found before the QP's timeout.
+// The tail probe: detects the loss of the last packets of a flight before the QP's timeout.
 //
-// A lost packet shows when a later one arrives. When the last packets of a flight are lost, or the
-// NAK that reported a gap, no later packet comes, and the QP would wait for its timeout, which
-// programs set to tens or hundreds of milliseconds. When nothing was sent and nothing heard for
-// about two round trips, the requester therefore sends the last packet once more and asks for an
-// acknowledgement. Every responder answers: with an ACK if all arrived or this was the one that was
-// missing, with a NAK if an earlier one is missing, and recovery begins. The first probe may stay
-// unanswered because a responder reports a gap once and its NAK was lost; so later probes begin
-// with the oldest packet, which closes the gap: the last one then shows the next.
+// A loss is normally detected when a later packet arrives. When the last packets of a flight are
+// lost, or the NAK that reported a gap, no later packet follows, and the QP would wait for its
+// timeout, which programs set to tens or hundreds of milliseconds. Therefore, after about two round
+// trips without any packet sent or received, the requester retransmits the last packet with an ACK
+// request. Every responder answers: with an ACK if everything arrived or if this was the missing
+// packet, with a NAK if an earlier one is missing, and recovery begins. The first probe may stay
+// unanswered, because a responder reports a gap only once and that NAK may be lost. Later probes
+// therefore start with the oldest packet, which closes the gap; the last packet then reveals the
+// next gap.
 //
-// A probe is no retry: no counter changes, and the retry timer runs on. The interval doubles with
-// each until a round trip has been measured, as TCP's does, and none is sent when the retry timer
-// would expire sooner, on a path that loses nothing (EgressGate), while the peer has asked for
-// silence (RNR), while the QP waits for the pacer or the path, or when no retry is left: a NAK
-// would then end the QP. It may draw one although nothing was lost, where the peer has just refused
-// packets for lack of a receive.
+// A probe is not a retry: no counter changes, and the retry timer keeps running. The interval
+// doubles with each probe until a round trip has been measured, as in TCP. No probe is sent when
+// the retry timer would expire sooner, on a lossless path (EgressGate), during an RNR wait, while
+// the QP waits for the pacer or the path, or when no retry is left, because the NAK that it may
+// draw would then end the QP. It may draw one although nothing was lost, if the peer has just
+// rejected packets for lack of a receive.
 //
-// A request that is answered by data is answered again: a READ is asked for from its first missing
-// packet on, an atomic is answered from the responder's replay ring. Data cost the peer much more
-// than an ACK, so a READ is sent again only when it is the oldest request.
+// A request that is answered by data is answered again: a READ is requested from its first missing
+// packet on, and an atomic is answered from the responder's replay cache. Data costs the peer much
+// more than an ACK, so a READ is repeated only when it is the oldest request.
 #include <algorithm>
 
 #include "base/planted.h"
@@ -36,13 +37,13 @@ Duration Requester::probe_interval(const Qp& qp) const {
          (std::int64_t{1} << std::min<std::uint32_t>(qp.requester.probes, kMaxDoublings));
 }
 
-void Requester::note_turn(Qp& qp, TxBurst& burst, std::uint32_t first, Psn sent_before) {
+void Requester::end_turn(Qp& qp, TxBurst& burst, std::uint32_t first, Psn sent_before) {
   RequesterState& state = qp.requester;
   if (burst.size() == first) {
     if (state.probe_due && !burst.full()) send_probe(qp, burst);
     return;
   }
-  state.probe_due = false;  // these packets serve as well
+  state.probe_due = false;  // these packets have the effect of a probe
   state.quiet_since = now_;
   const bool fresh = state.next == state.sent_end && state.sent_end != sent_before;
   if (fresh && burst[burst.size() - 1].headers.bth.ack_request) {
@@ -62,7 +63,8 @@ void Requester::send_probe(Qp& qp, TxBurst& burst) {
   RequesterState& state = qp.requester;
   state.probe_due = false;
   if (state.rnr_until || state.unacked == state.next) return;
-  // The oldest also where the peer may have reported this gap before: it reports each once.
+  // The oldest packet is sent as well if the peer may have reported this gap before, since it
+  // reports each gap once.
   const bool data_due = qp.sends.oldest().wants_response();
   const bool gap_known = state.probes > 1 || state.recovering || state.nak_heeded;
   const std::uint32_t position = last_answered_by_ack(qp);
@@ -93,7 +95,7 @@ bool Requester::resend_one(Qp& qp, std::uint32_t position, Psn psn, TxBurst& bur
   if (paced(qp) && !qp.pacer.may_send(now_)) return false;
   wire::Frame& frame = burst.add();
   if (build(qp, position, psn, burst) != WcStatus::kSuccess) {
-    burst.drop_last();  // its memory is gone
+    burst.drop_last();  // its memory is no longer accessible
     return false;
   }
   if (planted(Bug::kProbeMislabelsPacket)) frame.headers.bth.psn = state.next + 0xff'ffffU;
@@ -105,10 +107,11 @@ bool Requester::resend_one(Qp& qp, std::uint32_t position, Psn psn, TxBurst& bur
   return true;
 }
 
-// A go-back-N peer that had reported its gap answers the oldest packet, when it has it, with how
-// far it is: the next probe begins with the one that it lacks, at once. But only one: a peer that
-// is slow must not be asked again for each packet that it answers.
-void Completer::probe_on(Qp& qp) {
+// A go-back-N peer that has already reported its gap answers the oldest packet, if it has it, with
+// an ACK of its progress. The next probe, which starts with the packet it lacks, is then sent
+// immediately. Only one such probe is sent: a slow peer must not get another for each packet that
+// it acknowledges.
+void Completer::probe_again(Qp& qp) {
   RequesterState& state = qp.requester;
   if (state.probes < 2 || state.probed_on || qp.selective || state.unacked == state.next) return;
   state.probe_due = state.probed_on = !qp.sends.oldest().wants_response();
@@ -118,21 +121,21 @@ void Completer::on_probe_timer(Qp& qp) {
   RequesterState& state = qp.requester;
   if (!state.probe_armed || state.probe_at > now_) return;
   state.probe_armed = false;
-  // Armed again with the next packet that leaves, or when the retry timer is.
+  // Armed again with the next packet sent, or together with the retry timer.
   if (state.unacked == state.next || state.rnr_until || !state.retry_at) return;
-  if (state.retries_left == 0) return;  // a NAK that the probe draws would end the QP
+  if (state.retries_left == 0) return;  // a NAK in answer to the probe would end the QP
   const EgressGate* const gate = config_.tail_probe.every_path ? nullptr : config_.gate;
   if (gate != nullptr && !gate->may_lose(qp.flow, qp.attributes.dest_qp)) return;
   const Duration interval = requester_.probe_interval(qp);
   const Time due = state.quiet_since + interval;
-  if (due >= *state.retry_at) return;  // that comes sooner
+  if (due >= *state.retry_at) return;  // the retry timer expires sooner
   state.probe_armed = true;
   if (due > now_) {
     state.probe_at = due;
     return;
   }
   if (state.pace_at || scheduler_.is_parked(qp)) {
-    state.probe_at = now_ + interval;  // the packets have not all left yet
+    state.probe_at = now_ + interval;  // some packets have not been sent yet
     return;
   }
   if (state.probes < 0xff) ++state.probes;

@@ -1,4 +1,5 @@
-// What every part of a simulation shares: time, what happens next, packets and chance.
+// State shared by all parts of a simulation: the event wheel with the time, the packet pool, the
+// random number generator.
 #pragma once
 
 #include "base/prng.h"
@@ -8,16 +9,16 @@
 namespace nerve::sim {
 
 enum class Happening : std::uint8_t {
-  kArrive,    // subject: the port, argument: the packet whose last byte (or head) is there
-  kPortFree,  // subject: a port that has sent its packet
-  kPause,     // subject: the port told, argument: class * 2 + (1 to stop, 0 to go on)
-  kCredit,    // subject: the port told, argument: class << 24 | bytes
+  kArrive,    // subject: the port; argument: the packet whose last byte (or head) has arrived
+  kPortFree,  // subject: the port that has sent its packet
+  kPause,     // subject: the port to pause or resume; argument: fabric.cc's pause_word()
+  kCredit,    // subject: the port that gets credit; argument: fabric.cc's credit_word()
   kNicTimer,  // subject: the NIC
-  kTask,      // subject, argument: the workload's own
+  kTask,      // subject and argument belong to the workload
   kSample,
-  kCable,  // subject: the cable's fault on the schedule
-  kTcp,    // subject: a NIC with a TCP host, argument: its own
-  kCnp,    // subject: the NIC, argument: a CNP that was held back
+  kCable,  // subject: the index in the schedule of faults
+  kTcp,    // subject: a NIC of a TCP host; argument: belongs to tcp_nic
+  kCnp,    // subject: the NIC; argument: a delayed CNP
 };
 
 struct Clockwork {

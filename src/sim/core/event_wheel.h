@@ -1,15 +1,14 @@
-// What happens next: events in time order, equal times in the order in which they were scheduled,
-// so that a run is a function of its scenario and seed alone.
+// The event queue. Events run in time order, events with equal times in the order in which they
+// were scheduled, so a run is a function of its scenario and seed alone.
 //
-// A wheel of slots, a nanosecond each, covers the time in which nearly every event of a fabric
-// falls (a packet's way to the next switch); what lies farther ahead waits in a heap until the
-// wheel has turned that far. An event says what kind of thing happens, and to which of the numbered
-// things of the simulation. Nothing is allocated per event and no function pointer is followed;
-// whoever runs the wheel switches on the kind.
+// A wheel of slots of about a nanosecond covers the near future, in which nearly every event of a
+// fabric falls (a packet's hop to the next switch). Later events wait in a heap until the wheel
+// reaches their slot. An event holds its kind and the index of the object it happens to. Nothing is
+// allocated per event, and there are no callbacks: the caller of next() switches on the kind.
 //
-// What costs time here is memory that is not in the cache. So events of a slot lie together, six in
-// a block of one cache line; blocks are listed newest first, and set in order when the slot's turn
-// comes.
+// The cost here is cache misses. The events of a slot are therefore stored together, six in a block
+// of one cache line. The blocks of a slot are linked newest first and are put in order when the
+// wheel reaches the slot.
 #pragma once
 
 #include <algorithm>
@@ -27,15 +26,15 @@ namespace nerve::sim {
 template <class Kind>
 struct Event {
   Time when{};
-  std::uint32_t subject{};   // to whom it happens; below 2^28
-  std::uint32_t argument{};  // with what
-  Kind kind{};               // one of sixteen
+  std::uint32_t subject{};  // the object it happens to; below 2^28
+  std::uint32_t argument{};
+  Kind kind{};  // one of sixteen
 };
 
 template <class Kind>
 class EventWheel {
  public:
-  static constexpr unsigned kSlotBits = 10;  // 1 024 ps a slot
+  static constexpr unsigned kSlotBits = 10;  // 1024 ps per slot
   static constexpr std::uint32_t kSlots = 1U << 14;
   static_assert(kSlotBits % 2 == 0, "sorting deals by halves");
 
@@ -46,7 +45,7 @@ class EventWheel {
   [[nodiscard]] std::size_t pending() const { return pending_; }
   [[nodiscard]] std::uint64_t executed() const { return executed_; }
 
-  // A time that has passed means now.
+  // A time in the past counts as now.
   void at(Time when, Kind kind, std::uint32_t subject, std::uint32_t argument = 0) {
     if (when < now_) when = now_;
     const Due due{when, subject | static_cast<std::uint32_t>(kind) << kKindShift, argument};
@@ -64,7 +63,7 @@ class EventWheel {
     at(now_ + delay, kind, subject, argument);
   }
 
-  // Takes the next event off; false when there is none at or before `limit`.
+  // Removes the next event. Returns false when none is due at or before `limit`.
   bool next(Time limit, Event<Kind>& event) {
     while (at_ == current_.size()) {
       if (!turn(limit)) return false;
@@ -78,9 +77,9 @@ class EventWheel {
     event = event_of(due);
     return true;
   }
-  // Calls `look` once with each event, as soon as it is known and no more than `by` others come
-  // before it, for it to fetch into the cache what that event will touch. There are several steps
-  // of it, as one thing leads to another.
+  // Calls `look` once for each upcoming event, when at most `by` events are left before it, so that
+  // it can prefetch what the event will touch. Prefetching takes several steps, because the address
+  // needed by one step is read from the memory fetched by the step before it.
   static constexpr std::size_t kSteps = 5;
   template <class Look>
   void look_ahead(std::size_t step, std::size_t by, Look look) {
@@ -102,13 +101,13 @@ class EventWheel {
   };
   struct alignas(64) Block {
     static constexpr std::uint32_t kRoom = 6;
-    std::uint32_t next;  // older; when the block is free, the next free one
+    std::uint32_t next;  // the older block; in the free list, the next free one
     std::array<std::uint32_t, kRoom> subject_and_kind;
     std::array<std::uint32_t, kRoom> argument;
-    std::array<std::uint16_t, kRoom> within;  // the slot, in picoseconds
+    std::array<std::uint16_t, kRoom> within;  // offset in the slot, in picoseconds
   };
   static_assert(sizeof(Block) == 64);
-  // The newest block of a slot, and how many events it has.
+  // The newest block of a slot and its number of events.
   struct Head {
     std::uint32_t block;
     std::uint32_t count;
@@ -151,7 +150,7 @@ class EventWheel {
     ++head.count;
   }
 
-  // Behind all that happen no later.
+  // Inserts behind all events that are not later.
   void insert_current(const Due& due) {
     std::size_t i = current_.size();
     current_.push_back(due);
@@ -164,8 +163,8 @@ class EventWheel {
     std::push_heap(far_.begin(), far_.end());
   }
 
-  // The wheel has come to `slot`: what of the heap the wheel now covers goes onto it, before
-  // anything else can be scheduled there.
+  // Moves the wheel to `slot`. Events of the heap that the wheel now covers go onto it before any
+  // new event can be scheduled there; this keeps events with equal times in order.
   void advance(std::uint64_t slot) {
     turn_ = slot;
     while (!far_.empty() && slot_of(far_.front().due.when) - turn_ < kSlots) {
@@ -175,7 +174,7 @@ class EventWheel {
     }
   }
 
-  // The distance from `turn_` to the next slot that holds anything; kSlots when none does.
+  // Slots from `turn_` to the next non-empty slot; kSlots when all are empty.
   [[nodiscard]] std::uint32_t distance() const {
     const auto from = static_cast<std::uint32_t>(turn_ % kSlots);
     const std::uint64_t first = words_[from / 64] >> (from % 64);
@@ -189,7 +188,7 @@ class EventWheel {
     return kSlots;
   }
 
-  // On to the next slot with events, unless it lies beyond `limit`.
+  // Moves to the next non-empty slot, unless it lies beyond `limit`.
   bool turn(Time limit) {
     turning_ = false;
     current_.clear();
@@ -233,8 +232,8 @@ class EventWheel {
     }
   }
 
-  // Keeps the order of equals. Few events fall within a nanosecond, and those in order mostly; many
-  // are dealt out by the lower and then by the upper half of what tells them apart.
+  // A stable sort. Most slots hold few events, nearly in order: insertion sort. Others take two
+  // passes of a radix sort, over the lower and then the upper half of the slot bits.
   void sort_current() {
     constexpr std::size_t kFew = 48;
     if (current_.size() > kFew) {
@@ -263,18 +262,18 @@ class EventWheel {
 
   std::vector<Block> blocks_;
   std::uint32_t free_{kNone};
-  std::vector<Head> heads_;                    // of each slot
-  std::array<std::uint64_t, kWords> words_{};  // which slots hold something
+  std::vector<Head> heads_;                    // one per slot
+  std::array<std::uint64_t, kWords> words_{};  // a bit per slot: not empty
   std::vector<Far> far_;
   std::uint64_t next_ticket_{};
 
-  std::vector<Due> current_;  // the slot whose turn it is, sorted; done up to at_
+  std::vector<Due> current_;  // the events of the open slot, sorted; those before at_ are done
   std::vector<Due> dealt_;
   std::vector<std::uint32_t> opened_;  // blocks, newest first
   std::size_t at_{};
-  std::array<std::size_t, kSteps> seen_{};  // how far each step of looking ahead has come
-  bool turning_{};                          // current_ is the slot of turn_
-  std::uint64_t turn_{};                    // the slot that the wheel has come to
+  std::array<std::size_t, kSteps> seen_{};  // progress of each look-ahead step
+  bool turning_{};                          // current_ holds the slot turn_
+  std::uint64_t turn_{};                    // the current slot
   Time now_{};
   std::size_t pending_{};
   std::uint64_t executed_{};

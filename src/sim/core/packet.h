@@ -1,7 +1,7 @@
-// A packet on its way, and the pool that all packets of a simulation come from.
+// A packet in flight, and the pool that holds all packets of a simulation.
 //
-// Switches look at the first half alone, which is one cache line; engines at the second, which is
-// what the sending engine made and is never serialised. TCP hosts have their header there instead.
+// Switches use only the first half, which is one cache line. The second half holds the frame as the
+// sending engine built it; it is never serialised. TCP hosts store their header there instead.
 #pragma once
 
 #include <array>
@@ -17,8 +17,8 @@
 
 namespace nerve::sim {
 
-// Traffic classes: priorities of Ethernet, virtual lanes of InfiniBand. Fabrics that carry AI use
-// two or three; each costs every port room in the cache.
+// Traffic classes: Ethernet priorities or InfiniBand virtual lanes. AI fabrics use two or three;
+// each one adds to the cache footprint of every port.
 inline constexpr unsigned kClasses = 4;
 inline constexpr unsigned kDataClass = 1;
 // Data that has crossed a cable between groups (Cable::between_groups).
@@ -27,29 +27,29 @@ inline constexpr unsigned kLiftedClass = 2;
 inline constexpr std::uint32_t kEthernetBytes = 14 + 4;  // the header and the CRC
 
 struct alignas(64) Packet {
-  PacketId next{kNoPacket};    // in the queue where it waits
-  NodeId destination{};        // the NIC that it is for
-  PortId ingress{kNoPort};     // by which it entered the switch where it is
-  std::uint32_t bytes{};       // as it lies in a buffer: from the first header to the last CRC
-  std::uint32_t flow_hash{};   // the same for all packets that must keep their order
-  std::uint32_t generation{};  // of the cable that it is on: a cable that failed lost it
+  PacketId next{kNoPacket};    // in the queue that holds it
+  NodeId destination{};        // a NIC
+  PortId ingress{kNoPort};     // the port at which it entered the current switch
+  std::uint32_t bytes{};       // in a buffer: from the first header to the last CRC
+  std::uint32_t flow_hash{};   // equal for all packets whose order must be kept
+  std::uint32_t generation{};  // of its cable when it was sent: a later failure loses it
   std::uint8_t traffic_class{};
-  std::uint8_t ingress_class{};  // in which it entered the switch where it is
+  std::uint8_t ingress_class{};  // its class when it entered the current switch
   std::uint8_t hops{};
   bool may_be_marked{};
-  bool collects{};  // switches write into its trail
+  bool collects{};  // switches add telemetry to its trail
   bool marked{};    // congestion experienced
 
-  union {  // whoever sends it says which, and its receiver is of the same kind
+  union {  // the sender chooses; the receiver is of the same kind
     wire::Frame frame{};
     TcpSegment segment;
   };
-  wire::Piece piece{};  // what the frame's payload refers to
+  wire::Piece piece{};  // the payload of the frame
 };
 static_assert(std::is_trivially_destructible_v<wire::Frame>);
 static_assert(sizeof(TcpSegment) <= sizeof(wire::Frame));
 
-// What the switches on its way have told a packet, or what an ACK takes back.
+// The telemetry collected by a packet on its path, or returned by an ACK.
 struct Trail {
   static constexpr std::uint8_t kMost = 8;
   std::array<wire::HopTelemetry, kMost> hops{};
@@ -66,7 +66,7 @@ class PacketPool {
     return chunks_[id.value() / kChunk][id.value() % kChunk];
   }
 
-  // Of simulations whose switches tell: as many as there are packets, elsewhere none.
+  // Exists only if a switch writes telemetry: one trail per packet.
   [[nodiscard]] Trail& trail(PacketId id) { return trails_[id.value()]; }
   void keep_trails() {
     has_trails_ = true;
@@ -90,8 +90,8 @@ class PacketPool {
   [[nodiscard]] std::size_t bytes() const { return chunks_.size() * kChunk * sizeof(Packet); }
 
  private:
-  static constexpr std::uint32_t kChunk =
-      1024;  // addresses stay: a packet may be made while another is read
+  // Chunks keep addresses stable: a packet may be created while another is in use.
+  static constexpr std::uint32_t kChunk = 1024;
 
   void grow() {
     const auto first = static_cast<std::uint32_t>(chunks_.size()) * kChunk;

@@ -5,11 +5,11 @@
 namespace nerve::sim {
 namespace {
 
-constexpr std::uint32_t kEthernetGap = 20;  // preamble, start of frame, and the gap after it
+constexpr std::uint32_t kEthernetGap = 20;  // preamble, start-of-frame delimiter, inter-packet gap
 constexpr std::uint32_t kPauseFrame = 64;
 
-// What travels as an event's argument. A word that was on its way when the cable failed is told by
-// the generation, of which the lowest bits will do.
+// Arguments of pause and credit events. A frame in flight when the cable failed is recognised by
+// its generation, of which the low bits are enough.
 constexpr std::uint32_t kPauseGenerations = 1U << 28;
 constexpr std::uint32_t kCreditGenerations = 1U << 12;
 static_assert(kClasses == 4);
@@ -22,9 +22,9 @@ constexpr std::uint32_t credit_word(std::uint32_t generation, unsigned traffic_c
   return generation % kCreditGenerations << 20U | traffic_class << 18U | bytes;
 }
 
-// The way that follows from the packet alone, where one does.
-PortId settled(std::span<const PortId> ways, PathChoice choice, std::uint32_t salt,
-               const Packet& packet) {
+// The egress port, where it depends on the packet alone; kNoPort where it depends on state.
+PortId port_by_hash(std::span<const PortId> ways, PathChoice choice, std::uint32_t salt,
+                    const Packet& packet) {
   if (ways.empty()) return kNoPort;
   if (ways.size() == 1) return ways[0];
   if (choice != PathChoice::kEcmp) return kNoPort;
@@ -35,9 +35,9 @@ std::uint32_t gap_of(LinkKind kind) { return kind == LinkKind::kEthernet ? kEthe
 
 }  // namespace
 
-// What arrives between the packet that filled the share and the last that was sent before the pause
-// came: a round trip of the cable, what is within the switch and has not been counted yet, a packet
-// begun at each end, and the pause itself.
+// The bytes that may arrive between the packet that reaches the threshold and the pause taking
+// effect: a round trip of the cable, the switch latency (bytes not yet accounted), a packet begun
+// at each end, and the pause frame itself.
 std::uint32_t headroom_of(const FabricConfig& config, Rate rate, Duration delay) {
   const Line line{rate};
   const std::int64_t round_trip =
@@ -52,7 +52,7 @@ Fabric::Fabric(Clockwork& clockwork, const Graph& graph, std::vector<FabricConfi
     : clockwork_{clockwork}, graph_{graph}, networks_{std::move(networks)}, routes_{graph} {
   for (const Cable& cable : graph.cables) {
     if (!cable.between_groups) continue;
-    // What was lossless stays so in the class above.
+    // A lossless data class stays lossless after lifting.
     std::uint8_t& lossless = networks_[graph.nodes[cable.a.value()].network].buffer.lossless;
     if ((lossless >> kDataClass & 1U) != 0) lossless |= std::uint8_t{1U << kLiftedClass};
   }
@@ -115,7 +115,7 @@ void Fabric::send(PortId from, PacketId packet) {
   queue(from, packet);
 }
 
-// Behind what waits at a port; sent at once when nothing does.
+// Appends to the port's queue, and sends at once if the port is free.
 void Fabric::queue(PortId at, PacketId packet) {
   Port& port = ports_[at.value()];
   if (!port.up) return discard(at, packet);
@@ -126,7 +126,7 @@ void Fabric::queue(PortId at, PacketId packet) {
   clockwork_.wheel.at(port.free_at, Happening::kPortFree, at.value());
 }
 
-// Puts a packet on the cable. The port is free.
+// Puts a packet on the cable. The port must be free.
 void Fabric::start(PortId from, PacketId id) {
   Port& port = ports_[from.value()];
   Packet& packet = clockwork_.packets[id];
@@ -144,12 +144,12 @@ void Fabric::start(PortId from, PacketId id) {
                       port.peer.value(), id.value());
 }
 
-bool Fabric::lost_on_the_way(PortId at, PacketId id) {
+bool Fabric::lost_in_flight(PortId at, PacketId id) {
   Port& port = ports_[at.value()];
   const Packet& packet = clockwork_.packets[id];
   if (packet.generation == port.generation) {
     if (!port.special || !damaged(port, packet)) return false;
-    taken(at, packet);  // it needs no room any more
+    taken(at, packet);  // return its credit
   }
   ++port.counters.lost_packets;
   port.counters.lost_bytes += packet.bytes;
@@ -157,20 +157,20 @@ bool Fabric::lost_on_the_way(PortId at, PacketId id) {
   return true;
 }
 
-PortId Fabric::foresee(const Port& in, const Packet& packet) const {
-  return settled(routes_.ways(in.node, packet.destination), config_of(in).path_choice,
-                 switches_[in.switch_number].salt, packet);
+PortId Fabric::predict_egress(const Port& in, const Packet& packet) const {
+  return port_by_hash(routes_.ways(in.node, packet.destination), config_of(in).path_choice,
+                      switches_[in.switch_number].salt, packet);
 }
 
 PortId Fabric::choose(Switch& at, NodeId node, const Packet& packet) {
   const auto ways = routes_.ways(node, packet.destination);
   if (ways.empty()) return kNoPort;
   const PathChoice choice = config_of(ports_[ways[0].value()]).path_choice;
-  const PortId way = settled(ways, choice, at.salt, packet);
+  const PortId way = port_by_hash(ways, choice, at.salt, packet);
   if (way != kNoPort) return way;
   switch (choice) {
     case PathChoice::kEcmp:
-      break;  // settled
+      break;  // handled by port_by_hash()
     case PathChoice::kSpray:
       return ways[mix(at.sprayed++, at.salt) % ways.size()];
     case PathChoice::kFlowlet:
@@ -182,7 +182,7 @@ PortId Fabric::choose(Switch& at, NodeId node, const Packet& packet) {
   return kNoPort;
 }
 
-// A packet that has just come in, before the switch has found room for it.
+// Drops a packet that has arrived but has not been admitted to the buffer.
 void Fabric::drop(PortId at, PacketId id) {
   Port& port = ports_[at.value()];
   taken(at, clockwork_.packets[id]);
@@ -192,7 +192,7 @@ void Fabric::drop(PortId at, PacketId id) {
 }
 
 void Fabric::forward(PortId at, PacketId id) {
-  if (lost_on_the_way(at, id)) return;
+  if (lost_in_flight(at, id)) return;
   const Port& in = ports_[at.value()];
   Switch& here = switches_[in.switch_number];
   Packet& packet = clockwork_.packets[id];
@@ -205,7 +205,7 @@ void Fabric::forward(PortId at, PacketId id) {
       return drop(at, id);
     }
     if (here.buffer.begin_pause(in.local, packet.traffic_class)) {
-      tell_upstream(at, packet.traffic_class, true);
+      send_pause(at, packet.traffic_class, true);
     }
   }
   packet.ingress = at;
@@ -230,7 +230,7 @@ std::optional<unsigned> Fabric::next_class(const Port& port) const {
   const unsigned ready = port.ready();
   const auto turn = highest(ready);
   if (turn || ready == port.waiting) return turn;
-  // Whose turn it was has no credit.
+  // The class whose turn it was has no credit: try the others.
   return highest(port.waiting & ~static_cast<unsigned>(port.paused));
 }
 
@@ -249,7 +249,7 @@ void Fabric::port_free(PortId at) {
   }
 }
 
-// The room that a packet had in its switch is free.
+// Frees the buffer space of a packet in its switch.
 void Fabric::release(const Packet& packet) {
   const Port& in = ports_[packet.ingress.value()];
   if (in.kind == LinkKind::kInfiniBand) {
@@ -258,11 +258,11 @@ void Fabric::release(const Packet& packet) {
   SharedBuffer& buffer = switches_[in.switch_number].buffer;
   buffer.release(in.local, packet.ingress_class, packet.bytes);
   if (buffer.end_pause(in.local, packet.ingress_class)) {
-    tell_upstream(packet.ingress, packet.ingress_class, false);
+    send_pause(packet.ingress, packet.ingress_class, false);
   }
 }
 
-// The switch is done with a packet: its room is free, its mark is made.
+// A packet leaves its switch: free its buffer space, mark it, add telemetry.
 void Fabric::leave(PortId from, PacketId id) {
   Packet& packet = clockwork_.packets[id];
   Port& port = ports_[from.value()];
@@ -282,8 +282,8 @@ void Fabric::leave(PortId from, PacketId id) {
   }
 }
 
-// A pause overtakes what waits at the port, but not the packet that is on its way out.
-void Fabric::tell_upstream(PortId ingress, unsigned traffic_class, bool stop) {
+// A pause overtakes queued packets, but not the one being sent.
+void Fabric::send_pause(PortId ingress, unsigned traffic_class, bool stop) {
   Port& port = ports_[ingress.value()];
   if (!port.up) return;
   if (stop) ++port.counters.pauses_sent;
@@ -295,7 +295,7 @@ void Fabric::tell_upstream(PortId ingress, unsigned traffic_class, bool stop) {
 
 void Fabric::pause(PortId at, std::uint32_t argument) {
   Port& port = ports_[at.value()];
-  if (argument >> 4U != port.generation % kPauseGenerations) return;  // lost with the cable
+  if (argument >> 4U != port.generation % kPauseGenerations) return;  // lost when the cable failed
   const auto bit = static_cast<std::uint8_t>(1U << (argument / 2 % kClasses));
   const std::uint8_t before = port.paused;
   port.paused = static_cast<std::uint8_t>(argument % 2 != 0 ? before | bit : before & ~bit);
@@ -321,7 +321,8 @@ void Fabric::give_credit(PortId at, unsigned traffic_class, std::uint32_t bytes)
 
 void Fabric::credit(PortId at, std::uint32_t argument) {
   Port& port = ports_[at.value()];
-  if (argument >> 20U != port.generation % kCreditGenerations) return;  // lost with the cable
+  if (argument >> 20U != port.generation % kCreditGenerations)
+    return;  // lost when the cable failed
   port.credits[argument >> 18U & 3U] += argument & 0x3'ffffU;
   if (!port.awaits_free) port_free(at);
 }

@@ -1,11 +1,11 @@
-// The network: switches and cables, and packets that cross them.
+// The network: switches, cables and the packets that cross them.
 //
-// Ports, switches and packets are numbered and lie in flat arrays. Whoever runs the events calls
-// one function for each kind; a packet that reaches a NIC is the caller's again.
+// Ports, switches and packets are numbered and lie in flat arrays. The event loop calls one
+// function for each kind of event. A packet that reaches a NIC belongs to the caller again.
 //
-// Ethernet: a switch takes a packet into its shared buffer or drops it, tells the port upstream to
-// pause when a lossless class has had its share, marks packets as they leave. InfiniBand: a port
-// sends only what the other end has room for, so that nothing is ever dropped.
+// Ethernet: a switch admits a packet to its shared buffer or drops it, pauses the upstream port
+// when a lossless class exceeds its share, and marks packets as they leave. InfiniBand: a port
+// sends only as much as the credits of its peer allow, so nothing is dropped.
 #pragma once
 
 #include <cstdint>
@@ -19,30 +19,16 @@
 #include "sim/fabric/port.h"
 #include "sim/fabric/routes.h"
 #include "sim/fabric/shared_buffer.h"
+#include "sim/scenario/switch_spec.h"
 
 namespace nerve::sim {
 
-// The switches of one network.
-struct FabricConfig {
-  LinkKind kind{LinkKind::kEthernet};  // of cables that do not say
-  BufferConfig buffer{};
-  MarkingConfig marking{};
-  PathChoice path_choice{PathChoice::kEcmp};
-  bool hash_alike{};  // ECMP: what one switch takes apart, the next does not (polarisation)
-  Duration flowlet_gap{std::chrono::microseconds{50}};
-  bool cut_through{};
-  Duration switch_latency{};                 // from the port in to the queue out
-  std::uint32_t lane_buffer{64 << 10};       // InfiniBand: of each port and virtual lane
-  std::uint32_t longest_packet{4096 + 128};  // for what PFC must absorb after it has spoken
-  bool telemetry{};
-};
-
-// What PFC must absorb at the end of a cable after it has spoken.
+// The bytes that may still arrive from a cable after PFC has sent a pause.
 [[nodiscard]] std::uint32_t headroom_of(const FabricConfig& config, Rate rate, Duration delay);
 
 class Fabric {
  public:
-  // One set of settings for each network of the graph.
+  // `networks` has one entry for each network of the graph.
   Fabric(Clockwork& clockwork, const Graph& graph, std::vector<FabricConfig> networks);
   Fabric(Clockwork& clockwork, const Graph& graph, const FabricConfig& config)
       : Fabric{clockwork, graph, std::vector<FabricConfig>{config}} {}
@@ -60,42 +46,42 @@ class Fabric {
   [[nodiscard]] const FabricConfig& config_of(const Port& port) const {
     return networks_[port.network];
   }
-  // Whether what a NIC sends by this port of its can get there, as far as is known.
+  // Whether this port of a NIC is up and the current routes lead from it to the destination.
   [[nodiscard]] bool leads_to(PortId from_nic, NodeId destination) const {
     const Port& port = ports_[from_nic.value()];
     return port.up && !routes_.ways(ports_[port.peer.value()].node, destination).empty();
   }
-  // What a cable carries beside each packet, in bytes: preamble and gap.
+  // Bytes on the cable in addition to each packet: preamble and gap.
   [[nodiscard]] static std::uint32_t gap(const Port& port);
 
-  // From a NIC. What cannot leave yet waits at its port.
+  // Called by a NIC. A packet that cannot be sent yet waits at the port.
   void send(PortId from, PacketId packet);
 
-  // One for each kind of event.
-  // A packet has come to a switch.
+  // Event handlers. forward(): a packet has arrived at a switch.
   void forward(PortId at, PacketId packet);
   void port_free(PortId at);
   void pause(PortId at, std::uint32_t argument);
   void credit(PortId at, std::uint32_t argument);
-  // A NIC has taken a packet from its port: its credit goes back.
+  // Returns the credit of a packet that a NIC has taken from its port.
   void taken(PortId at, const Packet& packet);
 
-  // Whether this packet was on a cable that failed under it, or was damaged there. Asked once.
-  [[nodiscard]] bool lost_on_the_way(PortId at, PacketId packet);
+  // Whether the cable failed or damaged the packet in flight; such a packet is freed. Call it once.
+  [[nodiscard]] bool lost_in_flight(PortId at, PacketId packet);
 
-  // Faults (faults.h says when). What waits at a port whose cable fails is dropped, as is all that
-  // comes to it until routes are found anew; both ends begin again when the cable is up.
+  // Faults, scheduled by faults.h. When a cable fails, the packets queued at its ports are dropped,
+  // and so are packets routed to it until the switches reroute. When the cable comes back, both
+  // ends start with fresh credits and pauses.
   void take_down(CableId cable);
-  void bring_up(CableId cable);  // as it was built
+  void bring_up(CableId cable);  // with its original rate
   void slow_down(CableId cable, Rate rate);
-  // The chance of each byte, in kErrorUnit.
+  // The error probability of each byte, in units of 1/kErrorUnit.
   void damage(CableId cable, std::uint64_t error_chance);
-  // The NIC at this port takes nothing, or takes packets again.
+  // The NIC at this port pauses its switch, or resumes it.
   void storm(PortId nic, bool begins);
-  // `down` holds a flag for each cable.
+  // `down` has a flag for each cable.
   void reroute(const std::vector<bool>& down);
 
-  // Into the cache: what forward() and port_free() of a switch's port will touch.
+  // Prefetches what forward() and port_free() will touch at a switch port.
   void fetch(PortId at) const;
   void fetch_way_out(PortId at, PacketId packet);
   void fetch_queue(PortId at, PacketId packet);
@@ -113,11 +99,11 @@ class Fabric {
 
   void build_ports();
   void build_switches();
-  // Where it will go, if that can be told before its turn.
-  [[nodiscard]] PortId foresee(const Port& in, const Packet& packet) const;
+  // The egress port, if it does not depend on state that may still change; kNoPort otherwise.
+  [[nodiscard]] PortId predict_egress(const Port& in, const Packet& packet) const;
   [[nodiscard]] PortId choose(Switch& at, NodeId node, const Packet& packet);
   void drop(PortId at, PacketId packet);
-  // Of a packet that waited at a port, or would have.
+  // Drops a packet at its egress port.
   void discard(PortId at, PacketId packet);
   void empty_queues(PortId at);
   [[nodiscard]] bool damaged(const Port& at, const Packet& packet);
@@ -127,9 +113,9 @@ class Fabric {
   void release(const Packet& packet);
   void give_credit(PortId at, unsigned traffic_class, std::uint32_t bytes);
   void unpause(Port& port);
-  void begin_again(PortId at, unsigned traffic_class);
+  void resynchronise(PortId at, unsigned traffic_class);
   [[nodiscard]] std::uint32_t held_from(PortId ingress, unsigned traffic_class);
-  void tell_upstream(PortId ingress, unsigned traffic_class, bool stop);
+  void send_pause(PortId ingress, unsigned traffic_class, bool stop);
   [[nodiscard]] std::optional<unsigned> next_class(const Port& port) const;
 
   Clockwork& clockwork_;
@@ -137,9 +123,9 @@ class Fabric {
   std::vector<FabricConfig> networks_;
   Routes routes_;
   std::vector<Port> ports_;
-  std::vector<std::uint32_t> first_of_;  // of each node, in the next
+  std::vector<std::uint32_t> first_of_;  // per node, an index into ports_by_node_
   std::vector<PortId> ports_by_node_;
-  std::vector<std::uint32_t> switch_of_;  // of each node
+  std::vector<std::uint32_t> switch_of_;  // per node
   std::vector<Switch> switches_;
 };
 

@@ -1,5 +1,5 @@
-// Cables that fail, come back, slow down or damage what they carry. Nothing here is on the way of
-// ordinary packets.
+// Cables that fail, come back, slow down or damage packets. None of this is on the path of ordinary
+// packets.
 #include <algorithm>
 #include <array>
 
@@ -57,22 +57,22 @@ void Fabric::bring_up(CableId cable) {
     Port& port = ports_[at.value()];
     if (port.up) return;
     port.up = true;
-    for (unsigned one = 0; one < kClasses; ++one) begin_again(at, one);
+    for (unsigned one = 0; one < kClasses; ++one) resynchronise(at, one);
   }
 }
 
-// What each end knows of the other is as it would be had they never lost sight of each other: a
-// sender has credits for the room that is free there, and is paused if it was to be.
-void Fabric::begin_again(PortId at, unsigned traffic_class) {
+// Both ends resume with the state they would have had without the failure: the sender has credit
+// for the free space at its peer, and is paused if the peer's buffer is above its threshold.
+void Fabric::resynchronise(PortId at, unsigned traffic_class) {
   Port& port = ports_[at.value()];
   port.credits[traffic_class] = config_of(port).lane_buffer - held_from(port.peer, traffic_class);
   if (port.switch_number == kNobody || port.kind != LinkKind::kEthernet) return;
   if (switches_[port.switch_number].buffer.pauses(port.local, traffic_class)) {
-    tell_upstream(at, traffic_class, true);
+    send_pause(at, traffic_class, true);
   }
 }
 
-// Bytes that came in by this port and still wait at their way out.
+// Bytes that entered at this port and are still queued in the switch.
 std::uint32_t Fabric::held_from(PortId ingress, unsigned traffic_class) {
   const Port& in = ports_[ingress.value()];
   if (in.switch_number == kNobody) return 0;
@@ -111,13 +111,13 @@ bool Fabric::damaged(const Port& at, const Packet& packet) {
   return clockwork_.prng.below(kErrorUnit) < at.error_chance * packet.bytes;
 }
 
-// Ethernet: the classes that heed pauses. InfiniBand: a receiver that gives no credits stops all.
+// Ethernet: the lossless classes. InfiniBand: a receiver that returns no credits stops every class.
 void Fabric::storm(PortId nic, bool begins) {
   const Port& port = ports_[nic.value()];
   const unsigned lossless = config_of(port).buffer.lossless;
   const unsigned classes = port.kind == LinkKind::kInfiniBand ? (1U << kClasses) - 1 : lossless;
   for (unsigned one = 0; one < kClasses; ++one) {
-    if ((classes >> one & 1U) != 0) tell_upstream(nic, one, begins);
+    if ((classes >> one & 1U) != 0) send_pause(nic, one, begins);
   }
 }
 

@@ -1,4 +1,4 @@
-// Fabric's part in looking ahead (foresight.h).
+// The prefetches of Fabric, for foresight.h.
 #include "base/fetch_lines.h"
 #include "sim/fabric/fabric.h"
 
@@ -11,7 +11,7 @@ void Fabric::fetch(PortId at) const {
 
 void Fabric::fetch_way_out(PortId at, PacketId packet) {
   const Port& in = ports_[at.value()];
-  const PortId way = foresee(in, clockwork_.packets[packet]);
+  const PortId way = predict_egress(in, clockwork_.packets[packet]);
   if (way != kNoPort) fetch(way);
   __builtin_prefetch(&switches_[in.switch_number]);
 }
@@ -20,7 +20,7 @@ void Fabric::fetch_queue(PortId at, PacketId id) {
   const Port& in = ports_[at.value()];
   const Packet& packet = clockwork_.packets[id];
   switches_[in.switch_number].buffer.fetch(in.local, packet.traffic_class);
-  const PortId way = foresee(in, packet);
+  const PortId way = predict_egress(in, packet);
   if (way == kNoPort) return;
   const PacketQueue& queue = ports_[way.value()].queues[packet.traffic_class];
   if (queue.head != kNoPacket) __builtin_prefetch(&clockwork_.packets[queue.tail]);

@@ -9,7 +9,7 @@
 namespace nerve::sim {
 namespace {
 
-// How many letters one must change, add or leave out to make `b` of `a`.
+// The edit distance between two names.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -35,7 +35,7 @@ class Names {
   [[nodiscard]] Result<NodeId, std::string> find(const std::string& name) const {
     const auto found = nodes_.find(name);
     if (found != nodes_.end()) return NodeId{found->second};
-    constexpr std::size_t kLongest = 64;  // no name that we make is longer
+    constexpr std::size_t kLongest = 64;  // longer than any name of a built-in topology
     if (name.empty() || name.size() > kLongest || graph_.nodes.empty()) {
       return Unexpected{"no node is named \"" + name.substr(0, kLongest) + "\""};
     }
@@ -59,7 +59,7 @@ std::vector<CableId> cables_between(const Graph& graph, NodeId a, NodeId b) {
   return found;
 }
 
-// Of a node: the cables that it has, at its ends.
+// The ports of a node.
 std::vector<PortId> ports_at(const Graph& graph, NodeId node) {
   std::vector<PortId> found;
   for (std::uint32_t i = 0; i < graph.ports(); ++i) {
@@ -68,7 +68,7 @@ std::vector<PortId> ports_at(const Graph& graph, NodeId node) {
   return found;
 }
 
-// Why a fault cannot be meant so; nothing when it can.
+// Why the values of a fault are invalid; none when they are valid.
 std::optional<std::string> objection(const FaultSpec& fault) {
   constexpr std::uint64_t kSlowest = 1'000'000;
   if (fault.at < Duration{} || fault.reroute < Duration{} || fault.lasts < Duration{}) {
@@ -84,7 +84,7 @@ std::optional<std::string> objection(const FaultSpec& fault) {
   return std::nullopt;
 }
 
-// Of a byte: eight bits, any of which spoils it.
+// The error probability of a byte: any of its eight bits damages it.
 std::uint64_t error_chance_of(double bit_error_rate) {
   const double chance = std::min(bit_error_rate * 8, 1.0) * static_cast<double>(kErrorUnit);
   return static_cast<std::uint64_t>(std::llround(chance));
@@ -125,7 +125,7 @@ Result<Faults, std::string> Faults::find(const Graph& graph, std::span<const Fau
   return made;
 }
 
-// Subject 2i: fault i begins; 2i + 1: switches have heard of it, or the storm is over.
+// Subject 2i: fault i begins. Subject 2i + 1: the switches learn of it, or the storm ends.
 void Faults::schedule(Clockwork& clockwork) const {
   for (std::uint32_t i = 0; i < faults_.size(); ++i) {
     const FaultSpec& what = faults_[i].what;
@@ -175,7 +175,7 @@ void Faults::begin(Fabric& fabric, const Fault& fault) {
   }
 }
 
-// A cable may have changed again meanwhile: what is known is how it is now.
+// Uses the current state of each cable, which may have changed again since the fault.
 void Faults::end(Fabric& fabric, const Fault& fault) {
   if (fault.what.kind == FaultKind::kStorm) {
     for (const PortId nic : fault.ends) fabric.storm(nic, false);

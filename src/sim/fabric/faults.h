@@ -1,9 +1,9 @@
-// What befalls cables, and when: the faults of a scenario, found in its graph and put on the wheel.
+// The faults of a scenario: looks up their cables in the graph and schedules them on the wheel.
 //
-// A cable that fails loses what is on it and what waits at its ends, at once. Switches send around
-// it after the fault's `reroute`, as they do when it comes back; until then what they choose it for
-// is dropped, unless they choose by queue and see that it is down. A NIC with another port uses
-// that one at once.
+// A cable that fails immediately loses the packets on it and in the queues of its two ports.
+// Switches reroute after the fault's `reroute` delay, and again when the cable is back. Until then
+// packets routed to it are dropped, except under adaptive path choice, which sees that the port is
+// down. A NIC with a second port uses that one at once.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +22,14 @@ class Faults {
  public:
   Faults() = default;
 
-  // Finds the cables by the names of their ends: all cables between the two. The reason there is
-  // none: a name that no node has (with the nearest that one has), two nodes without a cable, a
-  // value that makes no sense.
+  // Finds all cables between the two named nodes. Errors: an unknown name (with the nearest known
+  // one), two nodes without a cable between them, a value out of range.
   [[nodiscard]] static Result<Faults, std::string> find(const Graph& graph,
                                                         std::span<const FaultSpec> faults);
 
   void schedule(Clockwork& clockwork) const;
 
-  // Of an event of the kind kCable: its subject. Returns the ports whose nodes should know.
+  // Handles an event of kind kCable. Returns the ports whose NICs must be notified.
   std::span<const PortId> happen(Fabric& fabric, std::uint32_t subject);
 
   [[nodiscard]] bool empty() const { return faults_.empty(); }
@@ -39,13 +38,13 @@ class Faults {
   struct Fault {
     FaultSpec what;
     std::vector<CableId> cables;
-    std::vector<PortId> ends;  // of all of them; of a storm, the NIC's alone
+    std::vector<PortId> ends;  // of all cables; for a storm only the NIC's port
   };
   void begin(Fabric& fabric, const Fault& fault);
   void end(Fabric& fabric, const Fault& fault);
 
   std::vector<Fault> faults_;
-  std::vector<bool> known_down_;  // of each cable: switches have heard of it
+  std::vector<bool> known_down_;  // per cable, as the switches know it
 };
 
 }  // namespace nerve::sim

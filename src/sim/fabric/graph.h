@@ -1,5 +1,5 @@
-// Nodes and the cables between them: what a topology makes, what routes are found in, what a
-// fabric is built from.
+// Nodes and the cables between them. Topologies build a graph, Routes searches it, and Fabric is
+// built from it.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 #include "base/rate.h"
 #include "base/time.h"
 #include "sim/core/ids.h"
+#include "sim/scenario/switch_spec.h"
 
 namespace nerve::sim {
 
 enum class NodeKind : std::uint8_t { kNic, kSwitch };
-enum class LinkKind : std::uint8_t { kEthernet, kInfiniBand };
 
 struct GraphNode {
   NodeKind kind{};
-  std::string name;        // for people: leaf3
-  std::uint16_t tier{};    // 0 for NICs, then upwards: where it is drawn
-  std::uint8_t network{};  // of several that never touch; its switches have settings of their own
+  std::string name;        // shown to users: leaf3
+  std::uint16_t tier{};    // 0 for NICs, then upwards; the report draws by it
+  std::uint8_t network{};  // networks do not touch; each has its own switch settings
 };
 
 struct Cable {
@@ -29,9 +29,10 @@ struct Cable {
   NodeId b{};
   Rate rate{Rate::gigabits(100)};
   Duration delay{std::chrono::microseconds{1}};
-  std::optional<LinkKind> kind{};  // none: as the network's switches have it
-  // Of a dragonfly: a route crosses as few of these as it can. Data that has crossed one goes on in
-  // a class of its own, so that no ring of full buffers, each waiting for the next, can close.
+  std::optional<LinkKind> kind{};  // none: the network's default
+  // A dragonfly's cable between groups. Routes cross as few of these as possible. Data that has
+  // crossed one continues in another traffic class, which rules out a cycle of full buffers (a
+  // deadlock).
   bool between_groups{};
 };
 
@@ -57,8 +58,8 @@ struct Graph {
   [[nodiscard]] static PortId other_end(PortId port) { return PortId{port.value() ^ 1U}; }
 };
 
-// Both networks in one graph, without a cable between them. The nodes of `b` come after those of
-// `a`, under their names with the prefix, and their networks are numbered after those of `a`.
+// Puts both networks into one graph, without a cable between them. The nodes of `b` come after
+// those of `a` and get the prefix; the networks of `b` are numbered after those of `a`.
 [[nodiscard]] Graph merge(Graph a, const Graph& b, std::string_view prefix = "front-");
 
 }  // namespace nerve::sim

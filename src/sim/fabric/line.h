@@ -1,4 +1,4 @@
-// A cable's speed as a number to multiply with: picoseconds for each byte, in units of 2^-16.
+// A cable's rate as a factor: picoseconds per byte, in units of 2^-16.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace nerve::sim {
 
-inline constexpr std::uint32_t kCutThroughHead = 64;  // what a switch must see to know the way
+inline constexpr std::uint32_t kCutThroughHead =
+    64;  // bytes that a switch must receive to find the route
 
 class Line {
  public:

@@ -1,4 +1,4 @@
-// How a switch chooses among equally short ways.
+// How a switch chooses among equal-cost ports.
 #pragma once
 
 #include <algorithm>
@@ -13,28 +13,21 @@
 
 namespace nerve::sim {
 
-enum class PathChoice : std::uint8_t {
-  kEcmp,      // by a hash of the flow: packets keep their order
-  kSpray,     // another one for each packet
-  kFlowlet,   // as adaptive, when the flow has been silent for a while
-  kAdaptive,  // the shortest queue, for each packet
-};
-
-// One multiplication and two shifts: the same on every machine, and as good as a switch's CRC.
+// Two multiplications and two shifts: the same on every machine, and as uniform as a switch's CRC.
 [[nodiscard]] constexpr std::uint32_t mix(std::uint32_t flow_hash, std::uint32_t salt) {
   std::uint64_t z = (std::uint64_t{flow_hash} << 32U | salt) * 0x9e3779b97f4a7c15ULL;
   z = (z ^ (z >> 29U)) * 0xbf58476d1ce4e5b9ULL;
   return static_cast<std::uint32_t>(z >> 32U);
 }
 
-// The flows that a switch remembers, in as many places as a switch has: two that share one take the
-// same way.
+// The flowlets that a switch remembers. The table has a fixed size, as in hardware: two flows with
+// the same entry take the same port.
 class FlowletTable {
  public:
   FlowletTable(Duration gap, bool used) : gap_{gap}, entries_(used ? kEntries : 0) {}
 
-  // The way taken last, unless the flow has been silent for the gap, or it leads there no longer
-  // (two flows that share a place may have different destinations); then `fresh` is taken.
+  // Returns the port used last. Takes `fresh` instead if the flow has been idle for the gap, or if
+  // that port does not lead to the destination (two flows with the same entry may differ in it).
   PortId choose(std::uint32_t flow_hash, std::span<const PortId> ways, PortId fresh, Time now) {
     Entry& entry = entries_[mix(flow_hash, 0) % kEntries];
     if (now - entry.last > gap_ || std::ranges::find(ways, entry.way) == ways.end()) {
@@ -54,8 +47,8 @@ class FlowletTable {
   std::vector<Entry> entries_;
 };
 
-// The port with the fewest bytes waiting; of equals, one by chance, or the first would drown. A
-// port that is down has none, and is taken only when all are down.
+// The port with the fewest queued bytes. Ties are broken at random, to spread load evenly. A port
+// that is down is chosen only when all are.
 [[nodiscard]] inline PortId emptiest(std::span<const PortId> ways, std::span<const Port> ports,
                                      Prng& prng) {
   const auto load = [&](PortId way) {

@@ -7,7 +7,7 @@ namespace nerve::sim {
 namespace {
 
 constexpr std::uint32_t kAcknowledgement = 66;
-constexpr std::uint32_t kMostCables = 64;  // no way is longer
+constexpr std::uint32_t kMostCables = 64;  // the longest path
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// How long a packet takes between two NICs when nothing else is on its way: what congestion control
-// that counts in round trips starts from, and what bounds are worked out from.
+// The time a packet takes between two NICs in an empty network. Congestion control that depends on
+// the round-trip time starts from it, and the bounds of jobs are computed from it.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace nerve::sim {
 
-// From the first byte leaving one NIC to the last one reaching the other, by a shortest way. Zero
-// when there is none.
+// From the first byte leaving one NIC to the last byte reaching the other, along a shortest path.
+// Zero when there is no path.
 [[nodiscard]] Duration path_time(Fabric& fabric, NodeId from, NodeId to, std::uint32_t bytes);
 
-// There with a packet of this size and back with an acknowledgement, between the two NICs of one
-// network that are farthest apart as seen from its first.
+// A packet of this size one way and an acknowledgement back, between the first NIC of the network
+// and the one farthest from it.
 [[nodiscard]] Duration longest_round_trip(Fabric& fabric, std::uint8_t network,
                                           std::uint32_t bytes);
 

@@ -1,4 +1,4 @@
-// One end of a cable: what waits there to be sent, and what the other end has told it.
+// One end of a cable: its egress queues, and the credits and pauses it has received.
 #pragma once
 
 #include <array>
@@ -13,18 +13,18 @@
 
 namespace nerve::sim {
 
-// What seldom happens; what every packet changes is in the port itself.
+// Counters of rare events. What every packet changes is in Port itself.
 struct PortCounters {
-  std::uint64_t dropped_packets{};  // that came in here and found no room or no way
+  std::uint64_t dropped_packets{};  // packets that arrived here and found no room or no route
   std::uint64_t dropped_bytes{};
-  std::uint64_t lost_packets{};  // on the cable to here
+  std::uint64_t lost_packets{};  // on the cable to this port
   std::uint64_t lost_bytes{};
   std::uint64_t marked_packets{};
-  std::uint64_t pauses_sent{};  // to whoever sends to this port
+  std::uint64_t pauses_sent{};  // to the peer of this port
   std::uint64_t paused_time_ps{};
 };
 
-// Packets of one traffic class, in order; linked through the packets themselves.
+// The packets of one traffic class in order, linked through Packet::next.
 struct PacketQueue {
   PacketId head{kNoPacket};
   PacketId tail{kNoPacket};
@@ -48,40 +48,40 @@ struct PacketQueue {
   }
 };
 
-// Of a sum that is certain.
+// The unit of error probabilities: this value means certainty.
 inline constexpr std::uint64_t kErrorUnit = 1'000'000'000'000'000;
 
 struct alignas(64) Port {
   static constexpr std::size_t kHot = 128;
-  // What every packet touches, in two cache lines.
+  // Used for every packet: two cache lines.
   Line line{};
-  Duration delay{};            // from one end of the cable to the other
-  Time free_at{};              // when the last byte of what is being sent has left
-  std::uint64_t sent_bytes{};  // frames alone, without preambles and gaps
+  Duration delay{};            // propagation along the cable
+  Time free_at{};              // when the last byte of the current packet has left
+  std::uint64_t sent_bytes{};  // frames without preamble and gap
   NodeId node{};
   PortId peer{kNoPort};
-  std::uint32_t switch_number{kNobody};  // nobody: the node is a NIC
-  std::uint32_t local{};                 // its number at its switch
+  std::uint32_t switch_number{kNobody};  // kNobody: the node is a NIC
+  std::uint32_t local{};                 // index among the ports of its switch
   std::uint32_t queued{};                // bytes of all classes
-  std::uint32_t generation{};            // grows when the cable fails
-  std::uint8_t paused{};                 // classes, one bit each
-  std::uint8_t waiting{};                // classes whose queue is not empty
-  bool awaits_free{};                    // kPortFree is on its way
-  bool to_switch{};                      // the other end is one
+  std::uint32_t generation{};            // incremented when the cable fails
+  std::uint8_t paused{};                 // a bit per class
+  std::uint8_t waiting{};                // a bit per class with a non-empty queue
+  bool awaits_free{};                    // kPortFree is scheduled
+  bool to_switch{};                      // the peer is a switch
   LinkKind kind{};
-  std::uint8_t network{};  // whose settings its switch has
+  std::uint8_t network{};  // index of the network's settings
   bool up{true};
-  bool special{};  // what comes in may be damaged or change its class: see below
+  bool special{};  // packets may be damaged (error_chance) or change class (lifts)
   std::array<PacketQueue, kClasses> queues{};
   std::uint64_t sent_packets{};
-  std::uint32_t most_queued{};  // since the last sample; ever, when none are taken
+  std::uint32_t most_queued{};  // since the last sample; since the start if there are no samples
 
   PortCounters counters{};
-  std::array<std::uint32_t, kClasses> credits{};  // bytes that the other end has room for
+  std::array<std::uint32_t, kClasses> credits{};  // bytes
   Rate rate{};
   Time paused_since{};
-  std::uint64_t error_chance{};  // of a byte that comes in, in kErrorUnit; zero: never
-  bool lifts{};                  // what comes in has crossed from one group to another
+  std::uint64_t error_chance{};  // per received byte, in units of 1/kErrorUnit
+  bool lifts{};                  // received data has crossed a cable between groups
 
   void push(PacketPool& packets, PacketId id) {
     const unsigned traffic_class = packets[id].traffic_class;
@@ -90,15 +90,15 @@ struct alignas(64) Port {
     queued += packets[id].bytes;
     if (queued > most_queued) most_queued = queued;
   }
-  // Classes that wait and may be sent. Data that was lifted and data that was not are one class to
-  // whoever sent them: when both wait, they take turns.
+  // Classes with a packet that is not paused. Lifted and other data have equal priority: when both
+  // wait, they alternate.
   [[nodiscard]] unsigned ready() const {
     constexpr unsigned kBoth = 1U << kDataClass | 1U << kLiftedClass;
     const unsigned all = waiting & ~static_cast<unsigned>(paused);
     if ((all & kBoth) != kBoth || sent_packets % 2 == 0) return all;
     return all & ~(1U << kLiftedClass);
   }
-  // The class whose turn it is: the highest.
+  // The highest class that is ready.
   [[nodiscard]] std::optional<unsigned> turn() const {
     const unsigned classes = ready();
     if (classes == 0) return std::nullopt;

@@ -8,10 +8,11 @@
 namespace nerve::sim {
 namespace {
 
-constexpr std::uint32_t kFar = 0x7fff'ffff;  // and a step is no wrap
+constexpr std::uint32_t kFar = 0x7fff'ffff;  // adding an edge does not overflow
 constexpr unsigned kCountBits = 10;
 constexpr std::uint32_t kCostBetweenGroups = 3;
-constexpr std::size_t kListsSearched = 64;  // of a row, the latest: more would only save room
+constexpr std::size_t kListsSearched =
+    64;  // of a row, newest first; a longer search would only save memory
 
 static_assert(Routes::kMostWays == (1U << kCountBits) - 1);
 
@@ -29,7 +30,7 @@ Routes::Routes(const Graph& graph, const std::vector<bool>& down)
   Making making;
   number_switches(graph, making);
   find_edges(graph, down, making);
-  CHECK(making.edges.size() <= 2 * kMostCables);  // build_network() sees to it
+  CHECK(making.edges.size() <= 2 * kMostCables);  // checked by build_network()
   find_groups(graph);
   table_.resize(making.switches.size() * groups_.size());
   for (std::uint32_t group = 0; group < groups_.size(); ++group) fill_column(group, making);
@@ -46,8 +47,8 @@ void Routes::number_switches(const Graph& graph, Making& making) {
   making.lists.resize(making.switches.size());
 }
 
-// Counts first and fills then, so that what a switch has lies together. NICs carry nothing on, so
-// their cables are kept apart.
+// Counts first and then fills, so that the edges of a switch are contiguous. NICs do not forward,
+// so their cables are kept separately.
 void Routes::find_edges(const Graph& graph, const std::vector<bool>& down, Making& making) {
   const auto each = [&](auto&& between_switches, auto&& to_nic) {
     for (std::uint32_t i = 0; i < graph.ports(); ++i) {
@@ -97,7 +98,7 @@ void Routes::find_groups(const Graph& graph) {
   std::vector<std::uint32_t> switches;
   for (std::uint32_t i = 0; i < graph.nodes.size(); ++i) {
     if (is_switch(graph, NodeId{i})) continue;
-    // By switch, so that several cables to one of them lie together.
+    // Sorted by switch, so that several cables to one switch are adjacent.
     std::vector<LastHop> hops;
     for (std::uint32_t hop = first_hop_[i]; hop < first_hop_[i + 1]; ++hop) {
       hops.push_back({last_switches_[hop], last_ports_[hop]});
@@ -121,8 +122,8 @@ void Routes::find_groups(const Graph& graph) {
   }
 }
 
-// From the group's switches outwards, a ring of equal cost at a time. A step costs three at most,
-// so that four rings are open at once.
+// Dijkstra from the group's switches outwards, one ring of equal cost at a time. An edge costs at
+// most three, so at most four rings are open.
 void Routes::fill_column(std::uint32_t group, Making& making) {
   std::ranges::fill(making.cost, kFar);
   making.unreached = making.cost.size() - groups_[group].size();
@@ -140,20 +141,19 @@ void Routes::fill_column(std::uint32_t group, Making& making) {
   }
 }
 
-// Nothing cheaper leads from this switch to the group: what it goes by is known, and what others
-// pay who go by it.
+// The cost of this switch is final: store its ports on shortest paths and relax its edges.
 void Routes::settle(std::uint32_t row, std::uint32_t cost, std::uint32_t group, Making& making) {
   const std::uint32_t begin = making.first[row];
   const std::uint32_t end = making.first[row + 1];
   making.ways.resize(std::max(making.ways.size(), std::size_t{end - begin}));
   std::uint32_t count = 0;
-  for (std::uint32_t i = begin; i < end; ++i) {  // without a branch that depends on the cost
+  for (std::uint32_t i = begin; i < end; ++i) {  // branch-free in the cost
     making.ways[count] = i;
     count += making.cost[making.edges[i].to] + making.edges[i].cost == cost ? 1U : 0U;
   }
   making.count = std::min(count, kMostWays);
   table_[std::size_t{row} * groups_.size() + group] = cost == 0 ? kHere : intern(row, making);
-  // Where all cables cost the same, what has been reached was reached at the least cost.
+  // When all cables cost the same, the first cost found is the lowest.
   if (making.unreached == 0 && !making.uneven) return;
   for (std::uint32_t i = begin; i < end; ++i) {
     const Edge& edge = making.edges[i];
@@ -177,7 +177,7 @@ std::uint32_t Routes::intern(std::uint32_t row, Making& making) {
     const std::span<const PortId> known = ports_of(list);
     if (std::equal(ways.begin(), ways.end(), known.begin(), known.end(), same)) return list;
   }
-  // A graph so irregular that its lists fill all the room there is: one of the ways will do.
+  // The graph is so irregular that its lists fill the table: use one of the ports.
   if (ports_.size() + ways.size() > 1U << (32 - kCountBits)) return single;
   const auto made = static_cast<std::uint32_t>(ports_.size() << kCountBits | ways.size());
   for (const std::uint32_t edge : ways) ports_.push_back(ports_[edge]);
@@ -205,7 +205,7 @@ std::uint32_t Routes::distance(NodeId from_nic, NodeId to_nic) const {
   std::uint32_t nearest = kFar;
   for (const NodeId first : groups_[group_[from_nic.value()]]) {
     NodeId at = first;
-    std::uint32_t cables = 2;  // the first and the last
+    std::uint32_t cables = 2;  // the first and the last cable
     while (*cell(at, to_nic) != kHere) {
       const auto on = ways(at, to_nic);
       if (on.empty()) break;

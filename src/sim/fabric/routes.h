@@ -1,10 +1,11 @@
-// Which ports of a switch lead to a NIC by a shortest way: all of them, since choosing among them
-// is a policy (path_choice.h).
+// All ports of a switch on shortest paths to a NIC. The choice among them is a policy
+// (path_choice.h).
 //
-// NICs that hang on the same switches are reached alike until the last hop, so that a table has a
-// column for each such group and not for each NIC. Equal lists of ports are kept once. Where groups
-// of switches are joined (Cable::between_groups), crossing from one to another counts as much as
-// three other cables: within a group, over, and within the other is shorter than over twice.
+// NICs attached to the same switches have the same routes up to the last hop, so the table has a
+// column for each such group instead of one for each NIC. Equal port lists are stored once. A cable
+// between groups of switches (Cable::between_groups) costs as much as three others: a path through
+// two switches of one group, across, and through two of the other is shorter than one that crosses
+// twice.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +18,20 @@ namespace nerve::sim {
 
 class Routes {
  public:
-  // More equally good ways out of a switch than this are not used.
+  // The largest number of equal-cost ports used; others are ignored.
   static constexpr std::uint32_t kMostWays = 1023;
-  // More cables between switches there cannot be.
+  // The limit on cables between switches.
   static constexpr std::uint32_t kMostCables = 1U << 21;
 
-  // Cables that are down lead nowhere; `down` holds a flag for each cable, or is empty.
+  // `down` has a flag for each cable, or is empty. Routes do not use cables that are down.
   explicit Routes(const Graph& graph, const std::vector<bool>& down = {});
 
-  // Empty when no way leads there.
+  // Empty when there is no path.
   [[nodiscard]] std::span<const PortId> ways(NodeId from_switch, NodeId to_nic) const;
-  // Cables between the two NICs by a shortest way; zero when there is none.
+  // The number of cables on a shortest path; zero when there is none.
   [[nodiscard]] std::uint32_t distance(NodeId from_nic, NodeId to_nic) const;
   [[nodiscard]] std::size_t bytes() const;
-  // Into the cache: ways() of these two will be asked for.
+  // Prefetches for ways() with these arguments.
   void fetch(NodeId from_switch, NodeId to_nic) const {
     __builtin_prefetch(cell(from_switch, to_nic));
   }
@@ -38,30 +39,31 @@ class Routes {
  private:
   static constexpr std::uint32_t kHere = 0xffff'ffff;
 
-  // A switch that a NIC hangs on, and its port there.
+  // A switch that a NIC is attached to, and the switch's port.
   struct LastHop {
     NodeId at{};
     PortId by{};
   };
-  // While the table is made: the cables between switches, seen from one of them.
+  // State used while the table is built. An edge is a cable between switches, seen from one of
+  // them.
   struct Edge {
-    std::uint32_t to{};  // its row
+    std::uint32_t to{};  // the row of the switch at the other end
     std::uint32_t cost{};
   };
   struct Making {
-    std::vector<std::uint32_t> first;  // of each row, in edges; and one more
-    std::vector<Edge> edges;           // edge i goes by port ports_[i]
-    std::vector<NodeId> switches;      // of each row
+    std::vector<std::uint32_t> first;  // per row, an index into `edges`; one extra at the end
+    std::vector<Edge> edges;           // edge i uses port ports_[i]
+    std::vector<NodeId> switches;      // per row
     std::vector<std::uint32_t> cost;
-    std::vector<std::vector<std::uint32_t>> lists;  // that each row has used
-    std::vector<std::uint32_t> ways;                // edges, the first `count`
+    std::vector<std::vector<std::uint32_t>> lists;  // lists stored so far, per row
+    std::vector<std::uint32_t> ways;  // edges on shortest paths; the first `count` are valid
     std::uint32_t count{};
-    std::size_t unreached{};  // rows
-    bool uneven{};            // not all cables cost the same
+    std::size_t unreached{};  // number of rows
+    bool uneven{};            // cables differ in cost
     std::vector<std::uint32_t> rings[4];
   };
 
-  // Where the table says how to get there; kHere when the NIC hangs on the switch itself.
+  // The table's entry: a port list, or kHere when the NIC is attached to the switch.
   [[nodiscard]] const std::uint32_t* cell(NodeId from_switch, NodeId to_nic) const {
     return &table_[std::size_t{row_[from_switch.value()]} * groups_.size() +
                    group_[to_nic.value()]];
@@ -74,15 +76,15 @@ class Routes {
   void settle(std::uint32_t row, std::uint32_t cost, std::uint32_t group, Making& making);
   std::uint32_t intern(std::uint32_t row, Making& making);
 
-  std::vector<std::uint32_t> row_;           // of a node that is a switch
-  std::vector<std::uint32_t> group_;         // of a node that is a NIC
-  std::vector<std::uint32_t> first_hop_;     // of a node that is a NIC, in the next two
-  std::vector<NodeId> last_switches_;        // of each NIC in turn, sorted
-  std::vector<PortId> last_ports_;           // of those switches, to it
-  std::vector<NodeId> ends_;                 // of a port: the node at its other end
-  std::vector<std::vector<NodeId>> groups_;  // the switches that each hangs on
-  std::vector<std::uint32_t> table_;         // row * groups + group: a list
-  std::vector<PortId> ports_;                // of all lists; first those of one port each
+  std::vector<std::uint32_t> row_;           // per node; for switches
+  std::vector<std::uint32_t> group_;         // per node; for NICs
+  std::vector<std::uint32_t> first_hop_;     // per node; for NICs: an index into the next two
+  std::vector<NodeId> last_switches_;        // per NIC, sorted
+  std::vector<PortId> last_ports_;           // the ports of these switches that lead to the NIC
+  std::vector<NodeId> ends_;                 // per port: the node at the other end of its cable
+  std::vector<std::vector<NodeId>> groups_;  // per group: its switches
+  std::vector<std::uint32_t> table_;         // row * groups + group -> a port list
+  std::vector<PortId> ports_;                // all port lists; the lists of one port come first
 };
 
 }  // namespace nerve::sim

@@ -10,7 +10,7 @@ SharedBuffer::SharedBuffer(const BufferConfig& config, const std::vector<std::ui
   const auto classes = static_cast<std::uint64_t>(std::popcount(config.lossless));
   std::uint64_t kept = 0;
   for (const std::uint32_t one : headroom) kept += (one + config.reserve) * classes;
-  // Configurations that keep more than there is are refused when the scenario is read.
+  // The scenario reader rejects configurations that reserve more than the memory.
   shareable_ = config.bytes > kept ? config.bytes - kept : 0;
 }
 
@@ -46,7 +46,7 @@ void SharedBuffer::release(std::uint32_t port, unsigned traffic_class, std::uint
     shared_ -= bytes;
     return;
   }
-  // The headroom empties first, so that it is whole again when it is needed.
+  // Frees headroom first, so that all of it is available for the next pause.
   Ingress& in = at(port, traffic_class);
   const std::uint32_t from_headroom = std::min(in.headroom, bytes);
   in.headroom -= from_headroom;

@@ -8,9 +8,10 @@ namespace nerve::sim {
 namespace {
 
 constexpr std::uint64_t kMostPiece = 4U << 20U;
-constexpr std::uint64_t kLeastPiece = 64U << 10U;  // below it, lanes cost more than they bring
+constexpr std::uint64_t kLeastPiece = 64U
+                                      << 10U;  // smaller pieces cost more than a further lane gains
 
-// A number for one more, used before or new.
+// A free index, reused or new.
 template <class T>
 std::uint32_t take_slot(std::vector<T>& all, std::vector<std::uint32_t>& free) {
   if (free.empty()) {
@@ -102,7 +103,7 @@ std::uint32_t Carrier::size_of_next_piece(const Moving& moving) const {
   return static_cast<std::uint32_t>(std::min(most, moving.parcel.ready - moving.cut));
 }
 
-// On the next lane that has room; false when none has.
+// Posts on the next lane with room; returns false if there is none.
 bool Carrier::post_piece(Moving& moving, std::uint32_t parcel) {
   Connection& connection = connections_[moving.connection];
   const unsigned direction = moving.direction;
@@ -170,7 +171,7 @@ void Carrier::sent(NodeId, std::uint64_t message) {
   pump(connection, direction);
 }
 
-// Done with a parcel that is there and known to be.
+// Frees a parcel that has arrived and is acknowledged.
 void Carrier::settle(std::uint32_t number) {
   const Moving& moving = parcels_[number];
   if (moving.arrived() && moving.acknowledged()) free_parcels_.push_back(number);
@@ -180,8 +181,8 @@ void Carrier::failed(NodeId at, QpNumber qp, std::string_view why) {
   break_off(owners_[at.value()][qp.value()], why);
 }
 
-// The next parcel of this pair gets a new connection. What belonged to this one keeps its number:
-// something may still come of it.
+// The next parcel of this pair gets a new connection. The old connection keeps its index, since
+// events for it may still arrive.
 void Carrier::break_off(std::uint32_t number, std::string_view why) {
   if (connections_[number].broken) return;
   connections_[number].broken = true;

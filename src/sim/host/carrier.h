@@ -1,9 +1,10 @@
-// Carries parcels of any size between NICs, on connections that are made when two places first
-// speak and kept.
+// Carries parcels of any size between NICs. Connections are made when two places first communicate,
+// and kept.
 //
-// A pair of places has several lanes, a QP each. A parcel is cut into pieces, which take turns on
-// the lanes; it has arrived when all of them have. No lane has more pieces posted than its send
-// queue holds: the rest of the parcel waits here, uncut. Parcels of a pair leave in order.
+// A pair of places has several lanes, one QP each. A parcel is cut into pieces, which go
+// round-robin over the lanes; the parcel has arrived when all its pieces have. A lane has no more
+// pieces posted than its send queue holds: the rest of the parcel waits here, uncut. Parcels of a
+// pair are sent in order.
 #pragma once
 
 #include <array>
@@ -18,7 +19,7 @@
 
 namespace nerve::sim {
 
-// Told of each parcel by the name it was sent under.
+// Receives the events of each parcel, under the name it was sent with.
 class CarrierUser {
  public:
   virtual ~CarrierUser() = default;
@@ -33,13 +34,13 @@ struct Parcel {
   std::uint32_t job{};  // jobs do not share connections
   bool on_front_end{};
   std::uint64_t bytes{};
-  std::uint64_t ready{};  // of them, so many may leave already
+  std::uint64_t ready{};  // the first `ready` bytes may be sent now
   std::uint32_t name{};
 };
 
 struct CarrierConfig {
   std::uint32_t lanes{1};
-  std::uint32_t queue_depth{16};  // pieces posted on a lane, in one direction
+  std::uint32_t queue_depth{16};  // limit on posted pieces per lane and direction
 };
 
 using ParcelId = Id<struct ParcelTag, std::uint32_t, 32>;
@@ -50,7 +51,7 @@ class Carrier final : private NicUser {
           const CarrierConfig& front_end, CarrierUser& user);
 
   ParcelId send(const Parcel& parcel);
-  // More of it may leave. The parcel has not arrived yet.
+  // Releases more bytes of a parcel that has not arrived yet.
   void ready(ParcelId parcel, std::uint64_t bytes);
 
   [[nodiscard]] std::size_t connections() const { return connections_.size(); }
@@ -60,11 +61,11 @@ class Carrier final : private NicUser {
   struct Moving {
     Parcel parcel{};
     std::uint32_t connection{};
-    std::uint8_t direction{};  // 0: from the first place of the pair
+    std::uint8_t direction{};  // 0: from the `low` place of the pair to the `high` one
     bool begun{};
     bool failed{};
     std::uint64_t cut{};             // bytes handed to lanes
-    std::uint32_t coming{};          // pieces that have not arrived
+    std::uint32_t coming{};          // pieces posted but not arrived
     std::uint32_t unacknowledged{};  // pieces
     [[nodiscard]] bool all_cut() const { return begun && cut == parcel.bytes; }
     [[nodiscard]] bool arrived() const { return all_cut() && coming == 0; }
@@ -80,7 +81,7 @@ class Carrier final : private NicUser {
   struct Lane {
     std::array<NodeId, 2> nics{};
     std::array<QpNumber, 2> qps{};
-    std::array<std::uint32_t, 2> posted{};  // pieces, in each direction
+    std::array<std::uint32_t, 2> posted{};  // pieces, per direction
   };
   struct Pair {
     PlaceId low{};
@@ -99,7 +100,7 @@ class Carrier final : private NicUser {
     Pair pair{};
     std::vector<Lane> lanes;
     std::array<std::uint32_t, 2> turn{};
-    std::array<std::deque<std::uint32_t>, 2> waiting;  // parcels that are not all cut
+    std::array<std::deque<std::uint32_t>, 2> waiting;  // parcels that are not fully cut
     bool broken{};
   };
 
@@ -125,8 +126,8 @@ class Carrier final : private NicUser {
   std::array<CarrierConfig, 2> configs_;
   CarrierUser& user_;
   std::vector<Connection> connections_;
-  std::unordered_map<Pair, std::uint32_t, PairHash> known_;  // looked up, never walked
-  std::vector<std::vector<std::uint32_t>> owners_;           // of each node and QP: its connection
+  std::unordered_map<Pair, std::uint32_t, PairHash> known_;  // never iterated
+  std::vector<std::vector<std::uint32_t>> owners_;           // per node and QP: its connection
   std::vector<Moving> parcels_;
   std::vector<std::uint32_t> free_parcels_;
   std::vector<Piece> pieces_;

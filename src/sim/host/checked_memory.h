@@ -1,6 +1,6 @@
-// Memory whose contents follow from the address, so that it needs no room: what is read is the
-// pattern, what is written must be. With it a simulation carries real payload and notices a byte
-// that arrives at the wrong place, provided that every WRITE goes to the address it comes from.
+// Memory whose contents are a function of the address, so nothing is stored. A read returns the
+// pattern; a write is checked against it. A simulation can thus carry real payload and detect a
+// byte at the wrong place, provided that every WRITE has equal source and target addresses.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class CheckedMemory final : public MemoryPort {
     for (const std::byte one : from) wrong_ += one != pattern(address++) ? 1U : 0U;
     checked_ += from.size();
   }
-  // Nobody uses atomics on it.
+  // Not used: simulations post no atomics.
   std::uint64_t compare_swap(std::uint64_t, std::uint64_t, std::uint64_t) override { return 0; }
   std::uint64_t fetch_add(std::uint64_t, std::uint64_t) override { return 0; }
   void store_word(std::uint64_t, std::uint64_t) override {}

@@ -44,7 +44,7 @@ Cluster::Cluster(Simulation& simulation, const ClusterConfig& config)
   });
 }
 
-std::uint32_t Cluster::add(Job& job, Duration start) {
+std::uint32_t Cluster::add(MessengerUser& job, Duration start) {
   const auto number = static_cast<std::uint32_t>(jobs_.size());
   jobs_.push_back({.job = &job, .trouble = {}});
   schedule(start, ClusterTask::kStart, number);
@@ -67,10 +67,10 @@ void Cluster::send(const Message& message) {
   CHECK(shape.exists(message.from) && shape.exists(message.to));
   const std::uint32_t number = take_number(free_messages_, messages_.size());
   keep(messages_, number, {.message = message});
-  at_disk(messages_[number], message.from);
-  at_disk(messages_[number], message.to);
+  reserve_disk(messages_[number], message.from);
+  reserve_disk(messages_[number], message.to);
   if (shape.server_of(message.from) == shape.server_of(message.to)) {
-    messages_[number].way = Way::kInterconnect;
+    messages_[number].path = Path::kInterconnect;
     if (shape.is_storage(message.from)) return schedule({}, ClusterTask::kCrossed, number);
     return interconnect_.send(message.from, message.to, message.bytes, number);
   }
@@ -86,12 +86,12 @@ void Cluster::send(const Message& message) {
   const ParcelId sent = carrier_.send(parcel);
   messages_[number].parcel = sent;
   if (!relay) return;
-  messages_[number].way = Way::kRelay;
+  messages_[number].path = Path::kRelay;
   interconnect_.send(message.from, *relay, message.bytes, number);
 }
 
-// A disk begins when the message does, and goes on at its own speed.
-void Cluster::at_disk(Sending& sending, PlaceId place) {
+// The disk starts with the message and works at its own rate.
+void Cluster::reserve_disk(Sending& sending, PlaceId place) {
   if (!config_.shape.is_storage(place) || config_.disk == Rate{}) return;
   Time& free = disks_[place.value() - config_.shape.all_gpus()];
   free = std::max(free, now()) + config_.disk.time_to_send(sending.message.bytes);
@@ -102,12 +102,12 @@ void Cluster::task(ClusterTask what, std::uint32_t argument) {
   switch (what) {
     case ClusterTask::kStart:
       jobs_[argument].job->start();
-      return look_whether_over(argument);
+      return check_over(argument);
     case ClusterTask::kTimer: {
       const Token token = timers_[argument];
       free_timers_.push_back(argument);
       jobs_[token.job].job->timer(token);
-      return look_whether_over(token.job);
+      return check_over(token.job);
     }
     case ClusterTask::kSlice:
       return slice_left(argument);
@@ -120,14 +120,14 @@ void Cluster::task(ClusterTask what, std::uint32_t argument) {
 
 void Cluster::slice_left(std::uint32_t transfer) {
   const Interconnect::Slice slice = interconnect_.slice_done(transfer);
-  if (!slice.last && messages_[slice.name].way == Way::kInterconnect) return;
+  if (!slice.last && messages_[slice.name].path == Path::kInterconnect) return;
   schedule(config_.interconnect_delay, ClusterTask::kCrossed, slice.name);
 }
 
-// All of a message that stays in its server, or one slice of a relayed one.
+// A message within its server has crossed completely, or one slice of a relayed message has.
 void Cluster::crossed(std::uint32_t number) {
   Sending& sending = messages_[number];
-  if (sending.way == Way::kRelay) {
+  if (sending.path == Path::kRelay) {
     const std::uint64_t more =
         std::min(Interconnect::kSlice, sending.message.bytes - sending.crossed);
     sending.crossed += more;
@@ -151,21 +151,21 @@ void Cluster::deliver(std::uint32_t number) {
   if (acknowledged_before) free_messages_.push_back(number);
   jobs_[token.job].job->delivered(token);
   if (acknowledged_before) jobs_[token.job].job->acknowledged(token);
-  look_whether_over(token.job);
+  check_over(token.job);
 }
 
-// Jobs hear of it after the delivery, though a TCP sender, or one that waits for a disk, may know
-// before.
+// Reported to the job after the delivery, even if the sender has the acknowledgement earlier (TCP,
+// or a disk that is still writing).
 void Cluster::acknowledged(std::uint32_t number) {
   messages_[number].acknowledged = true;
   if (!messages_[number].delivered) return;
   const Token token = messages_[number].message.token;
   free_messages_.push_back(number);
   jobs_[token.job].job->acknowledged(token);
-  look_whether_over(token.job);
+  check_over(token.job);
 }
 
-// Its number is not used again: the rest of it may still be on its way through the server.
+// The index is not reused: slices of the message may still be crossing the interconnect.
 void Cluster::failed(std::uint32_t number, std::string_view why) {
   const Message message = messages_[number].message;
   ++failed_messages_;
@@ -176,10 +176,10 @@ void Cluster::failed(std::uint32_t number, std::string_view why) {
                       name_of(config_.shape, message.to) + " was lost: " + std::string{why};
   }
   running.job->failed(message.token);
-  look_whether_over(message.token.job);
+  check_over(message.token.job);
 }
 
-void Cluster::look_whether_over(std::uint32_t job) {
+void Cluster::check_over(std::uint32_t job) {
   Running& running = jobs_[job];
   if (running.over || (running.trouble.empty() && !running.job->done())) return;
   running.over = true;

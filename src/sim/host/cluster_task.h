@@ -1,4 +1,4 @@
-// The events of a cluster that are not packets: what the subject of a Happening::kTask says.
+// Events of a cluster that are not packets: the subject of a Happening::kTask.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@ namespace nerve::sim {
 
 enum class ClusterTask : std::uint8_t {
   kStart,    // argument: a job
-  kTimer,    // a timer that a job has set
-  kSlice,    // a transfer whose slice has left a GPU
-  kCrossed,  // a message of which a slice has crossed the interconnect
-  kStored,   // a message that the disk has taken
+  kTimer,    // argument: a timer set by a job
+  kSlice,    // argument: a transfer whose slice has left a GPU
+  kCrossed,  // argument: a message of which a slice has crossed the interconnect
+  kStored,   // argument: a message that the disk has stored
 };
 
 }  // namespace nerve::sim

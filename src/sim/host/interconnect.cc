@@ -46,7 +46,7 @@ Interconnect::Slice Interconnect::slice_done(std::uint32_t number) {
     ways_[from].waiting.push_back(number);
   }
   ways_[from].sends = ways_[to].receives = false;
-  // Others have waited for the receiver longer than the sender itself.
+  // Other senders have waited longer for the receiver than this one, so they go first.
   const std::uint32_t first = from - from % gpus_;
   for (std::uint32_t i = 1; i <= gpus_; ++i) start_next(first + (from - first + i) % gpus_);
   return done;

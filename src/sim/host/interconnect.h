@@ -1,10 +1,10 @@
-// What joins the GPUs of a server (NVLink and its switch): every GPU has a way out and a way in of
-// the same rate, and nothing else is ever full.
+// The interconnect of the GPUs of a server (NVLink and its switch). Each GPU has an egress and an
+// ingress link of the same rate; the switch itself is never a bottleneck.
 //
-// A transfer goes in slices, so that several share a way without waiting for each other's end. A
-// slice starts when the way out of its sender and the way in of its receiver are both free; a
-// sender passes over receivers that are not. One event for each slice, none for packets: these
-// links have flow control of their own and are far faster than a NIC.
+// A transfer is sent in slices, so that several share a link fairly. A slice starts when the egress
+// of its sender and the ingress of its receiver are both free; a sender skips receivers that are
+// busy. There is one event per slice, none per packet: these links have their own flow control and
+// are much faster than a NIC.
 #pragma once
 
 #include <cstdint>
@@ -19,23 +19,23 @@ namespace nerve::sim {
 
 class Interconnect {
  public:
-  // NCCL hands data on in pieces of this size, too.
+  // The size of the pieces in which NCCL forwards data.
   static constexpr std::uint64_t kSlice = 512U << 10U;
 
   Interconnect(Clockwork& clockwork, std::uint32_t servers, std::uint32_t gpus, Rate rate)
       : clockwork_{clockwork}, gpus_{gpus}, rate_{rate}, ways_(std::size_t{servers} * gpus) {}
 
-  // Both in one server. `name` comes back with every slice.
+  // Both GPUs are in one server. `name` is returned with every slice.
   void send(PlaceId from, PlaceId to, std::uint64_t bytes, std::uint32_t name);
 
-  // ClusterTask::kSlice. The slice has left; it is there a delay later, which is the caller's.
+  // For ClusterTask::kSlice. The slice has left; the caller adds the propagation delay.
   struct Slice {
     std::uint32_t name{};
     bool last{};
   };
   Slice slice_done(std::uint32_t transfer);
 
-  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }  // that have crossed, in all
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }  // total
 
  private:
   struct Transfer {
@@ -45,7 +45,7 @@ class Interconnect {
     std::uint32_t name{};
   };
   struct Ways {
-    std::deque<std::uint32_t> waiting;  // transfers, those that have had a slice behind the others
+    std::deque<std::uint32_t> waiting;  // transfers, round-robin by slice
     bool sends{};
     bool receives{};
   };
@@ -54,7 +54,7 @@ class Interconnect {
   Clockwork& clockwork_;
   std::uint32_t gpus_;
   Rate rate_;
-  std::vector<Ways> ways_;  // of each GPU
+  std::vector<Ways> ways_;  // per GPU
   std::vector<Transfer> transfers_;
   std::vector<std::uint32_t> free_;
   std::uint64_t bytes_{};

@@ -1,7 +1,7 @@
-// Messages between GPUs: the door through which workloads use a cluster.
+// Messages between GPUs: the interface between workloads and a cluster.
 //
-// A message within a server crosses its interconnect; any other goes by a NIC of its sender, on a
-// connection that is made the first time and kept.
+// A message within a server crosses its interconnect. Any other message uses a NIC, on a connection
+// that is made for the first message and kept.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace nerve::sim {
 
-// A place that messages come from and go to: a GPU, or a storage server (numbered after all GPUs).
+// An endpoint of messages: a GPU, or a storage server (numbered after all GPUs).
 using PlaceId = Id<struct PlaceTag, std::uint32_t, 32>;
 
-// What a workload calls its message by: whose it is, and what it means to them.
+// Identifies a message or a timer to its job.
 struct Token {
   std::uint32_t job{};
   std::uint32_t subject{};  // a rank
@@ -26,14 +26,29 @@ struct Message {
   PlaceId to{};
   std::uint64_t bytes{};
   bool on_front_end{};
-  Token token{};  // given back to the job when all bytes are there
+  Token token{};  // returned to the job with each event of the message
+};
+
+// The events that a cluster reports to a job.
+class MessengerUser {
+ public:
+  virtual ~MessengerUser() = default;
+  virtual void start() = 0;
+  // The receiver has all bytes of a message of this job.
+  virtual void delivered(const Token& token) = 0;
+  // The sender has the acknowledgement: its buffer is free.
+  virtual void acknowledged(const Token& token) = 0;
+  virtual void timer(const Token& token) = 0;
+  // The connection failed with the message outstanding. The job is over.
+  virtual void failed(const Token&) {}
+  [[nodiscard]] virtual bool done() const = 0;
 };
 
 class Messenger {
  public:
   virtual ~Messenger() = default;
   virtual void send(const Message& message) = 0;
-  // Calls the job back after this time.
+  // Reports timer() to the job after this time.
   virtual void after(Duration delay, const Token& token) = 0;
   [[nodiscard]] virtual Time now() const = 0;
 };

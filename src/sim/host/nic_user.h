@@ -1,5 +1,5 @@
-// What the user of a simulated NIC sees of it, whatever is inside: connections with a number each,
-// messages that go in at one end and come out at the other, and who is told of them.
+// The interface to a simulated NIC of either kind (RDMA or TCP): numbered connections, messages
+// from one end to the other, and the callbacks for them.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace nerve::sim {
 
-using QpNumber = Id<struct QpNumberTag, std::uint32_t, 32>;  // of one NIC, from zero
+using QpNumber = Id<struct QpNumberTag, std::uint32_t, 32>;  // per NIC, from zero
 
-// Two ends that are connected to each other.
+// The two ends of a connection.
 struct Joined {
   QpNumber mine{};
   QpNumber theirs{};
@@ -20,8 +20,8 @@ struct Joined {
 struct NicMessage {
   QpNumber qp{};
   std::uint32_t bytes{};
-  std::uint64_t message{};    // comes back when it is acknowledged
-  std::uint32_t immediate{};  // reaches the other side with the last byte
+  std::uint64_t message{};    // returned when it is acknowledged
+  std::uint32_t immediate{};  // delivered to the receiver with the last byte
 };
 
 class NicUser {
@@ -29,8 +29,7 @@ class NicUser {
   virtual ~NicUser() = default;
   virtual void received(NodeId at, QpNumber qp, std::uint32_t immediate) = 0;
   virtual void sent(NodeId from, std::uint64_t message) = 0;
-  // The connection is in error and will carry nothing more: the network let none of its packets
-  // through. May be said several times.
+  // The connection is in the error state: retries are exhausted. May be called several times.
   virtual void failed(NodeId at, QpNumber qp, std::string_view why) = 0;
 };
 

@@ -1,8 +1,8 @@
-// Where things are in a cluster: servers with their GPUs and NICs, storage servers after them, and
-// the nodes of the graph that their NICs are.
+// The places of a cluster: servers with GPUs and NICs, then storage servers, and the graph nodes of
+// their NICs.
 //
-// The back-end network comes first in the graph, server after server with all its NICs; storage
-// servers follow the others. In the front-end network every server has one NIC.
+// The back-end network comes first in the graph: the NICs of each server in turn, then those of the
+// storage servers. In the front-end network every server has one NIC.
 #pragma once
 
 #include <algorithm>
@@ -16,11 +16,11 @@ namespace nerve::sim {
 
 struct ClusterShape {
   std::uint32_t servers{};
-  std::uint32_t gpus{};  // of a server
-  std::uint32_t nics{};  // of a server, storage servers among them
+  std::uint32_t gpus{};  // per server
+  std::uint32_t nics{};  // per server, also for storage servers
   std::uint32_t storage{};
   bool storage_on_front_end{};
-  std::optional<std::uint32_t> front_end;  // the node of the first server's NIC there
+  std::optional<std::uint32_t> front_end;  // the graph node of the first server's front-end NIC
   bool relay_across_rails{};
 
   [[nodiscard]] std::uint32_t all_gpus() const { return servers * gpus; }
@@ -33,18 +33,19 @@ struct ClusterShape {
     return is_storage(place) ? servers + (place.value() - all_gpus()) : place.value() / gpus;
   }
   [[nodiscard]] std::uint32_t gpu_of(PlaceId place) const { return place.value() % gpus; }
-  // The first NIC of a GPU. GPUs share them evenly; with more NICs than GPUs each has several.
+  // The first NIC of a GPU. GPUs share NICs evenly; with more NICs than GPUs each GPU has several.
   [[nodiscard]] std::uint32_t rail_of(PlaceId gpu) const { return gpu_of(gpu) * nics / gpus; }
   [[nodiscard]] std::uint32_t nics_of_gpu() const { return std::max(1U, nics / gpus); }
 
-  // By which network. Storage is where it is, whatever a message asks for.
+  // Whether a message uses the front end. Messages to or from storage use the network of the
+  // storage.
   [[nodiscard]] bool by_front_end(const Message& message) const {
     if (!front_end) return false;
     const bool to_storage = is_storage(message.from) || is_storage(message.to);
     return to_storage ? storage_on_front_end : message.on_front_end;
   }
-  // The NIC that `place` uses to speak with `other`, on one of the lanes between them. Storage
-  // servers answer on the rail that they are spoken to, so that rails need not meet.
+  // The NIC of `place` for lane `lane` to `other`. A storage server uses the rail of its peer, so
+  // the rails need not be connected.
   [[nodiscard]] NodeId nic_of(PlaceId place, PlaceId other, std::uint32_t lane,
                               bool on_front_end) const {
     const std::uint32_t server = server_of(place);
@@ -54,8 +55,8 @@ struct ClusterShape {
     return NodeId{server * nics + rail};
   }
 
-  // The GPU beside `from` that is on the rail of `to`, when a message has to go by it: the one with
-  // the receiver's number.
+  // The GPU that relays a message: on the sender's server, with the receiver's index. None if the
+  // message needs no relay.
   [[nodiscard]] std::optional<PlaceId> relay_for(PlaceId from, PlaceId to) const {
     if (!relay_across_rails || is_storage(from) || is_storage(to)) return std::nullopt;
     if (server_of(from) == server_of(to) || rail_of(from) == rail_of(to)) return std::nullopt;

@@ -17,7 +17,7 @@ using nic::QpState;
 NoContents no_memory;
 
 constexpr std::uint64_t kMemory = std::uint64_t{1} << 46;
-constexpr std::uint32_t kTelemetryBytes = 42;  // as HPCC has it: five hops of eight, and two
+constexpr std::uint32_t kTelemetryBytes = 42;  // as in HPCC: five hops of eight bytes, and two
 constexpr std::uint32_t kAtOnce = 2;           // a packet and the ACK beside it
 
 nic::NicConfig engine_config(const SimNicConfig& config, nic::EgressGate* gate) {
@@ -48,7 +48,7 @@ std::string_view reason_of(nic::WcStatus status) {
   }
 }
 
-// One for the whole simulation: it is empty between calls.
+// Shared by all NICs: it is empty between calls.
 nic::TxBurst& shared_burst() {
   static thread_local nic::TxBurst burst{kAtOnce};
   return burst;
@@ -143,7 +143,7 @@ bool SimNic::write(const NicMessage& message) {
                        .flags = nic::SendFlags::kSignaled,
                        .sges = {&sge, 1},
                        .remote_address = next_address_,
-                       .rkey = keys_.rkey,  // all NICs draw the same keys
+                       .rkey = keys_.rkey,  // the keys are the same on all NICs
                        .immediate = message.immediate};
   if (!engine_.post_send(qps_[message.qp.value()], wr)) return false;
   if (config_.payload != nullptr) next_address_ = (next_address_ + message.bytes) % (kMemory / 2);
@@ -151,8 +151,9 @@ bool SimNic::write(const NicMessage& message) {
   return true;
 }
 
-// Of several ports the QP's own: its receiver numbers its QPs in turn, so that each of its ports
-// gets as many. The next one when the QP's own is down or does not lead there.
+// With several ports, the port follows from the destination QP number: receivers number their QPs
+// in turn, so each port gets an equal share. If that port is down or has no route, the
+// next one is used.
 PortId SimNic::port_to(NodeId destination, Qpn qp) const {
   if (ports_.size() == 1) return port_;
   for (std::size_t i = 0; i < ports_.size(); ++i) {
@@ -167,8 +168,8 @@ bool SimNic::has_idle_port() const {
   return std::ranges::any_of(ports_, [&](PortId one) { return fabric_.port(one).waiting == 0; });
 }
 
-// No data while the port has some or is paused: what would wait there is better kept here, where
-// ACKs may pass it.
+// Grants no data while the port holds data or is paused. Packets wait in the engine instead of at
+// the port, so that ACKs can overtake them.
 std::uint32_t SimNic::grant(const Request& request) {
   const bool one = ports_.size() == 1;
   const Port& port =
@@ -190,7 +191,7 @@ void SimNic::send(const wire::Frame& frame) {
   const PacketId id = clockwork_.packets.take();
   Packet& packet = clockwork_.packets[id];
   std::construct_at(&packet.frame, frame);
-  // One stretch of memory: a message is one, and stays as it is until it is acknowledged.
+  // A message is one contiguous buffer, unchanged until it is acknowledged.
   packet.piece = frame.payload.empty() ? wire::Piece{} : frame.payload[0];
   packet.piece.length = frame.payload_length;
   packet.frame.telemetry = {};
@@ -222,7 +223,7 @@ void SimNic::release(PacketId id) {
   fabric_.send(port_to(packet.destination, packet.frame.headers.bth.dest_qp), id);
 }
 
-// Data collects what switches tell; an ACK takes it back.
+// Data packets collect telemetry; ACKs return it.
 void SimNic::begin_trail(PacketId id, const wire::Frame& frame) {
   Packet& packet = clockwork_.packets[id];
   Trail& trail = clockwork_.packets.trail(id);
@@ -233,7 +234,7 @@ void SimNic::begin_trail(PacketId id, const wire::Frame& frame) {
 }
 
 void SimNic::arrive(PortId at, PacketId id) {
-  if (fabric_.lost_on_the_way(at, id)) return;
+  if (fabric_.lost_in_flight(at, id)) return;
   Packet& packet = clockwork_.packets[id];
   if (packet.marked) packet.frame.flow.set_ecn(wire::Ecn::kCongestion);
   if (clockwork_.packets.has_trails()) {
@@ -269,7 +270,8 @@ void SimNic::tell(const nic::Completion& done) {
 
 void SimNic::port_free(PortId at) {
   fabric_.port_free(at);
-  if (ports_.size() > 1) engine_.resume();  // those of this port, while another was idle
+  if (ports_.size() > 1)
+    engine_.resume();  // QPs of this port may have been skipped while it was busy
   pull();
 }
 
@@ -286,7 +288,7 @@ void SimNic::arm() {
   clockwork_.wheel.at(timer_at_, Happening::kNicTimer, node_.value());
 }
 
-// Of several that were set only the last counts; it was the earliest.
+// Earlier settings may leave stale events; only the one at timer_at_ counts, which is the earliest.
 void SimNic::timer(Time when) {
   if (!timer_set_ || when != timer_at_) return;
   timer_set_ = false;

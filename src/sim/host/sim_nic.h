@@ -1,8 +1,9 @@
-// One NIC of the simulation: the engine that runs live, with a port of the fabric for its link, or
-// several, over which its QPs are spread.
+// One NIC of the simulation: the engine that also runs live, with one or more ports of the fabric
+// as its link. QPs are spread over the ports.
 //
-// It does what a host's loop does: hands in what arrives, fetches what is to be sent when the port
-// has nothing left, calls when a timer is due. It adds no protocol of its own.
+// It does what the driver loop of a host does: it passes arriving frames to the engine, fetches
+// frames to send when a port is free, and calls the engine when a timer is due. It adds no protocol
+// of its own.
 #pragma once
 
 #include <array>
@@ -24,15 +25,15 @@ struct SimNicConfig {
   nic::Mtu mtu{nic::Mtu::k4096};
   std::uint8_t data_class{1};
   std::uint8_t control_class{3};  // ACKs, NAKs and CNPs
-  std::uint32_t queue_depth{64};  // work requests of each QP, in each direction
-  bool hash_by_qp{};              // switches tell the QPs of two NICs apart
+  std::uint32_t queue_depth{64};  // work requests per QP and direction
+  bool hash_by_qp{};              // the flow hash differs between QPs of two NICs
   std::uint8_t timeout{8};        // 4.096 us * 2^8: a millisecond
   std::uint8_t retries{7};
-  Duration cnp_delay{};  // more than other packets are on their way: slow paths of real switches
-  CheckedMemory* payload{};  // null: lengths alone are carried. Otherwise it outlives the NIC
+  Duration cnp_delay{};      // extra delay of CNPs, as on the slow paths of real switches
+  CheckedMemory* payload{};  // null: packets carry lengths only; must outlive the NIC
 };
 
-// The address by which the simulation knows a node.
+// The GID of a node in the simulation.
 [[nodiscard]] wire::Gid gid_of(NodeId node);
 [[nodiscard]] NodeId node_of(const wire::Gid& gid);
 
@@ -43,30 +44,30 @@ class SimNic final : private nic::EgressGate {
   [[nodiscard]] NodeId node() const { return node_; }
   [[nodiscard]] nic::Nic& engine() { return engine_; }
   [[nodiscard]] const nic::Counters& counters() const { return engine_.counters(); }
-  [[nodiscard]] std::uint64_t data_packets() const { return data_packets_; }  // sent; ACKs are none
-  // Outlives the NIC.
+  [[nodiscard]] std::uint64_t data_packets() const { return data_packets_; }  // sent; without ACKs
+  // `user` must outlive the NIC.
   void serve(NicUser& user) { user_ = &user; }
 
-  // Two QPs that are connected to each other, with receives posted.
+  // Creates and connects two QPs, with receives posted.
   static Joined join(SimNic& a, SimNic& b);
 
-  // A message: a WRITE that consumes a receive, which tells the other side. False while the send
-  // queue is full, or when the QP is in error.
+  // Posts a message as a WRITE with immediate. Returns false when the send queue is full or the QP
+  // is in the error state.
   [[nodiscard]] bool write(const NicMessage& message);
 
-  // Into the cache: it is about to be called.
+  // Prefetches the state of the NIC.
   void fetch() const {
     __builtin_prefetch(this);
     fetch_lines(&config_.mtu, this + 1);
   }
   [[nodiscard]] const nic::Nic& engine() const { return engine_; }
-  // One for each kind of event.
+  // Event handlers.
   void arrive(PortId at, PacketId packet);
   void port_free(PortId at);
   void timer(Time when);
-  // A CNP that was held back goes.
+  // Sends a delayed CNP.
   void release(PacketId packet);
-  // A port may send again, or has failed or come back.
+  // A port was resumed, failed or came back.
   void resumed();
 
  private:
@@ -93,13 +94,13 @@ class SimNic final : private nic::EgressGate {
   NodeId node_;
   SimNicConfig config_;
   nic::Nic engine_;
-  PortId port_;  // the only one, mostly
+  PortId port_;  // the first port; most NICs have one
   std::span<const PortId> ports_;
   nic::PdHandle pd_;
   nic::CqHandle cq_;
   nic::MrKeys keys_;
   std::vector<nic::QpHandle> qps_;
-  std::uint64_t next_address_{};  // so that all payload that is checked differs
+  std::uint64_t next_address_{};  // gives each checked payload its own addresses
   NicUser* user_{};
   std::uint64_t data_packets_{};
   Time timer_at_{};

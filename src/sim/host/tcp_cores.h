@@ -1,6 +1,6 @@
-// The processor cores that a NIC's TCP connections run on. A core is a server with a queue: it
-// takes a connection, works for it for a time that is known beforehand, and takes the next. What it
-// does meanwhile is the NIC's affair; here is only who is next and how long it was busy.
+// The cores that run a NIC's TCP connections. A core is a server with a queue: it takes a
+// connection, is busy for a known time, and takes the next. This class decides which connection is
+// next and counts busy time; the work itself is in TcpNic.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class TcpCores {
   void enqueue(std::uint32_t core, std::uint32_t connection) {
     cores_[core].waiting.push_back(connection);
   }
-  // The next connection, unless the core works or nobody waits.
+  // The next connection, if the core is idle and one is waiting.
   std::optional<std::uint32_t> take(std::uint32_t core) {
     Core& here = cores_[core];
     if (here.busy || here.waiting.empty()) return std::nullopt;
@@ -34,7 +34,7 @@ class TcpCores {
   void end(std::uint32_t core) { cores_[core].busy = false; }
 
   [[nodiscard]] std::uint32_t count() const { return static_cast<std::uint32_t>(cores_.size()); }
-  [[nodiscard]] Duration used() const { return used_; }  // all of them together
+  [[nodiscard]] Duration used() const { return used_; }  // total of all cores
 
  private:
   struct Core {

@@ -8,12 +8,12 @@
 namespace nerve::sim {
 namespace {
 
-constexpr std::uint8_t kClass = 0;  // lossy, whatever the network promises to RDMA
+constexpr std::uint8_t kClass = 0;  // lossy, even if RDMA's class is lossless
 constexpr std::uint32_t kLeastFrame = 64;
-constexpr std::uint32_t kRangeBytes = 8;  // of a selective acknowledgement
+constexpr std::uint32_t kRangeBytes = 8;  // of a SACK block
 constexpr std::uint32_t kRangesBytes = 4;
 constexpr unsigned kWhatBits = 2;
-// Linux waits 40 ms, which no data centre does that has a shorter timeout than that.
+// Linux waits up to 40 ms; a data centre with a shorter retransmission timeout reduces this.
 constexpr Duration kAcknowledgeWithin = std::chrono::milliseconds{1};
 
 }  // namespace
@@ -37,7 +37,7 @@ Joined TcpNic::join(TcpNic& a, TcpNic& b) {
   const std::uint32_t here = number_of(a);
   const std::uint32_t there = number_of(b) + (&a == &b ? 1 : 0);
   const auto add = [](TcpNic& nic, TcpNic& peer, std::uint32_t own, std::uint32_t theirs) {
-    // As receive-side scaling does: a hash of the two ends says which core.
+    // Like receive-side scaling: a hash of the two ends selects the core.
     const std::uint32_t hash = mix(mix(nic.node_.value(), peer.node_.value()), own);
     nic.connections_.push_back({.peer = &peer,
                                 .number_there = theirs,
@@ -56,7 +56,8 @@ Joined TcpNic::join(TcpNic& a, TcpNic& b) {
 
 void TcpNic::write(const NicMessage& message) {
   Connection& connection = connections_[message.qp.value()];
-  connection.sender.write(std::max(message.bytes, 1U));  // something must arrive
+  // An empty message sends one byte, so that something arrives.
+  connection.sender.write(std::max(message.bytes, 1U));
   const std::uint64_t end = connection.sender.end();
   connection.sending.push_back({end, message.message});
   connection.peer->connections_[connection.number_there].receiving.push_back(
@@ -92,7 +93,7 @@ void TcpNic::happen(std::uint32_t argument) {
 }
 
 void TcpNic::arrive(PortId at, PacketId id) {
-  if (fabric_.lost_on_the_way(at, id)) return;
+  if (fabric_.lost_in_flight(at, id)) return;
   const Packet& packet = clockwork_.packets[id];
   fabric_.taken(at, packet);
   const std::uint32_t number = packet.segment.connection;
@@ -122,7 +123,7 @@ PortId TcpNic::port_for(const Connection& connection) const {
   return ports_[own];
 }
 
-// A port holds one packet beyond the one that it is sending; acknowledgements do not wait here.
+// A port holds one packet in addition to the one being sent. ACKs do not wait here.
 void TcpNic::pull() {
   for (std::deque<Waiting>& waiting : outgoing_) {
     while (!waiting.empty()) {
@@ -179,7 +180,7 @@ void TcpNic::acknowledge_if_due(std::uint32_t number) {
   schedule(clockwork_.now() + kAcknowledgeWithin, What::kAcknowledge, number);
 }
 
-// The event that was set last may come too early by now; it is set again then.
+// The deadline may have moved since the event was scheduled; then it is scheduled again.
 void TcpNic::set_retransmit(std::uint32_t number) {
   Connection& connection = connections_[number];
   if (connection.retransmit_set || !connection.sender.deadline()) return;

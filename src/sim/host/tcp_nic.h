@@ -1,10 +1,10 @@
-// A NIC whose host speaks TCP: what RDMA is compared with.
+// A NIC whose host uses TCP, for comparison with RDMA.
 //
-// A message is bytes of a stream. Every byte is copied by a core on each side, every packet costs
-// the core time, every message a system call; a connection stays on one core, so that one core
-// bounds it and all cores together bound the NIC. What a core does for a connection in one turn is
-// a batch (64 KB, as segmentation and receive offload make them): it answers what has come, then
-// hands on what may leave. Its effects are seen when the turn ends.
+// A message is a range of bytes of a stream. A core on each side copies every byte; each packet
+// costs core time, and each message a system call. A connection stays on one core, so one core
+// limits a connection and all cores together limit the NIC. In one turn a core processes a batch of
+// a connection (64 KB, as with segmentation and receive offload): first the received packets, then
+// what may be sent. The effects become visible when the turn ends.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@
 namespace nerve::sim {
 
 struct TcpCounters {
-  std::uint64_t data_packets{};  // sent, repeats included
+  std::uint64_t data_packets{};  // sent, with retransmissions
   std::uint64_t data_bytes{};    // payload
   std::uint64_t retransmitted{};
   std::uint64_t timeouts{};
-  std::uint64_t dropped{};          // by the host: its cores were too slow
-  std::uint64_t delivered_bytes{};  // in order, as they came
+  std::uint64_t dropped{};          // by the host, because its cores were too slow
+  std::uint64_t delivered_bytes{};  // in order
 };
 
 class TcpNic {
@@ -37,7 +37,7 @@ class TcpNic {
 
   [[nodiscard]] NodeId node() const { return node_; }
   void serve(NicUser& user) { user_ = &user; }
-  // Connections are taken to be open already, as QPs are.
+  // Connections start established, like QPs.
   static Joined join(TcpNic& a, TcpNic& b);
   void write(const NicMessage& message);
 
@@ -48,7 +48,7 @@ class TcpNic {
     return connections_[qp.value()].sender;
   }
 
-  // One for each kind of event.
+  // Event handlers.
   void arrive(PortId at, PacketId packet);
   void port_free(PortId at);
   void resumed() { pull(); }
@@ -57,7 +57,7 @@ class TcpNic {
  private:
   enum class What : std::uint8_t { kCore, kRetransmit, kAcknowledge, kDeliver };
 
-  // A message's last byte, in the stream.
+  // The end of a message in the stream.
   struct Boundary {
     std::uint64_t end{};
     std::uint64_t name{};
@@ -69,17 +69,17 @@ class TcpNic {
     std::uint32_t flow_hash{};
     TcpSender sender;
     TcpReceiver receiver;
-    PacketQueue inbox{};             // not seen by the core yet
+    PacketQueue inbox{};             // not processed by the core yet
     std::deque<Boundary> sending;    // until acknowledged
-    std::deque<Boundary> receiving;  // said beside the stream, which has no contents
-    std::uint32_t calls{};           // system calls to be paid for
-    std::uint32_t queued{};          // bytes that wait for the cable
+    std::deque<Boundary> receiving;  // passed out of band: the stream has no contents
+    std::uint32_t calls{};           // system calls to account for
+    std::uint32_t queued{};          // bytes waiting for the cable
     bool waits{};                    // for its core
-    bool retransmit_set{};           // an event is on its way ...
+    bool retransmit_set{};           // an event is scheduled
     bool acknowledge_set{};
     Time acknowledge_at{};
   };
-  // What a core is at.
+  // The current work of a core.
   struct Turn {
     std::uint32_t connection{};
     PacketQueue packets{};
@@ -106,7 +106,7 @@ class TcpNic {
   void settle(std::uint32_t number);
   void acknowledge_if_due(std::uint32_t number);
 
-  // Of several ports a connection has one of its own; the next when that one leads nowhere.
+  // With several ports, a connection has a preferred one; the next if that one has no route.
   [[nodiscard]] std::size_t lane_of(const Connection& connection) const {
     return connection.number_there % ports_.size();
   }
@@ -124,11 +124,11 @@ class TcpNic {
   std::span<const PortId> ports_;
   std::uint32_t segment_;
   TcpCores cores_;
-  std::vector<Turn> turns_;             // of each core
-  std::vector<std::uint32_t> in_ring_;  // of each core: packets not seen yet
+  std::vector<Turn> turns_;             // per core
+  std::vector<std::uint32_t> in_ring_;  // per core: packets not processed yet
   std::vector<Connection> connections_;
-  std::vector<std::deque<Waiting>> outgoing_;  // for each port, in order
-  std::deque<Delivery> deliveries_;            // to the application, each after the same time
+  std::vector<std::deque<Waiting>> outgoing_;  // per port, in order
+  std::deque<Delivery> deliveries_;            // to the application, all with the same latency
   NicUser* user_{};
   TcpCounters counters_;
 };

@@ -1,5 +1,5 @@
-// Stretches of a stream that are known to have come though others before them have not: a
-// receiver's out-of-order queue, a sender's scoreboard. Sorted, apart from each other, few.
+// Ranges of a stream received out of order: the receiver's out-of-order queue and the sender's
+// scoreboard. Sorted, disjoint, few.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace nerve::sim {
 
 class TcpRanges {
  public:
-  // Returns the range that it is part of now.
+  // Returns the merged range that contains it.
   TcpRange add(TcpRange range) {
     auto from = std::ranges::lower_bound(ranges_, range.begin, {}, &TcpRange::end);
     auto to = from;
@@ -43,8 +43,7 @@ class TcpRanges {
     ranges_.erase(ranges_.begin(), to);
   }
 
-  // The first stretch at or after `from` and before `limit` that none of them covers; empty when
-  // there is none.
+  // The first uncovered range at or after `from` and before `limit`; empty if there is none.
   [[nodiscard]] TcpRange hole(std::uint64_t from, std::uint64_t limit) const {
     auto next = std::ranges::upper_bound(ranges_, from, {}, &TcpRange::end);
     if (next != ranges_.end() && next->begin <= from) from = (next++)->end;
@@ -52,7 +51,7 @@ class TcpRanges {
     return {from, std::max(from, end)};
   }
 
-  // Bytes between the two that none of them covers.
+  // The number of uncovered bytes in [from, to).
   [[nodiscard]] std::uint64_t missing(std::uint64_t from, std::uint64_t to) const {
     if (from >= to) return 0;
     std::uint64_t here = 0;

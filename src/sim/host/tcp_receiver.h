@@ -1,8 +1,9 @@
-// The receiving half of a TCP connection: what has come, what to say of it, and when.
+// The receiving half of a TCP connection: received ranges, and what to acknowledge when.
 //
-// A second segment that is not yet acknowledged is answered at once, so is one out of order; a
-// single one waits a moment for company (RFC 5681, 4.2). Of congestion marks the sender is told how
-// many bytes bore one; the echo flag of RFC 8257 tells the same, one change at a time.
+// Every second segment and every out-of-order segment is acknowledged at once; a single segment
+// waits for the delayed ACK timer (RFC 5681, 4.2). ACKs carry the number of bytes received with a
+// congestion mark. This is equivalent to the ECN echo of RFC 8257, which signals one change at a
+// time.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ class TcpReceiver {
       at_once_ = true;
       return;
     }
-    if (end <= next_ || !early_.empty()) at_once_ = true;  // said again, or a gap closes
+    if (end <= next_ || !early_.empty()) at_once_ = true;  // a duplicate, or it fills a gap
     if (end > next_) next_ = end;
     while (!early_.empty() && early_.front().begin <= next_) {
       if (early_.front().end > next_) next_ = early_.front().end;
@@ -33,12 +34,12 @@ class TcpReceiver {
     }
   }
 
-  // All bytes before it have come.
+  // All bytes before it have arrived.
   [[nodiscard]] std::uint64_t next() const { return next_; }
   [[nodiscard]] bool owes() const { return unanswered_ > 0; }
   [[nodiscard]] bool owes_at_once() const { return at_once_ || unanswered_ >= 2; }
 
-  // Whatever leaves takes the acknowledgement along.
+  // Every outgoing segment carries the acknowledgement.
   void answer(TcpSegment& segment) {
     segment.acknowledged = next_;
     segment.allowed = next_ + buffer_;
@@ -62,7 +63,7 @@ class TcpReceiver {
   std::uint64_t buffer_;
   std::uint64_t next_{};
   std::uint64_t marked_{};
-  std::uint64_t echo_{};  // stamp of the first that is unanswered
+  std::uint64_t echo_{};  // stamp of the first unacknowledged segment
   std::uint32_t unanswered_{};
   bool at_once_{};
   TcpRanges early_;

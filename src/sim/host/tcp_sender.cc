@@ -5,7 +5,7 @@
 namespace nerve::sim {
 namespace {
 
-constexpr std::uint64_t kReordered = 3;  // segments that may overtake another
+constexpr std::uint64_t kReordered = 3;  // segments of reordering before a loss is assumed
 constexpr unsigned kMostBackoff = 12;
 constexpr Duration kLongestTimeout = std::chrono::seconds{120};
 
@@ -18,7 +18,7 @@ TcpSender::TcpSender(const TcpSpec& spec, std::uint32_t segment)
       allowed_{spec.receive_buffer},
       timeout_{std::max<Duration>(spec.minimum_timeout, std::chrono::milliseconds{1})} {}
 
-// Up to where what has not come counts as lost.
+// Unacknowledged bytes below this count as lost.
 std::uint64_t TcpSender::lost_below() const {
   if (after_timeout_) return recover_;
   if (arrived_.empty()) return unacked_;
@@ -46,7 +46,8 @@ std::optional<TcpPiece> TcpSender::choose() const {
   const std::uint64_t limit = std::min(end_, allowed_);
   if (next_ >= limit) return std::nullopt;
   const std::uint64_t length = std::min(segment_, limit - next_);
-  // A short segment only at the end of what there is; else more room will come.
+  // Sends a short segment only at the end of the data or with nothing in flight; otherwise waits
+  // for the receive window to open (silly window avoidance).
   if (length < segment_ && next_ + length < end_ && flight > 0) return std::nullopt;
   if (flight > 0 && flight + length > window_.bytes()) return std::nullopt;
   return TcpPiece{next_, static_cast<std::uint32_t>(length), false};
@@ -77,7 +78,7 @@ void TcpSender::restart_timer(Time now) {
   deadline_ = now + std::min(wait, kLongestTimeout);
 }
 
-// RFC 6298, 2.
+// RFC 6298, section 2.
 void TcpSender::measure(Duration round_trip) {
   if (!measured_) {
     measured_ = true;
@@ -120,7 +121,7 @@ void TcpSender::on_ack(const TcpSegment& segment, Time now) {
     window_.on_loss(now);
     return;
   }
-  // While a loss is being repaired the window stays, but for slow start after a timeout.
+  // The window does not grow during recovery, except for slow start after a timeout.
   if (recovering_ && !after_timeout_) return;
   const std::uint64_t had = window_.bytes();
   const bool limited = window_.slow_start() ? 2 * flight >= had : flight + 2 * segment_ > had;

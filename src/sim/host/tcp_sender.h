@@ -1,6 +1,7 @@
-// The sending half of a TCP connection: what may leave next, what has been lost, when to give up
-// waiting. Loss is told by selective acknowledgements (RFC 6675, with bytes for segments), else by
-// a timer (RFC 6298); recovery ends when all that was out at its beginning has come (RFC 6582).
+// The sending half of a TCP connection: what to send next, loss detection and timeouts. Losses are
+// detected by selective acknowledgements (RFC 6675, counting bytes instead of segments) or by a
+// timer (RFC 6298). Recovery ends when everything outstanding at its start is acknowledged (RFC
+// 6582).
 #pragma once
 
 #include <cstdint>
@@ -25,15 +26,15 @@ class TcpSender {
   [[nodiscard]] std::uint64_t end() const { return end_; }
   [[nodiscard]] std::uint64_t unacked() const { return unacked_; }
 
-  // The next segment that may leave, if any. It is taken.
+  // Takes the next segment that may be sent, if any.
   std::optional<TcpPiece> next();
   [[nodiscard]] bool could_send() const { return choose().has_value(); }
-  // It is on the cable: the timer runs.
+  // A segment is on the cable: start the timer.
   void on_emitted(Time now);
 
   void on_ack(const TcpSegment& segment, Time now);
 
-  // When the oldest segment is thought lost; none while nothing is out.
+  // When the oldest segment counts as lost; none if nothing is outstanding.
   [[nodiscard]] std::optional<Time> deadline() const { return deadline_; }
   void on_timeout(Time now);
 
@@ -54,14 +55,14 @@ class TcpSender {
   std::uint64_t unacked_{};
   std::uint64_t next_{};
   std::uint64_t end_{};
-  std::uint64_t allowed_;   // by the receiver
-  std::uint64_t marked_{};  // as the receiver has told
-  TcpRanges arrived_;       // beyond unacked_
+  std::uint64_t allowed_;   // by the receive window
+  std::uint64_t marked_{};  // as reported by the receiver
+  TcpRanges arrived_;       // beyond unacked_, by selective acknowledgements
   bool recovering_{};
-  bool after_timeout_{};     // all that has not come is lost
-  bool resent_first_{};      // which needs no room in the window
-  std::uint64_t recover_{};  // recovery ends when all before it has come
-  std::uint64_t resend_{};   // lost bytes from here on have not been sent again
+  bool after_timeout_{};     // everything not acknowledged is lost
+  bool resent_first_{};      // the first retransmission is exempt from the window
+  std::uint64_t recover_{};  // recovery ends when all before it is acknowledged
+  std::uint64_t resend_{};   // lost bytes from here on have not been retransmitted
 
   bool measured_{};
   Duration smoothed_{};

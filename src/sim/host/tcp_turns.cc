@@ -1,4 +1,4 @@
-// What a core does for a connection in one turn.
+// The work of a core for a connection in one turn.
 #include <algorithm>
 
 #include "sim/host/tcp_nic.h"
@@ -6,10 +6,10 @@
 namespace nerve::sim {
 namespace {
 
-constexpr std::uint32_t kBatch = 65'536;  // what offload makes of many segments
+constexpr std::uint32_t kBatch = 65'536;  // bytes of a segmentation offload batch
 constexpr std::uint32_t kBatchPackets = 64;
-// A connection puts no more before the cable than this (Linux: TCP small queues), so that others
-// get their turn and the window is not spent on waiting.
+// The limit on bytes that a connection queues for the cable (TCP small queues in Linux), so that
+// other connections get their turn and queued bytes do not use up the congestion window.
 constexpr std::uint32_t kSmallQueue = 2 * kBatch;
 
 }  // namespace
@@ -108,7 +108,7 @@ void TcpNic::handle(std::uint32_t number, Packet& packet) {
   connection.sender.on_ack(packet.segment, clockwork_.now());
 }
 
-// Messages that are there, or that are known to be. The user may send more at once.
+// Reports messages that have been received or acknowledged. The callback may send more.
 void TcpNic::settle(std::uint32_t number) {
   Connection* connection = &connections_[number];
   const std::uint64_t come = connection->receiver.next();
@@ -124,7 +124,7 @@ void TcpNic::settle(std::uint32_t number) {
     const std::uint64_t message = connection->sending.front().name;
     connection->sending.pop_front();
     user_->sent(node_, message);
-    connection = &connections_[number];  // it may have opened others
+    connection = &connections_[number];  // the callback may have added connections
   }
 }
 

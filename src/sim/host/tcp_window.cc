@@ -67,7 +67,7 @@ void TcpWindow::grow(const Ack& ack) {
 std::uint64_t TcpWindow::cubic_at(Duration since) const {
   const std::int64_t from_origin = since.count() / kPicosPerMicro - to_origin_us_;
   const auto distance = static_cast<std::uint64_t>(from_origin < 0 ? -from_origin : from_origin);
-  // 0.4 segments for each cubic second: 10^18 cubic microseconds.
+  // 0.4 segments per cubic second, which is 10^18 cubic microseconds.
   const Wide cube = Wide{distance} * distance * distance;
   const auto by =
       static_cast<std::uint64_t>(cube * segment_ * 4 / (Wide{10} * 1'000'000'000'000'000'000U));
@@ -75,7 +75,7 @@ std::uint64_t TcpWindow::cubic_at(Duration since) const {
   return origin_ + by;
 }
 
-// RFC 9438, 4.2 to 4.4.
+// RFC 9438, sections 4.2 to 4.4.
 void TcpWindow::grow_cubic(const Ack& ack) {
   if (!epoch_begun_) {
     epoch_begun_ = true;
@@ -85,12 +85,12 @@ void TcpWindow::grow_cubic(const Ack& ack) {
     const Wide segments_cubed = Wide{origin_ - window_} * 10 * 1'000'000'000'000'000'000U;
     to_origin_us_ = static_cast<std::int64_t>(cube_root(segments_cubed / (4 * segment_)));
   }
-  // Reno with a cut to 7/10 grows by 3 * 0.3 / 1.7 of a segment a round trip.
+  // Reno with a cut to 7/10 grows by 3 * 0.3 / 1.7 of a segment per round trip.
   const std::uint64_t per_mille = reno_ < most_ ? 529 : 1000;
   reno_ += ack.acked * segment_ * per_mille / (window_ * 1000);
   const std::uint64_t target =
       std::clamp(cubic_at(ack.now - epoch_ + ack.round_trip), window_, window_ + window_ / 2);
-  // The sum of many small steps, without what rounding would lose.
+  // Accumulates small steps without rounding loss.
   counted_ += ack.acked;
   if (const std::uint64_t step = (target - window_) * counted_ / window_; step > 0) {
     window_ += step;
@@ -101,7 +101,7 @@ void TcpWindow::grow_cubic(const Ack& ack) {
 
 void TcpWindow::on_loss(Time) {
   if (algorithm_ == TcpAlgorithm::kDctcp) return shrink_to(window_ / 2);
-  // Fast convergence: who loses before it has grown back leaves room for others (4.7).
+  // Fast convergence: a flow that loses before it has grown back leaves room for others (4.7).
   most_ = window_ < most_ ? window_ * 17 / 20 : window_;
   shrink_to(window_ * 7 / 10);
 }

@@ -1,10 +1,11 @@
-// TCP's congestion window, in bytes: DCTCP (RFC 8257) or CUBIC (RFC 9438), slow start before
-// either (RFC 5681). In integers, so that a run is the same on every machine.
+// TCP's congestion window, in bytes: DCTCP (RFC 8257) or CUBIC (RFC 9438), with slow start (RFC
+// 5681). Integer arithmetic, so that a run is the same on every machine.
 //
-//   DCTCP   once a window: alpha += (marked share - alpha) / 16; a window with marks is cut by
-//           alpha / 2, otherwise grows by a segment
-//   CUBIC   after a loss to 7/10; then W(t) = 0.4 (t - K)^3 + W_max segments, t in seconds, and
-//           never less than Reno's window would be
+// DCTCP: once per window, alpha += (marked share - alpha) / 16. A window with marks is cut by alpha
+// / 2, one without grows by a segment.
+//
+// CUBIC: a loss cuts the window to 7/10. Then W(t) = 0.4 (t - K)^3 + W_max segments, t in seconds,
+// but at least Reno's window.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace nerve::sim {
 
-// The largest number whose cube is not more.
+// The integer cube root, rounded down.
 __extension__ using Wide = unsigned __int128;
 [[nodiscard]] std::uint64_t cube_root(Wide cube);
 
@@ -24,12 +25,12 @@ class TcpWindow {
 
   struct Ack {
     Time now{};
-    std::uint64_t acked{};    // bytes, newly
-    std::uint64_t marked{};   // of those that came, newly
-    std::uint64_t unacked{};  // where the unacknowledged begin
-    std::uint64_t sent{};     // where they end
+    std::uint64_t acked{};    // newly acknowledged bytes
+    std::uint64_t marked{};   // of those received, newly marked bytes
+    std::uint64_t unacked{};  // first unacknowledged byte
+    std::uint64_t sent{};     // end of the sent bytes
     Duration round_trip{};
-    bool limited{};  // the window was all that held back more: otherwise it does not grow
+    bool limited{};  // the window was the limit; otherwise it does not grow
   };
   void on_ack(const Ack& ack);
   void on_loss(Time now);
@@ -37,7 +38,7 @@ class TcpWindow {
 
   [[nodiscard]] std::uint64_t bytes() const { return window_; }
   [[nodiscard]] bool slow_start() const { return window_ < threshold_; }
-  // DCTCP's estimate of how many are marked, in units of 2^-20.
+  // DCTCP's estimate of the marked share, in units of 2^-20.
   static constexpr std::uint64_t kOne = 1U << 20U;
   [[nodiscard]] std::uint64_t alpha() const { return alpha_; }
 
@@ -52,19 +53,19 @@ class TcpWindow {
   std::uint64_t segment_;
   std::uint64_t window_;
   std::uint64_t threshold_{UINT64_MAX};
-  std::uint64_t counted_{};  // acknowledged since the window grew
+  std::uint64_t counted_{};  // bytes acknowledged since the window last grew
 
   // DCTCP
   std::uint64_t alpha_{kOne};
   std::uint64_t acked_{};
   std::uint64_t marked_{};
   std::uint64_t round_end_{};
-  std::uint64_t cut_until_{};  // one cut a window
+  std::uint64_t cut_until_{};  // at most one cut per window
 
   // CUBIC
   bool epoch_begun_{};
   Time epoch_{};
-  std::uint64_t most_{};  // W_max: before the last cut
+  std::uint64_t most_{};  // W_max: the window before the last cut
   std::uint64_t origin_{};
   std::int64_t to_origin_us_{};  // K
   std::uint64_t reno_{};         // W_est

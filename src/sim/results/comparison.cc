@@ -1,4 +1,4 @@
-// comparison: the same figures of several runs, beside each other.
+// comparison(): the figures of several runs side by side.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ std::string plain_number(double value) { return fmt::format("{:.3f}", value); }
 
 using Text = std::string (*)(double);
 
-// None when the figure means nothing there.
+// None if the figure does not apply.
 using Value = std::optional<double>;
 
 struct OfJob {
@@ -110,13 +110,13 @@ constexpr OfRun kRunFigures[]{
     {"PFC pauses", count_text, total<&Totals::pauses>},
     {"paused, all ports", picoseconds_text, total<&Totals::paused>},
     {"ECN marks", count_text, total<&Totals::marked>},
-    {"congestion notices", count_text, total<&Totals::congestion_notices>},
+    {"CNPs received", count_text, total<&Totals::congestion_notices>},
     {"dropped", count_text, total<&Totals::dropped>},
     {"lost on cables", count_text, total<&Totals::lost>},
     {"retransmitted", count_text, total<&Totals::retransmitted>},
     {"timeouts", count_text, total<&Totals::timeouts>},
     {"data packets", count_text, total<&Totals::data_packets>},
-    {"TCP processor time", picoseconds_text, total<&Totals::cpu>},
+    {"TCP CPU time", picoseconds_text, total<&Totals::cpu>},
     {"events", count_text,
      [](const RunResult& r, const Derived&) -> Value { return number(r.events); }},
     {"events/s", count_text,
@@ -129,7 +129,7 @@ constexpr OfRun kRunFigures[]{
      }},
 };
 
-// No row for what no run has.
+// Omits the row if no run has the figure.
 void add_row(TextTable& table, std::string title, Text text, std::span<const Value> values) {
   const auto some = [](const Value& value) { return value && *value != 0; };
   if (std::ranges::none_of(values, some)) return;
@@ -143,7 +143,7 @@ void add_row(TextTable& table, std::string title, Text text, std::span<const Val
   table.add(std::move(row));
 }
 
-// Of all runs, in the order in which they appear.
+// Of all runs, in order of appearance.
 std::vector<std::string> job_names(std::span<const RunResult> results) {
   std::vector<std::string> names;
   for (const RunResult& result : results) {
@@ -168,7 +168,7 @@ void add_job(TextTable& table, std::span<const RunResult> results, std::span<con
   }
 }
 
-// Runs of one scenario are told apart by their seed, or else by their place.
+// Runs of the same scenario are labelled by seed, or else by index.
 std::string label_of(std::span<const RunResult> results, std::size_t number) {
   const RunResult& own = results[number];
   bool same_name = false;
@@ -192,7 +192,7 @@ std::string comparison(std::span<const RunResult> results) {
   for (std::size_t i = 0; i < results.size(); ++i) {
     titles.push_back(label_of(results, i));
     hashes.push_back(fmt::format("{:016x}", hash_of(results[i])));
-    if (i > 0) {  // the ratio has no title
+    if (i > 0) {  // the ratio column has no title
       titles.emplace_back();
       hashes.emplace_back();
     }

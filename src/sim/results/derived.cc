@@ -9,7 +9,7 @@ namespace nerve::sim {
 namespace {
 
 double ratio(double a, double b) { return b > 0 ? a / b : 0; }
-// A file may say of many things that they took for ever.
+// Clamps: a file may contain any value.
 Duration picoseconds(double value) {
   return Duration{static_cast<std::int64_t>(std::min(value, 9e18))};
 }
@@ -18,7 +18,7 @@ bool ended(const FlowResult& flow) { return flow.end > flow.start; }
 
 void add_steps(const JobResult& job, JobFigures& figures) {
   if (job.steps.empty()) return;
-  double sum = 0;  // never wraps, whatever a file says
+  double sum = 0;  // a double does not wrap, whatever the file contains
   for (const Duration step : job.steps) sum += number(step);
   const auto [least, most] = std::ranges::minmax(job.steps);
   figures.step_mean = picoseconds(sum / number(job.steps.size()));
@@ -114,7 +114,8 @@ Equipment equipment_of(const RunResult& result) {
   Equipment all{.cables = result.links.size() / 2};
   for (const NodeResult& node : result.nodes) all.switches += node.is_switch ? 1 : 0;
   for (const LinkResult& link : result.links) {
-    all.switch_ports += result.nodes[link.from].is_switch ? 1 : 0;  // each port sends on one link
+    all.switch_ports +=
+        result.nodes[link.from].is_switch ? 1 : 0;  // each port is the source of one link
   }
   return all;
 }

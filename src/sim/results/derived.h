@@ -1,5 +1,5 @@
-// Figures that follow from a result: worked out here alone, so that the terminal, the file and the
-// page never disagree. A share is of one; a NaN never appears: what means nothing is zero.
+// Figures derived from a result. They are computed only here, so that the terminal, the file and
+// the report agree. A share is a fraction of one. Figures that do not apply are zero, never NaN.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace nerve::sim {
 
-// How many times as long as alone in the network. Zero when it did not end, or `ideal` is unknown.
+// The flow's time divided by its time in an empty network. Zero if it did not end or `ideal` is
+// unknown.
 [[nodiscard]] double slowdown_of(const FlowResult& flow);
 
 struct SizeClassFigures {
@@ -29,7 +30,7 @@ struct FlowFigures {
   Percentiles slowdown{};
   double jain_completion{};
   double jain_throughput{};
-  std::vector<SizeClassFigures> size_classes;  // those with flows
+  std::vector<SizeClassFigures> size_classes;  // only classes with flows
 };
 
 struct JobFigures {
@@ -40,9 +41,9 @@ struct JobFigures {
   Duration step_most{};
   double above_bound{};          // step_mean / bound - 1
   double compute_share{};        // of the ranks' time; the rest is idle_share
-  double idle_share{};           // exposed / (compute + exposed), all ranks together
-  double idle_share_worst{};     // of one rank
-  double bus_bandwidth_bound{};  // bytes/s, had a step taken its bound
+  double idle_share{};           // exposed / (compute + exposed), over all ranks
+  double idle_share_worst{};     // of the worst rank
+  double bus_bandwidth_bound{};  // bytes/s if a step took its bound
   FlowFigures flows{};
 };
 
@@ -52,7 +53,7 @@ struct LinkGroupFigures {
   std::uint32_t links{};
   double utilisation_mean{};
   double utilisation_largest{};
-  double utilisation_jain{};  // how evenly they are used: what ECMP makes of it
+  double utilisation_jain{};  // how evenly the links are used
   std::uint64_t most_queued{};
   std::uint64_t marked{};
   std::uint64_t dropped{};
@@ -60,10 +61,11 @@ struct LinkGroupFigures {
   Duration paused{};
 };
 
-// What a network is bought as, for those who compare costs. NICs and their ports are in every one.
+// The equipment of a network, for cost comparisons. NICs and their ports are the same in all of
+// them.
 struct Equipment {
   std::uint64_t switches{};
-  std::uint64_t switch_ports{};  // that have a cable
+  std::uint64_t switch_ports{};  // with a cable
   std::uint64_t cables{};
 };
 
@@ -71,8 +73,8 @@ struct Derived {
   std::vector<JobFigures> jobs;
   Equipment equipment{};
   std::vector<LinkGroupFigures> link_groups;
-  std::vector<std::uint32_t> busiest_links;   // numbers of links, at most ten
-  std::vector<std::uint32_t> deepest_queues;  // of switches, at most ten
+  std::vector<std::uint32_t> busiest_links;   // indexes of links, at most ten
+  std::vector<std::uint32_t> deepest_queues;  // links from switches, at most ten
   double retransmitted_share{};               // of data packets
   double marked_share{};
   double events_per_second{};  // of wall time

@@ -1,4 +1,4 @@
-// What a fabric and its NICs have counted, as results: read once, when a run is over.
+// The counters of a fabric and its NICs as results, read once at the end of a run.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@ namespace nerve::sim {
 
 [[nodiscard]] std::vector<NodeResult> nodes_of(const Graph& graph);
 
-// Link i is what port i sends. Their cables' ends and rates; nothing is counted yet.
+// Link i is the sending direction of port i. Fills in ends and rates, but no counters.
 [[nodiscard]] std::vector<LinkResult> links_of(const Graph& graph);
-// What they have carried, in the time that the jobs took.
+// Fills in the counters; utilisation is over the given time.
 void count_links(Simulation& simulation, Duration over, std::span<LinkResult> links);
 
-// Of every port and every engine. `failed_messages` is known to whoever sent them.
+// Sums over all ports and engines. The caller adds `failed_messages`.
 [[nodiscard]] Totals totals_of(Simulation& simulation);
 
-// How long this port has been told to be silent, up to now.
+// How long this port has been paused, up to now.
 [[nodiscard]] std::uint64_t paused_time_ps(const Port& port, Time now);
 
 }  // namespace nerve::sim

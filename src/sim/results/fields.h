@@ -1,8 +1,8 @@
-// The fields of a result, each named once: for whoever writes, reads or hashes them. Their order is
-// that of the hash.
+// The fields of a result, each named once, for writing, reading and hashing. Their order is part of
+// the hash.
 //
-// A visitor is called with a name and a value; `aside` with what may differ between two runs of the
-// same scenario and seed.
+// A visitor is called with a name and a value; `aside` is for fields that may differ between two
+// runs of the same scenario and seed.
 #pragma once
 
 #include <concepts>
@@ -13,7 +13,7 @@
 
 namespace nerve::sim {
 
-// A T, or one that may only be read.
+// A T or a const T.
 template <class Maybe, class T>
 concept Some = std::same_as<std::remove_const_t<Maybe>, T>;
 
@@ -107,7 +107,7 @@ void each_field(Some<RunResult> auto& run, auto&& visit) {
   visit("series", run.series);
 }
 
-// --- what follows from them: written, never read or hashed -----------------------------------
+// --- derived figures: written, never read or hashed -------------------------------------------
 
 void each_field(Some<Percentiles> auto& values, auto&& visit) {
   visit("mean", values.mean);

@@ -1,4 +1,4 @@
-// How a job went.
+// The result of a job.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace nerve::sim {
 
-// Where the time of one rank went, in picoseconds.
+// How one rank spent its time, in picoseconds.
 struct RankTime {
   std::uint64_t compute{};
-  std::uint64_t exposed{};  // waiting for messages with nothing to compute
+  std::uint64_t exposed{};  // waiting for messages, with nothing to compute
 };
 
 struct FlowResult {
@@ -21,24 +21,24 @@ struct FlowResult {
   std::uint64_t bytes{};
   Time start{};
   Time end{};
-  Duration ideal{};  // alone in the network: headers included
+  Duration ideal{};  // in an empty network, with headers
 };
 
 struct JobResult {
   std::string name;
-  std::string work;  // for people: ring all-reduce of 64 MB, 128 ranks
+  std::string work;  // shown to users: ring all-reduce of 64 MB, 128 ranks
   bool done{};
-  std::string trouble;  // when it is not
+  std::string trouble;  // why it is not done
   Time start{};
   Time end{};
-  std::vector<Duration> steps;  // iterations or training steps, each of the slowest rank
-  Duration bound{};             // of one step, were every cable its own: zero when none is known
-  std::string bound_is;         // how it was worked out
+  std::vector<Duration> steps;  // iterations or training steps, each until the slowest rank is done
+  Duration bound{};             // of one step with no contention; zero: unknown
+  std::string bound_is;         // how it was computed
   std::uint64_t bytes_moved{};  // payload, over networks and interconnects
-  double bus_bandwidth{};       // bytes/s of each rank, as NCCL counts; zero when it means nothing
-  std::vector<RankTime> ranks;  // of training
-  std::vector<FlowResult> flows;  // of flows
-  std::uint64_t flow_count{};     // of all flows, when `flows` was thinned; the recorder's to fill
+  double bus_bandwidth{};       // bytes/s per rank, as in nccl-tests; zero: not applicable
+  std::vector<RankTime> ranks;  // for training
+  std::vector<FlowResult> flows;  // for flows
+  std::uint64_t flow_count{};     // total before thinning; set by the recorder
 };
 
 }  // namespace nerve::sim

@@ -1,4 +1,4 @@
-// Under which name a field of a result stands in JSON: its own, and _ps when it is a time.
+// The JSON name of a result field: its own name, with _ps if it is a time.
 #pragma once
 
 #include <string>

@@ -9,7 +9,7 @@
 namespace nerve::sim {
 namespace {
 
-// Four digits, no zeros behind the point that say nothing.
+// Four digits, without trailing zeros after the point.
 std::string digits(double value) {
   const double size = std::fabs(value);
   const int places = size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : 3;
@@ -20,7 +20,7 @@ std::string digits(double value) {
   return text;
 }
 
-// The unit in which the value is at least one and, after rounding, below 1000.
+// Uses the unit in which the value is at least one and, after rounding, below 1000.
 std::string scaled(double value, std::span<const char* const> units) {
   constexpr double kNextUnit = 999.95;
   std::size_t unit = 0;

@@ -1,4 +1,4 @@
-// Numbers with their units, as people read them: four digits that matter, a unit that fits.
+// Numbers with units for display: four significant digits and a fitting unit.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ namespace nerve::sim {
 [[nodiscard]] std::string bytes_text(double bytes);               // 1.5 MB, in steps of 1000
 [[nodiscard]] std::string byte_rate_text(double per_second);      // 46.2 GB/s
 [[nodiscard]] std::string bit_rate_text(double bits_per_second);  // 400 Gb/s
-[[nodiscard]] std::string count_text(double count);               // 12.4 M; below 10 000 all digits
+[[nodiscard]] std::string count_text(double count);               // 12.4 M; all digits below 10 000
 [[nodiscard]] std::string share_text(double share);               // 12.3 %
 
-// What a terminal can show of a text from a file: control characters become question marks.
+// Makes a text from a file safe for a terminal: control characters become question marks.
 [[nodiscard]] std::string plain(std::string text);
 
 }  // namespace nerve::sim

@@ -1,4 +1,4 @@
-// from_json: every field is asked for by name, and judged before it is believed.
+// from_json: reads each field by name and checks it before use.
 #include <fmt/format.h>
 
 #include <concepts>
@@ -14,10 +14,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Numbers that all readers of JSON keep exactly: two and a half hours of simulated time.
+// Integers that JSON readers keep exactly: two and a half hours of simulated time.
 constexpr std::uint64_t kLongest = (std::uint64_t{1} << 53U) - 1;
 
-// Where in the file we are; put into words only when something is wrong there.
+// The position in the file, formatted only for an error.
 struct Place {
   const Place* within{};
   std::string_view key;
@@ -109,7 +109,7 @@ class Reader {
   std::string& wrong_;
 };
 
-// What the rest of us relies on, beyond each field by itself.
+// Checks the consistency between fields that the rest of the code relies on.
 std::string contradiction(const RunResult& result) {
   for (std::size_t i = 0; i < result.links.size(); ++i) {
     for (const std::uint32_t node : {result.links[i].from, result.links[i].to}) {

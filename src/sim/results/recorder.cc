@@ -20,7 +20,7 @@ Samples samples_for(const SampleColumns& columns, const OutputSpec& output) {
           std::clamp(room, Recorder::kMostSamples, Recorder::kMostFixedSamples)};
 }
 
-// What has left the port by now: of the packet that is leaving, the part that has.
+// Bytes that have left the port, with the sent part of the current packet.
 std::uint64_t sent_by(const Port& port, Time now) {
   const std::uint64_t sent = port.sent_bytes + port.sent_packets * Fabric::gap(port);
   if (port.free_at <= now) return sent;
@@ -28,7 +28,7 @@ std::uint64_t sent_by(const Port& port, Time now) {
   return sent - std::min(sent, rest * port.rate.bits_per_second() / kBitsTimesPicoseconds);
 }
 
-// Until the last job ended, if all did.
+// The end of the last job if all are done, otherwise now.
 Time end_of(std::span<const JobResult> jobs, Time now) {
   Time end{};
   for (const JobResult& job : jobs) {
@@ -76,7 +76,7 @@ Recorder::Recorder(Simulation& simulation, const OutputSpec& output)
 }
 
 Recorder::~Recorder() {
-  simulation_.on_sample([] {});  // one event of ours may be left
+  simulation_.on_sample([] {});  // one sample event may still be pending
 }
 
 void Recorder::arm() {
@@ -147,7 +147,7 @@ void Recorder::add_samples(Time end, RunResult& result) {
   samples_.cut(static_cast<std::size_t>((run + every - 1) / every));
   result.sample_every = samples_.every();
   if (samples_.size() > 0) {
-    // Only the very last sample may be shorter than the rest; one within the run is whole.
+    // Only the last sample may be shorter; a sample within the run is complete.
     const Duration begun = samples_.every() * static_cast<std::int64_t>(samples_.size() - 1);
     const Duration last = std::min(samples_.every(), (taken_ - Time{}) - begun);
     result.series = columns_.series(samples_, last, output_.top_ports);

@@ -1,7 +1,7 @@
-// Watches a run: samples of its fabric while time passes, all that was counted when it is over.
+// Records a run: samples of its fabric during the run, and all counters at the end.
 //
-// Its events change nothing that others see, and none follows when nothing else is left to happen:
-// a run that is watched ends at most one interval later. A sample costs one look at every port.
+// Its events have no effect on the simulation, and it schedules none when no other event is
+// pending, so recording extends a run by at most one interval. A sample reads every port once.
 #pragma once
 
 #include <array>
@@ -22,37 +22,38 @@ class Recorder {
  public:
   static constexpr Duration kFirstInterval{std::chrono::microseconds{1}};
   static constexpr std::size_t kMostSamples = 1024;
-  // Where the scenario fixes the interval: 32 MB of them. Beyond that it doubles all the same.
+  // The limit for a fixed interval (32 MB of samples). Beyond it the interval doubles as well.
   static constexpr std::size_t kMostFixedSamples = 1U << 18U;
   static constexpr std::size_t kMostValues = 1U << 22U;
 
-  // Build it when the simulation is, before anything runs. The simulation outlives it.
+  // Create it with the simulation, before any event runs. The simulation must outlive it.
   Recorder(Simulation& simulation, const OutputSpec& output);
   ~Recorder();
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  // Payload that has reached hosts without an engine (TCP) so far: asked at each sample.
+  // Payload received so far by hosts without an engine (TCP); called for each sample.
   void also_delivered(std::function<std::uint64_t()> bytes) { also_delivered_ = std::move(bytes); }
 
-  // Payload that has reached all hosts so far.
+  // Payload received so far by all hosts.
   [[nodiscard]] std::uint64_t delivered() const;
 
-  // The last job has ended. Events may be left: timers of engines go on for long, and to watch them
-  // would cost the samples before them their resolution. The last sample is as long as it is.
+  // Call it when the last job has ended. Engine timers may still be pending for a long time;
+  // sampling them would cost resolution of the earlier samples. The last sample is shorter than the
+  // others.
   void stop();
 
-  // Fills in all but scenario, description, version, seed, wall_seconds and memory_bytes. What the
-  // caller has put into `totals` and `remarks` stays: ours is added.
+  // Fills in everything except scenario, description, version, seed, wall_seconds and memory_bytes.
+  // Adds to the `totals` and `remarks` of the caller.
   void finish(std::vector<JobResult> jobs, RunResult& result);
 
  private:
   using Counts = std::array<std::uint64_t, SampleColumns::kCommon>;
 
-  // Of each port, what a sample needs to know again and again.
+  // State per port for sampling.
   struct Watched {
     std::uint64_t sent{};  // bytes on the cable at the last sample
-    double byte_time{};    // picoseconds, as the cable was built
+    double byte_time{};    // picoseconds, at the original rate
     std::uint32_t most_queued{};
   };
 
@@ -68,8 +69,8 @@ class Recorder {
   SampleColumns columns_;
   Samples samples_;
   std::vector<Watched> watched_;
-  Counts counted_{};  // up to the last sample
-  Time taken_{};      // when that was
+  Counts counted_{};  // at the last sample
+  Time taken_{};      // time of the last sample
   bool stopped_{};
   std::function<std::uint64_t()> also_delivered_;
 };

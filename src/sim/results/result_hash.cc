@@ -1,4 +1,4 @@
-// hash_of: SipHash, each word keyed with what the words before it gave.
+// hash_of: SipHash of each word, keyed with the hash of the words before it.
 #include <bit>
 #include <string>
 #include <string_view>
@@ -17,7 +17,7 @@ class Hasher {
   void operator()(const char*, const T& value) {
     add(value);
   }
-  // The unit was called so in the first version. Hashes that users have kept stay valid.
+  // The first version called the unit "octets". Its hashes remain valid.
   void operator()(const char* name, const std::string& value) {
     add(name == std::string_view{"unit"} && value == "bytes" ? "octets" : value);
   }
@@ -41,7 +41,7 @@ class Hasher {
   }
   void add(Time value) { word(value.picoseconds()); }
   void add(Duration value) { word(static_cast<std::uint64_t>(value.count())); }
-  // Eight bytes to a word, by value: the order of bytes in memory does not matter.
+  // Packs eight bytes into a word by value, independent of the byte order of the machine.
   void add(const std::string& text) {
     word(text.size());
     std::uint64_t bytes = 0;

@@ -1,5 +1,4 @@
-// A result as JSON: result.json, which people keep, compare and show. docs/results.md lists every
-// field.
+// A result as JSON, for result.json. docs/results.md lists every field.
 #pragma once
 
 #include <string>
@@ -12,10 +11,10 @@ namespace nerve::sim {
 
 inline constexpr unsigned kResultVersion = 1;
 
-// Several lines: one for each field of the run, and one for each job, flow, node, link and series.
+// One line for each field of the run, and for each job, flow, node, link and series.
 [[nodiscard]] std::string to_json(const RunResult& result);
 
-// Or what is wrong, and where: "links[3].to is 12, but there are 9 nodes".
+// An error has the field and the reason: "links[3].to is 12, but there are 9 nodes".
 [[nodiscard]] Result<RunResult, std::string> from_json(std::string_view text);
 
 }  // namespace nerve::sim

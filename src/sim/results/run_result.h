@@ -1,4 +1,4 @@
-// What a run has shown. Plain values: result_json.h writes and reads them, summary.h and the report
+// The result of a run. Plain values; result_json.h writes and reads them, summary.h and the report
 // show them.
 #pragma once
 
@@ -12,32 +12,32 @@
 namespace nerve::sim {
 
 struct Totals {
-  std::uint64_t data_packets{};  // sent by NICs, repeats included
+  std::uint64_t data_packets{};  // sent by NICs, with retransmissions
   std::uint64_t data_bytes{};
   std::uint64_t marked{};
   std::uint64_t dropped{};
-  std::uint64_t lost{};  // on cables: failed, or bits damaged
+  std::uint64_t lost{};  // on cables that failed or damaged bits
   std::uint64_t pauses{};
-  Duration paused{};  // all ports together
+  Duration paused{};  // sum over all ports
   std::uint64_t retransmitted{};
   std::uint64_t timeouts{};
   std::uint64_t congestion_notices{};  // CNPs received
   std::uint64_t failed_messages{};
-  Duration cpu{};  // of hosts that speak TCP, all cores together
+  Duration cpu{};  // of TCP hosts, all cores together
 };
 
-// One direction of a cable, at its sending end.
+// One direction of a cable, from its sending end.
 struct LinkResult {
   std::uint32_t from{};  // nodes
   std::uint32_t to{};
   std::uint64_t rate_bps{};
   std::uint64_t bytes{};
-  double utilisation{};         // of the time until the last job ended
+  double utilisation{};         // until the last job ended
   std::uint32_t most_queued{};  // bytes
   std::uint64_t marked{};
-  std::uint64_t dropped{};  // that it brought, and that found no room or no way at its far end
+  std::uint64_t dropped{};  // at its far end, for lack of buffer space or a route
   std::uint64_t lost{};     // on it
-  std::uint64_t pauses{};   // that stopped it
+  std::uint64_t pauses{};   // received
   Duration paused{};
 };
 
@@ -47,7 +47,7 @@ struct NodeResult {
   bool is_switch{};
 };
 
-// One value for each sample.
+// One value per sample.
 struct Series {
   std::string name;
   std::string unit;
@@ -61,18 +61,18 @@ struct RunResult {
   std::uint64_t seed{};
   Duration simulated{};  // until the last job ended
   std::uint64_t events{};
-  double wall_seconds{};         // not part of the hash
-  std::uint64_t memory_bytes{};  // nor this
+  double wall_seconds{};         // not in the hash
+  std::uint64_t memory_bytes{};  // not in the hash
   std::vector<JobResult> jobs;
   Totals totals{};
   std::vector<NodeResult> nodes;
   std::vector<LinkResult> links;
   Duration sample_every{};
   std::vector<Series> series;
-  std::vector<std::string> remarks;  // what a reader should know: faults that happened, given up
+  std::vector<std::string> remarks;  // notes for the reader: faults, stopped jobs
 };
 
-// Of everything that is the same whenever the scenario and its seed are.
+// Covers all fields that are determined by the scenario and its seed.
 [[nodiscard]] std::uint64_t hash_of(const RunResult& result);
 
 }  // namespace nerve::sim

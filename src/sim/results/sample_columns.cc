@@ -9,10 +9,10 @@ namespace {
 
 using enum Merge;
 
-constexpr double kPicoseconds = 1e12;  // of a second
-constexpr double kBits = 8;            // of a byte
+constexpr double kPicoseconds = 1e12;  // per second
+constexpr double kBits = 8;            // per byte
 
-// Digits that nobody reads would be most of a result's file.
+// Limits the digits in the file, which would otherwise be most of its size.
 double rounded(double value, double steps) { return std::floor(value * steps + 0.5) / steps; }
 
 }  // namespace
@@ -66,7 +66,7 @@ void SampleColumns::lay_out_queues(std::span<const NodeResult> nodes,
   const auto of_switch = [&](const LinkResult& link) { return nodes[link.from].is_switch; };
   const bool each_port =
       static_cast<std::size_t>(std::ranges::count_if(links, of_switch)) <= kMostPorts;
-  std::map<std::string, std::uint32_t> cables;  // between the same two nodes
+  std::map<std::string, std::uint32_t> cables;  // number of cables between the same two nodes
   std::map<std::uint32_t, std::size_t> switches;
   first_queue_ = merges_.size();
   for (std::size_t i = 0; i < links.size(); ++i) {
@@ -113,7 +113,7 @@ std::vector<Series> SampleColumns::series(const Samples& samples, Duration last,
           rounded(in_time ? value / static_cast<double>(length.count()) : value, steps));
     }
   };
-  constexpr double kGigabits = kBits * kPicoseconds / 1e9;  // of a byte in a picosecond
+  constexpr double kGigabits = kBits * kPicoseconds / 1e9;  // from bytes per picosecond
   add_series("goodput", "Gb/s", kDelivered, kGigabits, 1e3, true);
   for (std::size_t i = 0; i < groups_.size(); ++i) {
     const std::size_t column = first_group_ + 2 * i;

@@ -1,5 +1,5 @@
-// What the columns of a fabric's samples mean: which of them a port adds to, and the series that
-// they become when the run is over.
+// The columns of a fabric's samples: which of them a port adds to, and the series that they become
+// at the end of the run.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,17 @@ namespace nerve::sim {
 
 class SampleColumns {
  public:
-  // Columns that every fabric has. Those of groups of links, tiers and queues follow.
+  // Columns of every fabric. Those of link groups, tiers and queues follow.
   enum Common : std::size_t { kDelivered, kPaused, kMarked, kDropped, kLost, kCommon };
   static constexpr std::size_t kNone = SIZE_MAX;
-  // A queue of each port is kept up to this number; beyond it, the deepest queue of each switch.
+  // Up to this many ports, each has its own queue column; beyond, each switch has one for its
+  // deepest queue.
   static constexpr std::size_t kMostPorts = 1024;
 
-  struct Place {          // of a port; columns
-    std::size_t group{};  // bytes that it sent; the next: the share of the busiest, in millionths
-    std::size_t tier{kNone};   // the deepest queue of its switch's tier; the next: all that waits
-    std::size_t queue{kNone};  // its own, or its switch's
+  struct Place {              // the columns of a port
+    std::size_t group{};      // bytes sent; next column: share of the busiest link, in millionths
+    std::size_t tier{kNone};  // deepest queue of its switch's tier; next column: total queued bytes
+    std::size_t queue{kNone};  // its own queue, or its switch's
   };
 
   SampleColumns(std::span<const NodeResult> nodes, std::span<const LinkResult> links);
@@ -31,7 +32,8 @@ class SampleColumns {
   [[nodiscard]] const std::vector<Merge>& merges() const { return merges_; }
   [[nodiscard]] std::span<const Place> places() const { return places_; }
 
-  // `last` is the length of the last sample: the run ended within it. Of the queues the deepest.
+  // `last` is the length of the last sample, in which the run ended. Of the queues, only the
+  // deepest are returned.
   [[nodiscard]] std::vector<Series> series(const Samples& samples, Duration last,
                                            std::uint32_t top_queues) const;
 

@@ -1,8 +1,8 @@
-// Samples at even distances of a run whose length nobody knows beforehand, in bounded memory.
+// Evenly spaced samples of a run of unknown length, in bounded memory.
 //
-// A sample is a row of whole numbers. When the rows have reached their limit each two neighbours
-// become one and the distance doubles, so that a run of any length leaves between half the limit
-// and the limit. A column says how two of its numbers become one; sums and peaks stay exact.
+// A sample is a row of integers. When the number of rows reaches the limit, each two adjacent rows
+// are merged and the interval doubles, so a run of any length ends with between half the limit and
+// the limit. Each column has its own rule for merging two values; sums and peaks stay exact.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@
 namespace nerve::sim {
 
 enum class Merge : std::uint8_t {
-  kSum,   // of what was counted since the sample before
-  kMean,  // of what was seen at an instant
-  kPeak,  // the most there was since the sample before
+  kSum,   // of a count since the previous sample
+  kMean,  // of an instantaneous value
+  kPeak,  // the maximum since the previous sample
 };
 
 class Samples {
  public:
-  // `most` is even.
+  // `most` must be even.
   Samples(std::vector<Merge> columns, Duration every, std::size_t most);
 
-  // A row of zeros for the time since the last one.
+  // Adds a row of zeros for the time since the last one.
   [[nodiscard]] std::span<std::uint64_t> add();
-  // Merges when it is time to. Call it when the row is filled.
+  // Merges rows if the limit is reached. Call it when the row is filled.
   void settle();
 
   [[nodiscard]] Duration every() const { return every_; }
@@ -34,7 +34,7 @@ class Samples {
   [[nodiscard]] std::uint64_t at(std::size_t row, std::size_t column) const {
     return values_[row * columns_.size() + column];
   }
-  // Rows from here on are forgotten.
+  // Drops all rows from this index on.
   void cut(std::size_t rows);
 
  private:
@@ -42,7 +42,7 @@ class Samples {
   Duration every_;
   std::size_t most_;
   std::size_t rows_{};
-  std::vector<std::uint64_t> values_;  // row after row
+  std::vector<std::uint64_t> values_;  // row-major
 };
 
 }  // namespace nerve::sim

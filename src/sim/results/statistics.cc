@@ -29,7 +29,7 @@ double jain(std::span<const double> values) {
     sum += value;
     squares += value * value;
   }
-  if (squares == 0) return values.empty() ? 0 : 1;  // all have nothing: nobody has more
+  if (squares == 0) return values.empty() ? 0 : 1;  // all zero: equal
   return sum * sum / (static_cast<double>(values.size()) * squares);
 }
 

@@ -1,5 +1,5 @@
-// Figures made of many: percentiles, fairness, classes of sizes. Pure functions of their values,
-// with additions, divisions and comparisons alone, so that every machine gets the same.
+// Percentiles, fairness and size classes. Pure functions that use only additions, divisions and
+// comparisons, so that the results are the same on every machine.
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@ namespace nerve::sim {
 [[nodiscard]] inline double number(std::uint64_t value) { return static_cast<double>(value); }
 [[nodiscard]] inline double number(Duration value) { return static_cast<double>(value.count()); }
 
-// The smallest value that so many thousandths of all do not exceed (nearest rank: always one of the
-// values, never between two). Zero when there are none.
+// The nearest-rank percentile: the smallest value that the given thousandths of all values do not
+// exceed. Always one of the values. Zero if there are none.
 [[nodiscard]] double percentile(std::span<const double> sorted, unsigned per_thousand);
 
 struct Percentiles {
@@ -27,10 +27,11 @@ struct Percentiles {
 };
 [[nodiscard]] Percentiles percentiles_of(std::vector<double> values);
 
-// Jain's index: 1 when all have the same, 1/n when one has everything; 0 when there are none.
+// Jain's fairness index: 1 when all are equal, 1/n when one has everything, 0 when there are none.
 [[nodiscard]] double jain(std::span<const double> values);
 
-// A short flow is slowed down by what a long one never notices: they are judged apart.
+// Flows are judged by size class, since short flows suffer from delays that long ones do not
+// notice.
 struct SizeClass {
   const char* name{};
   std::uint64_t below{};  // bytes; zero: no limit

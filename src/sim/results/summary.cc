@@ -148,24 +148,24 @@ void add_totals(std::string& out, const Totals& totals, const Derived& derived) 
   line(out, "PFC",
        totals.pauses == 0
            ? "no pauses"
-           : fmt::format("{} pauses, {} in all ports together", count_text(number(totals.pauses)),
+           : fmt::format("{} pauses, {} summed over all ports", count_text(number(totals.pauses)),
                          time_text(totals.paused)));
   line(out, "congestion",
-       fmt::format("{} ECN marks ({} of data packets), {} notices to senders",
+       fmt::format("{} ECN marks ({} of data packets), {} CNPs received",
                    count_text(number(totals.marked)), share_text(derived.marked_share),
                    count_text(number(totals.congestion_notices))));
   line(out, "lost",
        fmt::format("{} dropped in switches, {} on cables", count_text(number(totals.dropped)),
                    count_text(number(totals.lost))));
-  line(out, "repaired",
+  line(out, "recovery",
        fmt::format("{} retransmitted ({}), {} timeouts", count_text(number(totals.retransmitted)),
                    share_text(derived.retransmitted_share), count_text(number(totals.timeouts))));
   if (totals.cpu.count() > 0) {
     line(out, "TCP hosts",
-         fmt::format("{} of processor time, all cores together", time_text(totals.cpu)));
+         fmt::format("{} of CPU time, summed over all cores", time_text(totals.cpu)));
   }
   if (totals.failed_messages > 0) {
-    line(out, "FAILED", fmt::format("{} messages that never arrived", totals.failed_messages));
+    line(out, "FAILED", fmt::format("{} messages were not delivered", totals.failed_messages));
   }
 }
 

@@ -1,4 +1,4 @@
-// A result for people at a terminal.
+// A result as text for a terminal.
 #pragma once
 
 #include <span>
@@ -8,11 +8,11 @@
 
 namespace nerve::sim {
 
-// What ran, how long it took beside its bound, and what the fabric did meanwhile.
+// What ran, its time and its bound, and what happened in the fabric.
 [[nodiscard]] std::string summary(const RunResult& result);
 
-// One column for each run, one row for each figure that a run has, with the ratio to the first run.
-// Jobs are the same when their names are.
+// One column per run, one row per figure, with the ratio to the first run. Jobs are matched by
+// name.
 [[nodiscard]] std::string comparison(std::span<const RunResult> results);
 
 }  // namespace nerve::sim

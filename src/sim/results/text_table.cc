@@ -7,7 +7,7 @@
 namespace nerve::sim {
 namespace {
 
-// Characters, not bytes: names may be in any language.
+// Characters, not bytes: names may be any UTF-8.
 std::size_t width_of(const std::string& text) {
   return static_cast<std::size_t>(
       std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));

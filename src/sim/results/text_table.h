@@ -1,4 +1,4 @@
-// Columns under each other: the first to the left, numbers to the right.
+// A table with aligned columns: the first left, numbers right.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ class TextTable {
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
   [[nodiscard]] bool empty() const { return rows_.size() == 1; }
 
-  // Each line begins with so many spaces.
+  // Indents each line.
   [[nodiscard]] std::string text(std::size_t indent) const;
 
  private:

@@ -1,4 +1,4 @@
-// Keeps a result of bounded size: of very many flows, evenly chosen ones.
+// Limits the size of a result: keeps an even selection of the flows if there are very many.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,9 @@ namespace nerve::sim {
 
 inline constexpr std::size_t kMostFlows = 100'000;  // of all jobs
 
-// Says in each job how many flows there were; where some had to go, in a remark too. The slowest
-// flow of each class of sizes stays, so that what percentiles end in is not lost. Done once, before
-// anything is worked out from a result: what is shown, written and hashed is the same.
+// Sets the flow count of each job, and adds a remark if flows were removed. The slowest flow of
+// each size class is kept, so that the highest percentiles remain. Must run once, before anything
+// is derived from a result, so that the summary, the file and the hash agree.
 void thin_flows(RunResult& result, std::size_t most = kMostFlows);
 
 }  // namespace nerve::sim

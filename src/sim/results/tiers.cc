@@ -6,7 +6,7 @@
 namespace nerve::sim {
 namespace {
 
-// pod3-leaf12 is a pod-leaf.
+// pod3-leaf12 becomes pod-leaf.
 std::string without_digits(const std::string& name) {
   std::string text;
   for (const char c : name) {

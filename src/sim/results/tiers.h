@@ -1,4 +1,4 @@
-// The tiers of a fabric and the links between them, under names that people use.
+// The tiers of a fabric and the links between them, with readable names.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace nerve::sim {
 
-// Of each tier: what the names of its nodes have in common (leaf), else tier2.
+// Per tier: the common part of its nodes' names (leaf), otherwise tier2.
 [[nodiscard]] std::vector<std::string> tier_names(std::span<const NodeResult> nodes);
 
-// Links that lead from one tier to another, one direction each: nic>leaf is not leaf>nic, for an
-// incast fills only one of them.
+// The links from one tier to another. Each direction is its own group, since an incast fills only
+// one of nic>leaf and leaf>nic.
 struct LinkGroup {
   std::uint16_t from{};
   std::uint16_t to{};

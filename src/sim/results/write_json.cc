@@ -1,4 +1,5 @@
-// to_json: straight into text, for a large fabric's result would be larger still as a tree.
+// to_json: writes text directly, since a tree of a large fabric's result would need much more
+// memory.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -14,7 +15,7 @@ namespace {
 
 class Writer {
  public:
-  // Fields of the outermost object stand on lines of their own.
+  // Fields of the outermost object are on their own lines.
   Writer(std::string& out, bool outermost) : out_{out}, outermost_{outermost} {}
 
   template <class T>
@@ -50,7 +51,7 @@ class Writer {
   }
   void write(Time value) { write(value.picoseconds()); }
   void write(Duration value) { write(value.count()); }
-  // A name from a file may be any bytes, a string of JSON may not.
+  // A name from a file may be any bytes; a JSON string must be UTF-8.
   void write(const std::string& text) {
     out_ += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   }

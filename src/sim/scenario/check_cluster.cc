@@ -1,13 +1,12 @@
 #include <algorithm>
 
-#include "sim/fabric/line.h"
 #include "sim/scenario/tables.h"
 #include "sim/scenario/units.h"
 
 namespace nerve::sim::scenario_file {
 namespace {
 
-// Ids of ports, packets and places have room for more, memory has not.
+// Memory is the limit, not the width of the ids.
 constexpr std::uint64_t kMostGpus = 1U << 20U;
 
 TableAt table_of(const TableAt& document, std::string_view name) {
@@ -28,7 +27,7 @@ void check_servers(const TableAt& document, const Scenario& scenario) {
   const std::uint64_t gpus = std::uint64_t{servers.count} * servers.gpus;
   if (gpus > kMostGpus) {
     table.wrong("count", number(servers.count) + " servers of " + number(servers.gpus) +
-                             " GPUs are " + number(gpus) + " GPUs; the most is " +
+                             " GPUs are " + number(gpus) + " GPUs; the limit is " +
                              number(kMostGpus));
   }
   if (scenario.storage && scenario.storage->on_front_end && !scenario.front_end) {
@@ -60,9 +59,10 @@ void check_dragonfly(const TableAt& table, const NetworkSpec& network, std::uint
   const std::uint64_t h = network.cables_out_of_router;
   if (a == 0 && p == 0 && h == 0) return;
   if (a == 0 || p == 0 || h == 0) {
-    table.wrong("topology",
-                "routers_per_group, nics_per_router and cables_out_of_router go together; give all "
-                "three or none");
+    table.wrong(
+        "topology",
+        "routers_per_group, nics_per_router and cables_out_of_router belong together; set all "
+        "three or none");
     return;
   }
   const std::uint64_t room = a * p * (a * h + 1);
@@ -70,11 +70,11 @@ void check_dragonfly(const TableAt& table, const NetworkSpec& network, std::uint
   table.wrong("nics_per_router", "groups of " + number(a) + " routers with " + number(p) +
                                      " NICs and " + number(h) + " cables out have room for " +
                                      number(room) + " NICs in all, and there are " + number(nics) +
-                                     "; give more of any of the three");
+                                     "; increase any of the three");
 }
 
-// What a switch must be able to take in after it has told a neighbour to stop, as fabric.cc has it:
-// a round trip of the cable, and the packets that had begun.
+// The PFC headroom of a port, close to that of fabric.cc: a round trip of the cable and the packets
+// begun.
 std::uint64_t headroom_of(Rate rate, Duration delay, const FabricConfig& switches) {
   const auto bytes =
       static_cast<double>(2 * delay.count()) * static_cast<double>(rate.bits_per_second()) / 8e12;
@@ -86,7 +86,8 @@ void check_buffer(const TableAt& table, const NetworkSpec& network, std::uint64_
   if (switches.kind == LinkKind::kInfiniBand) {
     if (switches.lane_buffer < switches.longest_packet) {
       table.wrong("lane_buffer", bytes_text(switches.lane_buffer) + " cannot hold one packet of " +
-                                     bytes_text(switches.longest_packet) + ", so none would leave");
+                                     bytes_text(switches.longest_packet) +
+                                     ", so none could be sent");
     }
     return;
   }
@@ -104,10 +105,10 @@ void check_buffer(const TableAt& table, const NetworkSpec& network, std::uint64_
   const std::uint64_t ports = network.topology == TopologyKind::kStar ? nics : 2;
   if (port * ports < config.bytes) return;
   buffer.wrong("size", bytes_text(config.bytes) + " for " + number(ports) +
-                           " ports or more, each of which keeps " + number(port) +
-                           " B for PFC (reserve, and what is on its cable): nothing is left to "
-                           "share; give more than " +
-                           number(port * ports) + " B, or shorter cables, or pfc = false");
+                           " ports or more, each of which reserves " + number(port) +
+                           " B for PFC (reserve and headroom), leaves nothing to share; use "
+                           "more than " +
+                           number(port * ports) + " B, shorter cables, or pfc = false");
 }
 
 void check_network(const TableAt& document, std::string_view name, const NetworkSpec& network,
@@ -116,12 +117,12 @@ void check_network(const TableAt& document, std::string_view name, const Network
   if (network.topology == TopologyKind::kFatTree) check_fat_tree(table, network, nics);
   if (network.topology == TopologyKind::kDragonfly) check_dragonfly(table, network, nics);
   if (network.topology == TopologyKind::kFile && network.file.empty()) {
-    table.wrong("topology", "it is to come from a file; write file = \"cables.txt\"");
+    table.wrong("topology", "the topology needs a file; write file = \"cables.txt\"");
   }
   const MarkingConfig& marking = network.switches.marking;
   if (marking.low > marking.high) {
     table_of(table, "ecn")
-        .wrong("low", bytes_text(marking.low) + " is more than high, " + bytes_text(marking.high));
+        .wrong("low", bytes_text(marking.low) + " is above high, " + bytes_text(marking.high));
   }
   check_buffer(table, network, nics);
 }
@@ -132,7 +133,7 @@ void check_faults(const TableAt& document, const Scenario& scenario) {
     const FaultSpec& fault = scenario.faults[i];
     const TableAt table{*nodes[i], "fault." + number(i), document.errors};
     if (fault.kind != FaultKind::kStorm && fault.from == fault.to) {
-      table.wrong("to", "no cable leads from \"" + fault.from + "\" to itself");
+      table.wrong("to", "both ends of the cable are \"" + fault.from + "\"");
     }
   }
 }

@@ -15,15 +15,15 @@ bool check_ranks(const TableAt& table, const Scenario& scenario, const JobSpec& 
   }
   if (job.first_gpu + std::uint64_t{job.ranks} > gpus) {
     table.wrong("ranks", number(job.ranks) + " ranks from GPU " + number(job.first_gpu) +
-                             " on, and the cluster has " + number(gpus) + " GPUs; the most is " +
-                             number(gpus - job.first_gpu) + ", or more servers");
+                             ", but the cluster has " + number(gpus) + " GPUs; the limit is " +
+                             number(gpus - job.first_gpu) + "; use fewer ranks or more servers");
     return false;
   }
   const auto* flows = std::get_if<FlowsSpec>(&job.work);
   const bool alone = flows != nullptr && (flows->pattern == FlowPattern::kCheckpoint ||
                                           flows->pattern == FlowPattern::kList);
   if (job.ranks < 2 && !alone) {
-    table.wrong("ranks", "1 rank has no peer to send to; give 2 or more");
+    table.wrong("ranks", "1 rank has no peer to send to; use 2 or more");
     return false;
   }
   return true;
@@ -37,7 +37,7 @@ void check_place(const TableAt& table, const Scenario& scenario, const JobSpec& 
     const std::uint32_t rank = job.stragglers[i].rank;
     const std::string key = "straggler." + number(i) + ".rank";
     if (!std::holds_alternative<TrainingSpec>(job.work)) {
-      table.wrong("straggler", "only training computes, so only there can a rank be slow at it");
+      table.wrong("straggler", "only training jobs compute, so only they can have stragglers");
       return;
     }
     if (rank >= job.ranks) {
@@ -53,24 +53,24 @@ void check_work(const TableAt& table, const Scenario& scenario, const JobSpec& j
   const std::uint64_t ranks = job.ranks;
   constexpr std::uint64_t kMostFlows = 4'000'000;
   if (flows.pattern == FlowPattern::kShift && flows.shift % ranks == 0) {
-    table.wrong("shift", "by " + number(flows.shift) + ", each of " + number(ranks) +
+    table.wrong("shift", "with shift = " + number(flows.shift) + " each of " + number(ranks) +
                              " ranks would send to itself; 1 to " + number(ranks - 1) +
                              " would do");
   }
   if (flows.pattern == FlowPattern::kAllToAll && ranks * (ranks - 1) * flows.repeat > kMostFlows) {
-    table.wrong("ranks", number(ranks) + " ranks, each to each, " + number(flows.repeat) +
-                             " times, are more than " + number(kMostFlows) +
-                             " flows; give fewer, or kind = \"all-to-all\"");
+    table.wrong("ranks", number(ranks) + " ranks with repeat = " + number(flows.repeat) +
+                             " make more than " + number(kMostFlows) +
+                             " flows; use fewer, or kind = \"all-to-all\"");
   }
   if (flows.pattern != FlowPattern::kCheckpoint) return;
   if (!scenario.storage) {
-    table.wrong("kind", "a checkpoint needs storage servers; write [storage] and, in it, servers");
+    table.wrong("kind", "a checkpoint needs storage servers; write [storage] with servers");
   } else if (scenario.storage->on_front_end != job.on_front_end) {
     table.wrong("network", "the storage servers are in the other network; see storage.network");
   }
 }
 
-// What each algorithm can do, as docs/workloads.md has it; auto can do all.
+// Which algorithm supports which collective (docs/workloads.md); auto supports all.
 bool can(CollectiveAlgorithm algorithm, CollectiveKind kind) {
   using enum CollectiveKind;
   switch (algorithm) {
@@ -96,8 +96,8 @@ void check_algorithm(const TableAt& table, CollectiveAlgorithm algorithm, Collec
   for (const Named<CollectiveAlgorithm>& one : kAlgorithms) {
     if (can(one.value, kind)) (fit += fit.empty() ? "" : ", ") += one.name;
   }
-  table.wrong("algorithm", "\"" + std::string{name_of(algorithm, kAlgorithms)} + "\" is not for " +
-                               std::string{what} + "; these are: " + fit);
+  table.wrong("algorithm", "\"" + std::string{name_of(algorithm, kAlgorithms)} +
+                               "\" does not support " + std::string{what} + "; use one of " + fit);
 }
 
 void check_work(const TableAt& table, const Scenario&, const JobSpec& job,
@@ -112,7 +112,7 @@ void check_experts(const TableAt& table, const TrainingSpec& training) {
   if (model.experts == 0) {
     if (split.expert > 1) {
       table.wrong("parallelism", "expert = " + number(split.expert) +
-                                     ", but the model is dense; give model.experts");
+                                     ", but the model is dense; set model.experts");
     }
     return;
   }

@@ -8,8 +8,8 @@
 namespace nerve::sim::scenario_file {
 namespace {
 
-// A dotted key is a table in a table for each dot, and tables are let go of one within the other:
-// more of them than a person would write would exhaust the stack.
+// Each dot of a dotted key nests one table in another, and they are destroyed recursively. The
+// limit, far above real use, keeps the stack from overflowing.
 constexpr std::ptrdiff_t kMostDots = 4096;
 
 bool too_many_dots(std::string_view text) { return std::ranges::count(text, '.') > kMostDots; }
@@ -26,7 +26,7 @@ void add_children(Node& node, const toml::table& table) {
   for (const auto& [key, child] : table) {
     node.children.push_back(node_of(child));
     node.children.back().key = std::string{key.str()};
-    if (!child.is_table() || child.as_table()->is_inline()) {  // [a] says where a table begins
+    if (!child.is_table() || child.as_table()->is_inline()) {  // [a] has a position of its own
       node.children.back().line = key.source().begin.line;
       node.children.back().column = key.source().begin.column;
     }
@@ -57,12 +57,12 @@ Node node_of(const toml::node& from) {
     node.type = NodeType::kSwitch;
     node.on = on->get();
   } else {
-    node.type = NodeType::kOther;  // dates, which no key takes
+    node.type = NodeType::kOther;  // dates, which no key accepts
   }
   return node;
 }
 
-// As if it had been said on the command line, which has no lines.
+// Marks a value as set on the command line, without a position.
 void forget_places(Node& node) {
   node.line = 0;
   node.column = 0;
@@ -102,10 +102,10 @@ Result<Node, ScenarioError> parse_document(std::string_view text, const std::str
     return Unexpected{ScenarioError{file, line, column, "", std::move(message)}};
   };
   if (text.size() > kLongestScenario) {
-    return wrong(0, 0, "longer than " + bytes_text(kLongestScenario) + ": is it a scenario?");
+    return wrong(0, 0, "is longer than " + bytes_text(kLongestScenario) + "; is it a scenario?");
   }
   if (too_many_dots(text)) {
-    return wrong(0, 0, "more than " + std::to_string(kMostDots) + " dots: is it a scenario?");
+    return wrong(0, 0, "has more than " + std::to_string(kMostDots) + " dots; is it a scenario?");
   }
   const toml::parse_result parsed = toml::parse(text, file);
   if (!parsed) {
@@ -114,7 +114,7 @@ Result<Node, ScenarioError> parse_document(std::string_view text, const std::str
     return wrong(at.line, at.column, "not TOML: " + std::string{error.description()});
   }
   Node document = node_of(parsed.table());
-  document.line = 0;  // what it lacks is missing everywhere
+  document.line = 0;  // missing tables have no position
   document.column = 0;
   return document;
 }

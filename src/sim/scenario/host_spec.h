@@ -1,4 +1,4 @@
-// What a scenario says of servers, their NICs and what runs on them.
+// Servers, their NICs and storage in a scenario.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ struct ServerSpec {
   std::uint32_t count{};
   std::uint32_t gpus{8};
   std::uint32_t nics{8};                     // in the back-end network; GPUs share them evenly
-  Rate interconnect{Rate::gigabits(3'600)};  // of each GPU, each way: 450 GB/s
+  Rate interconnect{Rate::gigabits(3'600)};  // per GPU and direction: 450 GB/s
   Duration interconnect_delay{std::chrono::nanoseconds{700}};
-  Rate pcie{Rate::gigabits(1024)};  // between a NIC and memory, each way; zero: no limit
+  Rate pcie{Rate::gigabits(1024)};  // between a NIC and memory, per direction; zero: no limit
 };
 
-// Servers without GPUs that checkpoints and data sets live on.
+// Servers without GPUs that hold checkpoints and data sets.
 struct StorageSpec {
   std::uint32_t servers{};
-  Rate rate{};  // of each one's disks; zero: as fast as its NIC
+  Rate rate{};  // of the disks of each server; zero: as fast as its NIC
   bool on_front_end{};
 };
 
@@ -33,32 +33,32 @@ struct NicSpec {
   Recovery recovery{Recovery::kGoBackN};
   nic::Mtu mtu{nic::Mtu::k4096};
   nic::FlowControlConfig flow_control{};
-  std::uint32_t qps_per_pair{1};  // messages of two GPUs take turns on them
-  bool hash_by_qp{true};          // switches see which QP a packet belongs to (its UDP source port)
-  Duration cnp_delay{};           // that the network adds to a CNP's way
-  Duration timeout{};             // of a QP that hears nothing; zero: by what the network promises
-  bool relay_across_rails{};      // by the interconnect to the GPU of the receiver's rail (PXN)
-  bool check_payload{};           // carry real bytes and look at each where it arrives
+  std::uint32_t qps_per_pair{1};  // messages between two GPUs are spread over them
+  bool hash_by_qp{true};          // each QP has its own UDP source port, which ECMP hashes
+  Duration cnp_delay{};           // extra delay of CNPs in the network
+  Duration timeout{};             // retransmission timeout; zero: by the kind of network
+  bool relay_across_rails{};      // via the interconnect to the GPU of the receiver's rail (PXN)
+  bool check_payload{};           // carry real bytes and check them at the receiver
 };
 
 enum class TcpAlgorithm : std::uint8_t { kDctcp, kCubic };
 
-// A kernel's TCP: the copies and the calls that RDMA does without. docs/fidelity.md says where each
-// number comes from.
+// The kernel's TCP, with the copies and system calls that RDMA avoids. docs/fidelity.md has the
+// source of each number.
 struct TcpSpec {
   TcpAlgorithm algorithm{TcpAlgorithm::kDctcp};
   std::uint32_t mtu{9000};
-  Rate copy{Rate::gigabits(80)};       // of one core, from kernel to user: what the NIC has written
-  Rate copy_out{Rate::gigabits(115)};  // from user to kernel: what is in the cache already
-  Duration per_packet{std::chrono::nanoseconds{180}};  // sent, with segmentation offload; of an ACK
+  Rate copy{Rate::gigabits(80)};       // of one core, from kernel to user memory (not cached)
+  Rate copy_out{Rate::gigabits(115)};  // of one core, from user to kernel memory (cached)
+  Duration per_packet{std::chrono::nanoseconds{180}};  // sent, with segmentation offload; an ACK
   Duration per_packet_received{std::chrono::nanoseconds{800}};  // with receive offload
   Duration per_message{std::chrono::microseconds{5}};           // system call, wake-up
   Duration latency{std::chrono::microseconds{8}};               // interrupt to application
-  std::uint32_t cores{8};  // of a NIC; a connection uses one of them
+  std::uint32_t cores{8};  // per NIC; a connection uses one of them
   Duration minimum_timeout{std::chrono::milliseconds{5}};
   std::uint32_t first_window{10};           // packets
-  std::uint64_t receive_buffer{6'291'456};  // of a connection
-  std::uint32_t ring{1024};                 // packets that wait for one core; more are dropped
+  std::uint64_t receive_buffer{6'291'456};  // per connection
+  std::uint32_t ring{1024};  // packets waiting for one core; further packets are dropped
 };
 
 }  // namespace nerve::sim

@@ -16,7 +16,7 @@ void read_kind(Value& v, JobSpec& j) {
   if (kind != before) j.work = work_of(kind);
 }
 
-// By place in the list, since two of them are equally wide.
+// Reads the index in the list, since two formats have the same size.
 void read_precision(Value& v, ModelSpec& m) {
   constexpr Named<std::uint32_t> kPlaces[] = {{"bf16", 0}, {"fp16", 1}, {"fp32", 2}, {"fp8", 3}};
   constexpr std::uint32_t kBytes[] = {2, 2, 4, 1};
@@ -27,82 +27,82 @@ void read_precision(Value& v, ModelSpec& m) {
 
 // clang-format off
 constexpr Key<JobSpec> kJob[] = {
-    {"kind", "what it does",
-     read_kind, kNeeded},
-    {"name", "for people",
+    {"kind", "type of workload",
+     read_kind, kRequired},
+    {"name", "shown in reports",
      [](Value& v, JobSpec& j) { v.text(j.name); }, "its kind"},
-    {"ranks", "GPUs that take part",
-     [](Value& v, JobSpec& j) { v.count(j.ranks, 1, kMostRanks); }, "all from first_gpu on"},
-    {"first_gpu", "of the cluster, counted from 0: rank 0 is there",
+    {"ranks", "number of GPUs",
+     [](Value& v, JobSpec& j) { v.count(j.ranks, 1, kMostRanks); }, "all from first_gpu"},
+    {"first_gpu", "GPU of rank 0, counted from 0",
      [](Value& v, JobSpec& j) { v.count(j.first_gpu, 0, kMostRanks); }},
-    {"placement", "ranks server after server; in turn over the servers; or by the seed",
+    {"placement", "ranks fill one server after the other, go round-robin over the servers, or are placed at random",
      [](Value& v, JobSpec& j) { v.word(j.placement, kPlacements); }},
     {"start", "when it begins",
      [](Value& v, JobSpec& j) { v.time(j.start, Duration{}, std::chrono::hours{1}); }},
-    {"network", "that its messages take",
+    {"network", "network that carries its messages",
      [](Value& v, JobSpec& j) { v.word(j.on_front_end, kNetworks); },
-     "back-end; of a checkpoint where the storage is"},
+     "back-end; for a checkpoint the storage's network"},
 };
 
 constexpr Key<FlowsSpec> kFlows[] = {
-    {"size", "of each message; of random ones the mean",
-     [](Value& v, FlowsSpec& f) { v.bytes(f.bytes, 1); }, kNeeded, kSized},
+    {"size", "message size; for random, the mean",
+     [](Value& v, FlowsSpec& f) { v.bytes(f.bytes, 1); }, kRequired, kSized},
     {"shift", "rank r sends to rank r + shift",
      [](Value& v, FlowsSpec& f) { v.count(f.shift, 1, kMostRanks); }, "", "shift"},
-    {"repeat", "messages of each rank, one after the other",
+    {"repeat", "messages per rank, one after the other",
      [](Value& v, FlowsSpec& f) { v.count(f.repeat, 1, 1'000'000); }, "",
      "permutation, shift, incast, full-mesh, checkpoint"},
-    {"load", "of the NICs' rate that messages take on average",
+    {"load", "average load as a share of the NIC rate",
      [](Value& v, FlowsSpec& f) { v.number(f.load, 0.001, 2); }, "", "random, kv-cache"},
-    {"requests", "messages in all",
-     [](Value& v, FlowsSpec& f) { v.count(f.requests, 1, 100'000'000); }, kNeeded, "random, kv-cache"},
-    {"file", "lines of `src dst priority port bytes start`, as HPCC's simulator reads",
-     [](Value& v, FlowsSpec& f) { v.file(f.file); }, kNeeded, "flow-list"},
+    {"requests", "total number of messages",
+     [](Value& v, FlowsSpec& f) { v.count(f.requests, 1, 100'000'000); }, kRequired, "random, kv-cache"},
+    {"file", "file with lines of `src dst priority port bytes start`, the format of HPCC's simulator",
+     [](Value& v, FlowsSpec& f) { v.file(f.file); }, kRequired, "flow-list"},
 };
 
 constexpr Key<CollectiveSpec> kCollective[] = {
-    {"size", "of each rank's buffer",
-     [](Value& v, CollectiveSpec& c) { v.bytes(c.bytes, 1); }, kNeeded},
+    {"size", "buffer size of each rank",
+     [](Value& v, CollectiveSpec& c) { v.bytes(c.bytes, 1); }, kRequired},
     {"algorithm", "auto is hierarchical when a server has several ranks, and ring otherwise",
      [](Value& v, CollectiveSpec& c) { v.word(c.algorithm, kAlgorithms); }},
-    {"iterations", "times, one after the other",
+    {"iterations", "repetitions, one after the other",
      [](Value& v, CollectiveSpec& c) { v.count(c.iterations, 1, 1'000'000); }},
-    {"chunks", "that a buffer is cut into, so that steps overlap; 8 at most of a hierarchy",
+    {"chunks", "pieces that a buffer is cut into, to overlap steps; at most 8 with hierarchical",
      [](Value& v, CollectiveSpec& c) { v.count(c.chunks, 1, 65'536); }},
 };
 
 constexpr Key<TrainingSpec> kTraining[] = {
     {"steps", "training steps, one after the other",
      [](Value& v, TrainingSpec& t) { v.count(t.steps, 1, 100'000); }},
-    {"micro_batches", "of each data-parallel replica, in a step",
+    {"micro_batches", "micro-batches per data-parallel replica and step",
      [](Value& v, TrainingSpec& t) { v.count(t.micro_batches, 1, 65'536); }},
-    {"sequences_per_batch", "sequences in a micro batch",
+    {"sequences_per_batch", "sequences per micro-batch",
      [](Value& v, TrainingSpec& t) { v.count(t.sequences_per_batch, 1, 65'536); }},
-    {"tflops", "of a GPU, as achieved, in 10^12 operations a second",
+    {"tflops", "achieved rate of a GPU, in 10^12 operations per second",
      [](Value& v, TrainingSpec& t) { v.number(t.tflops, 0.001, 1e6); }},
-    {"overlap", "gradients are reduced while the backward pass goes on",
+    {"overlap", "gradients are reduced during the backward pass",
      [](Value& v, TrainingSpec& t) { v.on_off(t.overlap); }},
     {"bucket", "gradients are reduced in pieces of this size",
      [](Value& v, TrainingSpec& t) { v.bytes(t.bucket_bytes, 1024); }},
     {"shard_optimizer", "reduce-scatter and all-gather instead of all-reduce",
      [](Value& v, TrainingSpec& t) { v.on_off(t.shard_optimizer); }},
-    {"algorithm", "of the gradients' reduction",
+    {"algorithm", "algorithm of the gradient reduction",
      [](Value& v, TrainingSpec& t) { v.word(t.algorithm, kAlgorithms); }},
 };
 
 constexpr Key<ModelSpec> kModel[] = {
-    {"parameters", "all of them, as in 7e9",
-     [](Value& v, ModelSpec& m) { v.number(m.parameters, 1, 1e15); }, kNeeded},
+    {"parameters", "number of parameters, as in 7e9",
+     [](Value& v, ModelSpec& m) { v.number(m.parameters, 1, 1e15); }, kRequired},
     {"layers", "transformer layers",
-     [](Value& v, ModelSpec& m) { v.count(m.layers, 1, 10'000); }, kNeeded},
-    {"hidden", "width of a layer",
-     [](Value& v, ModelSpec& m) { v.count(m.hidden, 1, 1'000'000); }, kNeeded},
-    {"sequence", "tokens of a sequence",
+     [](Value& v, ModelSpec& m) { v.count(m.layers, 1, 10'000); }, kRequired},
+    {"hidden", "hidden size",
+     [](Value& v, ModelSpec& m) { v.count(m.hidden, 1, 1'000'000); }, kRequired},
+    {"sequence", "tokens per sequence",
      [](Value& v, ModelSpec& m) { v.count(m.sequence, 1, 100'000'000); }},
-    {"precision", "of gradients and activations", read_precision},
-    {"experts", "of each MoE layer; 0 is a dense model",
+    {"precision", "number format of gradients and activations", read_precision},
+    {"experts", "experts per MoE layer; 0: dense model",
      [](Value& v, ModelSpec& m) { v.count(m.experts, 0, 65'536); }},
-    {"experts_per_token", "that each token is sent to",
+    {"experts_per_token", "experts that each token is sent to",
      [](Value& v, ModelSpec& m) { v.count(m.experts_per_token, 1, 65'536); }},
 };
 
@@ -110,19 +110,19 @@ constexpr Key<ParallelismSpec> kParallelism[] = {
     {"data", "replicas of the model",
      [](Value& v, ParallelismSpec& p) { v.count(p.data, 1, kMostRanks); },
      "ranks / (tensor x pipeline)"},
-    {"tensor", "ranks that share each layer",
+    {"tensor", "ranks that split each layer",
      [](Value& v, ParallelismSpec& p) { v.count(p.tensor, 1, kMostRanks); }},
-    {"pipeline", "stages that the layers are divided over",
+    {"pipeline", "stages that split the layers",
      [](Value& v, ParallelismSpec& p) { v.count(p.pipeline, 1, kMostRanks); }},
-    {"expert", "ranks that the experts are divided over; it divides data",
+    {"expert", "ranks that split the experts; must divide data",
      [](Value& v, ParallelismSpec& p) { v.count(p.expert, 1, kMostRanks); }},
 };
 
 constexpr Key<Straggler> kStraggler[] = {
-    {"rank", "of the job",
-     [](Value& v, Straggler& s) { v.count(s.rank, 0, kMostRanks); }, kNeeded},
-    {"slowdown", "its compute takes so many times as long",
-     [](Value& v, Straggler& s) { v.number(s.slowdown, 1, 1000); }, kNeeded},
+    {"rank", "rank in the job",
+     [](Value& v, Straggler& s) { v.count(s.rank, 0, kMostRanks); }, kRequired},
+    {"slowdown", "factor by which its compute takes longer",
+     [](Value& v, Straggler& s) { v.number(s.slowdown, 1, 1000); }, kRequired},
 };
 // clang-format on
 

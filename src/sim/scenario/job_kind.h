@@ -1,4 +1,4 @@
-// The kinds of job that a file can ask for: one word each, of three families.
+// The kinds of job in a scenario file, in three families.
 #pragma once
 
 #include "sim/scenario/job_spec.h"
@@ -35,7 +35,7 @@ inline constexpr Named<JobKind> kJobKinds[] = {
 
 using Work = std::variant<FlowsSpec, CollectiveSpec, TrainingSpec>;
 
-// Work of this kind, with the defaults of the rest.
+// Work of this kind, with default values.
 [[nodiscard]] Work work_of(JobKind kind);
 [[nodiscard]] JobKind kind_of(const Work& work);
 

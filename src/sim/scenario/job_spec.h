@@ -1,4 +1,4 @@
-// What a scenario says of the work: who sends what to whom, and when.
+// The jobs of a scenario: what they send, from where to where, and when.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,26 @@
 
 namespace nerve::sim {
 
-// --- messages without a plan -------------------------------------------------------------------
+// --- flows: messages between pairs of ranks -----------------------------------------------------
 
 enum class FlowPattern : std::uint8_t {
-  kPermutation,  // each rank sends to one other, no two to the same: by the seed
+  kPermutation,  // each rank sends to one other, each receives from one; by the seed
   kShift,        // rank r sends to rank r + `shift`
-  kIncast,       // all send to rank 0
-  kAllToAll,     // each to each, one message, all at once
-  kRandom,       // arrivals by chance at `load` of the NICs' rate, sizes by `bytes`
+  kIncast,       // all ranks send to rank 0
+  kAllToAll,     // each rank sends one message to every other, all at once
+  kRandom,       // random arrivals at `load` of the NIC rate, mean size `bytes`
   kList,         // from a file: src dst priority port bytes start
-  kCheckpoint,   // each rank to a storage server, in turn
-  kKvCache,      // prefill ranks (the first half) to decode ranks, requests by chance
+  kCheckpoint,   // each rank writes to a storage server, round-robin
+  kKvCache,      // prefill ranks (the first half) to decode ranks, random arrivals
 };
 
 struct FlowsSpec {
   FlowPattern pattern{FlowPattern::kPermutation};
-  std::uint64_t bytes{};     // of each flow; of kRandom the mean
+  std::uint64_t bytes{};     // of each flow; for kRandom the mean
   std::uint32_t shift{1};    // kShift
-  std::uint32_t repeat{1};   // each rank, one after the other
-  double load{0.5};          // kRandom, kKvCache: of the NICs' rate
-  std::uint32_t requests{};  // kRandom, kKvCache: how many in all
+  std::uint32_t repeat{1};   // per rank, one after the other
+  double load{0.5};          // kRandom, kKvCache: share of the NIC rate
+  std::uint32_t requests{};  // kRandom, kKvCache: total
   std::string file{};        // kList
 };
 
@@ -49,7 +49,7 @@ enum class CollectiveAlgorithm : std::uint8_t {
   kTree,
   kHalvingDoubling,
   kHierarchical,  // within servers, then along each rail, then within servers
-  kDirect,        // each to each: all-to-all
+  kDirect,        // each rank to every other: all-to-all
 };
 
 struct CollectiveSpec {
@@ -57,19 +57,18 @@ struct CollectiveSpec {
   CollectiveAlgorithm algorithm{CollectiveAlgorithm::kAuto};
   std::uint64_t bytes{};  // of each rank's buffer
   std::uint32_t iterations{1};
-  std::uint32_t chunks{1};  // a buffer is cut into, so that steps overlap (tree, broadcast)
+  std::uint32_t chunks{1};  // pieces of a buffer, to overlap steps (tree, broadcast)
 };
 
-// --- training
-// --------------------------------------------------------------------------------------
+// --- training -----------------------------------------------------------------------------------
 
 struct ModelSpec {
-  double parameters{};  // all of them
+  double parameters{};  // total
   std::uint32_t layers{};
   std::uint32_t hidden{};
   std::uint32_t sequence{2048};
   std::uint32_t bytes_per_value{2};  // precision of gradients and activations
-  std::uint32_t experts{};           // of each MoE layer; zero: dense
+  std::uint32_t experts{};           // per MoE layer; zero: dense
   std::uint32_t experts_per_token{2};
 };
 
@@ -77,24 +76,23 @@ struct ParallelismSpec {
   std::uint32_t data{1};
   std::uint32_t tensor{1};
   std::uint32_t pipeline{1};
-  std::uint32_t expert{1};  // among the data-parallel ranks: divides `data`
+  std::uint32_t expert{1};  // ranks that split the experts; divides `data`
 };
 
 struct TrainingSpec {
   ModelSpec model{};
   ParallelismSpec parallelism{};
-  std::uint32_t micro_batches{1};        // of each data-parallel replica, in a step
-  std::uint32_t sequences_per_batch{1};  // of a micro batch
-  double tflops{400};                    // of a GPU, as achieved
+  std::uint32_t micro_batches{1};        // per data-parallel replica and step
+  std::uint32_t sequences_per_batch{1};  // per micro-batch
+  double tflops{400};                    // achieved, per GPU
   std::uint32_t steps{1};
   std::uint64_t bucket_bytes{25'000'000};  // gradients are reduced in pieces of this size
-  bool overlap{true};                      // of the gradients' reduction with backward compute
+  bool overlap{true};                      // of the gradient reduction with backward compute
   bool shard_optimizer{};                  // reduce-scatter and all-gather instead of all-reduce
   CollectiveAlgorithm algorithm{CollectiveAlgorithm::kAuto};
 };
 
-// --- a job
-// -----------------------------------------------------------------------------------------
+// --- a job --------------------------------------------------------------------------------------
 
 enum class Placement : std::uint8_t {
   kPacked,   // server after server
@@ -104,12 +102,12 @@ enum class Placement : std::uint8_t {
 
 struct Straggler {
   std::uint32_t rank{};
-  double slowdown{1};  // its compute takes so many times as long
+  double slowdown{1};  // factor by which its compute takes longer
 };
 
 struct JobSpec {
   std::string name;
-  std::uint32_t first_gpu{};  // of the cluster, for kPacked
+  std::uint32_t first_gpu{};  // GPU of rank 0, for kPacked
   std::uint32_t ranks{};      // zero: all GPUs
   Placement placement{Placement::kPacked};
   Duration start{};

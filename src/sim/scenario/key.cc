@@ -5,7 +5,7 @@
 namespace nerve::sim::scenario_file {
 namespace {
 
-// What people write who have read other simulators' files.
+// Names of keys in other simulators, with ours.
 struct Guess {
   std::string_view word;
   std::string_view meant;
@@ -62,7 +62,7 @@ void refuse_others(const TableAt& table, std::span<const std::string_view> names
     constexpr std::size_t kLongest = 60;
     table.errors.add(child, table.path_of(child.key.substr(0, kLongest)),
                      meant.empty() ? not_known(child.key, names)
-                                   : "is not known; it is called " + std::string{meant});
+                                   : "is not known; the key is called " + std::string{meant});
   }
 }
 

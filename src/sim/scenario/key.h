@@ -1,5 +1,5 @@
-// The keys of one table of a scenario file. An array of them is all there is to know of the table:
-// reading goes by it, what is not in it is refused, the reference is written from it.
+// The keys of one table of a scenario file. The array of keys defines the table: the reader goes by
+// it, rejects any other key, and the reference in docs/scenarios.md is generated from it.
 #pragma once
 
 #include <span>
@@ -16,13 +16,13 @@ struct Key {
   std::string_view name;
   std::string_view meaning;
   void (*read)(Value& value, Spec& spec);
-  std::string_view fallback{};  // in words, where the Spec's own value would not tell
-  std::string_view only_for{};  // kinds of job or shapes of network, where it is not for all
+  std::string_view fallback{};  // the default in words, where the Spec's value is not enough
+  std::string_view only_for{};  // kinds of job or network that have the key; empty: all
 };
 
-inline constexpr std::string_view kNeeded = "needed";
+inline constexpr std::string_view kRequired = "required";
 
-// A table in the file, and its name from the top: job.0.model.
+// A table in the file with its path: job.0.model.
 struct TableAt {
   const Node& node;
   std::string path;
@@ -31,14 +31,14 @@ struct TableAt {
   [[nodiscard]] std::string path_of(std::string_view name) const {
     return path.empty() ? std::string{name} : path + "." + std::string{name};
   }
-  [[nodiscard]] bool says(std::string_view name) const { return node.find(name) != nullptr; }
+  [[nodiscard]] bool has(std::string_view name) const { return node.find(name) != nullptr; }
   void wrong(std::string_view key, std::string message) const {
     const Node* at = node.find(key);
     errors.add(at != nullptr ? *at : node, key.empty() ? path : path_of(key), std::move(message));
   }
 };
 
-// Whether a list of kinds, "shift, incast", has this one; an empty one has all.
+// Whether a list of kinds, as in "shift, incast", contains this one; an empty list contains all.
 [[nodiscard]] bool is_for(std::string_view only_for, std::string_view kind);
 
 template <class Spec>
@@ -51,14 +51,14 @@ template <class Spec>
   return some;
 }
 
-// The values of those keys that the table has; those that it must have are asked for.
+// Reads the keys that the table has, and reports those that are missing but required.
 template <class Spec>
 void read_keys(const TableAt& table, std::span<const Key<Spec>> keys, Spec& spec) {
   for (const Key<Spec>& key : keys) {
     if (const Node* node = table.node.find(key.name)) {
       Value value{*node, table.path_of(key.name), table.errors};
       key.read(value, spec);
-    } else if (key.fallback == kNeeded) {
+    } else if (key.fallback == kRequired) {
       KeyWords words;
       Value value{words};
       Spec none{};
@@ -74,15 +74,15 @@ void add_names(std::span<const Key<Spec>> keys, std::vector<std::string_view>& n
   for (const Key<Spec>& key : keys) names.push_back(key.name);
 }
 
-// Tells of every key that is none of the names.
+// Reports every key that is not one of the names.
 void refuse_others(const TableAt& table, std::span<const std::string_view> names);
 
-// The table of this name within another; none, and told, when it is something else.
+// The table of this name in another. Null if there is none; an error if it is not a table.
 [[nodiscard]] const Node* find_table(const TableAt& in, std::string_view name);
-// The tables of [[name]]; one table is a list of one.
+// The tables of [[name]]; a single table counts as a list of one.
 [[nodiscard]] std::vector<const Node*> find_tables(const TableAt& in, std::string_view name);
 
-// A table that has nothing but keys.
+// Reads a table that contains only keys.
 template <class Spec>
 void read_table(const TableAt& in, std::string_view name, std::span<const Key<Spec>> keys,
                 Spec& spec) {

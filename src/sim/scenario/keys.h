@@ -24,8 +24,8 @@ namespace nerve::sim::scenario_file {
 [[nodiscard]] std::span<const Key<nic::HpccParameters>> hpcc_keys();
 [[nodiscard]] std::span<const Key<TcpSpec>> tcp_keys();
 
-// [[job]]: those of every job, and those of some kinds. Where several kinds have a key in common it
-// has the same name.
+// [[job]]: the keys of every job, and those of some kinds. Kinds that share a key use the same
+// name.
 [[nodiscard]] std::span<const Key<JobSpec>> job_keys();
 [[nodiscard]] std::span<const Key<FlowsSpec>> flows_keys();
 [[nodiscard]] std::span<const Key<CollectiveSpec>> collective_keys();

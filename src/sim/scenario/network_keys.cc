@@ -12,7 +12,7 @@ using std::chrono::seconds;
 constexpr std::uint64_t kMostSwitches = 65'536;
 constexpr std::string_view kLeaves = "leaf-spine, rail-optimised, dual-plane";
 
-// A share of the memory that is free, kept as a fraction.
+// A share of the free memory, stored as a fraction.
 void read_share(Value& v, Share& share) {
   constexpr std::uint32_t kParts = 65'536;
   constexpr double kMost = 64;
@@ -23,7 +23,7 @@ void read_share(Value& v, Share& share) {
   share = {static_cast<std::uint32_t>(std::llround(value * kParts)), kParts};
 }
 
-// Which classes are lossless: that of data, or none.
+// Makes the data class lossless, or none.
 void read_pfc(Value& v, NetworkSpec& n) {
   constexpr std::uint8_t kData = BufferConfig{}.lossless;
   bool on = n.switches.buffer.lossless != 0;
@@ -33,81 +33,81 @@ void read_pfc(Value& v, NetworkSpec& n) {
 
 // clang-format off
 constexpr Key<NetworkSpec> kNetwork[] = {
-    {"topology", "the shape of the network",
+    {"topology", "shape of the network",
      [](Value& v, NetworkSpec& n) { v.word(n.topology, kTopologies); }},
-    {"link", "how neighbours keep each other from being overrun: pauses and drops, or credits",
+    {"link", "flow control between neighbouring nodes: pauses and drops, or credits",
      [](Value& v, NetworkSpec& n) { v.word(n.switches.kind, kLinks); }},
-    {"nic_rate", "of the cable of a NIC, each way; with dual-plane of its two cables together",
+    {"nic_rate", "rate of a NIC's cable, per direction; with dual-plane the sum of its two cables",
      [](Value& v, NetworkSpec& n) { v.rate(n.nic_rate); }},
-    {"trunk_rate", "of a cable between switches, each way",
+    {"trunk_rate", "rate of a cable between switches, per direction",
      [](Value& v, NetworkSpec& n) { v.rate(n.trunk_rate); },
-     "as nic_rate; as fast as `spines` need it, where they are given"},
-    {"nic_delay", "along the cable of a NIC",
+     "nic_rate; with `spines`, as fast as oversubscription requires"},
+    {"nic_delay", "propagation delay of a NIC's cable",
      [](Value& v, NetworkSpec& n) { v.time(n.nic_delay, Duration{}, milliseconds{100}); }},
-    {"trunk_delay", "along a cable between switches",
+    {"trunk_delay", "propagation delay of a cable between switches",
      [](Value& v, NetworkSpec& n) { v.time(n.trunk_delay, Duration{}, milliseconds{100}); }},
     {"trunks", "cables between the two switches",
      [](Value& v, NetworkSpec& n) { v.count(n.trunks, 1, kMostSwitches); }, "", "dumbbell"},
-    {"nics_per_leaf", "NICs at a leaf switch",
+    {"nics_per_leaf", "NICs per leaf switch",
      [](Value& v, NetworkSpec& n) { v.count(n.nics_per_leaf, 1, kMostSwitches); }, "chosen", kLeaves},
     {"spines", "spine switches",
      [](Value& v, NetworkSpec& n) { v.count(n.spines, 1, kMostSwitches); }, "chosen", kLeaves},
-    {"oversubscription", "what a leaf has downwards to what it has upwards: 2 is 2:1",
+    {"oversubscription", "capacity of a leaf towards NICs over capacity towards spines: 2 means 2:1",
      [](Value& v, NetworkSpec& n) { v.number(n.oversubscription, 0.125, 64); }, "", kLeaves},
-    {"ports_per_switch", "k: an even number; k^3/4 NICs have room",
+    {"ports_per_switch", "k, an even number; the tree has room for k^3/4 NICs",
      [](Value& v, NetworkSpec& n) { v.count(n.ports_per_switch, 2, 128); }, "chosen", "fat-tree"},
-    {"routers_per_group", "a",
+    {"routers_per_group", "a: routers per group",
      [](Value& v, NetworkSpec& n) { v.count(n.routers_per_group, 1, 1024); }, "chosen", "dragonfly"},
-    {"nics_per_router", "p",
+    {"nics_per_router", "p: NICs per router",
      [](Value& v, NetworkSpec& n) { v.count(n.nics_per_router, 1, 1024); }, "chosen", "dragonfly"},
-    {"cables_out_of_router", "h: cables of a router to other groups",
+    {"cables_out_of_router", "h: cables from a router to other groups",
      [](Value& v, NetworkSpec& n) { v.count(n.cables_out_of_router, 1, 1024); }, "chosen", "dragonfly"},
-    {"file", "nodes and cables, as docs/topologies.md tells",
+    {"file", "file of nodes and cables; the format is in docs/topologies.md",
      [](Value& v, NetworkSpec& n) { v.file(n.file); }, "none", "file"},
-    {"routing", "how a switch chooses among equally short ways: by a hash of the flow, another for each "
-     "packet, the emptiest after a silence, the emptiest for each packet",
+    {"routing", "how a switch chooses among equal-cost paths: by a hash of the flow, a different one for "
+     "each packet, the shortest queue after an idle gap, the shortest queue for each packet",
      [](Value& v, NetworkSpec& n) { v.word(n.switches.path_choice, kRoutings); }},
-    {"hash_alike", "all switches have one hash, so that what meets at one meets at the next (polarisation)",
+    {"hash_alike", "all switches use the same hash, so flows that collide at one switch collide at the next (polarisation)",
      [](Value& v, NetworkSpec& n) { v.on_off(n.switches.hash_alike); }, "", "routing ecmp"},
-    {"flowlet_gap", "the silence after which a flow may take another way",
+    {"flowlet_gap", "idle time after which a flow may change its path",
      [](Value& v, NetworkSpec& n) { v.time(n.switches.flowlet_gap, Duration{1000}, seconds{1}); },
      "", "routing flowlet"},
-    {"cut_through", "switches hand on a packet before its end has come",
+    {"cut_through", "switches forward a packet before all of it has arrived",
      [](Value& v, NetworkSpec& n) { v.on_off(n.switches.cut_through); }},
-    {"switch_latency", "from the port in to the queue out",
+    {"switch_latency", "delay from the ingress port to the egress queue",
      [](Value& v, NetworkSpec& n) { v.time(n.switches.switch_latency, Duration{}, milliseconds{10}); }},
-    {"pfc", "switches stop their neighbours instead of dropping data",
+    {"pfc", "switches pause their neighbours instead of dropping data",
      read_pfc, "true; false with TCP", "link ethernet"},
-    {"lane_buffer", "room of each port and virtual lane",
+    {"lane_buffer", "buffer per port and virtual lane",
      [](Value& v, NetworkSpec& n) { v.bytes(n.switches.lane_buffer, 1024, 1U << 30U); },
      "", "link infiniband"},
-    {"telemetry", "switches write their queue and load into packets that ask",
-     [](Value& v, NetworkSpec& n) { v.on_off(n.switches.telemetry); }, "true with hpcc, always"},
+    {"telemetry", "switches write queue length and load into packets that request it",
+     [](Value& v, NetworkSpec& n) { v.on_off(n.switches.telemetry); }, "false; always true with hpcc"},
 };
 
 constexpr Key<BufferConfig> kBuffer[] = {
-    {"size", "the packet memory of a switch, which all its ports share",
+    {"size", "packet memory of a switch, shared by its ports",
      [](Value& v, BufferConfig& b) { v.bytes(b.bytes, 64'000, std::uint64_t{16} << 30U); }},
-    {"reserve", "of it, for each port and lossless class alone",
+    {"reserve", "part of it reserved for each port and lossless class",
      [](Value& v, BufferConfig& b) { v.bytes(b.reserve, 0, 1U << 30U); }},
-    {"pause_at", "a port is paused when it holds this share of the free memory",
+    {"pause_at", "a port is paused when its packets take more than this share of the free memory",
      [](Value& v, BufferConfig& b) { read_share(v, b.pause_at); }},
-    {"resume_below", "so far under that before it may go on",
+    {"resume_below", "how far below that a port must fall to be resumed",
      [](Value& v, BufferConfig& b) { v.bytes(b.resume_below, 0, 1U << 30U); }},
-    {"drop_at", "without PFC: a queue drops what would be more than this share of the free memory",
+    {"drop_at", "without PFC: a queue drops packets above this share of the free memory",
      [](Value& v, BufferConfig& b) { read_share(v, b.drop_at); }},
 };
 
 constexpr Key<MarkingConfig> kEcn[] = {
-    {"enabled", "switches mark packets that pass a long queue",
+    {"enabled", "switches mark packets when the queue is long",
      [](Value& v, MarkingConfig& m) { v.on_off(m.on); }},
-    {"low", "no packet is marked while the queue is shorter",
+    {"low", "queue length below which no packet is marked",
      [](Value& v, MarkingConfig& m) { v.bytes(m.low, 0, std::uint64_t{1} << 34U); },
-     "4 KB for each Gb/s of nic_rate; 3 KB with DCTCP"},
-    {"high", "every packet is marked while it is longer",
+     "4 KB per Gb/s of nic_rate; 3 KB with DCTCP"},
+    {"high", "queue length above which every packet is marked",
      [](Value& v, MarkingConfig& m) { v.bytes(m.high, 1, std::uint64_t{1} << 34U); },
-     "16 KB for each Gb/s of nic_rate; as low with DCTCP"},
-    {"chance", "of a packet, just below high; it grows from nothing at low",
+     "16 KB per Gb/s of nic_rate; same as low with DCTCP"},
+    {"chance", "probability of a mark just below high; it grows linearly from 0 at low",
      [](Value& v, MarkingConfig& m) { v.parts(m.per_million, 1'000'000, 0, 1); }},
 };
 // clang-format on

@@ -1,4 +1,4 @@
-// What a scenario says of one network: its shape, its cables, its switches.
+// One network of a scenario: its shape, its cables, its switches.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 #include "base/rate.h"
 #include "base/time.h"
-#include "sim/fabric/fabric.h"
+#include "sim/scenario/switch_spec.h"
 
 namespace nerve::sim {
 
@@ -15,31 +15,30 @@ enum class TopologyKind : std::uint8_t {
   kDumbbell,
   kLeafSpine,
   kFatTree,
-  kRailOptimised,  // leaf-spine whose leaves each take one rail of many servers
-  kRailOnly,       // the rails apart: no spine
-  kDualPlane,      // each NIC's two ports in two networks that never meet
+  kRailOptimised,  // leaf-spine; each leaf connects one rail of many servers
+  kRailOnly,       // one switch per rail, no spines
+  kDualPlane,      // the two ports of each NIC are in two separate networks
   kDragonfly,
   kFile,
 };
 
-// Of each kind those numbers count that its shape has; zero where the scenario leaves the choice to
-// us.
+// A topology uses the numbers named after it. Zero: build_network() chooses.
 struct NetworkSpec {
   TopologyKind topology{TopologyKind::kLeafSpine};
   Rate nic_rate{Rate::gigabits(400)};
-  Rate trunk_rate{};  // zero: as the NICs, or as fast as the spines given need it
+  Rate trunk_rate{};  // zero: nic_rate, or what the given spines require
   Duration nic_delay{std::chrono::nanoseconds{100}};
   Duration trunk_delay{std::chrono::nanoseconds{300}};
 
   std::uint32_t trunks{1};               // dumbbell: cables between its two switches
   std::uint32_t nics_per_leaf{};         // leaf-spine, rail-optimised, dual-plane
   std::uint32_t spines{};                // leaf-spine, rail-optimised, dual-plane
-  double oversubscription{1};            // what a leaf has downwards to what it has upwards
+  double oversubscription{1};            // capacity towards NICs over capacity towards spines
   std::uint32_t ports_per_switch{};      // fat tree: k
   std::uint32_t routers_per_group{};     // dragonfly: a
   std::uint32_t nics_per_router{};       // dragonfly: p
   std::uint32_t cables_out_of_router{};  // dragonfly: h
-  std::string file;                      // absolute, or beside the scenario
+  std::string file;                      // absolute, or relative to the scenario
 
   FabricConfig switches{};
 };

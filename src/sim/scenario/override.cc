@@ -21,11 +21,11 @@ Node* element_of(Node& list, const std::string& word, std::string& why) {
   std::size_t index = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), index);
   if (error != std::errc{} || end != word.data() + word.size()) {
-    why = "'" + word + "' is no number: it is one of a list, counted from 0, as in job.0.size";
+    why = "'" + word + "' is not a number; write the index in the list, from 0, as in job.0.size";
     return nullptr;
   }
   if (index >= list.children.size()) {
-    why = "there is no " + word + ": the file has " + std::to_string(list.children.size()) +
+    why = "there is no entry " + word + "; the list has " + std::to_string(list.children.size()) +
           ", counted from 0";
     return nullptr;
   }
@@ -35,7 +35,7 @@ Node* element_of(Node& list, const std::string& word, std::string& why) {
 Node* child_of(Node& at, const std::string& word, std::string& why) {
   if (at.type == NodeType::kList) return element_of(at, word, why);
   if (at.type != NodeType::kTable) {
-    why = shown(at) + " is no table: nothing is called '" + word + "' in it";
+    why = shown(at) + " is not a table and has no key '" + word + "'";
     return nullptr;
   }
   for (Node& child : at.children) {
@@ -52,7 +52,8 @@ Node* child_of(Node& at, const std::string& word, std::string& why) {
 std::string apply(Node& document, const Override& override) {
   const std::vector<std::string> words = words_of(override.key);
   constexpr std::size_t kDeepest = 8;
-  if (words.size() > kDeepest) return "no key has so many parts";
+  if (words.size() > kDeepest)
+    return "the key has more than " + std::to_string(kDeepest) + " parts";
   std::string why;
   Node* at = &document;
   for (const std::string& word : words) {

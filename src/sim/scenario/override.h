@@ -1,4 +1,4 @@
-// A key said on the command line: it replaces what the file says.
+// A key set on the command line. It replaces the value in the file.
 #pragma once
 
 #include <string>
@@ -10,19 +10,19 @@
 namespace nerve::sim {
 
 struct Override {
-  std::string key;    // dotted; the jobs and faults by number: job.0.size
-  std::string value;  // as in the file; a text needs no quotes
+  std::string key;    // dotted, with the index of jobs and faults: job.0.size
+  std::string value;  // in the syntax of the file; a text needs no quotes
 
   friend bool operator==(const Override&, const Override&) = default;
 };
 
-// From key=value.
+// Parses key=value.
 [[nodiscard]] Result<Override, std::string> parse_override(std::string_view text);
 
 namespace scenario_file {
 
-// Empty when it could be put there; or why not: it goes through something that is no table, or
-// beyond the end of a list. Whether there is such a key is seen when the document is read.
+// Returns an empty string, or why the key cannot be set: its path goes through a value that is not
+// a table, or past the end of a list. Unknown keys are reported when the document is read.
 [[nodiscard]] std::string apply(Node& document, const Override& override);
 
 }  // namespace scenario_file

@@ -10,7 +10,7 @@ namespace {
 
 using Names = std::vector<std::string_view>;
 
-// What belongs to other kinds of job is told apart from what nobody knows.
+// A key of another kind of job gets a different error than an unknown key.
 Names names_of_other_kinds() {
   Names names{"model", "parallelism"};
   add_names(flows_keys(), names);
@@ -21,9 +21,9 @@ Names names_of_other_kinds() {
 
 void refuse_other_kinds(const TableAt& table, std::string_view kind, Names& known) {
   for (const std::string_view name : names_of_other_kinds()) {
-    if (!table.says(name) || std::ranges::find(known, name) != known.end()) continue;
+    if (!table.has(name) || std::ranges::find(known, name) != known.end()) continue;
     table.wrong(name, "a job of kind \"" + std::string{kind} + "\" has no such key");
-    known.push_back(name);  // once is enough
+    known.push_back(name);  // report it only once
   }
 }
 
@@ -38,9 +38,8 @@ void read_work(const TableAt& table, std::string_view kind, std::span<const Key<
 }
 
 void read_model(const TableAt& table, TrainingSpec& training) {
-  if (!table.says("model")) {
-    table.wrong("",
-                "model is missing; write [job.model] and, in it, parameters, layers and hidden");
+  if (!table.has("model")) {
+    table.wrong("", "model is missing; write [job.model] with parameters, layers and hidden");
   }
   read_table(table, "model", model_keys(), training.model);
   read_table(table, "parallelism", parallelism_keys(), training.parallelism);
@@ -64,7 +63,8 @@ void read_job(const TableAt& table, JobSpec& job) {
   read_stragglers(table, job);
   const Node* said = table.node.find("kind");
   const std::string_view kind = name_of(kind_of(job.work), kJobKinds);
-  if (said == nullptr || said->text != kind) return;  // told already; the rest depends on it
+  if (said == nullptr || said->text != kind)
+    return;  // already reported; the other keys depend on it
   if (auto* flows = std::get_if<FlowsSpec>(&job.work)) {
     read_work(table, kind, flows_keys(), std::move(known), *flows);
   } else if (auto* collective = std::get_if<CollectiveSpec>(&job.work)) {
@@ -76,7 +76,7 @@ void read_job(const TableAt& table, JobSpec& job) {
   }
 }
 
-// Each its own, for people to tell them apart.
+// Gives each job a unique name.
 void name_jobs(std::vector<JobSpec>& jobs) {
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     if (!jobs[i].name.empty()) continue;
@@ -90,7 +90,7 @@ void name_jobs(std::vector<JobSpec>& jobs) {
 void read_jobs(const TableAt& document, Scenario& scenario) {
   const std::vector<const Node*> nodes = find_tables(document, "job");
   if (nodes.empty()) {
-    document.wrong("job", "nothing is to be done; write [[job]] and, in it, kind = \"all-reduce\"");
+    document.wrong("job", "there is no job; write [[job]] with kind = \"all-reduce\"");
   }
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const TableAt table{*nodes[i], "job." + std::to_string(i), document.errors};

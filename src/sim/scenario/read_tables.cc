@@ -8,7 +8,7 @@ namespace {
 
 using Names = std::vector<std::string_view>;
 
-// [fabric] or [front_end], with the tables in it.
+// Reads [fabric] or [front_end] with their nested tables.
 void read_network(const TableAt& document, std::string_view name, Names tables,
                   NetworkSpec& network) {
   const Node* node = find_table(document, name);
@@ -22,7 +22,7 @@ void read_network(const TableAt& document, std::string_view name, Names tables,
   read_table(table, "ecn", ecn_keys(), network.switches.marking);
 }
 
-// [nic] or [front_end.nic].
+// Reads [nic] or [front_end.nic].
 void read_nic(const TableAt& in, NicSpec& nic) {
   const Node* node = find_table(in, "nic");
   if (node == nullptr) return;
@@ -54,7 +54,7 @@ void read_faults(const TableAt& document, Scenario& scenario) {
     Names names;
     add_names(fault_keys(), names);
     refuse_others(table, names);
-    // Which keys it must have, its kind decides.
+    // The required keys depend on the kind.
     FaultSpec& fault = scenario.faults.emplace_back();
     const Node* kind = table.node.find("kind");
     const auto keys = keys_for(fault_keys(), kind != nullptr ? kind->text : std::string_view{});
@@ -77,11 +77,11 @@ void read_tables(const TableAt& document, Scenario& scenario) {
   name_it(document.errors.file(), scenario);
   read_network(document, "fabric", {}, scenario.back_end);
   read_front_end(document, scenario);
-  if (!document.says("servers")) {
-    document.wrong("servers", "is missing; write [servers] and, in it, count = 8");
+  if (!document.has("servers")) {
+    document.wrong("servers", "is missing; write [servers] with count = 8");
   }
   read_table(document, "servers", server_keys(), scenario.servers);
-  if (document.says("storage")) {
+  if (document.has("storage")) {
     scenario.storage.emplace();
     scenario.storage->on_front_end = scenario.front_end.has_value();
     read_table(document, "storage", storage_keys(), *scenario.storage);

@@ -1,4 +1,5 @@
-// Every key of a scenario file, in words: what docs/scenarios.md and `nerve sim --keys` list.
+// All keys of a scenario file with their descriptions, as listed by docs/scenarios.md and `nerve
+// sim --keys`.
 #pragma once
 
 #include <string>
@@ -7,17 +8,17 @@
 namespace nerve::sim {
 
 struct ScenarioKey {
-  std::string table;  // as it is written: [fabric.buffer]; empty at the top
+  std::string table;  // as in the file: [fabric.buffer]; empty at the top level
   std::string name;
   std::string takes;
-  std::string fallback;  // when nobody says
-  std::string meaning;   // with the kinds that it is for
+  std::string fallback;  // the default
+  std::string meaning;   // with the kinds it applies to
 };
 
-// In the order in which people read them.
+// In the order of the reference.
 [[nodiscard]] std::vector<ScenarioKey> scenario_keys();
 
-// The row of a table in Markdown.
+// A row of a Markdown table.
 [[nodiscard]] std::string markdown_row(const ScenarioKey& key);
 
 }  // namespace nerve::sim

@@ -13,34 +13,34 @@
 namespace nerve::sim {
 
 enum class FaultKind : std::uint8_t {
-  kDown,    // both directions; packets on it are lost, routes are found anew after `reroute`
-  kUp,      // as it was built
+  kDown,    // both directions; packets on it are lost, switches reroute after `reroute`
+  kUp,      // restored to its original state
   kRate,    // slower, both directions
-  kErrors,  // of bits
-  kStorm,   // a NIC (`from`) that pauses its switch all the time, for `lasts`
+  kErrors,  // bit errors
+  kStorm,   // a NIC (`from`) that pauses its switch continuously, for `lasts`
 };
 
 struct FaultSpec {
   Duration at{};
   FaultKind kind{};
-  std::string from;  // the cable between these two nodes, by name: leaf0, spine1, nic12
+  std::string from;  // the two nodes at the ends of the cable: leaf0, spine1, nic12
   std::string to;
   Rate rate{};                                     // kRate
-  double bit_error_rate{};                         // kErrors: 1e-9 is one in a thousand million
-  Duration reroute{std::chrono::milliseconds{1}};  // until switches know
-  Duration lasts{};                                // kStorm; zero: to the end
+  double bit_error_rate{};                         // kErrors: probability per bit
+  Duration reroute{std::chrono::milliseconds{1}};  // delay until the switches reroute
+  Duration lasts{};                                // kStorm; zero: to the end of the run
 };
 
 struct OutputSpec {
-  Duration sample_every{};      // zero: a thousandth of what the run seems to take
-  std::uint32_t top_ports{16};  // whose queue is kept over time
+  Duration sample_every{};      // zero: about 1/1000 of the run
+  std::uint32_t top_ports{16};  // number of ports whose queue length is recorded
 };
 
 struct Scenario {
   std::string name;
   std::string description;
   std::uint64_t seed{1};
-  Duration until{std::chrono::seconds{10}};  // jobs that take longer are given up
+  Duration until{std::chrono::seconds{10}};  // simulated time limit
   NetworkSpec back_end{};
   std::optional<NetworkSpec> front_end;
   ServerSpec servers{};

@@ -1,4 +1,4 @@
-// What is wrong with a scenario file: where, which key, and what would be right.
+// An error in a scenario file: where, which key, and how to fix it.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@ namespace nerve::sim {
 
 struct ScenarioError {
   std::string file;
-  std::uint32_t line{};  // zero: not in the file, but on the command line, or nowhere
+  std::uint32_t line{};  // zero: on the command line, or in no line
   std::uint32_t column{};
-  std::string key;  // dotted: job.0.size; empty: of the file as a whole
+  std::string key;  // dotted: job.0.size; empty: the file as a whole
   std::string message;
 
   friend bool operator==(const ScenarioError&, const ScenarioError&) = default;

@@ -13,7 +13,7 @@ void read(const Node& root, Errors& errors, Scenario& scenario) {
   const TableAt document{root, "", errors};
   read_tables(document, scenario);
   read_jobs(document, scenario);
-  if (!errors.none()) return;  // what is built on values that were refused would be told twice
+  if (!errors.none()) return;  // checks on rejected values would report them twice
   settle(document, scenario);
   check_cluster(document, scenario);
   check_jobs(document, scenario);

@@ -1,8 +1,9 @@
-// Scenarios from TOML. docs/scenarios.md lists every key; keys.h is where they are.
+// Reads scenarios from TOML. keys.h defines the keys, docs/scenarios.md lists them.
 //
-// Nothing is read but the text: files that a scenario names (a topology, a list of flows) are only
-// named, with the folder of the scenario before them. Numbers that come out are within their
-// ranges, and belong together: what cannot be built is refused here, with its place and a way out.
+// Only the text is read. Files that a scenario names (a topology, a list of flows) are not opened;
+// their names get the folder of the scenario. All numbers in the result are in range and
+// consistent. A scenario that cannot be built is rejected here, with the position of the error and
+// how to fix it.
 #pragma once
 
 #include <span>
@@ -17,7 +18,7 @@
 
 namespace nerve::sim {
 
-// All that is wrong, in the order of the file.
+// Errors are in the order of the file.
 [[nodiscard]] Result<Scenario, std::vector<ScenarioError>> read_scenario(
     std::string_view toml_text, const std::string& file_name,
     std::span<const Override> overrides = {});

@@ -5,11 +5,11 @@
 namespace nerve::sim::scenario_file {
 namespace {
 
-constexpr std::uint32_t kAroundPayload = 128;  // headers and CRCs of RDMA, with room to spare
-constexpr std::uint32_t kAroundIp = 18;        // Ethernet's, around an IP packet
+constexpr std::uint32_t kAroundPayload = 128;  // RDMA headers and CRCs, with room to spare
+constexpr std::uint32_t kAroundIp = 18;        // Ethernet header and CRC
 
-// Whether the file has this key: fabric.ecn.low.
-bool says(const TableAt& document, std::initializer_list<std::string_view> path) {
+// Whether the file sets this key, as in fabric.ecn.low.
+bool has_key(const TableAt& document, std::initializer_list<std::string_view> path) {
   const Node* node = &document.node;
   for (const std::string_view word : path) {
     if (node != nullptr) node = node->find(word);
@@ -17,20 +17,20 @@ bool says(const TableAt& document, std::initializer_list<std::string_view> path)
   return node != nullptr;
 }
 
-// Queues are as long as the rate is high: 400 and 1600 KB at 100 Gb/s, as the HPCC artifact and
-// adapters' vendors have it. DCTCP marks from one length on, 300 KB at 100 Gb/s.
+// ECN thresholds grow with the rate: 400 and 1600 KB at 100 Gb/s, as in the HPCC artifact and
+// adapter vendors' guides. DCTCP marks from a single threshold, 300 KB at 100 Gb/s.
 void settle_marking(const TableAt& document, std::string_view name, bool dctcp,
                     NetworkSpec& network) {
   MarkingConfig& marking = network.switches.marking;
   const std::uint64_t gigabits = network.nic_rate.bits_per_second() / 1'000'000'000;
   const std::uint64_t kilobytes = std::max<std::uint64_t>(gigabits, 1) * 1000;
-  const bool low = says(document, {name, "ecn", "low"});
-  const bool high = says(document, {name, "ecn", "high"});
+  const bool low = has_key(document, {name, "ecn", "low"});
+  const bool high = has_key(document, {name, "ecn", "high"});
   const std::uint64_t steep = dctcp ? 1 : 4;
   if (!low) marking.low = high ? marking.high / steep : kilobytes * (dctcp ? 3 : 4);
   if (!high) marking.high = std::max<std::uint64_t>(marking.low * steep, 1);
-  // Credits do the work there.
-  if (!says(document, {name, "ecn", "enabled"})) {
+  // InfiniBand uses credits instead.
+  if (!has_key(document, {name, "ecn", "enabled"})) {
     marking.on = network.switches.kind == LinkKind::kEthernet;
   }
 }
@@ -40,9 +40,9 @@ void settle_network(const TableAt& document, std::string_view name, const NicSpe
   const bool is_tcp = nic.transport == Transport::kTcp;
   settle_marking(document, name, is_tcp && tcp.algorithm == TcpAlgorithm::kDctcp, network);
   FabricConfig& switches = network.switches;
-  if (is_tcp && !says(document, {name, "pfc"})) switches.buffer.lossless = 0;
+  if (is_tcp && !has_key(document, {name, "pfc"})) switches.buffer.lossless = 0;
   if (!is_tcp && nic.flow_control.algorithm == nic::CcAlgorithm::kHpcc &&
-      !says(document, {name, "telemetry"})) {
+      !has_key(document, {name, "telemetry"})) {
     switches.telemetry = true;
   }
   switches.longest_packet = is_tcp ? tcp.mtu + kAroundIp : nic::bytes(nic.mtu) + kAroundPayload;
@@ -50,7 +50,8 @@ void settle_network(const TableAt& document, std::string_view name, const NicSpe
 
 void settle_nic(const TableAt& document, bool front_end, const NetworkSpec& network, NicSpec& nic) {
   const auto said = [&](std::string_view key) {
-    return front_end ? says(document, {"front_end", "nic", key}) : says(document, {"nic", key});
+    return front_end ? has_key(document, {"front_end", "nic", key})
+                     : has_key(document, {"nic", key});
   };
   using enum nic::CcAlgorithm;
   nic::FlowControlConfig& flow_control = nic.flow_control;
@@ -59,7 +60,7 @@ void settle_nic(const TableAt& document, bool front_end, const NetworkSpec& netw
   }
   const bool by_round_trip = flow_control.algorithm != kNone && flow_control.algorithm != kDcqcn;
   if (!said("ack_every") && by_round_trip) flow_control.ack_every = 1;
-  if (!said("relay_across_rails")) {  // there is no other way
+  if (!said("relay_across_rails")) {  // rail-only has no other path
     nic.relay_across_rails = network.topology == TopologyKind::kRailOnly;
   }
 }
@@ -91,7 +92,7 @@ void settle_job(const TableAt& document, std::size_t number, const Scenario& sce
 
 void settle(const TableAt& document, Scenario& scenario) {
   ServerSpec& servers = scenario.servers;
-  if (!says(document, {"servers", "nics"})) servers.nics = servers.gpus;
+  if (!has_key(document, {"servers", "nics"})) servers.nics = servers.gpus;
   settle_nic(document, false, scenario.back_end, scenario.nics);
   settle_network(document, "fabric", scenario.nics, scenario.tcp, scenario.back_end);
   if (scenario.front_end) {

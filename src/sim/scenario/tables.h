@@ -1,5 +1,4 @@
-// The steps in which a scenario is read: the tables, then what follows from them, then whether all
-// of it can be.
+// The steps of reading a scenario: read the tables, derive the open values, check the result.
 #pragma once
 
 #include "sim/scenario/key.h"
@@ -7,15 +6,15 @@
 
 namespace nerve::sim::scenario_file {
 
-// What the file says.
+// Reads the values in the file.
 void read_tables(const TableAt& document, Scenario& scenario);
 void read_jobs(const TableAt& document, Scenario& scenario);
 
-// What it leaves open and other keys decide: congestion control by the kind of link, marks by the
-// rate, ranks by the cluster.
+// Sets the values that the file leaves open and that depend on other keys: congestion control by
+// the kind of link, ECN thresholds by the rate, ranks by the cluster size.
 void settle(const TableAt& document, Scenario& scenario);
 
-// What cannot be built or run, with the value and what would do.
+// Reports what cannot be built or run, with the value and how to fix it.
 void check_cluster(const TableAt& document, const Scenario& scenario);
 void check_jobs(const TableAt& document, const Scenario& scenario);
 

@@ -12,40 +12,40 @@ using std::chrono::seconds;
 
 // clang-format off
 constexpr Key<Scenario> kTop[] = {
-    {"name", "for people, and for the folder that results go to",
-     [](Value& v, Scenario& s) { v.text(s.name); }, "the file's"},
-    {"description", "what it asks; the report begins with it",
+    {"name", "shown in reports; names the results folder",
+     [](Value& v, Scenario& s) { v.text(s.name); }, "name of the file"},
+    {"description", "the question it answers; shown at the top of the report",
      [](Value& v, Scenario& s) { v.text(s.description); }, "none"},
-    {"seed", "all the chance there is: the same seed gives the same results",
+    {"seed", "seed of all random choices: the same seed gives the same results",
      [](Value& v, Scenario& s) { v.count(s.seed, 0, std::numeric_limits<std::int64_t>::max()); }},
-    {"until", "jobs that take longer are given up, in simulated time",
+    {"until", "simulated time limit; jobs that are not done by then are stopped",
      [](Value& v, Scenario& s) { v.time(s.until, microseconds{1}, hours{24}); }},
 };
 
 constexpr Key<FaultSpec> kFault[] = {
-    {"at", "when it happens",
-     [](Value& v, FaultSpec& f) { v.time(f.at, Duration{}, hours{24}); }, kNeeded},
-    {"kind", "the cable fails; is as new; is slower; damages packets; or a NIC pauses its switch without end",
-     [](Value& v, FaultSpec& f) { v.word(f.kind, kFaults); }, kNeeded},
-    {"from", "one end of the cable, by name: nic12, leaf0, spine1; the NIC of a storm",
-     [](Value& v, FaultSpec& f) { v.text(f.from); }, kNeeded},
+    {"at", "when it begins",
+     [](Value& v, FaultSpec& f) { v.time(f.at, Duration{}, hours{24}); }, kRequired},
+    {"kind", "the cable fails, is restored, slows down or damages packets; or a NIC pauses its switch continuously",
+     [](Value& v, FaultSpec& f) { v.word(f.kind, kFaults); }, kRequired},
+    {"from", "one end of the cable, by name: nic12, leaf0, spine1; for a storm, the NIC",
+     [](Value& v, FaultSpec& f) { v.text(f.from); }, kRequired},
     {"to", "its other end",
-     [](Value& v, FaultSpec& f) { v.text(f.to); }, kNeeded, "down, up, slow, errors"},
-    {"rate", "what is left of the cable, each way",
-     [](Value& v, FaultSpec& f) { v.rate(f.rate); }, kNeeded, "slow"},
-    {"bit_error_rate", "the chance of a bit to be damaged: 1e-9",
-     [](Value& v, FaultSpec& f) { v.number(f.bit_error_rate, 1e-18, 1e-2); }, kNeeded, "errors"},
-    {"reroute", "until switches use other ways",
+     [](Value& v, FaultSpec& f) { v.text(f.to); }, kRequired, "down, up, slow, errors"},
+    {"rate", "the reduced rate, in each direction",
+     [](Value& v, FaultSpec& f) { v.rate(f.rate); }, kRequired, "slow"},
+    {"bit_error_rate", "probability of an error per bit: 1e-9",
+     [](Value& v, FaultSpec& f) { v.number(f.bit_error_rate, 1e-18, 1e-2); }, kRequired, "errors"},
+    {"reroute", "delay until switches use other paths",
      [](Value& v, FaultSpec& f) { v.time(f.reroute, Duration{}, seconds{100}); }, "", "down, up"},
-    {"lasts", "how long",
-     [](Value& v, FaultSpec& f) { v.time(f.lasts, Duration{1000}, hours{24}); }, "to the end", "storm"},
+    {"lasts", "duration",
+     [](Value& v, FaultSpec& f) { v.time(f.lasts, Duration{1000}, hours{24}); }, "to the end of the run", "storm"},
 };
 
 constexpr Key<OutputSpec> kOutput[] = {
-    {"sample_every", "between two samples of queues and links",
+    {"sample_every", "interval between samples of queues and links",
      [](Value& v, OutputSpec& o) { v.time(o.sample_every, Duration{10'000}, seconds{10}); },
-     "a thousandth of the run"},
-    {"top_ports", "ports whose queue is kept over time",
+     "about 1/1000 of the run"},
+    {"top_ports", "number of ports whose queue length is recorded over time",
      [](Value& v, OutputSpec& o) { v.count(o.top_ports, 0, 4096); }},
 };
 // clang-format on

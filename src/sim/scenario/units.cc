@@ -10,10 +10,10 @@ namespace {
 
 struct Unit {
   std::string_view name;
-  std::uint64_t worth;  // in the smallest: bits per second, picoseconds, bytes
+  std::uint64_t worth;  // in the smallest unit: bits per second, picoseconds, bytes
 };
 
-// The first of equals is the one that is written.
+// Of units with the same value, the first is used for output.
 constexpr Unit kRates[] = {
     {"b/s", 1},
     {"Kb/s", 1'000},
@@ -62,7 +62,7 @@ constexpr Unit kSizes[] = {
 };
 constexpr std::size_t kWrittenSizes = 9;
 
-// Whole numbers up to here are exact in a double, and what is larger no key takes.
+// No key accepts larger numbers.
 constexpr double kMost = 9.0e18;
 
 std::optional<std::uint64_t> parse(std::string_view text, std::span<const Unit> units) {

@@ -1,5 +1,4 @@
-// Amounts as people write them in a scenario: "400 Gb/s", "2.5 ms", "64 MB". A unit is part of the
-// value: nobody has to remember in what a key counts.
+// Amounts with units, as in "400 Gb/s", "2.5 ms", "64 MB".
 #pragma once
 
 #include <cstdint>
@@ -12,7 +11,7 @@
 
 namespace nerve::sim::scenario_file {
 
-// None: no number, no such unit, less than zero, or too much to be held.
+// None if the text is not a number with a known unit, is negative, or is out of range.
 [[nodiscard]] std::optional<Rate> parse_rate(std::string_view text);
 [[nodiscard]] std::optional<Duration> parse_time(std::string_view text);
 [[nodiscard]] std::optional<std::uint64_t> parse_bytes(std::string_view text);
@@ -22,7 +21,7 @@ namespace nerve::sim::scenario_file {
 [[nodiscard]] std::string time_text(Duration time);
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);
 
-// A number without zeros behind its point: 0.125, 7e+09.
+// Without trailing zeros: 0.125, 7e+09.
 [[nodiscard]] std::string number_text(double number);
 [[nodiscard]] inline std::string number(std::uint64_t value) { return std::to_string(value); }
 

@@ -32,12 +32,12 @@ void Errors::add(const Node& where, std::string key, std::string message) {
 }
 
 std::string not_known(std::string_view word, std::span<const std::string_view> all) {
-  constexpr std::size_t kLongest = 60;  // of what is worth comparing
+  constexpr std::size_t kLongest = 60;  // compare no more than this
   std::string text = "\"" + std::string{word.substr(0, kLongest)} + "\" is not known; ";
   const std::string_view nearest =
       word.size() <= kLongest ? nearest_name(word, all) : std::string_view{};
   if (!nearest.empty()) (((text += "did you mean \"") += nearest) += "\"? ");
-  return text + (nearest.empty() ? "there are " + list_of(all) : "(" + list_of(all) + ")");
+  return text + (nearest.empty() ? "use one of " + list_of(all) : "(" + list_of(all) + ")");
 }
 
 void Value::describe(std::string takes, std::string fallback) {
@@ -53,14 +53,14 @@ void Value::refuse(const std::string& takes) { wrong(shown(*node_) + " is not " 
 
 void Value::text(std::string& where) {
   constexpr std::size_t kMost = 2000;
-  if (describes()) return describe("a text", where);
-  if (node_->type != NodeType::kText) return refuse("a text; put it in quotes");
-  if (node_->text.size() > kMost) return wrong("a text of more than 2000 bytes");
+  if (describes()) return describe("text", where);
+  if (node_->type != NodeType::kText) return refuse("text; put it in quotes");
+  if (node_->text.size() > kMost) return wrong("the text is longer than 2000 bytes");
   where = node_->text;
 }
 
 void Value::file(std::string& where) {
-  if (describes()) return describe("a file, beside the scenario", where);
+  if (describes()) return describe("a file name, relative to the scenario", where);
   std::string name;
   text(name);
   if (name.empty()) return;
@@ -85,7 +85,7 @@ void Value::number(double& where, double least, double most) {
   } else {
     return refuse(takes);
   }
-  if (!(value >= least && value <= most)) return refuse(takes);  // NaN is neither
+  if (!(value >= least && value <= most)) return refuse(takes);  // also rejects NaN
   where = value;
 }
 

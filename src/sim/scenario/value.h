@@ -1,8 +1,8 @@
-// One value of a scenario file on its way into a Spec, or a key that is asked what it takes.
+// One value of a scenario file: read into a Spec, or described for the reference.
 //
-// A key is one line of code: `v.rate(network.nic_rate)`. Given a node it reads, and tells what is
-// wrong; given none it writes down what it would take and what the value is when nobody says, for
-// the reference. So neither can be forgotten, nor tell another story.
+// A key is one line of code: `v.rate(network.nic_rate)`. With a node, the call reads the value and
+// reports errors. Without a node, it records what the key takes and its default. Both come from the
+// same call, so the reference matches the reader.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace nerve::sim::scenario_file {
 
-// What is wrong with a file, in the order found. More than a screen of it helps nobody.
+// The errors of a file in the order found. Stops at a limit, so that the list fits a screen.
 class Errors {
  public:
   explicit Errors(std::string file) : file_{std::move(file)} {}
@@ -34,7 +34,7 @@ class Errors {
   std::vector<ScenarioError> errors_;
 };
 
-// What a key takes, and its value when nobody says: in words, for the reference.
+// What a key takes and its default, as text for the reference.
 struct KeyWords {
   std::string takes;
   std::string fallback;
@@ -53,7 +53,7 @@ class Value {
   explicit Value(KeyWords& words) : words_{&words} {}
 
   void text(std::string& where);
-  // A file name: beside the scenario unless it is absolute.
+  // A file name, relative to the scenario unless it is absolute.
   void file(std::string& where);
   void on_off(bool& where);
   void number(double& where, double least, double most);
@@ -61,7 +61,7 @@ class Value {
   void bytes(std::uint32_t& where, std::uint32_t least, std::uint32_t most);
   void time(Duration& where, Duration least, Duration most);
   void rate(Rate& where) { any_rate(where, kLeastRate); }
-  // Zero is allowed, and means something else than a rate.
+  // Zero is allowed and has a special meaning.
   void rate_or_zero(Rate& where) { any_rate(where, Rate{}); }
 
   template <class T>
@@ -72,7 +72,7 @@ class Value {
   }
   // One of several numbers.
   void count_among(std::uint32_t& where, std::span<const std::uint32_t> all);
-  // A number that is held in parts: thousandths, millionths.
+  // A fraction, stored as a number of 1/parts_of_one.
   void parts(std::uint32_t& where, std::uint32_t parts_of_one, double least, double most);
 
   // One of several words.
@@ -100,7 +100,7 @@ class Value {
   void any_count(std::uint64_t& where, std::uint64_t least, std::uint64_t most);
   void any_rate(Rate& where, Rate least);
   [[nodiscard]] std::size_t any_word(std::span<const std::string_view> all, std::size_t chosen);
-  // The text of an amount with a unit; empty, and told, when it is none.
+  // The text of an amount with a unit. Empty if the value is not one; the error has been reported.
   [[nodiscard]] std::string_view amount(const std::string& takes, std::string_view example);
 
   const Node* node_{};

@@ -1,4 +1,4 @@
-// The words of a scenario file, each with what it means.
+// The enumeration values of a scenario file and their names.
 #pragma once
 
 #include "sim/scenario/host_spec.h"
@@ -54,7 +54,7 @@ inline constexpr Named<TcpAlgorithm> kTcpAlgorithms[] = {
     {"cubic", TcpAlgorithm::kCubic},
 };
 
-// Which network: true is the front-end.
+// False is the back-end network, true the front-end.
 inline constexpr Named<bool> kNetworks[] = {{"back-end", false}, {"front-end", true}};
 
 inline constexpr Named<CollectiveAlgorithm> kAlgorithms[] = {

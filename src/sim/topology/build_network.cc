@@ -14,7 +14,7 @@ namespace {
 using Made = Result<Graph, std::string>;
 
 constexpr std::uint64_t kMostNics = std::uint64_t{1} << 20;
-constexpr std::uint32_t kUsualLeaf = 32;  // NICs on a leaf, when the scenario does not say
+constexpr std::uint32_t kUsualLeaf = 32;  // default NICs per leaf
 constexpr std::uint32_t kMostSpines = 4096;
 
 std::uint64_t divide_up(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
@@ -53,11 +53,11 @@ struct Uplinks {
   Rate trunk{};
 };
 
-// Of a leaf with so many bits a second downwards. Of spines, rate and oversubscription, two decide
-// the third; the spines, when the scenario gives neither them nor the rate.
+// For a leaf with this capacity towards NICs. Of spines, trunk rate and oversubscription, two
+// determine the third. With neither spines nor rate given, the rate is that of the NICs.
 Result<Uplinks, std::string> choose_uplinks(const NetworkSpec& spec, std::uint64_t down_bps) {
   if (!(spec.oversubscription >= 0.01 && spec.oversubscription <= 1000)) {
-    return Unexpected{std::string{"oversubscription: from 0.01 to 1000 was expected"}};
+    return Unexpected{std::string{"oversubscription must be from 0.01 to 1000"}};
   }
   if (spec.spines > kMostSpines) {
     return Unexpected{"spines = " + text_of(spec.spines) + ": at most " + text_of(kMostSpines)};
@@ -69,8 +69,8 @@ Result<Uplinks, std::string> choose_uplinks(const NetworkSpec& spec, std::uint64
     if (spec.oversubscription != 1 && std::abs(there_is / spec.oversubscription - 1) > 0.01) {
       return Unexpected{"a leaf has " + gigabits(down_bps) + " downwards and " +
                         text_of(spec.spines) + " x " + gigabits(bps) + " upwards, which is " +
-                        ratio(there_is) + "; the scenario says oversubscription " +
-                        ratio(spec.oversubscription) + ": leave one of the three out"};
+                        ratio(there_is) + "; the scenario has oversubscription " +
+                        ratio(spec.oversubscription) + "; leave one of the three out"};
     }
     return Uplinks{spec.spines, spec.trunk_rate};
   }
@@ -79,17 +79,18 @@ Result<Uplinks, std::string> choose_uplinks(const NetworkSpec& spec, std::uint64
     return Uplinks{spec.spines, Rate::bits_per_second(std::max<std::uint64_t>(bps, 1'000'000))};
   }
   const Rate trunk = spec.trunk_rate == Rate{} ? spec.nic_rate : spec.trunk_rate;
-  // A spine for what a rounding of the ratio leaves over would be one too many.
+  // The tolerance keeps a rounding error of the ratio from adding a spine.
   const double spines = std::ceil(up / static_cast<double>(trunk.bits_per_second()) - 1e-6);
   if (spines > kMostSpines) {
     return Unexpected{"a leaf with " + gigabits(down_bps) + " downwards would need " +
                       text_of(static_cast<std::uint64_t>(spines)) + " spines at " +
-                      gigabits(trunk.bits_per_second()) + ": a higher trunk_rate would do"};
+                      gigabits(trunk.bits_per_second()) + "; use a higher trunk_rate"};
   }
   return Uplinks{std::max(static_cast<std::uint32_t>(spines), 1U), trunk};
 }
 
-// Whole servers, so that a server's NICs share a leaf; two leaves at least.
+// A multiple of the NICs per server, so that a server's NICs share a leaf, with at least two
+// leaves.
 std::uint32_t choose_nics_per_leaf(const Asked& asked) {
   if (asked.spec.nics_per_leaf != 0) return std::min(asked.spec.nics_per_leaf, asked.nics());
   const std::uint32_t each = asked.hosts.nics_per_server;
@@ -127,12 +128,12 @@ Made build_rail_only(const Asked& asked) {
   if (room != 0 && room < asked.hosts.servers) {
     return refuse("rail-only has one switch for each rail, with room for nics_per_leaf = " +
                   text_of(room) + " servers, the scenario has " + text_of(asked.hosts.servers) +
-                  ": nics_per_leaf = " + text_of(asked.hosts.servers) +
+                  "; use nics_per_leaf = " + text_of(asked.hosts.servers) +
                   ", or rail-optimised, which has spines");
   }
   if (asked.spec.spines != 0) {
     return refuse("rail-only has no spines, the scenario has " + text_of(asked.spec.spines) +
-                  ": rail-optimised has");
+                  "; use rail-optimised");
   }
   return rails({asked.hosts.servers, asked.hosts.nics_per_server, asked.hosts.servers, 0},
                asked.links());
@@ -216,7 +217,7 @@ Made build_dumbbell(const Asked& asked) {
   constexpr std::uint32_t kMost = 1023;
   if (asked.spec.trunks == 0 || asked.spec.trunks > kMost) {
     return refuse("trunks = " + text_of(asked.spec.trunks) + ": a dumbbell has from 1 to " +
-                  text_of(kMost) + " cables in its middle");
+                  text_of(kMost) + " cables between its switches");
   }
   return dumbbell(asked.nics(), asked.spec.trunks, asked.links());
 }
@@ -262,7 +263,7 @@ Made build_shape(const Asked& asked) {
 
 Result<Graph, std::string> build_network(const NetworkSpec& spec, const NetworkHosts& hosts) {
   if (hosts.servers == 0 || hosts.nics_per_server == 0) {
-    return refuse("a network without NICs: at least one server and one NIC in it are needed");
+    return refuse("the network has no NICs; it needs at least one server with one NIC");
   }
   const std::uint64_t nics = std::uint64_t{hosts.servers} * hosts.nics_per_server;
   if (nics > kMostNics) {

@@ -1,5 +1,5 @@
-// The network that a scenario asks for, as a graph: what the scenario leaves out is chosen here,
-// and what cannot be built is refused in words that say what would do.
+// Builds the graph of a scenario's network. Chooses what the scenario leaves open; rejects what
+// cannot be built, with a value that would work.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ struct NetworkHosts {
   std::uint32_t nics_per_server{1};
 };
 
-// NIC number n, node n of the graph, named nic<n>, is NIC n % nics_per_server of server
-// n / nics_per_server, in every topology; NICs come first. Of a graph from a file the names are the
-// file's. Dragonflies, rails and planes have names of switches that docs/topologies.md lists.
+// In every topology NICs come first: NIC n is node n, named nic<n>, and is NIC n % nics_per_server
+// of server n / nics_per_server. A graph from a file has the names of the file. docs/topologies.md
+// lists the names of the switches.
 [[nodiscard]] Result<Graph, std::string> build_network(const NetworkSpec& spec,
                                                        const NetworkHosts& hosts);
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "sim/fabric/fabric.h"
 #include "sim/fabric/routes.h"
 
 namespace nerve::sim {
@@ -22,16 +23,15 @@ std::optional<std::string> objection_to_rate(const char* name, Rate rate) {
   const std::uint64_t bps = rate.bits_per_second();
   if (bps >= kSlowest && bps <= kFastest) return std::nullopt;
   return std::string{name} + " = " + std::to_string(bps) +
-         " bit/s: from 1 Mb/s to 100 Tb/s was expected";
+         " bit/s: must be from 1 Mb/s to 100 Tb/s";
 }
 
 std::optional<std::string> objection_to_delay(const char* name, Duration delay) {
   if (delay >= Duration{} && delay <= std::chrono::seconds{1}) return std::nullopt;
-  return std::string{name} + " = " + std::to_string(delay.count()) +
-         " ps: from 0 to 1 s was expected";
+  return std::string{name} + " = " + std::to_string(delay.count()) + " ps: must be from 0 to 1 s";
 }
 
-// What PFC keeps free at each port, for each lossless class, must leave room for packets.
+// The reserve and headroom of PFC at all ports and lossless classes must leave room for packets.
 std::optional<std::string> objection_to_buffer(const Graph& graph, const FabricConfig& switches) {
   std::uint8_t lossless = switches.buffer.lossless;
   const bool lifted = std::ranges::any_of(graph.cables, &Cable::between_groups);
@@ -51,7 +51,7 @@ std::optional<std::string> objection_to_buffer(const Graph& graph, const FabricC
     if (graph.nodes[i].kind != NodeKind::kSwitch) continue;
     const std::uint64_t least = kept[i] + switches.longest_packet;
     if (least <= switches.buffer.bytes) continue;
-    return graph.nodes[i].name + " keeps " + megabytes(kept[i]) + " for PFC at its " +
+    return graph.nodes[i].name + " reserves " + megabytes(kept[i]) + " for PFC at its " +
            std::to_string(ports[i]) + " ports, its buffer has " + megabytes(switches.buffer.bytes) +
            ": a buffer of " + megabytes(2 * least) +
            ", shorter cables, smaller switches or no PFC would do";
@@ -72,8 +72,8 @@ std::optional<std::string> objection_to(const NetworkSpec& spec) {
   }
   const FabricConfig& switches = spec.switches;
   if (switches.kind == LinkKind::kInfiniBand && switches.lane_buffer < switches.longest_packet) {
-    return "lane_buffer = " + std::to_string(switches.lane_buffer) + " bytes: a packet has up to " +
-           std::to_string(switches.longest_packet) + " and would never leave";
+    return "lane_buffer = " + std::to_string(switches.lane_buffer) + " bytes: packets have up to " +
+           std::to_string(switches.longest_packet) + " and could not be sent";
   }
   return std::nullopt;
 }

@@ -1,5 +1,5 @@
-// Whether a graph can be a fabric with these switches: numbers that the simulator holds, buffers
-// that hold what PFC or credits need.
+// Checks whether a graph can be simulated with these switches: limits of the simulator, and buffers
+// large enough for PFC or credits.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,9 @@
 
 namespace nerve::sim {
 
-// Of what a scenario says of a network by itself. Why not; nothing when all is well.
+// Checks the values of the scenario. Returns the reason against them, if any.
 [[nodiscard]] std::optional<std::string> objection_to(const NetworkSpec& spec);
-// Of the graph that was made of it.
+// Checks the graph built from it.
 [[nodiscard]] std::optional<std::string> objection_to(const Graph& graph, const NetworkSpec& spec);
 
 }  // namespace nerve::sim

@@ -5,9 +5,9 @@ namespace nerve::sim {
 
 namespace {
 
-// Each group has a port for each other group, and again for each, as long as ports are left: those
-// for the group `ahead` of it, round the circle, are the ports ahead - 1, groups - 1 further, ...
-// Router number `port / cables_out` has the port.
+// Each group has one port for each other group, then a second one for each, and so on while ports
+// are left. The ports for the group `ahead` positions further round the circle are ahead - 1, ahead
+// - 1 + (groups - 1), ... Port p belongs to router p / cables_out.
 void join_groups(Graph& graph, const std::vector<NodeId>& routers, const Dragonfly& shape,
                  const Links& links) {
   if (shape.groups < 2) return;
@@ -19,7 +19,7 @@ void join_groups(Graph& graph, const std::vector<NodeId>& routers, const Dragonf
   for (std::uint32_t group = 0; group < shape.groups; ++group) {
     for (std::uint32_t ahead = 1; ahead <= others; ++ahead) {
       const std::uint32_t there = (group + ahead) % shape.groups;
-      if (there < group) continue;  // it was joined from there
+      if (there < group) continue;  // already connected from the other side
       for (std::uint32_t copy = 0; copy < copies; ++copy) {
         const std::uint32_t here_port = copy * others + ahead - 1;
         const std::uint32_t there_port = copy * others + (shape.groups - ahead) - 1;

@@ -22,7 +22,7 @@ std::string in_quotes(std::string_view word) {
   return text + (word.size() > kLongestName ? "...\"" : "\"");
 }
 
-// The tier of a switch: how far it is to the nearest NIC.
+// Sets the tier of each switch to its distance from the nearest NIC.
 void find_tiers(Graph& graph) {
   std::vector<std::vector<std::uint32_t>> neighbours(graph.nodes.size());
   for (const Cable& cable : graph.cables) {
@@ -48,13 +48,14 @@ void find_tiers(Graph& graph) {
   }
 }
 
-// Both formats: nodes under a name, then cables between them, then a graph with the NICs first.
+// Reads both formats: nodes by name, then the cables between them; builds a graph with the NICs
+// first.
 class Reader {
  public:
   Reader(std::string_view text, const std::string& name) : words_{words_of(text)}, name_{name} {}
 
   Result<Graph, std::string> read() {
-    if (words_.empty()) return Unexpected{name_ + ":1: says nothing"};
+    if (words_.empty()) return Unexpected{name_ + ":1: is empty"};
     const bool numbers = number_of(words_[0].text).has_value();
     if (!(numbers ? read_hpcc() : read_ours())) return Unexpected{error_};
     return finish();
@@ -63,7 +64,7 @@ class Reader {
  private:
   struct Node {
     NodeKind kind{};
-    std::uint32_t number{};  // among those of its kind
+    std::uint32_t number{};  // among the nodes of its kind
   };
   struct Joint {
     Node a;
@@ -83,7 +84,7 @@ class Reader {
     if (nics_.size() + switches_.size() == kMostNodes) return fail(line, "too many nodes");
     const Node node{kind, static_cast<std::uint32_t>(names.size())};
     if (!nodes_.try_emplace(name, node).second) {
-      return fail(line, "a second node is named " + in_quotes(name));
+      return fail(line, "there is already a node named " + in_quotes(name));
     }
     names.push_back(name);
     return true;
@@ -96,23 +97,21 @@ class Reader {
     }
     if (from.kind == NodeKind::kNic && to.kind == NodeKind::kNic) {
       return fail(a.line, "a cable joins two NICs, " + in_quotes(a.text) + " and " +
-                              in_quotes(b.text) + ": put a switch between them");
+                              in_quotes(b.text) + "; put a switch between them");
     }
     const auto speed = rate_of(rate.text);
     if (!speed) {
-      return fail(rate.line,
-                  in_quotes(rate.text) + " is no rate: 400G, from 1M to 100T, was expected");
+      return fail(rate.line, in_quotes(rate.text) + " is not a rate; write 400G, from 1M to 100T");
     }
     const auto time = delay_of(delay.text);
     if (!time) {
-      return fail(delay.line,
-                  in_quotes(delay.text) + " is no delay: 100ns, up to 1s, was expected");
+      return fail(delay.line, in_quotes(delay.text) + " is not a delay; write 100ns, up to 1s");
     }
     joints_.push_back({from, to, *speed, *time});
     return true;
   }
 
-  // The words of the line that begins at `at`.
+  // The words of the line that begins at word `at`.
   std::span<const Word> line_at(std::size_t at) {
     std::size_t end = at;
     while (end < words_.size() && words_[end].line == words_[at].line) ++end;
@@ -132,15 +131,16 @@ class Reader {
     const std::string_view what = line[0].text;
     const std::uint32_t number = line[0].line;
     if (what == "nic" || what == "switch") {
-      if (line.size() != 2) return fail(number, std::string{what} + " NAME was expected");
-      if (line[1].text.size() > kLongestName) return fail(number, "a name of over 64 bytes");
+      if (line.size() != 2) return fail(number, std::string{what} + " takes one NAME");
+      if (line[1].text.size() > kLongestName)
+        return fail(number, "the name is longer than 64 bytes");
       return add(what == "nic" ? NodeKind::kNic : NodeKind::kSwitch, std::string{line[1].text},
                  number);
     }
     if (what != "cable") {
-      return fail(number, in_quotes(what) + " is none of nic, switch, cable");
+      return fail(number, in_quotes(what) + " is not nic, switch or cable");
     }
-    if (line.size() != 5) return fail(number, "cable NAME NAME RATE DELAY was expected");
+    if (line.size() != 5) return fail(number, "write cable NAME NAME RATE DELAY");
     const auto a = nodes_.find(std::string{line[1].text});
     const auto b = nodes_.find(std::string{line[2].text});
     for (const auto& [found, word] : {std::pair{a, line[1]}, std::pair{b, line[2]}}) {
@@ -152,18 +152,19 @@ class Reader {
   }
 
   bool read_hpcc() {
-    if (words_.size() < 3) return fail(last_line(), "nodes, switches and links were expected");
+    if (words_.size() < 3)
+      return fail(last_line(), "write the numbers of nodes, switches and links");
     std::uint32_t counts[3]{};
     for (std::size_t i = 0; i < 3; ++i) {
       const auto count = number_of(words_[i].text);
-      if (!count) return fail(words_[i].line, in_quotes(words_[i].text) + " is no number");
+      if (!count) return fail(words_[i].line, in_quotes(words_[i].text) + " is not a number");
       counts[i] = *count;
     }
     const auto [nodes, switches, links] = counts;
     if (nodes > kMostNodes) return fail(words_[0].line, "too many nodes");
     if (words_.size() != 3 + std::size_t{switches} + std::size_t{links} * 5) {
-      return fail(last_line(), "the first line promises " + std::to_string(switches) +
-                                   " numbers of switches and " + std::to_string(links) +
+      return fail(last_line(), "the first line announces " + std::to_string(switches) +
+                                   " switches and " + std::to_string(links) +
                                    " links of five words; there are " +
                                    std::to_string(words_.size() - 3) + " words");
     }
@@ -171,7 +172,8 @@ class Reader {
     for (const Word& word : std::span{words_}.subspan(3, switches)) {
       const auto number = node_number(word, nodes);
       if (!number) return false;
-      if (is_switch[*number]) return fail(word.line, "switch " + in_quotes(word.text) + " again");
+      if (is_switch[*number])
+        return fail(word.line, "switch " + in_quotes(word.text) + " is listed twice");
       is_switch[*number] = true;
     }
     std::vector<Node> all;
@@ -194,9 +196,8 @@ class Reader {
     const auto b = node_number(link[1], all.size());
     if (!b) return false;
     if (!is_zero(link[4].text)) {
-      return fail(link[4].line,
-                  "error rate " + in_quotes(link[4].text) +
-                      ": only 0 is taken here; a fault of the kind errors damages bits");
+      return fail(link[4].line, "error rate " + in_quotes(link[4].text) +
+                                    ": must be 0; use a [[fault]] of kind errors");
     }
     return join(link[0], link[1], all[*a], all[*b], link[2], link[3]);
   }
@@ -204,8 +205,8 @@ class Reader {
   std::optional<std::uint32_t> node_number(const Word& word, std::size_t nodes) {
     const auto number = number_of(word.text);
     if (number && *number < nodes) return number;
-    fail(word.line, in_quotes(word.text) + " is no node: numbers from 0 to " +
-                        std::to_string(nodes == 0 ? 0 : nodes - 1) + " were expected");
+    fail(word.line, in_quotes(word.text) + " is not a node; nodes are 0 to " +
+                        std::to_string(nodes == 0 ? 0 : nodes - 1));
     return std::nullopt;
   }
 
@@ -261,7 +262,7 @@ Result<Graph, std::string> read_graph(const std::string& path) {
   std::ostringstream text;
   text << file.rdbuf();
   std::string all = std::move(text).str();
-  if (all.size() > kLargest) return Unexpected{path + ": more than 256 MiB"};
+  if (all.size() > kLargest) return Unexpected{path + ": is larger than 256 MiB"};
   return parse_graph(all, path);
 }
 

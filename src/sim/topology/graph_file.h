@@ -1,16 +1,16 @@
-// Any graph, from a text file. Two formats; the first line that says anything tells which.
+// Reads a graph from a text file, in one of two formats. The first line decides which.
 //
-// Ours, a line for each thing; what follows a # is for people:
+// Ours has one item per line; # starts a comment:
 //
-//   nic NAME                       NICs are numbered as they come
+//   nic NAME                       NICs are numbered in order
 //   switch NAME
 //   cable NAME NAME RATE DELAY     cable nic0 leaf1 400G 100ns
 //
-// That of the HPCC simulator: `nodes switches links`, then the numbers of the nodes that are
-// switches, then `src dst rate delay error_rate` for each link. Nodes that are not switches are
-// NICs, nic0 onwards in the order of their numbers; node 7, a switch, is switch7.
+// The format of the HPCC simulator: `nodes switches links`, then the numbers of the nodes that are
+// switches, then `src dst rate delay error_rate` for each link. The other nodes are NICs, nic0
+// onwards in the order of their numbers; node 7, if a switch, is switch7.
 //
-// The file is hostile until it is read: what is wrong is told as FILE:LINE.
+// The file is untrusted. Errors have the form FILE:LINE.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@
 
 namespace nerve::sim {
 
-// `name` is what errors call the text.
+// `name` is the file name in errors.
 [[nodiscard]] Result<Graph, std::string> parse_graph(std::string_view text,
                                                      const std::string& name);
 [[nodiscard]] Result<Graph, std::string> read_graph(const std::string& path);

@@ -13,7 +13,7 @@ bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; 
 
 using Unit = std::pair<std::string_view, double>;
 
-// A number, then one of the units; nothing when it is something else or more than `most`.
+// Parses a number followed by one of the units. None for any other text or a value above `most`.
 std::optional<std::uint64_t> quantity(std::string_view word, std::span<const Unit> units,
                                       double most) {
   double value{};

@@ -1,4 +1,4 @@
-// The words of a topology file, each with its line, and the values that they stand for.
+// The words of a topology file with their lines, and parsers for their values.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct Word {
   std::uint32_t line{};
 };
 
-// Without what follows a #.
+// Without comments (#).
 [[nodiscard]] std::vector<Word> words_of(std::string_view text);
 
 [[nodiscard]] std::optional<std::uint32_t> number_of(std::string_view word);

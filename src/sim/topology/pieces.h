@@ -1,4 +1,4 @@
-// What all topologies are put together from.
+// Building blocks of the topologies.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ inline std::vector<NodeId> add_switches(Graph& graph, std::uint32_t count, const
   return made;
 }
 
-// Each of the one joined to each of the other by one cable.
+// Connects each node below to each node above with one cable.
 inline void join_all(Graph& graph, const std::vector<NodeId>& below,
                      const std::vector<NodeId>& above, Rate rate, Duration delay) {
   for (const NodeId lower : below) {

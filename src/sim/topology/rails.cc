@@ -5,7 +5,7 @@ namespace nerve::sim {
 
 namespace {
 
-// Leaves and spines above NICs that are there already.
+// Adds leaves and spines above the existing NICs.
 void add_plane(Graph& graph, const Rails& shape, const Links& links, const std::string& prefix) {
   const std::uint32_t groups =
       (shape.servers + shape.servers_per_leaf - 1) / shape.servers_per_leaf;

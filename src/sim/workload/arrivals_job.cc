@@ -45,7 +45,7 @@ void ArrivalsJob::schedule_next() {
 
 void ArrivalsJob::on_timer(const Token&) {
   send_next();
-  // Lists often let many begin at once.
+  // In lists many flows often start at the same time.
   while (next_ < listed_.size() && began() + listed_[next_].start <= now()) send_next();
   if (next_ < flows_) schedule_next();
 }
@@ -87,7 +87,7 @@ JobResult ArrivalsJob::result() const {
     result.work += ", load " + number_in_words(work_.load) + ", " + bytes_in_words(work_.bytes) +
                    (work_.pattern == FlowPattern::kRandom ? " on average" : " each");
   }
-  book_.tell(result);
+  book_.add_to(result);
   return result;
 }
 

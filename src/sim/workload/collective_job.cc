@@ -65,7 +65,7 @@ void CollectiveJob::finished(SeatId seat) {
   if (iteration + 1 < laps_.laps()) communicators_.start(seat, operation_);
 }
 
-// Phases that follow each other add up; within one, the busiest cable decides.
+// Sequential phases add up; within a phase the busiest link decides.
 void CollectiveJob::find_bound() {
   const auto plan = make_plan(operation_, communicators_.layout(group_));
   Lines lines{context()};
@@ -85,7 +85,7 @@ void CollectiveJob::find_bound() {
               (plan->phases() > 1 ? ", summed over phases that follow each other" : "");
 }
 
-// As NCCL's tests define it: what a rank would have to send and receive, by the time.
+// As defined by nccl-tests: the bytes that a rank must send and receive, divided by the time.
 double CollectiveJob::bus_bandwidth(Duration time) const {
   if (time <= Duration::zero()) return 0;
   const auto ranks = static_cast<double>(context().ranks());

@@ -1,5 +1,5 @@
-// A job that does one collective over all its ranks, again and again. A rank goes on to the next
-// iteration when its own part of the last is done.
+// A job that repeats one collective over all its ranks. A rank begins the next iteration when its
+// own part of the last one is done.
 #pragma once
 
 #include <memory>
@@ -36,7 +36,7 @@ class CollectiveJob final : public TimedJob, private CommunicatorUser {
   Communicators communicators_;
   GroupId group_;
   Operation operation_;                      // resolved
-  std::vector<std::uint32_t> iteration_of_;  // of each rank
+  std::vector<std::uint32_t> iteration_of_;  // per rank
   Laps laps_;
   Duration bound_{};
   std::string bound_is_;

@@ -33,7 +33,7 @@ void FlowBook::delivered(const Token& token) {
   bytes_delivered_ += flow.bytes;
 }
 
-void FlowBook::tell(JobResult& result) const {
+void FlowBook::add_to(JobResult& result) const {
   result.done = all_delivered();
   result.bytes_moved = bytes_delivered_;
   result.flows.reserve(delivered_);

@@ -1,4 +1,4 @@
-// The flows of a job: which have been sent, which have arrived.
+// The flows of a job and their state: sent, arrived.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace nerve::sim {
 
-// Who receives: a rank, or a storage server, which are numbered after all ranks.
+// A receiver is a rank or a storage server; storage servers are numbered after all ranks.
 class FlowBook {
  public:
-  // The context outlives this.
+  // The context must outlive this object.
   FlowBook(const JobContext& context, bool on_front_end)
       : context_{context}, lines_{context}, on_front_end_{on_front_end} {}
 
-  // Room for so many flows, to be sent in any order.
+  // Makes room for this many flows, sent in any order.
   void expect(std::uint64_t flows) { flows_.resize(flows); }
   void send(std::uint32_t number, std::uint32_t from, std::uint32_t to, std::uint64_t bytes);
   void delivered(const Token& token);
@@ -27,14 +27,14 @@ class FlowBook {
   [[nodiscard]] Time last() const { return last_; }
   [[nodiscard]] Lines& lines() { return lines_; }
   [[nodiscard]] const Lines& lines() const { return lines_; }
-  // Writes what is known into a result. Flows that have not ended are left out.
-  void tell(JobResult& result) const;
+  // Adds the completed flows to a result.
+  void add_to(JobResult& result) const;
 
  private:
   const JobContext& context_;
   Lines lines_;
   bool on_front_end_;
-  std::vector<FlowResult> flows_;  // ended after they have started: at the same time means not yet
+  std::vector<FlowResult> flows_;  // completed if end > start
   std::uint64_t delivered_{};
   std::uint64_t bytes_delivered_{};
   Time last_{};

@@ -31,13 +31,14 @@ class Reader {
     while (next_line()) {
       ListedFlow flow;
       if (flows.size() == count) {
-        return fail("a flow more than the " + std::to_string(count) + " of the first line");
+        return fail("more flows than the " + std::to_string(count) +
+                    " announced in the first line");
       }
       if (!read_flow(flow)) return fail("");
       flows.push_back(flow);
     }
     if (flows.size() < count) {
-      return fail(std::to_string(flows.size()) + " flows, but the first line says " +
+      return fail(std::to_string(flows.size()) + " flows, but the first line announces " +
                   std::to_string(count));
     }
     std::ranges::stable_sort(flows, {}, &ListedFlow::start);
@@ -47,13 +48,13 @@ class Reader {
  private:
   static constexpr std::size_t kWords = 6;
 
-  // The reason that was found first counts.
+  // Reports the first reason found.
   Unexpected<std::string> fail(const std::string& why) {
     return Unexpected{std::string{file_} + ":" + std::to_string(std::max<std::uint64_t>(line_, 1)) +
                       ": " + (why_.empty() ? why : why_)};
   }
 
-  // Skips lines without words. More words than a flow has are counted but not kept.
+  // Skips blank lines. Counts surplus words but does not keep them.
   bool next_line() {
     while (!rest_.empty()) {
       const std::size_t end = rest_.find('\n');

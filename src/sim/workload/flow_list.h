@@ -2,8 +2,8 @@
 //
 //   src dst priority port bytes start_seconds
 //
-// src and dst are ranks. Priority and port are checked and left aside: a job has one traffic class,
-// and a NIC chooses its ports.
+// src and dst are ranks. Priority and port are checked but ignored: a job has one traffic class,
+// and the NIC chooses its ports.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ struct ListedFlow {
   Duration start{};
 };
 
-// By start, equal ones as they stand. Errors name file, line, value and what was expected.
+// Sorted by start time, equal ones in file order. Errors have the file, line, value and what was
+// expected.
 [[nodiscard]] Result<std::vector<ListedFlow>, std::string> parse_flow_list(std::string_view text,
                                                                            std::string_view file,
                                                                            std::uint32_t ranks);

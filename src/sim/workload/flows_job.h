@@ -1,4 +1,4 @@
-// Jobs of messages without a plan: those in rounds, and those that arrive in time.
+// Jobs of independent messages: in rounds, or by arrival time.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,8 @@ namespace nerve::sim {
                                                                        const FlowsSpec& work,
                                                                        JobContext context);
 
-// Permutation, shift, incast, all-to-all, checkpoint: all ranks at once, and each once more when
-// what it has sent is acknowledged.
+// Permutation, shift, incast, all-to-all, checkpoint: all ranks start at once, and each starts its
+// next round when its messages are acknowledged.
 class RoundsJob final : public TimedJob {
  public:
   RoundsJob(const JobSpec& spec, const FlowsSpec& work, JobContext context);
@@ -49,15 +49,15 @@ class RoundsJob final : public TimedJob {
 
   FlowsSpec work_;
   FlowBook book_;
-  std::vector<std::uint32_t> first_;    // of each rank, in targets_; one more at the end
+  std::vector<std::uint32_t> first_;    // per rank, an index into targets_; one extra at the end
   std::vector<std::uint32_t> targets_;  // of one round
   std::vector<Sender> senders_;
   std::optional<Laps> laps_;
   Duration bound_{};
 };
 
-// Random flows, KV cache transfers and lists: a flow begins at its time, whatever has become of
-// others.
+// Random flows, KV cache transfers and flow lists: a flow starts at its time, independent of other
+// flows.
 class ArrivalsJob final : public TimedJob {
  public:
   ArrivalsJob(const JobSpec& spec, const FlowsSpec& work, JobContext context,
@@ -85,7 +85,8 @@ class ArrivalsJob final : public TimedJob {
   std::uint32_t next_{};
 };
 
-// Between arrivals that load the senders' NICs so far. Not a number, or huge, when they cannot be.
+// The mean time between arrivals for the given load of the senders' NICs. NaN or huge if there is
+// none.
 [[nodiscard]] double mean_gap(const FlowsSpec& work, Rate rate_of_rank, std::uint32_t senders);
 
 }  // namespace nerve::sim

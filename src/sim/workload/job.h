@@ -1,4 +1,4 @@
-// A job: a state machine that is told what has arrived and what time has come, and sends.
+// A job: a state machine driven by the events of its messages and timers.
 #pragma once
 
 #include "sim/host/messenger.h"
@@ -6,22 +6,11 @@
 
 namespace nerve::sim {
 
-class Job {
+class Job : public MessengerUser {
  public:
-  virtual ~Job() = default;
-  virtual void start() = 0;
-  // A message of this job has arrived whole at its receiver.
-  virtual void delivered(const Token& token) = 0;
-  // Its sender has been told so. Its buffer is free.
-  virtual void acknowledged(const Token& token) = 0;
-  virtual void timer(const Token& token) = 0;
-  // The network let nothing of it through, however often it was sent. A job that loses one is over.
-  virtual void failed(const Token&) {}
-  [[nodiscard]] virtual bool done() const = 0;
-  // About how many bytes its messages will have when it is done, for those who show how far it is;
-  // zero when nobody can tell.
+  // An estimate of the payload of all its messages, for progress reports; zero when unknown.
   [[nodiscard]] virtual std::uint64_t bytes_planned() const { return 0; }
-  // Complete when done() is; what is known so far when it is not.
+  // Complete once done() returns true; before that, the state so far.
   [[nodiscard]] virtual JobResult result() const = 0;
 };
 

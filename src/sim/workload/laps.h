@@ -1,5 +1,5 @@
-// Laps that many run, each at its own pace: iterations of a collective, steps of training, rounds
-// of flows. A lap takes as long as the slowest needs.
+// Laps of several participants, each at its own pace: iterations of a collective, training steps,
+// rounds of flows. A lap ends when the slowest participant has ended it.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ class Laps {
  public:
   Laps(std::uint32_t laps, std::uint32_t runners) : runners_{runners}, laps_(laps) {}
 
-  // One more has ended this lap.
+  // A participant has ended this lap.
   void ended(std::uint32_t lap, Time now) {
     laps_[lap].last = now;
     if (++laps_[lap].ended_by == runners_) ++complete_;
@@ -25,7 +25,7 @@ class Laps {
   [[nodiscard]] std::uint32_t runners() const { return runners_; }
   [[nodiscard]] Time end() const { return complete_ == 0 ? Time{} : laps_[complete_ - 1].last; }
 
-  // Of each complete lap: since the slowest ended the one before.
+  // Per complete lap: the time since the end of the previous one.
   [[nodiscard]] std::vector<Duration> durations(Time start) const {
     std::vector<Duration> all(complete_);
     for (std::uint32_t i = 0; i < complete_; ++i) {
@@ -40,7 +40,7 @@ class Laps {
     std::uint32_t ended_by{};
   };
   std::uint32_t runners_;
-  std::uint32_t complete_{};  // nobody ends a lap before the one before it, so they end in order
+  std::uint32_t complete_{};  // laps complete in order
   std::vector<Lap> laps_;
 };
 

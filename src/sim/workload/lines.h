@@ -1,5 +1,5 @@
-// What the cables alone allow: how long bytes take on an empty network, and what the busiest NIC
-// or interconnect needs for all that it carries. The bound that stands beside each result.
+// Lower bounds from line rates alone: how long a message takes in an empty network, and how long
+// the busiest NIC or interconnect needs for its load. Each result is shown next to its bound.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ class Lines {
  public:
   explicit Lines(const JobContext& context);
 
-  // A message, alone, from its first byte out to its last byte in.
+  // From the first byte sent to the last byte received, with no other traffic.
   [[nodiscard]] Duration alone(std::uint32_t from, std::uint32_t to, std::uint64_t bytes) const;
   [[nodiscard]] Duration alone_to_storage(std::uint32_t from, std::uint32_t server,
                                           std::uint64_t bytes) const;
-  // What one rank may send by its NICs when all GPUs of its server do.
+  // The NIC rate of one rank when all GPUs of its server send.
   [[nodiscard]] Rate rate_of_rank() const;
 
-  // Adds to what the NICs and interconnects carry.
+  // Adds to the load of NICs and interconnects.
   void add(std::uint32_t from, std::uint32_t to, std::uint64_t bytes);
   void add_to_storage(std::uint32_t from, std::uint32_t server, std::uint64_t bytes);
-  // Until the busiest is through with it.
+  // The time that the busiest one needs.
   [[nodiscard]] Duration busiest() const;
   void clear();
 
@@ -38,8 +38,8 @@ class Lines {
   [[nodiscard]] Rate storage_rate() const;
 
   const JobContext& context_;
-  std::vector<std::uint32_t> nic_of_;  // of each rank: GPUs that share a NIC have the same number
-  Rate nic_rate_;                      // of what has one such number
+  std::vector<std::uint32_t> nic_of_;  // per rank; GPUs that share a NIC have the same number
+  Rate nic_rate_;                      // of each such number
   std::vector<Load> nics_;
   std::vector<Load> gpus_;  // interconnects
   std::vector<Load> storage_;

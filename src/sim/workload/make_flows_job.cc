@@ -11,7 +11,7 @@ bool by_chance(FlowPattern pattern) {
   return pattern == FlowPattern::kRandom || pattern == FlowPattern::kKvCache;
 }
 
-// Empty when there is nothing to object.
+// Empty if there is no objection.
 std::string objection_to_size(const FlowsSpec& work, std::uint32_t ranks) {
   if (work.bytes == 0 || work.bytes > kMostFlowBytes) {
     return "size is " + std::to_string(work.bytes) + ", expected 1 to " +
@@ -29,15 +29,15 @@ std::string objection_to_rounds(const FlowsSpec& work, const JobContext& context
   if (work.repeat == 0) return "repeat is 0, expected at least 1";
   if (work.pattern == FlowPattern::kShift && work.shift % ranks == 0) {
     return "shift " + std::to_string(work.shift) + " of " + std::to_string(ranks) +
-           " ranks lets each send to itself";
+           " ranks makes each rank send to itself";
   }
   if (work.pattern == FlowPattern::kCheckpoint && context.storage.empty()) {
     return "a checkpoint needs storage servers, but the scenario has none";
   }
   const std::uint64_t each = work.pattern == FlowPattern::kAllToAll ? ranks - 1 : 1;
   if (ranks * each > kMostFlows / work.repeat) {
-    return std::to_string(ranks * each) + " flows " + std::to_string(work.repeat) +
-           " times are more than " + std::to_string(kMostFlows);
+    return std::to_string(ranks * each) + " flows, repeated " + std::to_string(work.repeat) +
+           " times, exceed the limit of " + std::to_string(kMostFlows);
   }
   return {};
 }

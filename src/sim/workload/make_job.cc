@@ -11,14 +11,14 @@
 namespace nerve::sim {
 namespace {
 
-// A member counts its arrivals in 16 bits.
+// Arrivals per member are counted in 16 bits.
 constexpr std::size_t kMostRanks = 65'535;
 
-// Empty when there is nothing to object.
+// Empty if there is no objection.
 std::string objection_to(const JobSpec& spec, const JobContext& context) {
   if (context.places.empty()) return "it has no ranks";
   if (context.places.size() > kMostRanks) {
-    return std::to_string(context.places.size()) + " ranks, the most is " +
+    return std::to_string(context.places.size()) + " ranks, the limit is " +
            std::to_string(kMostRanks);
   }
   if (context.gpus_per_server == 0 || context.nics_per_server == 0) {

@@ -1,5 +1,4 @@
-// The door of the workloads: a job from what a scenario says of it, and the GPUs that its ranks
-// get.
+// Creates the jobs of a scenario and places their ranks on GPUs.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +13,12 @@
 
 namespace nerve::sim {
 
-// The error is for people and names the job, the value and what was expected:
-// "job train: data 4 x tensor 8 x pipeline 2 = 64 ranks, but the job has 48".
+// The error has the job, the value and what was expected: "job train: data 4 x tensor 8 x pipeline
+// 2 = 64 ranks, but the job has 48".
 [[nodiscard]] Result<std::unique_ptr<Job>, std::string> make_job(const JobSpec& spec,
                                                                  JobContext context);
 
-// The GPU of each rank. Empty when the cluster has too few.
+// The GPU of each rank. Empty if the cluster has too few.
 [[nodiscard]] std::vector<std::uint32_t> place_ranks(const JobSpec& spec, std::uint32_t servers,
                                                      std::uint32_t gpus_per_server,
                                                      std::uint64_t seed);

@@ -7,7 +7,7 @@
 namespace nerve::sim {
 namespace {
 
-// A cycle through all ranks (Sattolo): nobody sends to itself, no two to the same.
+// A cyclic permutation of all ranks (Sattolo): no rank sends to itself, no two to the same.
 std::vector<std::uint32_t> permutation(std::uint32_t ranks, std::uint64_t seed) {
   Prng prng{seed};
   std::vector<std::uint32_t> to(ranks);
@@ -52,7 +52,7 @@ void RoundsJob::find_targets() {
       case FlowPattern::kCheckpoint:
         targets_.push_back(ranks + rank % static_cast<std::uint32_t>(context().storage.size()));
         break;
-      default:  // each to each, beginning with the next
+      default:  // each rank to every other, beginning with the next
         for (std::uint32_t i = 1; i < ranks; ++i) targets_.push_back((rank + i) % ranks);
     }
     first_.push_back(static_cast<std::uint32_t>(targets_.size()));
@@ -100,7 +100,8 @@ void RoundsJob::acknowledged(const Token& token) {
   if (--sender.to_acknowledge == 0 && sender.to_deliver == 0) next_round(token.subject);
 }
 
-// A kernel acknowledges what its application has not seen yet: a round is over when both are done.
+// TCP may acknowledge a message before the application has it. A round ends when all its messages
+// are both acknowledged and delivered.
 void RoundsJob::next_round(std::uint32_t rank) {
   if (++senders_[rank].round < work_.repeat) send_round(rank);
 }
@@ -113,7 +114,7 @@ JobResult RoundsJob::result() const {
   result.steps = laps_->durations(began());
   result.bound = bound_;
   result.bound_is = "what the busiest NIC or interconnect carries, at line rate with headers";
-  book_.tell(result);
+  book_.add_to(result);
   return result;
 }
 

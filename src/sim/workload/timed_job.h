@@ -1,6 +1,6 @@
-// What all jobs have in common: they run somewhere, and begin when their scenario says.
+// The common part of all jobs: their context and their start time.
 //
-// Whoever calls start() may do so at that time or at any before.
+// start() may be called at the start time or earlier.
 #pragma once
 
 #include <string>
@@ -43,7 +43,7 @@ class TimedJob : public Job {
   [[nodiscard]] bool on_front_end() const { return on_front_end_; }
   [[nodiscard]] bool begun() const { return begun_; }
   [[nodiscard]] Time began() const { return begins_; }
-  // With what any job can say of itself.
+  // A result with the fields that all jobs have.
   [[nodiscard]] JobResult blank_result() const {
     JobResult result;
     result.name = name_;

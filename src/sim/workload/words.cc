@@ -6,7 +6,7 @@
 namespace nerve::sim {
 namespace {
 
-// Three digits of which the last zeros after the point are left out.
+// Three digits, without trailing zeros after the point.
 std::string scaled(double value, std::string_view units_from_one, std::string_view unit) {
   std::size_t step = 0;
   while (value >= 999.5 && step + 1 < units_from_one.size()) {

@@ -1,5 +1,5 @@
-// Many connections: made and ended ten thousand times with a QP each, and asked for ten thousand at
-// once. What a process has afterwards is what it had before.
+// Many connections: ten thousand created and ended with a QP each, and ten thousand requested at
+// once. Afterwards the process uses as much as before.
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kAtOnce = 64;
 
-// A QP of the identifier's device, all of which share a CQ.
+// Creates a QP on the identifier's device; all of them share a CQ.
 void give_qp(rdma_cm_id* id, ibv_cq*& cq) {
   if (cq == nullptr) cq = ibv_create_cq(id->verbs, 256, nullptr, nullptr, 0);
   must(cq != nullptr, "ibv_create_cq");
@@ -34,8 +34,8 @@ void end(rdma_cm_id* id) {
   must(rdma_destroy_id(id) == 0, "rdma_destroy_id");
 }
 
-// What a process has, to be compared with what it had after as many connections before: those that
-// are over are remembered for a while, and their memory is used again.
+// The resources of a process, to be compared with those after as many earlier connections: ended
+// connections are kept for a while, and their memory is reused.
 struct Belongings {
   std::size_t descriptors{open_descriptors()};
   std::size_t kilobytes{resident_kilobytes()};
@@ -45,7 +45,7 @@ struct Belongings {
   }
   void compare() const {
     constexpr std::size_t kSlack = 4096;
-    // Fewer, when the other process has gone and what led to it with it.
+    // Fewer, if the other process has exited and its ring is gone.
     if (open_descriptors() > descriptors) fail("descriptors leak");
     if (more_kilobytes() > kSlack) fail("memory leaks");
   }
@@ -56,7 +56,7 @@ Belongings after_timewait() {
   return {};
 }
 
-// Until as many connections have come and gone.
+// Until this many connections have been made and ended.
 void answer_all(const Channel& channel, int times, int warm_after) {
   ibv_cq* cq = nullptr;
   std::optional<Belongings> before;
@@ -151,7 +151,8 @@ void churn(int times) {
               more);
 }
 
-// All ask before the first is answered. Beyond the backlog they are not heard, and ask again.
+// All send requests before the first is answered. Requests beyond the backlog are dropped, and
+// retransmitted.
 void flood(int requests) {
   const Channel server, client;
   rdma_cm_id* const listener = server.listen(1024);
@@ -167,7 +168,7 @@ void flood(int requests) {
   while (!asking.empty()) {
     while (const auto request = server.next(std::chrono::milliseconds{0})) {
       if (request->kind != RDMA_CM_EVENT_CONNECT_REQUEST) continue;
-      // Every other one is turned away.
+      // Every other one is rejected.
       rdma_conn_param param = parameters(fresh_qpn());
       if (++accepted % 2 == 0) {
         must(rdma_accept(request->id, &param) == 0, "rdma_accept");

@@ -1,79 +1,23 @@
 #include "tests/bad_days/connections/cm.h"
 
 #include <arpa/inet.h>
-#include <poll.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 
 namespace bad_days {
 
-void fail(const char* what) {
-  std::fprintf(stderr, "cm_peer: %s: %s\n", what, std::strerror(errno));
-  ::_exit(1);
-}
-
-void must(bool fine, const char* what) {
-  if (!fine) fail(what);
-}
-
-Channel::Channel() : channel_{rdma_create_event_channel()} {
-  must(channel_ != nullptr, "rdma_create_event_channel");
-}
-
-Channel::~Channel() { rdma_destroy_event_channel(channel_); }
-
-std::optional<Event> Channel::next(std::chrono::milliseconds patience) const {
-  pollfd ready{.fd = channel_->fd, .events = POLLIN, .revents = 0};
-  if (::poll(&ready, 1, static_cast<int>(patience.count())) != 1) return std::nullopt;
-  rdma_cm_event* came = nullptr;
-  must(rdma_get_cm_event(channel_, &came) == 0, "rdma_get_cm_event");
-  Event event{.kind = came->event, .status = came->status, .id = came->id, .said = {}};
-  if (came->param.conn.private_data != nullptr && came->param.conn.private_data_len > 0) {
-    const auto* const words = static_cast<const char*>(came->param.conn.private_data);
-    event.said.assign(words, ::strnlen(words, came->param.conn.private_data_len));
-  }
-  must(rdma_ack_cm_event(came) == 0, "rdma_ack_cm_event");
-  return event;
-}
-
-Event Channel::expect(rdma_cm_event_type kind) const {
-  const auto event = next();
-  if (event && event->kind == kind) return *event;
-  std::fprintf(stderr, "cm_peer: %s (status %d) instead of %s\n",
-               event ? rdma_event_str(event->kind) : "nothing", event ? event->status : 0,
-               rdma_event_str(kind));
-  ::_exit(1);
-}
-
-rdma_cm_id* Channel::make(rdma_port_space space) const {
-  rdma_cm_id* id = nullptr;
-  must(rdma_create_id(channel_, &id, nullptr, space) == 0, "rdma_create_id");
-  return id;
-}
-
 rdma_cm_id* Channel::listen(int backlog, std::uint16_t port) const {
-  rdma_cm_id* const id = make();
   sockaddr_in at = loopback(port);
-  must(rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&at)) == 0, "rdma_bind_addr");
-  must(rdma_listen(id, backlog) == 0, "rdma_listen");
-  return id;
+  return listen_at(reinterpret_cast<sockaddr*>(&at), RDMA_PS_TCP, backlog);
 }
 
 rdma_cm_id* Channel::resolve(std::uint16_t port) const {
-  rdma_cm_id* const id = make();
   sockaddr_in to = loopback(port);
-  must(rdma_resolve_addr(id, nullptr, reinterpret_cast<sockaddr*>(&to), 2000) == 0,
-       "rdma_resolve_addr");
-  expect(RDMA_CM_EVENT_ADDR_RESOLVED);
-  must(rdma_resolve_route(id, 2000) == 0, "rdma_resolve_route");
-  expect(RDMA_CM_EVENT_ROUTE_RESOLVED);
+  rdma_cm_id* const id = resolve_address(reinterpret_cast<sockaddr*>(&to), RDMA_PS_TCP);
+  resolve_route(id);
   return id;
 }
 
@@ -97,7 +41,7 @@ rdma_conn_param parameters(std::uint32_t qpn, const std::string& said) {
 }
 
 std::uint32_t fresh_qpn() {
-  // QPNs 0 and 1 are nobody's to connect, whatever the last bits of the process id.
+  // QPNs 0 and 1 cannot be connected, whatever the last bits of the process id.
   static std::atomic<std::uint32_t> count{1};
   return (static_cast<std::uint32_t>(::getpid()) << 17U | (++count & 0x1'ffffU)) & 0xff'ffffU;
 }

@@ -1,5 +1,6 @@
-// Programs of rdma_cm that have bad days: `cm_peer WHAT [ARGUMENTS]`. Linked to the distribution's
-// librdmacm and to nothing of Nerve's; tests/bad_days/connections.py starts and ends them.
+// Programs that use rdma_cm and fail in many ways: `cm_peer WHAT [ARGUMENTS]`. Linked to the
+// distribution's librdmacm and to nothing of Nerve; tests/bad_days/connections.py starts and ends
+// them.
 #include <cstdio>
 #include <cstdlib>
 #include <string>

@@ -56,12 +56,12 @@ void forks() {
   in_child([] {});
   converse(server, client, port);
   in_child([&] {
-    rdma_destroy_event_channel(server.get());  // the descriptor goes, and nothing else
+    rdma_destroy_event_channel(server.get());  // closes only the descriptor
     must(::fcntl(fd, F_GETFD) == -1 && errno == EBADF, "the child's descriptor");
   });
   converse(server, client, port);
   in_child([&] {
-    // A channel of its own, and the port of its parent is taken.
+    // It has its own channel, and the port of its parent is taken.
     const Channel own;
     sockaddr_in taken = loopback(port);
     must(rdma_bind_addr(own.make(), reinterpret_cast<sockaddr*>(&taken)) == -1 &&
@@ -82,7 +82,7 @@ void forks() {
 
 namespace {
 
-// Takes what comes until somebody asks it to stop. Returns how many connections it has seen end.
+// Handles events until it is asked to stop. Returns how many connections have ended.
 int serve_until_told(const Channel& channel) {
   for (int ended = 0;;) {
     rdma_cm_event* event = nullptr;
@@ -108,7 +108,7 @@ int serve_until_told(const Channel& channel) {
 
 }  // namespace
 
-// Two wait in rdma_get_cm_event at one channel, a third by epoll at one that does not wait.
+// Two threads wait in rdma_get_cm_event on one channel, a third uses epoll on a non-blocking one.
 void threads() {
   constexpr int kConnections = 300;
   const Channel server, client;
@@ -134,7 +134,7 @@ void threads() {
     if (i < kConnections) {
       must(rdma_establish(id) == 0, "rdma_establish");
       must(rdma_disconnect(id) == 0, "rdma_disconnect");
-      // The server only destroys what it has, which is an answer too.
+      // The server only destroys its identifier, which disconnects as well.
       client.expect(RDMA_CM_EVENT_DISCONNECTED);
     }
     must(rdma_destroy_id(id) == 0, "rdma_destroy_id");

@@ -1,12 +1,12 @@
-// One end that goes as far as it is told, says so, and then waits: for its own death, or for what
-// it hears of the other's.
+// One end that goes to the given stage, reports that, and then waits: for its own death, or for
+// events caused by the other's death.
 //
 //   asked         REQ sent, and not answered
 //   answered      REP sent, and not confirmed
 //   connected
 //   disconnecting one end has sent DREQ, the other has not answered
 //
-// `then` is hear (tell what comes), or wait (for the end).
+// `then` is hear (print events), or wait (for the end).
 #include <signal.h>
 #include <unistd.h>
 
@@ -23,7 +23,7 @@ void say(const char* word) {
   (void)std::fflush(stdout);
 }
 
-// SIGUSR1 tells that the other is dead.
+// SIGUSR1 means that the other end is dead.
 void await_signal() {
   sigset_t set;
   sigemptyset(&set);
@@ -37,7 +37,7 @@ void await_signal() {
   must(event.has_value(), "no event");
   std::printf("event %s %d\n", rdma_event_str(event->kind), event->status);
   (void)std::fflush(stdout);
-  // What is over can be destroyed, and the channel closed, whatever it was.
+  // An ended connection can be destroyed and its channel closed, whatever its state.
   must(rdma_disconnect(id) == 0 || errno == EINVAL, "rdma_disconnect");
   must(rdma_destroy_id(id) == 0, "rdma_destroy_id");
   ::_exit(0);
@@ -66,7 +66,8 @@ void serve(const std::string& stage, const std::string& then) {
     for (;;) ::pause();
   }
   if (stage == "asked") {
-    // Nothing tells of a client that is gone before it is answered, as with Linux: the answer does.
+    // No event reports a client that dies before it is answered, as on Linux: only the answer finds
+    // out.
     await_signal();
     if (rdma_accept(request.id, &param) != 0) {
       std::printf("errno %d\n", errno);

@@ -1,8 +1,8 @@
-// A sender of packets that nobody should take: `hostile_sender PORT SECONDS SEED QPN...`.
+// Sends packets that must be dropped: `hostile_sender PORT SECONDS SEED QPN...`.
 //
 // Floods the port over loopback with noise, truncations, oversized packets, bad ICRCs, and packets
-// with a good ICRC that are wrong in themselves: unknown QPs, opcodes of other transports or of
-// none, to the QPs that are named. Prints how many it sent.
+// with a good ICRC and wrong contents: unknown QPs, opcodes of other transports or invalid ones, to
+// the given QPs. Prints how many it sent.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -49,19 +49,19 @@ class Sender {
         size = prng_.below(2000);
         fill(size);
         break;
-      case 1:  // cut short
+      case 1:  // truncated
         size = prng_.below(make(any_of(qpns), any_opcode()));
         break;
-      case 2:  // as large as UDP takes it
+      case 2:  // as large as UDP allows
         size = 60'000 + prng_.below(5000);
         fill(size);
         break;
-      case 3: {  // damaged
+      case 3: {  // corrupted
         size = make(any_of(qpns), kConnected);
         bytes_[prng_.below(size)] ^= std::byte{0x10};
         break;
       }
-      case 4:  // to a QP that is not there
+      case 4:  // to a QP that does not exist
         size = make(static_cast<std::uint32_t>(prng_.next()) & Qpn::kMask, any_opcode());
         break;
       default:  // a datagram to a connection
@@ -81,7 +81,7 @@ class Sender {
   }
   wire::Opcode any_opcode() { return static_cast<wire::Opcode>(prng_.below(256)); }
 
-  // A whole packet with a good ICRC; returns its size.
+  // A complete packet with a good ICRC; returns its size.
   std::size_t make(std::uint32_t qpn, wire::Opcode opcode) {
     wire::Frame frame;
     frame.flow = flow_;

@@ -1,5 +1,5 @@
-// Processes that fork, leave or come and go while they talk: `verbs_lives WHAT`. Prints a few words
-// and ends with status 0 when everything was right, and with a line on stderr when not.
+// Processes that fork, exit, start and stop while they communicate: `verbs_lives WHAT`. Prints a
+// few words and exits with 0 if everything was right, otherwise with a line on stderr.
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -34,7 +34,7 @@ void expect_child_ok(pid_t child, const char* what) {
   if (status != 0) fail(what);
 }
 
-// `also` is what another thread does once the two ends have met.
+// `also` runs in another thread once the two ends are connected.
 Outcome converse(const Options& options, Endpoint& endpoint, const std::atomic<bool>& stop,
                  const std::function<void()>& also = {}) {
   Stream stream{options, endpoint};
@@ -43,8 +43,8 @@ Outcome converse(const Options& options, Endpoint& endpoint, const std::atomic<b
   return stream.run(stop);
 }
 
-// A conversation with a process made for it. The leader is a thread of ours, so that this one can
-// do other things meanwhile.
+// An exchange with a process created for it. The leader is a thread of ours, so that this thread
+// can do other things meanwhile.
 class Conversation {
  public:
   explicit Conversation(std::uint64_t rounds, const std::function<void()>& follower_does = {}) {
@@ -98,7 +98,7 @@ class Conversation {
   std::thread leader_;
 };
 
-// Forks again and again in the middle of a conversation; the children do what is asked.
+// Forks repeatedly during an exchange; the children run `child_does`.
 void fork_often(const std::function<void(Conversation&)>& child_does) {
   Conversation conversation{0};
   ::usleep(50'000);

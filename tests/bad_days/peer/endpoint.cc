@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "tests/bad_days/peer/pattern.h"
+#include "tests/verbs_ladder.h"
 
 namespace bad_days {
 namespace {
@@ -59,7 +60,7 @@ bool Endpoint::make(std::size_t bytes) {
     events_ = ibv_create_comp_channel(context_);
     if (events_ == nullptr) return failed("ibv_create_comp_channel");
   }
-  // With the times at which completions were made: a busy machine may let us wait to read them.
+  // With completion timestamps: under load we may read them late.
   ibv_cq_init_attr_ex queue{};
   queue.cqe = 1024;
   queue.channel = events_;
@@ -82,11 +83,9 @@ bool Endpoint::make(std::size_t bytes) {
   qp_ = ibv_create_qp(pd_, &init);
   if (qp_ == nullptr) return failed("ibv_create_qp");
   ibv_qp_attr attr{};
-  attr.qp_state = IBV_QPS_INIT;
   attr.port_num = 1;
   attr.qp_access_flags = kAccess;
-  const int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
-  if (ibv_modify_qp(qp_, &attr, mask) != 0) return failed("modify to init");
+  if (verbs_test::bring_qp_to(qp_, IBV_QPS_INIT, attr) != 0) return failed("modify to init");
   if (ibv_query_gid(context_, 1, 0, &own_.gid) != 0) return failed("ibv_query_gid");
   own_.qpn = qp_->qp_num;
   own_.psn = static_cast<std::uint32_t>(mix(options_.seed ^ own_.qpn)) & 0xff'ffffU;
@@ -99,14 +98,13 @@ bool Endpoint::meet() {
   const int fd = options_.channel;
   if (!send_all(fd, &own_, sizeof own_) || !receive_all(fd, &card_, sizeof card_)) return false;
   if (!connect(card_)) return false;
-  // Neither begins before both are ready.
+  // Wait until both sides are ready.
   char word = kReady;
   return send_all(fd, &word, 1) && receive_all(fd, &word, 1) && word == kReady;
 }
 
 bool Endpoint::connect(const Card& card) {
   ibv_qp_attr attr{};
-  attr.qp_state = IBV_QPS_RTR;
   attr.path_mtu = IBV_MTU_1024;
   attr.dest_qp_num = card.qpn;
   attr.rq_psn = card.psn;
@@ -116,18 +114,12 @@ bool Endpoint::connect(const Card& card) {
   attr.ah_attr.port_num = 1;
   attr.ah_attr.grh.dgid = card.gid;
   attr.ah_attr.grh.hop_limit = 1;
-  const int rtr = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-  if (ibv_modify_qp(qp_, &attr, rtr) != 0) return failed("modify to rtr");
-  attr.qp_state = IBV_QPS_RTS;
   attr.sq_psn = own_.psn;
   attr.timeout = options_.timeout;
   attr.retry_cnt = options_.retry_count;
   attr.rnr_retry = 7;
   attr.max_rd_atomic = 8;
-  const int rts = IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-                  IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
-  if (ibv_modify_qp(qp_, &attr, rts) != 0) return failed("modify to rts");
+  if (verbs_test::bring_qp_to(qp_, IBV_QPS_RTS, attr) != 0) return failed("modify to rts");
   return true;
 }
 
@@ -174,7 +166,7 @@ std::optional<Completion> Endpoint::next() {
     completion = poll();
     if (!completion) sleep();
   }
-  // One in error does not tell what it was of; its id does.
+  // A completion with an error does not contain its opcode, so its id has to tell.
   if (completion && (completion->id & kReceiveBit) == 0) {
     --outstanding_;
     if (completion->status == IBV_WC_SUCCESS) waiting_since_ = completion->at_ms;
@@ -183,7 +175,7 @@ std::optional<Completion> Endpoint::next() {
 }
 
 void Endpoint::sleep() {
-  constexpr int kLongest = 10;  // for there is more to look after than completions
+  constexpr int kLongest = 10;  // because there is more to check than completions
   pollfd ready{.fd = events_->fd, .events = POLLIN, .revents = 0};
   if (::poll(&ready, 1, kLongest) <= 0) return;
   ibv_cq* which{};

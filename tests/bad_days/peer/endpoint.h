@@ -1,5 +1,5 @@
-// One end of an RC connection through the public verbs alone, and what it may find out about the
-// other end. Objects are never destroyed: peers end as programs do, some of them suddenly.
+// One end of an RC connection, using only public verbs, and what it can find out about the other
+// end. Objects are never destroyed: peers end as programs do, some of them suddenly.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -14,7 +14,7 @@
 
 namespace bad_days {
 
-// What the two ends tell each other before they connect.
+// What the two ends exchange before they connect.
 struct Card {
   ibv_gid gid{};
   std::uint32_t qpn{};
@@ -23,47 +23,47 @@ struct Card {
   std::uint64_t address{};
 };
 
-// Set in the ids of receives: a completion in error tells nothing else of what it was.
+// Set in the ids of receives: a completion with an error does not tell otherwise.
 inline constexpr std::uint64_t kReceiveBit = std::uint64_t{1} << 63U;
 
 struct Completion {
   std::uint64_t id{};
   ibv_wc_status status{};
   std::uint32_t length{};
-  std::uint64_t at_ms{};  // when it was made, by the clock of now_ms()
+  std::uint64_t at_ms{};  // timestamp, by the clock of now_ms()
 };
 
 struct Work {
   std::uint64_t id{};
   std::size_t at{};  // in our memory
   std::uint32_t length{};
-  std::size_t remote_at{};  // in theirs
+  std::size_t remote_at{};  // in the peer's memory
 };
 
 class Endpoint {
  public:
-  // Nothing, with a line on stderr that names the call that failed.
+  // Nothing, after a line on stderr that names the call that failed.
   [[nodiscard]] static std::optional<Endpoint> open(const Options& options, std::size_t bytes);
 
-  // Swaps cards over the channel; both ends can be sent to when it returns true.
+  // Exchanges cards over the channel; when it returns true, both ends can receive.
   [[nodiscard]] bool meet();
 
   bool post_send(ibv_wr_opcode opcode, const Work& work);
   bool post_receive(const Work& work);
-  // The next completion; waits a little when there is none.
+  // The next completion; waits a little if there is none.
   std::optional<Completion> next();
 
   [[nodiscard]] std::uint32_t qpn() const { return own_.qpn; }
   [[nodiscard]] std::span<std::byte> memory() { return memory_; }
   [[nodiscard]] std::uint32_t outstanding() const { return outstanding_; }
-  // When a send last completed, or the first of them was posted after a rest: since then there has
-  // been no answer.
+  // When a send last completed, or when the first one was posted after a pause: since then there
+  // has been no answer.
   [[nodiscard]] std::uint64_t waiting_since_ms() const { return waiting_since_; }
-  // The other process has closed its end of the channel, or told that it is done.
+  // The other process has closed its end of the channel, or reported that it is done.
   enum class Other : std::uint8_t { kThere, kDone, kGone };
   [[nodiscard]] Other other() const;
   void tell_done() const;
-  // As a program that tidies up does. Zero when every call says so.
+  // Destroys all objects, as a program does that cleans up. Zero if every call succeeds.
   int destroy();
 
  private:

@@ -1,4 +1,4 @@
-// What a peer is told on its command line: `verbs_peer lead|follow FD [name=value]...`.
+// The command line of a peer: `verbs_peer lead|follow FD [name=value]...`.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,16 @@ struct Options {
   std::uint64_t seed{1};
   std::uint64_t rounds{};  // 0: until SIGTERM
   std::uint32_t largest{64 * 1024};
-  std::uint32_t window{8};  // rounds under way at once; with 1, one request at a time
+  std::uint32_t window{8};  // rounds in flight; with 1, one request at a time
   std::uint8_t timeout{15};
   std::uint8_t retry_count{2};
-  std::uint64_t patience_ms{20'000};  // without any progress, before it is a hang
-  std::uint64_t ask_ms{};             // of silence, after which it asks whether the other is there
-  std::uint64_t pause_us{};           // of the leader between rounds
+  std::uint64_t patience_ms{20'000};  // time without progress that counts as a hang
+  std::uint64_t ask_ms{};             // time without an answer after which it probes the peer
+  std::uint64_t pause_us{};           // between rounds of the leader
   Wait wait{Wait::kPoll};
 };
 
-// Nothing, and a line on stderr, when it makes no sense.
+// Nothing, after a line on stderr, if it is invalid.
 [[nodiscard]] std::optional<Options> parse_options(std::span<char*> arguments);
 
 }  // namespace bad_days

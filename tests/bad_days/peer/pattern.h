@@ -1,5 +1,5 @@
-// Contents that both sides of a conversation can compute: from the seed of the pair and the number
-// of the round, so that what arrives late, twice or in the wrong place is noticed.
+// Contents that both sides can compute from the seed of the pair and the number of the round, so
+// that data that arrives late, twice or in the wrong place is detected.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ class Pattern {
       return true;
     });
   }
-  // The offset of the first eight bytes that are wrong; the size when none are.
+  // The offset of the first eight bytes that are wrong; the size if none are.
   [[nodiscard]] std::size_t compare(std::span<const std::byte> in) const {
     return each_word(in.size(), [&](std::size_t at, std::uint64_t word, std::size_t size) {
       return std::memcmp(&in[at], &word, size) == 0;
@@ -46,7 +46,7 @@ class Pattern {
   std::uint64_t base_;
 };
 
-// Mostly small, now and then as large as it gets.
+// Mostly small, sometimes the maximum.
 [[nodiscard]] inline std::uint32_t size_of_round(std::uint64_t seed, std::uint64_t round,
                                                  std::uint32_t largest) {
   const std::uint64_t chance = mix(seed ^ round * 0x1000'0001U);

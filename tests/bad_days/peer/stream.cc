@@ -18,8 +18,8 @@ constexpr std::size_t kToSend = 2;
 constexpr std::size_t kReceived = 3;
 constexpr std::size_t kAreas = 4;
 
-constexpr std::size_t kNumber = sizeof(std::uint64_t);  // before what a message carries
-constexpr std::uint64_t kOtherContents = 0x5eed;        // a SEND does not say what a WRITE said
+constexpr std::size_t kNumber = sizeof(std::uint64_t);  // precedes the contents of a message
+constexpr std::uint64_t kOtherContents = 0x5eed;        // a SEND has other contents than a WRITE
 
 constexpr unsigned kKindShift = 56;
 constexpr std::uint64_t kBeatEvery = 50;
@@ -167,9 +167,9 @@ bool Stream::take(const Completion& done, Outcome& outcome) {
 }
 
 bool Stream::probe() {
-  // Somebody who waits for a message learns nothing of a death or a stop: as any program, it has to
-  // ask. For more than a few bytes, which would come straight from the memory of a peer that is
-  // stopped, and say nothing of it.
+  // A process that waits for a message does not notice when its peer dies or stops: like any
+  // program, it has to probe. It reads more than a few bytes, because those would be read directly
+  // from the memory of a stopped peer and prove nothing.
   if (endpoint_.outstanding() > 0) return true;
   const std::uint64_t id = static_cast<std::uint64_t>(Kind::kProbe) << kKindShift;
   const auto length = static_cast<std::uint32_t>(area_size(options_));

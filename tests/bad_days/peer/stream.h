@@ -1,9 +1,9 @@
-// A conversation in which every byte is checked on both sides.
+// An exchange in which both sides check every byte.
 //
-// In each round the leader WRITEs a pattern into the follower's memory, READs it back, and SENDs
-// word of it with a pattern of its own. The follower compares what was sent and what was written,
-// and answers with the number of the round; the leader compares what it read. A place is
-// used again only when its round is over, so that at no time two contents would be right.
+// In each round the leader WRITEs a pattern into the follower's memory, READs it back, and SENDs a
+// message with another pattern. The follower compares the message and the written data, and answers
+// with the number of the round; the leader compares what it read. A place is reused only when its
+// round is over, so that at any time only one content is right.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@
 
 namespace bad_days {
 
-// How a conversation ended.
+// How an exchange ended.
 struct Outcome {
   enum class Kind : std::uint8_t { kOk, kDead, kWrong, kHang, kRefused };
   Kind kind{};
@@ -26,7 +26,7 @@ class Stream {
  public:
   Stream(const Options& options, Endpoint& endpoint);
 
-  // Before the two ends meet: receives are posted.
+  // Before the two ends connect: posts receives.
   bool prepare();
   [[nodiscard]] Outcome run(const std::atomic<bool>& stop);
 

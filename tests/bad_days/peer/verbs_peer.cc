@@ -1,4 +1,5 @@
-// One side of a pair that talks over verbs and checks every byte: the program that has bad days.
+// One side of a pair that communicates over verbs and checks every byte: the program that the
+// bad-days tests kill and stop.
 //
 // Prints `ready qpn=N` once it is connected, `beat ROUNDS MS` while it runs, and one line at the
 // end:

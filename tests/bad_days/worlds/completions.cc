@@ -1,4 +1,4 @@
-// What Side makes of completions.
+// How Side handles completions.
 #include <endian.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ ibv_wc_opcode completion_of(Op op) {
   return kOpcodes[static_cast<std::size_t>(op)];
 }
 
-// Calls visit(place in memory, place in the message, length) for each piece that holds something.
+// Calls visit(place in memory, place in the message, length) for each piece that is filled.
 template <typename Visit>
 void each_part(const std::vector<Piece>& pieces, std::size_t skip, std::size_t length,
                Visit visit) {
@@ -64,7 +64,7 @@ void Side::completed(const ibv_wc& wc) {
           std::to_string(wc.wr_id >> 32U & 0xff) + " #" + std::to_string(wc.wr_id & 0xffff'ffff) +
           " " + ibv_wc_status_str(wc.status) + " bytes " + std::to_string(wc.byte_len));
   }
-  // What ended a QP was announced before it was done.
+  // A blow to a QP was announced before it was made.
   if (wc.status != IBV_WC_SUCCESS && !draining_) (void)hear();
   if ((wc.wr_id & kReceiveBit) != 0) return receive_completed(wc);
   const std::size_t index = wc.wr_id >> 32U;
@@ -126,7 +126,7 @@ void Side::check_failure(Qp& qp, std::size_t at, ibv_wc_status status) {
     return;
   }
   if (qp.struck_here && qp.plan->blow == Blow::kBadRequest) {
-    // The answer to it may be lost, and a QP that has refused a request does not answer twice.
+    // The answer to it may be lost, and a QP that has refused a request does not answer again.
     const bool answer_lost = status == IBV_WC_RETRY_EXC_ERR && at <= qp.plan->blow_at &&
                              (world_.settings.loses || world_.settings.repeats);
     if (!answer_lost && (at != qp.plan->blow_at || status != request.must_be)) {
@@ -144,7 +144,7 @@ void Side::check_failure(Qp& qp, std::size_t at, ibv_wc_status status) {
   if (status != IBV_WC_WR_FLUSH_ERR && !timed_out && !too_late) wrong(qp, what);
 }
 
-// The request is known to have been executed.
+// Records that the request was executed.
 void Side::confirm(Qp& qp, std::size_t at) {
   const Request& request = (*qp.requests)[at];
   qp.confirmed = at + 1;
@@ -218,8 +218,8 @@ void Side::receive_failed(std::size_t index, const ibv_wc& wc) {
   qp.flushed_receive = true;
 }
 
-// Whether a WRITE with immediate may be arriving whose key gives no access, or no longer does. Its
-// receive ends with an error of its own.
+// True if a WRITE with immediate may be arriving whose key does not give access, or no longer does.
+// Its receive ends with an error of its own.
 bool Side::may_lack_access(const Qp& qp) const {
   const bool deregistered = qp.plan->blow == Blow::kDeregister && qp.plan->blow_side == side_;
   const auto first = qp.peer_requests->begin() + static_cast<std::ptrdiff_t>(qp.delivered);
@@ -233,8 +233,8 @@ void Side::message_received(std::size_t index, std::size_t number, const ibv_wc&
   Qp& qp = qps_[index];
   const Receive& receive = qp.receives->plan->receives[number];
   const auto& requests = *qp.peer_requests;
-  // Of unreliable messages some are lost, and a network that repeats brings them in any order. So
-  // do sockets: packets that one thread sends from two processors may overtake each other.
+  // Some unreliable messages are lost, and a network that duplicates delivers them in any order. So
+  // do sockets: packets that one thread sends from two CPUs may overtake each other.
   const bool repeats = lossy(qp) && world_.settings.repeats;
   const bool any_order = repeats || (lossy(qp) && world_.settings.udp);
   std::string why = "nothing more was to come";
@@ -289,7 +289,7 @@ std::string Side::mismatch(const Qp& qp, const Request& request, const Receive& 
 
 void Side::accept(const Qp& qp, const Request& request, const Receive& receive, const ibv_wc& wc) {
   if (lossy(qp)) {
-    // A message that was cut short left its bytes in the receive that the next one took.
+    // A message that was cut short left its bytes in the receive that the next one used.
     for (const Piece& piece : receive.pieces) {
       std::copy_n(&memory_[piece.at], piece.length, &expected_[piece.at]);
     }
@@ -299,12 +299,12 @@ void Side::accept(const Qp& qp, const Request& request, const Receive& receive, 
   const auto take = [&](std::size_t place, std::size_t, std::size_t length) {
     std::copy_n(&memory_[place], length, &expected_[place]);
   };
-  // They are what they must be, but for the GRH, which the plan does not know.
+  // The contents are right, except for the GRH, which the plan does not know.
   each_part(receive.pieces, 0, wc.byte_len, take);
 }
 
-// What the peer sent before a message was there when the message was, unless a later request of
-// that QP has replaced it.
+// Checks that everything the peer sent before a message has arrived with it, unless a later request
+// of that QP has overwritten it.
 void Side::check_targets(const Qp& qp, std::size_t from, std::size_t to) {
   const auto& requests = *qp.peer_requests;
   for (std::size_t i = from; i < to; ++i) {

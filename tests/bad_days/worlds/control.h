@@ -1,5 +1,5 @@
-// What the two processes of a world tell each other beside the traffic under test: over a socket
-// that keeps the boundaries of messages.
+// Messages between the two processes of a world, apart from the traffic under test: over a socket
+// that keeps message boundaries.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -18,14 +18,14 @@ inline constexpr std::size_t kMostWindows = 64;
 inline constexpr std::size_t kGids = 2;
 
 enum class Word : std::uint8_t {
-  kCard,    // where the peer's objects are
+  kCard,    // the peer's objects
   kReady,   // all QPs can receive
-  kStrike,  // a QP is about to end before its time
-  kStruck,  // ... and has
-  kWindow,  // the key of a window of type 1, which its bind has chosen
-  kIdle,    // nothing more will be posted, and everything that was expected has come
-  kReport,  // how far every QP came
-  kOver,    // all objects are gone
+  kStrike,  // a QP is about to end early
+  kStruck,  // ... and has ended
+  kWindow,  // the key of a type 1 window, which its bind has chosen
+  kIdle,    // nothing more will be posted, and everything expected has arrived
+  kReport,  // the progress of every QP
+  kOver,    // all objects are destroyed
 };
 
 struct Card {
@@ -41,7 +41,7 @@ struct Card {
 struct Report {
   struct Qp {
     std::uint32_t posted{};
-    std::uint32_t confirmed{};  // the first so many requests are known to have been executed
+    std::uint32_t confirmed{};  // this many requests are known to have been executed
     std::uint32_t delivered{};  // the peer's requests before this one have had their receive
   };
   std::array<Qp, kMostQps> qps{};
@@ -60,9 +60,9 @@ class Control {
   explicit Control(int fd) : fd_{fd} {}
 
   void send(const Message& message);
-  // The next message that has come.
+  // The next message, if one has arrived.
   [[nodiscard]] std::optional<Message> poll();
-  // Waits for a message of this kind, which must be the next.
+  // Waits for the next message, which must be of this kind.
   [[nodiscard]] Message wait(Word word);
   [[nodiscard]] int fd() const { return fd_; }
 

@@ -1,5 +1,5 @@
-// What must hold when a world is over: every byte of the memory, gaps included, the shared counter,
-// and that nothing completed at one side before it had happened at the other.
+// The final checks of a world: every byte of the memory, including gaps, the shared counter, and
+// that nothing completed at one side before it had happened at the other.
 #include <algorithm>
 #include <cstring>
 
@@ -25,7 +25,7 @@ bool sets(const Request& request, std::size_t at, std::byte value) {
          request.remote->after[at - request.remote->at] == value;
 }
 
-// Where in a message the byte is that the pieces place there.
+// The offset in a message of the byte that the pieces place there.
 std::optional<std::size_t> offset_of(const std::vector<Piece>& pieces, std::size_t at) {
   std::size_t before = 0;
   for (const Piece& piece : pieces) {
@@ -51,8 +51,8 @@ void Side::check_end(const Report& peer) {
 }
 
 void Side::check_counter(const Report& peer) {
-  // What we added to the peer's: no two requests found the same, and none more than all of them
-  // make.
+  // Our additions to the peer's counter: no two requests found the same value, and none more than
+  // the sum.
   const std::size_t theirs = world_.sides[1 - side_].counter_at;
   const std::uint64_t first = word_at(world_.memories[1 - side_].initial(), theirs);
   std::size_t posted = 0;
@@ -67,7 +67,7 @@ void Side::check_counter(const Report& peer) {
                 (again ? " twice" : " though only " + std::to_string(posted) + " were posted"));
     }
   }
-  // What the peer added to ours.
+  // The peer's additions to ours.
   std::uint64_t certain = 0;
   std::uint64_t possible = 0;
   for (std::size_t i = 0; i < qps_.size(); ++i) {
@@ -116,7 +116,7 @@ void Side::check_memory(const Report& peer) {
   }
 }
 
-// A request that did not succeed may have been executed in part: its bytes may be old or new.
+// A request that failed may have been executed in part: its bytes may be old or new.
 bool Side::explained(std::size_t at, const Report& peer) const {
   if (reused(at)) return false;
   const std::byte value = memory_[at];
@@ -136,7 +136,8 @@ bool Side::explained(std::size_t at, const Report& peer) const {
   return explained_by_receive(at);
 }
 
-// A receive that did not complete may hold a part of a message of a QP that ended, or that loses.
+// A receive that did not complete may contain a part of a message, if its QP ended or loses
+// messages.
 bool Side::explained_by_receive(std::size_t at) const {
   for (const Queue& queue : queues_) {
     for (std::size_t i = 0; i < queue.posted; ++i) {

@@ -1,5 +1,5 @@
-// The memory of one side of a world: what it holds at the beginning, what the plan makes of it, and
-// which parts of it are taken. Both processes compute the memories of both sides from the seed.
+// The memory of one side of a world: its initial contents, its contents according to the plan, and
+// which parts are allocated. Both processes compute the memories of both sides from the seed.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@ namespace worlds {
 using Bytes = std::vector<std::byte>;
 using View = std::span<const std::byte>;
 
-// Each zone is a memory region with keys of its own.
+// Each zone is a memory region with its own keys.
 enum class Zone : std::uint8_t {
-  kStatic,  // is never written; the peer may READ it
-  kOpen,    // the peer may do everything
-  kLocal,   // results of READs, sources that are reused; the peer may do nothing
+  kStatic,  // never written; the peer may READ it
+  kOpen,    // the peer has all rights
+  kLocal,   // results of READs, reused sources; the peer has no rights
   kReceive,
   kCount,
 };
@@ -33,11 +33,11 @@ class Memory {
   [[nodiscard]] static std::size_t size(Zone zone);
   [[nodiscard]] static std::size_t total();
 
-  // Memory that nothing else uses, behind a random gap; nothing when the zone is full.
+  // Allocates memory after a random gap; nothing if the zone is full.
   [[nodiscard]] std::optional<std::size_t> take(Zone zone, std::size_t length, std::size_t align,
                                                 nerve::Prng& prng);
   [[nodiscard]] const Bytes& initial() const { return initial_; }
-  // As it is after all requests that were planned so far.
+  // The contents after all requests planned so far.
   [[nodiscard]] View planned(std::size_t at, std::size_t length) const {
     return View{planned_}.subspan(at, length);
   }

@@ -6,6 +6,7 @@
 
 #include "tests/bad_days/worlds/memory.h"
 #include "tests/bad_days/worlds/verdict.h"
+#include "tests/verbs_ladder.h"
 
 namespace worlds {
 namespace {
@@ -18,7 +19,7 @@ void register_memory(ibv_pd* pd, Bytes& memory, nerve::Prng& prng) {
   must((errno = ibv_dereg_mr(mr)) == 0, "ibv_dereg_mr of the other thread");
 }
 
-// A QP that talks to itself: one SEND, which may or may not arrive before everything goes.
+// A QP connected to itself: one SEND, which may or may not arrive before everything is destroyed.
 void make_qp(ibv_pd* pd, const ibv_gid& gid, nerve::Prng& prng) {
   ibv_cq* const cq = ibv_create_cq(pd->context, 8, nullptr, nullptr, 0);
   must(cq != nullptr, "ibv_create_cq of the other thread");
@@ -33,24 +34,14 @@ void make_qp(ibv_pd* pd, const ibv_gid& gid, nerve::Prng& prng) {
   ibv_qp* const qp = ibv_create_qp(pd, &init);
   must(qp != nullptr, "ibv_create_qp of the other thread");
   ibv_qp_attr attr{};
-  attr.qp_state = IBV_QPS_INIT;
   attr.port_num = 1;
-  bool made =
-      ibv_modify_qp(qp, &attr,
-                    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0;
-  attr.qp_state = IBV_QPS_RTR;
   attr.path_mtu = IBV_MTU_1024;
   attr.dest_qp_num = qp->qp_num;
   attr.ah_attr.is_global = 1;
   attr.ah_attr.port_num = 1;
   attr.ah_attr.grh.dgid = gid;
   attr.ah_attr.grh.hop_limit = 1;
-  made = made && ibv_modify_qp(qp, &attr,
-                               IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                                   IBV_QP_RQ_PSN) == 0;
-  attr.qp_state = IBV_QPS_RTS;
-  made = made && ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN) == 0;
-  must(made, "ibv_modify_qp of the other thread");
+  must(verbs_test::bring_qp_to(qp, IBV_QPS_RTS, attr) == 0, "ibv_modify_qp of the other thread");
   std::uint64_t word = prng.next();
   ibv_sge sge{.addr = reinterpret_cast<std::uint64_t>(&word), .length = 8, .lkey = 0};
   ibv_send_wr wr{};

@@ -1,5 +1,5 @@
-// A thread that makes, uses and destroys objects of its own while a world runs: what two threads do
-// to one device must not disturb either.
+// A thread that creates, uses and destroys its own objects while a world runs: two threads on one
+// device must not disturb each other.
 #pragma once
 
 #include <infiniband/verbs.h>

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "tests/bad_days/worlds/verdict.h"
+#include "tests/verbs_ladder.h"
 
 namespace worlds {
 namespace {
@@ -128,13 +129,10 @@ void Objects::create_qp(std::size_t index) {
   must(qps_[index] != nullptr, "ibv_create_qp_ex");
   card_.qpns[index] = qps_[index]->qp_num;
   ibv_qp_attr attr{};
-  attr.qp_state = IBV_QPS_INIT;
   attr.port_num = 1;
   attr.qkey = kQkey;
   attr.qp_access_flags = kAllRemote;
-  const int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-                   (plan.type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS);
-  must((errno = ibv_modify_qp(qps_[index], &attr, mask)) == 0, "modify to init");
+  must(verbs_test::bring_qp_to(qps_[index], IBV_QPS_INIT, attr) == 0, "modify to init");
 }
 
 void Objects::connect(const Card& peer) {
@@ -148,7 +146,6 @@ void Objects::connect_qp(std::size_t index, const Card& peer) {
   const bool has = !std::equal(none.raw, none.raw + sizeof none.raw, peer.gids[plan.gid_index].raw);
   const std::size_t gid = has ? plan.gid_index : 0;
   ibv_qp_attr attr{};
-  attr.qp_state = IBV_QPS_RTR;
   attr.path_mtu = plan.mtu;
   attr.dest_qp_num = peer.qpns[index];
   attr.rq_psn = plan.psn[1 - side_];
@@ -159,21 +156,10 @@ void Objects::connect_qp(std::size_t index, const Card& peer) {
   attr.ah_attr.grh.dgid = peer.gids[gid];
   attr.ah_attr.grh.sgid_index = static_cast<std::uint8_t>(gid);
   attr.ah_attr.grh.hop_limit = 1;
-  int rtr = IBV_QP_STATE;
-  int rts = IBV_QP_STATE | IBV_QP_SQ_PSN;
-  if (plan.type != IBV_QPT_UD) {
-    rtr |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-  }
-  if (plan.reliable()) {
-    rtr |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-    rts |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
-  }
-  must((errno = ibv_modify_qp(qps_[index], &attr, rtr)) == 0, "modify to rtr");
-  attr.qp_state = IBV_QPS_RTS;
   attr.sq_psn = plan.psn[side_];
   attr.timeout = plan.timeout;
   attr.retry_cnt = attr.rnr_retry = 7;
-  must((errno = ibv_modify_qp(qps_[index], &attr, rts)) == 0, "modify to rts");
+  must(verbs_test::bring_qp_to(qps_[index], IBV_QPS_RTS, attr) == 0, "modify to rts");
   if (plan.type != IBV_QPT_UD) return;
   ahs_[index] = ibv_create_ah(pd_, &attr.ah_attr);
   must(ahs_[index] != nullptr, "ibv_create_ah");

@@ -19,29 +19,29 @@ class Objects {
 
   // What the peer needs to know of them.
   [[nodiscard]] const Card& card() const { return card_; }
-  // Makes all QPs ready to receive and to send.
+  // Moves all QPs to RTS.
   void connect(const Card& peer);
   void destroy_qp(std::size_t index);
   void to_state(std::size_t index, ibv_qp_state state);
-  // Everything that is left; each call must succeed.
+  // Destroys everything that is left; each call must succeed.
   void destroy();
 
   [[nodiscard]] ibv_qp* qp(std::size_t index) const { return qps_[index]; }
   [[nodiscard]] ibv_srq* srq() const { return srq_; }
   [[nodiscard]] ibv_ah* ah(std::size_t index) const { return ahs_[index]; }
   [[nodiscard]] const std::vector<ibv_cq*>& cqs() const { return cqs_; }
-  // Completions of one queue, by the calls that the plan wants; as many as fit.
+  // Polls one CQ with the calls that the plan specifies; as many completions as fit.
   [[nodiscard]] std::size_t poll(std::size_t cq, std::span<ibv_wc> found);
-  // To at least its first size.
+  // To at least its initial size.
   void resize_cq(std::size_t cq, std::size_t more);
   [[nodiscard]] ibv_comp_channel* channel() const { return channel_; }
   [[nodiscard]] ibv_mr* mr(Zone zone) const { return mrs_[static_cast<std::size_t>(zone)]; }
-  // A QP's own region: from here on the peer can do nothing with it.
+  // Deregisters a QP's own region: from now on the peer has no access to it.
   void deregister(std::size_t index);
   void take_rights(std::size_t index);
   [[nodiscard]] ibv_qp_state state_of(std::size_t index) const;
   [[nodiscard]] ibv_mw* window(std::size_t index) const { return windows_[index]; }
-  // The address of a place in our memory, as a request names it.
+  // The address of a place in our memory, as used in requests.
   [[nodiscard]] std::uint64_t address(std::size_t at) const;
   [[nodiscard]] ibv_sge sge(const Piece& piece) const;
   [[nodiscard]] static Zone zone_of(std::size_t at);

@@ -6,7 +6,7 @@ namespace worlds {
 namespace {
 
 std::uint32_t draw_psn(nerve::Prng& prng) {
-  // Half of all streams cross the wrap.
+  // Half of all streams cross the PSN wrap.
   constexpr std::uint32_t kPsns = 0x100'0000;
   if (prng.chance(500)) return kPsns - static_cast<std::uint32_t>(prng.between(1, 60));
   return static_cast<std::uint32_t>(prng.next()) % kPsns;
@@ -31,9 +31,9 @@ QpPlan draw_qp(nerve::Prng& prng, bool bulk) {
   qp.max_sge = static_cast<std::uint32_t>(prng.between(1, 6));
   qp.max_inline = prng.chance(500) ? 0 : static_cast<std::uint32_t>(prng.between(1, 256));
   qp.read_depth = static_cast<std::uint8_t>(prng.between(1, 8));
-  // Short, so that a lost last packet does not cost much; long enough for eight of them (a second)
-  // to outlast the moments in which a busy machine does not run a process. While a receive is
-  // missing, every RNR NAK that is lost costs a retry, and only progress gives it back.
+  // Short, so that a lost last packet does not cost much; long enough that eight of them (a second)
+  // outlast the times in which a loaded machine does not run a process. While a receive is missing,
+  // every lost RNR NAK costs a retry, and only progress restores it.
   qp.timeout = 15;
   qp.rnr_timer = static_cast<std::uint8_t>(prng.between(1, 12));
   qp.signal_all = prng.chance(200);
@@ -82,7 +82,7 @@ World draw_world(std::uint64_t seed, const Settings& settings) {
   nerve::Prng prng{seed};
   World world{
       .seed = seed, .settings = settings, .qps = {}, .sides = {}, .windows = {}, .memories = {}};
-  // Enough requests to fill rings and windows; what they receive must fit into the memory.
+  // Enough requests to fill rings and windows; the data they receive must fit into the memory.
   const bool bulk = prng.chance(60);
   for (std::size_t side = 0; side < 2; ++side) {
     world.memories.emplace_back(prng.next());

@@ -1,5 +1,5 @@
 // Everything that two processes do to each other in one world. Both compute it from the seed, so
-// that each knows what its own completions and its own memory must be.
+// that each knows its own right completions and memory.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -35,19 +35,19 @@ struct Piece {
   std::size_t length{};
 };
 
-// Bytes of the peer's memory that a request sets.
+// Bytes of the peer's memory that a request writes.
 struct Patch {
   std::size_t at{};
   Bytes after;
 };
 
-// What a request names at its peer: one of the regions, or a window.
+// The remote target of a request: a region, or a window.
 struct Target {
   Zone zone{Zone::kOpen};
   std::optional<std::size_t> window{};
   bool region{};  // the QP's own region
   std::size_t at{};
-  std::uint32_t spoil_key{};  // is xored to the key
+  std::uint32_t spoil_key{};  // xored to the key
 };
 
 struct Request {
@@ -60,7 +60,7 @@ struct Request {
   bool counts{};         // a FETCH_ADD on the counter that all QPs of a side share
   bool consumes_receive{};
   std::vector<Piece> pieces{};
-  Bytes message{};  // what it carries; of a READ or an atomic, what it brings back
+  Bytes message{};  // its payload; for a READ or an atomic, the result
   Target target{};
   std::optional<Patch> remote{};
   std::uint64_t compare_or_add{};
@@ -80,14 +80,14 @@ struct Request {
 // A window on a range of its owner's open zone.
 struct Window {
   std::size_t side{};
-  bool type_1{};  // else type 2
+  bool type_1{};  // otherwise type 2
   std::size_t at{};
   std::size_t length{};
 };
 
 struct Receive {
   std::vector<Piece> pieces;
-  std::uint32_t delay_us{};  // after the receive before it
+  std::uint32_t delay_us{};  // after the previous receive
 };
 
 struct ReceiveQueue {
@@ -100,21 +100,20 @@ struct ReceiveQueue {
 
 struct EndPlan {
   std::vector<Request> requests;
-  bool one_by_one{};  // each request waits for the one before it, as the direct path likes it
+  bool one_by_one{};  // each request waits for the previous one, which the direct path needs
   bool shared_receives{};
-  ReceiveQueue receives;        // where they are not shared
-  std::optional<Piece> region;  // of the open zone, registered once more for this QP alone
+  ReceiveQueue receives;        // if they are not shared
+  std::optional<Piece> region;  // of the open zone, registered again for this QP alone
 };
 
-// How a QP ends before its time.
+// How a QP ends early.
 enum class Blow : std::uint8_t {
   kNone,
   kBadRequest,  // the request at its place must fail
   kError,       // its program moves it to ERR
   kReset,
   kDestroy,
-  kDeregister,  // its program deregisters the QP's own region and uses the memory for something
-                // else
+  kDeregister,  // its program deregisters the QP's own region and reuses the memory
 };
 
 struct QpPlan {
@@ -127,16 +126,16 @@ struct QpPlan {
   std::uint8_t timeout{};
   std::uint8_t rnr_timer{};
   bool signal_all{};
-  bool wr_calls{};  // posts by ibv_wr_* instead of ibv_post_send
+  bool wr_calls{};  // posts with ibv_wr_* instead of ibv_post_send
   bool pauses{};    // its send queue is stopped for a while (SQD)
   std::size_t gid_index{};
   std::array<std::uint32_t, 2> psn{};
   std::array<EndPlan, 2> ends;
   Blow blow{};
   std::size_t blow_side{};
-  std::size_t blow_at{};  // when so many requests of that side have been posted
-  bool reregisters{};     // instead of deregistering: the key stays, the rights go
-  bool peer_waits{};      // for its own timers to notice, instead of moving its QP to ERR
+  std::size_t blow_at{};  // when this many requests of that side have been posted
+  bool reregisters{};     // instead of deregistering: the key remains, the rights are removed
+  bool peer_waits{};      // for its own timers, instead of moving its QP to ERR
 
   [[nodiscard]] bool reliable() const { return type == IBV_QPT_RC; }
 };
@@ -144,15 +143,15 @@ struct QpPlan {
 enum class CqLayout : std::uint8_t { kOne, kOnePerQp, kOnePerQueue };
 
 struct SidePlan {
-  bool events{};  // sleeps until a completion event comes; else it polls
+  bool events{};  // sleeps until a completion event; otherwise it polls
   CqLayout cqs{};
-  bool extended_cqs{};  // are polled by ibv_start_poll
+  bool extended_cqs{};  // polled with ibv_start_poll
   bool resizes_cqs{};
-  std::uint16_t moderation_count{};  // completions for one event; zero: no moderation
+  std::uint16_t moderation_count{};  // completions per event; zero: no moderation
   std::uint16_t moderation_us{};
   int poll_batch{};
   bool other_iova{};         // regions have other addresses than their memory
-  ReceiveQueue shared;       // an SRQ; without receives there is none
+  ReceiveQueue shared;       // an SRQ; none if it has no receives
   std::size_t counter_at{};  // in the memory of this side
 };
 

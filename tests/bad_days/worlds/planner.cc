@@ -76,7 +76,8 @@ void Planner::add(std::size_t qp, std::size_t side) {
 
 void Planner::append(const Place& p, Request request) {
   std::vector<Request>& all = p.qp.ends[p.side].requests;
-  // Room in the send queue is known by completions alone, so a full one must hold one that tells.
+  // Room in the send queue is known only from completions, so a full queue must contain a signaled
+  // request.
   const bool must_tell = p.end.silent + 1 >= p.qp.depth;
   request.signaled = p.qp.signal_all || must_tell || p.qp.ends[p.side].one_by_one ||
                      request.op == Op::kBind || prng_.chance(p.end.signaled_per_mille);
@@ -92,7 +93,7 @@ void Planner::append(const Place& p, Request request) {
     request.solicited = prng_.chance(300);
   }
   if (prng_.chance(80)) request.pause_us = static_cast<std::uint32_t>(prng_.between(1, 300));
-  // Now and then a program answers what it was sent.
+  // Sometimes a program answers what it received.
   if (p.qp.reliable() && prng_.chance(100)) {
     request.after_receives = std::max(request.after_receives, p.peer.sent);
   }
@@ -139,7 +140,7 @@ bool Planner::fill_write(const Place& p, Request& request) {
   }
   std::optional<std::size_t> at;
   if (p.end.hot && length <= p.end.hot->length && prng_.chance(350)) {
-    // Overwriting what was written before shows a stale duplicate that is executed again.
+    // Overwriting earlier data reveals a stale duplicate that is executed again.
     at = p.end.hot->at + prng_.below(p.end.hot->length - length + 1);
     request.fenced = p.end.reads_hot;
   } else {
@@ -186,7 +187,7 @@ bool Planner::fill_read(const Place& p, Request& request) {
 
 bool Planner::fill_atomic(const Place& p, Request& request) {
   if (request.op == Op::kFetchAdd && prng_.chance(500)) {
-    // What it finds depends on the other QPs; the model checks all results together.
+    // The result depends on the other QPs; the model checks all results together.
     request.counts = true;
     request.compare_or_add = 1;
     request.target.at = world_.sides[1 - p.side].counter_at;
@@ -237,7 +238,7 @@ void Planner::fill_queue(ReceiveQueue& queue, Memory& memory, std::size_t messag
     for (std::uint64_t pieces = prng_.between(1, queue.max_sge); pieces > 0; --pieces) {
       const std::size_t part = pieces == 1 ? left : prng_.between(0, left);
       const auto at = memory.take(Zone::kReceive, part, 1, prng_);
-      CHECK(at.has_value());  // the zone has room for every receive that a world can need
+      CHECK(at.has_value());  // the zone has room for all receives of a world
       receive.pieces.push_back({*at, part});
       left -= part;
     }

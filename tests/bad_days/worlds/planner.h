@@ -1,7 +1,7 @@
-// Draws the requests of a world, one after the other. Concurrent requests keep out of each other's
-// way, so that every result is defined: most targets are fresh memory, and each end of a reliable
-// QP has a hot range of its peer's memory which it alone overwrites and reads back in program
-// order, with fences where the standard asks for them.
+// Generates the requests of a world, one after the other. Concurrent requests do not overlap, so
+// that every result is defined: most targets are fresh memory, and each end of a reliable QP has a
+// hot range of its peer's memory which only it overwrites and reads back in program order, with
+// fences where the standard requires them.
 #pragma once
 
 #include <vector>
@@ -16,20 +16,20 @@ class Planner {
 
   // Adds one request, or a few that belong together, to one side of one QP.
   void add(std::size_t qp, std::size_t side);
-  // Makes one reliable QP in a few end before its time; after all requests were added.
+  // Makes one reliable QP in a few end early; called after all requests were added.
   void strike(std::size_t qp);
-  // Receives for all that was planned, and some more.
+  // Adds receives for everything planned, and some more.
   void add_receives();
 
  private:
-  // Of one side of one QP.
+  // One side of one QP.
   struct End {
     std::optional<Piece> hot;         // in the peer's memory
     std::optional<std::size_t> word;  // for atomics, in the peer's memory
     std::size_t region_used{};        // of the peer's region
-    bool reads_hot{};                 // a READ of the hot range may be under way
+    bool reads_hot{};                 // a READ of the hot range may be outstanding
     std::uint32_t silent{};           // unsignaled requests in a row
-    std::uint32_t sent{};             // messages that take a receive of the peer
+    std::uint32_t sent{};             // messages that use a receive of the peer
     std::size_t largest{};
     std::uint32_t signaled_per_mille{};
     struct Invalidated {
@@ -55,7 +55,7 @@ class Planner {
   bool fill(const Place& p, Request& request);
   bool fill_send(const Place& p, Request& request);
   bool fill_write(const Place& p, Request& request);
-  // Fresh memory of the peer's region of this QP, if it has one.
+  // Allocates memory in the peer's region of this QP, if it has one.
   bool choose_region(const Place& p, Request& request, std::size_t length);
   bool fill_read(const Place& p, Request& request);
   bool fill_atomic(const Place& p, Request& request);

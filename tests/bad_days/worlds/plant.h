@@ -1,5 +1,5 @@
-// Mistakes that the test program makes on purpose, in the place of the library, to show that the
-// model notices them.
+// Mistakes that the test program makes on purpose, in place of the library, to show that the model
+// detects them.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@ namespace worlds {
 enum class Mistake : std::uint8_t {
   kNone,
   kByte,   // one byte of the memory is wrong
-  kStale,  // a WRITE that was executed is undone, as an old duplicate would do
+  kStale,  // an executed WRITE is undone, as by an old duplicate
   kLost,   // a completion is lost
   kTwice,  // a completion comes twice
-  kOrder,  // a completion comes later than the one after it
+  kOrder,  // two completions are swapped
   kEvent,  // a completion event is lost
 };
 
 struct Plant {
   Mistake mistake{};
-  std::uint32_t countdown{};  // it is made when this comes to zero
+  std::uint32_t countdown{};  // the mistake is made when this reaches zero
 
-  // Whether to make this mistake now. Each is made once.
+  // True if this mistake is to be made now. Each is made once.
   [[nodiscard]] bool now(Mistake which) {
     if (mistake != which || countdown-- > 0) return false;
     mistake = Mistake::kNone;

@@ -1,4 +1,4 @@
-// Requests and receives of Side, by both ways that verbs offer.
+// Requests and receives of Side, with both interfaces of verbs.
 #include <endian.h>
 
 #include <algorithm>
@@ -48,7 +48,7 @@ bool Side::post_requests(std::size_t index) {
   std::size_t count = 0;
   const std::size_t first = qp.posted;
   for (const std::size_t limit = prng_.between(1, 4); count < limit && may_post(qp, now); ++count) {
-    // Such a bind has a call of its own.
+    // Such a bind has its own call.
     const bool alone = binds_type_1(qp, qp.posted);
     if (alone && count > 0) break;
     ++qp.posted;
@@ -83,7 +83,7 @@ bool Side::post_requests(std::size_t index) {
 void Side::strike(std::size_t index) {
   Qp& qp = qps_[index];
   qp.struck_here = true;
-  // First, so that the peer has heard of it before it can see it.
+  // First, so that the peer is told before it can notice.
   const auto number = static_cast<std::uint32_t>(index);
   control_.send({.word = Word::kStrike, .qp = number});
   qp.health = Health::kStriking;
@@ -122,12 +122,12 @@ void Side::deregister(std::size_t index) {
   } else {
     objects_.deregister(index);
   }
-  // The memory is the program's own again.
+  // The memory belongs to the program again.
   for (std::size_t i = region.at; i < region.at + region.length; ++i) {
     expected_[i] = memory_[i] = static_cast<std::byte>(prng_.next());
   }
   reused_.push_back(region);
-  // Requests that come now are refused.
+  // Requests that arrive now are refused.
   const std::uint64_t end = now_us() + prng_.between(100, 3000);
   while (now_us() < end) (void)poll_all();
   objects_.to_state(index, IBV_QPS_ERR);
@@ -198,7 +198,7 @@ void Side::post(std::size_t index, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     const Request& request = (*qp.requests)[qp.posted + i];
     if (request.inlined) {
-      // Memory that is not registered, and that is the program's own again after the call.
+      // Memory that is not registered, and that belongs to the program again after the call.
       inlined[i] = request.message;
       sges[i] = {{.addr = reinterpret_cast<std::uint64_t>(inlined[i].data()),
                   .length = static_cast<std::uint32_t>(inlined[i].size()),

@@ -1,5 +1,5 @@
-// The course of a world: connect, run until both sides have nothing more to do, break all QPs,
-// compare.
+// The course of a world: connect, run until both sides have nothing more to do, move all QPs to
+// ERR, compare.
 #include <poll.h>
 #include <sched.h>
 
@@ -63,7 +63,7 @@ void Side::exchange_cards() {
   peer_ = control_.wait(Word::kCard).card;
   for (std::size_t i = 0; i < qps_.size(); ++i) qps_[i].peer_number = peer_.qpns[i];
   objects_.connect(peer_);
-  // Some receives wait from the beginning, and all of those that unreliable messages need.
+  // Some receives are posted at the beginning, and all of those that unreliable messages need.
   const std::uint64_t now = now_us();
   for (Queue& queue : queues_) {
     const auto& receives = queue.plan->receives;
@@ -109,7 +109,7 @@ bool Side::step() {
     }
   }
   if (objects_.srq() != nullptr) busy |= post_receives(queues_.back(), nullptr, kSharedQueue);
-  // Queues may be armed while completions wait in them.
+  // CQs may be armed while completions are waiting.
   if (objects_.channel() != nullptr && prng_.chance(300)) arm();
   busy |= poll_all();
   return busy;
@@ -127,7 +127,7 @@ void Side::arm() {
   }
 }
 
-// Stops a send queue for a while: what was sent finishes, what is posted waits.
+// Stops a send queue for a while: sent requests complete, posted ones wait.
 bool Side::pause_or_resume(std::size_t index) {
   Qp& qp = qps_[index];
   if (qp.pause_us == 0 || step_us_ < qp.pause_us) return false;
@@ -137,7 +137,7 @@ bool Side::pause_or_resume(std::size_t index) {
   return true;
 }
 
-// Sleeps until an event where the plan wants events; else gives others a chance to run.
+// Sleeps until an event if the plan uses events; otherwise yields.
 void Side::wait() {
   ibv_comp_channel* const channel = objects_.channel();
   if (channel == nullptr) {
@@ -146,7 +146,7 @@ void Side::wait() {
     return;
   }
   arm();
-  if (poll_all()) return;  // it came before the queue was armed
+  if (poll_all()) return;  // it came before the CQ was armed
   const std::uint64_t now = now_us();
   const std::uint64_t due = std::min(next_due(), progress_us_ + patience_us_ + 1);
   const std::uint64_t left_us = due > now ? due - now : 0;
@@ -170,8 +170,7 @@ void Side::wait() {
   }
 }
 
-// Whether the queue tells of nothing but the receives of one QP, and the next of them is for a
-// message whose sender asked for an event.
+// True if the CQ reports only receives of one QP, and the next of them is for a solicited message.
 bool Side::next_is_solicited(std::size_t cq) const {
   if (world_.sides[side_].cqs != CqLayout::kOnePerQueue || cq % 2 == 0) return false;
   const Qp& qp = qps_[cq / 2];
@@ -184,7 +183,7 @@ bool Side::next_is_solicited(std::size_t cq) const {
 
 std::uint64_t Side::next_due() const {
   std::uint64_t next = kNever;
-  // What was due at the last step waits for something else.
+  // Anything due at the last step waits for something else.
   const auto consider = [&](std::uint64_t due) {
     if (due > step_us_) next = std::min(next, due);
   };
@@ -198,7 +197,7 @@ std::uint64_t Side::next_due() const {
 
 bool Side::hear() {
   bool any = false;
-  // What comes after kIdle is not for the middle of a world.
+  // Messages after kIdle are handled later.
   while (!peer_idle_) {
     const auto message = control_.poll();
     if (!message) break;
@@ -236,7 +235,7 @@ bool Side::reused(std::size_t at) const {
 }
 
 bool Side::lossy(const Qp& qp) const {
-  // A socket's buffer may overflow when its reader does not run for a while.
+  // A socket's buffer may overflow if its reader does not run for a while.
   const bool udp = world_.settings.udp;
   return !qp.plan->reliable() && (world_.settings.loses || world_.settings.repeats || udp);
 }
@@ -247,7 +246,7 @@ bool Side::signaled_outstanding(const Qp& qp) const {
                      [](const Request& r) { return r.signaled; });
 }
 
-// Whether every request that will ever announce itself has done so.
+// True if every request that will announce itself has done so.
 bool Side::settled(const Qp& qp) const {
   if (qp.health == Health::kGone) return true;
   return qp.send_error ? qp.completed == qp.posted : !signaled_outstanding(qp);
@@ -265,19 +264,19 @@ bool Side::idle() const {
     if (qp.plan->blow == Blow::kNone) {
       return qp.posted == qp.requests->size() && !waits_for_messages(qp);
     }
-    // Whatever is left of it will never be posted.
+    // What is left of it will never be posted.
     return !qp.may_post;
   });
 }
 
-// What unreliable QPs sent may still be on its way.
+// Messages of unreliable QPs may still be in flight.
 void Side::linger() {
   constexpr std::uint64_t kMoment = 3000;
   if (!std::ranges::any_of(qps_, [&](const Qp& qp) { return lossy(qp); })) return;
   for (const std::uint64_t end = now_us() + kMoment; now_us() < end;) (void)poll_all();
 }
 
-// Moves every QP to ERR: what is outstanding must come back flushed, and nothing else.
+// Moves every QP to ERR: outstanding requests must be flushed, and nothing else may complete.
 void Side::drain() {
   draining_ = true;
   for (std::size_t i = 0; i < qps_.size(); ++i) {

@@ -12,7 +12,7 @@ void set(const char* name, const std::string& value) {
   if (!value.empty()) ::setenv(name, value.c_str(), 1);
 }
 
-// "loss=1.7%": up to the limit, in tenths of a percent.
+// "loss=1.7%": random, up to the limit, in tenths of a percent.
 std::string rate(const char* word, std::uint64_t limit_per_mille, nerve::Prng& prng) {
   const std::uint64_t tenths = prng.between(1, limit_per_mille);
   return std::string{word} + "=" + std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) +
@@ -34,7 +34,7 @@ Settings draw_settings(std::uint64_t first_seed, bool udp) {
   nerve::Prng prng{first_seed * 0x1'0001U + (udp ? 1 : 0)};
   Settings s;
   s.udp = udp;
-  // A ring that is almost full most of the time, and one that never is.
+  // Some rings are almost always full, others never.
   if (!udp && prng.chance(300)) s.ring_size = "64K";
   if (udp && prng.chance(300)) s.offloads = "off";
   if (prng.chance(300)) s.congestion = "dcqcn";
@@ -48,7 +48,7 @@ Settings draw_settings(std::uint64_t first_seed, bool udp) {
   if (prng.chance(400)) words.push_back(rate("dup", 40, prng));
   if (prng.chance(400)) words.push_back(rate("reorder", 40, prng));
   if (prng.chance(300)) {
-    // Packets that are held back are overtaken by others.
+    // Delayed packets are overtaken by others.
     const std::uint64_t longest = std::uint64_t{20} << prng.below(7);
     words.push_back("delay=" + std::to_string(prng.between(1, 10)) + "%:10us.." +
                     std::to_string(longest) + "us");

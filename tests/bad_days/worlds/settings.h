@@ -1,4 +1,4 @@
-// What the two processes of a group of worlds are configured with: faults and other settings of the
+// The configuration of the two processes of a group of worlds: faults and other settings of the
 // library, by seed.
 #pragma once
 
@@ -7,18 +7,18 @@
 
 namespace worlds {
 
-// Worlds that the same two processes live through, one after the other.
+// Worlds that the same two processes run, one after the other.
 inline constexpr std::uint64_t kGroup = 10;
 [[nodiscard]] constexpr std::uint64_t first_of_group(std::uint64_t seed) {
   return (seed - 1) / kGroup * kGroup + 1;
 }
 
 struct Settings {
-  std::string faults;  // without a seed; empty when there are none
+  std::string faults;  // without a seed; empty if there are none
   bool loses{};        // packets may be lost
-  bool repeats{};      // packets may come twice or out of order
+  bool repeats{};      // packets may be duplicated or reordered
   bool udp{};          // the transport
-  bool noise{};        // another thread of each process makes and destroys objects
+  bool noise{};        // another thread of each process creates and destroys objects
   std::string ring_size;
   std::string congestion;
   std::string offloads;

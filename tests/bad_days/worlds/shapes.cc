@@ -32,7 +32,7 @@ std::size_t Planner::draw_length(const Place& p, std::size_t limit) {
 bool Planner::gather(const Place& p, Request& request, std::size_t length) {
   request.inlined = length <= p.qp.max_inline && prng_.chance(400);
   std::uint64_t pieces = prng_.between(length > 0 ? 1 : 0, p.qp.max_sge);
-  // Memory that the program overwrites as soon as it may, or memory that stays as it is.
+  // Memory that the program overwrites as soon as it may, or memory that does not change.
   request.reuses_source = prng_.chance(500);
   std::size_t left = length;
   for (; pieces > 0; --pieces) {
@@ -53,7 +53,7 @@ bool Planner::gather(const Place& p, Request& request, std::size_t length) {
   return true;
 }
 
-// Sends on what the READ before it brings, which only a fence makes safe.
+// Sends the result of the previous READ, which only a fence makes safe.
 bool Planner::gather_result_of_read(const Place& p, Request& request) {
   const std::vector<Request>& all = p.qp.ends[p.side].requests;
   if (!p.qp.reliable() || all.empty() || all.back().op != Op::kRead) return false;

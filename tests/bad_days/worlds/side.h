@@ -1,4 +1,4 @@
-// One side of one world: posts what the plan says, sees what completes, and objects to everything
+// One side of one world: posts the requests of the plan, checks completions, and reports everything
 // that the plan and the standard do not allow.
 #pragma once
 
@@ -29,16 +29,16 @@ class Side final : public Describes {
   struct Queue {  // of receives
     const ReceiveQueue* plan{};
     std::size_t posted{};
-    std::size_t completed{};  // so many receives have completed
+    std::size_t completed{};  // number of completed receives
     std::uint64_t due_us{};   // when the next may be posted
     std::vector<bool> done;
   };
-  // As seen by its own program.
+  // From the point of view of its own program.
   enum class Health : std::uint8_t {
     kGood,
-    kStriking,  // one of the two sides is about to end it, or has: errors are no surprise
+    kStriking,  // one side is about to end it, or has: errors are expected
     kError,     // we moved it to ERR
-    kGone,      // it is reset or destroyed, and tells nothing any more
+    kGone,      // it is reset or destroyed, and reports nothing any more
   };
   struct Qp {
     const QpPlan* plan{};
@@ -53,20 +53,20 @@ class Side final : public Describes {
     std::size_t posted{};
     std::size_t completed{};    // requests before it have ended
     std::size_t confirmed{};    // ... with success
-    std::size_t received{};     // receives that completed
+    std::size_t received{};     // completed receives
     std::size_t delivered{};    // the peer's requests before it have had their receive
     std::vector<bool> matched;  // the peer's requests that had their receive
     std::size_t last_receive{};
     bool any_receive{};
-    bool send_error{};  // a request has ended with an error: those after it are flushed
+    bool send_error{};  // a request has failed: those after it are flushed
     bool flushed_receive{};
     std::uint64_t due_us{};  // when the next request may be posted
     std::uint64_t last_count{};
-    std::uint64_t pause_us{};  // when its send queue stops, then when it goes on; zero: no more
+    std::uint64_t pause_us{};  // when its send queue stops, then when it continues; zero: never
     bool paused{};
   };
 
-  // What a CQ was asked to tell of; zero of both: nothing.
+  // What a CQ is armed for; both zero: nothing.
   struct Arming {
     bool any{};
     bool solicited{};
@@ -142,20 +142,20 @@ class Side final : public Describes {
   Control& control_;
   Plant& plant_;
   std::uint64_t patience_us_;
-  nerve::Prng prng_;  // of moments and batches, which the plan leaves open
+  nerve::Prng prng_;  // for times and batch sizes, which the plan leaves open
   Bytes memory_;
   Bytes expected_;
   Objects objects_;
   Card peer_;
   std::vector<Queue> queues_;  // of each QP, then the shared one
   std::vector<Qp> qps_;
-  std::vector<Piece> reused_;   // regions that were deregistered: nothing may change them any more
-  std::vector<Arming> arming_;  // for each CQ
-  std::vector<std::uint64_t> counts_;  // what the peer's counter held, as found
+  std::vector<Piece> reused_;          // deregistered regions: nothing may change them any more
+  std::vector<Arming> arming_;         // for each CQ
+  std::vector<std::uint64_t> counts_;  // values of the peer's counter that were returned
   bool draining_{};
   bool peer_idle_{};
   std::size_t completions_{};
-  std::uint32_t quiet_{};  // steps without anything to do
+  std::uint32_t quiet_{};  // steps with nothing to do
   std::uint64_t step_us_{};
   std::uint64_t progress_us_{};
 };

@@ -1,4 +1,4 @@
-// How Planner makes QPs end before their time.
+// How Planner makes QPs end early.
 #include "tests/bad_days/worlds/planner.h"
 
 namespace worlds {
@@ -35,14 +35,14 @@ bool Planner::spoil(const Place& p, std::size_t at, Request& request) {
   request.target.at = start;
   request.must_be = IBV_WC_REM_ACCESS_ERR;
   switch (prng_.below(7)) {
-    case 0:  // a key that differs in its variant byte
+    case 0:  // a key with another variant byte
       request.target.spoil_key = static_cast<std::uint32_t>(prng_.between(1, 255));
       break;
     case 1:  // one byte past the end of the region, or more
       request.target.at = start + Memory::size(Zone::kOpen) - length +
                           (prng_.chance(700) ? 1 : static_cast<std::size_t>(length));
       break;
-    case 2: {  // rights that the region does not give
+    case 2: {  // access that the region does not allow
       const bool write = request.op == Op::kWrite;
       request.target.zone = write && prng_.chance(500) ? Zone::kStatic : Zone::kLocal;
       request.target.at = Memory::start(request.target.zone);
@@ -57,20 +57,20 @@ bool Planner::spoil(const Place& p, std::size_t at, Request& request) {
         return gather(p, request, prng_.between(1, world_.windows[gone.window].length));
       }
       return false;
-    case 4:  // a word that is not aligned
+    case 4:  // an unaligned word
       if (!p.end.word) return false;
       request.op = prng_.chance(500) ? Op::kCompareSwap : Op::kFetchAdd;
       request.target.at = *p.end.word + prng_.between(1, 7);
       request.message.resize(8);
       request.must_be = IBV_WC_REM_INV_REQ_ERR;
       return scatter(p, request);
-    case 5:  // more than the receive holds
+    case 5:  // larger than the receive
       request.op = Op::kSend;
       request.consumes_receive = true;
       ++p.end.sent;
       request.must_be = IBV_WC_REM_INV_REQ_ERR;
       return gather(p, request, receives_of(p, 1 - p.side).capacity + prng_.between(1, 2000));
-    default:  // a source that may not be read
+    default:  // an unreadable source
       request.op = Op::kWrite;
       request.must_be = IBV_WC_LOC_PROT_ERR;
       request.spoil_lkey = 3;

@@ -1,10 +1,10 @@
-// Random programs of two processes that talk through the library, compared with a model.
+// Random programs of two processes that communicate through the library, compared with a model.
 // docs/bad-days.md describes them; tests/bad_days/worlds.py starts this program.
 //
 //   verbs_worlds first=N last=N [jobs=N] [mistake=NAME] [patience_ms=N]
 //
-// Ten worlds in a row share two processes and their settings, which the seed of the first decides.
-// A run that begins within ten begins with the first of them.
+// Ten consecutive worlds share two processes and their settings, which depend on the seed of the
+// first. A run that starts within such a group starts with its first world.
 #include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <sys/mman.h>
@@ -104,7 +104,7 @@ ibv_context* open_device() {
   ibv_context* const context = open_device();
   std::optional<Noise> noise;
   if (settings.noise) noise.emplace(context, first + side);
-  // Only one of them is wrong, and not at once.
+  // Only one side makes mistakes, and not at once.
   Plant plant{.mistake = side == 1 ? options.mistake : Mistake::kNone, .countdown = 20};
   if (options.mistake == Mistake::kByte || options.mistake == Mistake::kStale) plant.countdown = 1;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
@@ -146,7 +146,7 @@ Group start(const Options& options, std::uint64_t first, Totals& totals) {
   return group;
 }
 
-// Whether both processes of some group that ended were right.
+// True if both processes of some finished group were right.
 bool reap(std::vector<Group>& groups) {
   int status = 0;
   const pid_t pid = ::wait(&status);

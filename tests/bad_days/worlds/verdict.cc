@@ -27,7 +27,7 @@ Here& here() {
   return one;
 }
 
-// How long the threads of this process have waited for a processor, all together.
+// The total time that the threads of this process have waited for a CPU.
 std::uint64_t waited_ms() {
   std::uint64_t sum = 0;
   std::error_code none;

@@ -1,5 +1,5 @@
-// How a process of a world ends when something is wrong: it prints what, in which world, and exits.
-// Its peer notices, prints what it was waiting for, and exits too.
+// How a process of a world ends when something is wrong: it prints what and in which world, and
+// exits. Its peer notices, prints what it was waiting for, and exits too.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@ namespace worlds {
 
 enum ExitStatus : int { kRight = 0, kWrong = 1, kUsage = 2, kPeerGaveUp = 3 };
 
-// Of the world that this process is in.
+// The world that this process is in.
 void set_world(std::uint64_t seed, std::size_t side, const std::string& settings);
-// What is told about the state of the world when it ends by a violation; the caller keeps it alive.
+// Describes the state of the world when it ends by a violation; the caller keeps it alive.
 class Describes {
  public:
   virtual ~Describes() = default;
@@ -21,7 +21,7 @@ void set_description(const Describes* describes);
 
 [[noreturn]] void violation(const std::string& what);
 [[noreturn]] void peer_gave_up();
-// Of a call that must not fail; the reason is errno.
+// For a call that must not fail; the reason is errno.
 [[noreturn]] void refused(const char* call);
 inline void must(bool worked, const char* call) {
   if (!worked) refused(call);

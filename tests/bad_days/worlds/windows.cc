@@ -1,5 +1,5 @@
 // Windows of Planner: bound by their owner, announced by a SEND, used by the peer, then invalidated
-// by either of them or left as they are.
+// by either of them or left alone.
 #include "tests/bad_days/worlds/planner.h"
 
 namespace worlds {
@@ -31,7 +31,7 @@ void Planner::add_window(std::size_t qp, std::size_t side) {
   if (how == 0) return;
   Request over{.op = how == 1 ? Op::kSendInvalidate : Op::kSend};
   over.after_receives = announced;
-  // READs through the window must have come back before it goes away.
+  // READs through the window must have returned before it is invalidated.
   over.fenced = true;
   if (over.op == Op::kSendInvalidate) over.target.window = window;
   over.consumes_receive = true;
@@ -54,7 +54,7 @@ bool Planner::through_window(const Place& p, std::size_t window, Request& reques
   request.target.window = window;
   request.target.at = w.at + prng_.below(w.length - length + 1);
   if (request.op == Op::kWrite) {
-    // A READ before it may be executed again after a loss, and would bring what this one wrote.
+    // An earlier READ may be executed again after a loss, and would return what this request wrote.
     request.fenced = true;
     if (!gather(p, request, length)) return false;
     set_remote(p, request, request.message);

@@ -1,16 +1,16 @@
 // Collectives of Gloo over one of its transports, one process for each rank, every result compared
-// with what it must be.
+// with the expected one.
 //
 //   collectives ibverbs|tcp DEVICE RANK RANKS FOLDER [COUNT...]
 //
 // DEVICE is an RDMA device or, for tcp, a network interface; FOLDER is where the ranks find each
 // other (Gloo's FileStore), new for each run. Prints a line for each collective and count of
-// elements: its name, the bytes, and the microseconds that one run of it took at this rank.
-// Ends with "all right", or with status 1 at the first element that is wrong.
+// elements: its name, the bytes, and the microseconds that one run of it took at this rank. Ends
+// with "all right", or with status 1 at the first element that is wrong.
 //
-// Gloo's ibverbs transport has eight buffers between two ranks, so each collective has a context of
-// its own. It does not allow a buffer to go before what it sent is acknowledged, and most
-// collectives do not wait for that: the ranks take leave of each other first.
+// Gloo's ibverbs transport has eight buffers between two ranks, so each collective has its own
+// context. It does not allow a buffer to be destroyed before its sends are acknowledged, and most
+// collectives do not wait for that: so the ranks synchronise before they leave a context.
 #include <gloo/allgather_ring.h>
 #include <gloo/allreduce_bcube.h>
 #include <gloo/allreduce_halving_doubling.h>
@@ -39,8 +39,7 @@
 
 namespace {
 
-// Sums of these are whole numbers below 2^24 in whichever order they are made: there is one right
-// answer, to the bit.
+// Sums of these are integers below 2^24 in any order: there is exactly one right result.
 using Element = float;
 using Elements = std::vector<Element>;
 constexpr int kModulus = 8191;
@@ -57,7 +56,7 @@ Elements elements_of(int rank, std::size_t count, int run) {
   return elements;
 }
 
-// Of ranks 0 to ranks - 1.
+// The sum over ranks 0 to ranks - 1.
 Elements sum_of(int ranks, std::size_t count, int run) {
   Elements sum(count);
   for (int rank = 0; rank < ranks; ++rank) {
@@ -76,7 +75,7 @@ class World {
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  // A collective reads from our memory and writes into a peer's until all are done with it.
+  // A collective reads from our memory and writes into a peer's until all ranks are done with it.
   void line_up() { between_->run(); }
 
   std::shared_ptr<gloo::Context> connect(const std::string& name) {
@@ -87,7 +86,7 @@ class World {
     return context;
   }
 
-  // Nobody ends before all are done, or the others would see it as a failure.
+  // No rank exits before all are done, or the others would see it as a failure.
   void part() {
     take_leave(*contexts_.front());
     std::vector<std::string> all;
@@ -96,7 +95,8 @@ class World {
     store_.wait(all);
   }
 
-  // Returns when each peer has all that was sent to it in this context, and we all of theirs.
+  // Returns when each peer has received everything sent to it in this context, and we everything
+  // from them.
   void take_leave(gloo::Context& context) const {
     std::vector<char> said(static_cast<std::size_t>(ranks));
     std::vector<char> heard(static_cast<std::size_t>(ranks));
@@ -120,7 +120,7 @@ class World {
  private:
   std::shared_ptr<gloo::transport::Device> device_;
   gloo::rendezvous::FileStore store_;
-  // To the end: a peer may still wait for an acknowledgement.
+  // Kept until the end: a peer may still wait for an acknowledgement.
   std::vector<std::shared_ptr<gloo::Context>> contexts_;
   std::unique_ptr<gloo::Algorithm> between_;
 };
@@ -147,12 +147,12 @@ bool measure(World& world, gloo::Context& context, const std::string& name, std:
              gloo::Algorithm& algorithm, const Trial& trial) {
   std::chrono::nanoseconds spent{};
   for (int run = 0; run < kRuns; ++run) {
-    world.line_up();  // all have what we sent, so it may be overwritten
+    world.line_up();  // all have received our data, so it may be overwritten
     std::ranges::copy(trial.before(run), trial.work.begin());
     world.line_up();  // all are ready to be written to
     const auto start = std::chrono::steady_clock::now();
     algorithm.run();
-    if (run > 0) spent += std::chrono::steady_clock::now() - start;  // the first one warms up
+    if (run > 0) spent += std::chrono::steady_clock::now() - start;  // the first run is a warm-up
     if (!right(trial, run)) return false;
   }
   world.take_leave(context);
@@ -225,7 +225,7 @@ bool run_all(World& world, const std::vector<std::size_t>& counts) {
     if (!allreduce<gloo::AllreduceHalvingDoubling>(world, "allreduce_halving_doubling", count)) {
       return false;
     }
-    // With fewer elements than ranks this one changes what it has not finished sending.
+    // With fewer elements than ranks this one modifies data that it is still sending.
     if (count >= static_cast<std::size_t>(world.ranks) &&
         !allreduce<gloo::AllreduceBcube>(world, "allreduce_bcube", count)) {
       return false;
@@ -248,7 +248,7 @@ std::shared_ptr<gloo::transport::Device> device_of(std::string_view transport,
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a hang, too, shall leave its lines
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // so that the lines are there after a hang, too
   const std::vector<std::string> words(argv, argv + argc);
   if (words.size() < 6) {
     std::fprintf(stderr, "usage: collectives ibverbs|tcp DEVICE RANK RANKS FOLDER [COUNT...]\n");
@@ -257,7 +257,7 @@ int main(int argc, char** argv) {
   try {
     std::vector<std::size_t> counts;
     for (std::size_t at = 6; at < words.size(); ++at) counts.push_back(std::stoul(words[at]));
-    // Never destroyed: Gloo's thread may still be about an event of a pair when it goes.
+    // Never destroyed: Gloo's thread may still handle an event of a pair meanwhile.
     World& world = *new World{device_of(words[1], words[2]), std::stoi(words[3]),
                               std::stoi(words[4]), words[5]};
     if (!run_all(world, counts)) return 1;

@@ -1,5 +1,5 @@
-// All-reduce of bytes, integers and doubles, 1 B to 4 MB. Sums of doubles depend on the order in
-// which they are made, to the last bit: the digest shows that it is the order of the other run.
+// All-reduce of bytes, integers and doubles, 1 B to 4 MB. Sums of doubles depend on the order of
+// additions, to the last bit: the digest shows that the order is the same as in the other run.
 #include "digest.h"
 
 enum { kLargest = 4 << 20 };

@@ -1,4 +1,4 @@
-// Everybody to everybody: equal parts, and parts of all sizes, none among them.
+// All-to-all: equal parts, and parts of all sizes, including zero.
 #include "digest.h"
 
 enum { kLargest = 1 << 20 };

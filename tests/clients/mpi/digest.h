@@ -1,6 +1,6 @@
-// A digest of all that a rank received, and what ranks send: bytes that only this rank, round and
-// place have. Two runs of a program with the same number of ranks print the same digests, whatever
-// carried the messages.
+// A digest of everything that a rank received, and the data that ranks send: bytes that are unique
+// to rank, round and place. Two runs of a program with the same number of ranks print the same
+// digests, whatever carried the messages.
 #pragma once
 
 #include <mpi.h>
@@ -10,7 +10,7 @@
 
 static uint64_t digest_value = 14695981039346656037u;
 
-// FNV-1a, eight bytes at a time where there are eight: the order and each bit count.
+// FNV-1a, eight bytes at a time where possible: the order and each bit count.
 static inline void digest(const void* data, size_t size) {
   const unsigned char* at = data;
   for (; size >= 8; size -= 8, at += 8) {
@@ -56,7 +56,8 @@ static inline int ranks(void) {
   return count;
 }
 
-// Each rank tells its own, on its own standard output: nothing that is tested carries it.
+// Each rank prints its own digest to its own standard output, which is not carried by what is
+// tested.
 static inline int tell(void) {
   printf("rank %d of %d digest %016llx\n", my_rank(), ranks(), (unsigned long long)digest_value);
   fflush(stdout);

@@ -1,5 +1,5 @@
-// Two ranks: half a round trip of 8 B, and 1 MB messages with eight under way; all ranks: an
-// all-reduce of 1 MB of doubles. The figures of one run, to stand beside those of another.
+// Two ranks: half a round trip of 8 B, and 1 MB messages with eight in flight; all ranks: an
+// all-reduce of 1 MB of doubles. The figures of one run, to compare with another.
 #include "digest.h"
 
 enum { kRoundTrips = 2000, kLarge = 1 << 20, kWindow = 8, kWindows = 16, kReductions = 20 };

@@ -1,4 +1,4 @@
-// Everybody greets rank 0, and rank 0 answers each.
+// Every rank sends to rank 0, and rank 0 answers each.
 #include <string.h>
 
 #include "digest.h"

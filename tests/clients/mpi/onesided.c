@@ -1,6 +1,6 @@
-// One-sided: put, get and accumulate between fences; put, get and atomics under locks, where
-// everybody works on rank 0. What depends on who came first is made not to: tickets are sorted,
-// sums are of integers.
+// One-sided: put, get and accumulate between fences; put, get and atomics under locks, where all
+// ranks access rank 0. Results that would depend on the order are made independent of it: tickets
+// are sorted, sums are of integers.
 #include "digest.h"
 
 enum { kWords = 1 << 17, kTickets = 50 };
@@ -10,7 +10,7 @@ static int by_value(const void* one, const void* other) {
   return (a > b) - (a < b);
 }
 
-// Each rank writes to its neighbour, adds to the one after that, and reads what the fence made
+// Each rank writes to the next rank, adds to the one after that, and reads what the fence made
 // visible.
 static void between_fences(int64_t* shared, MPI_Win window) {
   const int next = (my_rank() + 1) % ranks(), after = (my_rank() + 2) % ranks();
@@ -32,7 +32,7 @@ static void between_fences(int64_t* shared, MPI_Win window) {
   free(mine);
 }
 
-// A number for each, from a counter at rank 0; together all numbers, each once.
+// A ticket for each, from a counter at rank 0; together all numbers, each once.
 static void draw_tickets(MPI_Win window) {
   int64_t tickets[kTickets], one = 1;
   int64_t* all = room((size_t)ranks() * sizeof tickets);
@@ -48,7 +48,7 @@ static void draw_tickets(MPI_Win window) {
   free(all);
 }
 
-// A counter that is added to by compare-and-swap alone: it ends at the number of all successes.
+// A counter that is incremented only by compare-and-swap: it ends at the number of all successes.
 static void swap_upwards(MPI_Win window) {
   MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window);
   for (int done = 0; done < kTickets;) {
@@ -63,7 +63,7 @@ static void swap_upwards(MPI_Win window) {
   MPI_Win_unlock(0, window);
 }
 
-// Read, add, write back: right only if the lock keeps the others out.
+// Read, add, write back: right only if the lock excludes the others.
 static void add_under_lock(MPI_Win window) {
   for (int i = 0; i < kTickets / 5; ++i) {
     int64_t value;

@@ -1,5 +1,5 @@
-// A message goes around the ring and each rank changes it on the way; then all send to the next at
-// once, twice: in one call, and with requests of which several are under way.
+// A message goes around the ring and each rank changes it; then all send to the next rank at once,
+// twice: in one call, and with several requests in flight.
 #include "digest.h"
 
 enum { kLargest = 4 << 20, kAtOnce = 4 };

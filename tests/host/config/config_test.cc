@@ -1,6 +1,6 @@
-// Goal: file, variables and defaults give the configuration they should, the later word winning,
-// and every mistake is told with its place. Method: files of the test's own and an environment
-// that is a value.
+// Goal: file, variables and defaults give the right configuration, in the right precedence, and
+// every mistake is reported with its place. Method: files of the test's own and an environment that
+// is a value.
 #include "host/config/config.h"
 
 #include <gtest/gtest.h>
@@ -50,14 +50,16 @@ std::string problem_of(const char* name, const std::string& value) {
 
 }  // namespace
 
-TEST_F(ConfigTest, NothingSaidIsTheDefault) {
-  const LoadedConfig loaded = load_config({{"HOME", folder_}, {"PATH", "/bin"}});
+TEST_F(ConfigTest, AnEmptyEnvironmentGivesTheDefaults) {
+  // NERVE_RUN is set by `nerve run` and is no setting.
+  const LoadedConfig loaded =
+      load_config({{"HOME", folder_}, {"PATH", "/bin"}, {"NERVE_RUN", "4711"}});
   EXPECT_EQ(loaded.config, Config{});
   EXPECT_EQ(loaded.file, "");
   EXPECT_TRUE(loaded.problems.empty());
 }
 
-TEST_F(ConfigTest, VariablesOfEveryKind) {
+TEST_F(ConfigTest, ReadsVariablesOfEveryKind) {
   EXPECT_EQ(from_variable("NERVE_TRANSPORT", "shm").transport, Transport::kShm);
   EXPECT_EQ(from_variable("NERVE_PORT", "4792").port, 4792);
   EXPECT_EQ(from_variable("NERVE_PCAP", "/tmp/x.pcap").pcap, "/tmp/x.pcap");
@@ -82,7 +84,7 @@ TEST_F(ConfigTest, VariablesOfEveryKind) {
             (std::vector<DeviceName>{{"nerve0", "eth0"}, {"mine", "lo"}, {"nerve2", "wlan0"}}));
 }
 
-TEST_F(ConfigTest, AFileOfEveryKindOfValue) {
+TEST_F(ConfigTest, ReadsAFileWithEveryKindOfValue) {
   const std::string file = write(R"(# all of it
 transport = "udp"
 port = 4792
@@ -112,7 +114,7 @@ nerve1 = "lo"
   EXPECT_EQ(config.devices, (std::vector<DeviceName>{{"nerve0", "eth0"}, {"nerve1", "lo"}}));
 }
 
-TEST_F(ConfigTest, AVariableWinsOverTheFile) {
+TEST_F(ConfigTest, AVariableOverridesTheFile) {
   const std::string file = write("transport = \"udp\"\nlog = \"info\"\ndevices = [\"a=lo\"]\n");
   const LoadedConfig loaded = load_config({{"NERVE_CONFIG", file}, {"NERVE_TRANSPORT", "shm"}});
   EXPECT_EQ(loaded.config.transport, Transport::kShm);
@@ -120,14 +122,14 @@ TEST_F(ConfigTest, AVariableWinsOverTheFile) {
   EXPECT_EQ(loaded.config.devices, (std::vector<DeviceName>{{"a", "lo"}}));
 }
 
-TEST_F(ConfigTest, HomeIsTheLastPlaceToLook) {
+TEST_F(ConfigTest, TheHomeFolderIsSearchedLast) {
   std::filesystem::create_directories(folder_ + "/.config/nerve");
   const std::string file = write("log = \"info\"\n", ".config/nerve/nerve.toml");
   EXPECT_EQ(load_config({{"HOME", folder_}}).file, file);
   EXPECT_EQ(load_config({{"HOME", folder_}, {"XDG_CONFIG_HOME", "/none"}}).file, "");
 }
 
-TEST_F(ConfigTest, ANamedFileMustBeThere) {
+TEST_F(ConfigTest, AMissingNamedFileIsReported) {
   const LoadedConfig loaded = load_config({{"NERVE_CONFIG", folder_ + "/none.toml"}});
   EXPECT_EQ(loaded.problems, Problems{"NERVE_CONFIG: " + folder_ +
                                       "/none.toml: cannot be read: No such file or directory; "
@@ -135,14 +137,14 @@ TEST_F(ConfigTest, ANamedFileMustBeThere) {
   EXPECT_EQ(load_config({{"NERVE_CONFIG", folder_}}).problems.size(), 1U);  // a folder
 }
 
-TEST_F(ConfigTest, MistakesInAFileAreToldWithTheirLine) {
+TEST_F(ConfigTest, MistakesInAFileAreReportedWithTheirLine) {
   const std::string file = write(
       "log = \"info\"\n\ntransport = \"tcp\"\ntransprot = \"udp\"\n"
       "mtu = 1.5\nport = 0\n");
   const LoadedConfig loaded = load_config({{"NERVE_CONFIG", file}});
   ASSERT_EQ(loaded.problems.size(), 4U);
   EXPECT_EQ(loaded.problems[0],
-            file + ":5: mtu: no such value can be; give a word, a number, true or false");
+            file + ":5: mtu: unsupported type of value; use a string, a number, true or false");
   EXPECT_EQ(loaded.problems[1], file + ":3: transport = 'tcp': transport takes auto, shm or udp");
   EXPECT_EQ(loaded.problems[2].rfind(file + ":4: no setting is called 'transprot'; there are "
                                             "transport, devices, port, ",
@@ -154,7 +156,7 @@ TEST_F(ConfigTest, MistakesInAFileAreToldWithTheirLine) {
   EXPECT_EQ(loaded.config, expected);
 }
 
-TEST_F(ConfigTest, WhatIsNotTomlIsToldWithItsLine) {
+TEST_F(ConfigTest, InvalidTomlIsReportedWithItsLine) {
   const std::string file = write("log = \"info\"\ntransport = udp\n");
   const LoadedConfig loaded = load_config({{"NERVE_CONFIG", file}});
   ASSERT_EQ(loaded.problems.size(), 1U);
@@ -162,7 +164,7 @@ TEST_F(ConfigTest, WhatIsNotTomlIsToldWithItsLine) {
   EXPECT_EQ(loaded.config, Config{});
 }
 
-TEST_F(ConfigTest, MistakesInVariablesAreTold) {
+TEST_F(ConfigTest, MistakesInVariablesAreReported) {
   EXPECT_EQ(problem_of("NERVE_TRANSPORT", "tcp"),
             "NERVE_TRANSPORT='tcp': transport takes auto, shm or udp");
   EXPECT_EQ(problem_of("NERVE_FAULT", "loss=200%"),
@@ -191,9 +193,9 @@ TEST_F(ConfigTest, MistakesInVariablesAreTold) {
   for (const Bad& bad : kBad) EXPECT_NE(problem_of(bad.name, bad.value), "");
 }
 
-// What the table says of itself: its defaults are the configuration's, and its names follow one
-// rule, so that whoever knows one knows the others. The page has them all.
-TEST_F(ConfigTest, TheTableIsConsistent) {
+// The table of settings is consistent: its defaults are those of Config, its names follow one rule,
+// and docs/configuration.md lists all of them.
+TEST_F(ConfigTest, TheTableOfSettingsIsConsistent) {
   std::ifstream in{NERVE_SOURCE_DIR "/docs/configuration.md"};
   const std::string page{std::istreambuf_iterator<char>{in}, {}};
   for (const Setting& setting : settings()) {

@@ -1,4 +1,4 @@
-// Goal: which interfaces are devices, and under which names, also while they come and go.
+// Goal: which interfaces become devices, and under which names, also while interfaces come and go.
 #include "host/devices/device.h"
 
 #include <gtest/gtest.h>
@@ -30,13 +30,13 @@ Names names_of(std::span<const Device> devices) {
   return names;
 }
 
-TEST(ChooseDevices, TakesTheLoopbackOnlyWhenItIsAllThereIs) {
+TEST(ChooseDevices, UsesLoopbackOnlyIfThereIsNoOther) {
   EXPECT_EQ(names_of(choose_devices(std::vector{loopback()}, {})), (Names{{"nerve0", "lo"}}));
   EXPECT_EQ(names_of(choose_devices(std::vector{loopback(), interface("eth0")}, {})),
             (Names{{"nerve0", "eth0"}}));
 }
 
-TEST(ChooseDevices, LeavesOutWhatIsDownOrHasNoAddress) {
+TEST(ChooseDevices, LeavesOutInterfacesThatAreDownOrHaveNoAddress) {
   Interface down = interface("eth0");
   down.up = false;
   Interface mute = interface("eth1");
@@ -45,7 +45,7 @@ TEST(ChooseDevices, LeavesOutWhatIsDownOrHasNoAddress) {
             (Names{{"nerve0", "eth2"}}));
 }
 
-TEST(ChooseDevices, GivesTheNamesThatTheUserChose) {
+TEST(ChooseDevices, UsesTheNamesThatTheUserChose) {
   const std::vector<DeviceName> wanted{{"a", "eth1"}, {"b", "eth1"}, {"c", "eth7"}};
   EXPECT_EQ(names_of(choose_devices(std::vector{interface("eth0"), interface("eth1")}, wanted)),
             (Names{{"a", "eth1"}, {"b", "eth1"}}));
@@ -53,7 +53,7 @@ TEST(ChooseDevices, GivesTheNamesThatTheUserChose) {
 
 // Regression: when another interface came up first, one was opened under a second name, and two
 // engines answered for its addresses.
-TEST(ChooseDevices, OneInUseKeepsItsName) {
+TEST(ChooseDevices, ADeviceInUseKeepsItsName) {
   const auto before = choose_devices(std::vector{interface("eth1")}, {});
   ASSERT_EQ(names_of(before), (Names{{"nerve0", "eth1"}}));
   const auto after = choose_devices(

@@ -1,5 +1,5 @@
-// Goal: what a process tells of itself at its end is right and reads well. Method: the wording by
-// values, and a process that sends to itself and ends.
+// Goal: the summary line at exit is right. Method: the text from values, and a process that sends
+// to itself and exits.
 #include "host/diagnostics/summary.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 namespace nerve::host {
 
-TEST(Amounts, TwoDigitsThatMatterAndAUnit) {
+TEST(Amounts, HaveTwoSignificantDigitsAndAUnit) {
   EXPECT_EQ(bytes_text(0), "0");
   EXPECT_EQ(bytes_text(999), "999 B");
   EXPECT_EQ(bytes_text(1000), "1.0 KB");
@@ -25,7 +25,7 @@ TEST(Amounts, TwoDigitsThatMatterAndAUnit) {
   EXPECT_EQ(count_text(312'000), "312 k");
 }
 
-TEST(Summary, TellsWaysBytesAndCopies) {
+TEST(Summary, ListsTransportsBytesAndCopies) {
   Summary summary{.pid = 123, .program = "ib_write_bw", .shm = {}, .udp = {}, .direct = {}};
   EXPECT_EQ(summary_line(summary),
             "pid 123 ib_write_bw: shm 0, udp 0, direct 0, received 0, 0 retransmitted");

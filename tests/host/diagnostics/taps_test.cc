@@ -1,5 +1,5 @@
-// Goal: the taps that were asked for stand where they should, and each packet is captured once.
-// Method: frames through taps onto a recorder, and captures read back.
+// Goal: the configured taps are in the right place, and each packet is captured once. Method:
+// frames through taps onto a recorder, and captures read back.
 #include "host/diagnostics/taps.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ class HostTaps : public testing::Test {
     config.pcap_direction = direction;
     return config;
   }
-  // How many packets the capture holds.
+  // The number of packets in the capture.
   [[nodiscard]] std::size_t captured() const {
     std::ifstream in{file_, std::ios::binary};
     const std::string text{std::istreambuf_iterator<char>{in}, {}};
@@ -57,7 +57,7 @@ class HostTaps : public testing::Test {
   std::vector<std::string> problems;
 };
 
-TEST_F(HostTaps, NoneAreInTheWay) {
+TEST_F(HostTaps, WithoutTapsFramesPassDirectly) {
   Taps taps = make({});
   EXPECT_EQ(&taps.egress(), &out);
   EXPECT_EQ(&taps.sink(), &engines);
@@ -66,7 +66,7 @@ TEST_F(HostTaps, NoneAreInTheWay) {
   EXPECT_EQ(taps.faults(), nullptr);
 }
 
-TEST_F(HostTaps, TheCaptureShowsWhatFaultsLeft) {
+TEST_F(HostTaps, TheCaptureShowsPacketsAfterFaults) {
   Config config = capturing();
   config.fault = "drop=2";
   Taps taps = make(config);
@@ -78,7 +78,7 @@ TEST_F(HostTaps, TheCaptureShowsWhatFaultsLeft) {
   EXPECT_EQ(taps.faults()->lost, 1U);
 }
 
-TEST_F(HostTaps, WhatIsHeldBackLeavesInTime) {
+TEST_F(HostTaps, DelayedPacketsLeaveInTime) {
   Config config;
   config.fault = "delay=1ms";
   Taps taps = make(config);
@@ -90,7 +90,7 @@ TEST_F(HostTaps, WhatIsHeldBackLeavesInTime) {
   EXPECT_FALSE(taps.next_deadline());
 }
 
-TEST_F(HostTaps, WhatCannotBeHadIsToldAndLeftOut) {
+TEST_F(HostTaps, AnUnusableTapIsReportedAndLeftOut) {
   Config config;
   config.pcap = "/nowhere/run.pcap";
   config.fault = "loss=lots";
@@ -102,10 +102,10 @@ TEST_F(HostTaps, WhatCannotBeHadIsToldAndLeftOut) {
   EXPECT_EQ(out.sent.size(), 1U);
 }
 
-// A program that talks to itself: what it sends comes back through its own ring.
+// A program that talks to itself: its frames come back through its own ring.
 class OwnFrames : public HostTaps, public testing::WithParamInterface<CaptureDirection> {};
 
-TEST_P(OwnFrames, AreCapturedOnceForEachTimeAsked) {
+TEST_P(OwnFrames, AreCapturedOncePerDirection) {
   Exchange exchange{Transport::kShm, kSlot};
   exchange.set_local({link::kHere, link::kThere});
   exchange.set_own(OwnRing::make({}));

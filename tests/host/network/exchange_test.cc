@@ -1,4 +1,4 @@
-// Goal: frames take the way that is there, and where there is none one is looked for.
+// Goal: frames take the available transport, and a ring is requested if there is none.
 #include "host/network/exchange.h"
 
 #include <gtest/gtest.h>
@@ -19,19 +19,19 @@ void send_to(Exchange& exchange, const wire::Gid& gid, std::uint32_t slot) {
   exchange.send({&frame, 1}, Time{});
 }
 
-// One who did not answer when we met, for he was stopped, is asked again when there is something
-// for him.
-TEST(Exchange, APeerWithoutARingIsAskedAgain) {
+// A peer that did not answer, because it was stopped, is asked again when there is something to
+// send to it.
+TEST(Exchange, RequestsTheRingAgainForAPeerWithoutOne) {
   Exchange exchange{Transport::kShm, kOwnSlot};
   exchange.set_local({link::kThere});
   EXPECT_FALSE(exchange.take_wanted());
   send_to(exchange, link::kThere, kOtherSlot);
-  EXPECT_EQ(exchange.counters().unreachable, 1U);
+  EXPECT_EQ(exchange.early_counters().unreachable, 1U);
   EXPECT_EQ(exchange.take_wanted(), kOtherSlot);
   EXPECT_FALSE(exchange.take_wanted());
 }
 
-TEST(Exchange, NobodyIsAskedWhereNoRingCouldLead) {
+TEST(Exchange, RequestsNoRingThatCannotExist) {
   Exchange exchange{Transport::kShm, kOwnSlot};
   exchange.set_local({link::kThere});
   send_to(exchange, kFarAway, kOtherSlot);
@@ -44,7 +44,7 @@ TEST(Exchange, NobodyIsAskedWhereNoRingCouldLead) {
   EXPECT_FALSE(by_udp.take_wanted());
 }
 
-// However small the ring, whoever was refused hears of room once it is empty again.
+// However small the ring, a refused QP is notified once it is empty again.
 TEST(Exchange, ASmallRingHasRoomAgain) {
   constexpr std::uint64_t kSmallest = std::uint64_t{1} << 16;
   Exchange exchange{Transport::kShm, kOwnSlot};

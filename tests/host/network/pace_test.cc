@@ -1,4 +1,4 @@
-// Goal: unreliable packets leave at the rate that was meant, in bursts that a small socket holds.
+// Goal: unreliable packets leave at the intended rate, in bursts that fit into a small socket.
 #include "host/network/pace.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kFrame = 4096;
 
-TEST(Pace, LetsABurstGoAndThenWaits) {
+TEST(Pace, AllowsABurstAndThenWaits) {
   Pace pace;
   const Time start{std::chrono::hours{1}};
   std::uint64_t sent = 0;
@@ -22,7 +22,7 @@ TEST(Pace, LetsABurstGoAndThenWaits) {
   EXPECT_FALSE(pace.room_again(start));
   EXPECT_GT(*pace.next_room(), start);
   EXPECT_TRUE(pace.room_again(*pace.next_room()));
-  EXPECT_FALSE(pace.room_again(*pace.next_room() + std::chrono::seconds{1})) << "told already";
+  EXPECT_FALSE(pace.room_again(*pace.next_room() + std::chrono::seconds{1})) << "reported already";
 }
 
 TEST(Pace, KeepsTheRate) {

@@ -1,4 +1,4 @@
-// Goal: who has a port is told rightly. Method: the kernel's table as text, damaged too, and a
+// Goal: the users of a port are found. Method: the kernel's table as text, also damaged, and a
 // socket of our own.
 #include "host/network/port_users.h"
 

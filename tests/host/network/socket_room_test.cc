@@ -1,5 +1,5 @@
-// Goal: senders fill a socket as far as it has room and no further, wait while it is full, and give
-// up waiting for a receiver that takes nothing out of it.
+// Goal: senders fill a socket only as far as it has room, wait while it is full, and stop waiting
+// for a receiver that reads nothing.
 #include "host/network/socket_room.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ class Socket : public testing::Test {
   SocketRoom make() {
     return SocketRoom{16, [this](std::uint32_t socket) { return look(socket); }};
   }
-  // A burst of at most so many frames; how many left.
+  // A burst of at most this many frames; returns how many were sent.
   std::uint32_t send(SocketRoom& room, std::uint32_t frames) {
     room.begin_burst();
     const std::uint32_t granted = room.grant(kSocket, frames, now_);
@@ -46,19 +46,19 @@ class Socket : public testing::Test {
   Time now_{std::chrono::hours{1}};
 };
 
-TEST_F(Socket, IsFilledAndNoFurther) {
+TEST_F(Socket, IsNotOverfilled) {
   SocketRoom room = make();
   EXPECT_GT(fill(room), 20U);
   EXPECT_LE(level_->used, kSize);
   EXPECT_GT(level_->used, kSize / 2);
 }
 
-TEST_F(Socket, IsFilledBySeveralAtOnceAndNoFurther) {
+TEST_F(Socket, IsNotOverfilledBySeveralSenders) {
   std::vector<SocketRoom> senders;
   for (int i = 0; i < 4; ++i) senders.push_back(make());
   for (bool any = true; any;) {
     any = false;
-    // All look before one of them sends.
+    // All check before one of them sends.
     std::vector<std::uint32_t> granted;
     for (SocketRoom& sender : senders) {
       sender.begin_burst();
@@ -83,7 +83,7 @@ TEST_F(Socket, OneBurstOfSeveralQpsSharesOneGrant) {
   EXPECT_EQ(room.grant(kSocket, 2, now_), 1U);
 }
 
-TEST_F(Socket, IsNotAskedForEveryPacket) {
+TEST_F(Socket, IsNotCheckedForEveryPacket) {
   level_->size = 1 << 22;
   SocketRoom room = make();
   for (int i = 0; i < 64; ++i) EXPECT_EQ(send(room, 1), 1U);
@@ -99,12 +99,12 @@ TEST_F(Socket, HasRoomAgainWhenItIsRead) {
   level_->used = 0;
   now_ = *room.next_room();
   EXPECT_TRUE(room.room_again(now_));
-  EXPECT_FALSE(room.room_again(now_)) << "told already";
+  EXPECT_FALSE(room.room_again(now_)) << "reported already";
   EXPECT_FALSE(room.next_room());
   EXPECT_GT(send(room, 64), 0U);
 }
 
-TEST_F(Socket, IsWaitedForWhileItIsReadSlowly) {
+TEST_F(Socket, IsWaitedForWhileItsReaderIsSlow) {
   SocketRoom room = make();
   (void)fill(room);
   level_->used = kSize;
@@ -116,7 +116,7 @@ TEST_F(Socket, IsWaitedForWhileItIsReadSlowly) {
   }
 }
 
-TEST_F(Socket, ThatNobodyReadsLosesPackets) {
+TEST_F(Socket, WithoutAReaderLosesPackets) {
   SocketRoom room = make();
   (void)fill(room);
   const Time full = now_;
@@ -130,21 +130,21 @@ TEST_F(Socket, ThatNobodyReadsLosesPackets) {
   EXPECT_LT(looks, 2000);
   EXPECT_EQ(send(room, 64), 64U);
   EXPECT_EQ(send(room, 64), 64U);
-  // It is read again, and waited for again.
+  // The receiver reads again, so senders wait again.
   now_ += milliseconds{10};
   level_->used = 0;
   (void)fill(room);
   EXPECT_LE(level_->used, kSize);
 }
 
-TEST_F(Socket, ThatWasNotLookedAtMayHaveBeenRead) {
+TEST_F(Socket, MayHaveBeenReadSinceTheLastCheck) {
   SocketRoom room = make();
   (void)fill(room);
   now_ += std::chrono::seconds{5};
   EXPECT_EQ(send(room, 64), 0U);
 }
 
-TEST_F(Socket, ThatTheKernelDoesNotTellOfHoldsNobodyBack) {
+TEST_F(Socket, OfUnknownLevelIsNotWaitedFor) {
   level_.reset();
   SocketRoom room = make();
   for (int i = 0; i < 100; ++i) ASSERT_EQ(send(room, 64), 64U);

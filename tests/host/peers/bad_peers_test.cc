@@ -1,4 +1,4 @@
-// Goal: what becomes of the others when a process of the host stops, forks or is in the way.
+// Goal: other processes are not affected when a process of the host stops, forks or misbehaves.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -34,7 +34,7 @@ using test::Endpoint;
 
 constexpr std::uint32_t kBytes = 1U << 20;
 
-// A process with an endpoint that is connected to ours and then does as it is told.
+// A process with an endpoint connected to ours, controlled by the test.
 class Peer {
  public:
   explicit Peer(const std::function<void(Endpoint&)>& does) {
@@ -76,8 +76,8 @@ void wait_for_ever(Endpoint& /*endpoint*/) {
   for (;;) ::pause();
 }
 
-// Its ring fills up and stays full; no answer ever comes.
-TEST(BadPeers, AStoppedTargetIsARetryExceeded) {
+// Its ring fills up and stays full; no answer comes.
+TEST(BadPeers, SendingToAStoppedTargetExceedsTheRetries) {
   const Peer target{wait_for_ever};
   Endpoint endpoint{kBytes};
   target.connect(endpoint);
@@ -92,9 +92,9 @@ TEST(BadPeers, AStoppedTargetIsARetryExceeded) {
   EXPECT_EQ(failed->status, nic::WcStatus::kRetryExceeded);
 }
 
-// As with hardware: a WRITE or READ needs no CPU of the target's. Each is more than one call
+// As with hardware: a WRITE or READ needs no CPU of the target. Each is longer than one call
 // copies.
-TEST(BadPeers, AStoppedTargetIsWrittenAndRead) {
+TEST(BadPeers, AStoppedTargetCanBeWrittenAndRead) {
   const Peer target{wait_for_ever};
   if (!link::shm::can_place(target.pid)) GTEST_SKIP() << "the kernel does not permit it here";
   Endpoint endpoint{kBytes};
@@ -114,8 +114,8 @@ TEST(BadPeers, AStoppedTargetIsWrittenAndRead) {
   EXPECT_EQ(endpoint.memory, sent);
 }
 
-// The child has the parent's objects, but the rings behind them are the parent's alone.
-TEST(BadPeers, AChildThatDestroysWhatItInheritedHarmsNobody) {
+// The child has copies of the parent's objects, but the rings behind them belong to the parent.
+TEST(BadPeers, AForkedChildMayDestroyInheritedObjects) {
   const Peer target{wait_for_ever};
   auto endpoint = std::make_unique<Endpoint>(kBytes);
   target.connect(*endpoint);
@@ -138,11 +138,11 @@ TEST(BadPeers, AChildThatDestroysWhatItInheritedHarmsNobody) {
   }
 }
 
-// A process that can open nothing any more, until it is told that it may again.
+// A process that has no descriptors left, until the test allows it more.
 class Poor {
  public:
   explicit Poor(const std::function<void()>& become_poor) : process_{life_of(become_poor)} {
-    endpoint_.emplace(kBytes);  // after the fork: the child is to have nothing of ours
+    endpoint_.emplace(kBytes);  // after the fork, so that the child inherits nothing of it
     process_.connect(*endpoint_);
     char word{};
     EXPECT_EQ(::read(channel_[0], &word, 1), 1);
@@ -191,22 +191,22 @@ void limit_descriptors(rlim_t soft) {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Who calls a process that has no descriptor left is told so at once, and not left waiting.
-TEST(BadPeers, NoDescriptorLeftIsNoHang) {
+// A caller of a process that has no descriptor left is refused at once.
+TEST(BadPeers, AProcessWithoutDescriptorsRefusesConnections) {
   const Poor poor{[] {
     limit_descriptors(100);
     while (::open("/dev/null", O_RDONLY) >= 0) {
     }
   }};
   auto offer = host::RingOffer::make(poor.slot(), 1, {});
-  if (!offer) return;  // told before he had said what he wants
+  if (!offer) return;  // refused before it had sent its request
   ASSERT_TRUE(answered(*offer, 10'000));
   EXPECT_EQ(std::move(*offer).conclude(std::chrono::milliseconds{0}), nullptr);
 }
 
-// A limit below what is open already: not even a refusal can be had. The caller waits, the process
-// does not spin on him, and takes the call when it can.
-TEST(BadPeers, ACallThatCannotBeTakenWaitsAndCostsNothing) {
+// The limit is below what is already open, so the connection cannot even be refused. The caller
+// waits, the process does not spin on it, and accepts it when it can.
+TEST(BadPeers, APendingConnectionDoesNotSpinTheThread) {
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "the sanitizer makes a pipe to look at an object's type, and here it cannot";
 #endif
@@ -225,8 +225,8 @@ std::ptrdiff_t open_descriptors() {
   return std::distance(std::filesystem::directory_iterator{"/proc/self/fd"}, {});
 }
 
-// Threads that connect to one process at the same moment all need the same ring.
-TEST(Peers, ManyThreadsMakeOneRing) {
+// Threads that connect to one process at the same time all need the same ring.
+TEST(Peers, ManyThreadsShareOneRing) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
   const pid_t child = ::fork();
@@ -246,7 +246,7 @@ TEST(Peers, ManyThreadsMakeOneRing) {
         [&] { endpoint.adapter->reach(host::kPrimaryShard, card.gid, Qpn{card.qpn}); });
   }
   for (std::thread& thread : threads) thread.join();
-  // A process of another test may be asking us something just now.
+  // A process of another test may be sending us a request just now.
   const auto more = [&] { return open_descriptors() - before; };
   for (int i = 0; i < 500 && more() > 2; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds{10});
@@ -257,8 +257,8 @@ TEST(Peers, ManyThreadsMakeOneRing) {
   for (const int end : ends) ::close(end);
 }
 
-// A ring whose reader is dead must not be taken for one to whoever got his slot since.
-TEST(Peers, ARingCountsWhileItsReaderLives) {
+// A ring whose reader is dead must not be mistaken for one to the new owner of its slot.
+TEST(Peers, ARingIsValidOnlyWhileItsReaderLives) {
   host::Exchange exchange{host::Transport::kShm, 1};
   std::uint32_t slot = 0;
   const auto offered = [&] {

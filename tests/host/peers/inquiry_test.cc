@@ -1,5 +1,5 @@
-// Goal: processes are found and asked, and what they tell is believed only as far as it makes
-// sense. Method: hostile texts, and real processes by fork: one that runs, one that is stopped.
+// Goal: processes are found and queried, and invalid reports are ignored. Method: hostile texts,
+// and forked processes: one that runs, one that is stopped.
 #include "host/peers/inquiry.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace nerve::host {
 
-TEST(Inquiry, LeavesOutWhatIsNoReport) {
+TEST(Inquiry, IgnoresInvalidLines) {
   ProcessReport report;
   read_report(
       "pid 7\nprogram a\x1b[2Jb c\nnothing\n\n x\nshm_bytes_sent 12\nbad 12x\nneg -1\n"
@@ -26,9 +26,25 @@ TEST(Inquiry, LeavesOutWhatIsNoReport) {
   EXPECT_EQ(report.counters.size(), 3U) << "pid, shm_bytes_sent and last";
 }
 
+TEST(Inquiry, TakesOnlyWholeQps) {
+  ProcessReport report;
+  read_report(
+      "qp nerve0 18 RC RTS 19 10.0.0.1 shm 5\nqp nerve0 18 RC RTS 19 10.0.0.1 shm\n"
+      "qp nerve0 x RC RTS 19 10.0.0.1 shm 5\nqp nerve0 18 RC RTS 19 10.0.0.1 shm 5 6\nqp \n"
+      "qp a\x1b 1 UD INIT 0 - - 0\n",
+      report);
+  ASSERT_EQ(report.qps.size(), 2U);
+  EXPECT_EQ(report.qps[0].number, 18U);
+  EXPECT_EQ(report.qps[0].peer, 19U);
+  EXPECT_EQ(report.qps[0].address, "10.0.0.1");
+  EXPECT_EQ(report.qps[0].path, "shm");
+  EXPECT_EQ(report.qps[0].rate, 5U);
+  EXPECT_EQ(report.qps[1].device, "a?");
+}
+
 namespace {
 
-// A process with a device open; says so through the pipe, then waits.
+// A process with a device open; reports that through the pipe, then waits.
 pid_t start_idle(int ready) {
   const pid_t pid = ::fork();
   if (pid != 0) return pid;
@@ -46,7 +62,7 @@ const ProcessReport* find(const std::vector<ProcessReport>& reports, pid_t pid) 
 
 }  // namespace
 
-TEST(Inquiry, AsksTheLivingAndListsTheStopped) {
+TEST(Inquiry, ListsRunningAndStoppedProcesses) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe(ends.data()), 0);
   const std::array<pid_t, 2> children{start_idle(ends[1]), start_idle(ends[1])};
@@ -64,6 +80,8 @@ TEST(Inquiry, AsksTheLivingAndListsTheStopped) {
   if (running != nullptr) {
     EXPECT_EQ(running->program, "nerve_test_host");
     EXPECT_EQ((*running)["devices"], 1U);
+    EXPECT_GT((*running)["qps"], 0U);
+    EXPECT_EQ((*running)["qps"], running->qps.size());
   }
   if (stopped != nullptr) {
     EXPECT_EQ(stopped->program, "nerve_test_host");

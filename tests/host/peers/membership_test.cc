@@ -1,6 +1,6 @@
-// Goal: processes that join a host at the same moment each get a UDP socket of their own, as long
-// as there is a free one, whatever the number of their shards. Method: processes that wait for each
-// other, join, and compare.
+// Goal: processes that join a host at the same time each get their own UDP socket, as long as there
+// is a free one, whatever the number of their shards. Method: processes that wait for each other,
+// join, and compare.
 #include "host/peers/membership.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t kProcesses = 8;
 
-// In memory that all of them see.
+// In memory shared by all of them.
 struct Meeting {
   std::atomic<std::size_t> ready;
   std::atomic<std::size_t> joined;
@@ -75,7 +75,7 @@ int run_rounds() {
   return kAllDiffered;
 }
 
-// A process with many shards, then as many processes as sockets are left to them.
+// A process with many shards, then as many processes as there are sockets left.
 int join_with_shards() {
   std::vector<Membership> joined;
   const auto socket_after = [&](std::optional<Membership> one) {
@@ -90,13 +90,13 @@ int join_with_shards() {
   for (std::uint32_t i = 0; i < kSocketsForProcesses; ++i) {
     if (++sharers[socket_after(join_host())] > 1) return kSomeShared;
   }
-  sharers[own] = 1;  // the process shares it with itself
+  sharers[own] = 1;  // used by the process itself
   return std::ranges::all_of(sharers, [](std::uint32_t n) { return n == 1; }) ? kAllDiffered
                                                                               : kSomeShared;
 }
 
-// In a network namespace of its own, for slots are names there: processes of other tests would take
-// sockets meanwhile.
+// Runs in a network namespace of its own, because slots are names there: processes of other tests
+// would take sockets meanwhile.
 void run_apart(int (*test)()) {
   const pid_t process = ::fork();
   if (process == 0) {

@@ -1,5 +1,5 @@
-// Goal: when a right is taken back or made smaller, nobody acts on the old one any more. Method: a
-// ring of this process to itself, over which a placement is under way.
+// Goal: after a right is revoked or reduced, no placement uses the old one. Method: a ring from
+// this process to itself, over which a placement is under way.
 #include "host/peers/peer_memory.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ class Ring {
     auto offer = RingOffer::make(joined->slot, 1, {});
     EXPECT_TRUE(offer);
     Descriptor connection;
-    do {  // processes of other tests may call as well
+    do {  // processes of other tests may connect as well
       connection = accept_from(joined->listener.get());
     } while (own_peer(connection.get()) != ::getpid());
     const auto message = receive_message(connection.get(), std::chrono::seconds{1});
@@ -51,7 +51,7 @@ class Rights : public testing::Test {
                                                    .access = access,
                                                    .pd = {}});
   }
-  // Does it while a placement is under way; tells whether that had ended when it returned.
+  // Calls `change` while a placement is under way; returns whether that had ended when it returned.
   template <class Change>
   bool waits(Change change) {
     std::atomic<bool> placing{};
@@ -76,13 +76,13 @@ class Rights : public testing::Test {
 
 constexpr nic::Access kAll = nic::Access::kRemoteWrite | nic::Access::kRemoteRead;
 
-TEST_F(Rights, AQpThatAllowsLessWaitsForPlacements) {
+TEST_F(Rights, ReducingTheRightsOfAQpWaitsForPlacements) {
   allow(kAll);
   EXPECT_TRUE(waits([&] { allow(nic::Access::kRemoteRead); }));
   EXPECT_EQ(ring.mailbox.rights().find(kQpn)->rights, link::shm::Rights::kRead);
 }
 
-TEST_F(Rights, ARegionThatIsOfferedAnewWaitsForPlacements) {
+TEST_F(Rights, RepublishingARegionWaitsForPlacements) {
   const auto offer = [&](std::uint64_t address) {
     memory.offer(RKey{7}, nic::DirectPath::Region{
                               .start = 0, .length = 64, .address = address, .access = kAll});
@@ -92,7 +92,7 @@ TEST_F(Rights, ARegionThatIsOfferedAnewWaitsForPlacements) {
   EXPECT_EQ(ring.mailbox.rights().find(RKey{7})->address, 0x2000U);
 }
 
-TEST_F(Rights, WithdrawingWaitsForPlacements) {
+TEST_F(Rights, RevokingWaitsForPlacements) {
   allow(kAll);
   EXPECT_TRUE(waits([&] { memory.withdraw(kQpn); }));
   EXPECT_FALSE(ring.mailbox.rights().find(kQpn));
@@ -120,7 +120,7 @@ TEST_F(Rights, DeferredWaitsAreLeftToTheCaller) {
   EXPECT_EQ(memory.end_deferring(), kNothing);
 }
 
-TEST_F(Rights, OfAKeyAreWaitedForInAllShards) {
+TEST_F(Rights, RevokingAKeyWaitsInAllShards) {
   memory.offer(RKey{7}, nic::DirectPath::Region{
                             .start = 0, .length = 64, .address = 0x1000, .access = kAll});
   EXPECT_FALSE(waits([&] {
@@ -130,12 +130,12 @@ TEST_F(Rights, OfAKeyAreWaitedForInAllShards) {
   }));
 }
 
-TEST_F(Rights, WhatWasNotOfferedIsNotWaitedFor) {
+TEST_F(Rights, RevokingWhatWasNotPublishedDoesNotWait) {
   EXPECT_FALSE(waits([&] { memory.withdraw(kQpn); }));
 }
 
-// From "ready to receive" to "ready to send" nothing is taken back, and nobody is waited for.
-TEST_F(Rights, TheSameAgainWaitsForNobody) {
+// The transition from RTR to RTS revokes nothing, so it does not wait.
+TEST_F(Rights, PublishingTheSameRightsDoesNotWait) {
   allow(kAll);
   std::atomic<std::uint64_t>& under_way = ring.requester->in_use();
   under_way = 1;

@@ -1,4 +1,5 @@
-// Goal: a port of rdma_cm belongs to one process of the host at a time, whoever comes and goes.
+// Goal: an rdma_cm port belongs to one process of the host at a time, whichever processes come and
+// go.
 #include "host/peers/port_space.h"
 
 #include <sched.h>
@@ -29,7 +30,7 @@ PortSpace& ports() {
   return *found;
 }
 
-// Binds when told to, and says what came of it; tells the same of releasing with a negative number.
+// Binds and releases on command, and reports the results; a negative number means release.
 void obey(Line line) {
   PortSpace& own = ports();
   line.say('r');
@@ -56,10 +57,10 @@ struct Obedient : Process {
   }
 };
 
-// Nobody listens there any more, but who asked before may ask again.
-TEST(PortSpace, APortThatLingersIsFreeAndStillHeard) {
+// Nothing listens there any more, but a request sent before may be retransmitted.
+TEST(PortSpace, ALingeringPortIsFreeAndStillReceives) {
   const Process process{[](Line line) {
-    const Obedient other;  // before there are threads here
+    const Obedient other;  // before this process has threads
     PortSpace& own = ports();
     ASSERT_EQ(own.bind(Space::kTcp, kPort), 0);
     const auto slot = own.owner(Space::kTcp, kPort);
@@ -69,7 +70,7 @@ TEST(PortSpace, APortThatLingersIsFreeAndStillHeard) {
     own.linger(Space::kTcp, kPort);
     EXPECT_EQ(other.bind(kPort), 0);
     EXPECT_NE(own.owner(Space::kTcp, kPort), slot);
-    own.linger(Space::kTcp, kPort);  // not ours any more
+    own.linger(Space::kTcp, kPort);  // it is not ours any more, so this has no effect
     own.release(Space::kTcp, kPort);
     EXPECT_EQ(own.bind(Space::kTcp, kPort), EADDRINUSE);
     other.release(kPort);
@@ -83,14 +84,14 @@ TEST(PortSpace, APortThatLingersIsFreeAndStillHeard) {
   EXPECT_EQ(process.line().hear<char>(), 'd');
 }
 
-TEST(PortSpace, APortIsOneProcesss) {
+TEST(PortSpace, APortBelongsToOneProcess) {
   const Obedient a;
   const Obedient b;
   EXPECT_EQ(a.bind(kPort), 0);
-  EXPECT_EQ(a.bind(kPort), 0);  // its own affair
+  EXPECT_EQ(a.bind(kPort), 0);  // a process may bind its own port again
   EXPECT_EQ(b.bind(kPort), EADDRINUSE);
   EXPECT_EQ(b.bind(kPort + 1), 0);
-  b.release(kPort);  // not his
+  b.release(kPort);  // has no effect: it is not the owner
   EXPECT_EQ(b.bind(kPort), EADDRINUSE);
   a.release(kPort);
   EXPECT_EQ(b.bind(kPort), 0);
@@ -99,7 +100,7 @@ TEST(PortSpace, APortIsOneProcesss) {
   b.leave();
 }
 
-TEST(PortSpace, SpacesHaveNothingToDoWithEachOther) {
+TEST(PortSpace, SpacesAreIndependent) {
   const Obedient a;
   EXPECT_EQ(a.bind(kPort), 0);
   {
@@ -115,14 +116,14 @@ TEST(PortSpace, SpacesHaveNothingToDoWithEachOther) {
       EXPECT_EQ(udp, ports().owner(wire::ServiceId{0x013f'0000U + kPort}));
       EXPECT_FALSE(ports().owner(wire::ServiceId{0x0112'0000U + kPort}));
       EXPECT_FALSE(ports().owner(wire::ServiceId{0x1'0106'0000U + kPort}));
-      EXPECT_FALSE(ports().owner(Space::kTcp, test::own_port(63)));  // which no test uses
+      EXPECT_FALSE(ports().owner(Space::kTcp, test::own_port(63)));  // no test uses this one
     }};
   }
   a.leave();
 }
 
-TEST(PortSpace, WhatTheDeadHadIsTakenOver) {
-  const Obedient b;  // so that the table outlives
+TEST(PortSpace, PortsOfADeadProcessAreTakenOver) {
+  const Obedient b;  // keeps the table alive
   {
     Obedient a;
     EXPECT_EQ(a.bind(kPort), 0);
@@ -148,7 +149,7 @@ TEST(PortSpace, AStoppedOwnerKeepsItsPort) {
   b.leave();
 }
 
-TEST(PortSpace, WhoeverMadeItMayGo) {
+TEST(PortSpace, OutlivesTheProcessThatCreatedIt) {
   Obedient first;
   const Obedient second;
   EXPECT_EQ(second.bind(kPort), 0);
@@ -159,9 +160,10 @@ TEST(PortSpace, WhoeverMadeItMayGo) {
   third.leave();
 }
 
-// It shares nothing, and has nobody who would answer. Other tests run beside this one, and a
-// process of theirs may be silent while it ends; the looker would be silent every time.
-TEST(PortSpace, WhoOnlyLooksAtDevicesIsNotAsked) {
+// Such a process shares nothing, and has no thread that could answer. Other tests run concurrently,
+// and one of their processes may be silent while it exits; the one under test would be silent every
+// time.
+TEST(PortSpace, AProcessThatOnlyListsDevicesIsNotAsked) {
   const Process looker{[](Line line) {
     (void)Host::current().devices();
     line.say('r');
@@ -182,7 +184,7 @@ TEST(PortSpace, WhoOnlyLooksAtDevicesIsNotAsked) {
   looker.line().say('e');
 }
 
-TEST(PortSpace, MakersThatRaceMakeOne) {
+TEST(PortSpace, ConcurrentCreatorsCreateOne) {
   constexpr int kRounds = 5;
   constexpr int kRacers = 8;
   for (int round = 0; round < kRounds; ++round) {
@@ -202,10 +204,10 @@ TEST(PortSpace, MakersThatRaceMakeOne) {
   }
 }
 
-TEST(PortSpace, ARangeCanBeUsedUp) {
+TEST(PortSpace, BindAnyFailsWhenTheRangeIsUsedUp) {
   Process hog{[](Line line) {
     for (int i = 0; i < 4; ++i) EXPECT_TRUE(ports().bind_any(Space::kTcp, kFew));
-    EXPECT_FALSE(ports().bind_any(Space::kTcp, kFew));  // those it has are in use
+    EXPECT_FALSE(ports().bind_any(Space::kTcp, kFew));  // all are in use, by itself
     line.say('r');
     (void)line.hear<char>();
   }};
@@ -216,7 +218,7 @@ TEST(PortSpace, ARangeCanBeUsedUp) {
     const auto any = ports().bind_any(Space::kTcp);
     EXPECT_TRUE(any && *any >= 32'768 && *any <= 60'999);
     line.say('r');
-    (void)line.hear<char>();  // the hog is dead
+    (void)line.hear<char>();  // the owner of the other ports is dead
     for (int i = 0; i < 4; ++i) EXPECT_TRUE(ports().bind_any(Space::kTcp, kFew));
     EXPECT_FALSE(ports().bind_any(Space::kTcp, kFew));
     ports().release(Space::kTcp, kFew.last);
@@ -227,7 +229,7 @@ TEST(PortSpace, ARangeCanBeUsedUp) {
   other.line().say('g');
 }
 
-TEST(PortSpace, WhoGetsTheSlotOfTheDeadBeginsWithNothing) {
+TEST(PortSpace, TheNextOwnerOfASlotInheritsNoPorts) {
   const Process keeper{[](Line line) {
     (void)ports();
     line.say('r');
@@ -252,7 +254,7 @@ TEST(PortSpace, WhoGetsTheSlotOfTheDeadBeginsWithNothing) {
   keeper.line().say('e');
 }
 
-TEST(PortSpace, AChildLeavesItToItsParent) {
+TEST(PortSpace, AForkedChildLeavesItToItsParent) {
   const Process parent{[](Line line) {
     EXPECT_EQ(ports().bind(Space::kTcp, kPort), 0);
     PortSpace& parents = ports();
@@ -261,8 +263,8 @@ TEST(PortSpace, AChildLeavesItToItsParent) {
         parents.release(Space::kTcp, kPort);
         EXPECT_EQ(parents.bind(Space::kTcp, kPort + 1), ENODEV);
         EXPECT_FALSE(parents.bind_any(Space::kTcp));
-#ifndef __SANITIZE_THREAD__  // which lets no child of a process with threads start one
-        EXPECT_EQ(ports().bind(Space::kTcp, kPort), EADDRINUSE);  // as itself
+#ifndef __SANITIZE_THREAD__  // does not let a forked child of a threaded process start a thread
+        EXPECT_EQ(ports().bind(Space::kTcp, kPort), EADDRINUSE);  // under its own slot
 #endif
       }};
     }
@@ -272,9 +274,9 @@ TEST(PortSpace, AChildLeavesItToItsParent) {
   (void)parent.line().hear<char>();
 }
 
-TEST(PortSpace, NumbersInTheTableAreNotBelieved) {
+TEST(PortSpace, InvalidEntriesAreIgnored) {
   const Process process{[](Line /*line*/) {
-    // The table is everybody's: this one is not to be that of other tests.
+    // All processes share the table; this one must not be the one that other tests use.
     if (::unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) return;
     PortSpace& own = ports();
     const Mapping table{own.descriptor(), std::size_t{3} << 17U, PROT_READ | PROT_WRITE};

@@ -1,5 +1,5 @@
-// Goal: a machine is busy when threads that poll lose their processors again and again, not when
-// one does once; and what was found is believed for longer each time that it is found again.
+// Goal: CPUs are contended if polling threads are preempted repeatedly, not if one is once; and the
+// finding lasts longer each time it is made again.
 #include "host/runtime/contention.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 
 constexpr Time kStart{std::chrono::hours{1}};
 
-TEST(Contention, OneSwitchIsNone) {
+TEST(Contention, OnePreemptionIsNotContention) {
   Contention contention;
   for (int i = 0; i < 20; ++i) {
     const Time at = kStart + i * milliseconds{30};
@@ -26,7 +26,7 @@ TEST(Contention, OneSwitchIsNone) {
   }
 }
 
-TEST(Contention, TwoWithinAShortTimeAre) {
+TEST(Contention, TwoPreemptionsInAShortTimeAreContention) {
   Contention contention;
   contention.saw_preemptions(1, kStart);
   contention.saw_preemptions(1, kStart + milliseconds{10});
@@ -35,7 +35,7 @@ TEST(Contention, TwoWithinAShortTimeAre) {
   EXPECT_FALSE(contention.present(kStart + milliseconds{111}));
 }
 
-TEST(Contention, IsBelievedForLongerWhenItIsFoundAgain) {
+TEST(Contention, LastsLongerWhenFoundAgain) {
   Contention contention;
   Time at = kStart;
   Duration last{};
@@ -56,7 +56,7 @@ TEST(Contention, IsBelievedForLongerWhenItIsFoundAgain) {
   EXPECT_FALSE(contention.present(at + milliseconds{101}));
 }
 
-TEST(Contention, SwitchesThatGoOnProlongIt) {
+TEST(Contention, FurtherPreemptionsProlongIt) {
   Contention contention;
   for (int i = 0; i < 100; ++i) {
     const Time at = kStart + i * milliseconds{10};
@@ -67,8 +67,8 @@ TEST(Contention, SwitchesThatGoOnProlongIt) {
   }
 }
 
-// Two threads that never give way, on one processor.
-TEST(Contention, ThreadsThatShareAProcessorAreSwitchedOut) {
+// Two threads that never yield, on one CPU.
+TEST(Contention, ThreadsThatShareACpuArePreempted) {
   cpu_set_t before;
   ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
   cpu_set_t one;
@@ -80,7 +80,7 @@ TEST(Contention, ThreadsThatShareAProcessorAreSwitchedOut) {
     while (!over) {
     }
   }};
-  (void)new_preemptions(now());  // from here on they count
+  (void)new_preemptions(now());  // count from here on
   std::uint64_t switches = 0;
   const Time limit = now() + std::chrono::seconds{20};
   while (switches < 2 && now() < limit) switches += new_preemptions(now());

@@ -1,4 +1,4 @@
-// Goal: a crowd is more polling threads than processors, and is over when they have stopped.
+// Goal: a crowd is more polling threads than CPUs, and ends when they stop.
 #include "host/runtime/crowd.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 constexpr Time kStart{std::chrono::hours{1}};
 constexpr Duration kLong = std::chrono::seconds{1};
 
-// This thread and those it starts, on one processor only.
+// Pins this thread and those it starts to one CPU.
 class OneProcessor {
  public:
   OneProcessor() {
@@ -33,8 +33,8 @@ class OneProcessor {
   cpu_set_t before_{};
 };
 
-// Several, for a hash may give two of them the same bit; all alive at once, or the next would be
-// given the memory of the last, and its bit.
+// Several threads, because the hash may give two of them the same bit; all alive at once, or the
+// next would reuse the memory of the last one, and so its bit.
 void poll_from_other_threads(Crowd& crowd, Time now) {
   constexpr int kThreads = 8;
   std::barrier together{kThreads};
@@ -53,7 +53,7 @@ void poll_from_other_threads(Crowd& crowd, Time now) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST(Crowd, OneThreadIsNone) {
+TEST(Crowd, OneThreadIsNotACrowd) {
   const OneProcessor one;
   Crowd crowd;
   for (int i = 0; i < 1000; ++i) {
@@ -62,8 +62,8 @@ TEST(Crowd, OneThreadIsNone) {
   }
 }
 
-// As a program does that gives each of its threads a processor of its own.
-TEST(Crowd, ThreadsWithAProcessorEachAreNone) {
+// As in a program that pins each of its threads to its own CPU.
+TEST(Crowd, ThreadsWithACpuEachAreNotACrowd) {
   cpu_set_t before;
   ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
   if (CPU_COUNT(&before) < 2) GTEST_SKIP() << "one processor only";
@@ -87,7 +87,7 @@ TEST(Crowd, ThreadsWithAProcessorEachAreNone) {
   EXPECT_FALSE(crowd.crowded());
 }
 
-TEST(Crowd, MoreThreadsThanProcessorsAreOneUntilTheyStop) {
+TEST(Crowd, MoreThreadsThanCpusAreACrowdUntilTheyStop) {
   const OneProcessor one;
   Crowd crowd;
   poll_from_other_threads(crowd, kStart);

@@ -1,5 +1,5 @@
-// Goal: an acknowledgement waits for a program that keeps posting soon after what it was sent, for
-// a moment at most, and for no other.
+// Goal: an acknowledgement waits for a program that keeps posting soon after it receives, only
+// briefly, and for no other program.
 #include "host/runtime/delayed_ack.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ using std::chrono::microseconds;
 constexpr Time kBegin{std::chrono::seconds{1}};
 
 struct AckOfAnExchange : ::testing::Test {
-  // A message comes, and the program posts so much later. True when the ACK waited.
+  // A message arrives, and the program posts this much later. Returns true if the ACK waited.
   bool reply_after(Duration time) {
     ack.took_in(now);
     const bool waited = ack.until().has_value();
@@ -27,7 +27,7 @@ struct AckOfAnExchange : ::testing::Test {
   Time now{kBegin};
 };
 
-TEST_F(AckOfAnExchange, WaitsOnceRepliesComeSoon) {
+TEST_F(AckOfAnExchange, WaitsAfterSeveralPromptReplies) {
   for (int i = 0; i < 4; ++i) EXPECT_FALSE(reply_after(microseconds{5}));
   EXPECT_TRUE(reply_after(microseconds{5}));
   ack.took_in(now);
@@ -38,13 +38,13 @@ TEST_F(AckOfAnExchange, DoesNotWaitForSlowReplies) {
   for (int i = 0; i < 10; ++i) EXPECT_FALSE(reply_after(microseconds{100}));
 }
 
-TEST_F(AckOfAnExchange, WaitsNoMoreAfterAReplyThatWasLate) {
+TEST_F(AckOfAnExchange, StopsWaitingAfterALateReply) {
   for (int i = 0; i < 4; ++i) (void)reply_after(microseconds{5});
   EXPECT_TRUE(reply_after(microseconds{100}));
   EXPECT_FALSE(reply_after(microseconds{5}));
 }
 
-TEST_F(AckOfAnExchange, WaitsNoMoreAfterAMessageWithoutReply) {
+TEST_F(AckOfAnExchange, StopsWaitingAfterAMessageWithoutReply) {
   for (int i = 0; i < 4; ++i) (void)reply_after(microseconds{5});
   ack.took_in(now);
   ack.sent();

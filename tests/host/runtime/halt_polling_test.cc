@@ -1,4 +1,4 @@
-// Goal: a thread whose sleeps are short stays awake for longer, and one that sleeps long does not.
+// Goal: a thread whose sleeps are short spins for longer, and one that sleeps long does not.
 #include "host/runtime/halt_polling.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ TEST(HaltPolling, SpinsLongerAfterEachShortSleep) {
   }
 }
 
-TEST(HaltPolling, IsBriefWhereCpusAreFewOrContended) {
+TEST(HaltPolling, SpinsBrieflyWhenCpusAreFewOrContended) {
   HaltPolling few{2};
   HaltPolling many{16};
   for (int i = 0; i < 5; ++i) few.slept(microseconds{5});
@@ -26,7 +26,7 @@ TEST(HaltPolling, IsBriefWhereCpusAreFewOrContended) {
   EXPECT_EQ(many.spin(true), microseconds{20});
 }
 
-TEST(HaltPolling, EndsWhereItIsInVain) {
+TEST(HaltPolling, StopsAfterSeveralSpinsInVain) {
   HaltPolling polling{2};
   for (int i = 0; i < 4; ++i) polling.gave_up();
   EXPECT_EQ(polling.spin(false), microseconds{0});
@@ -41,7 +41,7 @@ TEST(HaltPolling, EndsWhereItIsInVain) {
   EXPECT_EQ(polling.spin(false), microseconds{20});
 }
 
-TEST(HaltPolling, IsBriefAgainAfterALongSleep) {
+TEST(HaltPolling, SpinsBrieflyAgainAfterALongSleep) {
   HaltPolling polling{16};
   polling.slept(microseconds{50});
   polling.slept(microseconds{199});

@@ -1,4 +1,4 @@
-// Goal: the lock excludes, and a thread that waits for it gets it soon, however hard others use it.
+// Goal: the lock excludes, and a waiting thread gets it soon, however hard others use it.
 #include "host/runtime/lock.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-TEST(Lock, OneAtATime) {
+TEST(Lock, ExcludesOtherThreads) {
   constexpr int kThreads = 8;
   constexpr int kTimes = 20'000;
   Lock lock;
@@ -33,7 +33,7 @@ TEST(Lock, OneAtATime) {
   EXPECT_EQ(count, kThreads * kTimes);
 }
 
-TEST(Lock, IsNotTakenTwice) {
+TEST(Lock, TryLockFailsWhileItIsHeld) {
   Lock lock;
   ASSERT_TRUE(lock.try_lock());
   EXPECT_FALSE(lock.try_lock());
@@ -42,8 +42,8 @@ TEST(Lock, IsNotTakenTwice) {
   lock.unlock();
 }
 
-// Threads that take either lock, spin or sleep at it while the two become one.
-TEST(Lock, TwoThatAreJoinedAreOne) {
+// Threads that take either lock, spin or sleep on it while the two are joined.
+TEST(Lock, JoinedLocksExcludeEachOther) {
   constexpr int kTimes = 2'000;
   for (int round = 0; round < 20; ++round) {
     Lock first, second;
@@ -79,9 +79,9 @@ TEST(Lock, TwoThatAreJoinedAreOne) {
   }
 }
 
-// Threads that release the lock only to take it again at once leave no gap in which a sleeper
-// could be quicker than they are; it is handed the lock.
-TEST(Lock, ASleeperIsHandedTheLock) {
+// Threads that release the lock and take it again at once leave no gap for a sleeper, so the lock
+// is handed to it.
+TEST(Lock, IsHandedToASleeper) {
   constexpr int kGreedy = 4;
   constexpr int kTimes = 50;
   Lock lock;

@@ -1,5 +1,5 @@
-// Goal: a thread that sleeps in a poll is woken when one of its CQs has a completion, once, and
-// knows whether another thread's post did it.
+// Goal: a thread that sleeps in a poll is woken once when one of its CQs has a completion, and
+// knows whether a post of another thread caused it.
 #include "host/runtime/poll_waiters.h"
 
 #include <gtest/gtest.h>
@@ -39,13 +39,13 @@ struct SleepingPolls : ::testing::Test {
   PollWaiters waiters;
 };
 
-TEST_F(SleepingPolls, GoOnWhileTheirQueuesAreEmpty) {
+TEST_F(SleepingPolls, StayAsleepWhileTheirCqsAreEmpty) {
   complete_on(other);
   EXPECT_EQ(waiters.take_ready().count, 0U);
   EXPECT_EQ(waiter.awake, 0U);
 }
 
-TEST_F(SleepingPolls, EndWithACompletion) {
+TEST_F(SleepingPolls, AreWokenByACompletion) {
   complete_on(cq);
   const PollWaiters::Woken woken = waiters.take_ready();
   ASSERT_EQ(woken.count, 1U);
@@ -55,7 +55,7 @@ TEST_F(SleepingPolls, EndWithACompletion) {
   EXPECT_EQ(waiters.take_ready().count, 0U);  // it is awake
 }
 
-TEST_F(SleepingPolls, EndByTheDoorbellForTheOneThatListens) {
+TEST_F(SleepingPolls, TheListenerIsWokenByTheDoorbell) {
   waiter.listens = true;
   complete_on(cq);
   const PollWaiters::Woken woken = waiters.take_ready(true);
@@ -64,7 +64,7 @@ TEST_F(SleepingPolls, EndByTheDoorbellForTheOneThatListens) {
   EXPECT_EQ(waiter.woken_by_post, true);
 }
 
-TEST_F(SleepingPolls, OfAThreadThatPostsNothingAreForOthers) {
+TEST_F(SleepingPolls, AThreadThatNeverPostsPollsForOthers) {
   EXPECT_FALSE(polls.only_polls());
   for (int i = 0; i < 4; ++i) polls.note_sleep();
   EXPECT_TRUE(polls.only_polls());

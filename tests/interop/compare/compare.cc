@@ -1,10 +1,10 @@
 // compare -d DEVICE -g GID_INDEX -m MTU -p PORT [-n] [SERVER]: every operation of a reliable
-// connection, and whether the bytes that arrived are those that were sent. The client is the
-// requester; run with no SERVER first, on the other machine.
+// connection, and whether the received bytes are those that were sent. The client is the requester;
+// run without SERVER first, on the other machine.
 //
-// The stock programs measure; they look at data in SENDs only. This one writes, reads back and
-// compares, does sums with atomics, meets a receiver that is not ready, and asks for what it must
-// not have. -n: no fences, for a device that does not get on with them.
+// The stock programs measure, and check data only in SENDs. This one writes, reads back and
+// compares, adds with atomics, sends to a receiver that is not ready, and makes requests that must
+// be refused. -n: no fences, for a device that does not handle them.
 #include <unistd.h>
 
 #include <cstdio>
@@ -16,7 +16,7 @@
 namespace compare {
 namespace {
 
-// The memory of both ends, by use.
+// The memory layout of both ends.
 constexpr std::size_t kSource = 0, kBack = 300'000, kInbox = 600'000, kWord = 900'000;
 constexpr std::uint32_t kLargest = 200'003;
 constexpr int kTries = 5;
@@ -53,13 +53,13 @@ ibv_send_wr request(ibv_wr_opcode opcode, const Endpoint& end, std::size_t offse
   return wr;
 }
 
-// There and back again; the far end does nothing, and is not asked.
+// Writes and reads back; the remote program does nothing.
 void write_and_read(Endpoint& end, int mtu) {
   for (const std::uint32_t size : sizes(mtu)) {
     fill(end, kSource, size, size);
     fill(end, kBack, size, ~size);
     end.post(request(IBV_WR_RDMA_WRITE, end, kInbox), kSource, size);
-    end.post(request(IBV_WR_RDMA_READ, end, kInbox), kBack, size);  // behind the WRITE, and sees it
+    end.post(request(IBV_WR_RDMA_READ, end, kInbox), kBack, size);  // must see the WRITE's data
     end.expect(IBV_WC_RDMA_WRITE);
     end.expect(IBV_WC_RDMA_READ);
     must_equal(end, kSource, kBack, size, "WRITE and READ");
@@ -103,8 +103,8 @@ void atomics(Endpoint& end) {
   must_be(atomic(end, IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 0), 0xfeed'beef'0000'0001U, "the last look");
 }
 
-// More requests at once than may be outstanding. Each WRITE has a place of its own; or all have the
-// same and a fence, without which one may overtake the READ before it.
+// More requests at once than may be outstanding. Each WRITE has its own place; or all have the same
+// place and a fence, without which one may overtake the READ before it.
 void many_at_once(Endpoint& end, int mtu, bool fenced) {
   const auto size = static_cast<std::uint32_t>(2 * mtu + 5);
   for (std::uint32_t i = 0; i < 16; ++i) fill(end, kSource + i * size, size, i + 1);
@@ -124,7 +124,7 @@ void many_at_once(Endpoint& end, int mtu, bool fenced) {
   }
 }
 
-// Two-sided. Both ends know what is sent, so the server compares without being told.
+// Two-sided. Both ends know what is sent, so the server can compare.
 void send_all(Endpoint& end, int mtu) {
   for (const std::uint32_t size : sizes(mtu)) {
     fill(end, kSource, size, size + 7);
@@ -141,7 +141,7 @@ void send_all(Endpoint& end, int mtu) {
 
 void receive_all(Endpoint& end, int mtu) {
   for (const std::uint32_t size : sizes(mtu)) {
-    ::usleep(30'000);  // so that the sender finds no receive posted, and has to come again
+    ::usleep(30'000);  // so that the sender finds no receive posted, and gets an RNR NAK
     fill(end, kSource, size, size + 7);
     end.post_receive(kBack, kLargest);
     const ibv_wc sent = end.expect(IBV_WC_RECV);
@@ -156,8 +156,9 @@ void receive_all(Endpoint& end, int mtu) {
   }
 }
 
-// Each on a connection of its own, which it ends. The one answer may be lost, and a connection that
-// has ended gives no second: then the requester tries in vain, and again on the next connection.
+// Each on its own connection, which it ends. The only answer may be lost, and an ended connection
+// gives no second one: then the requester exceeds its retries, and tries again on the next
+// connection.
 template <class Attempt>
 void refused(Endpoint& end, Attempt attempt) {
   for (int i = 0; i < kTries; ++i) {
@@ -192,7 +193,7 @@ void refusals(Endpoint& end, bool client) {
     }
     end.post(request(IBV_WR_SEND), kSource, 5000);
     const ibv_wc_status status = end.completion().status;
-    // The standard has "invalid request" for it; Soft-RoCE says "operational error".
+    // The standard specifies "invalid request"; Soft-RoCE returns "operational error".
     if (status != IBV_WC_REM_INV_REQ_ERR && status != IBV_WC_REM_OP_ERR &&
         status != IBV_WC_RETRY_EXC_ERR) {
       fail(std::string{"a SEND that is too long: "} + ibv_wc_status_str(status));

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <memory>
 
+#include "tests/verbs_ladder.h"
+
 namespace compare {
 namespace {
 
@@ -97,12 +99,11 @@ bool Endpoint::meet(bool content) const {
 void Endpoint::connect() {
   make_qp();
   own_.qpn = qp_->qp_num;
-  own_.psn = 0xfffff0;  // numbers wrap within the first message
+  own_.psn = 0xfffff0;  // PSNs wrap within the first message
   tell(&own_, sizeof own_);
   hear(&peer_, sizeof peer_);
 
   ibv_qp_attr ready{};
-  ready.qp_state = IBV_QPS_RTR;
   ready.path_mtu = unit_of(options_.mtu);
   ready.dest_qp_num = peer_.qpn;
   ready.rq_psn = peer_.psn;
@@ -113,18 +114,12 @@ void Endpoint::connect() {
   ready.ah_attr.grh.sgid_index = static_cast<std::uint8_t>(options_.gid_index);
   ready.ah_attr.grh.hop_limit = 64;
   ready.ah_attr.port_num = 1;
-  modify(IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-             IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
-         ready);
-  ready.qp_state = IBV_QPS_RTS;
   ready.timeout = 16;
-  ready.retry_cnt = 6;  // Soft-RoCE takes 7 for "for ever"
+  ready.retry_cnt = 6;  // Soft-RoCE interprets 7 as "forever"
   ready.rnr_retry = 7;
   ready.sq_psn = own_.psn;
   ready.max_rd_atomic = 4;
-  modify(IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-             IBV_QP_MAX_QP_RD_ATOMIC,
-         ready);
+  if (verbs_test::bring_qp_to(qp_, IBV_QPS_RTS, ready) != 0) fail("cannot modify the QP");
   meet();
 }
 
@@ -141,14 +136,9 @@ void Endpoint::make_qp() {
   qp_ = ibv_create_qp(pd_, &init);
   if (qp_ == nullptr) fail("cannot make a QP");
   ibv_qp_attr first{};
-  first.qp_state = IBV_QPS_INIT;
   first.port_num = 1;
   first.qp_access_flags = kAccess;
-  modify(IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, first);
-}
-
-void Endpoint::modify(int mask, ibv_qp_attr attributes) const {
-  if (ibv_modify_qp(qp_, &attributes, mask) != 0) fail("cannot modify the QP");
+  if (verbs_test::bring_qp_to(qp_, IBV_QPS_INIT, first) != 0) fail("cannot modify the QP");
 }
 
 std::uint64_t Endpoint::at(std::size_t offset) const {

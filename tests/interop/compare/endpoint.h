@@ -1,7 +1,7 @@
-// One end of a reliable connection between two machines: a QP, memory, and a TCP connection over
-// which the two programs agree. Nothing but public verbs, so that it runs on any RDMA device.
+// One end of a reliable connection between two machines: a QP, memory, and a TCP connection for
+// coordination. Uses only public verbs, so that it runs on any RDMA device.
 //
-// Whatever goes wrong ends the program with a line that says what: it is a test's tool.
+// Any failure ends the program with a line that says what failed.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -27,7 +27,7 @@ struct Options {
   std::string server;  // its address, at the client; empty at the server
 };
 
-// What an end tells the other about itself.
+// What each end sends to the other before they connect.
 struct Card {
   std::uint32_t qpn{};
   std::uint32_t psn{};
@@ -40,10 +40,10 @@ class Endpoint {
  public:
   explicit Endpoint(const Options& options);
 
-  // A new QP at each end, connected to the other: after an error the old one is of no use.
+  // A new QP at each end, connected to the other: after an error the old one is unusable.
   void connect();
 
-  // Both ends arrive here before either goes on; whether both were content.
+  // Waits until both ends have arrived here; returns whether both passed `content`.
   bool meet(bool content = true) const;
 
   [[nodiscard]] std::uint64_t at(std::size_t offset) const;
@@ -52,18 +52,18 @@ class Endpoint {
   [[nodiscard]] std::uint32_t peer_key() const { return peer_.rkey; }
 
   void post_receive(std::size_t offset, std::uint32_t length);
-  // One request, signalled, from or into `length` bytes at `offset`; the rest is `request`'s own.
+  // One signaled request from or into `length` bytes at `offset`; other fields are those of
+  // `request`.
   void post(ibv_send_wr request, std::size_t offset, std::uint32_t length);
-  // The next completion, whatever it says.
+  // The next completion, with any status.
   [[nodiscard]] ibv_wc completion() const;
-  // The next completion, which has to be a good one of this kind.
+  // The next completion, which must be a success of this kind.
   ibv_wc expect(ibv_wc_opcode opcode) const;
 
  private:
   void open_device();
   void open_connection();
   void make_qp();
-  void modify(int mask, ibv_qp_attr attributes) const;
   void tell(const void* bytes, std::size_t length) const;
   void hear(void* bytes, std::size_t length) const;
 

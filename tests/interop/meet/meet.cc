@@ -1,20 +1,21 @@
-// meet -p PORT [-b ADDRESS] [SERVER]: every way in which a connection is asked for, accepted,
-// refused and ended by rdma_cm, with as much private data as each message holds. Run with no SERVER
+// meet -p PORT [-b ADDRESS] [SERVER]: all ways in which a connection is requested, accepted,
+// refused and ended by rdma_cm, with as much private data as each message holds. Run without SERVER
 // first, on the other machine.
 //
-// The stock programs say nothing in private data, reject nobody, and look at no status.
+// The stock programs use no private data, reject no requests, and check no status.
 #include <netdb.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
+#include <string>
 
 #include "tests/interop/meet/party.h"
 
 namespace meet {
 namespace {
 
-// The first byte of what a client says: how it wants to be treated.
+// The first byte of a client's private data: how it wants to be treated.
 enum Wish : std::uint8_t { kLeaves = 1, kIsLeft = 2, kRefused = 3, kWaits = 4 };
 
 constexpr int kConsumer = 28, kNoSuchService = 8;       // reasons of a REJ
@@ -26,7 +27,7 @@ sockaddr_storage address(const char* name, const char* port) {
   addrinfo* found = nullptr;
   addrinfo hints{};
   hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
-  must(getaddrinfo(name, port, &hints, &found) == 0, std::string{"no address "} + name);
+  must(getaddrinfo(name, port, &hints, &found) == 0, (std::string{"no address "} + name).c_str());
   sockaddr_storage where{};
   std::memcpy(&where, found->ai_addr, found->ai_addrlen);
   freeaddrinfo(found);
@@ -41,11 +42,12 @@ void connect_and_part(Party& party, const sockaddr_storage& server, Wish wish) {
   rdma_cm_id* const id = party.towards(server, RDMA_PS_TCP, wish == kWaits ? kSoon : 0);
   party.make_qp(id, IBV_QPT_RC);
   party.connect(id, words(wish, kReqWords));
-  const Happened accepted = party.expect(RDMA_CM_EVENT_ESTABLISHED);
+  const Event accepted = party.expect(RDMA_CM_EVENT_ESTABLISHED);
   must(accepted.said == words(kAnswer, kRepWords), "what the REP says");
-  must(accepted.conn.responder_resources == 3 && accepted.conn.initiator_depth == 2,
+  must(accepted.param.conn.responder_resources == 3 && accepted.param.conn.initiator_depth == 2,
        "the depths of the REP");
-  must(accepted.conn.qp_num != 0 && accepted.conn.rnr_retry_count == 6, "the rest of the REP");
+  must(accepted.param.conn.qp_num != 0 && accepted.param.conn.rnr_retry_count == 6,
+       "the rest of the REP");
   party.converse(id, true);
   if (wish != kIsLeft) must(rdma_disconnect(id) == 0, "rdma_disconnect");
   party.expect(RDMA_CM_EVENT_DISCONNECTED);
@@ -58,7 +60,7 @@ void be_refused(Party& party, const sockaddr_storage& server, int reason) {
   rdma_cm_id* const id = party.towards(server, RDMA_PS_TCP);
   party.make_qp(id, IBV_QPT_RC);
   party.connect(id, words(kRefused, kReqWords));
-  const Happened refused = party.expect(RDMA_CM_EVENT_REJECTED, reason);
+  const Event refused = party.expect(RDMA_CM_EVENT_REJECTED, reason);
   if (reason == kConsumer) must(refused.said == words(kAnswer, kRejWords), "what the REJ says");
   party.forget(id);
 }
@@ -67,14 +69,15 @@ void look_up(Party& party, const sockaddr_storage& server, Wish wish, int status
   rdma_cm_id* const id = party.towards(server, RDMA_PS_UDP);
   party.make_qp(id, IBV_QPT_UD);
   party.connect(id, words(wish, kSidrReqWords));
-  const Happened found =
+  const Event found =
       party.expect(status == 0 ? RDMA_CM_EVENT_ESTABLISHED : RDMA_CM_EVENT_UNREACHABLE, status);
   if (status != kSidrUnsupported) {
     must(found.said == words(kAnswer, kSidrRepWords), "what the SIDR_REP says");
   }
   if (status == 0) {
-    must(found.ud.qkey == RDMA_UDP_QKEY && found.ud.qp_num != 0, "the QP of the SIDR_REP");
-    must(found.ud.ah_attr.is_global == 1, "the path of the SIDR_REP");
+    must(found.param.ud.qkey == RDMA_UDP_QKEY && found.param.ud.qp_num != 0,
+         "the QP of the SIDR_REP");
+    must(found.param.ud.ah_attr.is_global == 1, "the path of the SIDR_REP");
   }
   party.forget(id);
 }
@@ -90,7 +93,7 @@ void visit(const char* name, const std::string& port) {
   const sockaddr_storage nobody = address(name, next_port(port).c_str());
   be_refused(party, nobody, kNoSuchService);
   look_up(party, nobody, kLeaves, kSidrUnsupported);
-  // Last: the server goes when it has heard this.
+  // Last: the server exits after this one.
   connect_and_part(party, server, kWaits);
   std::puts("all as it should be");
 }
@@ -98,11 +101,12 @@ void visit(const char* name, const std::string& port) {
 // --- the server ----------------------------------------------------------------------------------
 
 void receive_and_part(Party& party, Wish expected) {
-  const Happened asked = party.expect(RDMA_CM_EVENT_CONNECT_REQUEST);
+  const Event asked = party.expect(RDMA_CM_EVENT_CONNECT_REQUEST);
   must(asked.said == words(expected, kReqWords), "what the REQ says");
-  must(asked.conn.responder_resources == 2 && asked.conn.initiator_depth == 3,
+  must(asked.param.conn.responder_resources == 2 && asked.param.conn.initiator_depth == 3,
        "the depths of the REQ");
-  must(asked.conn.retry_count == 7 && asked.conn.rnr_retry_count == 6, "the retries of the REQ");
+  must(asked.param.conn.retry_count == 7 && asked.param.conn.rnr_retry_count == 6,
+       "the retries of the REQ");
   party.make_qp(asked.id, IBV_QPT_RC);
   party.accept(asked.id, words(kAnswer, kRepWords));
   party.expect(RDMA_CM_EVENT_ESTABLISHED);
@@ -115,7 +119,7 @@ void receive_and_part(Party& party, Wish expected) {
 }
 
 void refuse(Party& party) {
-  const Happened asked = party.expect(RDMA_CM_EVENT_CONNECT_REQUEST);
+  const Event asked = party.expect(RDMA_CM_EVENT_CONNECT_REQUEST);
   const bool datagram = asked.id->ps == RDMA_PS_UDP;
   must(asked.said == words(kRefused, datagram ? kSidrReqWords : kReqWords), "what was asked");
   const Words why = words(kAnswer, datagram ? kSidrRepWords : kRejWords);
@@ -125,7 +129,7 @@ void refuse(Party& party) {
 }
 
 void be_looked_up(Party& party) {
-  const Happened asked = party.expect(RDMA_CM_EVENT_CONNECT_REQUEST);
+  const Event asked = party.expect(RDMA_CM_EVENT_CONNECT_REQUEST);
   must(asked.said == words(kLeaves, kSidrReqWords), "what the SIDR_REQ says");
   party.make_qp(asked.id, IBV_QPT_UD);
   party.accept(asked.id, words(kAnswer, kSidrRepWords));

@@ -2,15 +2,13 @@
 
 #include <rdma/rdma_verbs.h>
 
-#include <cerrno>
+#include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include <utility>
 
 namespace meet {
 namespace {
 
-constexpr int kPatience = 5000;  // for an address or a route
 constexpr std::uint8_t kMessage = 0x5a;
 
 sockaddr* plain(const sockaddr_storage& address) {
@@ -30,52 +28,38 @@ rdma_conn_param parameters(const Words& said) {
 
 }  // namespace
 
-void fail(const std::string& what) {
-  std::fprintf(stderr, "meet: %s (%s)\n", what.c_str(), std::strerror(errno));
-  std::exit(1);
-}
-
-void must(bool holds, const std::string& what) {
-  if (!holds) fail(what);
-}
-
 Words words(std::uint8_t first, std::size_t size) {
   Words all(size);
   for (std::size_t i = 0; i < size; ++i) all[i] = static_cast<std::uint8_t>(first + 7 * i);
   return all;
 }
 
-Party::Party() : channel_{rdma_create_event_channel()} {
-  must(channel_ != nullptr, "no event channel");
+Party::Party() {
+  channel_.patience = std::chrono::milliseconds{-1};
+  channel_.observer = [](const Event& event) {
+    std::printf("%s, status %d, %zu bytes\n", rdma_event_str(event.kind), event.status,
+                event.said.size());
+  };
 }
 
 Party::~Party() {
   for (rdma_cm_id* const id : listeners_) rdma_destroy_id(id);
-  rdma_destroy_event_channel(channel_);
 }
 
 rdma_cm_id* Party::towards(const sockaddr_storage& server, rdma_port_space space,
                            std::uint8_t ack_timeout) {
-  rdma_cm_id* id = nullptr;
-  must(rdma_create_id(channel_, &id, nullptr, space) == 0, "rdma_create_id");
-  must(rdma_resolve_addr(id, nullptr, plain(server), kPatience) == 0, "rdma_resolve_addr");
-  expect(RDMA_CM_EVENT_ADDR_RESOLVED);
-  if (ack_timeout != 0) {  // before the route: Linux writes it there
+  rdma_cm_id* const id = channel_.resolve_address(plain(server), space);
+  if (ack_timeout != 0) {  // before the route, because Linux uses it there
     must(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &ack_timeout,
                          sizeof ack_timeout) == 0,
          "rdma_set_option");
   }
-  must(rdma_resolve_route(id, kPatience) == 0, "rdma_resolve_route");
-  expect(RDMA_CM_EVENT_ROUTE_RESOLVED);
+  channel_.resolve_route(id);
   return id;
 }
 
 void Party::listen(const sockaddr_storage& at, rdma_port_space space) {
-  rdma_cm_id* id = nullptr;
-  must(rdma_create_id(channel_, &id, nullptr, space) == 0, "rdma_create_id");
-  must(rdma_bind_addr(id, plain(at)) == 0, "rdma_bind_addr");
-  must(rdma_listen(id, 8) == 0, "rdma_listen");
-  listeners_.push_back(id);
+  listeners_.push_back(channel_.listen_at(plain(at), space, 8));
 }
 
 void Party::make_qp(rdma_cm_id* id, ibv_qp_type type) {
@@ -104,29 +88,6 @@ void Party::accept(rdma_cm_id* id, const Words& said) {
   rdma_conn_param param = parameters(said);
   std::swap(param.responder_resources, param.initiator_depth);
   must(rdma_accept(id, &param) == 0, "rdma_accept");
-}
-
-Happened Party::expect(rdma_cm_event_type kind, int status) {
-  rdma_cm_event* event = nullptr;
-  must(rdma_get_cm_event(channel_, &event) == 0, "rdma_get_cm_event");
-  Happened happened{event->id, event->event, event->status, {}, {}, {}};
-  const bool datagram = event->id->ps == RDMA_PS_UDP;
-  if (datagram) {
-    happened.ud = event->param.ud;
-  } else {
-    happened.conn = event->param.conn;
-  }
-  const auto* const said = static_cast<const std::uint8_t*>(datagram ? happened.ud.private_data
-                                                                     : happened.conn.private_data);
-  const std::size_t length =
-      datagram ? happened.ud.private_data_len : happened.conn.private_data_len;
-  if (said != nullptr) happened.said.assign(said, said + length);
-  std::printf("%s, status %d, %zu bytes\n", rdma_event_str(happened.kind), happened.status,
-              happened.said.size());
-  must(happened.kind == kind && happened.status == status,
-       std::string{"expected "} + rdma_event_str(kind) + ", status " + std::to_string(status));
-  rdma_ack_cm_event(event);
-  return happened;
 }
 
 void Party::converse(rdma_cm_id* id, bool first) {

@@ -1,5 +1,5 @@
-// Goal: bytes land in another process exactly where its table allows, and no placement outlives
-// the withdrawal of its entry. Method: forked targets, tables that change under readers, and an
+// Goal: bytes land in another process only where its table allows, and no placement outlives the
+// removal of its entry. Method: forked targets, tables that change while they are read, and an
 // exact model of the table.
 #include "link/shm/placement.h"
 
@@ -43,7 +43,7 @@ struct alignas(64) TableMemory {
   std::array<std::byte, kRightsTableSize> bytes;
 };
 
-// A process that runs until it is ended.
+// A process that runs until it is destroyed.
 class Process {
  public:
   template <class Body>
@@ -73,20 +73,20 @@ std::uint64_t address_of(const T& object) {
 }
 
 TEST(Placement, MovesBytesBothWays) {
-  std::array<std::byte, 64> buffer{};  // the child has its own at the same address
+  std::array<std::byte, 64> buffer{};  // the child has its own copy at the same address
   const Process target{::pause};
   if (!can_place(target.pid())) GTEST_SKIP() << "this machine does not let processes touch others";
   std::array<std::byte, 64> sent;
   sent.fill(std::byte{0x5a});
   ASSERT_EQ(place(target.pid(), address_of(buffer), sent), Placed::kDone);
-  EXPECT_EQ(buffer[0], std::byte{0});  // ours is untouched
+  EXPECT_EQ(buffer[0], std::byte{0});  // ours is unchanged
   std::array<std::byte, 64> got{};
   ASSERT_EQ(fetch(target.pid(), address_of(buffer), got), Placed::kDone);
   EXPECT_EQ(got, sent);
   EXPECT_EQ(place(target.pid(), address_of(buffer), {}), Placed::kDone);
 }
 
-TEST(Placement, TellsWhyNot) {
+TEST(Placement, ReportsWhyItFailed) {
   Process target{::pause};
   const pid_t pid = target.pid();
   if (!can_place(pid)) GTEST_SKIP() << "this machine does not let processes touch others";
@@ -100,7 +100,7 @@ TEST(Placement, TellsWhyNot) {
   EXPECT_FALSE(can_place(pid));
 }
 
-TEST(Placement, APartIsAFault) {
+TEST(Placement, APartialCopyIsAFault) {
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   void* const two =
       ::mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -112,7 +112,7 @@ TEST(Placement, APartIsAFault) {
   ::munmap(two, page);
 }
 
-TEST(RightsTable, HoldsWhatAModelHolds) {
+TEST(RightsTable, AgreesWithAModel) {
   test::for_each_seed(20, [](std::uint64_t seed) {
     const auto memory = std::make_unique<TableMemory>();
     RightsPublisher table{memory->bytes};
@@ -151,7 +151,7 @@ TEST(RightsTable, HoldsWhatAModelHolds) {
   });
 }
 
-TEST(RightsTable, EveryDoubtGoesToTheEngine) {
+TEST(RightsTable, ResolvesNothingThatIsNotCertain) {
   const auto memory = std::make_unique<TableMemory>();
   RightsPublisher table{memory->bytes};
   const auto view = *RightsView::open(memory->bytes);
@@ -199,7 +199,7 @@ TEST(RightsTable, EveryDoubtGoesToTheEngine) {
   EXPECT_FALSE(view.resolve(good));
 }
 
-TEST(RightsTable, NoOtherMemoryIsTaken) {
+TEST(RightsTable, RefusesMemoryThatIsNotATable) {
   const auto memory = std::make_unique<TableMemory>();
   EXPECT_FALSE(RightsView::open(memory->bytes));
   const RightsPublisher table{memory->bytes};
@@ -208,7 +208,7 @@ TEST(RightsTable, NoOtherMemoryIsTaken) {
   EXPECT_FALSE(RightsView::open(Bytes{memory->bytes}.subspan(8)));
 }
 
-TEST(RightsTable, AnyBytesAreBearable) {
+TEST(RightsTable, RandomContentsAreHarmless) {
   test::for_each_seed(20, [](std::uint64_t seed) {
     const auto memory = std::make_unique<TableMemory>();
     const RightsPublisher table{memory->bytes};
@@ -224,8 +224,8 @@ TEST(RightsTable, AnyBytesAreBearable) {
   });
 }
 
-// Words of two writings are never mixed: each entry's words tell the same number.
-TEST(RightsTable, ReadersSeeWholeEntries) {
+// Words of two writes are never mixed: all words of an entry contain the same number.
+TEST(RightsTable, ReadersSeeConsistentEntries) {
   const auto memory = std::make_unique<TableMemory>();
   RightsPublisher table{memory->bytes};
   const auto view = *RightsView::open(memory->bytes);
@@ -248,18 +248,18 @@ TEST(RightsTable, ReadersSeeWholeEntries) {
   EXPECT_EQ(mixed, 0U);
 }
 
-TEST(InUse, WhoDoesNotPlaceIsNotWaitedFor) {
+TEST(InUse, WithoutAPlacementThereIsNoWait) {
   std::atomic<std::uint64_t> in_use{};
   { const Placing placing{in_use}; }
   EXPECT_FALSE(Placement::under_way(in_use));
 }
 
-TEST(InUse, TheDeadAreNotWaitedFor) {
+TEST(InUse, ADeadRequesterIsNotWaitedFor) {
   SharedObject<std::atomic<std::uint64_t>> in_use;
   const pid_t pid = ::fork();
   if (pid == 0) {
     const Placing placing{*in_use};
-    ::_exit(0);  // in the middle
+    ::_exit(0);  // in the middle of a placement
   }
   ASSERT_EQ(::waitpid(pid, nullptr, 0), pid);
   ASSERT_EQ(in_use->load() % 2, 1U);
@@ -271,8 +271,8 @@ TEST(InUse, TheDeadAreNotWaitedFor) {
   EXPECT_EQ(asked, 3);
 }
 
-// A requester has looked an entry up and not yet placed when the entry is withdrawn. It goes on
-// only once the target is seen waiting, so a target that did not wait would find nothing placed.
+// A requester has found an entry, but not placed yet, when the entry is removed. It continues only
+// when the target is waiting, so a target that did not wait would find nothing placed.
 TEST(InUse, NoPlacementOutlivesTheWait) {
   if (!can_place(::getpid())) GTEST_SKIP() << "this machine does not allow placement";
   struct World {

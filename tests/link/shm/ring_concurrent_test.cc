@@ -1,5 +1,5 @@
-// Goal: both ends at once, in threads and in processes: contents arrive whole, a sleeper is always
-// woken, and a writer that dies leaves what it had committed.
+// Goal: with both ends active, in threads and in processes, contents arrive intact, a sleeper is
+// always woken, and frames that a dead writer had committed are read.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -18,7 +18,7 @@ namespace {
 constexpr RingSize kSmall{.slots = 64, .data_bytes = 32 * 1024};
 constexpr std::uint32_t kFrames = 20'000;
 
-// Frame n carries its number as PSN and payload made of it.
+// Frame n carries its number as PSN, and a payload derived from it.
 std::uint32_t length_of(std::uint32_t n) { return n * 37 % 1000; }
 std::byte byte_of(std::uint32_t n, std::uint32_t at) { return static_cast<std::byte>(n + at * 7); }
 
@@ -103,7 +103,7 @@ TEST(ShmRingConcurrent, ProcessToProcess) {
   EXPECT_EQ(exit_status(pid), 0);
 }
 
-TEST(ShmRingConcurrent, WhatADeadWriterCommittedIsRead) {
+TEST(ShmRingConcurrent, FramesOfADeadWriterAreRead) {
   RingMemory ring{kSmall};
   const pid_t pid = fork_child([&] {
     RingWriter writer{ring.memory, ring.size};
@@ -118,7 +118,7 @@ TEST(ShmRingConcurrent, WhatADeadWriterCommittedIsRead) {
   EXPECT_EQ(sink.wrong, 0U);
 }
 
-// Without the wake-up this hangs, and a lost one is a hang sooner or later.
+// A lost wake-up shows as a hang.
 void sleep_and_wake(bool light) {
   RingMemory ring{kSmall};
   std::atomic<std::uint32_t> asleep{};

@@ -1,6 +1,6 @@
-// Goal: no byte that the other process writes into a ring can do more than end the ring. Method:
-// each field wrong in turn, then chance; the sink reads all payload it is handed, so that
-// AddressSanitizer sees what lies outside.
+// Goal: no byte that the other process writes into a ring can do more than break the ring. Method:
+// each field wrong in turn, then random bytes; the sink reads all payload, so that AddressSanitizer
+// detects accesses outside.
 #include <gtest/gtest.h>
 
 #include "link/shm/ring_reader.h"
@@ -13,7 +13,7 @@ namespace {
 
 constexpr RingSize kSmall{.slots = 64, .data_bytes = 32 * 1024};
 
-// A ring whose memory is exactly its size on the heap, where a step outside is noticed.
+// A ring in heap memory of exactly its size, so that accesses outside are detected.
 struct HeapRing {
   HeapRing() { CHECK(format_ring(memory(), kSmall).has_value()); }
   MutableBytes memory() { return {bytes.get(), kSmall.bytes()}; }
@@ -49,13 +49,13 @@ constexpr Bad kBad[] = {
     {"too long", {.turn = 2, .length = kMaxPayload + 1, .flow = 0, .kind = kFrameKind}},
     {"too long a packet", {.turn = 2, .length = kMaxBytes + 1, .flow = 0, .kind = kBytesKind}},
     {"no such flow", {.turn = 2, .length = 0, .flow = kFlows, .kind = kFrameKind}},
-    {"a flow that was not told", {.turn = 2, .length = 0, .flow = 7, .kind = kFrameKind}},
+    {"a flow that was not announced", {.turn = 2, .length = 0, .flow = 7, .kind = kFrameKind}},
     {"a packet of no flow", {.turn = 2, .length = 0, .flow = 7, .kind = kBytesKind}},
     {"a run of no flow", {.turn = 2, .length = 64, .flow = 7, .kind = kRunKind}},
     {"a run of nothing", {.turn = 2, .length = 64, .flow = 0, .kind = kRunKind}},
 };
 
-TEST(HostileRing, ABadSlotEndsTheRing) {
+TEST(HostileRing, ABadSlotBreaksTheRing) {
   for (const Bad& bad : kBad) {
     SCOPED_TRACE(bad.what);
     HeapRing ring;
@@ -73,7 +73,7 @@ TEST(HostileRing, ABadSlotEndsTheRing) {
   }
 }
 
-TEST(HostileRing, ABadRunEndsTheRing) {
+TEST(HostileRing, ABadRunBreaksTheRing) {
   struct {
     const char* what;
     std::uint16_t length;
@@ -103,7 +103,7 @@ TEST(HostileRing, ABadRunEndsTheRing) {
   }
 }
 
-TEST(HostileRing, WhatIsNotCommittedIsNotSeen) {
+TEST(HostileRing, UncommittedSlotsAreNotRead) {
   HeapRing ring;
   RingReader reader{ring.memory(), kSmall};
   std::memset(ring.slot(0) + kCommitSize, 0xff, kSlotRoom);  // the writer died here
@@ -113,7 +113,7 @@ TEST(HostileRing, WhatIsNotCommittedIsNotSeen) {
   EXPECT_EQ(reader.state(), RingReader::State::kGood);
 }
 
-TEST(HostileRing, AReaderThatClaimsTheImpossibleStopsTheWriter) {
+TEST(HostileRing, AnImpossibleReaderPositionStopsTheWriter) {
   for (const std::size_t word : {kSlotsDoneAt, kDataDoneAt}) {
     for (const std::uint64_t claim : {std::uint64_t{1} << 20, ~std::uint64_t{0}}) {
       HeapRing ring;
@@ -128,7 +128,7 @@ TEST(HostileRing, AReaderThatClaimsTheImpossibleStopsTheWriter) {
   }
 }
 
-TEST(HostileRing, ChanceFindsNoWayOut) {
+TEST(HostileRing, RandomBytesCauseNoAccessOutside) {
   test::for_each_seed(500, [](std::uint64_t seed) {
     HeapRing ring;
     RingWriter writer{ring.memory(), kSmall};
@@ -141,7 +141,7 @@ TEST(HostileRing, ChanceFindsNoWayOut) {
           maker.make(static_cast<std::uint32_t>(prng.between(0, kMaxPayload)));
       writer.send({&frame, 1}, {});
       if (prng.chance(200)) writer.send(maker.make_run(6, 1024), {});
-      if (prng.chance(100)) {  // a plausible commit word, now and then in place
+      if (prng.chance(100)) {  // a plausible commit word, sometimes in the right place
         ring.commit(prng.below(kSmall.slots), {.turn = static_cast<std::uint32_t>(prng.below(200)),
                                                .length = static_cast<std::uint16_t>(prng.next()),
                                                .flow = static_cast<std::uint8_t>(prng.below(70)),
@@ -154,7 +154,7 @@ TEST(HostileRing, ChanceFindsNoWayOut) {
   });
 }
 
-TEST(HostileRing, NoHeaderButARingsOwnIsTaken) {
+TEST(HostileRing, InvalidHeadersAreRefused) {
   HeapRing ring;
   EXPECT_EQ(*inspect_ring(ring.memory()), kSmall);
   EXPECT_EQ(inspect_ring(ring.memory().first(100)).error(), RingError::kTooSmall);

@@ -1,5 +1,5 @@
-// Goal: what is sent arrives, in order and whole, or was counted as dropped; and room() is never
-// too good to be true. Method: seeded traffic through small rings, so that they wrap and fill.
+// Goal: frames arrive in order and intact, or are counted as dropped; and room() never promises too
+// much. Method: seeded traffic through small rings, so that they wrap and fill.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -27,7 +27,7 @@ std::uint32_t some_length(Prng& prng) {
   }
 }
 
-TEST(ShmRing, WhatIsSentArrivesInOrderOrIsCounted) {
+TEST(ShmRing, FramesArriveInOrderOrAreCountedAsDropped) {
   test::for_each_seed(100, [](std::uint64_t seed) {
     RingMemory ring{kSmall};
     RingWriter writer{ring.memory, ring.size};
@@ -63,7 +63,7 @@ TEST(ShmRing, WhatIsSentArrivesInOrderOrIsCounted) {
   });
 }
 
-TEST(ShmRing, NothingIsDroppedWithinTheRoomThatWasGranted) {
+TEST(ShmRing, GrantedFramesAreNotDropped) {
   test::for_each_seed(200, [](std::uint64_t seed) {
     RingMemory ring{kSmall};
     RingWriter writer{ring.memory, ring.size};
@@ -85,7 +85,7 @@ TEST(ShmRing, NothingIsDroppedWithinTheRoomThatWasGranted) {
   });
 }
 
-TEST(ShmRing, RunsArriveAsTheFramesTheyWereMadeOf) {
+TEST(ShmRing, RunsArriveAsTheirFrames) {
   test::for_each_seed(200, [](std::uint64_t seed) {
     RingMemory ring{kSmall};
     RingWriter writer{ring.memory, ring.size};
@@ -97,7 +97,7 @@ TEST(ShmRing, RunsArriveAsTheFramesTheyWereMadeOf) {
       const auto length = static_cast<std::uint32_t>(prng.between(1, kMaxPayload));
       const std::uint32_t granted = writer.grant(static_cast<std::uint32_t>(prng.below(70)));
       const std::span<wire::Frame> frames = maker.make_run(granted, length);
-      if (granted > 0 && prng.chance(300)) {  // one that is different
+      if (granted > 0 && prng.chance(300)) {  // a different one
         wire::Frame& odd = frames[prng.below(granted)];
         if (prng.chance(300)) {
           odd.headers.bth.ack_request = true;
@@ -162,7 +162,7 @@ TEST(ShmRing, ASmallMessageIsOneCacheLine) {
   const std::vector<wire::Piece> payload{
       {.address = reinterpret_cast<std::uint64_t>(&value), .length = sizeof value}};
   const wire::Frame frame = write_only(payload);
-  writer.send({&frame, 1}, {});  // tells its flow
+  writer.send({&frame, 1}, {});  // announces its flow
   const std::vector<std::byte> before{ring.memory.begin(), ring.memory.end()};
   writer.send({&frame, 1}, {});
   const std::size_t slot = kHeaderPage + 2 * kLine;
@@ -173,7 +173,7 @@ TEST(ShmRing, ASmallMessageIsOneCacheLine) {
   }
 }
 
-TEST(ShmRing, MoreFlowsThanItRemembersAreToldAgain) {
+TEST(ShmRing, ForgottenFlowsAreAnnouncedAgain) {
   RingMemory ring;
   RingWriter writer{ring.memory, ring.size};
   RingReader reader{ring.memory, ring.size};
@@ -213,7 +213,7 @@ TEST(ShmRing, AReaderThatIsGoneFillsTheRing) {
   EXPECT_FALSE(writer.broken());
 }
 
-TEST(ShmRing, AFrameThatNoRingTakesIsDropped) {
+TEST(ShmRing, AnOversizedFrameIsDropped) {
   RingMemory ring;
   RingWriter writer{ring.memory, ring.size};
   RingReader reader{ring.memory, ring.size};
@@ -227,7 +227,7 @@ TEST(ShmRing, AFrameThatNoRingTakesIsDropped) {
   EXPECT_FALSE(reader.pending());
 }
 
-// Memory behind a port: what is read is the address itself, byte by byte.
+// Memory behind a port: each byte read is derived from its address.
 struct AddressPort final : MemoryPort {
   void read(std::uint64_t address, MutableBytes into) override {
     for (std::byte& byte : into) byte = static_cast<std::byte>(address++);

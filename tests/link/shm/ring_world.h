@@ -1,4 +1,4 @@
-// A ring in memory of its own, frames made by chance, and a sink that keeps what it is given.
+// A ring in its own memory, random frames, and a sink that keeps what it receives.
 #pragma once
 
 #include <sys/mman.h>
@@ -15,7 +15,7 @@
 
 namespace nerve::link::shm {
 
-// Shared, so that it also serves a forked child.
+// Shared memory, so that it also works with a forked child.
 class RingMemory {
  public:
   explicit RingMemory(const RingSize& wanted = {}) : size{wanted} {
@@ -57,7 +57,7 @@ struct KeepingSink final : FrameSink {
   std::vector<Kept> kept;
 };
 
-// Frames whose payload lies in this object.
+// Frames whose payload is in this object.
 class FrameMaker {
  public:
   explicit FrameMaker(std::uint64_t seed) : prng_{seed}, memory_(kMaxRunFrames * kMaxPayload) {
@@ -66,7 +66,8 @@ class FrameMaker {
 
   Prng& prng() { return prng_; }
 
-  // With any headers the table knows, a payload of `length` bytes in one to three pieces.
+  // A frame with random headers of the table, and a payload of `length` bytes in one to three
+  // pieces.
   wire::Frame make(std::uint32_t length) {
     wire::Frame frame;
     frame.flow = flow();
@@ -81,8 +82,8 @@ class FrameMaker {
     return frame;
   }
 
-  // What the engine makes of a long message: `count` middle packets of `length` bytes each, whose
-  // payload lies together. They last until the next call.
+  // The middle packets of a long message, as the engine makes them: `count` packets of `length`
+  // bytes each, with contiguous payload. Valid until the next call.
   std::span<wire::Frame> make_run(std::uint32_t count, std::uint32_t length) {
     wire::Frame frame;
     frame.flow = flow();
@@ -117,7 +118,7 @@ class FrameMaker {
     flow.flow_label = static_cast<std::uint32_t>(prng_.below(2));
     return flow;
   }
-  // By way of bytes, so that only what the opcode carries is set.
+  // Encoded and decoded, so that only the fields that the opcode carries are set.
   wire::Headers headers() {
     std::array<std::byte, wire::kMaxHeadersSize> bytes;
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(prng_.next());

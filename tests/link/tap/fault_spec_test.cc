@@ -1,4 +1,4 @@
-// Goal: a specification means what it says, and a mistake is told with its value and the mend.
+// Goal: a specification is parsed correctly, and errors name the value and the fix.
 #include "link/tap/fault_spec.h"
 
 #include <gtest/gtest.h>
@@ -49,14 +49,14 @@ TEST(FaultSpec, ReadsEveryFault) {
   EXPECT_FALSE(rule.qpn);
 }
 
-TEST(FaultSpec, DelayIsCertainUnlessTold) {
+TEST(FaultSpec, DelayAppliesToAllPacketsByDefault) {
   const FaultDelay delay = parsed("delay=50us").rules.at(0).delay;
   EXPECT_EQ(delay.probability.parts, Probability::kCertain);
   EXPECT_EQ(delay.least, std::chrono::microseconds{50});
   EXPECT_EQ(delay.most, delay.least);
 }
 
-TEST(FaultSpec, RulesStandBesideEachOther) {
+TEST(FaultSpec, RulesAreIndependent) {
   const FaultSpec spec = parsed("loss=1%,op=ACK; delay=20us,op=SEND* ;seed=0x10;");
   EXPECT_EQ(spec.seed, 16U);
   ASSERT_EQ(spec.rules.size(), 2U);
@@ -66,7 +66,7 @@ TEST(FaultSpec, RulesStandBesideEachOther) {
   EXPECT_FALSE(spec.rules[1].opcodes.test(0x0a));  // RC_WRITE_ONLY
 }
 
-TEST(FaultSpec, OpcodesByNamePrefixAndAlternative) {
+TEST(FaultSpec, ReadsOpcodeNamesPrefixesAndAlternatives) {
   EXPECT_EQ(names(parsed("loss=100%,op=rc_write_only").rules.at(0)), "RC_WRITE_ONLY ");
   EXPECT_EQ(names(parsed("loss=100%,op=UC_WRITE_ONLY*|CNP").rules.at(0)),
             "UC_WRITE_ONLY UC_WRITE_ONLY_IMM CNP ");
@@ -75,7 +75,7 @@ TEST(FaultSpec, OpcodesByNamePrefixAndAlternative) {
             "RC_READ_RESPONSE_ONLY ");
 }
 
-TEST(FaultSpec, DropsOfOneQpOrOfEach) {
+TEST(FaultSpec, ReadsDropsOfOneQpOrOfEach) {
   const FaultRule rule = parsed("drop=3,drop=0x12:5,qp=18").rules.at(0);
   ASSERT_EQ(rule.drops.size(), 2U);
   EXPECT_EQ(rule.drops[0], (FaultDrop{.qpn = {}, .nth = 3}));
@@ -83,19 +83,20 @@ TEST(FaultSpec, DropsOfOneQpOrOfEach) {
   EXPECT_EQ(rule.qpn, Qpn{18});
 }
 
-TEST(FaultSpec, NothingIsNoRule) {
+TEST(FaultSpec, AnEmptySpecHasNoRules) {
   EXPECT_TRUE(parsed("").rules.empty());
   EXPECT_TRUE(parsed(" ; ;seed=3").rules.empty());
   EXPECT_EQ(parsed("loss=0%").rules.size(), 1U);
 }
 
-TEST(FaultSpec, SaysWhatIsWrong) {
+TEST(FaultSpec, ErrorsNameTheValueAndTheFix) {
   EXPECT_EQ(refused("loss=101%"),
             "fault 'loss=101%': loss takes a probability from 0 to 100%, as in 1% or 0.01; "
             "100% is every packet");
-  EXPECT_EQ(refused("lost=1%"),
-            "fault 'lost=1%' is no fault; there are loss, dup, reorder, corrupt, ecn, delay, drop, "
-            "op, qp, seed, each as key=value");
+  EXPECT_EQ(
+      refused("lost=1%"),
+      "fault 'lost=1%' is not a fault; faults are loss, dup, reorder, corrupt, ecn, delay, drop, "
+      "op, qp, seed, each as key=value");
   EXPECT_EQ(refused("loss=1%,loss=2%"),
             "fault 'loss' is given twice; separate rules with ';', and give one seed");
   EXPECT_EQ(refused("op=ACK"),

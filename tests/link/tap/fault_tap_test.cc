@@ -1,5 +1,5 @@
-// Goal: each fault does what it is called, and the same seed does the same again. Method: frames
-// of several QPs through a tap onto a recorder, with a clock of the test's own.
+// Goal: each fault has its effect, and the same seed gives the same faults. Method: frames of
+// several QPs through a tap onto a recorder, with a clock of the test's own.
 #include "link/tap/fault_tap.h"
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ TEST(FaultTap, WithoutRulesBurstsPassWhole) {
   EXPECT_TRUE(bench.out.sent[4].continues_train);
 }
 
-TEST(FaultTap, LosesAboutAsManyAsAsked) {
+TEST(FaultTap, LosesTheRequestedShare) {
   Bench bench{"loss=1%,seed=7"};
   bench.send_many(1, 100'000);
   const std::uint64_t lost = bench.tap.counters().lost;
@@ -82,7 +82,7 @@ TEST(FaultTap, DropsTheNthOfEachOrOfOneQp) {
   EXPECT_EQ(bench.psns_of(0x12), (Psns{2, 4}));
 }
 
-TEST(FaultTap, CountsOnlyWhatTheRuleIsAbout) {
+TEST(FaultTap, CountsOnlySelectedPackets) {
   Bench bench{"drop=2,op=ACK"};
   for (std::uint32_t psn = 1; psn <= 3; ++psn) {
     bench.send(0x11, psn);
@@ -91,7 +91,7 @@ TEST(FaultTap, CountsOnlyWhatTheRuleIsAbout) {
   EXPECT_EQ(bench.psns_of(0x11), (Psns{1, 101, 2, 3, 103}));
 }
 
-TEST(FaultTap, DamageIsSeenByTheIcrc) {
+TEST(FaultTap, CorruptionIsDetectedByTheIcrc) {
   Bench bench{"corrupt=100%,seed=11"};
   bench.send_many(1, 3000);
   EXPECT_EQ(bench.out.sent.size(), 3000U);
@@ -99,7 +99,7 @@ TEST(FaultTap, DamageIsSeenByTheIcrc) {
   EXPECT_EQ(std::ranges::count(bench.out.sent, true, &Sent::good), 0);
 }
 
-TEST(FaultTap, MarksCongestionAndNothingElse) {
+TEST(FaultTap, EcnChangesOnlyTheMark) {
   Bench bench{"ecn=100%"};
   bench.send_many(1, 3);
   for (const Sent& one : bench.out.sent) {
@@ -120,7 +120,7 @@ TEST(FaultTap, DelaysUntilTheDeadline) {
   EXPECT_EQ(bench.tap.next_deadline(), start + microseconds{20});
   bench.tap.expire(start + microseconds{19});
   EXPECT_EQ(bench.out.psns(), (Psns{3}));
-  bench.send(2, 4, start + microseconds{22});  // time passes by sending, too
+  bench.send(2, 4, start + microseconds{22});  // sending advances time, too
   EXPECT_EQ(bench.out.psns(), (Psns{3, 1, 4}));
   bench.tap.expire(start + microseconds{25});
   EXPECT_EQ(bench.out.psns(), (Psns{3, 1, 4, 2}));
@@ -143,7 +143,7 @@ TEST(FaultTap, ADelayWithinARangeReorders) {
   EXPECT_EQ(std::ranges::unique(psns).size(), 0U);
 }
 
-TEST(FaultTap, ReorderedPacketsLetAFewPass) {
+TEST(FaultTap, ReorderedPacketsAreOvertakenByAFew) {
   Bench bench{"reorder=10%,seed=5"};
   bench.send_many(1, 1000);
   bench.settle();
@@ -157,7 +157,7 @@ TEST(FaultTap, ReorderedPacketsLetAFewPass) {
   EXPECT_FALSE(std::ranges::is_sorted(psns));
 }
 
-TEST(FaultTap, AReorderedPacketThatNobodyFollowsLeavesAnyway) {
+TEST(FaultTap, AReorderedPacketWithoutSuccessorLeavesAnyway) {
   Bench bench{"reorder=100%"};
   bench.send(1, 9);
   EXPECT_TRUE(bench.out.sent.empty());
@@ -166,7 +166,7 @@ TEST(FaultTap, AReorderedPacketThatNobodyFollowsLeavesAnyway) {
   EXPECT_EQ(bench.out.psns(), (Psns{9}));
 }
 
-TEST(FaultTap, DuplicatesComeTwice) {
+TEST(FaultTap, DuplicatesArriveTwice) {
   Bench bench{"dup=20%,seed=4"};
   bench.send_many(1, 500);
   bench.settle();
@@ -179,7 +179,7 @@ TEST(FaultTap, DuplicatesComeTwice) {
   EXPECT_GT(twice, 60);
 }
 
-TEST(FaultTap, ATrainGoesOnBehindAGap) {
+TEST(FaultTap, ATrainContinuesAfterAGap) {
   Bench bench{"drop=1,op=SEND_FIRST;drop=2,op=SEND_MIDDLE"};
   TestFrame first{"RC_SEND_FIRST", 1, 0};
   TestFrame middle{"RC_SEND_MIDDLE", 1, 1};
@@ -193,13 +193,13 @@ TEST(FaultTap, ATrainGoesOnBehindAGap) {
   EXPECT_TRUE(bench.out.sent[2].continues_train);
 }
 
-TEST(FaultTap, TheSameSeedDoesTheSameWhateverOthersDo) {
+TEST(FaultTap, TheSameSeedGivesTheSameFaultsPerQp) {
   constexpr std::string_view kText =
       "loss=5%,dup=5%,corrupt=5%;reorder=5%;ecn=10%,op=SEND*;seed=99";
   constexpr std::uint32_t kQps = 4;
   constexpr std::uint32_t kPackets = 300;
-  // Every QP appears once in a fixed order; from then on they interleave as they like, in bursts
-  // of any size and at any time.
+  // Every QP appears once in a fixed order; then they interleave randomly, in bursts of any size
+  // and at any time.
   const auto run = [&](std::uint64_t interleaving) {
     Bench bench{kText};
     Prng prng{interleaving};
@@ -213,10 +213,11 @@ TEST(FaultTap, TheSameSeedDoesTheSameWhateverOthersDo) {
       bench.send(qp, next[qp]++, now);
     }
     bench.settle();
-    // What befell each packet, but for when: how often it came, whether whole, whether marked.
+    // What happened to each packet, except when: how often it arrived, intact or not, marked or
+    // not.
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::array<int, 3>> fate;
     for (const Sent& one : bench.out.sent) {
-      if (!one.good) continue;  // which it was cannot be trusted
+      if (!one.good) continue;  // its identity cannot be trusted
       auto& [times, marked, bytes] = fate[{one.qpn, one.psn}];
       ++times;
       marked += one.flow.ecn() == wire::Ecn::kCongestion ? 1 : 0;
@@ -230,7 +231,7 @@ TEST(FaultTap, TheSameSeedDoesTheSameWhateverOthersDo) {
   }
 }
 
-TEST(FaultTap, SeedsDiffer) {
+TEST(FaultTap, SeedsGiveDifferentFaults) {
   Bench one{"loss=50%,seed=1"};
   Bench two{"loss=50%,seed=2"};
   one.send_many(1, 200);
@@ -238,7 +239,7 @@ TEST(FaultTap, SeedsDiffer) {
   EXPECT_NE(one.psns_of(1), two.psns_of(1));
 }
 
-TEST(FaultTap, QpsDiffer) {
+TEST(FaultTap, QpsGetDifferentFaults) {
   Bench bench{"loss=50%,seed=1"};
   bench.send_many(1, 200);
   bench.send_many(2, 200);

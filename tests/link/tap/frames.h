@@ -1,4 +1,4 @@
-// Frames to send through a tap, and an Egress and a FrameSink that remember what came out.
+// Frames to send through a tap, and an Egress and a FrameSink that record what comes out.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class TestFrame {
     headers_.bth.pad = wire::pad_for(static_cast<std::uint32_t>(payload));
   }
 
-  // Refers to this object, which must stay where it is.
+  // Refers to this object, which must not move.
   [[nodiscard]] wire::Frame frame() {
     piece_ = {.address = reinterpret_cast<std::uint64_t>(payload_.data()),
               .length = static_cast<std::uint32_t>(payload_.size())};
@@ -45,14 +45,14 @@ class TestFrame {
   wire::Piece piece_{};
 };
 
-// What reached the far side of the taps.
+// A packet that passed the taps.
 struct Sent {
   wire::Flow flow{};
   std::uint8_t opcode{};
   std::uint32_t qpn{};
   std::uint32_t psn{};
-  bool good{};      // the ICRC
-  bool as_bytes{};  // it came by send_bytes
+  bool good{};      // ICRC correct
+  bool as_bytes{};  // sent by send_bytes
   bool continues_train{};
   friend bool operator==(const Sent&, const Sent&) = default;
 };

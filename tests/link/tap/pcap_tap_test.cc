@@ -1,6 +1,6 @@
-// Goal: a capture holds what passed, whole and readable, and no writer harms another's records.
-// Method: files written here and read back with the project's own reader; two writers of one file
-// in one process, which the locks tell apart as they would two processes.
+// Goal: a capture contains all packets, intact and readable, and writers do not damage each other's
+// records. Method: files written here and read back with our own reader; two writers of one file in
+// one process, which the locks distinguish like two processes.
 #include "link/tap/pcap_tap.h"
 
 #include <fcntl.h>
@@ -44,7 +44,7 @@ class PcapTap : public testing::Test {
     std::uint32_t psn{};
     bool good{};
   };
-  // Everything in a capture; a file that does not read to its end fails the test.
+  // All records of a capture; a file that cannot be read to its end fails the test.
   static std::vector<Seen> read(const std::string& file) {
     std::ifstream in{file, std::ios::binary};
     const std::string text{std::istreambuf_iterator<char>{in}, {}};
@@ -109,7 +109,7 @@ TEST_F(PcapTap, RecordsWholePacketsInWallTime) {
   EXPECT_EQ(out.psns(), std::vector<std::uint32_t>{7});
 }
 
-TEST_F(PcapTap, RecordsBytesAsTheyLeaveDamageIncluded) {
+TEST_F(PcapTap, RecordsCorruptedPacketsAsTheyLeave) {
   Recorder out;
   TestFrame made{"RC_SEND_ONLY", 0x12, 9};
   const wire::Frame frame = made.frame();
@@ -172,7 +172,7 @@ TEST_F(PcapTap, TwoWritersShareAFile) {
 
 TEST_F(PcapTap, AWriterThatHoldsTheLockDoesNotStopTheOthers) {
   PcapOptions wanted = options();
-  wanted.buffer = 1;  // as small as it gets
+  wanted.buffer = 1;  // the minimum
   const auto file = must_open(wanted);
   Recorder out;
   PcapEgress tap{out, *file};
@@ -183,12 +183,12 @@ TEST_F(PcapTap, AWriterThatHoldsTheLockDoesNotStopTheOthers) {
   lock.l_start = off_t{1} << 61;
   lock.l_len = 1;
   ASSERT_EQ(::fcntl(fd, F_OFD_SETLK, &lock), 0);
-  constexpr std::uint32_t kMany = 500;  // 30 MB, twice of what is kept
+  constexpr std::uint32_t kMany = 500;  // 30 MB, twice as much as is buffered
   for (std::uint32_t psn = 0; psn < kMany; ++psn) send_one(tap, psn, kStart, 60'000);
   EXPECT_EQ(std::filesystem::file_size(path()), 0U);
   EXPECT_GT(file->counters().dropped, 0U);
   EXPECT_EQ(file->counters().dropped + file->counters().written, kMany);
-  ::close(fd);  // the lock goes with it
+  ::close(fd);  // releases the lock
   send_one(tap, kMany);
   file->flush();
   const auto seen = read(path());
@@ -203,7 +203,7 @@ TEST_F(PcapTap, AFullDiskLeavesNoHalfRecord) {
   send_one(tap, 0, kStart, 1000);
   file->flush();
   for (std::uint32_t psn = 1; psn < 5; ++psn) send_one(tap, psn, kStart, 1000);
-  // A limit on the size of files cuts a write short exactly as a full disk does.
+  // A file size limit cuts a write short exactly like a full disk.
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto ignored = std::signal(SIGXFSZ, SIG_IGN);
@@ -237,16 +237,16 @@ TEST_F(PcapTap, AppendsToItsOwnCapturesAndToNothingElse) {
   std::ofstream{path("notes.txt")} << "do not overwrite me, for I am 24 bytes and more";
   EXPECT_EQ(why_not(options("notes.txt")),
             "capture " + path("notes.txt") +
-                ": exists and is no capture of nerve's; remove it or name another file");
+                ": exists and is not a capture of nerve; remove it or name another file");
   EXPECT_NE(PcapFile::start_anew(path("notes.txt")), "");
   EXPECT_GT(std::filesystem::file_size(path("notes.txt")), 24U);
   EXPECT_EQ(why_not({.file = folder_ + "/none/x.pcap"}),
             "capture " + folder_ +
-                "/none/x.pcap: No such file or directory; check that its folder exists and may be "
-                "written to");
+                "/none/x.pcap: No such file or directory; check that its folder exists and is "
+                "writable");
 }
 
-TEST_F(PcapTap, StartsAnewUnlessSomebodyWrites) {
+TEST_F(PcapTap, ClearsACaptureThatNoProcessWrites) {
   Recorder out;
   {
     const auto file = must_open(options());
@@ -260,7 +260,7 @@ TEST_F(PcapTap, StartsAnewUnlessSomebodyWrites) {
   EXPECT_EQ(std::filesystem::file_size(path()), 0U);
 }
 
-TEST_F(PcapTap, NamesHoldTheProcess) {
+TEST_F(PcapTap, NamesContainThePid) {
   const auto file = must_open(options("run-%p-%p.pcap"));
   const std::string pid = std::to_string(::getpid());
   EXPECT_EQ(file->path(), path("run-" + pid + "-" + pid + ".pcap"));
@@ -278,9 +278,9 @@ TEST_F(PcapTap, ReceivedFramesAreCapturedOnce) {
     const wire::Frame frame = made.frame();
     to.deliver({&frame, 1}, kStart);
   };
-  deliver(sink, 0);  // nobody else writes this file: the sender cannot have
+  deliver(sink, 0);  // no other process writes this file, so the sender has not captured it
   const auto peer = must_open(options());
-  deliver(sink, 1);  // the sender may have
+  deliver(sink, 1);  // the sender may have captured it
   deliver(both, 2);
   deliver(remote, 3);
   here->flush();
@@ -290,7 +290,7 @@ TEST_F(PcapTap, ReceivedFramesAreCapturedOnce) {
   EXPECT_EQ(engine.sent.size(), 4U);
 }
 
-TEST_F(PcapTap, WhatWeSentAndWhatPassesIsNotCapturedAgain) {
+TEST_F(PcapTap, OwnAndForwardedFramesAreNotCapturedAgain) {
   const auto file = must_open(options());
   Recorder engine;
   const auto psn_is = [](std::uint32_t psn) {

@@ -1,5 +1,5 @@
-// Goal: the kernel gives each process the packets of its own QPs, and the port to one group alone.
-// Method: groups of several sockets on a port of their own, and packets to QPs of each.
+// Goal: the kernel passes each process the packets of its own QPs, and the port to only one group.
+// Method: groups of several sockets on their own port, and packets to QPs of each.
 #include "link/udp/port_group.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST(PortGroup, SteersByTheProcessPartOfTheQpn) {
   }
 }
 
-TEST(PortGroup, ManagementHasASocketOfItsOwn) {
+TEST(PortGroup, ManagementHasItsOwnSocket) {
   auto made = PortGroup::create({.port = 0, .sockets = 4, .management = true});
   ASSERT_TRUE(made) << made.error().text;
   EXPECT_EQ(made->size(), 4U);
@@ -57,7 +57,7 @@ TEST(PortGroup, ManagementHasASocketOfItsOwn) {
     SCOPED_TRACE("qpn " + std::to_string(qpn));
     EXPECT_EQ(group->index_of(Qpn{qpn}), index);
     (*sender)->send(Frames{{to_qp(prng, flow, qpn)}}.span(), Time{});
-    // Others may have been reading it before us, and what waits is theirs as well.
+    // Other processes may have been reading it before us, so pending packets are kept.
     UdpReceiver receiver{*group, index, UdpReceiver::Unread::kKeep};
     pollfd until{.fd = receiver.fd(), .events = POLLIN, .revents = 0};
     EXPECT_EQ(::poll(&until, 1, 2000), 1);
@@ -110,7 +110,7 @@ TEST(PortGroup, OutlivesTheProcessThatMadeIt) {
   EXPECT_EQ(PortGroup::create({.port = port}).error().code, EADDRINUSE);
 }
 
-TEST(PortGroup, WhatAnEarlierProcessLeftUnreadIsThrownAway) {
+TEST(PortGroup, UnreadPacketsOfAnEarlierProcessAreDiscarded) {
   UdpPair pair;
   Prng prng{4};
   const wire::Flow flow{.source = kHere4, .destination = kHere4};
@@ -120,7 +120,7 @@ TEST(PortGroup, WhatAnEarlierProcessLeftUnreadIsThrownAway) {
   EXPECT_EQ(successor.receive(collector, 10, Time{}), 0U);
 }
 
-TEST(PortGroup, RefusesWhatIsNoGroup) {
+TEST(PortGroup, RefusesInvalidDescriptors) {
   EXPECT_EQ(PortGroup::create({.port = 0, .sockets = 3}).error().code, EINVAL);
   EXPECT_EQ(PortGroup::create({.port = 0, .sockets = 0}).error().code, EINVAL);
   EXPECT_EQ(PortGroup::create({.port = 0, .sockets = 1, .management = true}).error().code, EINVAL);
@@ -132,7 +132,7 @@ TEST(PortGroup, RefusesWhatIsNoGroup) {
   EXPECT_EQ(PortGroup::adopt({-1}, 4791).error().code, EINVAL);
 }
 
-TEST(PortGroup, MulticastGoesToWhoeverJoined) {
+TEST(PortGroup, MulticastReachesSocketsThatJoined) {
   UdpPair pair{{.sockets = 4}};
   Prng prng{5};
   const wire::Gid group = wire::Gid::ipv4(239, 1, 2, 3);
@@ -160,7 +160,7 @@ TEST(PortGroup, MulticastGoesToWhoeverJoined) {
 
 // Regression: processes joined with a socket of the group. With more processes, or shards, than the
 // group has sockets, another process could read the packet.
-TEST(PortGroup, MulticastSocketsStandBesideTheGroup) {
+TEST(PortGroup, MulticastSocketsAreNotPartOfTheGroup) {
   UdpPair pair{{.sockets = 4}};
   Prng prng{7};
   const wire::Gid group = wire::Gid::ipv4(239, 1, 2, 4);
@@ -184,7 +184,7 @@ TEST(PortGroup, MulticastSocketsStandBesideTheGroup) {
     Collector collector;
     EXPECT_EQ(receiver->receive(collector, 10, Time{}), 1U);
   }
-  // Other packets go where they went before, also when one of them has closed.
+  // Other packets go where they went before, also after one of them has closed.
   receivers.erase(receivers.begin());
   sockets.erase(sockets.begin());
   for (std::uint32_t index = 0; index < 4; ++index) {

@@ -1,5 +1,5 @@
-// Goal: what is sent is what arrives, over real sockets. Method: frames of every opcode, size and
-// mix over loopback, with each offload there and not there; contents are compared, not counts.
+// Goal: what is sent arrives, over real sockets. Method: frames of every opcode, size and mix over
+// loopback, with and without each offload; contents are compared, not counts.
 #include <gtest/gtest.h>
 
 #include "tests/link/udp/udp_pair.h"
@@ -32,7 +32,7 @@ std::vector<wire::Opcode> known_opcodes() {
   return opcodes;
 }
 
-// A train of equal packets, the last perhaps shorter.
+// A train of equal packets; the last may be shorter.
 std::vector<Sample> train(Prng& prng, const wire::Flow& flow, std::size_t packets,
                           std::size_t length, std::size_t last) {
   std::vector<Sample> samples;
@@ -56,7 +56,8 @@ TEST(UdpLink, CarriesEveryOpcodeAndPad) {
     expect_equal(pair.receive(sent.size()), sent);
   }
   EXPECT_EQ(pair.receivers[0]->counters().bad_icrc, 0U);
-  EXPECT_EQ(pair.receivers[0]->counters().solved, 0U);  // the guess is right for our own packets
+  // The prediction is right for our own packets.
+  EXPECT_EQ(pair.receivers[0]->counters().solved, 0U);
 }
 
 TEST(UdpLink, CarriesTrainsWithAndWithoutOffloads) {
@@ -67,7 +68,7 @@ TEST(UdpLink, CarriesTrainsWithAndWithoutOffloads) {
       const auto sent = train(prng, flow, 40, 1024, 7);
       pair.send(sent);
       expect_equal(pair.receive(sent.size()), sent);
-      const auto large = train(prng, flow, 33, 4096, 4096);  // more than one message holds
+      const auto large = train(prng, flow, 33, 4096, 4096);  // more than fits in one message
       pair.send(large);
       expect_equal(pair.receive(large.size()), large);
       const auto small = train(prng, flow, 200, 8, 8);
@@ -90,13 +91,13 @@ TEST(UdpLink, CarriesMixedBursts) {
       std::vector<Sample> sent;
       for (int runs = 0; runs < 4; ++runs) {
         wire::Flow flow = flows()[prng.below(flows().size())];
-        flow.source_port = 0xc123;  // one socket, so that the order holds
+        flow.source_port = 0xc123;  // one socket, so that the order is kept
         flow.traffic_class = static_cast<std::uint8_t>(prng.next());
         flow.hop_limit = static_cast<std::uint8_t>(1 + prng.below(255));
         const wire::Opcode opcode = opcodes[prng.below(opcodes.size())];
         const bool large = prng.chance(300);
         const std::size_t length = prng.below(large ? 4097 : 70);
-        // No more than the smallest usual receive buffer holds.
+        // At most what the smallest usual receive buffer holds.
         for (std::size_t i = 1 + prng.below(large ? 8 : 30); i-- > 0;) {
           sent.push_back(random_sample(prng, flow, opcode, length));
         }
@@ -165,20 +166,20 @@ TEST(UdpLink, GathersPiecesAndReadsThroughPorts) {
   }
 }
 
-TEST(UdpLink, TheBudgetHolds) {
+TEST(UdpLink, ReceivesWithinTheBudget) {
   UdpPair pair{{.segmentation = false, .coalescing = false}};
   Prng prng{5};
   pair.send(train(prng, flows()[0], 200, 8, 8));
   Collector collector;
   const std::size_t got = pair.receivers[0]->receive(collector, 10, Time{});
   EXPECT_GE(got, 10U);
-  EXPECT_LE(got, 42U);  // one more read, which brings no more than it asked for
+  EXPECT_LE(got, 42U);  // one more read, which returns no more than it asked for
   EXPECT_EQ(collector.got.size(), got);
   EXPECT_EQ(pair.receivers[0]->receive(collector, 0, Time{}), 0U);
 }
 
-// The kernel tells twice what it was asked for.
-TEST(Offloads, SocketsAreAsTheyWereWished) {
+// The kernel reports twice the requested size.
+TEST(Offloads, SocketsHaveTheRequestedOptions) {
   constexpr int kBuffer = 64 << 10;
   const auto group = PortGroup::create(
       {.port = 0, .sockets = 1, .wishes = {.buffer = kBuffer, .coalescing = false}});
@@ -193,8 +194,8 @@ TEST(Offloads, SocketsAreAsTheyWereWished) {
   EXPECT_GT(receiver.buffer(), 2 * kBuffer);
 }
 
-// Tried on sockets of its own, the machine does what it does for a link.
-TEST(Offloads, AreProbedAsLinksFindThem) {
+// Probed on their own sockets, the offloads are the same as on a link.
+TEST(Offloads, ProbesAgreeWithALink) {
   UdpPair pair;
   Prng prng{6};
   pair.send(train(prng, flows()[0], 3, 8, 8));

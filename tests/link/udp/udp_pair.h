@@ -1,5 +1,5 @@
-// A sender and a receiver on this machine's loopback, on a port that nobody else has, and what
-// tests of both need: frames that own their payload, and a sink that copies what it is given.
+// A sender and a receiver on loopback, on a port of their own, and what tests of both need: frames
+// that own their payload, and a sink that copies what it receives.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ struct Sample {
   std::vector<std::byte> payload;
 };
 
-// Frames made from samples, and all that they refer to.
+// Frames made from samples, and all memory that they refer to.
 class Frames {
  public:
   explicit Frames(std::vector<Sample> samples)
@@ -112,7 +112,7 @@ class UdpPair {
 
   void send(const std::vector<Sample>& samples) { sender->send(Frames{samples}.span(), Time{}); }
 
-  // Loopback delivers within the send, but for a softirq that was put off: wait for that.
+  // Loopback delivers during the send, unless a softirq was deferred: wait for that.
   std::vector<Sample> receive(std::size_t expected, std::uint32_t index = 0) {
     Collector collector;
     UdpReceiver& from = *receivers[index];
@@ -145,7 +145,7 @@ inline Sample random_sample(Prng& prng, const wire::Flow& flow, wire::Opcode opc
   return sample;
 }
 
-// Everything that must survive the way; the port from which it really left is not known before.
+// Compares everything that must be preserved; the real source port is not known beforehand.
 inline void expect_equal(const std::vector<Sample>& got, const std::vector<Sample>& sent) {
   ASSERT_EQ(got.size(), sent.size());
   for (std::size_t i = 0; i < sent.size(); ++i) {

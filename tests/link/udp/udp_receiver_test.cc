@@ -1,5 +1,5 @@
-// Goal: nothing bad gets past the receiver, and nothing bad stops the good. Method: packets that a
-// plain socket sends: cut short, damaged, with other identifications, and by the thousand.
+// Goal: the receiver drops all invalid packets, and still delivers the valid ones. Method: packets
+// sent by a plain socket: truncated, corrupted, with other identifications, and by the thousand.
 #include "link/udp/udp_receiver.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace nerve::link {
 namespace {
 
-// A stranger's socket: it sends any bytes, in whatever way the kernel then writes the headers.
+// A foreign socket: sends any bytes, with headers as the kernel writes them.
 class Stranger {
  public:
   explicit Stranger(std::uint16_t to)
@@ -26,7 +26,7 @@ class Stranger {
   [[nodiscard]] wire::Flow flow() const {
     return {.source = kHere4, .destination = kHere4, .source_port = socket_.bound_port()};
   }
-  // What a packet to that port says.
+  // The envelope of a packet to that port.
   [[nodiscard]] wire::Envelope envelope() const { return {.destination_port = to_}; }
   [[nodiscard]] const UdpSocket& socket() const { return socket_; }
 
@@ -45,7 +45,7 @@ std::vector<std::byte> encoded(const Sample& sample, const wire::Envelope& envel
 
 }  // namespace
 
-TEST(UdpReceiver, DropsWhatIsTooShort) {
+TEST(UdpReceiver, DropsShortPackets) {
   UdpPair pair;
   const Stranger stranger{pair.group->port()};
   std::vector<std::byte> bytes(wire::Bth::kSize + 4);
@@ -63,7 +63,7 @@ TEST(UdpReceiver, DropsEveryTruncationAndFlip) {
   std::size_t bad = 0;
   for (std::size_t n = 0; n < bytes.size(); ++n, ++bad) stranger.send(Bytes{bytes}.first(n));
   for (std::size_t at = 0; at < bytes.size(); ++at) {
-    if (at == 4) continue;  // outside the ICRC: routers may change it
+    if (at == 4) continue;  // not covered by the ICRC: routers may change it
     auto damaged = bytes;
     damaged[at] ^= std::byte{0x10};
     stranger.send(damaged);
@@ -76,7 +76,7 @@ TEST(UdpReceiver, DropsEveryTruncationAndFlip) {
 }
 
 // Over IPv6 a datagram can be longer than anything with both headers in 65 535 bytes.
-TEST(UdpReceiver, DropsWhatIsTooLong) {
+TEST(UdpReceiver, DropsLongPackets) {
   UdpPair pair;
   const Stranger stranger{pair.group->port()};
   std::size_t sent = 0;
@@ -91,7 +91,7 @@ TEST(UdpReceiver, DropsWhatIsTooLong) {
   EXPECT_EQ(pair.receivers[0]->counters().malformed, sent);
 }
 
-TEST(UdpReceiver, SolvesIdentificationsThatItCannotSee) {
+TEST(UdpReceiver, FindsUnknownIdentifications) {
   UdpPair pair;
   const Stranger stranger{pair.group->port()};
   std::uint64_t packets = 0;
@@ -99,18 +99,18 @@ TEST(UdpReceiver, SolvesIdentificationsThatItCannotSee) {
     ++packets;
     Prng prng{seed};
     const Sample sent = random_sample(prng, stranger.flow(), kSendOnly, prng.below(2000));
-    // As if the packet's header had said so: the receiver cannot tell the difference.
+    // As if the packet's header contained it: the receiver cannot tell the difference.
     wire::Envelope envelope = stranger.envelope();
     envelope.identification = static_cast<std::uint16_t>(prng.next());
     envelope.fragment = static_cast<std::uint16_t>(prng.chance(500) ? 0x4000 : 0);
     stranger.send(encoded(sent, envelope));
     expect_equal(pair.receive(1), {sent});
   });
-  // A guess may be right by chance.
+  // A prediction may be right by chance.
   EXPECT_GE(pair.receivers[0]->counters().solved + 1, packets);
 }
 
-TEST(UdpReceiver, AFloodOfBadPacketsUsesUpTheBudget) {
+TEST(UdpReceiver, InvalidPacketsCountAgainstTheBudget) {
   UdpPair pair;
   const Stranger stranger{pair.group->port()};
   const std::vector<std::byte> noise(40, std::byte{0x3c});
@@ -123,14 +123,14 @@ TEST(UdpReceiver, AFloodOfBadPacketsUsesUpTheBudget) {
   EXPECT_EQ(collector.deliveries, 0U);
 }
 
-TEST(UdpReceiver, NoiseOfAnyShapeIsHarmless) {
+TEST(UdpReceiver, RandomPacketsAreHarmless) {
   UdpPair pair;
   const Stranger stranger{pair.group->port()};
   Prng prng{9};
   for (int i = 0; i < 2000; ++i) {
     std::vector<std::byte> bytes(prng.below(200));
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(prng.next());
-    if (prng.chance(300)) {  // as trains that the kernel cuts anywhere
+    if (prng.chance(300)) {  // as trains that the kernel splits anywhere
       const int cut = static_cast<int>(4 + prng.below(60));
       (void)stranger.socket().set(IPPROTO_UDP, 103 /* UDP_SEGMENT */, cut);
     }
@@ -155,7 +155,7 @@ TEST(UdpReceiver, DeliversInBatches) {
   EXPECT_LE(collector.deliveries, 10U);
 }
 
-TEST(ExpectedIdentification, FollowsWhoeverCountsOrRepeats) {
+TEST(ExpectedIdentification, FollowsCountersAndRepeatedNumbers) {
   ExpectedIdentification linux_train;
   for (std::uint16_t i = 0; i < 5; ++i) {
     EXPECT_EQ(linux_train.next(), i);

@@ -1,6 +1,5 @@
-// Goal: what cannot be sent as it is asked for is sent as it can be, or counted. Method: more
-// source ports than sockets, taken ports, addresses that are not ours, bytes made for another
-// port.
+// Goal: packets that cannot be sent as requested are sent in another form, or counted. Method: more
+// source ports than sockets, taken ports, foreign addresses, bytes encoded for another port.
 #include "link/udp/udp_sender.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +51,7 @@ int socket_on(std::uint16_t port) {
 TEST(UdpSender, EachFlowLeavesFromThePortItWants) {
   UdpPair pair;
   Prng prng{1};
-  // A port that is free now; whoever takes it meanwhile makes the packet leave from another.
+  // A port that is free now; if another process takes it, the packet leaves from another port.
   const std::uint16_t port = [] {
     const auto socket = UdpSocket::make(IpFamily::kDual);
     EXPECT_EQ(socket->bind(IpFamily::kDual, 0), 0);
@@ -96,7 +95,7 @@ TEST(UdpSender, PortsShareSocketsWhenThereAreTooMany) {
   EXPECT_EQ(pair.receivers[0]->counters().bad_icrc, 0U);
 }
 
-TEST(UdpSender, BytesMadeForAnotherPortAreMended) {
+TEST(UdpSender, TheIcrcOfBytesFollowsTheRealPort) {
   const auto taken = UdpSocket::make(IpFamily::kDual);
   ASSERT_EQ(taken->bind(IpFamily::kDual, 0), 0);
   test::for_each_seed(50, [&](std::uint64_t seed) {
@@ -110,7 +109,7 @@ TEST(UdpSender, BytesMadeForAnotherPortAreMended) {
   });
 }
 
-TEST(UdpSender, BytesDamagedOnPurposeStayDamaged) {
+TEST(UdpSender, CorruptedBytesStayCorrupted) {
   UdpPair pair;
   Prng prng{4};
   for (int i = 0; i < 100; ++i) {
@@ -135,17 +134,18 @@ TEST(UdpSender, CountsWhatItCannotSend) {
   std::vector<Sample> train(5, random_sample(prng, stranger, kSendOnly, 8));
   pair.send(train);
   EXPECT_EQ(pair.sender->counters().dropped_unreachable, 7U);
-  EXPECT_TRUE(pair.sender->segmentation().works);  // it was not the train that was refused
+  EXPECT_TRUE(pair.sender->segmentation().works);  // the train was not what was refused
   pair.sender->send_bytes(kFlow, std::vector<std::byte>(66'000), Time{});
   EXPECT_EQ(pair.sender->counters().dropped_too_big, 1U);
 
   const Sample good = random_sample(prng, kFlow, kSendOnly, 8);
-  pair.send({random_sample(prng, stranger, kSendOnly, 8), good});  // one bad does not stop the rest
+  // A bad packet does not stop the rest.
+  pair.send({random_sample(prng, stranger, kSendOnly, 8), good});
   expect_equal(pair.receive(1), {good});
 }
 
-// A kernel does not cut trains for a socket that may leave out checksums.
-TEST(UdpSender, ARefusedTrainLeavesPacketByPacket) {
+// The kernel does not segment trains for a socket that may omit checksums.
+TEST(UdpSender, ARefusedTrainIsSentPacketByPacket) {
   UdpPair pair;
   Prng prng{8};
   pair.send({random_sample(prng, kFlow, kSendOnly, 8)});
@@ -168,8 +168,8 @@ TEST(UdpSender, ARefusedTrainLeavesPacketByPacket) {
   EXPECT_EQ(pair.sender->counters().trains, 0U);
 }
 
-// Whoever captures packets sees the port they really went to, and the ICRC covers it.
-TEST(UdpSender, TheIcrcIsOfThePortThatPacketsGoTo) {
+// A capture shows the port that packets really went to, and the ICRC covers it.
+TEST(UdpSender, TheIcrcCoversTheDestinationPort) {
   UdpPair pair;
   ASSERT_NE(pair.group->port(), wire::kRocePort);
   const auto wire_tap = UdpSocket::make(IpFamily::kIpv4);
@@ -202,7 +202,7 @@ TEST(UdpSender, TheIcrcIsOfThePortThatPacketsGoTo) {
   }
 }
 
-// In a network of its own whose only link takes 1500 bytes.
+// Enters a network namespace whose only link has an MTU of 1500 bytes.
 bool enter_small_network() {
   if (::unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) return false;
   ifreq request{};
@@ -216,8 +216,8 @@ bool enter_small_network() {
   return small && up;
 }
 
-// A path that is too narrow for one train has not refused trains.
-TEST(UdpSender, APathTooNarrowLosesPacketsAndKeepsTrains) {
+// A path MTU that is too small for one train does not mean that trains are refused.
+TEST(UdpSender, ASmallPathMtuDoesNotDisableTrains) {
   constexpr int kNoNetwork = 77;
   const pid_t child = ::fork();
   if (child == 0) {

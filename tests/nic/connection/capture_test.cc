@@ -1,5 +1,5 @@
-// The conversation that two Linux machines had (tests/wire/data), with the engine in the place of
-// either: it understands what Linux said, and says nothing that Linux did not.
+// A captured conversation of two Linux machines (tests/wire/data), with the engine in the place of
+// either: it accepts Linux's messages and sends only messages that Linux sent.
 #include "tests/nic/connection/cm_pair.h"
 #include "tests/wire/hex_file.h"
 
@@ -42,7 +42,7 @@ TEST(CmCaptureReplay, AsThePassiveSide) {
   EXPECT_EQ(said[0].mad.transaction_id, transaction);
   auto ours = std::get<wire::CmRep>(said[0].mad.message);
   const wire::CommId own_id = ours.local_comm_id;
-  ours.local_comm_id = theirs.local_comm_id;  // drawn
+  ours.local_comm_id = theirs.local_comm_id;  // drawn at random
   ours.local_ca_guid = theirs.local_ca_guid;
   EXPECT_EQ(ours, theirs);
 
@@ -113,7 +113,7 @@ TEST(CmCaptureReplay, AsTheActiveSide) {
   (void)probe.end.expect(CmEventKind::kDisconnected);
 }
 
-TEST(CmCaptureReplay, TheRejOfAServiceThatNobodyOffers) {
+TEST(CmCaptureReplay, TheRejOfAnUnknownService) {
   test::CmProbe probe;
   wire::CmReq req = probe.req();
   const auto theirs = captured<wire::CmRej>("cm_rej.hex");
@@ -123,7 +123,7 @@ TEST(CmCaptureReplay, TheRejOfAServiceThatNobodyOffers) {
   EXPECT_EQ(std::get<wire::CmRej>(said[0].mad.message), theirs);
 }
 
-TEST(CmCaptureReplay, AsTheServiceThatIsLookedUp) {
+TEST(CmCaptureReplay, AsTheServerOfAServiceLookup) {
   test::CmProbe probe;
   const auto theirs = captured<wire::CmSidrReq>("cm_sidr_req.hex");
   ASSERT_TRUE(probe.end.cm().listen({.service = theirs.service_id}));
@@ -138,7 +138,7 @@ TEST(CmCaptureReplay, AsTheServiceThatIsLookedUp) {
   EXPECT_EQ(said[0].mad, (wire::CmMad{5, linux_rep}));
 }
 
-TEST(CmCaptureReplay, AsWhoLooksAServiceUp) {
+TEST(CmCaptureReplay, AsTheClientOfAServiceLookup) {
   test::CmProbe probe;
   const auto theirs = captured<wire::CmSidrReq>("cm_sidr_req.hex");
   ASSERT_TRUE(probe.end.cm().resolve({.route = {.local = probe.end.gid, .remote = probe.peer},
@@ -148,13 +148,13 @@ TEST(CmCaptureReplay, AsWhoLooksAServiceUp) {
   ASSERT_EQ(said.size(), 1U);
   auto ours = std::get<wire::CmSidrReq>(said[0].mad.message);
   auto rep = captured<wire::CmSidrRep>("cm_sidr_rep.hex");
-  rep.request_id = std::exchange(ours.request_id, theirs.request_id);  // drawn
+  rep.request_id = std::exchange(ours.request_id, theirs.request_id);  // drawn at random
   EXPECT_EQ(ours, theirs);
   EXPECT_TRUE(probe.hear(rep, said[0].mad.transaction_id).empty());
   EXPECT_EQ(std::get<wire::CmSidrRep>(probe.end.expect(CmEventKind::kResolved).message), rep);
 }
 
-// Linux says it to a REQ that comes again while the program thinks.
+// Linux answers a repeated REQ with an MRA while the program has not decided.
 TEST(CmCaptureReplay, AnMraStopsTheRepeats) {
   test::CmProbe probe;
   ASSERT_TRUE(probe.end.cm().connect({.route = {.local = probe.end.gid, .remote = probe.peer},
@@ -168,7 +168,7 @@ TEST(CmCaptureReplay, AnMraStopsTheRepeats) {
   auto mra = captured<wire::CmMra>("cm_mra.hex");
   mra.remote_comm_id = std::get<wire::CmReq>(said[0].mad.message).local_comm_id;
   EXPECT_TRUE(probe.hear(mra, said[0].mad.transaction_id).empty());
-  EXPECT_GT(*probe.end.nic.next_deadline(), probe.now + 60 * test::kSecond);  // it named 68
+  EXPECT_GT(*probe.end.nic.next_deadline(), probe.now + 60 * test::kSecond);  // it asked for 68
   EXPECT_TRUE(probe.end.events().empty());
 }
 

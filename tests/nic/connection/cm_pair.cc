@@ -66,36 +66,9 @@ std::vector<CmEventKind> CmEnd::events() {
   return all;
 }
 
-bool CmPair::carry(CmEnd& from, CmEnd& to) {
-  from.nic.transmit(burst_, now);
-  for (const wire::Frame& frame : burst_.frames()) {
-    seen.push_back({&from == &a, now, frame.flow, frame.headers, mad_of(frame)});
-    if (lose && lose(seen.back())) continue;
-    to.nic.receive({&frame, 1}, now);
-  }
-  return !burst_.empty();
-}
-
-void CmPair::exchange() {
-  for (bool busy = true; busy;) {
-    busy = carry(a, b);
-    busy = carry(b, a) || busy;
-  }
-}
-
-void CmPair::wait(Duration time) {
-  const Time end = now + time;
-  exchange();
-  while (true) {
-    std::optional<Time> due = a.nic.next_deadline();
-    if (const auto other = b.nic.next_deadline(); other && (!due || *other < *due)) due = other;
-    if (!due || *due > end) break;
-    if (*due > now) now = *due;
-    a.nic.expire(now);
-    b.nic.expire(now);
-    exchange();
-  }
-  now = end;
+bool CmPair::passes(bool from_a, const wire::Frame& frame) {
+  seen.push_back({from_a, now, frame.flow, frame.headers, mad_of(frame)});
+  return !(lose && lose(seen.back()));
 }
 
 std::string CmPair::said() {

@@ -1,7 +1,7 @@
-// Two engines whose connection managers talk, and one whose peer is the test.
+// Two engines whose connection managers talk to each other, and one whose peer is the test.
 //
-// A test tells its story in calls, and reads what crossed and which events came. Time stands still
-// unless the story lets it pass.
+// A test makes calls, and reads the messages sent and the events raised. Time advances only when
+// the test says so.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,6 +12,7 @@
 
 #include "nic/connection/connection_manager.h"
 #include "nic/nic.h"
+#include "tests/nic/joined_engines.h"
 
 namespace nerve::test {
 
@@ -34,7 +35,7 @@ struct CmEnd {
   [[nodiscard]] nic::ConnectionManager& cm() { return nic.cm(); }
   [[nodiscard]] nic::CmConnect to(const CmEnd& peer) const;
   [[nodiscard]] nic::CmOffer offer() const;
-  // The only event that waits, if it is of this kind.
+  // The only pending event, which must be of this kind.
   nic::CmEvent expect(nic::CmEventKind kind);
   [[nodiscard]] std::vector<nic::CmEventKind> events();
 
@@ -44,23 +45,26 @@ struct CmEnd {
   nic::Nic nic;
 };
 
-class CmPair {
+class CmPair : public JoinedEngines<CmPair> {
  public:
   explicit CmPair(const nic::NicConfig& config = {}) : a{1, config}, b{2, config} {}
 
-  // Until neither has anything to say. MADs for which `lose` says true go nowhere.
-  void exchange();
-  void wait(Duration time);
-  // The names of what crossed since the last call: "a:REQ b:REP a:RTU".
+  // Logs the MAD; it is lost when `lose` returns true.
+  bool passes(bool from_a, const wire::Frame& frame);
+  // Exchanges frames also before the first timer.
+  void wait(Duration time) {
+    exchange();
+    JoinedEngines::wait(time);
+  }
+  // The messages sent since the last call: "a:REQ b:REP a:RTU".
   std::string said();
 
-  // B listens, A connects; the ids of both.
+  // B listens, A connects; sets the IDs of both.
   void open();
   void establish();
 
   CmEnd a;
   CmEnd b;
-  Time now{Duration{1}};
   std::vector<SeenMad> seen;
   std::function<bool(const SeenMad&)> lose;
   nic::CommHandle listener{};
@@ -68,22 +72,20 @@ class CmPair {
   nic::CommHandle passive{};
 
  private:
-  bool carry(CmEnd& from, CmEnd& to);
-  nic::TxBurst burst_{64};
   std::size_t said_{};
 };
 
-// One engine; the test writes its peer's MADs.
+// One engine; the test builds its peer's MADs.
 class CmProbe {
  public:
   explicit CmProbe(const nic::NicConfig& config = {}) : end{1, config} {}
 
-  // The engine hears it from `peer`; what it then says.
+  // Delivers the message from `peer` and returns the answers.
   std::vector<SeenMad> hear(const wire::CmMessage& message, std::uint64_t transaction = 7);
   std::vector<SeenMad> hear(const wire::Frame& frame);
   std::vector<SeenMad> listen();
   void wait(Duration time);
-  // A REQ that an engine would take.
+  // A REQ that an engine accepts.
   [[nodiscard]] wire::CmReq req() const;
   [[nodiscard]] wire::Frame frame_of(const wire::CmMad& mad);
 

@@ -1,5 +1,5 @@
-// A connection between two engines as it goes when nothing is lost: what crosses, which events
-// come, and that what one says is what the other hears.
+// A connection between two engines without loss: the messages sent, the events raised, and that
+// each side receives what the other sent.
 #include "tests/nic/connection/cm_pair.h"
 
 namespace nerve::nic {
@@ -127,7 +127,7 @@ TEST(CmConnect, UcAndXrcToo) {
 }
 
 TEST(CmConnect, ToItself) {
-  // The driver carries what goes to our own address back to us.
+  // The driver loops back what is sent to our own address.
   CmPair pair;
   ASSERT_TRUE(pair.a.cm().listen({.service = test::kService}));
   const CommHandle active = *pair.a.cm().connect(pair.a.to(pair.a));
@@ -171,7 +171,7 @@ TEST(CmConnect, TenThousandTimesLeavesNothing) {
     pair.exchange();
     pair.seen.clear();
   }
-  EXPECT_LE(pair.a.cm().size(), 10'000U);  // all in timewait: no time has passed
+  EXPECT_LE(pair.a.cm().size(), 10'000U);  // all in TIMEWAIT: no time has passed
   pair.wait(test::kSecond);
   EXPECT_EQ(pair.a.cm().size(), 0U);
   EXPECT_EQ(pair.b.cm().size(), 1U);

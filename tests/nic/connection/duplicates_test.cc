@@ -1,4 +1,4 @@
-// Messages that come again: because the answer was lost, late, or never meant to come once.
+// Duplicate messages: because the answer was lost or late, or because the network duplicated them.
 #include "tests/nic/connection/cm_pair.h"
 
 namespace nerve::nic {
@@ -10,7 +10,7 @@ using test::kSecond;
 using wire::CmAttribute;
 using Kinds = std::vector<CmEventKind>;
 
-// Loses the first `count` of a kind.
+// Loses the first `count` messages of a kind.
 auto losing(CmAttribute attribute, int count) {
   return
       [=](const test::SeenMad& mad) mutable { return mad.attribute() == attribute && count-- > 0; };
@@ -60,7 +60,7 @@ TEST(CmDuplicates, AReqThatComesAgainGetsTheRepAgain) {
   pair.lose = losing(CmAttribute::kRep, 1);
   ASSERT_TRUE(pair.b.cm().accept(pair.passive, pair.b.offer(), {}));
   pair.wait(150 * kMillisecond);
-  // Both sides' timers ran out at once: the REQ was answered, and the REP said again.
+  // Both timers expired at the same time: the REQ was answered, and the REP repeated.
   EXPECT_EQ(pair.a.events(), Kinds{CmEventKind::kReply});
   EXPECT_EQ(pair.b.events(), Kinds{});
   EXPECT_GE(pair.b.nic.counters().mads_retried, 1U);
@@ -114,7 +114,7 @@ TEST(CmDuplicates, ARepThatComesAgainGetsTheMraAgain) {
   EXPECT_EQ(pair.said(), "a:REQ b:REP a:MRA b:REP a:MRA");
 }
 
-TEST(CmDuplicates, ADreqSaysWhatALostRtuWouldHave) {
+TEST(CmDuplicates, ADreqImpliesALostRtu) {
   CmPair pair;
   pair.lose = losing(CmAttribute::kRtu, 100);
   pair.open();
@@ -140,7 +140,7 @@ TEST(CmDuplicates, ADreqThatComesAgainGetsTheDrepAgain) {
   EXPECT_EQ(std::get<wire::CmDrep>(event.message).private_data[0], std::byte{'s'});
 }
 
-TEST(CmDuplicates, ADreqForWhatIsLongGoneIsAnswered) {
+TEST(CmDuplicates, ADreqForAnUnknownConnectionIsAnswered) {
   CmPair pair;
   pair.establish();
   pair.lose = losing(CmAttribute::kDrep, 4);
@@ -157,7 +157,7 @@ TEST(CmDuplicates, TwoDreqsThatCross) {
   pair.establish();
   ASSERT_TRUE(pair.a.cm().disconnect(pair.active, {}));
   ASSERT_TRUE(pair.b.cm().disconnect(pair.passive, {}));
-  // Both leave before either arrives.
+  // Both are sent before either arrives.
   TxBurst from_a{8};
   TxBurst from_b{8};
   pair.a.nic.transmit(from_a, pair.now);
@@ -174,7 +174,7 @@ TEST(CmDuplicates, TwoDreqsThatCross) {
 }
 
 TEST(CmDuplicates, OfEveryMessageChangeNothing) {
-  // Each MAD of a whole life is delivered three times.
+  // Each MAD of a connection's life is delivered three times.
   CmPair pair;
   pair.lose = [&](const test::SeenMad& seen) {
     test::CmProbe copier;

@@ -1,5 +1,5 @@
-// destroy() in every state, rejections, stale connections, timewait: whoever waits is told, and in
-// the end both tables are empty.
+// destroy() in every state, rejections, stale connections, TIMEWAIT: a waiting peer is notified,
+// and in the end both tables are empty.
 #include "tests/nic/connection/cm_pair.h"
 
 namespace nerve::nic {
@@ -13,7 +13,7 @@ using wire::CmAttribute;
 using wire::RejectReason;
 using Kinds = std::vector<CmEventKind>;
 
-// Both destroy what they have; after a while neither remembers anything.
+// Both destroy what they own; after a while both tables are empty.
 void expect_nothing_left(CmPair& pair) {
   for (const CommHandle id : {pair.active}) (void)pair.a.cm().destroy(id);
   for (const CommHandle id : {pair.passive, pair.listener}) (void)pair.b.cm().destroy(id);
@@ -26,7 +26,7 @@ void expect_nothing_left(CmPair& pair) {
 
 RejectReason reason_of(const CmEvent& event) { return std::get<wire::CmRej>(event.message).reason; }
 
-TEST(CmEnds, DestroyedBeforeItSpokeNobodyHears) {
+TEST(CmEnds, DestroyedBeforeTheReqIsSentSendsNothing) {
   CmPair pair;
   pair.active = *pair.a.cm().connect(pair.a.to(pair.b));
   ASSERT_TRUE(pair.a.cm().destroy(pair.active));
@@ -57,8 +57,8 @@ TEST(CmEnds, ARepForWhatIsGoneIsRejected) {
   expect_nothing_left(pair);
 }
 
-// A process that is about to end may want to see its DREQ answered.
-TEST(CmEnds, KnowsWhoHasNotAnsweredItsDreq) {
+// A process that is about to exit may wait for the answer to its DREQ.
+TEST(CmEnds, FindsPeersWithAnUnansweredDreq) {
   CmPair pair;
   pair.establish();
   EXPECT_FALSE(pair.a.cm().parting_from_others_than({}));
@@ -158,7 +158,7 @@ TEST(CmEnds, ARejectedReplyIsRejectedAgain) {
   expect_nothing_left(pair);
 }
 
-TEST(CmEnds, DataTellsWhatTheRtuWould) {
+TEST(CmEnds, DataImpliesTheRtu) {
   CmPair pair;
   pair.open();
   pair.lose = [](const test::SeenMad& mad) { return mad.attribute() == CmAttribute::kRtu; };
@@ -177,7 +177,7 @@ TEST(CmEnds, DataTellsWhatTheRtuWould) {
 TEST(CmEnds, AQpThatThePeerUsesAnewIsStale) {
   CmPair pair;
   pair.establish();
-  // The peer lost its memory and begins with the same QPN.
+  // The peer has lost its state and starts with the same QPN.
   NicConfig config;
   config.begin_comm_ids_at = 1000;
   test::CmEnd reborn{1, config};
@@ -193,9 +193,9 @@ TEST(CmEnds, AQpThatThePeerUsesAnewIsStale) {
   CommHandle again = *reborn.cm().connect(reborn.to(pair.b));
   meet(reborn, pair.b);
   EXPECT_EQ(reason_of(reborn.expect(CmEventKind::kRejected)), RejectReason::kStaleConnection);
-  // The old one is torn down: the peer says that it knows of none.
+  // The old connection is torn down: the peer answers that it has none.
   EXPECT_EQ(pair.b.events(), Kinds{CmEventKind::kDisconnected});
-  // Too early: the pair of QPNs rests.
+  // Too early: the pair of QPNs is in TIMEWAIT.
   again = *reborn.cm().connect(reborn.to(pair.b));
   meet(reborn, pair.b);
   EXPECT_EQ(reason_of(reborn.expect(CmEventKind::kRejected)), RejectReason::kStaleConnection);
@@ -246,7 +246,7 @@ TEST(CmEnds, TwoRepliesFromOneQp) {
   EXPECT_EQ(probe.end.events(), (Kinds{CmEventKind::kRejected, CmEventKind::kRejected}));
 }
 
-TEST(CmEnds, LingeringMakesRoom) {
+TEST(CmEnds, LingeringOnesAreEvictedWhenFull) {
   NicConfig config;
   config.limits.max_connections = 4;
   CmProbe probe{config};
@@ -275,7 +275,7 @@ TEST(CmEnds, AFullTableRefuses) {
   EXPECT_FALSE(pair.a.cm().listen({.service = test::kService}));
 }
 
-TEST(CmEnds, IdsRestBeforeTheyAreUsedAgain) {
+TEST(CmEnds, IdsAreReusedAsLateAsPossible) {
   NicConfig config;
   config.begin_comm_ids_at = (1U << kCommIdBits) - 2;
   test::CmProbe probe{config};
@@ -287,7 +287,7 @@ TEST(CmEnds, IdsRestBeforeTheyAreUsedAgain) {
     ASSERT_TRUE(probe.end.cm().destroy(id));
     (void)probe.listen();
   }
-  constexpr std::uint32_t kFirst = 1U << kCommIdBits;  // of the end with number 1
+  constexpr std::uint32_t kFirst = 1U << kCommIdBits;  // of the process with number 1
   EXPECT_EQ(ids, (std::vector<std::uint32_t>{2 * kFirst - 2, 2 * kFirst - 1, kFirst, kFirst + 1}));
 }
 

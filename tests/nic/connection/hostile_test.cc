@@ -1,5 +1,4 @@
-// MADs that lie: about who they are from, what they are for, and what they are. And calls that
-// make no sense.
+// MADs with a forged source, IDs or contents, and invalid calls.
 #include "tests/nic/connection/cm_pair.h"
 
 namespace nerve::nic {
@@ -19,7 +18,7 @@ class CmHostile : public ::testing::Test {
     a_id = req.local_comm_id;
     b_id = rep.local_comm_id;
   }
-  // B hears it as if from `source`; nothing may come of it.
+  // B receives it as if from `source` and must ignore it.
   void expect_ignored(const wire::CmMessage& message, const wire::Gid& source) {
     CmProbe writer;
     writer.peer = source;
@@ -38,7 +37,7 @@ class CmHostile : public ::testing::Test {
   wire::Gid stranger = wire::Gid::ipv4(10, 0, 0, 66);
 };
 
-TEST_F(CmHostile, FromAStranger) {
+TEST_F(CmHostile, MessagesFromAnotherHostAreIgnored) {
   expect_ignored(
       wire::CmDreq{.local_comm_id = a_id, .remote_comm_id = b_id, .remote_qpn = pair.b.qpn},
       stranger);
@@ -130,7 +129,7 @@ TEST(CmHostileFrames, MayComeInPieces) {
   (void)probe.end.expect(CmEventKind::kRequest);
 }
 
-TEST(CmHostileFrames, AMessageForNobody) {
+TEST(CmHostileFrames, MessagesForUnknownIdsAreAnsweredOrIgnored) {
   CmProbe probe;
   const wire::CommId theirs{1};
   const wire::CommId ours{2};
@@ -168,7 +167,7 @@ TEST(CmFrames, LookLikeThoseOfLinux) {
   EXPECT_EQ(req.headers.bth.psn, Psn{0});
   EXPECT_EQ(req.headers.deth, (wire::Deth{.qkey = 0x8001'0000, .source_qp = Qpn{1}}));
   pair.wait(kSecond);
-  EXPECT_EQ(pair.b.nic.counters().mads_sent, 1U);  // a REJ: nobody listens
+  EXPECT_EQ(pair.b.nic.counters().mads_sent, 1U);  // a REJ: no listener
 }
 
 TEST(CmFrames, AGsiQpOfTheUserTakesQp1) {
@@ -185,7 +184,7 @@ TEST(CmFrames, AGsiQpOfTheUserTakesQp1) {
   EXPECT_EQ(probe.end.events(), Kinds{CmEventKind::kRequest});
 }
 
-TEST(CmCalls, ThatMakeNoSense) {
+TEST(CmCalls, WithInvalidArgumentsFail) {
   CmPair pair;
   const auto refused = [&](auto change) {
     CmConnect connect = pair.a.to(pair.b);

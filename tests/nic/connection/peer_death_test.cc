@@ -1,5 +1,5 @@
-// Goal: a peer that is no more ends what it had with us in every state, by an event and at once;
-// a user who goes without a word has said goodbye; a request that was seen is not in the backlog.
+// Goal: the death of a peer ends its communications in every state, immediately and with an event;
+// disconnect_all() notifies every peer; a request that was seen no longer counts in the backlog.
 #include "tests/nic/connection/cm_pair.h"
 
 namespace nerve::nic {
@@ -17,7 +17,7 @@ constexpr std::uint32_t kBlock = 1U << kCommIdBits;
 constexpr wire::CommId kOneOfA{1 * kBlock + 7};
 constexpr wire::CommId kOneOfB{2 * kBlock + 7};
 
-// One of two processes dies: the test says so to the other.
+// One of two processes dies, and the test reports it to the other.
 struct TwoProcesses : CmPair {
   void a_dies() { b.cm().lose_peer(kOneOfA, {&a.gid, 1}, now); }
   void b_dies() { a.cm().lose_peer(kOneOfB, {&b.gid, 1}, now); }
@@ -64,7 +64,8 @@ TEST(CmLosses, AServerThatIsGoneAfterItsReply) {
   pair.expect_nothing_left(pair.a);
 }
 
-// Nobody knows yet who it was: it is asked again at once, and whoever is there answers.
+// The server's identity is not known yet: the request is repeated at once, and its successor
+// answers.
 TEST(CmLosses, AServerThatHasNotAnsweredIsAskedAgain) {
   TwoProcesses pair;
   pair.open();
@@ -94,7 +95,7 @@ TEST(CmLosses, AConnectionIsDisconnected) {
   }
 }
 
-TEST(CmLosses, ADisconnectIsNotWaitedFor) {
+TEST(CmLosses, APendingDisconnectEndsAtOnce) {
   TwoProcesses pair;
   pair.establish();
   pair.lose = [](const test::SeenMad&) { return true; };
@@ -114,7 +115,7 @@ TEST(CmLosses, OfAnotherProcessOrHostIsNoLoss) {
   EXPECT_TRUE(pair.a.events().empty());
 }
 
-TEST(CmFarewell, TellsEveryPeer) {
+TEST(CmDisconnectAll, NotifiesEveryPeer) {
   CmPair pair;
   pair.establish();
   const CommHandle second = *pair.a.cm().connect([&] {
@@ -149,7 +150,7 @@ TEST(CmBacklog, DoesNotCountWhatWasSeen) {
   ask(0x202);
   EXPECT_TRUE(pair.b.events().empty());  // no room
   ASSERT_TRUE(pair.b.cm().seen(first));
-  pair.wait(150 * kMillisecond);  // it asks again
+  pair.wait(150 * kMillisecond);  // it retries
   const CommHandle second = pair.b.expect(CmEventKind::kRequest).id;
   ASSERT_TRUE(pair.b.cm().accept(first, pair.b.offer(), {}));
   ASSERT_TRUE(pair.b.cm().destroy(pair.listener));

@@ -1,4 +1,5 @@
-// REQs that nobody could take: each is refused with its reason, or dropped, and nothing is left.
+// REQs that cannot be accepted: each is rejected with its reason, or dropped, and leaves nothing
+// behind.
 #include "tests/nic/connection/cm_pair.h"
 
 namespace nerve::nic {
@@ -14,7 +15,7 @@ class CmRequests : public ::testing::Test {
  protected:
   void SetUp() override { listener = *probe.end.cm().listen({.service = test::kService}); }
 
-  // The reason of the one REJ that came; it must be for this REQ.
+  // The only REJ sent; it must be for this REQ.
   wire::CmRej rejection(const wire::CmReq& req) {
     const auto said = probe.hear(req);
     EXPECT_EQ(said.size(), 1U);
@@ -27,7 +28,7 @@ class CmRequests : public ::testing::Test {
     EXPECT_EQ(rej->remote_comm_id, req.local_comm_id);
     return *rej;
   }
-  // And nothing else came of it.
+  // ... and nothing else happened.
   RejectReason refused(const wire::CmReq& req) {
     const std::uint32_t before = probe.end.cm().size();
     const RejectReason reason = rejection(req).reason;
@@ -40,7 +41,7 @@ class CmRequests : public ::testing::Test {
   CommHandle listener{};
 };
 
-TEST_F(CmRequests, AreTakenIfTheyAreSound) {
+TEST_F(CmRequests, AreAcceptedIfTheyAreValid) {
   EXPECT_TRUE(probe.hear(probe.req()).empty());
   EXPECT_EQ(probe.end.expect(CmEventKind::kRequest).listener, listener);
 }
@@ -58,7 +59,7 @@ TEST_F(CmRequests, ForAListenerAtAnotherAddress) {
   ASSERT_TRUE(probe.end.cm().destroy(listener));
   const CommHandle at_other = *probe.end.cm().listen({.service = test::kService, .address = other});
   EXPECT_EQ(refused(probe.req()), RejectReason::kInvalidServiceId);
-  // The nearer of two listeners is asked.
+  // The more specific of two listeners gets the request.
   const CommHandle anywhere = *probe.end.cm().listen({.service = test::kService});
   (void)probe.hear(probe.req());
   EXPECT_EQ(probe.end.expect(CmEventKind::kRequest).listener, anywhere);
@@ -82,14 +83,14 @@ TEST_F(CmRequests, ForAListenerOfOneFamily) {
   EXPECT_FALSE(probe.end.cm().listen(ipv4));
   (void)probe.hear(probe.req());
   EXPECT_EQ(probe.end.expect(CmEventKind::kRequest).listener, at_ipv4);
-  // The place of the one is free when it is gone, and the other stays.
+  // Destroying one listener frees its address; the other stays.
   ASSERT_TRUE(probe.end.cm().destroy(at_ipv4));
   EXPECT_FALSE(probe.end.cm().listen({.service = test::kService, .any_of = CmFamily::kIpv6}));
   EXPECT_TRUE(probe.end.cm().listen(ipv4));
   EXPECT_TRUE(probe.end.cm().destroy(at_ipv6));
 }
 
-TEST_F(CmRequests, OfTransportsThatWeHave) {
+TEST_F(CmRequests, AreAcceptedForSupportedTransports) {
   std::uint32_t number = 0x100;
   const auto takes = [&](wire::CmTransport transport, wire::CmExtendedTransport extended) {
     wire::CmReq req = probe.req();
@@ -113,18 +114,18 @@ TEST_F(CmRequests, OfTransportsThatWeHave) {
   EXPECT_EQ(refused(req), RejectReason::kInvalidTransport);
 }
 
-TEST_F(CmRequests, OfAnMtuThatIsNone) {
+TEST_F(CmRequests, WithAnInvalidMtuAreRejected) {
   for (const std::uint8_t mtu : std::initializer_list<std::uint8_t>{0, 6, 15}) {
     wire::CmReq req = probe.req();
     req.path_mtu = mtu;
     const wire::CmRej rej = rejection(req);
     EXPECT_EQ(rej.reason, RejectReason::kInvalidMtu);
     ASSERT_EQ(rej.info().size(), 1U);
-    EXPECT_EQ(rej.info()[0], std::byte{5 << 4});  // what would do
+    EXPECT_EQ(rej.info()[0], std::byte{5 << 4});  // the acceptable MTU
   }
 }
 
-TEST_F(CmRequests, OfAnMtuAboveOurs) {
+TEST_F(CmRequests, WithAnMtuAboveOursAreRejected) {
   CmProbe small{NicConfig{.max_mtu = Mtu::k1024}};
   ASSERT_TRUE(small.end.cm().listen({.service = test::kService}));
   wire::CmReq req = small.req();
@@ -136,7 +137,7 @@ TEST_F(CmRequests, OfAnMtuAboveOurs) {
   EXPECT_TRUE(small.hear(req).empty());
 }
 
-TEST_F(CmRequests, ThatOrderDataForOthers) {
+TEST_F(CmRequests, WithAForeignDataPathAreRejected) {
   wire::CmReq req = probe.req();
   req.primary.local_gid = wire::Gid::ipv4(10, 0, 0, 66);
   EXPECT_EQ(refused(req), RejectReason::kPrimaryGid);
@@ -145,7 +146,7 @@ TEST_F(CmRequests, ThatOrderDataForOthers) {
   EXPECT_EQ(refused(req), RejectReason::kPrimaryGid);
 }
 
-TEST_F(CmRequests, FromQpsThatCannotBe) {
+TEST_F(CmRequests, FromInvalidQpnsAreRejected) {
   for (const std::uint32_t qpn : {0U, 1U, 0xff'ffffU}) {
     wire::CmReq req = probe.req();
     req.local_qpn = Qpn{qpn};
@@ -184,11 +185,11 @@ TEST_F(CmRequests, AFloodOfThemLeavesNothing) {
   EXPECT_EQ(probe.end.cm().size(), 1025U);
   EXPECT_EQ(probe.end.events().size(), 1024U);
   ASSERT_TRUE(probe.end.cm().destroy(listener));
-  // The rest belongs to whoever saw the events, and here they forget it.
+  // The rest belongs to the user, who never answers here.
   EXPECT_EQ(probe.end.cm().size(), 1024U);
 }
 
-TEST_F(CmRequests, AFloodForNobodyIsBoundedToo) {
+TEST_F(CmRequests, AFloodWithoutAListenerIsBounded) {
   wire::CmReq req = probe.req();
   req.service_id = wire::ServiceId{1};
   for (std::uint32_t i = 0; i < 10'000; ++i) {
@@ -200,7 +201,7 @@ TEST_F(CmRequests, AFloodForNobodyIsBoundedToo) {
   EXPECT_EQ(probe.end.cm().size(), 1U);
 }
 
-TEST_F(CmRequests, ThatNobodySawGoWithTheListener) {
+TEST_F(CmRequests, NotYetDeliveredAreDestroyedWithTheListener) {
   (void)probe.hear(probe.req());
   ASSERT_TRUE(probe.end.cm().destroy(listener));
   const auto said = probe.listen();
@@ -217,7 +218,7 @@ TEST_F(CmRequests, WithAnIdThatIsInUseButOtherContents) {
   req.local_qpn = Qpn{0x77};
   EXPECT_EQ(rejection(req).reason, RejectReason::kDuplicateLocalCommId);
   EXPECT_EQ(probe.end.events(), Kinds{CmEventKind::kRequest});
-  // The same numbers at another host are another's.
+  // The same numbers at another host belong to another peer.
   probe.peer = wire::Gid::ipv4(10, 0, 0, 10);
   EXPECT_TRUE(probe.hear(probe.req()).empty());
   EXPECT_EQ(probe.end.events(), Kinds{CmEventKind::kRequest});

@@ -1,4 +1,4 @@
-// SIDR: asked, answered, asked again, refused, and nobody there.
+// SIDR: requests that are answered, repeated, rejected, or sent to a missing server.
 #include "tests/nic/connection/cm_pair.h"
 
 namespace nerve::nic {
@@ -99,7 +99,7 @@ TEST_F(CmResolution, IsAskedOnce) {
   expect_nothing_left();
 }
 
-TEST_F(CmResolution, IsRejectedByWhoeverDestroysIt) {
+TEST_F(CmResolution, IsRejectedWhenItsRequestIsDestroyed) {
   ask();
   ASSERT_TRUE(pair.b.cm().destroy(asked));
   pair.exchange();
@@ -108,7 +108,7 @@ TEST_F(CmResolution, IsRejectedByWhoeverDestroysIt) {
   expect_nothing_left();
 }
 
-TEST_F(CmResolution, OfWhatNobodyServes) {
+TEST_F(CmResolution, OfAnUnknownServiceIsRejected) {
   id = *pair.a.cm().resolve({.route = {.local = pair.a.gid, .remote = pair.b.gid}});
   pair.exchange();
   const CmEvent event = pair.a.expect(CmEventKind::kResolved);
@@ -116,7 +116,7 @@ TEST_F(CmResolution, OfWhatNobodyServes) {
   expect_nothing_left();
 }
 
-TEST_F(CmResolution, OfNobody) {
+TEST_F(CmResolution, OfAnUnreachableHostTimesOut) {
   pair.lose = [](const test::SeenMad&) { return true; };
   CmRoute route{.local = pair.a.gid, .remote = pair.b.gid};
   route.response_timeout = 16;

@@ -1,4 +1,4 @@
-// A peer that says nothing, in each state in which we wait for it; and one that asks for time.
+// A silent peer, in each state in which we wait for it; and one that asks for more time.
 #include "tests/nic/connection/cm_pair.h"
 
 namespace nerve::nic {
@@ -14,13 +14,14 @@ using Kinds = std::vector<CmEventKind>;
 
 // 4.096 us * 2^n.
 constexpr Duration exponent(unsigned n) { return Duration{4'096'000LL << n}; }
-// What both sides agree on by CmEnd::to(): response timeout 20, ack timeout 17, 15 retries.
+// The values that both sides agree on by CmEnd::to(): response timeout 20, ACK timeout 17, 15
+// retries.
 constexpr Duration kResponse = exponent(20) + exponent(17);
 constexpr Duration kPatience = 16 * kResponse;
 
 bool nothing(const test::SeenMad&) { return true; }
 
-TEST(CmTimeouts, AReqThatNobodyAnswers) {
+TEST(CmTimeouts, AnUnansweredReqGivesUp) {
   CmPair pair;
   pair.lose = nothing;
   pair.active = *pair.a.cm().connect(pair.a.to(pair.b));
@@ -29,12 +30,12 @@ TEST(CmTimeouts, AReqThatNobodyAnswers) {
   EXPECT_EQ(pair.a.events(), Kinds{});
   pair.wait(kMillisecond);
   (void)pair.a.expect(CmEventKind::kUnreachable);
-  // Never slower than the standard asks.
+  // Never slower than the standard requires.
   for (std::size_t i = 1; i + 1 < pair.seen.size(); ++i) {
     EXPECT_LE(pair.seen[i].when - pair.seen[i - 1].when, kResponse);
   }
   EXPECT_GE(pair.seen.size(), 16U);
-  // Whoever may have heard it is told, and finds us by our GUID.
+  // A peer that may have received it gets a REJ, and finds us by our GUID.
   const auto& rej = std::get<wire::CmRej>(pair.seen.back().mad.message);
   EXPECT_EQ(rej.reason, wire::RejectReason::kTimeout);
   EXPECT_EQ(rej.subject, wire::CmSubject::kReq);
@@ -45,7 +46,7 @@ TEST(CmTimeouts, AReqThatNobodyAnswers) {
   EXPECT_EQ(pair.a.cm().size(), 0U);
 }
 
-// perftest -R tells its client to come and listens a moment later.
+// perftest -R invites its client and starts to listen a moment later.
 TEST(CmTimeouts, AListenerThatIsAlmostThereIsWaitedFor) {
   CmPair pair{{.refusal_patience = 100 * kMillisecond}};
   pair.active = *pair.a.cm().connect(pair.a.to(pair.b));
@@ -58,7 +59,7 @@ TEST(CmTimeouts, AListenerThatIsAlmostThereIsWaitedFor) {
   (void)pair.b.expect(CmEventKind::kRequest);
 }
 
-TEST(CmTimeouts, NobodyIsWaitedForLong) {
+TEST(CmTimeouts, AMissingListenerIsNotWaitedForLong) {
   CmPair pair{{.refusal_patience = 100 * kMillisecond}};
   pair.active = *pair.a.cm().connect(pair.a.to(pair.b));
   pair.exchange();
@@ -87,7 +88,7 @@ TEST(CmTimeouts, ARepWithoutAnRtu) {
   ASSERT_TRUE(pair.b.cm().accept(pair.passive, pair.b.offer(), {}));
   pair.exchange();
   (void)pair.a.expect(CmEventKind::kReply);
-  pair.wait(kPatience - kMillisecond);  // the active side says nothing
+  pair.wait(kPatience - kMillisecond);  // the active side sends nothing
   EXPECT_EQ(pair.b.events(), Kinds{});
   pair.wait(kMillisecond);
   (void)pair.b.expect(CmEventKind::kUnreachable);
@@ -105,11 +106,11 @@ TEST(CmTimeouts, AnRtuThatNeverArrives) {
   ASSERT_TRUE(pair.a.cm().confirm(pair.active, {}));
   pair.wait(kPatience + kMillisecond);
   EXPECT_EQ(pair.b.events(), Kinds{CmEventKind::kUnreachable});
-  // The active side believed in the connection until now.
+  // The active side considered the connection established until now.
   EXPECT_EQ(pair.a.events(), (Kinds{CmEventKind::kReply, CmEventKind::kDisconnected}));
 }
 
-TEST(CmTimeouts, ADreqThatNobodyAnswers) {
+TEST(CmTimeouts, AnUnansweredDreqEndsInTimewait) {
   CmPair pair;
   pair.establish();
   pair.lose = nothing;
@@ -132,7 +133,7 @@ TEST(CmTimeouts, AnMraStretchesTheReq) {
   pair.exchange();
   (void)pair.said();
   pair.wait(exponent(22) + kResponse - kMillisecond);
-  EXPECT_EQ(pair.said(), "");  // nobody is pestered
+  EXPECT_EQ(pair.said(), "");  // no retransmissions
   pair.wait(kPatience - kResponse);
   EXPECT_EQ(pair.a.events(), Kinds{});
   pair.wait(kMillisecond);
@@ -163,13 +164,13 @@ TEST(CmTimeouts, MrasDoNotAddUp) {
   ASSERT_EQ(said.size(), 1U);
   const wire::CmMra mra{.local_comm_id = wire::CommId{1},
                         .remote_comm_id = std::get<wire::CmReq>(said[0].mad.message).local_comm_id,
-                        .service_timeout = 31};  // two and a half hours, it says
+                        .service_timeout = 31};  // two and a half hours
   for (int i = 0; i < 100; ++i) (void)probe.hear(mra);
   probe.wait(kPatience + exponent(24));
   (void)probe.end.expect(CmEventKind::kUnreachable);
 }
 
-TEST(CmTimeouts, OnAPortThatIsDownTheyRunToo) {
+TEST(CmTimeouts, RunOnAPortThatIsDown) {
   CmPair pair;
   pair.a.nic.set_port_active(false);
   pair.active = *pair.a.cm().connect(pair.a.to(pair.b));
@@ -193,7 +194,7 @@ TEST(CmTimeouts, APortThatComesBackInTime) {
 
 TEST(CmTimeouts, AnEngineThatSleptForLongBeginsItsTimersWhenItSpeaks) {
   CmPair pair;
-  pair.now += 3600 * kSecond;  // nobody told the engine
+  pair.now += 3600 * kSecond;  // the engine was not called meanwhile
   pair.lose = nothing;
   pair.active = *pair.a.cm().connect(pair.a.to(pair.b));
   pair.exchange();

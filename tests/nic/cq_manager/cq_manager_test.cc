@@ -62,7 +62,7 @@ TEST_F(CqManagerTest, RefusesDepthsBeyondItsLimits) {
   EXPECT_EQ(cqs_.create({.depth = 1}).error().code, ErrorCode::kLimit);
 }
 
-TEST_F(CqManagerTest, FindsNothingUnderADeadHandle) {
+TEST_F(CqManagerTest, FindsNothingForAStaleHandle) {
   const CqHandle cq = make(4);
   ASSERT_TRUE(cqs_.destroy(cq));
   std::array<Completion, 1> out;
@@ -108,9 +108,9 @@ TEST_F(CqManagerTest, PollsInOrderAcrossTheEndOfTheRing) {
   EXPECT_EQ(poll(cq), Ids{});
 }
 
-// The whole depth can be used, also where it is no power of two; the next push breaks the queue
-// for good, is told once, and takes nothing from what waited.
-TEST_F(CqManagerTest, TellsAnOverrunOnce) {
+// The whole depth can be used, even if it is not a power of two. The next push marks the queue
+// overrun permanently, raises one event, and keeps the waiting completions.
+TEST_F(CqManagerTest, RaisesOneEventOnOverrun) {
   const CqHandle cq = make(3);
   for (std::uint64_t id = 0; id < 3; ++id) EXPECT_TRUE(push(cq, id));
   EXPECT_EQ(events(), Kinds{});
@@ -123,7 +123,7 @@ TEST_F(CqManagerTest, TellsAnOverrunOnce) {
   EXPECT_EQ(events(), Kinds{});
 }
 
-TEST_F(CqManagerTest, WakesWhoeverModerationHoldsBackWhenItOverruns) {
+TEST_F(CqManagerTest, ReleasesAModeratedEventOnOverrun) {
   const CqHandle cq = make(2);
   ASSERT_TRUE(cqs_.moderate(cq, 10, {}));
   ASSERT_TRUE(cqs_.arm(cq, false));
@@ -242,7 +242,7 @@ TEST_F(CqManagerTest, ReleasesAHeldEventWhenModerationEnds) {
 TEST_F(CqManagerTest, ForgetsADestroyedQpAndKeepsTheOrderOfOthers) {
   const CqHandle cq = make(4);
   for (std::uint64_t id = 0; id < 3; ++id) push(cq, id);
-  poll(cq);  // so that what follows wraps
+  poll(cq);  // so that the ring wraps
   for (std::uint64_t id = 10; id < 14; ++id)
     cqs_.push(*cqs_.find(cq), completion(id, id % 2 == 0 ? 0x20 : 0x21), false, Time{});
   EXPECT_TRUE(CqManager::holds(*cqs_.find(cq), Qpn{0x20}));
@@ -262,7 +262,7 @@ TEST(EventQueue, KeepsOrderAndForgetsTheDead) {
     }
   }
   queue.forget(CqHandle{0, 1});
-  queue.forget(QpHandle{});  // names nothing, so it forgets nothing
+  queue.forget(QpHandle{});  // a null handle matches nothing
   for (std::uint32_t i = 151; i <= 300; ++i) {
     if (i % 3 == 0) continue;
     const auto event = queue.pop();

@@ -1,6 +1,6 @@
-// Goal: a CQ behaves as its description, whatever the sequence of calls. Method: random calls by
-// seed on the manager and on a model that keeps completions in a plain deque and time in a plain
-// variable; contents, verdicts, events and deadlines must agree after every call.
+// Goal: a CQ behaves as described, whatever the sequence of calls. Method: random calls by seed on
+// the manager and on a model that keeps completions in a deque and time in a variable; contents,
+// results, events and deadlines must agree after every call.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Goal: the engine allows exactly what the rules allow. Method: random histories of domains,
 // regions and windows, followed by random accesses; a small model that shares no code with the
-// engine says for each what must come of it.
+// engine predicts each result.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -291,7 +291,7 @@ TEST(AccessModel, EngineAndRulesAgree) {
     refused += history.refused;
     ++seeds;
   });
-  // A test that only ever sees refusals proves little.
+  // The test proves little unless some accesses are allowed.
   if (seeds > 100) {
     EXPECT_GT(allowed * 20, refused);
   }

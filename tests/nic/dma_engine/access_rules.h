@@ -1,5 +1,5 @@
-// The rules of memory access in the plainest words that compile; access_model_test.cc holds the
-// engine against them. They share no code with it.
+// The rules of memory access in their simplest form; access_model_test.cc compares the engine with
+// them. They share no code with it.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 namespace nerve::nic::rules {
 
 using enum Access;
-__extension__ using Wide = unsigned __int128;  // bounds without a thought for overflow
+__extension__ using Wide = unsigned __int128;  // wide enough that bounds cannot overflow
 
-// What a live key means.
+// The rights behind a live key.
 struct Meaning {
   bool is_window{};
   PdHandle pd{};
   std::optional<Qpn> only_qp{};
   Wide first{}, end{};
-  std::uint64_t memory{};  // where `first` is
+  std::uint64_t memory{};  // the address of `first` in memory
   Access rights{};
   MemoryPort* port{};
 };
@@ -49,7 +49,7 @@ inline bool registrable(const MrInit& init) {
   return Wide{init.address} + init.length <= kSpace && Wide{first} + init.length <= kSpace;
 }
 
-// Atomics need the word itself to be aligned where its address is.
+// Atomics are granted only where an aligned address means an aligned word.
 inline Access granted(Access rights, Wide first, std::uint64_t memory) {
   const bool aligned = (memory - static_cast<std::uint64_t>(first)) % 8 == 0;
   return aligned ? rights : without(rights, kRemoteAtomic);
@@ -75,7 +75,7 @@ inline bool bindable(const Window& window, const Region& region, const MwBind& b
   return bind.address >= first && Wide{bind.address} + bind.length <= first + region.init.length;
 }
 
-// What must come of an access of at least one byte, or of a FLUSH; no value when it is allowed.
+// The expected fault of an access of at least one byte, or of a FLUSH; nullopt when it is allowed.
 inline std::optional<AccessFault> verdict(const Meaning* meaning, RemoteAccessor by,
                                           std::uint64_t address, std::uint64_t length,
                                           Access need) {

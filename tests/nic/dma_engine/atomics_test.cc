@@ -67,7 +67,7 @@ TEST(AtomicsBySeed, PortAndHostAgree) {
   });
 }
 
-// An application's thread counts in the word that peers count in.
+// A thread of the application and peers increment the same word.
 TEST(AtomicsWithThreads, NoIncrementIsLost) {
   constexpr std::uint64_t kEach = 200'000;
   alignas(8) std::uint64_t word = 0;

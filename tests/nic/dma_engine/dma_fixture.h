@@ -1,4 +1,4 @@
-// An engine with one domain and a buffer, and the calls that most tests of it make.
+// A DMA engine with one domain and a buffer, and the calls that most tests need.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ class DmaTest : public ::testing::Test {
   LKey lkey(MrHandle mr) { return dma.keys_of(mr)->lkey; }
   RKey rkey(MwHandle mw) { return *dma.rkey_of(mw); }
 
-  // The fault of a remote access, for EXPECT_EQ; no value when it was allowed.
+  // The fault of a remote access, for EXPECT_EQ; nullopt when it was allowed.
   std::optional<AccessFault> remote_fault(RKey key, std::uint64_t address, std::uint64_t length,
                                           Access need, RemoteAccessor who) {
     const auto piece = dma.resolve_remote(key, who, address, length, need);

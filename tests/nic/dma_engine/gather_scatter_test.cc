@@ -135,21 +135,21 @@ TEST_F(GatherScatter, MemoryWithoutContentsStaysOutOfIt) {
   const LKey nothing = lkey(add_region(init));
   buffer.fill(std::byte{0x5a});
   const auto before = buffer;
-  // From nothing, to nothing, and both.
+  // From, to, and between memory without contents.
   const std::array from_nothing{wire::Piece{0, 100, &port}};
   const std::array from_host{piece_of(Bytes{buffer}.first(100))};
   EXPECT_TRUE(dma.scatter(std::array{sge(0, 100, key)}, 0, from_nothing, pd));
   EXPECT_TRUE(dma.scatter(std::array{Sge{64, 100, nothing}}, 0, from_host, pd));
   EXPECT_TRUE(dma.scatter(std::array{Sge{64, 100, nothing}}, 0, from_nothing, pd));
   EXPECT_EQ(buffer, before);
-  // Lengths are carried, and bounds kept, all the same.
+  // Lengths and bounds are still checked.
   burst.add();
   EXPECT_TRUE(dma.gather(std::array{Sge{0, 1U << 20, nothing}}, 0, 4096, pd, burst));
   EXPECT_EQ(burst.frames()[0].payload_length, 4096U);
   EXPECT_FALSE(dma.gather(std::array{Sge{1, 1U << 20, nothing}}, 0, 1U << 20, pd, burst));
 }
 
-// One memory of a random kind, cut into a list that visits its bytes in some order.
+// Memory of a random kind, split into a list that visits its bytes in a random order.
 struct ShapedMemory {
   static constexpr std::uint64_t kGpuBase = 0x7000'0000'0000;
 
@@ -177,13 +177,13 @@ struct ShapedMemory {
       total += length;
       if (prng.chance(100)) break;
     }
-    // Any order of the parts is a list.
+    // The parts may be listed in any order.
     for (std::size_t i = list.size(); i > 1; --i) std::swap(list[i - 1], list[prng.below(i)]);
     start_ = start;
   }
 
   [[nodiscard]] std::vector<std::byte>& contents() { return on_gpu ? gpu.memory : host; }
-  // Byte by byte, the dull way.
+  // Reads the list byte by byte, for comparison.
   [[nodiscard]] std::byte& byte(std::uint64_t offset) {
     for (const Sge& part : list) {
       if (offset < part.length) return contents()[part.address - start_ + offset];
@@ -203,8 +203,8 @@ struct ShapedMemory {
   std::uint64_t start_{};
 };
 
-// What is gathered packet by packet and scattered again arrives byte for byte, touches nothing
-// else, and is what a list read byte by byte holds.
+// Data gathered packet by packet and scattered again arrives unchanged, modifies nothing else, and
+// equals the list read byte by byte.
 TEST(GatherScatterBySeed, ScatterAfterGatherIsTheIdentity) {
   test::for_each_seed(2000, [](std::uint64_t seed) {
     Prng prng{seed};
@@ -237,7 +237,7 @@ TEST(GatherScatterBySeed, ScatterAfterGatherIsTheIdentity) {
     }
     EXPECT_EQ(to.contents(), expected) << "a byte outside of the list was touched";
 
-    // One byte more than the list has is refused and moves nothing.
+    // One byte more than the list holds is an error and moves nothing.
     burst.clear();
     burst.add();
     EXPECT_FALSE(dma.gather(from.list, from.total - 1, 2, pd, burst));

@@ -1,5 +1,5 @@
-// Goal: a key that was not given gives nothing. Method: many registrations whose keys are held
-// against each other, against those of the past, and against what a peer might try.
+// Goal: a key that was not issued grants nothing. Method: the keys of many registrations are
+// compared with each other, with earlier keys, and with the guesses of a peer.
 #include <algorithm>
 #include <atomic>
 #include <deque>
@@ -65,8 +65,8 @@ TEST_F(Keys, GuessingIsNoBetterThanChance) {
   EXPECT_LT(hits, 10);
 }
 
-// A peer that was given a key tries its neighbours: other variants, other indices near by, single
-// bits, and the step between two keys that it was given one after the other.
+// A peer that knows a key tries related ones: other variants, adjacent indices, single-bit changes,
+// and the difference between two keys issued in sequence.
 TEST_F(Keys, NeighboursOfAGivenKeyAreNotKeys) {
   std::vector<std::uint32_t> given;
   for (int i = 0; i < 1000; ++i) given.push_back(add_key());
@@ -103,7 +103,7 @@ TEST_F(Keys, EveryBitIsDrawn) {
   for (const int count : ones) EXPECT_NEAR(count, 2048, 200);  // six standard deviations
 }
 
-// In 2^20 draws of a plain hash, birthdays would show some 128 times.
+// In 2^20 draws, a plain hash would collide about 128 times.
 TEST(KeySequence, DrawsNothingTwice) {
   KeySequence sequence{SipKey{3, 4}};
   std::vector<std::uint32_t> drawn(1U << 20);

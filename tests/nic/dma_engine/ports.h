@@ -1,5 +1,4 @@
-// Memory that is not the host's: a GPU that keeps its bytes to itself, and memory that has an
-// address space but nothing in it.
+// Memory outside the host: a GPU whose bytes only its port can access, and memory without contents.
 #pragma once
 
 #include <algorithm>
@@ -54,7 +53,7 @@ class FakeGpu : public MemoryPort {
   std::uint64_t base_;
 };
 
-// Whoever moves bytes through it has not asked has_contents().
+// Fails if bytes are moved through it without asking has_contents().
 class VoidPort : public MemoryPort {
  public:
   void read(std::uint64_t, MutableBytes) override { CHECK(false); }

@@ -43,7 +43,7 @@ TEST_F(Regions, RangesThatWrapAreRefused) {
   MrInit init = whole_buffer();
   init.iova = kEnd - init.length + 2;
   EXPECT_EQ(refusal(init), ErrorCode::kInvalid);
-  init.iova = kEnd - init.length + 1;  // the last byte of the address space is its last
+  init.iova = kEnd - init.length + 1;  // ends at the last byte of the address space
   const RKey key = rkey(add_region(init));
   EXPECT_EQ(remote_fault(key, kEnd, 1), std::nullopt);
   EXPECT_EQ(remote_fault(key, kEnd, 2), AccessFault::kOutOfBounds);
@@ -92,7 +92,7 @@ TEST_F(Regions, EveryBoundIsKept) {
 
 TEST_F(Regions, ZeroBasedIgnoresTheIova) {
   MrInit init = whole_buffer(kAll | kZeroBased);
-  init.iova = std::numeric_limits<std::uint64_t>::max();  // would wrap if it meant something
+  init.iova = std::numeric_limits<std::uint64_t>::max();  // would wrap if it were used
   const RKey key = rkey(add_region(init));
   EXPECT_EQ(dma.resolve_remote(key, by, 5, 10, kRemoteRead)->address, init.address + 5);
   EXPECT_EQ(remote_fault(key, init.address, 1), AccessFault::kOutOfBounds);
@@ -157,7 +157,7 @@ TEST_F(Regions, ReregisterReplacesWhatItIsToldTo) {
   const RKey first = rkey(mr);
 
   ASSERT_TRUE(dma.reregister(mr, MrChange::kAccess, {.access = kRemoteRead}));
-  EXPECT_EQ(rkey(mr), first);  // peers that hold the key go on with it, within the new rights
+  EXPECT_EQ(rkey(mr), first);  // peers continue to use the key, within the new rights
   EXPECT_EQ(remote_fault(first, here, 1), std::nullopt);
   EXPECT_EQ(remote_fault(first, here, 1, kRemoteWrite), AccessFault::kNotPermitted);
 
@@ -219,7 +219,7 @@ TEST_F(Regions, LimitsAreKept) {
   EXPECT_EQ(small.register_region(init).error().code, ErrorCode::kLimit);
   ASSERT_TRUE(small.alloc_window(init.pd, MwType::kType1));
   EXPECT_EQ(small.alloc_window(init.pd, MwType::kType1).error().code, ErrorCode::kLimit);
-  EXPECT_TRUE(small.reregister(first, MrChange::kAccess, init));  // needs no further room
+  EXPECT_TRUE(small.reregister(first, MrChange::kAccess, init));  // needs no additional slot
   ASSERT_TRUE(small.deregister(first));
   EXPECT_TRUE(small.register_region(init));
 }

@@ -42,7 +42,7 @@ TEST_F(Windows, GrantWhatTheRegionsOwnKeyDoesNot) {
   EXPECT_EQ(key, rkey(two));
   EXPECT_EQ(remote_fault(key, here, buffer.size(), kRemoteWrite), std::nullopt);
   EXPECT_EQ(remote_fault(key, here, 8, kRemoteAtomic), AccessFault::kNotPermitted);
-  // A window is for peers: as a local key it does not exist.
+  // A window's key is not valid as a local key.
   EXPECT_EQ(dma.resolve_local(LKey{key.value()}, pd, here, 1, kNone).error(),
             AccessFault::kNoSuchKey);
 }
@@ -135,7 +135,8 @@ TEST_F(Windows, Type2RefusesLengthZero) {
   EXPECT_TRUE(refused(bind));
 }
 
-// The upper 24 bits of the key are the window's whatever the bind says; the low 8 are the caller's.
+// The upper 24 bits of the key identify the window, whatever the bind requests; the caller chooses
+// the low 8.
 TEST_F(Windows, Type2KeepsItsIndexWhateverKeyIsGiven) {
   const RKey first = rkey(two);
   for (const std::uint32_t wanted : {0x8000'0042U, 0x43U, 0U, 0xffff'ffffU}) {
@@ -208,7 +209,7 @@ TEST_F(Windows, HoldTheirRegion) {
   const RKey key = *dma.bind(whole(two), by);
   EXPECT_EQ(dma.deregister(mr).error().code, ErrorCode::kBusy);
   EXPECT_EQ(dma.reregister(mr, MrChange::kAccess, whole_buffer()).error().code, ErrorCode::kBusy);
-  // Type 1 lets go of one region when it is bound to another.
+  // Type 1 is unbound from one region when it is bound to another.
   ASSERT_TRUE(dma.bind(whole(one), by));
   ASSERT_TRUE(dma.invalidate(key, by));
   EXPECT_EQ(dma.deregister(mr).error().code, ErrorCode::kBusy);

@@ -1,5 +1,5 @@
-// Goal: the port knows its own addresses and partitions, tells of every change once, and refuses
-// to make a flow that no frame could follow. Source ports agree with captures of Linux Soft-RoCE.
+// Goal: the port knows its addresses and partitions, raises one event per change, and rejects
+// addresses that no frame could reach. Source ports agree with captures of Linux Soft-RoCE.
 #include "nic/ethernet/port.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ TEST_F(PortTest, UpAndDownAreToldOnce) {
   EXPECT_TRUE(told(EventKind::kPortActive));
 }
 
-// A partition's full members (high bit) talk to everybody in it, limited ones to full ones only.
+// Full members of a partition (high bit set) talk to all members, limited ones to full ones only.
 TEST_F(PortTest, PartitionsMeetByTheirLowBitsAndAFullMember) {
   const auto meet = [](std::uint16_t mine, std::uint16_t theirs) {
     return Port::same_partition(PKey{mine}, PKey{theirs});
@@ -107,7 +107,7 @@ TEST_F(PortTest, MakesAFlowFromAnAddress) {
   EXPECT_EQ(default_hops->hop_limit, 64) << "zero would not leave the host";
 }
 
-TEST_F(PortTest, RefusesAddressesThatLeadNowhere) {
+TEST_F(PortTest, RejectsUnreachableAddresses) {
   ASSERT_TRUE(port.set_gid(0, gid_of(1, false)));
   const AddressVector good{.destination = gid_of(2, false)};
   ASSERT_TRUE(port.flow_to(good));

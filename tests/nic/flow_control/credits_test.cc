@@ -57,7 +57,7 @@ TEST(SendCredits, AreNotTakenBackByStaleOrRoundedAcks) {
   EXPECT_EQ(credits.limit(), 106u);
   credits.on_ack(101, 4);  // five are left; the code rounds down to four
   EXPECT_EQ(credits.limit(), 106u);
-  credits.on_ack(90, 10);  // reordered on the way
+  credits.on_ack(90, 10);  // reordered in the network
   EXPECT_EQ(credits.limit(), 106u);
   credits.on_ack(90, wire::kCreditsUnknown);
   EXPECT_TRUE(credits.limited());
@@ -77,8 +77,8 @@ TEST(SendCredits, LiveOnARing) {
   EXPECT_EQ(credits.limit(), 5u);
 }
 
-// A responder that posts and consumes, ACKs that are lost, doubled and reordered: a message that
-// was let go (not as a probe) always finds a receive.
+// The responder posts and consumes receives, and ACKs are lost, duplicated and reordered: a message
+// that was allowed (not as a probe) always finds a receive.
 TEST(SendCredits, NeverPromiseAReceiveThatIsNotThere) {
   test::for_each_seed(500, [](std::uint64_t seed) {
     Prng prng{seed};

@@ -1,5 +1,5 @@
-// Goal: DCQCN as a whole does what the paper shows of it. Method: a fluid bottleneck: a queue fed
-// at the flows' rates and marked as RED does, with one CNP per flow and 50 us by seed.
+// Goal: DCQCN as a whole behaves as in the paper. Method: a fluid bottleneck: a queue fed at the
+// flows' rates and marked like RED, with one CNP per flow and 50 us by seed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct Shares {
   std::uint64_t hash{14695981039346656037U};
 };
 
-// Two flows for two seconds, the second one far behind at first; bytes of the last second.
+// Two flows for two seconds, the second starting far behind; bytes of the last second.
 Shares share(std::uint64_t seed) {
   Prng prng{seed};
   std::array<Dcqcn, 2> flows{Dcqcn{{}, Rate::gigabits(40)}, Dcqcn{{}, Rate::gigabits(40)}};
@@ -74,7 +74,7 @@ TEST(DcqcnFluid, SharesABottleneckFairlyAndFillsIt) {
   });
 }
 
-// The number was computed once; another machine, compiler or optimisation must find the same.
+// The number was computed once; every machine, compiler and optimisation level must reproduce it.
 TEST(DcqcnFluid, IsBitForBitTheSameEverywhere) { EXPECT_EQ(share(1).hash, 12780663404776744992U); }
 
 TEST(CnpLimiter, AnswersTheFirstMarkAtOnceThenOncePerInterval) {

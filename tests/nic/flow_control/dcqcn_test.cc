@@ -119,8 +119,8 @@ TEST(Dcqcn, GrowsFasterWhenBothCountersAgree) {
   EXPECT_EQ(cc.target().bits_per_second() - before, 400 * kMega);
 }
 
-// From half the line rate with RT at the line, the gap is 2^-(n+1) of the line after n stages;
-// a thousandth counts as there, so nine stages.
+// From half the line rate with RT at the line, the gap is 2^-(n+1) of the line after n stages; a
+// thousandth counts as recovered, hence nine stages.
 TEST(Dcqcn, IsBackAtLineRateWhenExpectedAndRests) {
   Dcqcn cc{kPaper, kLine};
   cc.on_cnp(at(microseconds{0}));
@@ -146,7 +146,7 @@ TEST(Dcqcn, ClimbsAdditivelyInTheExpectedTime) {
   EXPECT_LE(stages, 510);
 }
 
-// Two cuts in a row are undone as one: a quarter of the line grows back towards the whole.
+// Two cuts in a row are undone as one: the rate grows from a quarter of the line to the whole.
 TEST(Dcqcn, MayLetTheTargetBeUntilTheRateHasGrown) {
   DcqcnParameters p = kPaper;
   p.clamp_target = false;
@@ -179,7 +179,7 @@ TEST(Dcqcn, MayCountCnpsByPeriods) {
   EXPECT_EQ(cc.alpha(), Dcqcn::kOne * 13 / 16);
 }
 
-// The clock starts with the first CNP and ticks every 4 us; it cuts where one has come since.
+// The timer starts with the first CNP and ticks every 4 us; it cuts if a CNP has arrived since.
 TEST(Dcqcn, MayCutByAClock) {
   DcqcnParameters p = kPaper;
   p.cut_by_timer = true;

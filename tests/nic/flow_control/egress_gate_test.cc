@@ -1,5 +1,5 @@
-// Goal: a QP builds no more frames than the gate grants, waits while it grants none, and goes on
-// where it stopped when it is told that there is room again.
+// Goal: a QP builds no more frames than the gate grants, waits while it grants none, and resumes
+// where it stopped when there is room again.
 #include "nic/flow_control/egress_gate.h"
 
 #include <gtest/gtest.h>
@@ -84,7 +84,7 @@ TEST(EgressGate, AParkedQpMayBeDestroyed) {
   pair.a.nic.resume();
 }
 
-// A peer that has what it wanted destroys its QP, and would never acknowledge what came last.
+// A peer that has its data destroys its QP and would never acknowledge the last packet.
 TEST(EgressGate, AParkedQpAcknowledgesWhereThereIsRoomForThatOnly) {
   Allowance gate;
   test::EndSetup setup;

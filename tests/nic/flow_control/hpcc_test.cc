@@ -26,7 +26,7 @@ HpccParameters parameters() {
   return p;
 }
 
-// A way of one or more links, and the flow that hears of it.
+// A path of one or more links, and the flow that receives its telemetry.
 class Way {
  public:
   explicit Way(std::size_t hops = 1, const HpccParameters& p = parameters()) : cc{p, kLine} {
@@ -39,7 +39,7 @@ class Way {
     cc.on_ack(
         {.acked_bytes = acked, .outstanding_bytes = outstanding, .telemetry = std::span{links}});
   }
-  // `bytes` more have left by the link, in `time`, with `queue` behind them.
+  // `bytes` more were sent on the link in `time`, with `queue` behind them.
   void pass(std::uint64_t bytes, std::uint64_t time = kRound, std::uint32_t queue = 0,
             std::size_t hop = 0) {
     links[hop].transmitted_bytes += bytes;
@@ -69,7 +69,7 @@ TEST(Hpcc, AimsAtABitLessThanTheLine) {
   EXPECT_EQ(way.cc.rate().bits_per_second(), 95'050'000'000U);
 }
 
-// The same news in the same round trip count once: they start from the same reference.
+// The same report counts once per round trip: ACKs start from the same reference.
 TEST(Hpcc, ReactsToEachAckButNotTwice) {
   Way way;
   way.pass(kWindow);
@@ -80,14 +80,15 @@ TEST(Hpcc, ReactsToEachAckButNotTwice) {
     EXPECT_EQ(way.cc.window_bytes(), 95'050 * 95 / 100 + 50U);
   }
   way.pass(kWindow);
-  way.hear(kWindow);  // all that was on its way has arrived: a new reference
+  way.hear(kWindow);  // everything in flight has arrived: a new reference
   EXPECT_EQ(way.cc.window_bytes(), 90'347U);
   way.pass(kWindow);
   way.hear(1000);
   EXPECT_EQ(way.cc.window_bytes(), 90'347 * 95 / 100 + 50U);
 }
 
-// Half a window waits, at both reports: 1.5. Of a queue that has just gone the lesser counts.
+// Half a window is queued at both reports: 1.5. For a queue that has just drained, the lesser
+// counts.
 TEST(Hpcc, CountsWhatWaits) {
   Way way;
   way.pass(0, 1, kWindow / 2);
@@ -112,9 +113,9 @@ TEST(Hpcc, LooksAtTheBusiestLink) {
   EXPECT_EQ(way.cc.window_bytes(), kWindow * 95 / 200 + 50);
 }
 
-// A report after a quarter of a round trip counts for a quarter; before the first the way counts as
-// full: 0.75 * 1 + 0.25 * 2, then 0.75 * 1.25 + 0.25 * 2, then a quiet quarter, 0.75 * 1.4375. The
-// first ends a round, and its window is the reference of the others.
+// A report after a quarter of a round trip counts for a quarter; before the first, the path counts
+// as full: 0.75 * 1 + 0.25 * 2, then 0.75 * 1.25 + 0.25 * 2, then an idle quarter, 0.75 * 1.4375.
+// The first ends a round, and its window is the reference of the others.
 TEST(Hpcc, SmoothsOverARoundTrip) {
   Way way;
   way.pass(kWindow / 2, kRound / 4);
@@ -128,7 +129,7 @@ TEST(Hpcc, SmoothsOverARoundTrip) {
   EXPECT_NEAR(static_cast<double>(way.cc.window_bytes()), 76'050 * 0.95 / 1.078125 + 50, 1);
 }
 
-// Five steps of W_AI, one a round trip, then at once to what the use allows.
+// Five steps of W_AI, one per round trip, then a jump to what the utilisation allows.
 TEST(Hpcc, ProbesThenJumps) {
   Way way;
   way.pass(2 * kWindow);
@@ -146,8 +147,8 @@ TEST(Hpcc, ProbesThenJumps) {
   EXPECT_EQ(way.cc.window_bytes(), window * 95 / 50 + 50);
 }
 
-// The rounds of a flow that has sent for long are as long as those of a new one: bytes of headers,
-// which are sent and never acknowledged, must not count.
+// The rounds of an old flow are as long as those of a new one: header bytes, which are sent and
+// never acknowledged, must not count.
 TEST(Hpcc, KeepsItsRoundsForEver) {
   constexpr std::uint64_t kPacket = 1000;
   Way way;
@@ -165,7 +166,7 @@ TEST(Hpcc, KeepsItsRoundsForEver) {
   EXPECT_LT(way.cc.window_bytes(), kWindow / 6);
 }
 
-TEST(Hpcc, StaysBetweenAnByteAndTheLine) {
+TEST(Hpcc, StaysBetweenOneByteAndTheLine) {
   Way way;
   for (int i = 0; i < 200; ++i) {
     way.pass(50 * kWindow, kRound, ~0U);
@@ -183,7 +184,7 @@ TEST(Hpcc, StaysBetweenAnByteAndTheLine) {
 }
 
 // 100 Mb/s for 8 us are 100 bytes.
-TEST(Hpcc, MayBeToldHowSlowToGo) {
+TEST(Hpcc, HasAConfigurableMinimum) {
   HpccParameters p = parameters();
   p.minimum_rate = Rate::megabits(100);
   Way way{1, p};
@@ -200,7 +201,7 @@ TEST(Hpcc, MayBeToldHowSlowToGo) {
   EXPECT_EQ(fast.cc.window_bytes(), kWindow) << "the minimum is not above the line";
 }
 
-TEST(Hpcc, LearnsNothingFromReportsThatSayNothing) {
+TEST(Hpcc, IgnoresReportsWithoutInformation) {
   const auto after = [](auto change) {
     Way way;
     way.pass(2 * kWindow);
@@ -209,7 +210,7 @@ TEST(Hpcc, LearnsNothingFromReportsThatSayNothing) {
     change(way.links[0]);
     way.hear(1);
     way.hear(1);
-    // The use is what it was; the window is computed from it anew.
+    // The utilisation is unchanged; the window is computed from it again.
     EXPECT_EQ(way.cc.window_bytes(), before * 95 / 200 + 50);
   };
   after([](HopTelemetry&) {});  // equal timestamps
@@ -218,7 +219,7 @@ TEST(Hpcc, LearnsNothingFromReportsThatSayNothing) {
   after([](HopTelemetry& hop) { hop.timestamp_ps += kRound, hop.transmitted_bytes = 0; });
 }
 
-TEST(Hpcc, BeginsAnewWhenTheWayChanges) {
+TEST(Hpcc, RestartsWhenThePathChanges) {
   Way way{2};
   way.pass(9 * kWindow, kRound, 0, 0);
   way.links.push_back({.transmitted_bytes = 1, .timestamp_ps = 1, .line_rate_bps = 1});
@@ -245,7 +246,7 @@ TEST(Hpcc, CountsAcrossTheWrapOfClocksAndCounters) {
   way.links[0] = {.transmitted_bytes = ~std::uint64_t{0} - 5,
                   .timestamp_ps = ~std::uint64_t{0} - 7,
                   .line_rate_bps = kLine.bits_per_second()};
-  way.links.push_back(way.links[0]);  // another way, so that it is not compared with the last
+  way.links.push_back(way.links[0]);  // another path, so that it is not compared with the last
   way.hear(0);
   way.pass(2 * kWindow);
   way.hear(1000);
@@ -275,7 +276,7 @@ TEST(Hpcc, SurvivesAnything) {
   }
 }
 
-// W_AI for two flows: shares meet within milliseconds, and hardly anything waits.
+// W_AI for two flows: shares converge within milliseconds, and the queue stays nearly empty.
 TEST(Hpcc, SharesALinkFairlyWithoutAQueue) {
   HpccParameters p = parameters();
   p.flows = 2;

@@ -15,8 +15,8 @@ using std::chrono::seconds;
 
 }  // namespace
 
-// A second of frames carries a second of bytes, within one frame, at rates that do not divide
-// anything and with frames of every size.
+// A second of frames carries a second of bytes, within one frame, at rates that divide nothing
+// evenly and with frames of every size.
 TEST(Pacer, KeepsItsRateToWithinAFrame) {
   test::for_each_seed(20, [](std::uint64_t seed) {
     Prng prng{seed};
@@ -47,8 +47,8 @@ TEST(Pacer, GivesNoCreditForIdleTime) {
   EXPECT_EQ(pacer.next_send(), later + microseconds{1});
 }
 
-// With an allowance of four frames five leave at once after a rest: the allowance and the frame
-// that is due anyway.
+// With an allowance of four frames, five are sent at once after an idle period: the allowance and
+// the frame that is due.
 TEST(Pacer, LetsABurstGoAndNoMore) {
   Pacer pacer{4000};
   const Rate rate = Rate::gigabits(8);
@@ -62,8 +62,8 @@ TEST(Pacer, LetsABurstGoAndNoMore) {
   EXPECT_EQ(pacer.next_send(), now + microseconds{1});
 }
 
-// Woken every 10 us instead of every 1.3 us, a sender with an allowance keeps its rate; one without
-// is late each time.
+// A sender that is woken every 10 us instead of every 1.3 us keeps its rate with an allowance;
+// without one it is late each time.
 TEST(Pacer, CatchesUpWithLateWakeups) {
   const Rate rate = Rate::gigabits(10);
   const auto bytes_in_a_millisecond = [&](Pacer pacer) {
@@ -82,7 +82,7 @@ TEST(Pacer, CatchesUpWithLateWakeups) {
   EXPECT_LE(bytes_in_a_millisecond(Pacer{}), 200'000u);
 }
 
-// 1 250 bytes take 10 us at 1 Gb/s, 5 at 2 Gb/s, 100 at 100 Mb/s: from when they were sent,
+// 1 250 bytes take 10 us at 1 Gb/s, 5 at 2 Gb/s, 100 at 100 Mb/s, counted from when they were sent,
 // however often the rate changes, and also when the first gap is over.
 TEST(Pacer, KeepsTheGapOfTheNewRateFromTheLastFrame) {
   Pacer pacer;
@@ -98,7 +98,7 @@ TEST(Pacer, KeepsTheGapOfTheNewRateFromTheLastFrame) {
   EXPECT_EQ(pacer.next_send(), sent + microseconds{10});
 }
 
-// With an allowance the frames that leave late do so at the new rate too.
+// With an allowance, late frames are sent at the new rate too.
 TEST(Pacer, LagsByNoMoreThanItsAllowanceAfterAChange) {
   Pacer pacer{1250};
   const Time now{microseconds{500}};

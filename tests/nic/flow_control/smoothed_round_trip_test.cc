@@ -1,5 +1,5 @@
-// Goal: the estimate follows RFC 6298 and no clock or retransmission spoils it. Method: samples by
-// hand.
+// Goal: the estimate follows RFC 6298 and is robust against clock jumps and retransmissions.
+// Method: hand-made samples.
 #include "nic/flow_control/smoothed_round_trip.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ struct SmoothedRoundTrips : ::testing::Test {
 TEST_F(SmoothedRoundTrips, BeginWithTheFirstSample) {
   EXPECT_FALSE(trip.patience());
   sample(microseconds{100});
-  EXPECT_EQ(trip.patience(), microseconds{300});  // the mean and four deviations of half of it
+  EXPECT_EQ(trip.patience(), microseconds{300});  // the mean plus four deviations of half the mean
 }
 
 TEST_F(SmoothedRoundTrips, SettleAtTwiceASteadyRoundTrip) {

@@ -45,7 +45,7 @@ TEST(Swift, GrowsByAPacketARoundTrip) {
   EXPECT_NEAR(static_cast<double>(cc.window_bytes()), 27'000, 20);
 }
 
-// 20 us too long of 40: 0.8 * 20 / 40 = 0.4 are cut, once in a round trip.
+// A delay of 40 us exceeds the target by 20: 0.8 * 20 / 40 = 0.4 are cut, once per round trip.
 TEST(Swift, CutsByTheExcessOncePerRoundTrip) {
   Swift cc{fixed_target(), kLine, kPacket};
   cc.on_ack(ack(at(microseconds{100}), microseconds{40}, 1));
@@ -90,7 +90,7 @@ TEST(Swift, PacesAWindowBelowAPacket) {
   for (int i = 1; i < 50; ++i) cc.on_ack(ack(at(milliseconds{i}), microseconds{100}, 1));
   EXPECT_EQ(cc.window_bytes(), 100U);
   EXPECT_EQ(cc.rate(), Rate::megabits(8));
-  // Each packet that arrives in time brings a whole one.
+  // Each packet that arrives in time adds a whole one.
   cc.on_ack(ack(at(milliseconds{60}), microseconds{10}, 1));
   EXPECT_EQ(cc.window_bytes(), 1'100U);
   EXPECT_EQ(cc.rate(), kLine);
@@ -104,8 +104,8 @@ TEST(Swift, StaysBelowItsLargestWindow) {
   EXPECT_EQ(cc.window_bytes(), 40'000U);
 }
 
-// Between 0.1 and 100 packets the target falls from 120 us to 20 us with one over the root of the
-// window: at 25 packets (0.2 - 0.1) / (3.162 - 0.1) of 100 us.
+// Between 0.1 and 100 packets the target falls from 120 us to 20 us with the inverse square root of
+// the window: at 25 packets (0.2 - 0.1) / (3.162 - 0.1) of 100 us.
 TEST(Swift, ScalesTheTargetWithTheWindow) {
   const Swift cc{SwiftParameters{}, kLine, kPacket};
   EXPECT_NEAR(static_cast<double>(cc.target().count()), 23.266e6, 0.01e6);
@@ -170,7 +170,7 @@ TEST(Swift, SharesALinkFairly) {
   p.base_target = microseconds{40};
   Swift a{p, kLine, kPacket}, b{p, kLine, kPacket};
   test::ToyLink link{kLine, microseconds{20}};
-  b.on_nak(Time{});  // it begins with half
+  b.on_nak(Time{});  // it starts with half
   link.run({&a, &b}, milliseconds{50});
   EXPECT_NEAR(link.share(a), link.share(b), 0.05);
   EXPECT_GT(link.share(a) + link.share(b), 0.9);

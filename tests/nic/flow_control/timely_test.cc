@@ -69,7 +69,7 @@ TEST(Timely, TakesAGradientAboveOneForOne) {
   EXPECT_EQ(megabits(cc), 2'000U);
 }
 
-// Four single steps, then five at a time; a rise begins the count anew.
+// Four single steps, then five at a time; a rise restarts the count.
 TEST(Timely, GrowsFasterAfterFiveGoodSamples) {
   Timely cc{kPaper, kLine};
   hear(cc, microseconds{100});
@@ -85,8 +85,8 @@ TEST(Timely, GrowsFasterAfterFiveGoodSamples) {
   EXPECT_EQ(megabits(cc), cut + 10);
 }
 
-// As others have built it: two samples below the low threshold count, steps are taken three at a
-// time, and a gradient of 1.09375 cuts by 0.875.
+// As in other implementations: two samples below the low threshold count, steps are taken three at
+// a time, and a gradient of 1.09375 cuts by 0.875.
 TEST(Timely, MayCountLowSamplesAndSteepGradients) {
   TimelyParameters p = kPaper;
   p.hyper_after = 3;
@@ -105,7 +105,7 @@ TEST(Timely, MayCountLowSamplesAndSteepGradients) {
   EXPECT_EQ(cc.rate(), p.minimum_rate) << "a cut of all there is";
 }
 
-// With one at a time the next is measured with a packet that leaves when the last has come back.
+// With one at a time, the next measurement uses a packet sent after the last one returned.
 TEST(Timely, MayMeasureOneRoundTripAtATime) {
   TimelyParameters p = kPaper;
   p.samples = 1;
@@ -145,7 +145,7 @@ TEST(Timely, HeedsOnlyRoundTrips) {
   EXPECT_EQ(cc.rate(), before);
 }
 
-// It asks no clock: across the wrap of time a round trip is as long as ever.
+// It uses no clock: a round trip across the wrap of time has its normal length.
 TEST(Timely, IsNotConfusedByLongRoundTrips) {
   Timely cc{kPaper, kLine};
   hear(cc, Duration::max());
@@ -191,8 +191,8 @@ TEST(Timely, SurvivesAWildConfiguration) {
   }
 }
 
-// The queue settles between the thresholds and the link is full. Shares need not be equal: TIMELY
-// has no single fixed point (Zhu et al., "ECN or Delay", CoNEXT 2016).
+// The queue settles between the thresholds and the link is full. The shares need not be equal:
+// TIMELY has no single fixed point (Zhu et al., "ECN or Delay", CoNEXT 2016).
 TEST(Timely, FillsALinkThatTwoFlowsShare) {
   Timely a{kPaper, kLine}, b{kPaper, kLine};
   test::ToyLink link{kLine, microseconds{20}};

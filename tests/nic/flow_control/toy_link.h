@@ -1,6 +1,6 @@
-// Two flows at one link, in steps of a microsecond and as a fluid: what each sends by its rate
-// and its window, what waits, and what switches would tell. Enough to see whether an algorithm
-// fills the link and shares it, and nothing like a network.
+// Two flows on one link, as a fluid in steps of a microsecond: what each sends by rate and window,
+// the queue, and the telemetry of a switch. Sufficient to see whether an algorithm fills and shares
+// the link; not a network.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,7 @@ class ToyLink {
       : line_{static_cast<double>(line.bits_per_second()) / 8},
         base_{static_cast<double>(round_trip.count()) / 1e12} {}
 
-  // Every flow hears an ACK once in the time of an idle round trip, for what it sent since the
-  // last.
+  // Every flow receives an ACK once per idle round trip, for what it sent since the last one.
   void run(std::array<CongestionControl*, 2> flows, Duration time) {
     const Time end = now + time;
     while (now < end) {
@@ -33,7 +32,7 @@ class ToyLink {
       now += std::chrono::microseconds{1};
     }
   }
-  // Bytes a second, as of now.
+  // Bytes per second at this moment.
   [[nodiscard]] double rate_of(const CongestionControl& flow) const {
     const double by_window = static_cast<double>(flow.window_bytes()) / round_trip();
     return std::min(static_cast<double>(flow.rate().bits_per_second()) / 8, by_window);

@@ -1,5 +1,5 @@
-// Goal: a QP comes into being only with everything it needs and within every limit, and a refusal
-// says which one and leaves nothing behind.
+// Goal: a QP is created only with all the objects it needs and within every limit; an error names
+// the cause and leaves nothing behind.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -31,7 +31,7 @@ struct CreateQp : ::testing::Test {
   XrcdHandle xrcd = *nic.alloc_xrcd();
   QpInit good{.type = QpType::kRc, .pd = pd, .send_cq = cq, .recv_cq = cq};
 
-  // What is said to `good` after `change`, which must leave nothing behind.
+  // The error for `good` after `change`, which must leave nothing behind.
   template <class Change>
   std::string with(Change change) {
     QpInit init = good;
@@ -130,9 +130,9 @@ TEST_F(CreateQp, StopsAtTheLimitOfTheDevice) {
   EXPECT_EQ(said(nic.create_qp(good)), "done");
 }
 
-// A frame that still travels to a QP of the past must not find its successor, and a peer that
-// remembers a connection of it would refuse another.
-TEST(QpNumbers, RestAsLongAsPossible) {
+// A frame in flight to a destroyed QP must not reach its successor, and a peer that remembers a
+// connection with the number would reject a new one.
+TEST(QpNumbers, AreReusedAsLateAsPossible) {
   NicConfig config;
   config.limits.max_qp = 200;
   config.first_qpn = Qpn{0x400};

@@ -1,5 +1,5 @@
-// Goal: nothing dies while something depends on it, everything dies once nothing does, and a
-// handle that outlived its object finds nothing, whatever is done with it.
+// Goal: no object can be destroyed while another depends on it, every object can once none does,
+// and a stale handle finds nothing, whatever the call.
 #include <gtest/gtest.h>
 
 #include "nic/nic.h"
@@ -136,7 +136,7 @@ TEST_F(Lifetimes, AStaleHandleFindsNothing) {
   EXPECT_TRUE(is_none(nic.post_recv(qp, {})));
 }
 
-// Its number goes to another object; the old handle must not.
+// The slot is reused by another object, which the old handle must not find.
 TEST_F(Lifetimes, AStaleHandleDoesNotFindTheSuccessor) {
   NicConfig config;
   config.limits.max_qp = 1;
@@ -152,7 +152,7 @@ TEST_F(Lifetimes, AStaleHandleDoesNotFindTheSuccessor) {
   EXPECT_EQ(said(small.query_qp(old)), "no such object: query qp: no such QP");
 }
 
-TEST(QpDeath, TakesItsEventsAndCompletionsAlong) {
+TEST(QpDestruction, RemovesItsEventsAndCompletions) {
   test::Pair pair;
   pair.connect();
   ASSERT_TRUE(pair.a.post_receive(1, 0, 64));

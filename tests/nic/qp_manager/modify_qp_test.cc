@@ -1,5 +1,5 @@
-// Goal: modify_qp judges every value before it changes anything, query_qp tells what was set, and
-// RESET leaves nothing of a former life.
+// Goal: modify_qp checks every value before it changes anything, query_qp returns what was set, and
+// RESET clears all former state.
 #include <gtest/gtest.h>
 
 #include "nic/nic.h"
@@ -22,7 +22,8 @@ struct ModifyQp : ::testing::Test {
     end.attributes.rq_psn = Psn{0x111111};
     end.attributes.sq_psn = Psn{0x222222};
   }
-  // A step with its required attributes, after `change`; what is said, and that nothing changed.
+  // The error of a transition with its required attributes after `change`, which must not change
+  // the QP.
   template <class Change>
   std::string with(QpState to, QpAttrs given, Change change) {
     QpAttributes values = end.attributes;
@@ -132,7 +133,7 @@ TEST_F(ModifyQp, QueryTellsWhereThePsnsStand) {
   EXPECT_EQ(pair.b.nic.query_qp(pair.b.qp)->attributes.rq_psn, Psn{0x222225});
 }
 
-// Work of every kind is in the middle of its way when both ends are reset.
+// Both ends are reset while work of every kind is in progress.
 TEST(ModifyQpReset, LeavesAQpThatWorksAsNew) {
   test::Pair pair;
   pair.connect();
@@ -171,7 +172,8 @@ TEST(ModifyQpError, FlushesWhatIsPostedInOrder) {
   pair.connect();
   for (std::uint64_t id = 1; id <= 3; ++id) {
     ASSERT_TRUE(pair.a.post_receive(10 + id, 0, 64));
-    ASSERT_TRUE(pair.a.post({.wr_id = id}, 0, 64));  // unsignalled: a flush is told all the same
+    ASSERT_TRUE(pair.a.post({.wr_id = id}, 0, 64));  // unsignalled: a flush completes it in any
+                                                     // case
   }
   pair.a.step(QpState::kErr);
   const auto got = pair.a.completions();
@@ -196,12 +198,12 @@ TEST(ModifyQpDrain, TellsWhenTheQueueIsDrained) {
     ASSERT_TRUE(pair.b.post_receive(1, 0, 5000));
     ASSERT_TRUE(pair.a.post({.wr_id = 1, .flags = SendFlags::kSignaled}, 0, 5000));
     TxBurst burst{8};
-    ASSERT_GT(pair.a.nic.transmit(burst, pair.now), 0U);  // on its way, to nobody
+    ASSERT_GT(pair.a.nic.transmit(burst, pair.now), 0U);  // in flight, and lost
     ASSERT_TRUE(pair.a.nic.modify_qp(pair.a.qp, QpState::kSqd, kSqdNotify, {.sqd_notify = notify}));
     ASSERT_TRUE(pair.a.post({.wr_id = 2, .flags = SendFlags::kSignaled}, 0, 100));
     EXPECT_TRUE(pair.a.nic.query_qp(pair.a.qp)->sq_draining);
     EXPECT_TRUE(pair.a.events().empty());
-    pair.wait(std::chrono::milliseconds{20});  // the timer repairs it
+    pair.wait(std::chrono::milliseconds{20});  // the timer recovers it
     EXPECT_EQ(pair.a.events(), notify ? Kinds{EventKind::kSqDrained} : Kinds{});
     EXPECT_FALSE(pair.a.nic.query_qp(pair.a.qp)->sq_draining);
     ASSERT_EQ(pair.a.completions().size(), 1U) << "what was not begun waits";
@@ -223,7 +225,7 @@ TEST(ModifyQpDrain, TellsOfAQueueThatWasEmpty) {
   }
 }
 
-// The replay ring was made for the depth of RTR.
+// The replay cache was sized for the depth in RTR.
 TEST(ModifyQpDrain, MayDeepenTheRespondersReads) {
   test::Probe probe;
   probe.end.attributes.max_dest_read = 0;

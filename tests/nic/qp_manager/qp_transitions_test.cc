@@ -1,6 +1,6 @@
-// Goal: every (type, from, to, attributes) question gets the answer of the standard. Method: the
-// expectation is written a second time, per type and in words; all steps are asked, complete,
-// with each required attribute left out, and with each foreign one added.
+// Goal: every (type, from, to, attributes) combination is accepted or rejected as in the standard.
+// Method: the expectation is written a second time, per type and in words; all transitions are
+// tried, complete, with each required attribute left out, and with each foreign one added.
 #include "nic/qp_manager/qp_transitions.h"
 
 #include <gtest/gtest.h>
@@ -183,7 +183,7 @@ TEST(QpTransitions, NameEveryMissingAndEveryForeignAttribute) {
   }
 }
 
-TEST(QpTransitions, SayWhatThePeopleWillRead) {
+TEST(QpTransitions, ErrorsNameStatesAndAttributes) {
   using enum QpAttrs;
   const QpAttrs all_but_psn = kPath | kPathMtu | kDestQp | kMaxDestRead | kMinRnrTimer;
   EXPECT_EQ(reason(check_transition(QpType::kRc, QpState::kInit, QpState::kRtr, all_but_psn)),
@@ -194,8 +194,8 @@ TEST(QpTransitions, SayWhatThePeopleWillRead) {
             "modify to err: not allowed: cap");
 }
 
-// An application's numbers need not be enumerators.
-TEST(QpTransitions, RefuseNumbersThatNameNothing) {
+// An application may pass values outside the enum.
+TEST(QpTransitions, RejectUnknownValues) {
   const auto state = static_cast<QpState>(200);
   EXPECT_FALSE(check_transition(QpType::kRc, state, QpState::kErr, QpAttrs::kNone));
   EXPECT_FALSE(check_transition(QpType::kRc, QpState::kRts, state, QpAttrs::kNone));
@@ -211,8 +211,8 @@ TEST(QpTransitions, RefuseNumbersThatNameNothing) {
   EXPECT_STREQ(to_string(QpAttrs::kNone), "unknown attribute");
 }
 
-// Random walks of random masks: accepted exactly when the rule holds, and RTS is never reached
-// by fewer than three accepted steps from RESET.
+// Random walks with random masks: a transition is accepted exactly when the rule allows it, and RTS
+// is never reached in fewer than three accepted transitions from RESET.
 TEST(QpTransitions, HoldOverRandomSequences) {
   test::for_each_seed(200, [](std::uint64_t seed) {
     Prng prng{seed};
@@ -260,7 +260,7 @@ std::string rendered_table() {
 }
 }  // namespace
 
-TEST(QpTransitions, AreWhatTheirPageShows) {
+TEST(QpTransitions, MatchTheDocumentedTable) {
   std::ifstream file{NERVE_SOURCE_DIR "/docs/qp-states.md"};
   std::stringstream page;
   page << file.rdbuf();

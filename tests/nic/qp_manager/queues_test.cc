@@ -1,13 +1,12 @@
-// Goal: work leaves a queue in the order in which it came, however often the ring wraps, and a
-// QP that does nothing costs little.
+// Goal: work leaves a queue in FIFO order, however often the ring wraps, and an idle QP is small.
 #include <gtest/gtest.h>
 
 #include <array>
 #include <vector>
 
-#include "nic/qp_manager/qp.h"
-#include "nic/qp_manager/receive_queue.h"
-#include "nic/qp_manager/send_queue.h"
+#include "nic/qp_context/qp.h"
+#include "nic/qp_context/receive_queue.h"
+#include "nic/qp_context/send_queue.h"
 #include "tests/nic/pair.h"
 
 namespace nerve::nic {
@@ -35,7 +34,7 @@ TEST(ReceiveQueue, TakesInOrderAcrossTheWrap) {
   }
 }
 
-// QPs that share it end their messages in any order.
+// QPs that share the queue end their messages in any order.
 TEST(ReceiveQueue, TakesSlotsBackInAnyOrder) {
   ReceiveQueue queue{4, 1};
   std::uint64_t posted = 0;

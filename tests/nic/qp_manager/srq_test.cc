@@ -1,5 +1,4 @@
-// Goal: QPs share receives in the order in which they were posted, and are told in time that few
-// are left.
+// Goal: QPs share receives in the order of posting, and the limit event is raised in time.
 #include <gtest/gtest.h>
 
 #include "nic/nic.h"
@@ -31,7 +30,7 @@ TEST_F(SrqTest, QueryTellsWhatItIs) {
   EXPECT_NE(query.number, 0U);
 }
 
-TEST_F(SrqTest, TakesNoReceiveByTheQpsOwnDoor) {
+TEST_F(SrqTest, QpWithAnSrqRejectsPostRecv) {
   EXPECT_EQ(said(pair.b.nic.post_recv(pair.b.qp, {})), "invalid: post receive: the QP has an SRQ");
 }
 
@@ -66,7 +65,7 @@ TEST_F(SrqTest, GivesReceivesInTheOrderOfPosting) {
   for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(got[i].wr_id, i);
 }
 
-// What nobody has taken belongs to the other QPs.
+// Receives that were not taken belong to the other QPs.
 TEST_F(SrqTest, ErrorOfAQpLeavesTheReceivesAlone) {
   for (std::uint64_t id = 0; id < 2; ++id) ASSERT_TRUE(pair.b.post_receive(id, 0, 100));
   pair.b.step(QpState::kErr);

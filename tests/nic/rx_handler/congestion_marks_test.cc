@@ -1,5 +1,5 @@
-// Goal: a packet that a switch marked is answered by a CNP to its sender, at most one for each flow
-// in each interval; frames may be marked only where marks are heeded.
+// Goal: a marked packet is answered with a CNP to its sender, at most one per flow and interval;
+// frames are ECN-capable only where congestion control uses marks.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -83,7 +83,7 @@ TEST(CongestionMarks, OnlyCongestionExperiencedIsAMark) {
   }
 }
 
-// A CNP on behalf of a stranger would slow down a peer that did nothing.
+// A CNP caused by a forged source would slow down a peer that did nothing.
 TEST(CongestionMarks, OfAFrameThatIsDroppedAreNotAnswered) {
   Probe probe;
   probe.end.bring_to(QpState::kRts);

@@ -1,5 +1,5 @@
-// Goal: a datagram reaches the QP it is for with its header in front, or vanishes; no stranger can
-// stop a QP with one.
+// Goal: a datagram reaches its QP with its header in front, or is dropped; no sender can stop a QP
+// with one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -64,7 +64,7 @@ TEST_F(DatagramsTest, BringTheirIpv4HeaderInTheSecondHalfOfTheGrhArea) {
   EXPECT_EQ(got[0].bytes, 70U);
   EXPECT_EQ(got[0].source_qpn, Probe::kPeerQpn);
   EXPECT_EQ(got[0].flags, WcFlags::kGrh | WcFlags::kImmediate);
-  EXPECT_EQ(got[0].service_level, 0xa);  // how UCX learns that it came by IPv4
+  EXPECT_EQ(got[0].service_level, 0xa);  // how UCX detects IPv4
   EXPECT_EQ(got[0].immediate, 0xabcdU);
 
   EXPECT_EQ(probe.end.bytes(0, 20), std::vector<std::byte>(20)) << "twenty bytes of zero";
@@ -135,7 +135,7 @@ TEST_F(DatagramsTest, ToAnotherAddressAreDropped) {
   wire::Frame frame = probe.frame(kSendOnly, 0, 8);
   frame.flow.destination = test::gid_of(7, false);
   expect_nothing(frame, &Counters::dropped_wrong_address);
-  // A group is reached by the multicast QPN and by attaching, not by naming a QP.
+  // A group is reached through the multicast QPN and attachment, not through a QP's own number.
   frame.flow.destination = kGroup;
   expect_nothing(frame, &Counters::dropped_wrong_address);
   expect_nothing(to_group(probe, 8), &Counters::dropped_wrong_address);
@@ -180,7 +180,7 @@ TEST_F(Multicast, ReachesEveryMemberButTheSender) {
   ASSERT_TRUE(probe.end.nic.post_recv(second, {.sges = {&list, 1}}));
   probe.hear(to_group(probe, 8));
   EXPECT_EQ(probe.end.completions().size(), 2U);
-  // A QP that dies leaves its groups.
+  // A destroyed QP leaves its groups.
   ASSERT_TRUE(probe.end.nic.destroy_qp(second));
   ASSERT_TRUE(probe.end.post_receive(9, 0, 200));
   probe.hear(to_group(probe, 8));

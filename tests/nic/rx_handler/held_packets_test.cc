@@ -1,6 +1,6 @@
-// Goal: a packet comes back as it was, though its memory is gone; word of it is owed once. Method:
-// small stories with host memory and with memory that has no contents.
-#include "nic/rx_handler/held_packets.h"
+// Goal: a held packet comes back unchanged although its memory is gone, and is reported once.
+// Method: small cases with host memory and with memory without contents.
+#include "nic/qp_context/held_packets.h"
 
 #include <gtest/gtest.h>
 
@@ -61,33 +61,34 @@ TEST(HeldPackets, TellsOfEachOnceAndInTheOrderOfArrival) {
   HeldPackets held{4};
   for (const std::uint32_t psn : {3U, 1U, 2U}) {
     held.keep(frame(Psn{psn}, {}), kMtu);
-    held.owe_word(Psn{psn});
-    held.owe_word(Psn{psn});
+    held.queue_report(Psn{psn});
+    held.queue_report(Psn{psn});
   }
-  (void)held.take(Psn{1});  // its turn came before it was told of
-  EXPECT_EQ(held.next_word(), Psn{3});
-  EXPECT_EQ(held.next_word(), Psn{2});
-  EXPECT_FALSE(held.next_word());
-  held.owe_word(Psn{3});
-  EXPECT_TRUE(held.owes_word());
-  EXPECT_EQ(held.next_word(), Psn{3});
+  (void)held.take(Psn{1});  // it was taken before it was reported
+  EXPECT_EQ(held.next_report(), Psn{3});
+  EXPECT_EQ(held.next_report(), Psn{2});
+  EXPECT_FALSE(held.next_report());
+  held.queue_report(Psn{3});
+  EXPECT_TRUE(held.has_reports());
+  EXPECT_EQ(held.next_report(), Psn{3});
 }
 
-// A place is used again by the packet one window on, also while word of the one before is owed.
+// A slot is reused by the packet one window ahead, even if the report of the previous one is still
+// queued.
 TEST(HeldPackets, UsesItsPlacesAgain) {
   HeldPackets held{4};
   for (std::uint32_t psn = 1; psn < 100; ++psn) {
     held.keep(frame(Psn{psn}, {}), kMtu);
-    held.owe_word(Psn{psn});
+    held.queue_report(Psn{psn});
     EXPECT_FALSE(held.has(Psn{psn + 4}));
     if (psn % 3 == 0) {
-      EXPECT_TRUE(held.next_word());
+      EXPECT_TRUE(held.next_report());
     }
     if (psn % 5 != 0) {
       EXPECT_TRUE(held.take(Psn{psn}));
     }
   }
-  while (const auto psn = held.next_word()) EXPECT_TRUE(held.has(*psn));
+  while (const auto psn = held.next_report()) EXPECT_TRUE(held.has(*psn));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Goal: a frame that is not meant for a QP, or not by its peer, does nothing but move one counter.
+// Goal: a frame that is not for a QP, or not from its peer, changes nothing but one counter.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -14,13 +14,13 @@ using test::EndSetup;
 using test::Probe;
 using wire::Operation;
 
-// Everything that counts a frame dropped without an answer.
+// The sum of all drop counters.
 std::uint64_t drops(const Counters& c) {
   return c.dropped_malformed + c.dropped_no_qp + c.dropped_wrong_transport + c.dropped_bad_state +
          c.dropped_bad_pkey + c.dropped_bad_qkey + c.dropped_wrong_address + c.dropped_no_receive;
 }
 
-// The frame is dropped for this reason and no other; nothing else is different.
+// The frame is dropped for this reason; nothing else changes.
 void expect_dropped(Probe& probe, const wire::Frame& frame, std::uint64_t Counters::*reason) {
   const Counters before = probe.end.nic.counters();
   const std::vector<std::byte> memory = probe.end.memory;
@@ -87,7 +87,7 @@ TEST_F(HostileFrames, ToAQpThatIsNot) {
     frame.headers.bth.dest_qp = Qpn{qpn};
     expect_dropped(probe, frame, &Counters::dropped_no_qp);
   }
-  // The connection manager has QP1, and hears datagrams alone.
+  // The connection manager owns QP1 and accepts only datagrams.
   wire::Frame frame = good();
   frame.headers.bth.dest_qp = Qpn{1};
   expect_dropped(probe, frame, &Counters::dropped_wrong_transport);
@@ -102,7 +102,7 @@ TEST_F(HostileFrames, FromOrToAnotherAddress) {
   expect_dropped(probe, frame, &Counters::dropped_wrong_address);
   frame.flow.destination = wire::Gid::ipv4(224, 0, 0, 1);
   expect_dropped(probe, frame, &Counters::dropped_wrong_address);
-  // Another address of ours is not the QP's.
+  // Another address of ours does not belong to the QP.
   ASSERT_TRUE(probe.end.nic.set_gid(1, test::gid_of(3, false)));
   ASSERT_EQ(probe.end.events().size(), 1U);
   frame.flow.destination = test::gid_of(3, false);
@@ -129,7 +129,7 @@ TEST_F(HostileFrames, ToALimitedMemberFromAnother) {
   wire::Frame frame = limited.frame_at(Operation::kWriteOnly, 0, 0, 8, 8);
   frame.headers.bth.pkey = PKey{0x7001};
   expect_dropped(limited, frame, &Counters::dropped_bad_pkey);
-  frame.headers.bth.pkey = PKey{0xffff};  // in the table, but not this QP's
+  frame.headers.bth.pkey = PKey{0xffff};  // in the table, but not that of this QP
   expect_dropped(limited, frame, &Counters::dropped_bad_pkey);
   frame.headers.bth.pkey = PKey{0xf001};
   const auto answers = limited.hear(frame);
@@ -156,7 +156,7 @@ TEST_F(HostileFrames, WhileThePortIsDown) {
   expect_dropped(probe, good(), &Counters::dropped_bad_state);
 }
 
-// Nothing was asked, so nothing can be answered.
+// Nothing was requested, so nothing can be answered.
 TEST_F(HostileFrames, AnswersToNothing) {
   const Counters before = probe.end.nic.counters();
   for (const Operation operation : {Operation::kAcknowledge, Operation::kReadResponseOnly,

@@ -1,5 +1,5 @@
-// Goal: requests are executed in PSN order and exactly once, whatever order and however often
-// they arrive; the peer is told once for each gap and can always get its answer again.
+// Goal: requests are executed in PSN order and exactly once, in whatever order and however often
+// they arrive; each gap is NAKed once, and the peer can always get its answer again.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -45,9 +45,9 @@ TEST_F(Order, OneAckCoversABurst) {
   expect_ack(probe.hear(burst), 1, 4);
 }
 
-// Data acknowledges what came before it. An ACK that names a READ claims an answer that may have
-// been lost on the way: Soft-RoCE, as requester, gives up the connection for it.
-TEST_F(Order, NoAckNamesWhatIsAnsweredByData) {
+// Response data acknowledges all requests before it. An ACK with the PSN of a READ claims a
+// response that may have been lost: Soft-RoCE, as requester, ends the connection.
+TEST_F(Order, NoAckCoversARequestAnsweredByData) {
   start(10);
   const auto read = [&](std::uint32_t psn) {
     return probe.frame_at(kReadRequest, psn, 0, 3 * 1024);
@@ -66,7 +66,7 @@ TEST_F(Order, NoAckNamesWhatIsAnsweredByData) {
   EXPECT_EQ(answers[3].headers.bth.psn, Psn{17});
 }
 
-TEST_F(Order, WhatAsksForNoAckGetsNone) {
+TEST_F(Order, RequestsWithoutAckRequestGetNoAck) {
   start();
   wire::Frame frame = write(0);
   frame.headers.bth.ack_request = false;
@@ -86,7 +86,7 @@ TEST_F(Order, OneNakForEachGap) {
   EXPECT_EQ(probe.end.state(), QpState::kRts);
 }
 
-TEST_F(Order, WhatIsAheadIsNotExecuted) {
+TEST_F(Order, PacketsAheadOfAGapAreNotExecuted) {
   start();
   const auto memory = probe.end.memory;
   probe.hear(write(1));
@@ -111,7 +111,7 @@ TEST_F(Order, ADuplicateIsAcknowledgedAgainButNotExecuted) {
   EXPECT_EQ(counters().duplicates_received, 3U);
 }
 
-TEST_F(Order, NoReceiveIsToldWithTheTimerOfTheQp) {
+TEST_F(Order, RnrNakCarriesTheTimerOfTheQp) {
   for (const std::uint8_t code : std::to_array<std::uint8_t>({0, 1, 12, 31})) {
     probe.end.attributes.min_rnr_timer = code;
     start(5);
@@ -129,7 +129,7 @@ TEST_F(Order, NoReceiveIsToldWithTheTimerOfTheQp) {
   EXPECT_EQ(counters().rnr_naks_sent, 8U);
 }
 
-// The data of a WRITE with immediate may not land before a receive is there to tell of it.
+// The data of a WRITE with immediate must not be written before a receive is available.
 TEST_F(Order, WriteWithImmediateWaitsForItsReceive) {
   start();
   const auto memory = probe.end.memory;
@@ -152,7 +152,7 @@ TEST_F(Order, AnAtomicIsExecutedOnceAndAnsweredOften) {
     EXPECT_EQ(answers[0].headers.atomic_ack, before) << "the result of the first time";
   }
   EXPECT_EQ(probe.end.word(4096), before + 5);
-  // Others come; the first is still remembered, as deep as the agreed depth.
+  // After other requests the first is still cached, up to the agreed depth.
   for (std::uint32_t psn = 1; psn < 4; ++psn) probe.hear(probe.fetch_add(psn, 4096, 5));
   EXPECT_EQ(probe.hear(probe.fetch_add(0, 4096, 5)).at(0).headers.atomic_ack, before);
   probe.hear(probe.fetch_add(4, 4096, 5));
@@ -178,7 +178,7 @@ TEST_F(Order, AReadIsAnsweredAgainFromWhereThePeerAsks) {
   expect_ack(probe.hear(write(54)), 54, 2);
 }
 
-// A restart must not become a way to read something else.
+// A restart must not allow reading other memory.
 TEST_F(Order, AReadAgainMustBeTheSameRead) {
   start(50);
   probe.hear(probe.frame_at(kReadRequest, 50, 4096, 4000));
@@ -200,7 +200,7 @@ TEST_F(Order, AnAnsweredReadWhoseRegionWentAwayIsNotAnsweredAgain) {
   EXPECT_EQ(probe.end.state(), QpState::kRts);
 }
 
-// The MSN in each answer counts the messages completed before and by it.
+// The MSN in each answer counts the messages completed so far, including this one.
 TEST_F(Order, AnswersComeInTheOrderOfTheRequests) {
   start();
   const wire::Frame burst[] = {write(0), probe.frame_at(kReadRequest, 1, 4096, 8),

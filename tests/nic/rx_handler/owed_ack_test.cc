@@ -1,4 +1,4 @@
-// Goal: a driver can tell an engine that owes one ACK from one that has more to send.
+// Goal: a driver can distinguish an engine with a single pending ACK from one with more to send.
 #include <gtest/gtest.h>
 
 #include "nic/nic.h"
@@ -10,7 +10,7 @@ namespace {
 struct OwedAck : ::testing::Test {
   OwedAck() { pair.connect(); }
 
-  // `b` has received it, and has not answered yet.
+  // `b` has received the request and has not answered yet.
   void receive(SendOp op) {
     ASSERT_TRUE(pair.a.post({.wr_id = 1,
                              .op = op,
@@ -28,20 +28,20 @@ struct OwedAck : ::testing::Test {
 
 TEST_F(OwedAck, IsNoneWithoutARequest) { EXPECT_FALSE(pair.b.nic.owes_only_an_ack()); }
 
-TEST_F(OwedAck, IsAllAfterAWrite) {
+TEST_F(OwedAck, IsTheOnlyFrameAfterAWrite) {
   receive(SendOp::kWrite);
   EXPECT_TRUE(pair.b.nic.owes_only_an_ack());
   pair.exchange();
   EXPECT_FALSE(pair.b.nic.owes_only_an_ack());
 }
 
-TEST_F(OwedAck, IsNotAllAfterARead) {
+TEST_F(OwedAck, IsNotTheOnlyFrameAfterARead) {
   receive(SendOp::kRead);
   EXPECT_TRUE(pair.b.nic.wants_to_send());
   EXPECT_FALSE(pair.b.nic.owes_only_an_ack());
 }
 
-TEST_F(OwedAck, IsNotAllWithARequestOfItsOwn) {
+TEST_F(OwedAck, IsNotTheOnlyFrameWithARequestPending) {
   receive(SendOp::kWrite);
   ASSERT_TRUE(pair.b.post(
       {.op = SendOp::kWrite, .remote_address = pair.a.at(0), .rkey = pair.a.keys.rkey}, 0, 64));
@@ -49,7 +49,7 @@ TEST_F(OwedAck, IsNotAllWithARequestOfItsOwn) {
 }
 
 // A NAK is urgent.
-TEST_F(OwedAck, IsNotAllAfterARequestThatIsRefused) {
+TEST_F(OwedAck, IsNotTheOnlyFrameAfterARejectedRequest) {
   pair.b.keys.rkey = RKey{pair.b.keys.rkey.value() + 1};
   receive(SendOp::kWrite);
   EXPECT_TRUE(pair.b.nic.wants_to_send());

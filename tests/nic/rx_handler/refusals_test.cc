@@ -1,5 +1,5 @@
-// Goal: a reliable responder answers each kind of wrong request with the NAK, event and completion
-// that belong to it, goes to the error state, and has not touched memory.
+// Goal: a reliable responder answers each kind of invalid request with the right NAK, event and
+// completion, enters the error state, and has not modified memory.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -19,7 +19,7 @@ using enum wire::Operation;
 struct Refusal {
   std::uint8_t syndrome{};
   EventKind event{};
-  std::optional<WcStatus> receive{};  // how the receive in use, or the first posted one, ends
+  std::optional<WcStatus> receive{};  // status of the receive in use, or of the first one posted
 };
 
 constexpr Refusal kInvalid{test::kNakInvalid, EventKind::kQpRequestError, WcStatus::kFlushed};
@@ -96,13 +96,34 @@ TEST_F(Refusals, PayloadThatDoesNotFitTheMtu) {
   refused(probe.frame_at(kReadRequest, psn, 4096, 8, 4), kInvalid);
 }
 
+TEST_F(Refusals, EventNamesThePayloadAndTheMtu) {
+  const auto mismatch = [&](const wire::Frame& frame) {
+    start();
+    probe.hear(frame);
+    const auto event = probe.end.nic.next_event();
+    EXPECT_TRUE(event);
+    return event ? event->mismatch : std::nullopt;
+  };
+  const Qpn qpn = probe.end.qpn();
+  EXPECT_EQ(mismatch(probe.frame(kSendFirst, psn, 256)),
+            (MtuMismatch{.qpn = qpn, .payload = 256, .mtu = 1024}));
+  EXPECT_EQ(mismatch(probe.frame(kSendOnly, psn, 2048)),
+            (MtuMismatch{.qpn = qpn, .payload = 2048, .mtu = 1024}));
+  EXPECT_EQ(mismatch(probe.frame(kSendMiddle, psn, 1024)), std::nullopt) << "the order is wrong";
+  EXPECT_EQ(mismatch(probe.frame(kSendFirst, psn, 0)), std::nullopt);
+  wire::Frame padded = probe.frame(kSendOnly, psn, 8);
+  padded.headers.bth.pad = 1;
+  EXPECT_EQ(mismatch(padded), std::nullopt) << "the padding is wrong";
+}
+
 TEST_F(Refusals, WriteThatIsNotAsLongAsItSaid) {
   start();
   refused(probe.frame_at(kWriteOnly, psn, 4096, 65, 64), kInvalid);
   start();
   refused(probe.frame_at(kWriteOnly, psn, 4096, 63, 64), kInvalid);
   start();
-  refused(probe.frame_at(kWriteFirst, psn, 4096, 1024, 1024), kInvalid);  // would be an ONLY
+  refused(probe.frame_at(kWriteFirst, psn, 4096, 1024, 1024),
+          kInvalid);  // should have been an ONLY
   start();
   accepted(probe.frame_at(kWriteFirst, psn, 4096, 1030, 1024));
   refused(probe.frame(kWriteLast, psn, 7), kInvalid);
@@ -122,7 +143,8 @@ TEST_F(Refusals, MisalignedAtomic) {
   refused(probe.frame_at(kAtomicWrite, psn, 4096, 16, 8), kInvalid);
 }
 
-// The address a peer uses and the memory behind it may be aligned differently; both must be.
+// The address that a peer uses and the memory behind it may be aligned differently; both must be
+// aligned.
 TEST_F(Refusals, AtomicMisalignedOnOneSideOfTheTranslation) {
   const MrHandle mr = *probe.end.nic.register_mr(
       {.pd = probe.end.pd,
@@ -136,7 +158,7 @@ TEST_F(Refusals, AtomicMisalignedOnOneSideOfTheTranslation) {
     wire::Frame add = probe.fetch_add(psn, 0, 1);
     add.headers.atomic.address = address;
     add.headers.atomic.rkey = rkey;
-    // Memory that no aligned address reaches aligned gives no right to atomics at all.
+    // Where an aligned address means an unaligned word, atomics are not granted at all.
     refused(add, address % 8 == 0 ? kAccess : kInvalid);
     start();
     wire::Frame write = probe.frame(kAtomicWrite, psn, 8);
@@ -172,7 +194,7 @@ TEST_F(Refusals, KeyThatGivesNothing) {
     with_key(probe.fetch_add(psn, 4096, 1), wrong);
     with_key(probe.frame_at(kAtomicWrite, psn, 4096, 8, 8), wrong);
   }
-  // A region that may only be read.
+  // A read-only region.
   const MrHandle mr = *probe.end.nic.register_mr({.pd = probe.end.pd,
                                                   .address = probe.end.at(0),
                                                   .length = probe.end.memory.size(),
@@ -191,8 +213,8 @@ TEST_F(Refusals, KeyThatGivesNothing) {
   with_key(probe.frame_at(kReadRequest, psn, 4096, 8), probe.end.nic.keys_of(foreign)->rkey);
 }
 
-// The receive that a WRITE with immediate takes ends with a local access error (IBTA 11.6.2). Where
-// the first of several packets shows that the key is wrong, no receive was taken yet.
+// The receive of a WRITE with immediate completes with a local access error (IBTA 11.6.2). If the
+// first of several packets has a bad key, no receive was taken yet.
 TEST_F(Refusals, WriteWithImmediateToAKeyThatGivesNothing) {
   constexpr Refusal kReceiveFails{test::kNakAccess, EventKind::kQpAccessError,
                                   WcStatus::kLocalAccess};
@@ -205,7 +227,7 @@ TEST_F(Refusals, WriteWithImmediateToAKeyThatGivesNothing) {
   wire::Frame first = probe.frame_at(kWriteFirst, psn, 4096, 1032, 1024);
   first.headers.reth.rkey = wrong;
   refused(first, kAccess);
-  // The region goes away between the first packet and the last.
+  // The region is deregistered between the first packet and the last.
   start();
   accepted(probe.frame_at(kWriteFirst, psn, 4096, 1032, 1024));
   ASSERT_TRUE(probe.end.nic.deregister_mr(probe.end.mr));
@@ -223,7 +245,7 @@ TEST_F(Refusals, WriteWithImmediateToAKeyThatGivesNothingNeedsNoReceive) {
   EXPECT_TRUE(probe.end.completions().empty());
 }
 
-// The whole range is judged by its first packet.
+// The first packet checks the whole range.
 TEST_F(Refusals, RangeOutOfBounds) {
   const std::size_t size = probe.end.memory.size();
   const auto moved = [&](Operation op, std::uint64_t address, std::uint32_t length,
@@ -292,7 +314,7 @@ TEST_F(Refusals, ReadsBeyondTheAgreedDepth) {
   refused(probe.frame_at(kReadRequest, psn, 4096, 8), kInvalid);
 }
 
-// A message has at most 2^31 bytes, whatever a region could hold.
+// A message has at most 2^31 bytes, whatever the size of the region.
 TEST_F(Refusals, LengthBeyondTheLongestMessage) {
   test::VoidPort port;
   const MrHandle mr = *probe.end.nic.register_mr(
@@ -311,7 +333,7 @@ TEST_F(Refusals, LengthBeyondTheLongestMessage) {
   }
 }
 
-// Nothing is read or written, so nothing needs a key.
+// An access of zero bytes needs no key.
 TEST_F(Refusals, NoneForNoBytes) {
   start();
   wire::Frame write = probe.frame(kWriteOnly, psn);

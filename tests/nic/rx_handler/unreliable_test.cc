@@ -1,4 +1,4 @@
-// Goal: UC delivers whole messages or none, and a cut one costs only itself.
+// Goal: UC delivers whole messages or none, and an incomplete one affects no other.
 #include <gtest/gtest.h>
 
 #include "nic/nic.h"
@@ -17,7 +17,7 @@ struct Unreliable : ::testing::Test {
     ASSERT_TRUE(probe.end.post_receive(1, 0, 4096));
     ASSERT_TRUE(probe.end.post_receive(2, 4096, 4096));
   }
-  // Heard, and as ever without an answer.
+  // Delivers it; UC never answers.
   void hear(const wire::Frame& frame) { EXPECT_TRUE(probe.hear(frame).empty()); }
   void expect_received(std::uint64_t wr_id, std::uint32_t bytes) {
     const auto got = probe.end.completions();
@@ -55,11 +55,11 @@ TEST_F(Unreliable, AMessageWithoutItsBeginningIsSkipped) {
 TEST_F(Unreliable, AnyPsnMayBeginAMessage) {
   hear(probe.frame(kSendOnly, 0x99'9999, 8));
   expect_received(1, 8);
-  hear(probe.frame(kSendOnly, 7, 8));  // backwards, even
+  hear(probe.frame(kSendOnly, 7, 8));  // even backwards
   expect_received(2, 8);
 }
 
-TEST_F(Unreliable, AWrongWriteIsDroppedInSilence) {
+TEST_F(Unreliable, AnInvalidWriteIsDroppedSilently) {
   const auto memory = probe.end.memory;
   wire::Frame wrong = probe.frame_at(kWriteOnly, 0, 0, 8, 8);
   wrong.headers.reth.rkey = RKey{1};

@@ -1,5 +1,5 @@
-// Goal: an XRC request lands in the SRQ it names, with that one's protection domain, and in none
-// that is outside the target's XRC domain. The GSI QP hears every partition of the port.
+// Goal: an XRC request uses the SRQ it names, with that SRQ's protection domain, and none outside
+// the target's XRC domain. The GSI QP accepts every partition of the port.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -126,7 +126,7 @@ TEST(Gsi, HearsEveryPartitionOfThePortAndTellsWhich) {
   EXPECT_EQ(probe.end.nic.counters().dropped_bad_pkey, 1U);
 }
 
-// A privileged Q_Key is no application's to choose: the QP's own goes out instead.
+// An application may not choose a privileged Q_Key: the QP's own is sent instead.
 TEST(Gsi, SendsByItsOwnPrivilegedQkeyAndTheChosenPartition) {
   NicConfig config;
   config.pkeys = {0xffff, 0x8005};

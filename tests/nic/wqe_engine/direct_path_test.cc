@@ -1,6 +1,6 @@
-// Goal: a WRITE or READ takes the direct path when nothing of its QP is under way: alone, unless
-// the direct path is said to be better than packets. It stays in the order of its queue, is copied
-// in parts when it is large, and goes by packets when the direct path refuses.
+// Goal: a WRITE or READ takes the direct path when its QP has nothing in flight and nothing else
+// queued, or when the direct path is declared better than packets. It keeps the order of its queue,
+// is copied in parts when it is large, and is sent as packets when the direct path refuses it.
 #include "nic/direct_path.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using test::Pair;
 constexpr std::uint32_t kSmall = 64;
 constexpr std::uint32_t kSecondHalf = 1 << 16;
 
-// Both ends are in one process, so an address is good for either.
+// Both ends are in one process, so an address is valid at either.
 class Copies final : public DirectPath {
  public:
   bool write(const Place& place, std::span<const wire::Piece> payload) override {
@@ -73,7 +73,7 @@ struct DirectPaths : ::testing::Test {
                              .rkey = pair.b.keys.rkey},
                             0, length));
   }
-  // What has completed, and well.
+  // The requests that completed successfully.
   std::vector<std::uint64_t> done() {
     std::vector<std::uint64_t> ids;
     for (const Completion& completion : pair.a.completions()) {
@@ -132,7 +132,7 @@ TEST_F(DirectPaths, WaitForWhatWasPostedBefore) {
   EXPECT_TRUE(done().empty());
 }
 
-// A call of the driver's copies 256 KB.
+// One call of the driver copies 256 KB.
 TEST_F(DirectPaths, CopyLargeRequestsInParts) {
   cut.better = true;
   constexpr std::uint32_t kKb = 1024;
@@ -146,7 +146,7 @@ TEST_F(DirectPaths, CopyLargeRequestsInParts) {
   EXPECT_TRUE(arrived(96 * kKb));
 }
 
-// Small ones cost more than their bytes: however many are posted, a call comes to an end.
+// A small request is charged more than its bytes, so that a call ends however many are posted.
 TEST_F(DirectPaths, HaveABudgetForEachCall) {
   cut.better = true;
   constexpr std::uint32_t kPosted = 100;

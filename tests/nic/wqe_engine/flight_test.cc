@@ -1,5 +1,5 @@
-// Goal: a timeout is followed by a small flight that grows with each answer, so that a peer which
-// is slow rather than deaf is not buried in duplicates (found with Soft-RoCE in a slow guest).
+// Goal: after a timeout a small flight is sent and grows with each acknowledgement, so that a slow
+// peer is not flooded with duplicates (found with Soft-RoCE in a slow guest).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using test::Pair;
 using test::Seen;
 
 constexpr std::uint32_t kPackets = 60;
-constexpr Duration kTimeout{std::chrono::microseconds{4'195}};  // 4.096 us * 2^10, and a little
+constexpr Duration kTimeout{std::chrono::microseconds{4'195}};  // 4.096 us * 2^10, rounded up
 
 struct FlightOut : ::testing::Test {
   FlightOut() {
@@ -32,7 +32,7 @@ struct FlightOut : ::testing::Test {
                             0, kPackets * 1024));
   }
 
-  // What `a` sent while time passed.
+  // The number of packets that `a` sends in this time.
   std::uint32_t sent_in(Duration time) {
     pair.seen.clear();
     pair.wait(time);
@@ -51,7 +51,7 @@ TEST_F(FlightOut, IsSmallAfterATimeout) {
   EXPECT_TRUE(pair.seen.back().headers.bth.ack_request);
   for (int retry = 0; retry < 3; ++retry) {
     EXPECT_EQ(sent_in(kTimeout), 8U);
-    EXPECT_TRUE(pair.seen.back().headers.bth.ack_request);  // else nothing would set it going again
+    EXPECT_TRUE(pair.seen.back().headers.bth.ack_request);  // otherwise nothing would unblock it
   }
 }
 
@@ -83,9 +83,9 @@ TEST_F(FlightOut, IsWholeAfterANak) {
   EXPECT_EQ(pair.a.nic.counters().timeouts, 0U);
 }
 
-// A peer answers what asks for it, so whatever ends a turn has to leave a question behind: this one
-// is answered by such a peer at once, and no timer is needed.
-struct Closed : ::testing::TestWithParam<std::uint32_t> {
+// The peer only answers ACK requests, so whatever ends a turn must leave one behind. Such a peer
+// answers at once, and no timer is needed.
+struct ClosedWindow : ::testing::TestWithParam<std::uint32_t> {
   static EndSetup setup(std::uint32_t window) {
     EndSetup both;
     both.config.max_outstanding_packets = window;
@@ -93,10 +93,10 @@ struct Closed : ::testing::TestWithParam<std::uint32_t> {
   }
 };
 
-TEST_P(Closed, WindowEndsWithAQuestion) {
+TEST_P(ClosedWindow, EndsWithAnAckRequest) {
   Pair pair{setup(GetParam())};
   pair.connect();
-  // A long message, whose middle packets are made in runs, between short ones.
+  // A long message, whose middle packets are built in runs, between short ones.
   for (const std::uint32_t packets : {1U, kPackets, 1U, 3U, 1U}) {
     ASSERT_TRUE(pair.a.post({.wr_id = packets,
                              .op = SendOp::kWrite,
@@ -143,8 +143,8 @@ TEST(ShrinkingFlight, IsSmallAfterATimeoutAndCarefulAtHalf) {
   EXPECT_EQ(flight.limit(), 33U);
 }
 
-// The answers to READs have to fit into a queue that others fill too.
-TEST(ReadWindow, WaitsForWhatEarlierOnesBring) {
+// READ responses have to fit into a queue that other traffic fills too.
+TEST(ReadWindow, WaitsForEarlierResponses) {
   EndSetup both;
   both.config.max_read_packets = 4;
   Pair pair{both};
@@ -170,9 +170,10 @@ TEST(ReadWindow, WaitsForWhatEarlierOnesBring) {
   EXPECT_EQ(pair.a.nic.counters().timeouts, 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(At, Closed, ::testing::Values(1, 2, 3, 7, 8, 9, 31, 32, 33, 34, 40, 65));
+INSTANTIATE_TEST_SUITE_P(At, ClosedWindow,
+                         ::testing::Values(1, 2, 3, 7, 8, 9, 31, 32, 33, 34, 40, 65));
 
-// With selective repeat a loss costs no more than itself.
+// With selective repeat a loss costs only its own retransmission.
 TEST(Flight, ShrinksByAQuarterOfWhatIsSentAgainWithSelectiveRepeat) {
   Flight flight;
   flight.on_resent();

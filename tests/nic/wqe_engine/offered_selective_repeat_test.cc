@@ -1,4 +1,4 @@
-// Goal: two ends that offer selective repeat recognise each other and use it; with every other peer
+// Goal: two ends that offer selective repeat detect each other and use it; with every other peer
 // nothing changes. Method: two engines, one or both of which offer it, and chosen losses.
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ Status write(Pair& pair, std::uint32_t packets) {
                      0, packets * 1024);
 }
 
-// Loses the first sendings of these packets of `a`.
+// Loses the first transmission of these packets of `a`.
 void lose(Pair& pair, const std::set<std::uint32_t>& which) {
   pair.lose = [left = which](const Seen& frame) mutable {
     return frame.from_a && left.erase(frame.headers.bth.psn.value()) > 0;
@@ -66,7 +66,7 @@ TEST(OfferedSelectiveRepeat, IsUsedBetweenTwoThatOfferIt) {
 
 struct OneSided : ::testing::TestWithParam<bool> {};
 
-// The conversation is that of two ends that know nothing of it, but for the bit.
+// The packets are those of two ends without the option, except for the bit.
 TEST_P(OneSided, OfferChangesNothing) {
   const auto conversation = [](const EndSetup& of_a, const EndSetup& of_b) {
     Pair pair{of_a, of_b};
@@ -82,7 +82,7 @@ TEST_P(OneSided, OfferChangesNothing) {
     std::vector<wire::Headers> all;
     for (const Seen& frame : pair.seen) {
       all.push_back(frame.headers);
-      all.back().reth.address = 0;  // of this process, and another each time
+      all.back().reth.address = 0;  // differs between runs
       all.back().bth.reserved7 = 0;
     }
     return all;
@@ -105,7 +105,7 @@ TEST(OfferedSelectiveRepeat, IsNotAnnouncedByOtherTransports) {
   }
 }
 
-// A QP that is connected again may have another peer.
+// A QP that is reconnected may have another peer.
 TEST(OfferedSelectiveRepeat, EndsWithTheQpsLife) {
   Probe probe{offering()};
   const auto out_of_order = [&](bool capable) {
@@ -121,7 +121,7 @@ TEST(OfferedSelectiveRepeat, EndsWithTheQpsLife) {
   EXPECT_EQ(out_of_order(false), test::kNakSequence);
 }
 
-// A burst that arrived behind a gap is reported by one NAK, and a NAK names the whole run.
+// A burst behind a gap is reported with one NAK, which names the whole run.
 TEST(OfferedSelectiveRepeat, ReportsRunsOfPackets) {
   Probe probe{offering()};
   probe.end.bring_to(QpState::kRts);
@@ -146,7 +146,7 @@ TEST(OfferedSelectiveRepeat, ReportsRunsOfPackets) {
   EXPECT_EQ(probe.end.nic.counters().selective_naks_sent, 4U);
 }
 
-// Whatever the runs say, nothing is sent that was not sent before, and nothing completes.
+// Whatever the runs claim, nothing is sent that was not sent before, and nothing completes.
 TEST(OfferedSelectiveRepeat, HostileRunsDoNoHarm) {
   Prng prng{11};
   for (int round = 0; round < 200; ++round) {
@@ -169,7 +169,7 @@ TEST(OfferedSelectiveRepeat, HostileRunsDoNoHarm) {
   }
 }
 
-// What READ and atomic requests, SENDs and immediate data come to, when any packet is lost once.
+// The result of READs, atomics, SENDs and immediate data when any packet is lost once.
 TEST(OfferedSelectiveRepeat, EveryOperationSurvivesTheLossOfEachPacket) {
   for (std::uint32_t lost = 0; lost < 24; ++lost) {
     SCOPED_TRACE(lost);

@@ -1,5 +1,5 @@
-// Goal: post_send refuses what cannot be sent, says why and changes nothing; what it takes is
-// taken for good, whatever the caller does with its buffers afterwards.
+// Goal: post_send rejects what cannot be sent, with a reason and without changing anything. An
+// accepted request is independent of the caller's buffers and lists from then on.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -20,7 +20,7 @@ constexpr SendOp kAllOps[] = {kSend,        kSendImm, kSendInvalidate,  kWrite,
                               kWriteImm,    kRead,    kCompareSwap,     kFetchAdd,
                               kAtomicWrite, kFlush,   kLocalInvalidate, kBindMw};
 
-// What is said, and that the engine then neither sends nor completes anything.
+// The error, after checking that the engine neither sends nor completes anything.
 std::string refusal(test::Pair& pair, const SendWr& wr) {
   const QpQuery before = *pair.a.nic.query_qp(pair.a.qp);
   const std::string answer = said(pair.a.nic.post_send(pair.a.qp, wr));
@@ -105,7 +105,7 @@ TEST(PostSendTypes, UnreliableOnesAreFlushedInSqe) {
   EXPECT_EQ(got[0].status, WcStatus::kLocalProtection);
   EXPECT_EQ(got[1].status, WcStatus::kFlushed);
   EXPECT_EQ(got[2].status, WcStatus::kFlushed);
-  end.step(QpState::kRts);  // and the QP goes on
+  end.step(QpState::kRts);  // and the QP continues
   ASSERT_TRUE(unreliable.b.post_receive(9, 0, 100));
   ASSERT_TRUE(end.post({.wr_id = 4, .flags = SendFlags::kSignaled}, 0, 100));
   unreliable.exchange();
@@ -116,7 +116,7 @@ TEST(PostSendTypes, HaveTheirOwnOperations) {
   const auto taken = [](QpType type) {
     test::Pair pair{EndSetup{.type = type}};
     pair.connect();
-    pair.a.step(QpState::kSqd);  // so that nothing begins
+    pair.a.step(QpState::kSqd);  // so that nothing starts
     const AhHandle ah = *pair.a.nic.create_ah(pair.a.pd, {.destination = pair.b.gid});
     std::vector<SendOp> ops;
     for (const SendOp op : kAllOps) {
@@ -193,7 +193,7 @@ TEST_F(PostSend, TakesInlineDataAtOnce) {
   std::array<std::byte, 56> second{};
   first.fill(std::byte{1});
   second.fill(std::byte{2});
-  // More entries than the queue has room for, and no memory key: only the bytes matter.
+  // More entries than the queue allows, and no memory key: only the bytes matter.
   std::array<Sge, 6> list{};
   list[1] = {reinterpret_cast<std::uint64_t>(first.data()), 8, {}};
   list[5] = {reinterpret_cast<std::uint64_t>(second.data()), 56, {}};
@@ -233,7 +233,7 @@ TEST(PostSendDatagram, NeedsAnAddressHandle) {
   EXPECT_EQ(refusal(pair, {}), "invalid: post send: no address handle");
 }
 
-// The one before it is sent, it ends with a length error, and those after it are flushed.
+// The request before it is sent, it completes with a length error, and those after it are flushed.
 TEST(PostSendDatagram, LongerThanTheMtuEndsWithALengthError) {
   test::Pair pair{EndSetup{.type = QpType::kUd}};
   pair.connect();

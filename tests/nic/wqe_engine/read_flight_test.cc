@@ -1,6 +1,6 @@
-// Goal: a peer that answers READs slowly, and some of them not at all, is asked again with measure:
-// not for everything at once, and not while it is still at work on what it was asked before (found
-// with Soft-RoCE in a slow guest that lost packets).
+// Goal: a peer that answers READs slowly, and some of them not at all, is asked again with
+// restraint: not for everything at once, and not while it is still busy with earlier requests
+// (found with Soft-RoCE in a slow guest that lost packets).
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -17,7 +17,7 @@ using enum wire::Operation;
 
 constexpr std::uint32_t kReads = 10;
 constexpr std::uint32_t kPacketsEach = 5;
-constexpr Duration kTimeout{std::chrono::microseconds{4'195}};  // 4.096 us * 2^10, and a little
+constexpr Duration kTimeout{std::chrono::microseconds{4'195}};  // 4.096 us * 2^10, rounded up
 
 struct ReadFlight : ::testing::Test {
   ReadFlight() {
@@ -38,7 +38,7 @@ struct ReadFlight : ::testing::Test {
     first = pair.seen.front().headers.bth.psn;
   }
 
-  // An answer of `b`, from the middle of the READ that has the PSN.
+  // A response packet of `b` from the middle of the READ with this PSN.
   void answer(std::uint32_t psn) {
     wire::Frame frame;
     frame.flow = {.source = pair.b.gid, .destination = pair.a.gid};
@@ -62,7 +62,7 @@ TEST_F(ReadFlight, IsSmallAfterATimeout) {
   for (int retry = 0; retry < 3; ++retry) {
     pair.seen.clear();
     pair.wait(kTimeout);
-    EXPECT_EQ(pair.seen.size(), 2U);  // the second one makes the eight packets full
+    EXPECT_EQ(pair.seen.size(), 2U);  // the second READ fills the limit of eight packets
   }
 }
 
@@ -83,7 +83,7 @@ TEST_F(ReadFlight, DataBeyondTheGapPutsTheTimeoutOff) {
   EXPECT_EQ(timeouts(), 0U);
   EXPECT_EQ(pair.a.nic.counters().implied_naks, 1U) << "one loss, one retry";
 
-  // The peer has said all it had to say, and nobody has asked it in vain.
+  // The peer has sent everything, and no request was repeated in vain.
   pair.wait(kTimeout);
   EXPECT_EQ(timeouts(), 1U);
   pair.lose = nullptr;
@@ -91,8 +91,7 @@ TEST_F(ReadFlight, DataBeyondTheGapPutsTheTimeoutOff) {
   EXPECT_EQ(pair.a.completions().size(), kReads);
 }
 
-// The peer may send ACKs for ever, to tell of its credits: they are no sign that it has the
-// request.
+// The peer may send ACKs forever to update its credits: they do not show that it has the request.
 TEST_F(ReadFlight, AnAckDoesNotPutItOff) {
   answer(3 * kPacketsEach + 1);
   for (int i = 0; i < 3; ++i) {

@@ -1,5 +1,5 @@
-// Goal: what the flags of a request promise holds from end to end: fences, read depth, silence of
-// unsignalled requests, solicited events.
+// Goal: the flags of a request take effect end to end: fences, read depth, unsignalled requests,
+// solicited events.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -82,7 +82,7 @@ TEST(Requests, AReadWithoutAnyDepthFails) {
   EXPECT_EQ(pair.a.state(), QpState::kErr);
 }
 
-// A region, a window of type 1, a window that another QP bound, and a key that nobody has.
+// A region, a type 1 window, a window bound by another QP, and an unknown key.
 TEST(Requests, AnInvalidationThatIsNotAllowedIsAMemoryManagementError) {
   for (int which = 0; which < 4; ++which) {
     Pair pair;
@@ -125,7 +125,7 @@ TEST(Requests, UnsignalledOnesCompleteInSilenceUnlessTheyFail) {
   auto got = pair.a.completions();
   ASSERT_EQ(got.size(), 1U);
   EXPECT_EQ(got[0].wr_id, 3U);
-  // The places of the silent ones are free again.
+  // The slots of the unsignalled requests are free again.
   for (int i = 0; i < 16; ++i) {
     ASSERT_TRUE(pair.a.post(read_of(pair.b, 9, SendFlags::kNone), 0, 8));
   }
@@ -152,7 +152,7 @@ TEST(Requests, AQpMaySignalAll) {
   EXPECT_EQ(a.completions().size(), 1U);
 }
 
-TEST(Requests, SolicitedOnesWakeWhoWaitsForThem) {
+TEST(Requests, SolicitedOnesRaiseAnEvent) {
   Pair pair;
   pair.connect();
   for (std::uint64_t id = 0; id < 4; ++id) ASSERT_TRUE(pair.b.post_receive(id, 0, 5000));
@@ -173,7 +173,7 @@ TEST(Requests, SolicitedOnesWakeWhoWaitsForThem) {
   EXPECT_EQ(pair.b.events(), Kinds{}) << "armed once, told once";
 }
 
-// A WRITE completes nothing at the peer, so there is nobody to wake.
+// A WRITE completes nothing at the peer, so there is nothing to solicit.
 TEST(Requests, AWriteSolicitsOnlyWithAnImmediate) {
   Pair pair;
   pair.connect();
@@ -190,7 +190,7 @@ TEST(Requests, AWriteSolicitsOnlyWithAnImmediate) {
   }
 }
 
-// One bad request ends the queue: it is told first, the others are flushed after it.
+// A failed request ends the queue: it completes first, the others are flushed after it.
 TEST(Requests, ThoseBehindAFailedOneAreFlushedInOrder) {
   Pair pair;
   pair.connect();

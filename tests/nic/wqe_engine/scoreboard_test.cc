@@ -1,6 +1,6 @@
-// Goal: the scoreboard knows what arrived, and forgets what no longer matters, round the whole ring
-// of PSNs. Method: small stories, and a plain set beside it.
-#include "nic/wqe_engine/scoreboard.h"
+// Goal: the scoreboard tracks arrived packets and drops acknowledged ones, around the whole PSN
+// ring. Method: small cases, and comparison with a set.
+#include "nic/qp_context/scoreboard.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 namespace nerve::nic {
 namespace {
 
-constexpr Psn kFirst{0xff'fff0};  // the stories cross the wrap
+constexpr Psn kFirst{0xff'fff0};  // the tests cross the wrap
 
 Scoreboard board_of(std::uint32_t window) {
   Scoreboard board{window};
@@ -26,7 +26,7 @@ TEST(Scoreboard, BeginsWithNothing) {
   EXPECT_EQ(board.lost_before(kFirst, 0), kFirst);
 }
 
-TEST(Scoreboard, TakesNewsOnce) {
+TEST(Scoreboard, RecordsEachPacketOnce) {
   Scoreboard board = board_of(64);
   EXPECT_TRUE(board.mark(kFirst, kFirst + 20));
   EXPECT_FALSE(board.mark(kFirst, kFirst + 20));
@@ -36,7 +36,8 @@ TEST(Scoreboard, TakesNewsOnce) {
   EXPECT_EQ(board.sacked_end, kFirst + 21);
 }
 
-// With no tolerance all before the highest is lost; with three, what at least four have overtaken.
+// With no tolerance, everything before the highest arrived packet is lost; with three, what at
+// least four packets have overtaken.
 TEST(Scoreboard, CountsAsLostWhatWasOvertaken) {
   Scoreboard board = board_of(64);
   board.mark(kFirst, kFirst + 1);
@@ -48,10 +49,10 @@ TEST(Scoreboard, CountsAsLostWhatWasOvertaken) {
   EXPECT_EQ(board.lost_before(kFirst, 4), kFirst);
 }
 
-TEST(Scoreboard, ForgetsTheOneThatThePeerWaitsFor) {
+TEST(Scoreboard, ClearsThePacketThatThePeerExpects) {
   Scoreboard board = board_of(64);
   board.mark(kFirst, kFirst + 3);
-  board.acknowledged(kFirst, kFirst + 3);  // it was refused for lack of a receive
+  board.acknowledged(kFirst, kFirst + 3);  // rejected for lack of a receive
   EXPECT_FALSE(board.arrived(kFirst + 3, kFirst + 3));
   EXPECT_FALSE(board.any_arrived(kFirst + 3));
 }
@@ -68,7 +69,7 @@ TEST(Scoreboard, AgreesWithASet) {
   Prng prng{11};
   for (const std::uint32_t window : {1U, 64U, 100U, 4096U}) {
     Scoreboard board = board_of(window);
-    std::set<std::uint32_t> arrived;  // counted from the first, not on the ring
+    std::set<std::uint32_t> arrived;  // offsets from the first PSN
     std::uint32_t unacked = 0;
     for (int step = 0; step < 3000; ++step) {
       const auto ahead = static_cast<std::uint32_t>(prng.between(1, 90));

@@ -1,5 +1,5 @@
-// Goal: whatever a peer says in selective NAKs, the requester sends nothing that was not asked for
-// and completes nothing that did not arrive. Method: one engine, and answers written by hand.
+// Goal: whatever a peer claims in selective NAKs, the requester sends only what is missing and
+// completes only what arrived. Method: one engine, and answers built by hand.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -55,7 +55,7 @@ TEST_F(SelectiveNaks, AskForWhatIsMissing) {
   EXPECT_EQ(probe->end.nic.counters().selective_naks_received, 5U);
 }
 
-TEST_F(SelectiveNaks, ThatTellNothingAreIgnored) {
+TEST_F(SelectiveNaks, WithoutNewInformationAreIgnored) {
   const auto probe = sent(true);
   for (const std::uint32_t arrived : {0U, kPackets, 0xff'ffffU, 0x80'0000U}) {
     EXPECT_EQ(psns(probe->hear(nak(*probe, 0, arrived))), Psns{}) << arrived;
@@ -88,8 +88,8 @@ TEST_F(SelectiveNaks, AtRandomDoNoHarm) {
         (void)probe->listen();
       }
     }
-    if (probe->end.state() != QpState::kRts) continue;  // the clock ran out
-    // Never all of it by selective NAKs, for they name a packet that is missing.
+    if (probe->end.state() != QpState::kRts) continue;  // retries exhausted
+    // Selective NAKs alone cannot complete everything: each names a missing packet.
     EXPECT_TRUE(probe->end.completions().empty());
     wire::Frame ack = probe->frame(wire::Operation::kAcknowledge, kPackets - 1);
     ack.headers.aeth = {.syndrome = wire::kCreditsUnknown, .msn = 1};
@@ -98,7 +98,7 @@ TEST_F(SelectiveNaks, AtRandomDoNoHarm) {
   }
 }
 
-// The responder's side: each packet out of order is told of at once, and again when it comes again.
+// The responder reports each packet out of order immediately, and again when it is received again.
 TEST_F(SelectiveNaks, AreSentForEachPacketOutOfOrder) {
   Probe probe{setup(true)};
   probe.end.bring_to(QpState::kRts);

@@ -1,5 +1,5 @@
-// Goal: with selective repeat what was lost is sent again and nothing else; what was overtaken is
-// not lost. Method: two engines, with losses chosen by PSN, and each frame counted.
+// Goal: with selective repeat only lost packets are retransmitted; reordered ones are not lost.
+// Method: two engines, with losses chosen by PSN, and every frame counted.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ std::uint32_t sent_by_a(const Pair& pair) {
   return static_cast<std::uint32_t>(std::ranges::count_if(pair.seen, &Seen::from_a));
 }
 
-// Loses the first sendings of these packets of `a`, so many of each.
+// Loses the first transmissions of these packets of `a`, this many of each.
 void lose(Pair& pair, const std::map<std::uint32_t, int>& which) {
   pair.lose = [left = which](const Seen& frame) mutable {
     const auto found = left.find(frame.headers.bth.psn.value());
@@ -121,7 +121,7 @@ TEST(SelectiveRepeat, ChangesNothingWhileNothingIsLost) {
     pair.exchange();
     std::vector<std::string> all;
     for (Seen& frame : pair.seen) {
-      frame.headers.reth.address = 0;  // of this process, and another each time
+      frame.headers.reth.address = 0;  // differs between runs
       all.push_back(wire::describe(frame.headers, frame.payload_length));
     }
     return all;
@@ -131,8 +131,8 @@ TEST(SelectiveRepeat, ChangesNothingWhileNothingIsLost) {
   EXPECT_EQ(conversation(true), without);
 }
 
-// The repair is lost as well: no packet behind it tells, a timeout does.
-TEST(SelectiveRepeat, RepairsALostRepairAfterATimeout) {
+// The retransmission is lost too: no later packet reveals it, so a timeout does.
+TEST(SelectiveRepeat, ResendsALostRetransmissionAfterATimeout) {
   Pair pair{selective()};
   pair.connect();
   lose(pair, std::map<std::uint32_t, int>{{5, 2}, {9, 2}});
@@ -146,8 +146,8 @@ TEST(SelectiveRepeat, RepairsALostRepairAfterATimeout) {
   expect_arrived(pair, kPackets);
 }
 
-// ... unless packets that were sent after the repair come before it.
-TEST(SelectiveRepeat, RepairsALostRepairAtOnceWhenNewPacketsTell) {
+// ... unless packets sent after the retransmission arrive before it.
+TEST(SelectiveRepeat, ResendsALostRetransmissionWhenNewPacketsOvertakeIt) {
   EndSetup both = selective();
   both.config.max_outstanding_packets = 20;
   Pair pair{both};
@@ -176,7 +176,7 @@ TEST(SelectiveRepeat, WaitsLongerWhileManyAreOnTheirWay) {
   }
 }
 
-// A dead peer is given up when the QP's own timeout has passed once and for each retry, however
+// A dead peer is given up when the QP's own timeout has expired once and once per retry, however
 // often the short one has. 4.096 us * 2^10 is 4.19 ms.
 TEST(SelectiveRepeat, GivesUpWhenGoBackNWould) {
   Pair pair{selective()};
@@ -194,8 +194,8 @@ TEST(SelectiveRepeat, GivesUpWhenGoBackNWould) {
   EXPECT_GT(sent_by_a(pair), 100U);
 }
 
-// Only one end has it: the other answers as any peer does, and is repaired as any peer is.
-TEST(SelectiveRepeat, WorksWithAPeerThatHasNone) {
+// Only one end has it: the other answers with plain NAKs and gets go-back-N.
+TEST(SelectiveRepeat, WorksWithAPeerWithoutIt) {
   for (const bool sender : {true, false}) {
     Pair pair{selective(sender)};
     EndSetup other = selective(!sender);
@@ -211,7 +211,7 @@ TEST(SelectiveRepeat, WorksWithAPeerThatHasNone) {
   }
 }
 
-// READs and atomics among the packets: the requests that were lost are sent again, once.
+// READs and atomics among the packets: the lost requests are retransmitted, once.
 TEST(SelectiveRepeat, RepairsRequestsThatAreAnsweredByData) {
   Pair pair{selective()};
   pair.connect();
@@ -235,8 +235,8 @@ TEST(SelectiveRepeat, RepairsRequestsThatAreAnsweredByData) {
   EXPECT_EQ(pair.b.word(8192), 1U);
 }
 
-// Without a receive nothing of what is held is delivered, and nothing is lost.
-TEST(SelectiveRepeat, GoesOnAfterARefusalForLackOfAReceive) {
+// Without a receive none of the held packets is delivered, and none is lost.
+TEST(SelectiveRepeat, ContinuesAfterAnRnrNak) {
   EndSetup both = selective();
   both.config.flow_control.heed_credits = false;
   Pair pair{both};
@@ -268,7 +268,7 @@ TEST(SelectiveRepeat, BeginsAnewWithTheQp) {
   (void)pair.a.completions();
   ASSERT_TRUE(write(pair, 3));
   pair.lose = [](const Seen& frame) { return frame.from_a && frame.headers.bth.psn == Psn{61}; };
-  pair.exchange();  // b holds 62, a knows
+  pair.exchange();  // b holds 62, and a knows it
   for (test::End* end : {&pair.a, &pair.b}) end->step(QpState::kReset);
   (void)pair.a.completions();
   pair.lose = nullptr;
@@ -279,12 +279,12 @@ TEST(SelectiveRepeat, BeginsAnewWithTheQp) {
   expect_arrived(pair, kPackets);
 }
 
-// Frames of a burst come in another order, none is lost, and each is answered when it comes.
+// Reorders the frames of a burst; none is lost, and each is answered when it arrives.
 class Shuffled {
  public:
   explicit Shuffled(const EndSetup& both) : pair{both} { pair.connect(); }
 
-  // Each group of so many frames comes last first.
+  // Each group of this many frames is reversed.
   void exchange(std::size_t group) {
     for (bool busy = true; busy;) {
       pair.now += microseconds{1};
@@ -295,7 +295,7 @@ class Shuffled {
         const auto some = frames.subspan(begin, std::min(group, frames.size() - begin));
         for (std::size_t i = some.size(); i > 0; --i) carry(some[i - 1]);
       }
-      // What an answer asks for leaves before the next is heard.
+      // Packets triggered by an answer are sent before the next answer is delivered.
       for (std::size_t i = 0; i < answers_.size(); ++i) {
         const wire::Frame answer = answers_[i];
         pair.a.nic.receive({&answer, 1}, pair.now);
@@ -358,7 +358,7 @@ TEST(Reordering, CountsAsALossAfterAWhile) {
   expect_arrived(pair, 10);
 }
 
-// More than the other end can hold: what has no place is asked for with a plain NAK.
+// More packets than the other end can hold: those that do not fit are NAKed as in go-back-N.
 TEST(SelectiveRepeat, OutrunsASmallerWindow) {
   Pair pair{selective()};
   EndSetup small = selective();

@@ -1,5 +1,6 @@
-// Goal: a lost tail is found before the QP's timeout, whatever the peer understands, and costs no
-// retry. Method: two engines, chosen losses, and time that passes in small steps.
+// Goal: the loss of the last packets is detected before the QP's timeout, whatever the peer
+// supports, and costs no retry. Method: two engines, chosen losses, and time that passes in small
+// steps.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +44,7 @@ struct TailProbes : ::testing::TestWithParam<bool> {
                              .compare_or_add = 1},
                             32'768, op == SendOp::kFetchAdd ? 8 : packets * 1024));
   }
-  // Loses the first `times` frames that `which` says yes to.
+  // Loses the first `times` frames that `which` selects.
   void lose(int times, std::function<bool(const Seen&)> which) {
     pair.lose = [times, which = std::move(which)](const Seen& frame) mutable {
       return times > 0 && which(frame) && times-- > 0;
@@ -93,7 +94,7 @@ TEST_P(TailProbes, FindALostAck) {
   expect_done();
 }
 
-// Three at the end: the probe draws a NAK, and the rest is as after any loss.
+// The last three are lost: the probe draws a NAK, and recovery is as after any loss.
 TEST_P(TailProbes, FindALongerTail) {
   lose(3, [](const Seen& frame) { return frame.from_a && frame.headers.bth.psn.value() >= 7; });
   post(SendOp::kWrite, kPackets);
@@ -107,7 +108,7 @@ TEST_P(TailProbes, FindALongerTail) {
 }
 
 // A peer reports a gap once. When that NAK is lost, the second probe closes the gap with the oldest
-// packet, and the last one draws a NAK for the next.
+// packet, and the last packet draws a NAK for the next gap.
 TEST_P(TailProbes, FindALostNak) {
   lose(2, [](const Seen& frame) { return !frame.from_a || frame.headers.bth.psn.value() == 4; });
   post(SendOp::kWrite, kPackets);
@@ -197,7 +198,7 @@ TEST_P(TailProbes, AreNotSentWhenAllIsAcknowledged) {
   expect_done();
 }
 
-// With round trips of 20 us the floor decides, with those of 1 ms the round trip.
+// With round trips of 20 us the minimum interval decides, with 1 ms the round trip.
 TEST(TailProbe, FollowsTheRoundTrip) {
   const auto waits = [](Duration round_trip) {
     Probe probe{probing()};
@@ -224,8 +225,7 @@ TEST(TailProbe, FollowsTheRoundTrip) {
   EXPECT_NEAR(static_cast<double>(waits(microseconds{1000})), 2000, 20);
 }
 
-// Shared memory loses nothing: a peer that is silent is slow. Faults that are injected are another
-// matter.
+// Shared memory is lossless: a silent peer is slow. Injected faults change that.
 TEST(TailProbe, IsNotSentOnAPathThatLosesNothing) {
   struct Ring final : EgressGate {
     std::uint32_t grant(const Request& request) override { return request.frames; }
@@ -249,9 +249,9 @@ TEST(TailProbe, IsNotSentOnAPathThatLosesNothing) {
 }
 
 // Soft-RoCE in a busy guest took 3 ms for every 32 packets, far more than the round trip of single
-// ones. Each ACK drew another probe, among them the READ at the end, which was then answered time
-// and again.
-TEST(TailProbe, ASlowPeerIsNotAskedMoreAndMore) {
+// ones. Each ACK triggered another probe, among them the READ at the end, which was then answered
+// over and over.
+TEST(TailProbe, DoesNotFloodASlowPeer) {
   constexpr std::uint32_t kLong = 16;
   Probe probe{probing()};
   probe.end.bring_to(QpState::kRts);
@@ -281,8 +281,9 @@ TEST(TailProbe, ASlowPeerIsNotAskedMoreAndMore) {
   EXPECT_EQ(probe.end.nic.counters().timeouts, 0U);
 }
 
-// A packet whose memory is gone cannot be sent again; the requests end as they would without.
-TEST(TailProbe, PassesOverMemoryThatIsGone) {
+// A packet whose memory is gone cannot be sent again; the requests end as they would without
+// probes.
+TEST(TailProbe, SkipsDeregisteredMemory) {
   Probe probe{probing()};
   probe.end.bring_to(QpState::kRts);
   ASSERT_TRUE(probe.end.post({.op = SendOp::kWrite}, 0, 64));

@@ -1,20 +1,20 @@
-// What went wrong in the network, or did not: pauses, marks, losses, repeats.
+// Events in the network: pauses, marks, losses, retransmissions.
 import { h, section } from '../dom.js';
 import { sideBySide } from '../side_by_side.js';
 import { count, bytes, share, time } from '../units.js';
 
 const kEvents = [
-  ['PFC pauses', 'pauses', (t) => `${time(t.paused_ps)} in all`],
+  ['PFC pauses', 'pauses', (t) => `${time(t.paused_ps)} in total`],
   ['ECN marks', 'marked', (t) => (t.data_packets
     ? `${share(t.marked / t.data_packets)} of data packets` : '')],
   ['CNPs', 'congestion_notices', () => 'received by senders'],
   ['Dropped by switches', 'dropped', (t) => (t.data_packets
     ? `${share(t.dropped / t.data_packets)} of data packets` : '')],
-  ['Lost on cables', 'lost', () => 'failed, or bits damaged'],
+  ['Lost on cables', 'lost', () => 'failed cables, bit errors'],
   ['Retransmitted', 'retransmitted', (t) => (t.data_packets
     ? `${share(t.retransmitted / t.data_packets)} of data packets` : '')],
   ['Timeouts', 'timeouts', () => 'of senders'],
-  ['Failed messages', 'failed_messages', () => 'given up'],
+  ['Failed messages', 'failed_messages', () => 'retries exhausted'],
 ];
 
 const tile = (name, value, note) => h('div', { class: value ? 'tile' : 'tile none' },
@@ -26,7 +26,7 @@ export function eventsSection(results) {
   if (results.length === 1) {
     const { totals } = results[0];
     const sent = totals.data_packets ? `NICs sent ${count(totals.data_packets)} data packets, ` +
-      `${bytes(totals.data_bytes)}, repeats included.` : '';
+      `${bytes(totals.data_bytes)}, with retransmissions.` : '';
     return section('events', title, sent, h('dl', { class: 'tiles small' },
       kEvents.map(([name, key, note]) => tile(name, totals[key], note(totals)))));
   }

@@ -1,4 +1,4 @@
-// What single flows saw: how much longer they took than alone in the network.
+// The slowdown of flows relative to an empty network.
 import { chart } from '../chart.js';
 import { h, panel, section, table } from '../dom.js';
 import { bySize, fairness, flowCount, flowsOf, slowdowns } from '../measures.js';
@@ -6,7 +6,7 @@ import { aligned, ascending, distribution, largest, percentile } from '../stats.
 import { seriesColour } from '../theme.js';
 import { axisUnit, count, index, ratio, share, time } from '../units.js';
 
-// From the median to the one in a hundred, on a logarithmic scale that all rows share.
+// From the median to p99, on a logarithmic scale shared by all rows.
 function range({ p50, p95, p99 }, most) {
   const at = (value) => (100 * Math.log(Math.max(1, value))) / Math.log(Math.max(1.01, most));
   const mark = (value, kind) => h('span', { class: kind, style: `left:${at(value).toFixed(2)}%` });
@@ -19,9 +19,9 @@ function range({ p50, p95, p99 }, most) {
 function sizes(results) {
   const rows = results.flatMap((result) => bySize(flowsOf(result)).map((size) => ({ result, size })));
   const most = largest(rows.map(({ size }) => size.p99).filter(Number.isFinite));
-  // By size first: what is compared stands together.
+  // Sorted by size first, so that rows to compare are adjacent.
   rows.sort((a, b) => a.size.order - b.size.order || a.result.index - b.result.index);
-  return panel('Slowdown by size', 'Completion time of a flow over what it takes alone in the ' +
+  return panel('Slowdown by size', 'Completion time of a flow relative to an empty ' +
     'network. The band reaches from the median to p99, with a tick at p95; its scale is logarithmic.',
   table(['Size', 'Flows', 'p50', 'p95', 'p99', 'Worst', 'Fairness', `1 × to ${ratio(most)}`],
     rows.map(({ result, size }) => [
@@ -37,16 +37,16 @@ function curves(results) {
       flows: flowsOf(result) }))
     : [{ label: 'all flows', flows: flowsOf(results[0]) },
       ...bySize(flowsOf(results[0])).map(({ name, flows }) => ({ label: name, flows }))];
-  // One size only: its curve is that of all.
-  const told = results.length === 1 && lines.length === 2 ? lines.slice(0, 1) : lines;
-  const shown = told.filter(({ flows }) => slowdowns(flows).length > 1);
+  // With a single size class, its curve is that of all flows.
+  const distinct = results.length === 1 && lines.length === 2 ? lines.slice(0, 1) : lines;
+  const shown = distinct.filter(({ flows }) => slowdowns(flows).length > 1);
   if (!shown.length) return undefined;
   const [x, ...columns] = aligned(shown.map(({ flows }) => distribution(slowdowns(flows))));
-  return panel('Distribution of slowdown', 'The share of flows that were slowed no more than this.',
+  return panel('Distribution of slowdown', 'The share of flows with at most this slowdown.',
     chart({
       x,
       xLog: true,
-      xLabel: 'slowdown (times as long as alone)',
+      xLabel: 'slowdown (relative to an empty network)',
       xTick: ratio,
       xName: 'slowdown',
       xShow: ratio,
@@ -66,7 +66,7 @@ function completionTimes(results) {
   const unit = axisUnit('time', percentile(ascending(times.flat()), 0.5));
   const [x, ...columns] = aligned(times.map((list) =>
     distribution(list.map((value) => value / unit.size))));
-  return panel('Distribution of completion times', 'The share of flows that were done in this time.',
+  return panel('Distribution of completion times', 'The share of flows that completed within this time.',
     chart({
       x,
       xLog: true,
@@ -88,7 +88,7 @@ export function flowsSection(results) {
   const shown = results.filter((result) => flowsOf(result).length);
   if (!shown.length) return undefined;
   const held = shown.some((result) => flowCount(result) > flowsOf(result).length);
-  return section('flows', 'Flows', held ? 'Of flows that ended, and that the result kept.' : '',
+  return section('flows', 'Flows', held ? 'Only flows that ended and that the result kept.' : '',
     sizes(shown),
     h('div', { class: 'grid' }, [curves(shown), completionTimes(shown)].filter(Boolean)));
 }

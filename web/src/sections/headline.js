@@ -1,4 +1,4 @@
-// The top of the page: what ran, the answer in sentences, the figures that people quote.
+// The top of the page: what ran, a summary in sentences, the main figures.
 import { h } from '../dom.js';
 import {
   bestBandwidth, bySize, completion, fairness, flowsOf, idleShare, slowdownAt, stepTime, worstAboveBound,
@@ -18,7 +18,7 @@ function howMany(jobs) {
   return steps.length > 1 ? `${count(steps.length)} steps of ${time(stepTime(jobs[0]))}` : 'one job';
 }
 
-// Of flows of one size: a short flow and a long one never get the same.
+// Only if all flows are of one size class: short and long flows never get equal throughput.
 const alike = (result) => {
   const flows = flowsOf(result);
   return bySize(flows).length === 1 ? fairness(flows) : NaN;
@@ -28,8 +28,8 @@ function tiles(result) {
   const known = [
     ['Job completion time', completion(result), time, howMany(result.jobs)],
     ['GPU idle share', idleShare(result.jobs), share, 'waiting for messages'],
-    ['Above the bound', worstAboveBound(result), share, 'mean step beside its bound'],
-    ['Bus bandwidth', bestBandwidth(result), bytesPerSecond, 'of each rank, as NCCL counts'],
+    ['Above the bound', worstAboveBound(result), share, 'mean step relative to its bound'],
+    ['Bus bandwidth', bestBandwidth(result), bytesPerSecond, 'per rank, as in nccl-tests'],
     ['FCT slowdown, p99', slowdownAt(result, 0.99), ratio,
       `median ${ratio(slowdownAt(result, 0.5))}`],
     ['Fairness', alike(result), index, 'Jain’s index of throughput'],
@@ -54,7 +54,7 @@ const one = (result) => [
     `seed ${result.seed}`].filter(Boolean).join(' · ')),
 ];
 
-// Of many the comparison is the better list.
+// For many results, the comparison is the better list.
 const several = (results) => [
   h('h1', {}, `${count(results.length)} results side by side`),
   results.length > kFew ? '' : h('ul', { class: 'results' }, results.map((result, i) => h('li', {},

@@ -1,4 +1,4 @@
-// Job by job: how long, against what bound, and where the time of its ranks went.
+// Jobs: their time, their bound, and how their ranks spent the time.
 import { chart } from '../chart.js';
 import { h, panel, section, table } from '../dom.js';
 import { entries } from '../entries.js';
@@ -7,10 +7,10 @@ import { binned, largest, mean } from '../stats.js';
 import { seriesColour } from '../theme.js';
 import { axisUnit, count, digits, bytes, bytesPerSecond, share, time } from '../units.js';
 
-const kMostBars = 96;  // of ranks, before neighbours are put together
+const kMostBars = 96;  // ranks, before adjacent ones are merged
 const kMostRankCharts = 6;
 
-// Columns that no job has anything for are left out.
+// Columns that are empty for all jobs are omitted.
 function overview(all) {
   const columns = [
     ['Completion', (job) => (job.done ? time(job.time)
@@ -32,10 +32,10 @@ function overview(all) {
 const boundNotes = (all) => [...new Set(all.map(({ job }) => job.boundIs).filter(Boolean))]
   .map((how) => h('p', { class: 'quiet' }, `Bound: ${how}.`));
 
-// The only bar of a panel needs no name.
+// A single bar needs no name.
 const named = (label, all) => (all.length > 1 ? h('span', { class: 'name' }, label) : '');
 
-// One bar for each job: of the mean rank, on one scale of time.
+// One bar for each job, for the mean rank, on a common time scale.
 function breakdown(all) {
   const shown = all.filter(({ job }) => job.ranks.length);
   if (!shown.length) return undefined;
@@ -59,7 +59,7 @@ function breakdown(all) {
       'exposed communication: waiting for messages with nothing to compute'), ...bars);
 }
 
-// The same rank by rank: a straggler, or a rail that is slower, shows here.
+// The same for each rank: shows stragglers and slow rails.
 function perRank({ job, label }) {
   const compute = binned(job.ranks.map((rank) => rank.compute), kMostBars);
   const exposed = binned(job.ranks.map((rank) => rank.exposed), kMostBars);
@@ -70,7 +70,7 @@ function perRank({ job, label }) {
     : `${compute[i].first} to ${compute[i].last}`);
   return panel(`Rank by rank: ${label}`,
     width > 1 ? `Each bar is the mean of ${count(width)} ranks.` :
-      'Where one rank computes longer, the others wait for it.', chart({
+      'If one rank computes longer, the others wait for it.', chart({
       x: compute.map((bin) => (bin.first + bin.last) / 2),
       xLabel: 'rank',
       xName: 'rank',
@@ -87,7 +87,7 @@ function perRank({ job, label }) {
     }));
 }
 
-// Achieved as a bar, the bound as a line across it.
+// The achieved bandwidth as a bar, the bound as a mark.
 function bandwidths(all) {
   const shown = all.flatMap((entry) => {
     const found = bandwidth(entry.job);
@@ -102,8 +102,8 @@ function bandwidths(all) {
       bound ? h('span', { class: 'mark', style: `left:${((bound / most) * 100).toFixed(3)}%` }) : ''),
     h('span', { class: 'value' }, bytesPerSecond(achieved) +
       (bound ? ` of ${bytesPerSecond(bound)} (${share(achieved / bound)})` : ''))));
-  return panel('Bus bandwidth beside the bound', 'Bytes per second of each rank, as NCCL counts ' +
-    'them. The mark is what the line-rate bound would give.', ...rows);
+  return panel('Bus bandwidth and its bound', 'Bytes per second and rank, as in nccl-tests. ' +
+    'The mark is the line-rate bound.', ...rows);
 }
 
 function steps(all) {
@@ -124,7 +124,7 @@ function steps(all) {
     lines.push({ label: 'bound', values: new Array(length).fill(bounds[0] / unit.size), dash: [4, 4],
       colour: '--muted', width: 1.25 });
   }
-  return panel('Step by step', 'Each step as long as its slowest rank took.', chart({
+  return panel('Step by step', 'The time of the slowest rank in each step.', chart({
     x: Array.from({ length }, (_, i) => i + 1),
     xLabel: 'step',
     xName: 'step',
@@ -141,7 +141,7 @@ export function jobsSection(results) {
   if (!all.length) return undefined;
   const ranked = all.filter(({ job }) => job.ranks.length > 1).slice(0, kMostRankCharts);
   return section('jobs', all.length === 1 ? 'The job' : 'Jobs',
-    'How long the work took, and how near that is to what the cables allow.',
+    'How long the jobs took, and how close that is to their bounds.',
     overview(all), boundNotes(all), h('div', { class: 'grid' },
       [breakdown(all), bandwidths(all), steps(all), ...ranked.map(perRank)].filter(Boolean)));
 }

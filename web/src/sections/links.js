@@ -1,4 +1,4 @@
-// Links as tables: by the tiers they join, and the ones that stand out.
+// Links as tables: by tier, and the extreme ones.
 import { h, meter, panel, section, table } from '../dom.js';
 import { kFew, onlyFirst } from '../side_by_side.js';
 import { linkKinds } from '../topology.js';
@@ -30,7 +30,7 @@ const kColumns = [
   { name: 'Time paused', key: 'paused', show: (value) => orNone(value, time) },
 ];
 
-// The first of them by any column; a click on its head chooses it.
+// The top rows by any column; clicking a column head selects it.
 function busiest(result, many) {
   const holder = h('div', { class: 'ranking' });
   const fill = (by) => {

@@ -1,4 +1,4 @@
-// The network as a map, with the choice of what its colours mean.
+// The network as a map, with a choice of what its colours show.
 import { h, section } from '../dom.js';
 import { kFigures, networkMap } from '../network_map.js';
 import { kFew, onlyFirst } from '../side_by_side.js';
@@ -46,8 +46,8 @@ export function mapSection(results) {
     }), key.element);
   show();
   return section('map', 'Heat map of the network',
-    'NICs at the bottom, switches above by tier. A line is a cable; where a row has no room for all, ' +
-    `neighbours are one mark and the hottest of their cables gives the colour.${onlyFirst(results)}`,
+    'NICs at the bottom, switches above by tier. A line is a cable. If a row has too many nodes, ' +
+    `adjacent ones are merged, and the hottest of their cables sets the colour.${onlyFirst(results)}`,
     controls, h('div', { class: shown.length > 1 ? 'grid maps' : 'maps' }, maps.map((map, i) =>
       h('figure', { class: 'panel' }, shown.length > 1 ? h('h3', {}, shown[i].label) : '',
         map.element))));

@@ -1,4 +1,4 @@
-// What a reader should know, and how to get the same again.
+// Remarks, and how to repeat the run.
 import { h, section, table } from '../dom.js';
 import { sideBySide } from '../side_by_side.js';
 import { count, digits, bytes, time } from '../units.js';
@@ -21,17 +21,17 @@ export function repeatSection(results) {
     ['Version of Nerve', (result) => result.version || '–'],
     ['Simulated', (result) => time(result.simulated)],
     ['Events', perSecond],
-    ['Took', (result) => (result.wallSeconds ? `${digits(result.wallSeconds)} s` : '–')],
+    ['Wall time', (result) => (result.wallSeconds ? `${digits(result.wallSeconds)} s` : '–')],
     ['Memory', (result) => (result.memoryBytes ? bytes(result.memoryBytes) : '–')],
   ].map(([name, of]) => [name, results.map(of)]);
   const seeds = [...new Set(results.map((result) => result.seed))];
-  const told = remarks(results);
-  return section('repeat', told.length ? 'Remarks, and how to repeat this' : 'How to repeat this', '',
-    told,
+  const notes = remarks(results);
+  return section('repeat', notes.length ? 'Remarks, and how to repeat this' : 'How to repeat this', '',
+    notes,
     h('pre', {}, h('code', {},
       seeds.map((seed) => `./nerve sim SCENARIO.toml --seed ${seed}`).join('\n'))),
     h('p', { class: 'quiet' }, 'The same scenario, seed and version give the same hash on every ' +
-      'machine; time and memory differ.'),
+      'machine; wall time and memory differ.'),
     results.length > 1 ? sideBySide(results, rows)
       : table(['', ''], rows.map(([name, [cell]]) => [name, cell])));
 }

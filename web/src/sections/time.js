@@ -1,4 +1,4 @@
-// What was sampled while the run went on: queues, utilisation, whatever else a result holds.
+// The sampled series: queues, utilisation and others.
 import { chart } from '../chart.js';
 import { h, panel, section } from '../dom.js';
 import { groups, highest, isFlat, kindOf, overlaid, sampleTimes, shortName } from '../series.js';
@@ -9,22 +9,22 @@ import {
 } from '../units.js';
 
 const kMostLines = 8;
-// What a subject is called, what its axis measures, what the highest of its series is called.
+// Per subject: the title, the axis label, the title of its envelope.
 const kSubjects = {
   goodput: ['Goodput of all NICs', 'goodput'],
   utilisation: ['Link utilisation, mean of a tier', 'utilisation', 'Link utilisation, busiest tier'],
   busiest: ['Busiest link of a tier', 'utilisation', 'Busiest link'],
-  queue: ['Queue depth where it was deepest', 'queue depth', 'Queue depth, the deepest'],
+  queue: ['Queue depth of the deepest queues', 'queue depth', 'Queue depth, deepest queue'],
   deepest: ['Deepest queue of a tier', 'queue depth', 'Deepest queue'],
   queued: ['All queues of a tier together', 'queued', 'All queues of the fullest tier'],
-  paused: ['Ports that were paused', 'paused'],
+  paused: ['Paused ports', 'paused'],
   marks: ['ECN marks', 'marks'],
   drops: ['Packets dropped by switches', 'drops'],
   losses: ['Packets lost on cables', 'losses'],
 };
 const called = (subject) => kSubjects[subject] ?? [subject, subject];
 
-// How values of a unit are drawn: divided by what, named how, written how.
+// How values of a unit are drawn: divisor, name, format.
 function vertical(unit, most) {
   const { kind, factor } = kindOf(unit);
   if (kind === 'share') {
@@ -38,7 +38,7 @@ function vertical(unit, most) {
   return { size: size / factor, name, show: (value) => write(value * factor) };
 }
 
-// All charts of the page share one axis of time, and a cursor on it.
+// All charts of the page share one time axis and its cursor.
 function drawn(results, { subject, title, caption, unit, lines }) {
   const end = largest(results.map((result) =>
     result.sampleEvery * largest(result.series.map((series) => series.values.length))));
@@ -59,7 +59,8 @@ function drawn(results, { subject, title, caption, unit, lines }) {
   }));
 }
 
-// Results may be sampled at different paces: the times of all, each line where it has a sample.
+// Results may be sampled at different intervals: uses all times, with points where a line has a
+// sample.
 function onOneAxis(lines, size) {
   const [x, ...columns] = aligned(lines.map(({ values, result }) => ({
     x: sampleTimes(values.length, result.sampleEvery, result.simulated),
@@ -75,7 +76,7 @@ function ofOne(result) {
     return drawn([result], {
       subject: group.subject,
       title: called(group.subject)[0],
-      caption: left ? `The ${kept.length} that rose highest; ${left} more were recorded.` : '',
+      caption: left ? `The ${kept.length} with the highest peaks; ${left} more were recorded.` : '',
       unit: group.unit,
       lines: kept.map((series) => ({ label: shortName(series, group), values: series.values,
         result, fill: kept.length === 1 })),
@@ -88,14 +89,14 @@ function ofSeveral(results) {
   return some.map(({ subject, unit, name, many, lines }) => drawn(results, {
     subject,
     title: name ? `${called(subject)[0]}: ${name}` : called(subject)[many ? 2 : 0] ?? subject,
-    caption: many ? 'At each moment the highest of all that the result recorded.' : '',
+    caption: many ? 'The maximum of all recorded series at each time.' : '',
     unit,
     lines: lines.map((values, i) => ({ label: results[i].label, values, result: results[i],
       colour: seriesColour(i) })).filter(({ values }) => values.length),
   }));
 }
 
-// Recorded, and zero from beginning to end in every result.
+// Series that are zero in every result.
 function silence(results) {
   const all = groups(results.flatMap((result) => result.series));
   const names = all.filter((group) => isFlat(group.series)).map(({ subject }) => called(subject)[0]);
@@ -104,6 +105,6 @@ function silence(results) {
 
 export function timeSection(results) {
   const charts = results.length === 1 ? ofOne(results[0]) : ofSeveral(results);
-  return section('time', 'Over time', 'Drag across a chart to look closer, click twice to return.',
+  return section('time', 'Over time', 'Drag across a chart to zoom in, double-click to zoom out.',
     charts.length ? h('div', { class: 'grid' }, charts) : undefined, silence(results));
 }

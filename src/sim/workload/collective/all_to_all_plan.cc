@@ -2,12 +2,12 @@
 
 namespace nerve::sim {
 
-AllToAllPlan::AllToAllPlan(Way way, std::uint32_t members, std::uint64_t bytes)
-    : way_{way}, members_{members}, bytes_{bytes}, shares_{bytes, members} {}
+AllToAllPlan::AllToAllPlan(Order order, std::uint32_t members, std::uint64_t bytes)
+    : order_{order}, members_{members}, bytes_{bytes}, shares_{bytes, members} {}
 
 std::uint32_t AllToAllPlan::arrivals(std::uint32_t member, std::uint32_t item) const {
   if (shares_.bytes(member) == 0) return 0;
-  if (way_ == Way::kPairwise) return item > 0 ? 1 : 0;
+  if (order_ == Order::kPairwise) return item > 0 ? 1 : 0;
   return item == members_ - 1 ? members_ - 1 : 0;
 }
 
@@ -15,7 +15,7 @@ void AllToAllPlan::sends(std::uint32_t member, std::uint32_t item, Outgoing& out
   if (item == members_ - 1) return;
   const std::uint32_t to = (member + item + 1) % members_;
   const std::uint64_t each = shares_.bytes(to);
-  out.begin(to, way_ == Way::kPairwise ? item + 1 : members_ - 1);
+  out.begin(to, order_ == Order::kPairwise ? item + 1 : members_ - 1);
   out.add({shares_.offset(to), bytes_ + member * each, each, Action::kCopy});
 }
 
@@ -31,7 +31,8 @@ RailAllToAllPlan::RailAllToAllPlan(const Grid& grid, std::uint64_t bytes)
       shares_{bytes, grid.size()},
       of_column_{bytes_of_columns(grid, shares_)} {}
 
-// Where a member of `column` keeps what one of its own row has given it for another row.
+// The offset at which a member of `column` stores a block from its own row that goes to another
+// row.
 std::uint64_t RailAllToAllPlan::passing_at(std::uint32_t from_column, std::uint32_t column,
                                            std::uint32_t to_row) const {
   std::uint64_t offset = 2 * bytes_ + grid_.size() + from_column * of_column_[column];

@@ -1,12 +1,14 @@
-// All-to-all in three ways: each member has a block for each other one.
+// All-to-all by three algorithms. Each member has a block for each other member.
 //
-//   direct        to all others, beginning with the next, a few at a time
-//   pairwise      one exchange after the other: to the n-th after it, from the n-th before it
-//   along rails   what is for another column crosses the server first, then leaves by the rail of
-//                 its receiver: NICs talk to those of their own rail alone
+// Direct: to all others, beginning with the next, a few at a time.
 //
-// The blocks lie in the order of their receivers; received ones follow, in the order of their
-// senders, and what only passes through after those.
+// Pairwise: one exchange after the other, to the n-th member after it and from the n-th before it.
+//
+// Along rails: blocks for another column first cross the server to that column, then leave on its
+// rail, so that NICs only send to NICs of their own rail.
+//
+// The buffer has the blocks in the order of their receivers, then received blocks in the order of
+// their senders, then blocks in transit.
 #pragma once
 
 #include "sim/workload/collective/grid.h"
@@ -17,20 +19,20 @@ namespace nerve::sim {
 
 class AllToAllPlan final : public CollectivePlan {
  public:
-  enum class Way : std::uint8_t { kDirect, kPairwise };
+  enum class Order : std::uint8_t { kDirect, kPairwise };
   static constexpr std::uint32_t kInFlight = 8;
-  AllToAllPlan(Way way, std::uint32_t members, std::uint64_t bytes);
+  AllToAllPlan(Order order, std::uint32_t members, std::uint64_t bytes);
 
   [[nodiscard]] std::uint32_t items() const override { return members_; }
   [[nodiscard]] std::uint32_t window() const override {
-    return way_ == Way::kDirect ? kInFlight : 1;
+    return order_ == Order::kDirect ? kInFlight : 1;
   }
   [[nodiscard]] std::uint32_t arrivals(std::uint32_t member, std::uint32_t item) const override;
   void sends(std::uint32_t member, std::uint32_t item, Outgoing& out) const override;
   void load(std::uint32_t member, std::uint32_t phase, std::vector<PeerLoad>& out) const override;
 
  private:
-  Way way_;
+  Order order_;
   std::uint32_t members_;
   std::uint64_t bytes_;
   Shares shares_;
@@ -38,7 +40,7 @@ class AllToAllPlan final : public CollectivePlan {
 
 class RailAllToAllPlan final : public CollectivePlan {
  public:
-  // The grid outlives the plan.
+  // The grid must outlive the plan.
   RailAllToAllPlan(const Grid& grid, std::uint64_t bytes);
 
   // Within the server, then a step for each other row, then the end.
@@ -63,7 +65,7 @@ class RailAllToAllPlan final : public CollectivePlan {
   const Grid& grid_;
   std::uint64_t bytes_;
   Shares shares_;
-  std::vector<std::uint64_t> of_column_;  // bytes of the blocks for all its members
+  std::vector<std::uint64_t> of_column_;  // bytes of the blocks for all members of a column
 };
 
 }  // namespace nerve::sim

@@ -1,5 +1,5 @@
-// How many messages have arrived for each of the items that a member has not come to: a ring that
-// grows, because others may run ahead.
+// Counts the messages that have arrived for each item that a member has not reached yet. A ring
+// that grows, because other members may run ahead.
 #pragma once
 
 #include <algorithm>
@@ -14,9 +14,9 @@ namespace nerve::sim {
 
 class ArrivalWindow {
  public:
-  // Items are numbered without end, modulo 2^32.
+  // Item numbers wrap at 2^32.
   void add(std::uint32_t item) {
-    CHECK(item - first_ < kFarthest);  // of an item that is over: more came than its plan says
+    CHECK(item - first_ < kFarthest);  // otherwise more arrived than the plan says
     if (item - first_ >= counts_.size()) grow(item - first_ + 1);
     ++counts_[slot(item)];
   }
@@ -45,8 +45,8 @@ class ArrivalWindow {
     counts_ = std::move(larger);
   }
 
-  std::uint32_t first_{};              // item that is counted still
-  std::vector<std::uint16_t> counts_;  // a power of two of them
+  std::uint32_t first_{};              // the first item still counted
+  std::vector<std::uint16_t> counts_;  // the size is a power of two
 };
 
 }  // namespace nerve::sim

@@ -35,10 +35,10 @@ void Communicators::start(SeatId id, const Operation& operation) {
   begin(groups_[seat.group], seat.started, operation);
   ++seat.started;
   if (seat.started - seat.finished == 1) advance(id.value());
-  tell();
+  report_finished();
 }
 
-// The first member to start an operation makes its plan; all others mean the same one.
+// The first member to start an operation creates its plan; all members share it.
 void Communicators::begin(Group& group, std::uint32_t number, const Operation& operation) {
   const std::uint32_t index = number - group.first_running;
   const Operation resolved = resolve(operation, group.layout);
@@ -64,7 +64,7 @@ void Communicators::advance(std::uint32_t number) {
   }
 }
 
-// True when the operation is done.
+// Returns true when the operation is done.
 bool Communicators::go_on(Seat& seat, std::uint32_t number, const Running& running) {
   const std::uint32_t lanes = running.plan->lanes();
   bool through = true;
@@ -102,7 +102,7 @@ void Communicators::finish(std::uint32_t number) {
     group.running.erase(group.running.begin());
     ++group.first_running;
   }
-  to_tell_.push_back(number);
+  finished_.push_back(number);
 }
 
 void Communicators::post(std::uint32_t from, const Transfer& transfer, std::uint32_t base) {
@@ -133,7 +133,7 @@ void Communicators::delivered(const Token& token) {
   seats_[to].arrived.add(posted.item);
   free_if_over(token.argument);
   advance(to);
-  tell();
+  report_finished();
 }
 
 void Communicators::acknowledged(const Token& token) {
@@ -144,19 +144,19 @@ void Communicators::acknowledged(const Token& token) {
   --seats_[from].on_their_way;
   free_if_over(token.argument);
   advance(from);
-  tell();
+  report_finished();
 }
 
 void Communicators::free_if_over(std::uint32_t slot) {
   if (posted_[slot].delivered && posted_[slot].acknowledged) free_.push_back(slot);
 }
 
-// One after the other, however deep the calls: what a user starts may be done at once.
-void Communicators::tell() {
+// Iterates instead of recursing: an operation started by the callback may be done at once.
+void Communicators::report_finished() {
   if (telling_) return;
   telling_ = true;
-  for (std::size_t i = 0; i < to_tell_.size(); ++i) user_.finished(SeatId{to_tell_[i]});
-  to_tell_.clear();
+  for (std::size_t i = 0; i < finished_.size(); ++i) user_.finished(SeatId{finished_[i]});
+  finished_.clear();
   telling_ = false;
 }
 

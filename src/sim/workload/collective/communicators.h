@@ -1,15 +1,15 @@
-// The groups of a job that do collectives, and the collectives on their way.
+// The groups of a job that run collectives, and the collectives in progress.
 //
-// A group is a list of ranks; each of its members has a seat. Members start the same operations in
-// the same order, each when it likes; a seat does them one after the other, as NCCL does. An
-// operation is done at a seat when all that it awaits has arrived and all that it has sent is
-// acknowledged, so that its buffer may be used again. A member that has not started an operation
-// receives for it all the same.
+// A group is a list of ranks; each member has a seat. Members start the same operations in the same
+// order, each at its own time. A seat runs its operations one after the other, like NCCL. An
+// operation is done at a seat when all its messages have arrived and all sent messages are
+// acknowledged, so that its buffer can be reused. A member receives messages of an operation even
+// before it has started it.
 //
-// The messenger calls back later, never while a message is being sent.
+// The messenger's callbacks come later, never from within send().
 //
-// For each seat there is its place in the plan and a window of counts; for each message on its way
-// a record of sixteen bytes. Nothing is kept for steps to come.
+// A seat stores its position in the plan and a window of counts; a message in flight takes a record
+// of sixteen bytes. Nothing is stored for future steps.
 #pragma once
 
 #include <array>
@@ -31,13 +31,13 @@ inline constexpr SeatId kNoSeat{0xffff'ffff};
 class CommunicatorUser {
  public:
   virtual ~CommunicatorUser() = default;
-  // An operation is done at this seat. New ones may be started from here.
+  // An operation is done at this seat. May start new ones.
   virtual void finished(SeatId seat) = 0;
 };
 
 class Communicators {
  public:
-  // Both outlive this.
+  // Both must outlive this object.
   Communicators(const JobContext& context, CommunicatorUser& user, bool on_front_end)
       : context_{context}, user_{user}, on_front_end_{on_front_end} {}
 
@@ -57,7 +57,7 @@ class Communicators {
     return {GroupId{seats_[seat.value()].group}, seats_[seat.value()].member};
   }
 
-  // There is no objection to it (operation.h).
+  // objection() must have accepted the operation (operation.h).
   void start(SeatId seat, const Operation& operation);
   [[nodiscard]] bool idle(SeatId seat) const {
     return seats_[seat.value()].finished == seats_[seat.value()].started;
@@ -71,24 +71,24 @@ class Communicators {
   struct Running {
     Operation operation;  // resolved
     std::unique_ptr<CollectivePlan> plan;
-    std::uint32_t base{};     // its items are numbered from here
-    std::uint32_t left_by{};  // members that are done with it
+    std::uint32_t base{};     // offset of its item numbers
+    std::uint32_t left_by{};  // members that have completed it
   };
   struct Group {
     std::vector<std::uint32_t> ranks;
     GroupLayout layout;
     std::uint32_t first_seat{};
     std::vector<Running> running;   // few at a time
-    std::uint32_t first_running{};  // number of the first: those before are done
+    std::uint32_t first_running{};  // number of the first; earlier ones are done
     std::uint32_t next_base{};
   };
   struct Seat {
     std::uint32_t group{};
     std::uint32_t member{};
-    std::uint32_t started{};  // operations
+    std::uint32_t started{};  // number of operations
     std::uint32_t finished{};
-    std::uint32_t on_their_way{};                // messages that are not acknowledged
-    std::array<std::uint32_t, kMostLanes> at{};  // of each lane: how many of its items have gone
+    std::uint32_t on_their_way{};                // messages not acknowledged
+    std::array<std::uint32_t, kMostLanes> at{};  // per lane: items done
     ArrivalWindow arrived;
   };
   struct Posted {
@@ -106,16 +106,16 @@ class Communicators {
   void finish(std::uint32_t number);
   void post(std::uint32_t from, const Transfer& transfer, std::uint32_t base);
   void free_if_over(std::uint32_t slot);
-  void tell();
+  void report_finished();
 
   const JobContext& context_;
   CommunicatorUser& user_;
   bool on_front_end_;
-  std::deque<Group> groups_;  // plans refer to their layouts: addresses stay
+  std::deque<Group> groups_;  // a deque keeps addresses: plans refer to layouts
   std::vector<Seat> seats_;
   std::vector<Posted> posted_;
   std::vector<std::uint32_t> free_;
-  std::vector<std::uint32_t> to_tell_;  // seats whose operation is done
+  std::vector<std::uint32_t> finished_;  // seats whose operation is done
   bool telling_{};
   Outgoing outgoing_;
   std::uint64_t bytes_moved_{};

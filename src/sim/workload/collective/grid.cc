@@ -17,7 +17,7 @@ Result<Grid, Grid::Uneven> Grid::of(const std::vector<std::uint32_t>& servers) {
   }
   if (counts.fewest != counts.most) return Unexpected{counts};
 
-  // Servers in the order of their first members, so that row 0 has member 0.
+  // Servers in the order of their first members, so that row 0 contains member 0.
   Grid grid;
   grid.columns_ = counts.most;
   grid.at_.resize(servers.size());

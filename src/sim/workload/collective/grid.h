@@ -1,5 +1,5 @@
-// The members of a group by where they are: a row for each server, a column for each place within
-// it. Members of one column are on one rail when servers are alike.
+// The members of a group by location: a row for each server, a column for each index within a
+// server. If servers are alike, the members of a column are on one rail.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace nerve::sim {
 class Grid {
  public:
   struct Uneven {
-    std::uint32_t fewest{};  // members of a server
+    std::uint32_t fewest{};  // members per server
     std::uint32_t most{};
   };
-  // From the server of each member; the error when servers have different numbers of them.
+  // `servers` has the server of each member. An error if servers have different numbers of members.
   [[nodiscard]] static Result<Grid, Uneven> of(const std::vector<std::uint32_t>& servers);
 
   [[nodiscard]] std::uint32_t rows() const { return static_cast<std::uint32_t>(size() / columns_); }
@@ -31,11 +31,11 @@ class Grid {
 
  private:
   std::uint32_t columns_{};
-  std::vector<std::uint32_t> member_at_;  // row by row
-  std::vector<std::uint32_t> at_;         // of each member, in member_at_
+  std::vector<std::uint32_t> member_at_;  // row-major
+  std::vector<std::uint32_t> at_;         // per member: index in member_at_
 };
 
-// Bytes of all the blocks of each column, of a buffer that has a block for each member.
+// The total bytes of the blocks of each column, for a buffer with one block per member.
 [[nodiscard]] std::vector<std::uint64_t> bytes_of_columns(const Grid& grid, const Shares& blocks);
 
 }  // namespace nerve::sim

@@ -18,7 +18,8 @@ HalvingPlan::Exchange HalvingPlan::exchange(std::uint32_t worker, std::uint32_t 
   const std::uint32_t level = parts_.reduce_scatter && !reduces ? number - levels_ : number;
   const std::uint32_t distance = reduces ? workers_ >> (level + 1) : 1U << level;
   const std::uint32_t other = worker ^ distance;
-  // Halving sends what the other will answer for; doubling what this one has by now.
+  // Halving sends the blocks that the other worker will reduce; doubling sends the blocks that this
+  // one has.
   const std::uint32_t first = (reduces ? other : worker) & ~(distance - 1);
   return {other, edge(first), edge(first + distance), reduces ? Action::kReduce : Action::kCopy};
 }
@@ -55,7 +56,7 @@ void HalvingPlan::unfold(std::uint32_t member, Outgoing& out) const {
     out.add(from, until - from, Action::kCopy);
   } else if (parts_.reduce_scatter) {
     out.add(0, bytes_, Action::kCopy);
-  } else {  // all but what it gave
+  } else {  // all but its own contribution
     out.add(0, from, Action::kCopy);
     out.add(until, bytes_ - until, Action::kCopy);
   }
@@ -80,7 +81,7 @@ void HalvingPlan::sends(std::uint32_t member, std::uint32_t item, Outgoing& out)
   }
 }
 
-// Exchanges follow each other, but members that fold are ahead of or behind the others: all is one
+// Folding members are ahead of or behind the others in the exchanges, so everything counts as one
 // phase.
 void HalvingPlan::load(std::uint32_t member, std::uint32_t, std::vector<PeerLoad>& out) const {
   Outgoing outgoing;

@@ -1,9 +1,9 @@
-// Recursive halving (reduce-scatter), recursive doubling (all-gather), and all-reduce as one after
-// the other: log2 N exchanges with ever nearer, then ever farther members.
+// Recursive halving (reduce-scatter), recursive doubling (all-gather), and all-reduce as both in
+// sequence: log2 N exchanges with ever nearer, then ever farther members.
 //
-// Where N is no power of two, the first 2 (N - P) members work in pairs, P being the next lower
-// power: the odd one hands its data to the even one before, and is given the result afterwards. A
-// pair's blocks lie side by side, so that every exchange is one piece of the buffer.
+// If N is not a power of two, let P be the next lower power. The first 2 (N - P) members form
+// pairs: the odd one first sends its data to the even one, and receives the result at the end. The
+// blocks of a pair are adjacent, so that every exchange is one piece of the buffer.
 #pragma once
 
 #include "sim/workload/collective/plan.h"
@@ -26,8 +26,8 @@ class HalvingPlan final : public CollectivePlan {
 
  private:
   struct Exchange {
-    std::uint32_t with{};  // a worker
-    std::uint64_t from{};  // of the buffer
+    std::uint32_t with{};  // the other worker
+    std::uint64_t from{};  // offset in the buffer
     std::uint64_t until{};
     Action action{};
   };
@@ -43,7 +43,7 @@ class HalvingPlan final : public CollectivePlan {
   [[nodiscard]] std::uint32_t member(std::uint32_t worker) const {
     return worker < folded_ ? 2 * worker : worker + folded_;
   }
-  // Where the blocks of a worker begin; worker `workers_` is the end of the buffer.
+  // The offset of a worker's first block; worker `workers_` is the end of the buffer.
   [[nodiscard]] std::uint64_t edge(std::uint32_t worker) const {
     return shares_.offset(member(worker));
   }
@@ -57,7 +57,7 @@ class HalvingPlan final : public CollectivePlan {
   Shares shares_;
   std::uint32_t levels_;   // log2 of workers_
   std::uint32_t workers_;  // a power of two
-  std::uint32_t folded_;   // members that do not work
+  std::uint32_t folded_;   // members without exchanges of their own
   std::uint32_t exchanges_;
 };
 

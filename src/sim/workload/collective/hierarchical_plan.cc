@@ -18,7 +18,7 @@ HierarchicalPlan::HierarchicalPlan(const Grid& grid, std::uint64_t bytes, Parts 
   }
 }
 
-// As of the ring: the last block that a row receives while reducing is its own.
+// As in RingPlan: the last block that a row receives while reducing is its own.
 std::uint32_t HierarchicalPlan::row_sent(std::uint32_t row, std::uint32_t step) const {
   const std::uint32_t back = reduces(step) ? step + 1 : step - reducing_;
   return (row + grid_.rows() - back) % grid_.rows();

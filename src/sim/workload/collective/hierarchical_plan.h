@@ -1,10 +1,10 @@
-// Reduce-scatter, all-gather, and all-reduce as one after the other, that make the most of fast
-// servers: data is reduced within each server first, then goes round a ring along each rail, then
-// is gathered within each server. A NIC carries the part of its own column alone.
+// Hierarchical reduce-scatter, all-gather, and all-reduce as both in sequence, for servers with a
+// fast interconnect: data is reduced within each server, then goes round a ring along each rail,
+// then is gathered within each server. A NIC carries only the share of its own column.
 //
-// Block b is what member b ends a reduce-scatter with; column c has the blocks of its members.
-// Within a server each sends to each directly. Each block is cut into chunks, and each chunk goes
-// its way in a lane of its own: while one is on the rails the next crosses the server.
+// Block b is the result of a reduce-scatter at member b; column c has the blocks of its members.
+// Within a server each member sends directly to each other. Blocks are cut into chunks, and each
+// chunk has its own lane: while one is on the rails, the next crosses the server.
 #pragma once
 
 #include "sim/workload/collective/grid.h"
@@ -19,21 +19,21 @@ class HierarchicalPlan final : public CollectivePlan {
     bool reduce_scatter{};
     bool all_gather{};
   };
-  // The grid outlives the plan. At most kMostLanes chunks.
+  // The grid must outlive the plan. At most kMostLanes chunks.
   HierarchicalPlan(const Grid& grid, std::uint64_t bytes, Parts parts, std::uint32_t chunks);
 
   [[nodiscard]] std::uint32_t items() const override { return (steps_ + 3) * chunks_; }
   [[nodiscard]] std::uint32_t lanes() const override { return chunks_; }
   [[nodiscard]] std::uint32_t arrivals(std::uint32_t member, std::uint32_t item) const override;
   void sends(std::uint32_t member, std::uint32_t item, Outgoing& out) const override;
-  // Chunks overlap what is done with each of them.
+  // With several chunks, the phases of different chunks overlap.
   [[nodiscard]] std::uint32_t phases() const override { return chunks_ == 1 ? kPhases : 1; }
   void load(std::uint32_t member, std::uint32_t phase, std::vector<PeerLoad>& out) const override;
 
  private:
   static constexpr std::uint32_t kPhases = 3;
 
-  // A lane: scatter within the server, then a step round the ring each, then gather, then the end.
+  // The items of a lane: scatter within the server, one item per ring step, gather, end.
   [[nodiscard]] std::uint32_t gather_at() const { return steps_ + 1; }
   [[nodiscard]] std::uint32_t row_sent(std::uint32_t row, std::uint32_t step) const;
   [[nodiscard]] bool reduces(std::uint32_t step) const { return step < reducing_; }
@@ -52,8 +52,8 @@ class HierarchicalPlan final : public CollectivePlan {
   Parts parts_;
   std::uint32_t chunks_;
   Shares shares_;
-  std::vector<std::uint64_t> of_column_;  // bytes of a chunk of all its blocks, by chunk and column
-  std::uint32_t reducing_;                // steps round the ring
+  std::vector<std::uint64_t> of_column_;  // bytes of a chunk of its blocks, by chunk and column
+  std::uint32_t reducing_;                // reducing steps on the ring
   std::uint32_t steps_;
 };
 

@@ -18,8 +18,8 @@ using Algorithm = CollectiveAlgorithm;
 
 constexpr std::uint32_t kMostChunks = 65'536;
 
-// A chain or a tree is as slow as its chunks are long: half a megabyte each, as NCCL cuts. A
-// hierarchy overlaps its phases where messages stay long enough.
+// For a chain or a tree, chunks of half a megabyte, as in NCCL. A hierarchical plan overlaps its
+// phases as long as messages stay large enough.
 std::uint32_t usual_chunks(const Operation& operation, const GroupLayout& layout) {
   constexpr std::uint64_t kBytes = 524'288;
   const bool chain = operation.kind == Kind::kBroadcast;
@@ -115,7 +115,7 @@ std::unique_ptr<CollectivePlan> make_plan(const Operation& operation, const Grou
   switch (algorithm) {
     case Algorithm::kRing:
       if (kind == Kind::kAllToAll) {
-        return std::make_unique<AllToAllPlan>(AllToAllPlan::Way::kPairwise, members, bytes);
+        return std::make_unique<AllToAllPlan>(AllToAllPlan::Order::kPairwise, members, bytes);
       }
       if (kind == Kind::kBroadcast) {
         return std::make_unique<TreePlan>(TreePlan::Kind::kBroadcast, members, bytes,
@@ -138,7 +138,7 @@ std::unique_ptr<CollectivePlan> make_plan(const Operation& operation, const Grou
       break;
   }
   CHECK(algorithm == Algorithm::kDirect);
-  return std::make_unique<AllToAllPlan>(AllToAllPlan::Way::kDirect, members, bytes);
+  return std::make_unique<AllToAllPlan>(AllToAllPlan::Order::kDirect, members, bytes);
 }
 
 std::uint64_t bytes_of(const Operation& operation, const GroupLayout& layout) {

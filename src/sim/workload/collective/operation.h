@@ -1,4 +1,4 @@
-// A collective to be done, the way to do it, and the plan that follows.
+// A collective operation, the choice of its algorithm, and its plan.
 #pragma once
 
 #include <memory>
@@ -14,31 +14,31 @@ namespace nerve::sim {
 struct Operation {
   CollectiveKind kind{};
   CollectiveAlgorithm algorithm{};
-  std::uint64_t bytes{};    // of each member's buffer: what all-gather ends, all others begin with
-  std::uint32_t chunks{1};  // zero: as is usual
+  std::uint64_t bytes{};    // per member: the output of all-gather, the input of all others
+  std::uint32_t chunks{1};  // zero: the default
 
   friend bool operator==(const Operation&, const Operation&) = default;
 };
 
-// The members of a group, as the choice of a plan needs to know them.
+// The properties of a group that the choice of a plan depends on.
 struct GroupLayout {
   std::uint32_t members{};
-  std::optional<Grid> grid;  // none where servers have different numbers of members
+  std::optional<Grid> grid;  // none if servers have different numbers of members
   Grid::Uneven uneven{};     // those numbers
 };
 [[nodiscard]] GroupLayout layout_of(const std::vector<std::uint32_t>& servers);
 
-// Puts a way in the place of kAuto, and chunks in the place of zero; where the way was left to us
-// also in the place of one.
+// Replaces kAuto by an algorithm and zero chunks by the default. With kAuto, one chunk is replaced
+// too.
 [[nodiscard]] Operation resolve(const Operation& operation, const GroupLayout& layout);
-// Why a resolved operation cannot be done, in words; nothing when it can.
+// Why a resolved operation is not possible; none if it is.
 [[nodiscard]] std::optional<std::string> objection(const Operation& operation,
                                                    const GroupLayout& layout);
-// Of a resolved operation without objection. The layout outlives the plan.
+// For a resolved operation without objection. The layout must outlive the plan.
 [[nodiscard]] std::unique_ptr<CollectivePlan> make_plan(const Operation& operation,
                                                         const GroupLayout& layout);
 
-// That all members together send, whichever way the operation is done.
+// The bytes that all members send together; the same for every algorithm.
 [[nodiscard]] std::uint64_t bytes_of(const Operation& operation, const GroupLayout& layout);
 
 }  // namespace nerve::sim

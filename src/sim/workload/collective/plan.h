@@ -1,14 +1,13 @@
-// The plan of a collective: what each member of a group sends, to whom, and what it must have
-// received before. A plan answers when asked and stores nothing for each step.
+// The plan of a collective: what each member of a group sends, to which member, and what it must
+// have received first. A plan computes its answers and stores nothing per step.
 //
-// A member works through numbered items. An item waits for its arrivals, then its transfers go; a
-// transfer says which item of its receiver has waited for it. Items of one lane go in order (item i
-// is of lane i % lanes); lanes do not wait for each other, so that a tree may send up while it
-// sends down. All members have the same number of items.
+// A member works through numbered items. An item waits for its arrivals, then starts its transfers;
+// a transfer names the item of the receiver that waits for it. Items of one lane run in order (item
+// i is in lane i % lanes). Lanes are independent, so that a tree can send up and down at the same
+// time. All members have the same number of items.
 //
-// What a transfer carries is told piece by piece to who asks for it, as places in the buffers of
-// both ends, although nothing is carried: so that tests can carry it, and see that what a
-// collective promises comes out.
+// A simulation carries no contents, but a plan can list the pieces of a transfer as offsets in both
+// buffers. Tests move these pieces and check the result of the collective.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +18,20 @@ namespace nerve::sim {
 enum class Action : std::uint8_t { kCopy, kReduce };
 
 struct Piece {
-  std::uint64_t from{};  // in the sender's buffer
-  std::uint64_t to{};    // in the receiver's
+  std::uint64_t from{};  // offset in the sender's buffer
+  std::uint64_t to{};    // offset in the receiver's buffer
   std::uint64_t bytes{};
   Action action{};
 };
 
 struct Transfer {
-  std::uint32_t to{};    // a member of the group
-  std::uint32_t item{};  // of the receiver
+  std::uint32_t to{};    // member of the group
+  std::uint32_t item{};  // item of the receiver
   std::uint64_t bytes{};
-  std::uint32_t first_piece{};  // of Outgoing::pieces, up to the next transfer's
+  std::uint32_t first_piece{};  // index in Outgoing::pieces; ends at that of the next transfer
 };
 
-// The transfers of one item. Those of no bytes are left out; whoever counts arrivals does so too.
+// The transfers of one item. Empty transfers are omitted, and not counted as arrivals.
 class Outgoing {
  public:
   enum class Detail : std::uint8_t { kBytes, kPieces };
@@ -52,9 +51,9 @@ class Outgoing {
     if (wants_pieces()) pieces_.push_back(piece);
     transfers_.back().bytes += piece.bytes;
   }
-  // Of pieces that nobody wants to know.
+  // When the pieces are not recorded.
   void add(std::uint64_t bytes) { transfers_.back().bytes += bytes; }
-  // The same place in both buffers.
+  // The same offset in both buffers.
   void add(std::uint64_t offset, std::uint64_t bytes, Action action) {
     add({offset, offset, bytes, action});
   }
@@ -74,13 +73,13 @@ class Outgoing {
   std::vector<Piece> pieces_;
 };
 
-// What a member sends to another in a phase of a plan.
+// The bytes that a member sends to another in a phase.
 struct PeerLoad {
   std::uint32_t to{};
   std::uint64_t bytes{};
 };
 
-// Of any plan.
+// The limit of any plan.
 inline constexpr std::uint32_t kMostLanes = 8;
 
 class CollectivePlan {
@@ -90,15 +89,15 @@ class CollectivePlan {
   CollectivePlan& operator=(const CollectivePlan&) = delete;
   virtual ~CollectivePlan() = default;
 
-  // Of each member, at least one; a multiple of lanes().
+  // Per member: at least one, and a multiple of lanes().
   [[nodiscard]] virtual std::uint32_t items() const = 0;
   [[nodiscard]] virtual std::uint32_t lanes() const { return 1; }
-  // How many transfers a member may have on their way; zero: any number.
+  // The limit on a member's transfers in flight; zero: none.
   [[nodiscard]] virtual std::uint32_t window() const { return 0; }
   [[nodiscard]] virtual std::uint32_t arrivals(std::uint32_t member, std::uint32_t item) const = 0;
   virtual void sends(std::uint32_t member, std::uint32_t item, Outgoing& out) const = 0;
 
-  // For bounds: parts that no member can overlap, and what it sends in each, over all items.
+  // For bounds: phases that a member cannot overlap, and the bytes that it sends in each.
   [[nodiscard]] virtual std::uint32_t phases() const { return 1; }
   virtual void load(std::uint32_t member, std::uint32_t phase,
                     std::vector<PeerLoad>& out) const = 0;

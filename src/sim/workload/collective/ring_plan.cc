@@ -9,8 +9,8 @@ RingPlan::RingPlan(std::uint32_t members, std::uint64_t bytes, Parts parts)
       reducing_{parts.reduce_scatter ? members - 1 : 0},
       steps_{reducing_ + (parts.all_gather ? members - 1 : 0)} {}
 
-// The block that a member sends in a step. The last one that it receives while reducing is its own;
-// gathering begins with that.
+// The block that a member sends in a step. The last block it receives while reducing is its own,
+// and the all-gather begins with that.
 std::uint32_t RingPlan::block(std::uint32_t member, std::uint32_t step) const {
   const std::uint32_t back = reduces(step) ? step + 1 : step - reducing_;
   return (member + members_ - back) % members_;

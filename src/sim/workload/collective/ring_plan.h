@@ -1,5 +1,5 @@
-// Reduce-scatter, all-gather, and all-reduce as one after the other, round a ring: in each step a
-// member sends one block to the next. 2 (N - 1) steps of S / N bytes for all-reduce.
+// Reduce-scatter, all-gather, and all-reduce as both in sequence, on a ring: in each step a member
+// sends one block to the next. All-reduce takes 2 (N - 1) steps of S / N bytes.
 //
 // Member m ends a reduce-scatter with block m, and begins an all-gather with it.
 #pragma once
@@ -29,7 +29,7 @@ class RingPlan final : public CollectivePlan {
   std::uint32_t members_;
   std::uint64_t bytes_;
   Shares shares_;
-  std::uint32_t reducing_;  // steps
+  std::uint32_t reducing_;  // number of reducing steps
   std::uint32_t steps_;
 };
 

@@ -1,5 +1,4 @@
-// A buffer cut into parts as even as bytes allow: the first few are one byte longer, and all
-// together are the buffer exactly.
+// A buffer cut into parts of nearly equal size: the first few are one byte longer.
 #pragma once
 
 #include <algorithm>

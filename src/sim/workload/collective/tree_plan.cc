@@ -28,7 +28,7 @@ std::uint32_t TreePlan::arrivals(std::uint32_t member, std::uint32_t item) const
   return member == 0 ? 0 : 1;
 }
 
-// What has come up to the root goes down from the same item: the root waits for nothing else.
+// The root sends down from the same item that receives the last arrival from below.
 void TreePlan::sends(std::uint32_t member, std::uint32_t item, Outgoing& out) const {
   const std::uint32_t chunk = item / lanes();
   const bool up = goes_up(item);

@@ -1,5 +1,5 @@
-// All-reduce up and down a tree, and broadcast down a tree or a chain, chunk after chunk: while one
-// chunk goes to the next level the following one arrives.
+// All-reduce up and down a tree, and broadcast down a tree or a chain, pipelined in chunks: while
+// one chunk goes to the next level, the following one arrives.
 //
 // The tree is a heap: the children of member m are a m + 1 to a m + a, with a = 2 for the binary
 // tree and a = 1 for the chain. Member 0 is the root.

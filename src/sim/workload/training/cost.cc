@@ -6,8 +6,7 @@
 namespace nerve::sim {
 namespace {
 
-// Parameters of one layer. Attention has 4 h^2; what is left are the experts, in a model that has
-// any.
+// Parameters of one layer. Attention has 4 h^2; in an MoE model the rest belongs to the experts.
 struct Parameters {
   double dense{};
   double experts{};
@@ -33,7 +32,7 @@ RoughCost rough_cost(const TrainingSpec& spec) {
       model.experts == 0 ? 0 : static_cast<double>(model.experts_per_token) / model.experts;
   const double operations = 2 * (layer.dense + layer.experts * used) * tokens;
   RoughCost cost;
-  cost.forward = operations / by.tensor / spec.tflops;  // 10^12 a second: one a picosecond
+  cost.forward = operations / by.tensor / spec.tflops;  // 10^12 per second is one per picosecond
   cost.activations = tokens * model.hidden * model.bytes_per_value;
   if (model.experts > 0) cost.dispatched = cost.activations * model.experts_per_token;
   cost.dense_gradients = layer.dense * model.bytes_per_value / by.tensor;
@@ -45,7 +44,7 @@ LayerCost cost_of_layer(const TrainingSpec& spec) {
   const RoughCost rough = rough_cost(spec);
   const auto forward = static_cast<std::int64_t>(whole(rough.forward));
   LayerCost cost;
-  cost.attention = Duration{forward / 3};  // 4 h^2 of the 12 h^2 of a usual layer
+  cost.attention = Duration{forward / 3};  // 4 h^2 of the 12 h^2 of a standard layer
   cost.feed_forward = Duration{forward} - cost.attention;
   cost.activations = whole(rough.activations);
   cost.dispatched = whole(rough.dispatched);

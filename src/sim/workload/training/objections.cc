@@ -98,7 +98,7 @@ Objection too_large(const TrainingSpec& spec) {
       std::max({cost.activations, cost.dispatched, cost.dense_gradients, cost.expert_gradients});
   if (bytes > kMostBytes) {
     return "a layer would send " + bytes_in_words(static_cast<std::uint64_t>(bytes)) +
-           " at once, the most is " + bytes_in_words(static_cast<std::uint64_t>(kMostBytes));
+           " at once, the limit is " + bytes_in_words(static_cast<std::uint64_t>(kMostBytes));
   }
   if (cost.forward > kLongest) {
     return "tflops is " + number_in_words(spec.tflops) +

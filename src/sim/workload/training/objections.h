@@ -1,4 +1,4 @@
-// What cannot be trained: each reason with the value and what was expected.
+// Reasons to reject a training job, each with the value and what was expected.
 #pragma once
 
 #include <optional>

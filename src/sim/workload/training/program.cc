@@ -29,7 +29,7 @@ class Writer {
   }
 
  private:
-  // The gradients of one kind that are to be reduced, and those that have been asked for.
+  // The gradients of one kind: total, and those whose reduction has started.
   struct Gradients {
     Channel channel{};
     std::uint32_t members{};
@@ -123,7 +123,7 @@ class Writer {
       if (!gradients->buckets.empty()) wait(gradients->channel);
     }
     if (!spec_.shard_optimizer) return;
-    // Each has changed the parameters that it answers for, and is given the others'.
+    // Each rank has updated its shard of the parameters and gathers the others.
     for (const Gradients* const gradients : {&dense_, &experts_}) {
       for (const std::uint64_t bytes : gradients->buckets) {
         start(gradients->channel, CollectiveKind::kAllGather, bytes);
@@ -151,7 +151,7 @@ Program program_of_stage(const TrainingSpec& spec, std::uint32_t stage) {
 }
 
 double most_instructions(const TrainingSpec& spec) {
-  constexpr double kOfLayer = 20;  // both ways: computing, and starting and waiting
+  constexpr double kOfLayer = 20;  // forward and backward: compute, start, wait
   constexpr double kOfBatch = 6;
   const RoughCost cost = rough_cost(spec);
   const double layers = layers_of_stage(spec, 0);

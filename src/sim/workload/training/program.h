@@ -1,7 +1,7 @@
-// What a rank does in a step of training: the same for all ranks of a pipeline stage.
+// The instructions of a rank in one training step; the same for all ranks of a pipeline stage.
 //
-// The schedule is 1F1B: a stage does as many forward passes as there are stages after it, then one
-// backward pass after each forward pass, then the backward passes that are left.
+// The schedule is 1F1B: a stage runs one forward pass for each stage after it, then alternates
+// forward and backward passes, then runs the remaining backward passes.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@
 
 namespace nerve::sim {
 
-// With whom a rank communicates.
+// The groups and peers that a rank communicates with.
 enum class Channel : std::uint8_t {
   kTensor,
   kData,
   kExpert,
-  kExpertData,      // those that have the same experts
-  kActivationsIn,   // from the stage before
-  kActivationsOut,  // to the stage after
-  kGradientsIn,     // from the stage after
-  kGradientsOut,    // to the stage before
+  kExpertData,      // ranks with the same experts
+  kActivationsIn,   // from the previous stage
+  kActivationsOut,  // to the next stage
+  kGradientsIn,     // from the next stage
+  kGradientsOut,    // to the previous stage
   kNone,
 };
 inline constexpr std::size_t kChannels = static_cast<std::size_t>(Channel::kNone);
@@ -29,8 +29,8 @@ inline constexpr std::size_t kChannels = static_cast<std::size_t>(Channel::kNone
 struct Instruction {
   enum class Kind : std::uint8_t {
     kCompute,  // for `value` picoseconds
-    kStart,    // a collective of `value` bytes; goes on at once
-    kWait,     // until all that was started on the channel is done
+    kStart,    // a collective of `value` bytes, without waiting for it
+    kWait,     // until everything started on the channel is done
   };
   Kind kind{};
   Channel channel{Channel::kNone};
@@ -43,7 +43,7 @@ struct Instruction {
 using Program = std::vector<Instruction>;
 
 [[nodiscard]] Program program_of_stage(const TrainingSpec& spec, std::uint32_t stage);
-// No program of the job has more.
+// An upper limit for every program of the job.
 [[nodiscard]] double most_instructions(const TrainingSpec& spec);
 
 }  // namespace nerve::sim

@@ -105,7 +105,7 @@ void TrainingJob::join_stages(std::uint32_t data, std::uint32_t tensor) {
   }
 }
 
-// A message is a broadcast among two.
+// A point-to-point message is a broadcast in a group of two.
 void TrainingJob::link(std::uint32_t from, Channel out, std::uint32_t to, Channel in) {
   const GroupId group = communicators_.add({from, to});
   ranks_[from].seats[static_cast<std::size_t>(out)] = communicators_.seat(group, 0);
@@ -145,8 +145,8 @@ std::optional<std::string> TrainingJob::objection_to_groups() const {
   return std::nullopt;
 }
 
-// A stage must do all micro batches; before its first, and after its last, the stages before it do
-// one alone.
+// A stage runs all micro-batches. Before its first and after its last one, the earlier stages run
+// one micro-batch alone.
 void TrainingJob::find_bound() {
   const ParallelismSpec& by = work_.parallelism;
   const Duration of_layer = cost_of_layer(work_).forward_and_backward();
@@ -182,7 +182,7 @@ void TrainingJob::go_on(std::uint32_t number) {
   }
 }
 
-// False when the rank has to wait.
+// Returns false if the rank must wait.
 bool TrainingJob::follow(std::uint32_t number, Rank& rank, const Instruction& instruction) {
   const SeatId seat = instruction.channel == Channel::kNone
                           ? kNoSeat
@@ -218,8 +218,8 @@ void TrainingJob::finished(SeatId seat) {
   go_on(number);
 }
 
-// Each operation counts once, where the first member of its group begins it; those of a size have a
-// load.
+// Counts each operation once, at the first member of its group. Operations of equal size share one
+// computed load.
 std::uint64_t TrainingJob::bytes_planned() const {
   std::map<std::tuple<std::uint32_t, CollectiveKind, std::uint64_t>, std::uint64_t> known;
   std::uint64_t bytes = 0;

@@ -1,10 +1,10 @@
-// Steps of training: each rank follows the program of its pipeline stage, computes, and waits for
-// what it needs from others.
+// Training steps: each rank runs the program of its pipeline stage, computes, and waits for
+// messages.
 //
 // Ranks are numbered with tensor parallelism innermost, so that its groups lie within servers, then
 // data parallelism, then the pipeline: rank = (stage x data + d) x tensor + t. Expert parallelism
-// groups `expert` neighbours among the data-parallel ranks. A rank begins its next step when its
-// own part of the last is done.
+// groups `expert` adjacent data-parallel ranks. A rank begins its next step when its own part of
+// the last one is done.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ class TrainingJob final : public TimedJob, private CommunicatorUser {
  private:
   struct Rank {
     std::uint32_t stage{};
-    std::uint32_t at{};  // in the program
+    std::uint32_t at{};  // index in the program
     std::uint32_t step{};
     Channel waits_for{Channel::kNone};
     Time since{};
@@ -55,7 +55,7 @@ class TrainingJob final : public TimedJob, private CommunicatorUser {
   void begin() override;
   void on_timer(const Token& token) override { go_on(token.subject); }
   void finished(SeatId seat) override;
-  // Until the rank must wait.
+  // Runs until the rank must wait.
   void go_on(std::uint32_t rank);
   bool follow(std::uint32_t number, Rank& rank, const Instruction& instruction);
   [[nodiscard]] Operation operation_of(const Instruction& instruction) const;
@@ -63,7 +63,7 @@ class TrainingJob final : public TimedJob, private CommunicatorUser {
   TrainingSpec work_;
   Communicators communicators_;
   std::vector<GroupId> gradient_groups_;
-  std::vector<Program> programs_;  // of each stage
+  std::vector<Program> programs_;  // per stage
   std::vector<Rank> ranks_;
   Laps laps_;
   Duration bound_{};

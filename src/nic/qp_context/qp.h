@@ -1,0 +1,193 @@
+// The context of a queue pair: all state of one end of a connection.
+//
+// Three modules own a part each, and the others read it: the QP manager owns the attributes and the
+// state, the WQE engine the requester, the RX handler the responder.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "base/fixed_array.h"
+#include "base/ids.h"
+#include "base/intrusive_list.h"
+#include "base/time.h"
+#include "base/timer_heap.h"
+#include "nic/attributes.h"
+#include "nic/cq_manager/cq_manager.h"
+#include "nic/flow_control/cnp_limiter.h"
+#include "nic/flow_control/congestion_control.h"
+#include "nic/flow_control/credits.h"
+#include "nic/flow_control/flight.h"
+#include "nic/flow_control/pacer.h"
+#include "nic/flow_control/smoothed_round_trip.h"
+#include "nic/flow_control/telemetry_echo.h"
+#include "nic/handles.h"
+#include "nic/qp_context/receive_queue.h"
+#include "nic/qp_context/selective_repeat.h"
+#include "nic/qp_context/send_queue.h"
+#include "nic/qp_context/srq.h"
+#include "wire/frame.h"
+
+namespace nerve::nic {
+
+// The requester's state.
+//
+//  unacked ≤ next ≤ sent_end, on the ring: [unacked, sent_end) is in flight, and while
+//  next != sent_end the requester is retransmitting.
+struct RequesterState {
+  Psn unacked{};
+  Psn next{};
+  Psn sent_end{};
+  Psn progress_noted{};            // the `unacked` at which counters and timers were last updated
+  std::uint32_t next_sequence{1};  // SSN of the next message
+  std::uint32_t reads_outstanding{};
+  std::uint32_t read_packets{};  // PSNs of READs between unacked and next
+  Flight flight;                 // READ responses count towards it
+  std::uint32_t since_ack_request{};
+  std::uint32_t polls_at_direct_path{~0U};  // the send CQ's poll count at the last direct request
+  std::uint32_t placed{};  // bytes of the current request copied by the direct path
+  std::uint8_t retries_left{};
+  std::uint8_t rnr_retries_left{};
+  bool rnr_heard{};    // the oldest packet was rejected for lack of a receive ...
+  bool rnr_stands{};   // ... and again after the wait: it is sent alone until it is accepted
+  bool recovering{};   // retransmitting after a lost response; further signs of that loss are
+                       // ignored
+  bool nak_heeded{};   // retransmitting after a sequence NAK; its duplicates are ignored
+  bool probing{};      // one packet is in flight to probe for receives
+  bool drain_noted{};  // SQD: the drained event has been raised
+  bool probe_armed{};
+  bool probe_due{};       // the next turn that sends nothing else sends a tail probe
+  bool probed_on{};       // an answered probe was followed by another immediately
+  std::uint8_t probes{};  // probes since a round trip was last measured
+  std::optional<Time> retry_at{};
+  std::optional<Time> rnr_until{};
+  std::optional<Time> pace_at{};
+  Time probe_at{};               // when to check whether a tail probe is due, if probe_armed
+  Time quiet_since{};            // when a request was last sent or acknowledged
+  SmoothedRoundTrip round_trip;  // measured when tail probes are enabled
+  SendCredits credits{};
+};
+
+// An entry of the replay cache: a READ, atomic, ATOMIC_WRITE or FLUSH that the responder has
+// accepted. It is kept after it was answered, so that a duplicate is answered again without being
+// executed again.
+struct ReplayEntry {
+  enum class Kind : std::uint8_t { kRead, kAtomic, kAcknowledgedWrite };
+  Kind kind{};
+  bool pending{};        // packets of the answer are still to be sent
+  bool answered_once{};  // the whole answer has been sent at least once
+  Psn first_psn{};
+  std::uint32_t packets{};
+  std::uint32_t next_packet{};
+  std::uint32_t length{};
+  std::uint64_t address{};
+  RKey rkey{};
+  PdHandle pd{};
+  std::uint64_t original{};  // the result of an atomic
+};
+
+struct ResponderState {
+  enum class Message : std::uint8_t { kNone, kSend, kWrite };
+
+  Psn expected{};
+  // The PSN for an ACK: the last packet received that is not answered by data. An ACK with the PSN
+  // of a READ would claim a response that may have been lost, which rxe treats as a fatal error.
+  Psn ack_psn{};
+  std::uint32_t msn{};  // 24 bits
+  Message message{Message::kNone};
+  bool gap_reported{};  // the expected PSN was NAKed; no further NAK until it arrives
+  bool ack_due{};
+  bool cnp_due{};
+  bool ecn_seen{};           // since the last ACK; echoed as BECN
+  bool zero_credits_sent{};  // the last AETH advertised zero credits
+  bool established_raised{};
+  bool skipping{};                        // UC: discards the rest of an interrupted message
+  std::optional<std::uint8_t> nak_due{};  // a syndrome; sent after the pending responses before it
+  bool sack_due{};                        // selective repeat: held packets were not reported yet
+  [[nodiscard]] bool owes_acknowledge() const { return ack_due || nak_due.has_value() || sack_due; }
+  [[nodiscard]] bool owes_only_an_ack() const {
+    return ack_due && !nak_due && !sack_due && !cnp_due && replay_serve == replay_end;
+  }
+  std::unique_ptr<TelemetryEcho> telemetry;  // allocated when telemetry first arrives
+  std::uint32_t received{};                  // bytes of the current message
+  std::uint32_t write_length{};
+  std::uint64_t write_address{};
+  RKey write_rkey{};
+  std::uint32_t xrc_srq{};  // the SRQ that the current XRC message names
+  PdHandle pd{};            // the domain for the message's keys: the QP's, or that of the XRC SRQ
+  // The receive taken for the current message.
+  ReceiveQueue* receive_from{};
+  Srq* receive_srq{};
+  std::uint32_t receive_slot{};
+  // The replay cache: a ring of accepted requests whose size is a power of two. Sequence numbers
+  // run freely.
+  FixedArray<ReplayEntry> replay;
+  std::uint32_t unanswered{};    // entries whose answer has not been sent completely
+  std::uint32_t replay_end{};    // the next entry to fill
+  std::uint32_t replay_serve{};  // the oldest entry that may be pending
+};
+
+// Members that every packet touches come first, those of control calls last.
+struct Qp {
+  Qpn qpn{};
+  QpType type{};
+  QpState state{QpState::kReset};
+  bool signal_all{};
+  bool selective{};         // selective repeat is in use
+  bool offers_selective{};  // its packets announce support for it
+  PKey pkey{0xffff};        // the value at attributes.pkey_index
+  std::uint32_t mtu{};
+  PdHandle pd{};
+  wire::Flow flow{};  // RC, UC, XRC: to the peer
+
+  ResponderState responder;
+  RequesterState requester;
+  SendQueue sends;
+  ListHook<Qp> ready_hook;
+  ListHook<Qp> parked_hook;
+  Timer timer;
+  std::unique_ptr<CongestionControl> congestion;  // null: line rate
+  Pacer pacer;
+  CnpLimiter cnp_limiter;
+  ReceiveQueue receives;
+  Cq* send_cq{};
+  Cq* recv_cq{};
+  Srq* srq{};
+
+  QpAttributes attributes{};
+  std::unique_ptr<SelectiveRepeat> repeat;  // RC, if `selective` is set or may become so
+  QpCaps caps{};
+  XrcdHandle xrcd{};
+  QpHandle handle{};
+  std::uint64_t cookie{};
+
+  [[nodiscard]] bool reliable() const {
+    return type == QpType::kRc || type == QpType::kXrcSend || type == QpType::kXrcRecv;
+  }
+  [[nodiscard]] bool connected() const { return reliable() || type == QpType::kUc; }
+  [[nodiscard]] bool datagram() const { return type == QpType::kUd || type == QpType::kGsi; }
+  // The QP may send requests and waits for answers.
+  [[nodiscard]] bool can_send() const { return state == QpState::kRts || state == QpState::kSqd; }
+  [[nodiscard]] bool can_receive() const {
+    return state == QpState::kRtr || state == QpState::kRts || state == QpState::kSqd ||
+           state == QpState::kSqe;
+  }
+  [[nodiscard]] wire::Transport transport() const {
+    switch (type) {
+      case QpType::kRc:
+        return wire::Transport::kRc;
+      case QpType::kUc:
+        return wire::Transport::kUc;
+      case QpType::kXrcSend:
+      case QpType::kXrcRecv:
+        return wire::Transport::kXrc;
+      case QpType::kUd:
+      case QpType::kGsi:
+        return wire::Transport::kUd;
+    }
+    return wire::Transport::kRc;
+  }
+};
+
+}  // namespace nerve::nic

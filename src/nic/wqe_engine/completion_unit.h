@@ -1,0 +1,58 @@
+// Completes work: turns finished requests into completions, and errors into flushed queues and
+// events.
+//
+// Only this class moves a QP into the error state, so that the required steps (flushing in order,
+// last WQE reached, no more packets) are taken on every path into it.
+#pragma once
+
+#include "base/time.h"
+#include "nic/cq_manager/cq_manager.h"
+#include "nic/qp_context/qp.h"
+#include "nic/qp_context/scheduler.h"
+
+namespace nerve::nic {
+
+class CompletionUnit {
+ public:
+  CompletionUnit(CqManager& cqs, EventQueue& events, Scheduler& scheduler, DirectPath* direct_path,
+                 const Time& now)
+      : cqs_{cqs}, events_{events}, scheduler_{scheduler}, direct_path_{direct_path}, now_{now} {}
+
+  // Registers the QP with the direct path, if there is one, while it accepts requests.
+  void offer(Qp& qp) const;
+
+  // Completes the oldest send request. On success a completion is written only if it was requested.
+  void finish_send(Qp& qp, WcStatus status);
+
+  // Completes the receive of the current message. `completion` carries the contents of the message;
+  // the unit fills in the rest.
+  void finish_receive(Qp& qp, Completion completion, bool solicited);
+
+  // Fails the oldest send request with `status`, and moves the QP to the error state (RC and XRC)
+  // or to SQE (UC and UD).
+  void fail_send(Qp& qp, WcStatus status);
+
+  // Moves the QP to the error state and flushes everything posted. A pending NAK is still sent.
+  void enter_error(Qp& qp);
+  void flush_sends(Qp& qp);
+  void flush_receives(Qp& qp);
+
+  // In SQD: reports, once, that every started request has completed.
+  void note_drained(Qp& qp);
+
+  void raise(const Qp& qp, EventKind kind, std::optional<MtuMismatch> mismatch = {});
+  void raise(const Srq& srq, EventKind kind);
+
+ private:
+  void push(Qp& qp, Cq& cq, const Completion& completion, bool solicited);
+
+  CqManager& cqs_;
+  EventQueue& events_;
+  Scheduler& scheduler_;
+  DirectPath* direct_path_;
+  const Time& now_;
+};
+
+[[nodiscard]] WcOpcode completion_opcode(SendOp op);
+
+}  // namespace nerve::nic
