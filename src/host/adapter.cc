@@ -39,6 +39,17 @@ std::uint32_t Adapter::interface_index() const {
   return first.interface_index;
 }
 
+bool Adapter::has_address(const wire::Gid& gid) {
+  State& first = state(kPrimaryShard);
+  const auto owned = [&] {
+    const std::scoped_lock guard{first.shard.lock};
+    return first.owns(gid);
+  };
+  if (owned()) return true;
+  first.shard.read_addresses();
+  return owned();
+}
+
 void Adapter::listen(EventTarget& target) {
   State& first = state(kPrimaryShard);
   const std::scoped_lock guard{first.shard.lock};

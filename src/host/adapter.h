@@ -56,6 +56,9 @@ class Adapter {
   // index than before means that the interface was deleted and another one of the same name was
   // created.
   [[nodiscard]] std::uint32_t interface_index() const;
+  // True if the interface has this address. An address that was added a moment ago, and of which
+  // the background thread does not know yet, becomes a GID now. Called without a session.
+  [[nodiscard]] bool has_address(const wire::Gid& gid);
 
   void listen(EventTarget& target);
   void unlisten(EventTarget& target);

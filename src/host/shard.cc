@@ -231,6 +231,7 @@ void Shard::leave_to_parent() {
   watcher.leave();
   if (own_set_) own_set_->leave();
   new (&lock) Lock;
+  new (&reading_addresses_) std::mutex;
 }
 
 void Shard::aside_readable(int fd) {
@@ -242,19 +243,23 @@ void Shard::aside_readable(int fd) {
   }
 }
 
-void Shard::addresses_changed() {
+void Shard::read_addresses() {
+  // A list that was read earlier must not replace a newer one.
+  const std::scoped_lock one_at_a_time{reading_addresses_};
   const std::vector<Interface> interfaces = list_interfaces();
-  {
-    const std::scoped_lock guard{lock};
-    exchange.set_local(addresses_of(interfaces));
-    network.update_interfaces(interfaces);
-    for (Adapter::State* adapter : adapters) {
-      const auto same = std::ranges::find(interfaces, adapter->device.interface, &Interface::name);
-      adapter->update(same != interfaces.end() ? &*same : nullptr);
-      adapter->deliver_events();
-    }
-    (void)network.follow_groups();
+  const std::scoped_lock guard{lock};
+  exchange.set_local(addresses_of(interfaces));
+  network.update_interfaces(interfaces);
+  for (Adapter::State* adapter : adapters) {
+    const auto same = std::ranges::find(interfaces, adapter->device.interface, &Interface::name);
+    adapter->update(same != interfaces.end() ? &*same : nullptr);
+    adapter->deliver_events();
   }
+  (void)network.follow_groups();
+}
+
+void Shard::addresses_changed() {
+  read_addresses();
   if (DeviceListener* const listener = device_listener) listener->on_devices_changed();
 }
 

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
@@ -77,6 +78,9 @@ class Shard final : public link::FrameSink, public Watched {
   void offer_wanted() override { meetings.offer_wanted(); }
   void addresses_changed() override;
 
+  // Takes over the current addresses of the interfaces.
+  void read_addresses();
+
   // Called at process exit: sends pending frames, disconnects connections, and writes out the
   // capture.
   void finish();
@@ -99,6 +103,7 @@ class Shard final : public link::FrameSink, public Watched {
   [[nodiscard]] bool wait_for_disconnects();
 
   std::unique_ptr<ShardSet> own_set_;  // only in the primary
+  std::mutex reading_addresses_;  // taken before `lock`
   Time looked_at_{};
   std::size_t unanswered_{};
 

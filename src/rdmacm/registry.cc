@@ -93,6 +93,7 @@ int Registry::find_port(const Endpoint& at, LocalPort& port) {
   const auto serve = [&](const host::Device& device, const wire::Gid& gid) {
     auto adapter = host.open(device);
     if (!adapter) return errno;
+    if (!adapter->has_address(gid)) return ENODEV;
     listen_to(adapter);
     port = {.adapter = std::move(adapter), .gid = gid};
     return 0;

@@ -1,10 +1,14 @@
-// Goal: wildcard listeners follow the devices of the machine, and users of a removed device are
-// notified.
+// Goal: wildcard listeners follow the devices of the machine, users of a removed device are
+// notified, and new addresses can be used at once.
+#include <arpa/inet.h>
+#include <net/if.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <optional>
 #include <thread>
 
@@ -75,6 +79,19 @@ Ends connect_by_device(Channel& server, Channel& client, std::uint16_t port) {
   return {};
 }
 
+// Replaces the address of the interface and returns as soon as the kernel has it.
+void set_address(const char* address) {
+  const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  ASSERT_GE(socket, 0);
+  ifreq request{};
+  std::strcpy(request.ifr_name, "nv0");
+  sockaddr_in name{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {}, .sin_zero = {}};
+  ASSERT_EQ(::inet_pton(AF_INET, address, &name.sin_addr), 1);
+  std::memcpy(&request.ifr_addr, &name, sizeof name);
+  EXPECT_EQ(::ioctl(socket, SIOCSIFADDR, &request), 0);
+  ::close(socket);
+}
+
 void expect_removed(Channel& channel, std::uint32_t id) {
   EXPECT_EQ(channel.expect(EventKind::kDeviceRemoval).id, id);
   EXPECT_EQ(channel.disconnect(id), ENXIO);
@@ -101,6 +118,31 @@ TEST(Devices, WildcardListenersFollowDevices) {
       expect_removed(client, ends.active);
       expect_removed(client, bound);
       EXPECT_FALSE(server.readable(50));  // a wildcard listener continues
+    }
+    line.say('d');
+  }};
+  const char verdict = process.line().hear<char>();
+  if (verdict == 's') GTEST_SKIP() << "no network of our own";
+  EXPECT_EQ(verdict, 'd');
+}
+
+// An address resolved, but the device had no GID for it until the background thread had noticed it:
+// connect() failed with EINVAL.
+TEST(Devices, AnAddressCanBeUsedAsSoonAsTheKernelHasIt) {
+  const Process process{[](Line line) {
+    if (!enter_network() || !add_interface()) return line.say('s');
+    Channel client;
+    std::uint32_t qpn = 0x700;
+    for (int times = 0; times < 40; ++times) {
+      const char* const address = times % 2 == 0 ? "10.77.1.2" : kAddress;
+      set_address(address);
+      const std::uint32_t active = client.create(kActiveUid);
+      ASSERT_EQ(client.resolve(active, address, 7471), 0);
+      client.expect(EventKind::kAddressResolved);
+      ASSERT_EQ(client.resolve_route(active), 0);
+      client.expect(EventKind::kRouteResolved);
+      ASSERT_EQ(client.connect(active, ++qpn), 0) << times;
+      ASSERT_EQ(client.destroy(active), 0);
     }
     line.say('d');
   }};
