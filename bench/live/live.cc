@@ -94,10 +94,11 @@ Circumstances circumstances_of(const Options& options, const Place& place) {
 std::optional<Place> set_place(bool realtime) {
   std::error_code ignored;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  const auto library = cli::find_library_folder(program.string());
+  const auto nerve = (program.parent_path() / "../../src/cli/nerve").lexically_normal();
+  const auto library = cli::find_library_folder(nerve.string());
   if (!library) {
-    fmt::print(stderr, "nerve bench live: no libibverbs.so.1 in ../../lib of {}\n",
-               program.string());
+    fmt::print(stderr, "nerve bench live: the library that belongs to {} is not there\n",
+               nerve.string());
     return std::nullopt;
   }
   std::string folder = std::filesystem::temp_directory_path(ignored) / "nerve-bench-XXXXXX";
