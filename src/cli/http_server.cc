@@ -75,7 +75,9 @@ bool HttpServer::go_on(Client& client) const {
     if (!answer) return true;
     client.answer = *std::move(answer);
     client.answered = true;
-    client.give_up = Clock::now() + kPatience;
+    constexpr std::size_t kSlowest = 1'000'000;  // bytes per second
+    const std::chrono::seconds for_a_long_answer{client.answer.size() / kSlowest};
+    client.give_up = Clock::now() + kPatience + for_a_long_answer;
   }
   const ssize_t sent = ::send(client.connection.get(), client.answer.data(), client.answer.size(),
                               MSG_NOSIGNAL | MSG_DONTWAIT);
