@@ -15,6 +15,7 @@
 #include "host/devices/address_watch.h"
 #include "host/peers/unix_socket.h"
 #include "host/runtime/clock.h"
+#include "host/runtime/short_slice.h"
 #include "link/system_calls.h"
 
 namespace nerve::host {
@@ -184,6 +185,7 @@ void Watcher::expect(Time wake) {
 }
 
 void Watcher::run() {
+  ask_for_short_slice();
   while (!stopping_) {
     if (mode_ == Mode::kPolled) {
       look_after_polling();
