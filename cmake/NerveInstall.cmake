@@ -9,11 +9,13 @@ set(doc share/doc/nerve)
 # --- the command ---------------------------------------------------------------------------------
 install(TARGETS nerve_cli RUNTIME DESTINATION bin COMPONENT nerve)
 install(TARGETS nerve_sim_cli RUNTIME DESTINATION ${private} COMPONENT nerve)
+install(FILES ${CMAKE_BINARY_DIR}/web/pages/live.html ${CMAKE_BINARY_DIR}/web/pages/trace.html
+  DESTINATION ${private}/pages COMPONENT nerve)
 install(TARGETS nerve_verbs nerve_preload LIBRARY DESTINATION ${private} COMPONENT nerve
   NAMELINK_SKIP)
 
 # A page for each sub-command, from its --help; nerve(1) is written by hand.
-set(commands run demo devices stat top metrics doctor decode sim sweep)
+set(commands run demo devices stat top metrics web doctor decode sim sweep)
 set(man ${CMAKE_BINARY_DIR}/man)
 list(TRANSFORM commands REPLACE "(.+)" "${man}/nerve-\\1.1" OUTPUT_VARIABLE pages)
 add_custom_command(OUTPUT ${pages}

@@ -5,15 +5,15 @@
 namespace nerve::cli {
 namespace {
 
-constexpr std::string_view kPlain = "text/plain; charset=utf-8";
-constexpr std::string_view kExposition = "text/plain; version=0.0.4; charset=utf-8";
-constexpr std::string_view kWelcome = "nerve metrics\n\nGET /metrics has them, for Prometheus.\n";
-
-std::string response(std::string_view status, std::string_view type, std::string_view body,
-                     bool with_body = true) {
+std::string written(const HttpAnswer& answer, bool with_body = true) {
   return fmt::format(
-      "HTTP/1.1 {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{}",
-      status, type, body.size(), with_body ? body : "");
+      "HTTP/1.1 {}\r\nContent-Type: {}\r\n{}Content-Length: {}\r\nConnection: close\r\n\r\n{}",
+      answer.status, answer.type, answer.headers, answer.body.size(),
+      with_body ? answer.body : std::string{});
+}
+
+std::string refusal(std::string_view status, std::string_view why) {
+  return written({.status = status, .type = kPlainText, .body = std::string{why}});
 }
 
 // "GET /metrics?x HTTP/1.1"
@@ -34,24 +34,25 @@ RequestLine split(std::string_view line) {
 
 }  // namespace
 
-std::optional<std::string> answer_to(std::string_view received,
-                                     const std::function<std::string()>& metrics) {
+HttpAnswer not_found(std::string text) {
+  return {.status = "404 Not Found", .type = kPlainText, .body = std::move(text)};
+}
+
+std::optional<std::string> answer_to(std::string_view received, const HttpRoutes& routes) {
   const std::size_t end = received.find("\r\n\r\n");
   if (end == std::string_view::npos) {
     if (received.size() < kLongestRequest) return std::nullopt;
-    return response("431 Request Header Fields Too Large", kPlain, "the request is too long\n");
+    return refusal("431 Request Header Fields Too Large", "the request is too long\n");
   }
   const RequestLine request = split(received.substr(0, received.find("\r\n")));
   if (!request.version.starts_with("HTTP/1.") || !request.path.starts_with('/')) {
-    return response("400 Bad Request", kPlain, "this is not HTTP/1.1\n");
+    return refusal("400 Bad Request", "this is not HTTP/1.1\n");
   }
   const bool head = request.method == "HEAD";
   if (request.method != "GET" && !head) {
-    return response("405 Method Not Allowed", kPlain, "only GET is answered\n");
+    return refusal("405 Method Not Allowed", "only GET is answered\n");
   }
-  if (request.path == "/metrics") return response("200 OK", kExposition, metrics(), !head);
-  if (request.path == "/") return response("200 OK", kPlain, kWelcome, !head);
-  return response("404 Not Found", kPlain, "there is /metrics, and nothing else\n", !head);
+  return written(routes(request.path), !head);
 }
 
 }  // namespace nerve::cli

@@ -1,4 +1,4 @@
-// As much of HTTP as a scraper needs: what one request is answered with. No I/O.
+// As much of HTTP as a scraper and a browser need: what one request is answered with. No I/O.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,23 @@
 namespace nerve::cli {
 
 inline constexpr std::size_t kLongestRequest = 8192;
+inline constexpr std::string_view kPlainText = "text/plain; charset=utf-8";
+
+struct HttpAnswer {
+  std::string_view status{"200 OK"};
+  std::string_view type{kPlainText};
+  std::string body;
+  std::string_view headers{""};  // further ones, each with its line end
+};
+
+[[nodiscard]] HttpAnswer not_found(std::string text);
+
+// Answers GET of a path, which begins with '/' and has no query.
+using HttpRoutes = std::function<HttpAnswer(std::string_view path)>;
 
 // The whole answer, headers included, to what a client has sent so far; nothing while its request
-// is not complete. GET /metrics is answered with what `metrics` makes, GET / with a short text,
-// everything else with an error. The connection is to be closed after each.
+// is not complete. The connection is to be closed after each answer.
 [[nodiscard]] std::optional<std::string> answer_to(std::string_view received,
-                                                   const std::function<std::string()>& metrics);
+                                                   const HttpRoutes& routes);
 
 }  // namespace nerve::cli

@@ -1,4 +1,4 @@
-// Where `nerve metrics --listen` listens.
+// Where a server of ours listens.
 #pragma once
 
 #include <sys/socket.h>
@@ -16,6 +16,10 @@ struct ListenAddress {
   socklen_t size{};
   bool loopback{};
   std::string text;  // 127.0.0.1:9400
+
+  [[nodiscard]] std::string_view host() const {  // 127.0.0.1
+    return std::string_view{text}.substr(0, text.rfind(':'));
+  }
 };
 
 // "9400", ":9400", "localhost:9400", "127.0.0.1:9400", "[::1]:9400", "0.0.0.0:9400". Without an

@@ -1,12 +1,11 @@
 // `nerve metrics`: the counters of all programs for Prometheus, printed once or served.
 #include <fmt/format.h>
-#include <poll.h>
 #include <signal.h>
 
 #include <memory>
 
 #include "cli/commands.h"
-#include "cli/metrics_server.h"
+#include "cli/http_server.h"
 #include "cli/metrics_text.h"
 #include "cli/signals.h"
 #include "host/peers/statistics_keeper.h"
@@ -35,13 +34,22 @@ Examples:
     nerve metrics --listen 127.0.0.1:9400
     curl -s http://127.0.0.1:9400/metrics | grep nerve_path_bytes_total)";
 
+HttpAnswer answer(std::string_view path, host::RecordReader& records) {
+  constexpr std::string_view kExposition = "text/plain; version=0.0.4; charset=utf-8";
+  if (path == "/metrics") {
+    return {.type = kExposition, .body = metrics_text(take_sample(records))};
+  }
+  if (path == "/") return {.body = "nerve metrics\n\nGET /metrics has them, for Prometheus.\n"};
+  return not_found("there is /metrics, and nothing else\n");
+}
+
 int serve(const ListenAddress& address) {
   const Signals signals{SIGINT, SIGTERM, SIGHUP};
   auto keeper = host::StatisticsKeeper::make();
   host::RecordReader records;
   if (keeper) records.add(keeper->statistics());
-  auto server =
-      MetricsServer::open(address, [&records] { return metrics_text(take_sample(records)); });
+  auto server = HttpServer::open(
+      address, [&records](std::string_view path) { return answer(path, records); });
   if (!server) {
     fmt::print(stderr, "nerve metrics: {}\n", server.error());
     return kExitFailed;
@@ -50,23 +58,10 @@ int serve(const ListenAddress& address) {
     fmt::print(stderr, "nerve metrics: other machines can read this: {} is no loopback address\n",
                address.text);
   }
-  fmt::print("nerve metrics: http://{}:{}/metrics\n",
-             address.text.substr(0, address.text.rfind(':')), server->port());
+  fmt::print("nerve metrics: http://{}:{}/metrics\n", address.host(), server->port());
   (void)std::fflush(stdout);
-  for (;;) {
-    std::vector<pollfd> waiting{{.fd = signals.descriptor(), .events = POLLIN, .revents = 0}};
-    if (keeper) waiting.push_back({.fd = keeper->listener(), .events = POLLIN, .revents = 0});
-    int patience = -1;
-    if (const auto until = server->add_to(waiting)) {
-      using std::chrono::milliseconds;
-      const auto left = std::chrono::ceil<milliseconds>(*until - MetricsServer::Clock::now());
-      patience = static_cast<int>(std::max<milliseconds::rep>(left.count(), 0));
-    }
-    (void)::poll(waiting.data(), waiting.size(), patience);
-    if (signals.take()) return kExitOk;
-    if (keeper) keeper->answer();
-    server->serve();
-  }
+  serve_until(signals, *server, keeper ? &*keeper : nullptr);
+  return kExitOk;
 }
 
 int metrics(const std::string& listen) {

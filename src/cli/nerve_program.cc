@@ -59,6 +59,7 @@ int run_nerve(int argc, char** argv) {
   add_stat(program, exit_code);
   add_top(program, exit_code);
   add_metrics(program, exit_code);
+  add_web(program, exit_code);
   add_doctor(program, exit_code);
   add_decode(program, exit_code);
   program.add_subcommand("sim", kSimSummary);

@@ -13,8 +13,8 @@ namespace nerve::cli {
 // page reports that it cannot read it.
 [[nodiscard]] std::string report_page(std::span<const std::string> result_jsons);
 
-// web/page.html with its style and script, or web/plain.html if the build could not bundle them.
-// Defined in a generated file: cmake/make_report_template.cmake.
+// web/report.html with its style and script, or web/plain/report.html if the build could not bundle
+// them. Defined in a generated file: cmake/make_pages.cmake.
 [[nodiscard]] std::string_view report_template();
 
 }  // namespace nerve::cli

@@ -11,7 +11,7 @@
 namespace nerve::cli {
 namespace {
 
-constexpr std::string_view kNoCharts = "This page has no charts";  // as web/plain.html says
+constexpr std::string_view kNoCharts = "This page has no charts";  // as web/plain/report.html says
 
 }  // namespace
 

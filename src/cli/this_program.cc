@@ -21,6 +21,13 @@ fs::path simulator_of(const fs::path& program) {
                                 : (folder / "../lib/nerve/nerve-sim").lexically_normal();
 }
 
+fs::path page_of(const fs::path& program, std::string_view name) {
+  const fs::path folder = program.parent_path() /
+                          (in_build_tree(program) ? "../../web/pages" : "../lib/nerve/pages") /
+                          name;
+  return folder.lexically_normal();
+}
+
 std::string command_name() { return in_build_tree(this_program()) ? "./nerve" : "nerve"; }
 
 std::string how_to_restore() {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 namespace nerve::cli {
 
@@ -15,6 +16,10 @@ namespace nerve::cli {
 
 // The nerve-sim that belongs to the `nerve` at this path.
 [[nodiscard]] std::filesystem::path simulator_of(const std::filesystem::path& program);
+
+// A page that belongs to the program at this path, for example "live.html"; made from web/.
+[[nodiscard]] std::filesystem::path page_of(const std::filesystem::path& program,
+                                            std::string_view name);
 
 // How the user calls this program, for messages: `./nerve` in a source tree, else `nerve`.
 [[nodiscard]] std::string command_name();

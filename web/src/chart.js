@@ -44,7 +44,8 @@ function line(one, i, show) {
 // x: numbers; lines: { label, values, colour, fill, dash, points, bars, show }, later ones on top
 // of earlier ones; xLabel and yLabel: with units; xShow and yShow: format a value (and get its
 // index); xTick: formats an axis label; yTop: a fixed maximum; xLog: logarithmic x if its range is
-// wide; xWhole: only integers as labels; xBars: the width of a bar.
+// wide; xWhole: only integers as labels; xBars: the width of a bar. The element's update(x, values)
+// replaces the data; `values` has an array for each line.
 export function chart({
   x, lines, xLabel, yLabel, xName, xShow, xTick, yShow, yTop, xLog, xWhole, xBars, sync,
 }) {
@@ -83,8 +84,13 @@ export function chart({
     },
     legend: { live: true, markers: { width: 0, fill: (plot, i) => plot.series[i].stroke() } },
   };
-  const data = [x, ...lines.map((one) => one.values)];
-  whenWide(box, (width) => new uPlot({ ...options, width }, data, box));
+  let data = [x, ...lines.map((one) => one.values)];
+  let plot;
+  whenWide(box, (width) => (plot = new uPlot({ ...options, width }, data, box)));
+  box.update = (newX, values) => {
+    data = [newX, ...values];
+    plot?.setData(data);
+  };
   return box;
 }
 

@@ -19,7 +19,7 @@ offers() {
     }
   done
 }
-offers nerve '' '=>' demo run devices stat top metrics doctor decode sim sweep
+offers nerve '' '=>' demo run devices stat top metrics web doctor decode sim sweep
 offers nerve de '=>' demo devices decode
 offers nerve run --tr '=>' --transport
 offers nerve run --p '=>' --pcap --pcap-limit --port

@@ -1,4 +1,4 @@
-#include "cli/metrics_server.h"
+#include "cli/http_server.h"
 
 #include <fmt/format.h>
 #include <netinet/in.h>
@@ -9,12 +9,9 @@
 #include <cerrno>
 #include <cstring>
 
-#include "cli/http.h"
-
 namespace nerve::cli {
 
-Result<MetricsServer, std::string> MetricsServer::open(const ListenAddress& address,
-                                                       std::function<std::string()> metrics) {
+Result<HttpServer, std::string> HttpServer::open(const ListenAddress& address, HttpRoutes routes) {
   const auto failed = [&] {
     return Unexpected{fmt::format("cannot listen at {}: {}", address.text, std::strerror(errno))};
   };
@@ -27,10 +24,10 @@ Result<MetricsServer, std::string> MetricsServer::open(const ListenAddress& addr
       ::listen(listener.get(), SOMAXCONN) != 0) {
     return failed();
   }
-  return MetricsServer{std::move(listener), std::move(metrics)};
+  return HttpServer{std::move(listener), std::move(routes)};
 }
 
-std::uint16_t MetricsServer::port() const {
+std::uint16_t HttpServer::port() const {
   sockaddr_storage bound{};
   socklen_t size = sizeof bound;
   if (::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&bound), &size) != 0) return 0;
@@ -40,7 +37,7 @@ std::uint16_t MetricsServer::port() const {
   return ntohs(v4.sin_port);
 }
 
-std::optional<MetricsServer::Clock::time_point> MetricsServer::add_to(
+std::optional<HttpServer::Clock::time_point> HttpServer::add_to(
     std::vector<pollfd>& waiting) const {
   if (clients_.size() < kMaxClients) {
     waiting.push_back({.fd = listener_.get(), .events = POLLIN, .revents = 0});
@@ -54,7 +51,7 @@ std::optional<MetricsServer::Clock::time_point> MetricsServer::add_to(
   return until;
 }
 
-void MetricsServer::take_clients() {
+void HttpServer::take_clients() {
   while (clients_.size() < kMaxClients) {
     host::Descriptor connection{
         ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
@@ -66,7 +63,7 @@ void MetricsServer::take_clients() {
   }
 }
 
-bool MetricsServer::go_on(Client& client) const {
+bool HttpServer::go_on(Client& client) const {
   if (Clock::now() >= client.give_up) return false;
   if (!client.answered) {
     std::array<char, 2048> some{};
@@ -74,7 +71,7 @@ bool MetricsServer::go_on(Client& client) const {
     if (came < 0) return errno == EAGAIN || errno == EINTR;
     if (came == 0) return false;
     client.received.append(some.data(), static_cast<std::size_t>(came));
-    auto answer = answer_to(client.received, metrics_);
+    auto answer = answer_to(client.received, routes_);
     if (!answer) return true;
     client.answer = *std::move(answer);
     client.answered = true;
@@ -88,9 +85,28 @@ bool MetricsServer::go_on(Client& client) const {
   return !client.answer.empty();
 }
 
-void MetricsServer::serve() {
+void HttpServer::serve() {
   take_clients();
   clients_.remove_if([&](Client& client) { return !go_on(client); });
+}
+
+void serve_until(const Signals& signals, HttpServer& server, host::StatisticsKeeper* keeper) {
+  for (;;) {
+    std::vector<pollfd> waiting{{.fd = signals.descriptor(), .events = POLLIN, .revents = 0}};
+    if (keeper != nullptr) {
+      waiting.push_back({.fd = keeper->listener(), .events = POLLIN, .revents = 0});
+    }
+    int patience = -1;
+    if (const auto until = server.add_to(waiting)) {
+      using std::chrono::milliseconds;
+      const auto left = std::chrono::ceil<milliseconds>(*until - HttpServer::Clock::now());
+      patience = static_cast<int>(std::max<milliseconds::rep>(left.count(), 0));
+    }
+    (void)::poll(waiting.data(), waiting.size(), patience);
+    if (signals.take()) return;
+    if (keeper != nullptr) keeper->answer();
+    server.serve();
+  }
 }
 
 }  // namespace nerve::cli
