@@ -97,10 +97,15 @@ export function eventAt(trace, row) {
   };
 }
 
+const kSetUp = new Set(['register', 'create_qp', 'modify_qp', 'cm_send', 'cm_receive']);
 const kClosing = new Set(['destroy_qp', 'deregister']);
-const kClosingMessages = new Set(['DREQ', 'DREP']);
-const isClosing = (event) => kClosing.has(event.name) ||
-  (event.name.startsWith('cm_') && kClosingMessages.has(event.detail));
+const kClosingDetails = new Set(['DREQ', 'DREP', 'ERR']);
+
+// The entry of an event that belongs to no message.
+function kindOf({ name, detail }) {
+  if (kClosing.has(name) || (kSetUp.has(name) && kClosingDetails.has(detail))) return 'close';
+  return kSetUp.has(name) ? 'setup' : 'other';
+}
 
 // The ends that belong together: an end and the peer of its first connected QP.
 function peers(trace) {
@@ -113,14 +118,16 @@ function peers(trace) {
   return found;
 }
 
-// What the list shows: the set-up of each pair of ends, the messages by time, and the closing.
-// Events without a message belong to the set-up or the closing of their end.
+// What the list shows: the set-up of each pair of ends, the messages by time, what belongs to none
+// of them, and the closing.
 function entriesOf(trace) {
   const peer = peers(trace);
-  const other = { setup: new Map(), close: new Map() };
-  const place = (kind, row) => {
-    const { end: id } = eventAt(trace, row);
-    const first = Math.min(id, peer.get(id) ?? id);
+  const other = { setup: new Map(), other: new Map(), close: new Map() };
+  const place = (event) => {
+    const { end: id, row } = event;
+    const kind = kindOf(event);
+    const mutual = peer.get(peer.get(id)) === id;
+    const first = mutual ? Math.min(id, peer.get(id)) : id;
     if (!other[kind].has(first)) {
       other[kind].set(first, {
         kind, end: first, peerEnd: peer.get(first) ?? -1, qpn: -1, peerQpn: -1, rows: [],
@@ -132,7 +139,7 @@ function entriesOf(trace) {
     if (!Array.isArray(values)) return;
     const owner = trace.messages[number(values[trace.at.message])];
     if (owner) owner.rows.push(row);
-    else place(isClosing(eventAt(trace, row)) ? 'close' : 'setup', row);
+    else place(eventAt(trace, row));
   });
   const timed = (entry) => ({
     ...entry,
@@ -142,6 +149,7 @@ function entriesOf(trace) {
   return [
     ...[...other.setup.values()].map(timed),
     ...[...trace.messages].sort((a, b) => a.begin - b.begin || a.index - b.index),
+    ...[...other.other.values()].map(timed),
     ...[...other.close.values()].map(timed),
   ];
 }

@@ -2,7 +2,7 @@
 import { h } from '../dom.js';
 import { count } from '../units.js';
 import { eventAt, letterOf } from './document.js';
-import { hex, stamp } from './words.js';
+import { hex, shortOpcode, stamp } from './words.js';
 import { virtualList } from './virtual.js';
 
 const kRowHeight = 26;
@@ -12,9 +12,9 @@ const kHeads = ['Time', 'End', 'Module', 'Step', 'QP', 'PSN', 'Bytes', 'Opcode',
 const known = (value) => (value >= 0 ? String(value) : '');
 
 const cells = (trace, event, begin, total) => [
-  stamp(event.t - begin, total), letterOf(trace, event.end), event.module, event.name.replaceAll('_', ' '),
-  event.qpn >= 0 ? hex(event.qpn) : '', known(event.psn), event.bytes >= 0 ? count(event.bytes) : '',
-  event.opcode, event.detail,
+  stamp(event.t - begin, total), letterOf(trace, event.end), event.module,
+  event.name.replaceAll('_', ' '), event.qpn >= 0 ? hex(event.qpn) : '', known(event.psn),
+  event.bytes >= 0 ? count(event.bytes) : '', shortOpcode(event.opcode), event.detail,
 ];
 
 export function eventTable(trace, pick) {
@@ -27,8 +27,9 @@ export function eventTable(trace, pick) {
     attributes: { class: 'events', role: 'rowgroup', tabindex: '0' },
     render: (row) => {
       const event = eventAt(trace, row);
-      return h('div', { class: `event${row === current ? ' current' : ''}`, role: 'row', onclick: () => pick(row) },
-        cells(trace, event, begin, total).map((cell) => h('span', { role: 'cell', title: cell }, cell)));
+      return h('div', {
+        class: `event${row === current ? ' current' : ''}`, role: 'row', onclick: () => pick(row),
+      }, cells(trace, event, begin, total).map((cell) => h('span', { role: 'cell', title: cell }, cell)));
     },
   });
   addEventListener('beforeprint', () => list.print(true, kMostPrinted));
@@ -44,9 +45,11 @@ export function eventTable(trace, pick) {
       title.textContent = `Events (${count(rows.length)})`;
       list.set(rows);
     },
+    // Marks an event; -1: none.
     show(row) {
       current = row;
-      list.reveal(rows.indexOf(row));
+      if (row < 0) list.draw();
+      else list.reveal(rows.indexOf(row));
     },
   };
 }

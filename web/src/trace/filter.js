@@ -1,10 +1,14 @@
 // The filter of the list: by QP, by operation, and only what went wrong.
 
-export const hasFailed = (entry) => entry.kind === 'message' && Boolean(entry.status) &&
-  !/^(success|ok|pending|in progress|unsignal+ed|none)$/i.test(entry.status);
+const kFine = /^(success|sent|received|unfinished)$/i;
 
-export const isNotable = (entry) =>
-  entry.kind === 'message' && (entry.retransmitted > 0 || hasFailed(entry));
+export const hasFailed = (entry) =>
+  entry.kind === 'message' && Boolean(entry.status) && !kFine.test(entry.status);
+export const isUnfinished = (entry) =>
+  entry.kind === 'message' && (entry.finish < 0 || /^unfinished$/i.test(entry.status));
+
+export const isNotable = (entry) => entry.kind === 'message' &&
+  (entry.retransmitted > 0 || hasFailed(entry) || isUnfinished(entry));
 
 const uses = (entry, end, qpn) => (entry.end === end && entry.qpn === qpn) ||
   (entry.peerEnd === end && entry.peerQpn === qpn);

@@ -2,41 +2,46 @@
 import { h } from '../dom.js';
 import { count } from '../units.js';
 import { letterOf } from './document.js';
-import { filtered, hasFailed, isNotable, opChoices, qpChoices } from './filter.js';
-import { duration, entryTitle, hex } from './words.js';
+import {
+  filtered, hasFailed, isNotable, isUnfinished, opChoices, qpChoices,
+} from './filter.js';
+import { duration, entryTitle, hex, plural } from './words.js';
 import { virtualList } from './virtual.js';
 
 const kRowHeight = 50;
 
 export const route = (trace, entry) => (entry.peerEnd >= 0
-  ? `${letterOf(trace, entry.end)} ${entry.kind === 'message' ? '→' : '↔'} ${letterOf(trace, entry.peerEnd)}`
+  ? [letterOf(trace, entry.end), entry.kind === 'message' ? '→' : '↔',
+    letterOf(trace, entry.peerEnd)].join(' ')
   : letterOf(trace, entry.end));
 
-function chip(entry) {
-  if (hasFailed(entry)) return h('span', { class: 'chip bad', title: entry.status }, entry.status);
-  if (entry.retransmitted) {
-    return h('span', { class: 'chip again' }, `${count(entry.retransmitted)} retransmitted`);
-  }
-  return '';
+// The second line: where, and what was unusual.
+function place(trace, entry) {
+  const parts = [route(trace, entry), entry.kind === 'message' ? `QP ${hex(entry.qpn)}`
+    : plural(entry.rows.length, 'event')];
+  return [parts.join(' · '), entry.retransmitted > 0
+    ? [' · ', h('span', { class: 'resent' }, `${count(entry.retransmitted)} resent`)] : ''];
 }
 
 function rowElement(trace, entry, chosen, choose) {
   const isMessage = entry.kind === 'message';
-  const took = entry.finish >= 0 ? duration(entry.finish - entry.begin) : 'not finished';
-  const place = isMessage ? `${route(trace, entry)} · QP ${hex(entry.qpn)}` :
-    `${route(trace, entry)} · ${count(entry.rows.length)} events`;
   return h('div', {
-    class: `entry ${entry.kind}${chosen ? ' chosen' : ''}`, role: 'option', 'aria-selected': String(chosen),
+    class: `entry ${entry.kind}${chosen ? ' chosen' : ''}`,
+    role: 'option',
+    'aria-selected': String(chosen),
     onclick: choose,
   },
-  h('span', { class: 'what' }, isMessage ? h('small', {}, `${entry.index + 1}`) : '', entryTitle(entry)),
-  h('span', { class: 'took' }, took),
-  h('span', { class: 'where' }, place, ' ', chip(entry)),
+  h('span', { class: 'what' }, isMessage ? h('small', {}, String(entry.index + 1)) : '',
+    entryTitle(entry),
+    hasFailed(entry) ? h('span', { class: 'chip', title: entry.status }, entry.status) : ''),
+  h('span', { class: 'took' }, isUnfinished(entry) ? 'not finished'
+    : duration(entry.finish - entry.begin)),
+  h('span', { class: 'where' }, place(trace, entry)),
   h('span', { class: 'when' }, `at ${duration(entry.begin)}`));
 }
 
-const select = (name, choices, change) => h('label', {}, h('span', {}, name), h('select', { onchange: change },
-  choices.map(([value, text]) => h('option', { value }, text))));
+const select = (name, choices, change) => h('label', {}, h('span', {}, name),
+  h('select', { onchange: change }, choices.map(([value, text]) => h('option', { value }, text))));
 
 export function messageList(trace, choose) {
   let chosen;
@@ -57,8 +62,8 @@ export function messageList(trace, choose) {
   function apply() {
     shown = filtered(trace.entries, filter);
     const messages = shown.filter((entry) => entry.kind === 'message').length;
-    number.textContent = messages === trace.messages.length ? `${count(messages)} messages` :
-      `${count(messages)} of ${count(trace.messages.length)} messages`;
+    number.textContent = messages === trace.messages.length ? plural(messages, 'message')
+      : `${count(messages)} of ${plural(trace.messages.length, 'message')}`;
     list.set(shown);
     const first = shown.find((entry) => entry.kind === 'message') ?? shown[0];
     if (!shown.includes(chosen) && first) pick(first);
@@ -66,10 +71,11 @@ export function messageList(trace, choose) {
   }
 
   const qps = qpChoices(trace);
-  const qpName = (qp) => `${letterOf(trace, qp.end)} ${hex(qp.qpn)}${qp.peerEnd >= 0
-    ? ` ↔ ${letterOf(trace, qp.peerEnd)} ${hex(qp.peerQpn)}` : ''}`;
+  const qpName = (qp) => [`${letterOf(trace, qp.end)} ${hex(qp.qpn)}`,
+    qp.peerEnd >= 0 ? `↔ ${letterOf(trace, qp.peerEnd)} ${hex(qp.peerQpn)}` : '',
+    qp.type].filter(Boolean).join(' ');
   const controls = h('div', { class: 'filters' },
-    select('QP', [['', 'all'], ...qps.map((qp, i) => [String(i), `${qpName(qp)} ${qp.type}`])], (event) => {
+    select('QP', [['', 'all'], ...qps.map((qp, i) => [String(i), qpName(qp)])], (event) => {
       filter.qp = event.target.value === '' ? undefined : qps[Number(event.target.value)];
       apply();
     }),
