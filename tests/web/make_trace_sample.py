@@ -27,6 +27,8 @@ STEPS = {
     "completion": "CQ Manager", "polled": "Verbs",
 }
 NAMES = list(STEPS)
+HELD = "out of order: held until the missing packet arrives"
+ACK = "RC ACKNOWLEDGE"
 COLUMNS = ["t", "end", "step", "qpn", "psn", "bytes", "message", "packet", "opcode", "detail"]
 MTU = 4096
 
@@ -63,12 +65,23 @@ class Trace:
         return when
 
     def begin(self, op, size, end):
+        """A new message: its work request is posted."""
+        self.now += self.chance.randint(40, 160)
         self.message = len(self.messages)
         peer = 1 - end
         self.messages.append({"end": end, "qpn": self.qpn[end], "op": op, "bytes": size,
                               "peer_end": peer, "peer_qpn": self.qpn[peer], "begin": self.now,
                               "finish": -1, "status": "", "retransmitted": 0})
+        self.add("post", end, size=size, opcode=op, after=0)
+        self.add("doorbell", end, size=size, opcode=op)
+        self.add("fetch", end, size=size, opcode=op)
         return self.messages[-1]
+
+    def receive(self, end, message):
+        """A receive that a later message uses."""
+        before, self.message = self.message, message
+        self.add("post_receive", end)
+        self.message = before
 
     def finish(self, status="success"):
         self.messages[self.message].update(finish=self.now, status=status)
@@ -80,7 +93,7 @@ class Trace:
         self.add("packet_sent", end, psn, size, self.packets, opcode)
         when = self.now + wire + self.chance.randint(0, 200)
         if not arrives:
-            self.add("packet_dropped", end, psn, size, self.packets, opcode, "fault injection",
+            self.add("packet_dropped", end, psn, size, self.packets, opcode, "lost by fault injection",
                      at=self.now + wire // 2)
         return self.packets, when
 
@@ -116,30 +129,28 @@ class Trace:
 def small_send(trace, end, psn, size=64):
     peer = 1 - end
     trace.begin("SEND", size, end)
-    trace.add("post_receive", peer)
-    trace.add("post", end, size=size, opcode="SEND")
-    trace.add("doorbell", end)
-    trace.add("fetch", end)
     trace.add("packet_made", end, psn, size, opcode="RC SEND Only")
-    packet, _ = trace.packet(end, "RC SEND Only", psn, size + 16)
-    trace.add("packet_received", peer, psn, size + 16, packet, "RC SEND Only", after=620)
-    trace.add("checked", peer, psn)
-    trace.add("placed", peer, psn, size)
-    trace.add("completion", peer, detail="success")
-    trace.add("ack_sent", peer, psn)
-    answer, _ = trace.packet(peer, "RC Acknowledge", psn, 20)
-    trace.add("polled", peer)
-    trace.add("packet_received", end, psn, 20, answer, "RC Acknowledge", after=480)
-    trace.add("ack_received", end, psn)
-    trace.add("completion", end, detail="success")
-    trace.add("polled", end)
+    packet, _ = trace.packet(end, "RC SEND Only", psn, size)
+    trace.add("packet_received", peer, psn, size, packet, "RC SEND Only", after=620)
+    trace.add("checked", peer, psn, size, opcode="RC SEND Only")
+    trace.add("placed", peer, psn, size, opcode="RC SEND Only")
+    trace.add("completion", peer, size=size, opcode="RECV", detail="success")
+    trace.add("ack_sent", peer, psn, opcode=ACK, detail="ACK")
+    answer, _ = trace.packet(peer, ACK, psn, 0)
+    trace.add("polled", peer, size=size, opcode="RECV", detail="success")
+    trace.add("packet_received", end, psn, 0, answer, ACK, after=480)
+    trace.add("ack_received", end, psn, opcode=ACK, detail="ACK")
+    trace.add("completion", end, size=size, opcode="SEND", detail="success")
+    trace.add("polled", end, size=size, opcode="SEND", detail="success")
     trace.finish()
 
 
 def send():
     trace = Trace("ib_send_lat -n 5000 -s 64", ["ib_send_lat (server)", "ib_send_lat 10.0.0.1"])
     trace.set_up(4096)
+    trace.receive(0, 0)
     for i in range(5000):
+        trace.receive(1 - (i + 1) % 2 if i < 4999 else 0, i + 1 if i < 4999 else -1)
         small_send(trace, 1 - i % 2, 0x100 + i // 2)
         trace.now += 500
     trace.close()
@@ -151,68 +162,75 @@ def write_message(trace, psn, size, lost=None):
     """A WRITE in packets; if one is lost, the receiver reports the gap and only it is resent."""
     count = size // MTU
     message = trace.begin("WRITE", size, 0)
-    trace.add("post", 0, size=size, opcode="RDMA WRITE")
-    trace.add("doorbell", 0)
-    trace.add("fetch", 0)
+    opcodes = ["RC RDMA WRITE " + ("First" if i == 0 else "Last" if i == count - 1 else "Middle")
+               for i in range(count)]
     arrivals = []
-    for i in range(count):
-        opcode = "RC RDMA WRITE " + ("First" if i == 0 else "Last" if i == count - 1 else "Middle")
+    for i, opcode in enumerate(opcodes):
         trace.add("packet_made", 0, psn + i, MTU, opcode=opcode)
         packet, when = trace.packet(0, opcode, psn + i, MTU, arrives=i != lost, wire=1100)
         if i != lost:
-            arrivals.append((when, i, packet, opcode))
+            arrivals.append((when, i, packet))
     start, nak = trace.now, None
-    for when, i, packet, opcode in arrivals:
-        trace.add("packet_received", 1, psn + i, MTU, packet, opcode, at=when)
-        trace.add("checked", 1, psn + i, at=when + 45)
-        trace.add("placed", 1, psn + i, MTU, at=when + 130)
+
+    def place(i, when):
+        trace.add("checked", 1, psn + i, MTU, opcode=opcodes[i], at=when + 45)
+        trace.add("placed", 1, psn + i, MTU, opcode=opcodes[i], at=when + 130)
+
+    for when, i, packet in arrivals:
+        trace.add("packet_received", 1, psn + i, MTU, packet, opcodes[i], at=when)
+        if lost is None or i < lost:
+            place(i, when)
+        else:
+            trace.add("refused", 1, psn + i, MTU, opcode=opcodes[i], detail=HELD, at=when + 40)
         if lost is not None and i == lost + 1:
-            trace.add("nak_sent", 1, psn + lost, detail="PSN sequence error", at=when + 170)
+            trace.add("nak_sent", 1, psn + lost, opcode=ACK, detail="selective NAK", at=when + 70)
             trace.packets += 1
-            nak = (when + 240, trace.packets)
-            trace.add("packet_sent", 1, psn + lost, 20, nak[1], "RC Acknowledge (NAK)", at=nak[0])
+            nak = (when + 130, trace.packets)
+            trace.add("packet_sent", 1, psn + lost, 0, nak[1], ACK, at=nak[0])
         trace.now = max(start, when + 130)
     if nak:
-        trace.now = max(trace.now, nak[0] + 700)
-        trace.add("packet_received", 0, psn + lost, 20, nak[1], "RC Acknowledge (NAK)")
-        trace.add("nak_received", 0, psn + lost, detail="PSN sequence error")
+        when, packet = nak
+        trace.add("packet_received", 0, psn + lost, 0, packet, ACK, at=when + 900)
+        trace.add("nak_received", 0, psn + lost, opcode=ACK, detail="selective NAK", at=when + 950)
+        trace.now = max(trace.now, when + 980)
         trace.add("retransmit", 0, psn + lost, detail="NAK")
+        trace.add("packet_made", 0, psn + lost, MTU, opcode=opcodes[lost])
         message["retransmitted"] = 1
-        opcode = "RC RDMA WRITE Middle"
-        packet, when = trace.packet(0, opcode, psn + lost, MTU)
-        trace.add("packet_received", 1, psn + lost, MTU, packet, opcode, after=900)
-        trace.add("checked", 1, psn + lost)
-        trace.add("placed", 1, psn + lost, MTU)
-    trace.add("ack_sent", 1, psn + count - 1)
-    answer, _ = trace.packet(1, "RC Acknowledge", psn + count - 1, 20)
-    trace.add("packet_received", 0, psn + count - 1, 20, answer, "RC Acknowledge", after=800)
-    trace.add("ack_received", 0, psn + count - 1)
-    trace.add("completion", 0, detail="success")
-    trace.add("polled", 0)
+        packet, when = trace.packet(0, opcodes[lost], psn + lost, MTU)
+        trace.add("packet_received", 1, psn + lost, MTU, packet, opcodes[lost], after=900)
+        for i in range(lost, count):
+            place(i, trace.now)
+            trace.now += 150
+    trace.add("ack_sent", 1, psn + count - 1, opcode=ACK, detail="ACK")
+    answer, _ = trace.packet(1, ACK, psn + count - 1, 0)
+    trace.add("packet_received", 0, psn + count - 1, 0, answer, ACK, after=800)
+    trace.add("ack_received", 0, psn + count - 1, opcode=ACK, detail="ACK")
+    trace.add("completion", 0, size=size, opcode="WRITE", detail="success")
+    trace.add("polled", 0, size=size, opcode="WRITE", detail="success")
     trace.finish()
 
 
 def timed_out(trace, psn):
-    """A small WRITE whose only packet is lost: the timer resends it. Then one that is refused."""
+    """A small WRITE whose only packet is lost and resent by the timer, and then refused."""
     message = trace.begin("WRITE", 8, 0)
-    trace.add("post", 0, size=8, opcode="RDMA WRITE")
-    trace.add("doorbell", 0)
-    trace.add("fetch", 0)
     opcode = "RC RDMA WRITE Only"
     trace.add("packet_made", 0, psn, 8, opcode=opcode)
-    trace.packet(0, opcode, psn, 40, arrives=False)
+    trace.packet(0, opcode, psn, 8, arrives=False)
     trace.add("retransmit", 0, psn, detail="timeout", after=67_000_000)
+    trace.add("packet_made", 0, psn, 8, opcode=opcode)
     message["retransmitted"] = 1
-    packet, _ = trace.packet(0, opcode, psn, 40)
-    trace.add("packet_received", 1, psn, 40, packet, opcode, after=900)
-    trace.add("refused", 1, psn, detail="remote access error")
-    trace.add("nak_sent", 1, psn, detail="remote access error")
-    answer, _ = trace.packet(1, "RC Acknowledge (NAK)", psn, 20)
-    trace.add("packet_received", 0, psn, 20, answer, "RC Acknowledge (NAK)", after=900)
-    trace.add("nak_received", 0, psn, detail="remote access error")
-    trace.add("completion", 0, detail="remote access error")
-    trace.add("polled", 0)
+    packet, _ = trace.packet(0, opcode, psn, 8)
+    trace.add("packet_received", 1, psn, 8, packet, opcode, after=900)
+    trace.add("refused", 1, psn, 8, opcode=opcode, detail="remote access error: NAK")
+    trace.add("nak_sent", 1, psn, opcode=ACK, detail="NAK: remote access error")
+    answer, _ = trace.packet(1, ACK, psn, 0)
+    trace.add("packet_received", 0, psn, 0, answer, ACK, after=900)
+    trace.add("nak_received", 0, psn, opcode=ACK, detail="NAK: remote access error")
+    trace.add("completion", 0, size=8, opcode="WRITE", detail="remote access error")
+    trace.add("polled", 0, size=8, opcode="WRITE", detail="remote access error")
     trace.finish("remote access error")
+    for end in (0, 1):
+        trace.add("modify_qp", end, detail="ERR")
 
 
 def write():
@@ -226,28 +244,31 @@ def write():
     return trace
 
 
+def cm(trace, sender, name):
+    trace.packets += 1
+    trace.add("cm_send", sender, packet=trace.packets, detail=name, after=4_000)
+    trace.add("cm_receive", 1 - sender, packet=trace.packets, detail=name, after=14_000)
+
+
 def connect():
     trace = Trace("rping", ["rping -c -a 10.0.0.2", "rping -s"])
     for end in (1, 0):
-        trace.add("create_qp", end, after=5_000)
+        trace.add("create_qp", end, detail="RC", after=5_000)
         trace.add("register", end, size=64, qpn=-1, after=12_000)
-    trace.add("modify_qp", 0, detail="INIT")
-    for sender, name in ((0, "REQ"), (1, "REP"), (0, "RTU")):
-        trace.add("cm_send", sender, qpn=-1, detail=name, after=4_000)
-        trace.add("cm_receive", 1 - sender, qpn=-1, detail=name, after=14_000)
-        if name == "REQ":
-            for state in ("INIT", "RTR"):
-                trace.add("modify_qp", 1, detail=state, after=1_500)
-        if name == "REP":
-            for state in ("RTR", "RTS"):
-                trace.add("modify_qp", 0, detail=state, after=1_500)
-        if name == "RTU":
-            trace.add("modify_qp", 1, detail="RTS", after=1_500)
+    trace.add("modify_qp", 0, detail="INIT", after=700)
+    cm(trace, 0, "REQ")
+    for state in ("INIT", "RTR"):
+        trace.add("modify_qp", 1, detail=state, after=1_500)
+    trace.receive(1, 0)
+    cm(trace, 1, "REP")
+    for state in ("RTR", "RTS"):
+        trace.add("modify_qp", 0, detail=state, after=1_500)
+    cm(trace, 0, "RTU")
+    trace.add("modify_qp", 1, detail="RTS", after=1_500)
     small_send(trace, 0, 0xABCDE, 16)
     trace.now += 20_000
-    for sender, name in ((0, "DREQ"), (1, "DREP")):
-        trace.add("cm_send", sender, qpn=-1, detail=name, after=4_000)
-        trace.add("cm_receive", 1 - sender, qpn=-1, detail=name, after=14_000)
+    cm(trace, 0, "DREQ")
+    cm(trace, 1, "DREP")
     trace.close()
     return trace
 
@@ -257,12 +278,9 @@ def direct():
     trace.set_up(2097152)
     for op in ("WRITE", "WRITE", "READ"):
         trace.begin(op, 1 << 20, 0)
-        trace.add("post", 0, size=1 << 20, opcode=f"RDMA {op}")
-        trace.add("doorbell", 0)
-        trace.add("fetch", 0)
-        trace.add("direct", 0, size=1 << 20, after=38_000)
-        trace.add("completion", 0, detail="success")
-        trace.add("polled", 0)
+        trace.add("direct", 0, size=1 << 20, opcode=op, after=38_000)
+        trace.add("completion", 0, size=1 << 20, opcode=op, detail="success")
+        trace.add("polled", 0, size=1 << 20, opcode=op, detail="success")
         trace.finish()
     trace.close()
     return trace
@@ -273,13 +291,11 @@ def alone():
     trace.set_up(8192)
     message = trace.begin("SEND", 64, 0)
     message.update(peer_end=-1, peer_qpn=-1)
-    trace.add("post", 0, size=64, opcode="SEND")
-    trace.add("fetch", 0)
-    trace.packet(0, "RC SEND Only", 7, 80)
+    trace.packet(0, "RC SEND Only", 7, 64)
     trace.packets += 1
-    trace.add("packet_received", 0, 7, 20, trace.packets, "RC Acknowledge", after=21_000)
-    trace.add("ack_received", 0, 7)
-    trace.add("completion", 0, detail="success")
+    trace.add("packet_received", 0, 7, 0, trace.packets, ACK, after=21_000)
+    trace.add("ack_received", 0, 7, opcode=ACK, detail="ACK")
+    trace.add("completion", 0, size=64, opcode="SEND", detail="success")
     trace.finish()
     trace.notes = ["the peer at 10.0.0.9 was not traced"]
     return trace

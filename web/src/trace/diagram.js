@@ -3,28 +3,29 @@
 import { h } from '../dom.js';
 import { kLeft } from './arrows.js';
 import { endOf } from './document.js';
-import { arrowElement, progress } from './diagram_arrows.js';
+import { arrowElement, isCrowded, progress } from './diagram_arrows.js';
 import { columns, kHead, kRow, labelPlace, rowY } from './layout.js';
 import { fitting, s, textWidth } from './svg.js';
 import { duration, hex, stamp } from './words.js';
 
 const kTimeX = 70;
 const kGapX = 133;
-const kLongGap = 0.08;  // the share of the whole from which a gap gets a bar
+const kLongGap = 0.08;  // the share of the whole from which a gap is marked
 
 function timeElements(row, index, { begin, total }) {
   const at = rowY(index);
   const between = at - kRow / 2;
-  const time = s('text', { class: 'time', x: kTimeX, y: at + 4 }, stamp(row.event.t - begin, total));
+  const time = s('text', { class: 'time', x: kTimeX, y: at + 4 },
+    stamp(row.event.t - begin, total));
   if (!index) return [time];
   const share = total > 0 && !row.early ? row.gap / total : 0;
   const long = share > kLongGap;
-  const width = Math.min(1, share) * 58;
+  const text = `+${duration(row.gap)}`;
+  const width = textWidth(text) + 6;
   return [time,
-    long ? s('rect', { class: 'gapbar', x: kGapX + 3 - width, y: between - 7, width, height: 14,
-      rx: 3 }) : '',
-    s('text', { class: long ? 'gap long' : 'gap', x: kGapX, y: between + 3.5 },
-      `+${duration(row.gap)}`)];
+    long ? s('rect', { class: 'gapbar', x: kGapX + 4 - width, y: between - 7.5, width, height: 15,
+      rx: 4, opacity: (0.25 + 0.75 * Math.min(1, share)).toFixed(2) }) : '',
+    s('text', { class: long ? 'gap long' : 'gap', x: kGapX, y: between + 3.5 }, text)];
 }
 
 function stepElements(row, index, { places, groups }) {
@@ -38,7 +39,8 @@ function stepElements(row, index, { places, groups }) {
     const direction = Math.sign(to - from);
     elements.push(
       s('line', { class: `step ${tone}`, x1: from, x2: to - 11 * direction, y1: at, y2: at }),
-      s('path', { class: `head ${tone}`, d: `M${to - 5 * direction} ${at}l${-7 * direction} -3.5v7z` }),
+      s('path', { class: `head ${tone}`,
+        d: `M${to - 5 * direction} ${at}l${-7 * direction} -3.5v7z` }),
       s('circle', { class: `from ${tone}`, cx: from, cy: at, r: 2.5 }));
   }
   const via = places.get(row.via);
@@ -68,8 +70,7 @@ function laneName({ module }, spacing, direct) {
   const words = module.split(' ');
   const lines = textWidth(module) > spacing - 8 && words.length > 1
     ? [words.slice(0, -1).join(' '), words.at(-1)] : [module];
-  if (direct && module === 'DMA Engine') return ['Memory', ...(lines.length > 1 ? ['(DMA)'] : ['(DMA Engine)'])];
-  return lines;
+  return direct && module === 'DMA Engine' ? ['Memory', '(DMA)'] : lines;
 }
 
 // The names of the ends and lanes; stays at the top while the rows scroll.
@@ -110,12 +111,13 @@ export function diagram(trace, entry, seq, available, pick) {
   const { width } = place;
   const height = rowY(seq.rows.length) + 4;
   const body = s('svg', { class: 'steps', width, height, viewBox: `0 0 ${width} ${height}` });
-  const bands = seq.rows.map((_, index) => s('rect', { class: 'band', x: 0, y: rowY(index) - kRow / 2,
-    width, height: kRow }));
+  const bands = seq.rows.map((_, index) => s('rect', { class: 'band', x: 0,
+    y: rowY(index) - kRow / 2, width, height: kRow }));
   bands.forEach((band, index) => band.addEventListener('click', () => pick(index)));
   const rows = seq.rows.map((row, index) => s('g', { class: 'row' },
     timeElements(row, index, seq), stepElements(row, index, place)));
-  const arrows = seq.arrows.map((arrow) => arrowElement(arrow, place));
+  const crowded = isCrowded(seq.arrows);
+  const arrows = seq.arrows.map((arrow) => arrowElement(arrow, place, crowded));
   body.append(
     s('g', {}, place.groups.map(({ from, to }) => s('rect', { class: 'group', x: from, y: -20,
       width: to - from, height: height + 14, rx: 8 }))),

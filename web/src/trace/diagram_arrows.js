@@ -3,8 +3,7 @@ import { kLeft } from './arrows.js';
 import { kEdge, rowY } from './layout.js';
 import { fitting, s } from './svg.js';
 
-const kLostAt = 0.62;     // of the way
-const kUnknownAt = 0.55;
+const kShortOfArrival = 0.5;
 
 function headAlong({ x1, y1, x2, y2 }, size) {
   const angle = (Math.atan2(y2 - y1, x2 - x1) * 180) / Math.PI;
@@ -16,7 +15,7 @@ function headAlong({ x1, y1, x2, y2 }, size) {
 function geometry(arrow, { places, link }, direction) {
   const start = places.get(arrow.start);
   const finish = places.get(arrow.finish) ?? start + direction * (link + kEdge * 2);
-  const part = { lost: kLostAt, unknown: kUnknownAt }[arrow.end];
+  const part = arrow.end === 'arrives' ? 0 : kShortOfArrival;
   const direct = arrow.kind === 'direct';
   const y1 = rowY(arrow.from);
   const flat = arrow.to === arrow.from && !direct;
@@ -44,17 +43,32 @@ function tipOf(arrow, place, direction) {
 // What is written at the end of an arrow that does not arrive.
 const kEndings = { lost: 'lost', unknown: 'not received' };
 
-function wordsOf(arrow, place, direction) {
-  const { x1, y1, x2, y2, middle, room } = place;
-  const central = arrow.kind === 'direct' || arrow.kind === 'cm';
+// Whether arrows cross on the link, so that there is no room for their labels.
+export const isCrowded = (arrows) => arrows.some((arrow, i) => arrow.to - arrow.from > 3 &&
+  arrows.slice(i + 1, i + 4).some((next) => next.from < arrow.to));
+
+// The label is above the beginning of the arrow: on the link or, if that is crowded, on the side
+// of the sender. Arrows that are alone on the link have it in the middle.
+function labelOf(arrow, place, direction, crowded) {
+  const { x1, y1, y2, middle } = place;
+  if (arrow.kind === 'direct' || arrow.kind === 'cm') {
+    const y = (y1 + y2) / 2 - (arrow.kind === 'direct' ? 9 : 6);
+    return { class: 'label', x: middle, y, 'text-anchor': 'middle' };
+  }
+  const rightwards = (direction > 0) !== crowded;
+  return {
+    class: crowded ? 'label inside' : 'label',
+    x: x1 + (crowded ? -17 : 6) * direction,
+    y: y1 - (crowded ? 5 : 6),
+    'text-anchor': rightwards ? 'start' : 'end',
+  };
+}
+
+function wordsOf(arrow, place, direction, crowded) {
+  const { x2, y2, room } = place;
   const text = [arrow.label, arrow.title].filter(Boolean).join(' · ');
-  const shown = fitting(arrow.label, room);
-  const main = s('text', {
-    class: 'label',
-    'text-anchor': central ? 'middle' : direction > 0 ? 'start' : 'end',
-    x: central ? middle : x1 + 6 * direction,
-    y: (central ? (y1 + y2) / 2 : y1) - (arrow.kind === 'direct' ? 9 : 6),
-  }, shown, s('title', {}, text));
+  const main = s('text', labelOf(arrow, place, direction, crowded),
+    fitting(arrow.label, room), s('title', {}, text));
   const ending = kEndings[arrow.end];
   if (!ending) return [main];
   return [main, s('text', { class: 'label', 'text-anchor': direction > 0 ? 'start' : 'end',
@@ -62,7 +76,7 @@ function wordsOf(arrow, place, direction) {
 }
 
 // `group` has the line, `words` the labels, which are above all lines.
-export function arrowElement(arrow, layout) {
+export function arrowElement(arrow, layout, crowded) {
   const direction = arrow.side === kLeft ? 1 : -1;
   const place = geometry(arrow, layout, direction);
   const { x1, y1, x2, y2 } = place;
@@ -75,9 +89,9 @@ export function arrowElement(arrow, layout) {
     ...place,
     line,
     packet,
-    group: s('g', { class: classes }, line, s('g', { class: 'tip' }, tipOf(arrow, place, direction)),
-      packet),
-    words: s('g', { class: classes }, wordsOf(arrow, place, direction)),
+    group: s('g', { class: classes }, line,
+      s('g', { class: 'tip' }, tipOf(arrow, place, direction)), packet),
+    words: s('g', { class: classes }, wordsOf(arrow, place, direction, crowded)),
   };
 }
 

@@ -17,7 +17,7 @@ const kHelp = [
     'a module. The end that starts the message is on the left; time runs downwards, one row for ' +
     'each step.',
   'Rows are evenly spaced. The time since the message began and the gap since the step before are ' +
-    'at the left. A bar behind a gap is its share of the whole.',
+    'at the left. A gap that is a large share of the whole is marked.',
   'A work request (WQE) is what a program asks its NIC to do. Long messages are split into packets; ' +
     'each has a packet sequence number (PSN), by which the receiver notices a loss. The receiver ' +
     'acknowledges packets (ACK) or reports an error (NAK). A completion in the completion queue ' +
@@ -36,12 +36,18 @@ const sample = (kind, end) => s('svg', { width: 34, height: 12, viewBox: '0 0 34
 
 const kLegend = [
   ['data', 'arrives', 'packet'], ['answer', 'arrives', 'acknowledgement'],
-  ['again', 'arrives', 'retransmission'], ['data', 'lost', 'lost packet'],
-  ['direct', 'arrives', 'copy between memories'], ['cm', 'arrives', 'connection message'],
+  ['nak', 'arrives', 'negative acknowledgement'], ['data', 'lost', 'lost packet'],
+  ['again', 'arrives', 'retransmission'], ['direct', 'arrives', 'copy between memories'],
+  ['cm', 'arrives', 'message of the connection manager'], ['data', 'unknown', 'not received'],
 ];
 
-export const legend = () => h('ul', { class: 'legend' },
-  kLegend.map(([kind, end, text]) => h('li', {}, sample(kind, end), text)));
+// The kinds of arrows that a diagram has.
+export function legend(arrows) {
+  const has = ([kind, end]) => arrows.some((arrow) =>
+    (end === 'arrives' ? arrow.kind === kind && arrow.end === end : arrow.end === end));
+  return h('ul', { class: 'legend' }, kLegend.filter(has).map(([kind, end, text]) =>
+    h('li', {}, sample(kind, end), text)));
+}
 
 export function header(trace) {
   const more = trace.ends.length - kMostEnds;

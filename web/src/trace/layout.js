@@ -1,7 +1,7 @@
 // Where the parts of a diagram are, in pixels.
 import { kLeft, kRight } from './arrows.js';
 
-export const kRow = 26;
+export const kRow = 24;
 export const kHead = 70;   // the names of the lanes
 export const kEdge = 40;   // between the outermost lanes and the border of their group
 const kTop = 4;
@@ -9,7 +9,7 @@ const kGutter = 148;       // the times
 const kMargin = 10;
 const kNarrowest = 50;     // between lanes
 const kWidest = 150;
-const kSmallestGroup = 176;
+const kSmallestGroup = 200;
 
 export const rowY = (row) => kTop + kRow * (row + 0.5);
 

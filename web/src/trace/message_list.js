@@ -33,7 +33,8 @@ function rowElement(trace, entry, chosen, choose) {
   },
   h('span', { class: 'what' }, isMessage ? h('small', {}, String(entry.index + 1)) : '',
     entryTitle(entry),
-    hasFailed(entry) ? h('span', { class: 'chip', title: entry.status }, entry.status) : ''),
+    hasFailed(entry) ? h('span', { class: 'chip', title: entry.status },
+      entry.status.replace(/ error$/, '')) : ''),
   h('span', { class: 'took' }, isUnfinished(entry) ? 'not finished'
     : duration(entry.finish - entry.begin)),
   h('span', { class: 'where' }, place(trace, entry)),

@@ -27,6 +27,8 @@ const kTo = { doorbell: 'WQE Engine', polled: 'Application' };
 // Steps that "packets only" omits.
 const kInner = new Set(['doorbell', 'fetch', 'packet_made', 'checked', 'placed', 'ack_sent',
   'ack_received']);
+const isHeld = (event) => event.name === 'refused' && /held|duplicate/i.test(event.detail);
+const isInner = (event) => kInner.has(event.name) || isHeld(event);
 
 // The side of an event. Two QPs of one process have the same end: their numbers tell them apart.
 function sideOf(entry, event) {
@@ -70,7 +72,7 @@ function rowOf({ event, side }, has) {
 }
 
 function toneOf(event) {
-  if (event.name === 'refused') return /held|duplicate/i.test(event.detail) ? 'again' : 'bad';
+  if (event.name === 'refused') return isHeld(event) ? 'again' : 'bad';
   if (event.name === 'packet_dropped' || event.name.startsWith('nak_')) return 'bad';
   if (event.name === 'completion' && !/^(success|)$/i.test(event.detail)) return 'bad';
   return event.name === 'retransmit' ? 'again' : '';
@@ -80,7 +82,7 @@ function toneOf(event) {
 // the beginning of the message: a receive may have been posted long before it.
 export function sequence(trace, entry, { packetsOnly = false, limit = Infinity } = {}) {
   const all = entry.rows.map((row) => eventAt(trace, row));
-  const wanted = packetsOnly ? all.filter((event) => !kInner.has(event.name)) : all;
+  const wanted = packetsOnly ? all.filter((event) => !isInner(event)) : all;
   const steps = wanted.slice(0, limit).map((event) => ({ event, side: sideOf(entry, event) }));
   const lanes = lanesOf(entry, steps);
   const keys = new Set(lanes.map((lane) => lane.key));
@@ -101,6 +103,6 @@ export function sequence(trace, entry, { packetsOnly = false, limit = Infinity }
     total: Math.max(0, (all.at(-1)?.t ?? 0) - begin),
     left: wanted.length - steps.length,
     hidden: all.length - wanted.length,
-    inner: all.filter((event) => kInner.has(event.name)).length,
+    inner: all.filter(isInner).length,
   };
 }

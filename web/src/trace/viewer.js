@@ -45,6 +45,7 @@ export function viewer(trace) {
   const stage = h('div', { class: 'stage', tabindex: '0', 'aria-label': 'Sequence diagram' });
   const says = h('p', { class: 'says', 'aria-live': 'polite' });
   const note = h('span', { class: 'quiet' });
+  const key = h('div');
   const onlyPackets = h('input', { type: 'checkbox', onchange: () => draw() });
 
   const table = eventTable(trace, (row) => {
@@ -58,8 +59,8 @@ export function viewer(trace) {
   });
 
   const overview = () => (seq.rows.length
-    ? `${plural(seq.rows.length, 'step')} in ${duration(seq.total)}. Press play, or the space bar, ` +
-      'to see them one by one.'
+    ? `${plural(seq.rows.length, 'step')} in ${duration(seq.total)}. ` +
+      'Press play, or the space bar, to see them one by one.'
     : 'This entry has no events.');
 
   const play = player((step) => {
@@ -82,9 +83,10 @@ export function viewer(trace) {
     seq = sequence(trace, entry, { packetsOnly: onlyPackets.checked, limit: kMostRows });
     drawn = diagram(trace, entry, seq, stage.clientWidth, (index) => play.go(index));
     stage.replaceChildren(drawn.element);
+    key.replaceChildren(legend(seq.arrows));
     onlyPackets.disabled = !seq.inner;
     note.textContent = [
-      seq.left ? `The first ${count(seq.rows.length)} steps are shown; ${count(seq.left)} are not.` : '',
+      seq.left ? `${count(seq.left)} more steps are not shown.` : '',
       seq.hidden ? `${plural(seq.hidden, 'step')} inside the NICs hidden` : '',
     ].filter(Boolean).join(' ');
     table.set(entry, seq);
@@ -115,14 +117,14 @@ export function viewer(trace) {
   }).observe(stage);
 
   return {
+    ...play,
     element: h('section', { class: 'panel centre' }, heading, stage, says,
       h('div', { class: 'controls' }, play.element,
         h('label', { class: 'check', title: 'Hides the steps inside the NICs' }, onlyPackets,
           'Packets only'), note),
-      legend()),
+      key),
     table: table.element,
     choose,
     overview: () => play.go(-1),
-    ...play,
   };
 }

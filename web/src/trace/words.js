@@ -30,9 +30,9 @@ export function stamp(nanoseconds, total) {
   return `${(nanoseconds / 1e9).toFixed(4)}${kSpace}s`;
 }
 
-// `RC SEND Only` is `SEND Only`, because the type of the QP is known.
+// `RC RDMA WRITE Only` is `WRITE Only`: the type of the QP is known.
 export const shortOpcode = (opcode) => opcode.replace(/^(RC|UC|UD|XRC)[ _]/, '')
-  .replace(/^ACKNOWLEDGE$/i, 'ACK');
+  .replace(/^RDMA[ _]/, '').replace(/^ACKNOWLEDGE$/i, 'ACK');
 
 export const plural = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;
 
@@ -120,7 +120,7 @@ const kLabels = {
   placed: (e) => `write ${amount(e)}`,
   direct: (e) => `copy ${amount(e)}`,
   ack_sent: () => 'make ACK',
-  nak_sent: (e) => `make ${nak(e)}`,
+  nak_sent: nak,
   ack_received: () => 'ACK',
   nak_received: nak,
   retransmit: (e) => `resend${because(e)}`,
