@@ -38,7 +38,7 @@ class Trace:
 
     def __init__(self, title, program, ends=2, seed=1):
         self.chance = random.Random(seed)
-        self.now, self.packets, self.message = 0, 0, -1
+        self.now, self.packets, self.message, self.arrival = 0, 0, -1, 0
         self.qpn = [0x11, 0x12]
         self.opcodes, self.details, self.events, self.messages = [], [], [], []
         self.notes = []
@@ -91,7 +91,8 @@ class Trace:
         """Sends a packet; returns its id and the time it arrives."""
         self.packets += 1
         self.add("packet_sent", end, psn, size, self.packets, opcode)
-        when = self.now + wire + self.chance.randint(0, 200)
+        when = max(self.now + wire + self.chance.randint(0, 200), self.arrival + 30)
+        self.arrival = when
         if not arrives:
             self.add("packet_dropped", end, psn, size, self.packets, opcode, "lost by fault injection",
                      at=self.now + wire // 2)

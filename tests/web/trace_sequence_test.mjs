@@ -168,11 +168,12 @@ test('lanes do not overlap and fit, down to a narrow page', () => {
 });
 
 test('labels stay inside their group where they can', () => {
-  const group = { from: 100, to: 400 };
+  const group = { side: 0, from: 100, to: 400 };
   assert.equal(labelPlace(50, 150, 300, group).anchor, 'middle');
   assert.equal(labelPlace(80, 150, 200, group).anchor, 'start');
   assert.equal(labelPlace(80, 350, 350, group).anchor, 'end');
   assert.equal(labelPlace(900, 350, 350, group).room, 236);
+  assert.equal(labelPlace(900, 150, 150, group).room, 296);
 });
 
 test('text that does not fit ends with an ellipsis', () => {

@@ -34,8 +34,9 @@ function packetLabel(event, isNak) {
 }
 
 // `end` is how an arrow ends: it arrives, is lost, or unknown (the other end is traced and has no
-// event for it). `kind` is its colour.
-export function arrowsOf(entry, steps, has) {
+// event for it). `kind` is its colour. One that is `alone` has the link to itself.
+// If the steps were cut off, arrows that go on after them are omitted.
+export function arrowsOf(entry, steps, has, isCut = false) {
   const matched = pairs(steps);
   const arrived = new Set(matched.values());
   const sent = new Set();
@@ -54,6 +55,7 @@ export function arrowsOf(entry, steps, has) {
     const foreign = has(1 - side, 'Remote NIC');
     const far = has(1 - side, module) ?? foreign;
     if (!far && !lost) return;
+    if (isCut && target === undefined && !foreign) return;
     const isNak = answers && (naks.delete(key) || /nak/i.test(event.opcode));
     arrows.push({
       from: row,
@@ -66,6 +68,7 @@ export function arrowsOf(entry, steps, has) {
       label: again ? `PSN ${event.psn} resent · ${causes[side] || 'unknown cause'}`
         : packetLabel(event, isNak),
       title: again ? packetLabel(event) : '',
+      alone: isCm || Boolean(foreign),
     });
   }
 
@@ -83,6 +86,7 @@ export function arrowsOf(entry, steps, has) {
       kind: event.name === 'cm_receive' ? 'cm' : isAnswer(event.opcode) ? 'answer' : 'data',
       label: packetLabel(event),
       title: '',
+      alone: true,
     });
   }
 
@@ -98,6 +102,7 @@ export function arrowsOf(entry, steps, has) {
       kind: 'direct',
       label: label(event),
       title: '',
+      alone: true,
     });
   }
 

@@ -10,6 +10,7 @@ import { duration, hex, stamp } from './words.js';
 
 const kTimeX = 70;
 const kGapX = 133;
+const kBold = 1.12;     // bold text is wider
 const kLongGap = 0.08;  // the share of the whole from which a gap is marked
 
 function timeElements(row, index, { begin, total }) {
@@ -51,9 +52,11 @@ function stepElements(row, index, { places, groups }) {
     rx: 2.5 }));
   if (row.label) {
     const group = groups.find((one) => one.side === row.side);
-    const { x, dy, anchor, room } = labelPlace(textWidth(row.label), from, to, group);
+    const weight = tone ? kBold : 1;
+    const wide = textWidth(row.label) * weight;
+    const { x, dy, anchor, room } = labelPlace(wide, from, to, group);
     elements.push(s('text', { class: `label ${tone}`, x, y: at + dy, 'text-anchor': anchor },
-      fitting(row.label, room), s('title', {}, row.label)));
+      fitting(row.label, room / weight), s('title', {}, row.label)));
   }
   return elements;
 }

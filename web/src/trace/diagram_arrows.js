@@ -51,7 +51,7 @@ export const isCrowded = (arrows) => arrows.some((arrow, i) => arrow.to - arrow.
 // of the sender. Arrows that are alone on the link have it in the middle.
 function labelOf(arrow, place, direction, crowded) {
   const { x1, y1, y2, middle } = place;
-  if (arrow.kind === 'direct' || arrow.kind === 'cm') {
+  if (arrow.alone) {
     const y = (y1 + y2) / 2 - (arrow.kind === 'direct' ? 9 : 6);
     return { class: 'label', x: middle, y, 'text-anchor': 'middle' };
   }

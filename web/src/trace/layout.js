@@ -3,13 +3,14 @@ import { kLeft, kRight } from './arrows.js';
 
 export const kRow = 24;
 export const kHead = 70;   // the names of the lanes
-export const kEdge = 40;   // between the outermost lanes and the border of their group
+export const kEdge = 37;   // between the outermost lanes and the border of their group
 const kTop = 4;
 const kGutter = 148;       // the times
 const kMargin = 10;
 const kNarrowest = 50;     // between lanes
 const kWidest = 150;
 const kSmallestGroup = 200;
+const kSpill = 60;         // of a label onto the link
 
 export const rowY = (row) => kTop + kRow * (row + 0.5);
 
@@ -50,7 +51,10 @@ export function labelPlace(wide, from, to, group) {
   if (high - low > wide + 14) return { x: (low + high) / 2, dy: -5, anchor: 'middle', room: wide };
   const right = group.to - high - 14;
   const left = low - group.from - 14;
-  const rightwards = wide <= right || (wide > left && right >= left);
-  return rightwards ? { x: high + 10, dy: 4, anchor: 'start', room: Math.max(right, 60) }
-    : { x: low - 10, dy: 4, anchor: 'end', room: Math.max(left, 60) };
+  if (wide <= right || (wide > left && right >= left)) {
+    const room = right + (group.side === kLeft ? kSpill : 0);
+    return { x: high + 10, dy: 4, anchor: 'start', room };
+  }
+  const room = left + (group.side === kRight ? kSpill : 0);
+  return { x: low - 10, dy: 4, anchor: 'end', room };
 }

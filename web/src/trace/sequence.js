@@ -83,8 +83,9 @@ function toneOf(event) {
 export function sequence(trace, entry, { packetsOnly = false, limit = Infinity } = {}) {
   const all = entry.rows.map((row) => eventAt(trace, row));
   const wanted = packetsOnly ? all.filter((event) => !isInner(event)) : all;
-  const steps = wanted.slice(0, limit).map((event) => ({ event, side: sideOf(entry, event) }));
-  const lanes = lanesOf(entry, steps);
+  const sided = (events) => events.map((event) => ({ event, side: sideOf(entry, event) }));
+  const steps = sided(wanted.slice(0, limit));
+  const lanes = lanesOf(entry, sided(all));
   const keys = new Set(lanes.map((lane) => lane.key));
   const has = (side, module) => (keys.has(keyOf(side, module)) ? keyOf(side, module) : undefined);
 
@@ -98,7 +99,7 @@ export function sequence(trace, entry, { packetsOnly = false, limit = Infinity }
   return {
     lanes,
     rows,
-    arrows: arrowsOf(entry, steps, has),
+    arrows: arrowsOf(entry, steps, has, steps.length < wanted.length),
     begin,
     total: Math.max(0, (all.at(-1)?.t ?? 0) - begin),
     left: wanted.length - steps.length,

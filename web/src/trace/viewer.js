@@ -82,6 +82,7 @@ export function viewer(trace) {
   function draw(step) {
     seq = sequence(trace, entry, { packetsOnly: onlyPackets.checked, limit: kMostRows });
     drawn = diagram(trace, entry, seq, stage.clientWidth, (index) => play.go(index));
+    drawn.show(step ?? -1);  // before it is in the page: nothing moves
     stage.replaceChildren(drawn.element);
     key.replaceChildren(legend(seq.arrows));
     onlyPackets.disabled = !seq.inner;
