@@ -9,7 +9,8 @@ set(doc share/doc/nerve)
 # --- the command ---------------------------------------------------------------------------------
 install(TARGETS nerve_cli RUNTIME DESTINATION bin COMPONENT nerve)
 install(TARGETS nerve_sim_cli RUNTIME DESTINATION ${private} COMPONENT nerve)
-install(FILES ${CMAKE_BINARY_DIR}/web/pages/live.html DESTINATION ${private}/pages COMPONENT nerve)
+install(FILES ${CMAKE_BINARY_DIR}/web/pages/live.html ${CMAKE_BINARY_DIR}/web/pages/trace.html
+  DESTINATION ${private}/pages COMPONENT nerve)
 install(TARGETS nerve_verbs nerve_preload LIBRARY DESTINATION ${private} COMPONENT nerve
   NAMELINK_SKIP)
 

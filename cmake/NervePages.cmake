@@ -14,7 +14,7 @@ function(nerve_pages template)
   file(GLOB_RECURSE inputs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/web/*)
   add_custom_command(
     OUTPUT ${folder}/report_template.cc
-    BYPRODUCTS ${folder}/pages/live.html
+    BYPRODUCTS ${folder}/pages/live.html ${folder}/pages/trace.html
     COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR}/web -DFOLDER=${folder}
       -DNPM=${NERVE_NPM} -DNODE=${NERVE_NODE} -P ${script}
     DEPENDS ${inputs} ${script}

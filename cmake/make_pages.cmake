@@ -4,7 +4,7 @@
 # run where nothing else of Nerve is. Packages are fetched into FOLDER, never into the source tree,
 # once per version of package-lock.json. FOLDER/no_charts exists if the plain pages were used; to
 # retry, remove report_template.cc and build again.
-set(pages report=src/main.js live=src/live/main.js)
+set(pages report=src/main.js live=src/live/main.js trace=src/trace/main.js)
 set(why "")
 if(NOT NPM OR NOT NODE)
   set(why "npm was not found when Nerve was built")

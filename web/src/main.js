@@ -1,6 +1,7 @@
 // The page: reads the embedded results and shows the sections in the order of a reader's questions:
 // how long, where the time went, flows, the network, how to repeat it.
 import 'uplot/dist/uPlot.min.css';
+import './base.css';
 import './style.css';
 import { h } from './dom.js';
 import { labelled, parsed } from './results.js';
