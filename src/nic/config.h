@@ -39,6 +39,7 @@ struct Limits {
 };
 
 struct Counters;
+class Trace;
 
 enum class CcAlgorithm : std::uint8_t { kNone, kDcqcn, kTimely, kSwift, kHpcc };
 
@@ -128,6 +129,7 @@ struct NicConfig {
   Pager* pager{};             // null: on-demand regions are fully mapped. Must outlive the engine.
   EgressGate* gate{};         // null: never full. Must outlive the engine.
   Counters* counters{};       // null: the engine has its own. Must outlive the engine.
+  Trace* trace{};             // null: nothing is traced. Must outlive the engine.
   // The maximum number of unacknowledged packets of a QP (SEND and WRITE), whatever congestion
   // control allows. It bounds what a lossy link must absorb.
   std::uint32_t max_outstanding_packets{4096};
