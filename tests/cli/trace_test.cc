@@ -80,8 +80,9 @@ TEST_F(TraceCommand, ShowsBothEndsOfEachMessage) {
   std::size_t paired = 0;
   for (const json& event : trace["events"]) {
     const std::string step = trace["steps"][event[2].get<std::size_t>()]["name"];
-    if (step == "packet_received") EXPECT_GE(event[7], 0) << event;
-    paired += step == "packet_received" ? 1 : 0;
+    if (step != "packet_received") continue;
+    EXPECT_GE(event[7], 0) << event;
+    ++paired;
   }
   EXPECT_GT(paired + count(trace, "direct"), 20U);
   for (const char* step : {"register", "create_qp", "modify_qp", "post", "doorbell", "polled"}) {
@@ -99,7 +100,8 @@ TEST_F(TraceCommand, ShowsPacketsThatFaultsDrop) {
   EXPECT_GT(count(trace, "retransmit"), 0U);
   for (const json& event : trace["events"]) {
     const std::string step = trace["steps"][event[2].get<std::size_t>()]["name"];
-    if (step == "packet_dropped") EXPECT_GE(event[7], 0) << event;
+    if (step != "packet_dropped") continue;
+    EXPECT_GE(event[7], 0) << event;
   }
 }
 
