@@ -129,7 +129,6 @@ struct NicConfig {
   Pager* pager{};             // null: on-demand regions are fully mapped. Must outlive the engine.
   EgressGate* gate{};         // null: never full. Must outlive the engine.
   Counters* counters{};       // null: the engine has its own. Must outlive the engine.
-  Trace* trace{};             // null: nothing is traced. Must outlive the engine.
   // The maximum number of unacknowledged packets of a QP (SEND and WRITE), whatever congestion
   // control allows. It bounds what a lossy link must absorb.
   std::uint32_t max_outstanding_packets{4096};
@@ -142,6 +141,7 @@ struct NicConfig {
   std::uint32_t max_read_packets{1U << 23};
   // The number of frames that a QP may send before the next one gets its turn.
   std::uint32_t scheduling_quantum{64};
+  Trace* trace{};  // null: nothing is traced. Must outlive the engine.
 };
 
 }  // namespace nerve::nic

@@ -54,6 +54,15 @@ void Nic::Modules::trace_receive(std::uint64_t& posted, const RecvWr& wr, Qpn qp
       {.id = wr.wr_id, .qpn = qpn.value(), .bytes = bytes, .step = TraceStep::kPostReceive});
 }
 
+Expected<std::size_t> Nic::Modules::traced_poll(CqHandle cq, std::span<Completion> out) {
+  const Expected<std::size_t> taken = cqs.poll(cq, out);
+  if (!taken) return taken;
+  for (const Completion& completion : out.first(*taken)) {
+    if (Qp* qp = qps.find(completion.qpn)) trace_poll(*config.trace, *qp, completion);
+  }
+  return taken;
+}
+
 // The gate refused the QP's frames but may have room for the ACK or NAK that the QP has pending.
 // Acknowledgements are let through because the peer may be stalled until it gets one.
 void Nic::Modules::transmit_acknowledge(Qp& qp, TxBurst& burst) {
@@ -201,10 +210,7 @@ Status Nic::post_sends(QpHandle handle, std::span<const SendWr> wrs) {
     }
   }
   if (modules_->config.trace != nullptr) [[unlikely]] {
-    qp->trace.posted += wrs.size();
-    for (std::uint32_t i = before; i != qp->sends.tail; ++i) {
-      trace_post(*modules_->config.trace, *qp, i);
-    }
+    trace_posts(*modules_->config.trace, *qp, before);
   }
   if (qp->state == QpState::kErr || qp->state == QpState::kSqe) {
     modules_->completions.flush_sends(*qp);
@@ -252,15 +258,9 @@ const std::atomic<std::uint32_t>* Nic::cq_gauge(CqHandle cq) const {
 }
 
 Expected<std::size_t> Nic::poll_cq(CqHandle cq, std::span<Completion> out) {
-  const Expected<std::size_t> taken = modules_->cqs.poll(cq, out);
-  if (modules_->config.trace != nullptr && taken) [[unlikely]] {
-    for (const Completion& completion : out.first(*taken)) {
-      if (Qp* qp = modules_->qps.find(completion.qpn)) {
-        trace_poll(*modules_->config.trace, *qp, completion);
-      }
-    }
-  }
-  return taken;
+  if (modules_->config.trace != nullptr) [[unlikely]]
+    return modules_->traced_poll(cq, out);
+  return modules_->cqs.poll(cq, out);
 }
 
 std::uint32_t Nic::completions_waiting(CqHandle cq) const {
@@ -283,7 +283,6 @@ std::uint32_t Nic::transmit(TxBurst& burst, Time now) {
   CHECK(burst.max_pieces_per_frame() >= m.config.limits.max_sge);
   m.now = now;
   burst.clear();
-  const std::uint64_t traced = m.config.trace != nullptr ? m.config.trace->count() : 0;
   // Management datagrams go first: they are rare and short, and whole connections wait for them.
   // They bypass the gate; one that finds no room is lost and retransmitted. On a port that is down
   // this only passes the time to the connection manager.
@@ -328,7 +327,7 @@ std::uint32_t Nic::transmit(TxBurst& burst, Time now) {
     if (m.requester.paused()) break;
   }
   if (m.config.trace != nullptr) [[unlikely]]
-    m.config.trace->packets_sent(traced);
+    m.config.trace->packets_sent();
   return burst.size();
 }
 

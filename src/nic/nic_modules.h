@@ -57,9 +57,13 @@ struct Nic::Modules {
 
   std::uint64_t srq_receives{};  // posted, as far as a trace counts them
 
-  void trace_memory(TraceStep step, std::uint64_t address, std::uint64_t length) const;
+  [[gnu::cold, gnu::noinline]] void trace_memory(TraceStep step, std::uint64_t address,
+                                                 std::uint64_t length) const;
   // `posted` counts the receives of the queue.
-  void trace_receive(std::uint64_t& posted, const RecvWr& wr, Qpn qpn) const;
+  [[gnu::cold, gnu::noinline]] void trace_receive(std::uint64_t& posted, const RecvWr& wr,
+                                                  Qpn qpn) const;
+  [[gnu::cold, gnu::noinline]] Expected<std::size_t> traced_poll(CqHandle cq,
+                                                                 std::span<Completion> out);
   void transmit_acknowledge(Qp& qp, TxBurst& burst);
   // Skips the members that are not touched for every packet.
   void fetch() const {

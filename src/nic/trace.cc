@@ -1,5 +1,7 @@
 #include "nic/trace.h"
 
+#include <algorithm>
+
 namespace nerve::nic {
 
 bool Trace::writable(std::uint64_t record) {
@@ -33,10 +35,10 @@ void Trace::doorbell() {
 }
 
 // Each record of a packet that was made becomes one of a packet that is sent.
-void Trace::packets_sent(std::uint64_t since) {
+void Trace::packets_sent() {
   if (stopped_) return;
-  const std::uint64_t end = count();
-  for (std::uint64_t i = since; i < end && i < room_.records.size(); ++i) {
+  const std::uint64_t end = std::min(count(), ready_.load(std::memory_order_acquire));
+  for (std::uint64_t i = sent_; i < end; ++i) {
     TraceRecord record = room_.records[i];
     switch (record.step) {
       case TraceStep::kPacketMade:
@@ -50,6 +52,7 @@ void Trace::packets_sent(std::uint64_t since) {
         break;
     }
   }
+  sent_ = count();
 }
 
 }  // namespace nerve::nic

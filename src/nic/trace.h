@@ -133,8 +133,8 @@ class Trace {
   void add(TraceRecord record);
   // Send requests were posted, and the engine is about to be told.
   void doorbell();
-  // The packets made since `since` leave for the link.
-  void packets_sent(std::uint64_t since);
+  // The packets made since the last call leave for the link.
+  void packets_sent();
   [[nodiscard]] std::uint64_t count() const { return room_.count->load(std::memory_order_relaxed); }
 
   // Nothing is recorded from now on, and the room is not touched: it belongs to another process.
@@ -147,6 +147,7 @@ class Trace {
   std::atomic<std::uint64_t> ready_;  // records that may be written
   std::uint64_t messages_;
   TraceRecord last_post_{};  // not yet followed by a doorbell
+  std::uint64_t sent_{};     // records before this one are of packets that were sent
   bool stopped_{};
 };
 

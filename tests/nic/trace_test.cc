@@ -187,7 +187,7 @@ TEST(Trace, AfterStopNothingIsWritten) {
   recorder.trace.add({.step = kRegister});
   recorder.trace.stop();
   recorder.trace.add({.step = kRegister});
-  recorder.trace.packets_sent(0);
+  recorder.trace.packets_sent();
   EXPECT_EQ(recorder.count, 1U);
 }
 

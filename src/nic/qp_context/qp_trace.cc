@@ -51,6 +51,35 @@ void trace_request(Trace& trace, Qp& qp, std::uint32_t position, TraceRecord rec
   if (number_of(qp, position) < trace.messages()) trace_rare_request(trace, qp, position, record);
 }
 
+void trace_fetch(Trace& trace, Qp& qp, std::uint32_t position) {
+  const SendWqe& wqe = qp.sends.at(position);
+  trace_request(trace, qp, position,
+                {.id = wqe.wr_id,
+                 .peer = wqe.packets,
+                 .psn = wqe.first_psn.value(),
+                 .bytes = wqe.length,
+                 .step = TraceStep::kFetch,
+                 .opcode = static_cast<std::uint8_t>(wqe.op)});
+}
+
+void trace_direct(Trace& trace, Qp& qp, std::uint32_t bytes) {
+  const SendWqe& wqe = qp.sends.current();
+  trace_request(trace, qp, qp.sends.cursor,
+                {.id = wqe.wr_id,
+                 .peer = qp.attributes.dest_qp.value(),
+                 .bytes = bytes,
+                 .step = TraceStep::kDirect,
+                 .opcode = static_cast<std::uint8_t>(wqe.op)});
+}
+
+void trace_data_placed(Trace& trace, Qp& qp, const wire::Frame& frame, std::uint32_t bytes) {
+  trace_request(trace, qp, qp.sends.head,
+                {.psn = frame.headers.bth.psn.value(),
+                 .bytes = bytes,
+                 .step = TraceStep::kPlaced,
+                 .opcode = frame.headers.bth.opcode});
+}
+
 void trace_made(Trace& trace, Qp& qp, std::uint32_t position, const wire::Frame& frame,
                 std::uint32_t count) {
   TraceRecord record{.step = TraceStep::kPacketMade};
@@ -146,14 +175,17 @@ void trace_state(Trace& trace, Qp& qp, TraceStep step) {
   trace.add(record);
 }
 
-void trace_post(Trace& trace, Qp& qp, std::uint32_t position) {
-  const SendWqe& wqe = qp.sends.at(position);
-  trace_request(trace, qp, position,
-                {.id = wqe.wr_id,
-                 .peer = wqe.remote_qpn.value(),
-                 .bytes = wqe.length,
-                 .step = TraceStep::kPost,
-                 .opcode = static_cast<std::uint8_t>(wqe.op)});
+void trace_posts(Trace& trace, Qp& qp, std::uint32_t first) {
+  qp.trace.posted += std::uint32_t{qp.sends.tail - first};
+  for (std::uint32_t position = first; position != qp.sends.tail; ++position) {
+    const SendWqe& wqe = qp.sends.at(position);
+    trace_request(trace, qp, position,
+                  {.id = wqe.wr_id,
+                   .peer = wqe.remote_qpn.value(),
+                   .bytes = wqe.length,
+                   .step = TraceStep::kPost,
+                   .opcode = static_cast<std::uint8_t>(wqe.op)});
+  }
 }
 
 void trace_completion(Trace& trace, Qp& qp, const Completion& completion) {

@@ -180,7 +180,9 @@ void Completer::place_read(Qp& qp, SendWqe& wqe, const wire::Frame& frame) {
     return completions_.fail_send(qp, WcStatus::kBadResponse);
   }
   counters_.bytes_received += frame.payload_length;
-  note_placed(qp, frame, frame.payload_length);
+  if (config_.trace != nullptr) [[unlikely]] {
+    trace_data_placed(*config_.trace, qp, frame, frame.payload_length);
+  }
   state.unacked = state.unacked + 1;
   if (qp.sends.cursor != qp.sends.head && wqe.op == SendOp::kRead) --state.read_packets;
   if (state.unacked == wqe.end_psn()) completions_.finish_send(qp, WcStatus::kSuccess);
@@ -193,19 +195,11 @@ void Completer::place_atomic(Qp& qp, SendWqe& wqe, const wire::Frame& frame) {
   const auto placed =
       dma_.scatter({qp.sends.sges_at(qp.sends.head), wqe.sge_count}, 0, {&piece, 1}, qp.pd);
   if (!placed) return completions_.fail_send(qp, WcStatus::kLocalProtection);
-  note_placed(qp, frame, sizeof original);
+  if (config_.trace != nullptr) [[unlikely]] {
+    trace_data_placed(*config_.trace, qp, frame, sizeof original);
+  }
   qp.requester.unacked = wqe.end_psn();
   completions_.finish_send(qp, WcStatus::kSuccess);
-}
-
-void Completer::note_placed(Qp& qp, const wire::Frame& frame, std::uint32_t bytes) const {
-  if (config_.trace == nullptr) [[likely]]
-    return;
-  trace_request(*config_.trace, qp, qp.sends.head,
-                {.psn = frame.headers.bth.psn.value(),
-                 .bytes = bytes,
-                 .step = TraceStep::kPlaced,
-                 .opcode = frame.headers.bth.opcode});
 }
 
 bool Completer::acknowledge(Qp& qp, Psn end) {

@@ -48,7 +48,6 @@ class Completer {
   void on_data(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info);
   void place_read(Qp& qp, SendWqe& wqe, const wire::Frame& frame);
   void place_atomic(Qp& qp, SendWqe& wqe, const wire::Frame& frame);
-  void note_placed(Qp& qp, const wire::Frame& frame, std::uint32_t bytes) const;
 
   // Acknowledges everything before `end`. Returns false when a READ or atomic before it is
   // unanswered.

@@ -53,12 +53,7 @@ Requester::Step Requester::take_direct_path(Qp& qp, SendWqe& wqe, TxBurst& burst
     return Step::kBlocked;
   }
   if (config_.trace != nullptr) [[unlikely]] {
-    trace_request(*config_.trace, qp, qp.sends.cursor,
-                  {.id = wqe.wr_id,
-                   .peer = qp.attributes.dest_qp.value(),
-                   .bytes = part,
-                   .step = TraceStep::kDirect,
-                   .opcode = static_cast<std::uint8_t>(wqe.op)});
+    trace_direct(*config_.trace, qp, part);
   }
   state.placed += part;
   if (state.placed < wqe.length) return Step::kPaused;

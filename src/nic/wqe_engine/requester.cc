@@ -185,15 +185,6 @@ void Requester::begin(Qp& qp, SendWqe& wqe) {
   wqe.first_psn = state.next;
   wqe.sequence = state.next_sequence;
   state.next_sequence = (state.next_sequence + 1) & 0xff'ffffU;
-  if (config_.trace != nullptr) [[unlikely]] {
-    trace_request(*config_.trace, qp, qp.sends.cursor,
-                  {.id = wqe.wr_id,
-                   .peer = wqe.packets,
-                   .psn = wqe.first_psn.value(),
-                   .bytes = wqe.length,
-                   .step = TraceStep::kFetch,
-                   .opcode = static_cast<std::uint8_t>(wqe.op)});
-  }
 }
 
 bool Requester::emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& train) {
@@ -206,6 +197,9 @@ bool Requester::emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& train) {
     return false;
   }
   if (config_.trace != nullptr) [[unlikely]] {
+    if (state.next == wqe.first_psn && state.next == state.sent_end) {
+      trace_fetch(*config_.trace, qp, qp.sends.cursor);
+    }
     trace_made(*config_.trace, qp, qp.sends.cursor, frame);
   }
   // A train has one flow and one size. All frames of a connected QP share the flow; those of a
