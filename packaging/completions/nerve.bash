@@ -5,10 +5,10 @@ _nerve() {
   local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]:-} nerve=${COMP_WORDS[0]} i
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W "demo run devices stat top metrics web doctor decode sim sweep --help --version" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "demo run trace devices stat top metrics web doctor decode sim sweep --help --version" -- "$word")
     return
   fi
-  if [[ $command == run ]]; then
+  if [[ $command == run || $command == trace ]]; then
     for ((i = 2; i < COMP_CWORD; i++)); do
       [[ ${COMP_WORDS[i]} == -- ]] || continue
       if ((i + 1 < COMP_CWORD)) && declare -F _command_offset >/dev/null; then

@@ -24,6 +24,7 @@ void add_sim(CLI::App& program, int& exit_code);
 void add_stat(CLI::App& program, int& exit_code);
 void add_sweep(CLI::App& program, int& exit_code);
 void add_top(CLI::App& program, int& exit_code);
+void add_trace(CLI::App& program, int& exit_code);
 void add_web(CLI::App& program, int& exit_code);
 
 }  // namespace nerve::cli

@@ -55,6 +55,7 @@ int run_nerve(int argc, char** argv) {
   int exit_code = kExitOk;
   add_demo(program, exit_code);
   add_run(program, exit_code);
+  add_trace(program, exit_code);
   add_devices(program, exit_code);
   add_stat(program, exit_code);
   add_top(program, exit_code);

@@ -10,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/packages.h"
+#include "cli/run.h"
 #include "cli/run_parent.h"
 #include "cli/run_plan.h"
 #include "cli/this_program.h"
@@ -47,11 +48,6 @@ Examples:
 constexpr std::string_view kEverydaySettings[] = {"transport", "devices", "pcap",
                                                   "fault",     "summary", "log"};
 
-struct RunOptions {
-  std::vector<std::vector<std::string>> values;  // for each setting
-  std::vector<std::string> command;
-};
-
 std::string joined(const std::vector<std::string>& words) {
   std::string all;
   for (const std::string& word : words) all += (all.empty() ? "" : ",") + word;
@@ -60,7 +56,7 @@ std::string joined(const std::vector<std::string>& words) {
 
 // The variables that the options set; nothing, after an error message, if one of them is invalid.
 std::optional<std::map<std::string, std::string>> chosen(const RunOptions& options) {
-  std::map<std::string, std::string> variables;
+  std::map<std::string, std::string> variables = options.variables;
   host::Config tried;
   for (std::size_t i = 0; i < options.values.size(); ++i) {
     const host::Setting& setting = host::settings()[i];
@@ -71,7 +67,8 @@ std::optional<std::map<std::string, std::string>> chosen(const RunOptions& optio
       return std::nullopt;
     }
     // Absolute, because the program may change its working directory.
-    if (setting.key == "pcap") value = std::filesystem::absolute(value).string();
+    const bool is_path = setting.key == "pcap" || setting.key == "trace_folder";
+    if (is_path) value = std::filesystem::absolute(value).string();
     variables.emplace(setting.variable, value);
   }
   return variables;
@@ -138,7 +135,9 @@ std::string way_to_get(const std::string& command, const std::string& folders) {
                          : fmt::format("sudo apt-get install -y {}", package);
 }
 
-int run(const RunOptions& options) {
+}  // namespace
+
+int run_program(const RunOptions& options) {
   const auto variables = chosen(options);
   if (!variables) return kExitUsage;
   if (!check_interfaces(configured(*variables).devices)) return kExitUsage;
@@ -182,7 +181,7 @@ int run(const RunOptions& options) {
   if (!offer) return kExitCannotRun;
   const auto changes = run_environment(*variables, *folder, *offer, host::process_environment());
   for (const auto& [name, value] : changes) ::setenv(name.c_str(), value.c_str(), 1);
-  ParentDuties duties{.summary = config.summary, .every_second = {}};
+  ParentDuties duties{.summary = config.summary, .every_second = {}, .at_end = options.at_end};
   // In a namespace the files of counters are ordinary ones, which this process writes.
   if (devices) {
     duties.every_second = [&](const host::Records& records) {
@@ -191,9 +190,12 @@ int run(const RunOptions& options) {
       refresh_counters(devices, make_tree(host::devices_of(config), around));
     };
   }
-  if (!duties.summary && !duties.every_second) return become(file, options.command);
+  if (!duties.summary && !duties.every_second && !duties.at_end)
+    return become(file, options.command);
   return run_as_parent([&] { return become(file, options.command); }, duties);
 }
+
+namespace {
 
 void add_setting(CLI::App& command, const host::Setting& setting,
                  std::vector<std::string>& values) {
@@ -215,17 +217,22 @@ void add_setting(CLI::App& command, const host::Setting& setting,
 
 }  // namespace
 
+void add_settings(CLI::App& command, RunOptions& options, std::string_view except) {
+  options.values.resize(host::settings().size());
+  for (std::size_t i = 0; i < options.values.size(); ++i) {
+    const host::Setting& setting = host::settings()[i];
+    if (!setting.key.starts_with(except)) add_setting(command, setting, options.values[i]);
+  }
+}
+
 void add_run(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* command =
       program.add_subcommand("run", "Run a program with nerve's libibverbs: nerve run -- CMD...");
   command->add_option("CMD", options->command, "the program and its arguments")->required();
-  options->values.resize(host::settings().size());
-  for (std::size_t i = 0; i < options->values.size(); ++i) {
-    add_setting(*command, host::settings()[i], options->values[i]);
-  }
+  add_settings(*command, *options);
   command->footer(kRunFooter);
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  command->callback([options, &exit_code] { exit_code = run_program(*options); });
 }
 
 }  // namespace nerve::cli

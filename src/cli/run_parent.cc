@@ -136,6 +136,7 @@ int run_as_parent(const std::function<int()>& become, const ParentDuties& duties
       host::say("no program of this run opened an RDMA device: nothing went by RDMA");
     }
   }
+  if (duties.at_end) duties.at_end();
   return end_as(status);
 }
 

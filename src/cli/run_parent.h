@@ -19,6 +19,8 @@ struct ParentDuties {
   bool summary{};
   // Called with what all programs have counted; empty: nothing.
   std::function<void(const host::Records&)> every_second;
+  // Called when the program has ended, however that was; empty: nothing.
+  std::function<void()> at_end;
 };
 
 // Starts what `become` turns into in a child, forwards signals that other processes send, and waits

@@ -24,6 +24,8 @@ namespace {
 
 // True if this option takes the next word as its value.
 bool takes_next(std::string_view word) {
+  constexpr std::string_view kOfTrace[] = {"--out", "--json", "--chrome", "--messages", "--folder"};
+  if (std::ranges::find(kOfTrace, word) != std::end(kOfTrace)) return true;
   const auto all = host::settings();
   const auto found = std::ranges::find(all, word, &host::Setting::flag);
   return found != all.end() && !found->value.empty();
@@ -50,7 +52,7 @@ bool is_static_program(const std::string& file) {
 }  // namespace
 
 std::vector<std::string> mark_command(std::vector<std::string> arguments) {
-  if (arguments.empty() || arguments[0] != "run") return arguments;
+  if (arguments.empty() || (arguments[0] != "run" && arguments[0] != "trace")) return arguments;
   std::size_t at = 1;
   while (at < arguments.size() && arguments[at].starts_with('-') && arguments[at] != "--") {
     at += takes_next(arguments[at]) ? 2 : 1;

@@ -11,8 +11,8 @@
 
 namespace nerve::cli {
 
-// The arguments of `nerve`, with `--` inserted before the program of `run` if the user left it out:
-// options after the program's name are the program's.
+// The arguments of `nerve`, with `--` inserted before the program of `run` or `trace` if the user
+// left it out: options after the program's name are the program's.
 [[nodiscard]] std::vector<std::string> mark_command(std::vector<std::string> arguments);
 
 // The folder of the libibverbs.so.1 that belongs to the `nerve` at this path: ../../lib in a build

@@ -13,6 +13,7 @@
 #include "cli/scenario_input.h"
 #include "cli/sim_compare.h"
 #include "cli/sim_state.h"
+#include "cli/sim_trace.h"
 #include "cli/status_line.h"
 #include "sim/results/result_json.h"
 #include "sim/results/summary.h"
@@ -31,6 +32,9 @@ in a browser. The same scenario and seed give the same results, on every machine
 
 --set overrides or adds a value, written as in the file; a string needs no
 quotes, and jobs and faults are counted from 0: --set fabric.routing=spray --set 'job.0.size=64 MB'.
+
+--trace-gpus FROM,TO also writes DIR/trace.json and DIR/trace.html: every step of the messages between
+two GPUs of different servers (docs/trace.md). It changes no result.
 
 Progress goes to stderr. Ctrl-C ends the run, prints how far it got, and writes nothing.
 
@@ -52,6 +56,8 @@ struct SimOptions {
   std::vector<std::string> set;
   bool json{};
   bool quiet{};
+  std::vector<std::uint32_t> traced;  // two GPUs, or none
+  std::uint64_t messages{1000};
   bool anyway{};
   bool keys{};
 };
@@ -77,10 +83,11 @@ void print_keys() {
 }
 
 std::optional<sim::RunResult> run(const sim::Scenario& scenario, const std::string& folder,
-                                  bool quiet) {
+                                  bool quiet, sim::RunTrace* trace) {
   StatusLine line{quiet};
   watch_for_interrupt();
   sim::RunOptions options;
+  options.trace = trace;
   options.progress = [&line, &folder](const sim::RunState& state) {
     if (interrupted()) end_early(line, state, folder);
     line.show([&] { return progress_text(state, line.elapsed()); });
@@ -136,8 +143,16 @@ int simulate(const SimOptions& options) {
   const std::string folder = options.out.empty() ? folder_for(scenario->name) : options.out;
   // Before the run, so that its work is not lost.
   if (!make_folder("sim", folder)) return kExitFailed;
-  const auto result = run(*scenario, folder, options.quiet);
-  return result ? show(options, folder, *result) : kExitFailed;
+  std::optional<sim::RunTrace> trace;
+  if (!options.traced.empty()) {
+    trace.emplace(sim::RunTrace{
+        .from = options.traced[0], .to = options.traced[1], .messages = options.messages});
+  }
+  const auto result = run(*scenario, folder, options.quiet, trace ? &*trace : nullptr);
+  if (!result) return kExitFailed;
+  const int code = show(options, folder, *result);
+  if (!trace) return code;
+  return write_sim_trace(*scenario, *trace, folder, options.quiet) ? code : kExitFailed;
 }
 
 }  // namespace
@@ -156,6 +171,13 @@ void add_sim(CLI::App& program, int& exit_code) {
       ->allow_extra_args(false);
   command->add_flag("--json", options->json, "print result.json instead of the summary");
   command->add_flag("--quiet", options->quiet, "print no progress");
+  command->add_option("--trace-gpus", options->traced, "trace the messages between two GPUs")
+      ->type_name("FROM,TO")
+      ->delimiter(',')
+      ->expected(2);
+  command->add_option("--trace-messages", options->messages, "messages of each QP to trace [1000]")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1'000'000));
   command->add_flag("--anyway", options->anyway, "run even if memory may not suffice");
   command->add_flag("--keys", options->keys, "list every scenario key and exit");
   command->footer(kSimFooter);

@@ -22,10 +22,10 @@ fs::path simulator_of(const fs::path& program) {
 }
 
 fs::path page_of(const fs::path& program, std::string_view name) {
-  const fs::path folder = program.parent_path() /
-                          (in_build_tree(program) ? "../../web/pages" : "../lib/nerve/pages") /
-                          name;
-  return folder.lexically_normal();
+  const fs::path folder = program.parent_path();
+  if (in_build_tree(program)) return (folder / "../../web/pages" / name).lexically_normal();
+  const bool simulator = program.filename() == "nerve-sim";  // in lib/nerve
+  return (folder / (simulator ? "pages" : "../lib/nerve/pages") / name).lexically_normal();
 }
 
 std::string command_name() { return in_build_tree(this_program()) ? "./nerve" : "nerve"; }

@@ -5,10 +5,9 @@
 #include <memory>
 
 #include "cli/commands.h"
-#include "cli/file_bytes.h"
 #include "cli/http_server.h"
+#include "cli/page_file.h"
 #include "cli/sample_json.h"
-#include "cli/this_program.h"
 #include "cli/web_routes.h"
 
 namespace nerve::cli {
@@ -46,19 +45,16 @@ int web(const WebOptions& options) {
   auto keeper = host::StatisticsKeeper::make();
   host::RecordReader records;
   if (keeper) records.add(keeper->statistics());
-  const std::string page = page_of(this_program(), "live.html").string();
-  const FileBytes html = read_bytes(page);
-  if (!html.error.empty()) {
-    fmt::print(stderr, "nerve web: {}; {}\n", html.error, how_to_restore());
+  const auto page = read_page("live.html");
+  if (!page) {
+    fmt::print(stderr, "nerve web: {}\n", page.error());
     return kExitFailed;
   }
   const std::string token = random_token();
   auto server = HttpServer::open(
-      *address,
-      WebRoutes{.token = token,
-                .page = {reinterpret_cast<const char*>(html.bytes.data()), html.bytes.size()},
-                .reports = options.reports,
-                .sample = [&] { return sample_json(take_sample(records)); }});
+      *address, WebRoutes{.token = token, .page = *page, .reports = options.reports, .sample = [&] {
+                            return sample_json(take_sample(records));
+                          }});
   if (!server) {
     fmt::print(stderr, "nerve web: {}\n", server.error());
     return kExitFailed;

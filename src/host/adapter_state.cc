@@ -36,6 +36,7 @@ nic::NicConfig config_for(Shard& shard, const Device& device, bool by_direct_pat
                           DeviceCounters& counters) {
   nic::NicConfig config;
   config.counters = &counters.engine;
+  config.trace = shard.trace();
   config.gid_table_size = kGidTableSize;
   config.first_qpn = Qpn{shard.slot << kSlotShift};
   config.limits.max_qp = kQpnsPerSlot;
@@ -81,6 +82,7 @@ Adapter::State::State(Shard& in, const Device& given, State* first)
                            : nic::Nic{config_for(in, given, by_direct_path, counters)}} {
   shard.exchange.count_in(counters.transports);
   if (by_direct_path) shard.peer_memory.count_in(counters.direct);
+  if (shard.trace_file != nullptr) shard.trace_file->add(device);
   for (std::uint32_t i = 0; i < device.gids.size(); ++i) (void)nic.set_gid(i, device.gids[i]);
   nic.set_port_active(device.up);
   if (first != nullptr) follow(*first);

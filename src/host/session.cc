@@ -117,6 +117,8 @@ int Adapter::Session::groups_changed() { return state_.shard.network.follow_grou
 void Adapter::Session::posted() {
   Shard& shard = state_.shard;
   posted_ = true;
+  if (nic::Trace* const trace = shard.trace()) [[unlikely]]
+    trace->doorbell();
   shard.polling.note_post();
   if (shard.delayed_ack.awaits_post()) {
     // A delayed ACK leaves with this request, so the peer's next request will arrive while the

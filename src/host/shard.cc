@@ -60,7 +60,12 @@ Shard::Shard(Config settings, Membership joined, Mailbox mailbox, Shard* first)
   exchange.set_local(addresses_of(list_interfaces()));
   exchange.set_own(OwnRing::make(ring_size(config.ring_size)));
   std::vector<std::string> problems;
-  taps.emplace(config, exchange, *this, origins(), problems);
+  link::FaultTap::OnLoss on_loss;
+  if (!config.trace_folder.empty()) {
+    trace_file = TraceFile::make(config, slot, problems);
+    if (trace_file != nullptr) on_loss = trace_file->on_loss();
+  }
+  taps.emplace(config, exchange, *this, origins(), problems, std::move(on_loss));
   for (const std::string& problem : problems) log(LogLevel::kError, "%s", problem.c_str());
 }
 
@@ -223,6 +228,7 @@ bool Shard::wait_for_disconnects() {
 
 void Shard::leave_to_parent() {
   left_to_parent = true;
+  if (trace_file != nullptr) trace_file->trace().stop();
   exchange.leave();
   polling.waiters.leave();
   peer_memory.leave();

@@ -15,6 +15,7 @@
 #include "host/adapter_state.h"
 #include "host/config/config.h"
 #include "host/diagnostics/taps.h"
+#include "host/diagnostics/trace_file.h"
 #include "host/host.h"
 #include "host/network/exchange.h"
 #include "host/network/network.h"
@@ -88,6 +89,9 @@ class Shard final : public link::FrameSink, public Watched {
   void leave_to_parent();
 
   [[nodiscard]] bool is_primary() const { return &shards.primary() == this; }
+  [[nodiscard]] nic::Trace* trace() const {
+    return trace_file != nullptr ? &trace_file->trace() : nullptr;
+  }
   [[nodiscard]] bool leads() const { return leader == this; }
 
  private:
@@ -103,7 +107,7 @@ class Shard final : public link::FrameSink, public Watched {
   [[nodiscard]] bool wait_for_disconnects();
 
   std::unique_ptr<ShardSet> own_set_;  // only in the primary
-  std::mutex reading_addresses_;  // taken before `lock`
+  std::mutex reading_addresses_;       // taken before `lock`
   Time looked_at_{};
   std::size_t unanswered_{};
 
@@ -118,6 +122,7 @@ class Shard final : public link::FrameSink, public Watched {
   std::uint32_t cqs{};  // CQs and SRQs that belong to this shard; guarded by ShardSet::making
   Lock lock;
   Exchange exchange;
+  std::unique_ptr<TraceFile> trace_file;  // null: nothing is traced
   std::optional<Taps> taps;
   std::vector<Adapter::State*> adapters;
   Watcher watcher;

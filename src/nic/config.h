@@ -39,6 +39,7 @@ struct Limits {
 };
 
 struct Counters;
+class Trace;
 
 enum class CcAlgorithm : std::uint8_t { kNone, kDcqcn, kTimely, kSwift, kHpcc };
 
@@ -140,6 +141,7 @@ struct NicConfig {
   std::uint32_t max_read_packets{1U << 23};
   // The number of frames that a QP may send before the next one gets its turn.
   std::uint32_t scheduling_quantum{64};
+  Trace* trace{};  // null: nothing is traced. Must outlive the engine.
 };
 
 }  // namespace nerve::nic

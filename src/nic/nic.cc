@@ -2,21 +2,9 @@
 
 #include <algorithm>
 
-#include "base/fetch_lines.h"
-#include "nic/connection/connection_manager.h"
-#include "nic/cq_manager/cq_manager.h"
-#include "nic/dma_engine/dma_engine.h"
-#include "nic/ethernet/port.h"
-#include "nic/qp_manager/qp_manager.h"
-#include "nic/qp_manager/shared_objects.h"
-#include "nic/rx_handler/answers.h"
-#include "nic/rx_handler/datagrams.h"
-#include "nic/rx_handler/responder.h"
-#include "nic/rx_handler/rx_handler.h"
-#include "nic/wqe_engine/completer.h"
-#include "nic/wqe_engine/completion_unit.h"
+#include "nic/nic_modules.h"
+#include "nic/qp_context/qp_trace.h"
 #include "nic/wqe_engine/post_send.h"
-#include "nic/wqe_engine/requester.h"
 
 namespace nerve::nic {
 
@@ -51,50 +39,29 @@ NicConfig clamped(NicConfig config) {
 
 }  // namespace
 
-// The modules, in the order in which they depend on each other.
-struct Nic::Modules {
-  Modules(const NicConfig& given, SharedObjects* of_sibling)
-      : config{clamped(given)},
-        counters{config.counters != nullptr ? *config.counters : own_counters.emplace()},
-        objects{of_sibling != nullptr ? *of_sibling : own_objects.emplace(config)} {}
+void Nic::Modules::trace_memory(TraceStep step, std::uint64_t address, std::uint64_t length) const {
+  if (config.trace == nullptr) return;
+  constexpr std::uint64_t kMost = 0xffff'ffff;
+  config.trace->add(
+      {.id = address, .bytes = static_cast<std::uint32_t>(std::min(length, kMost)), .step = step});
+}
 
-  NicConfig config;
-  std::optional<Counters> own_counters;  // empty: those of the driver are used
-  Counters& counters;
-  Time now;  // as of the last call that passed it
-  EventQueue events;
-  Port port{config, events};
-  std::optional<SharedObjects> own_objects;  // empty: those of a sibling are used
-  SharedObjects& objects;
-  DmaEngine& dma{objects.dma};
-  CqManager cqs{config.limits, events, objects.cqs};
-  QpTable qps{config};
-  MulticastGroups groups{config.limits};
-  Scheduler scheduler;
-  CompletionUnit completions{cqs, events, scheduler, config.direct_path, now};
-  QpManager qp_manager{config,    cqs,    events, completions, port,
-                       scheduler, groups, qps,    objects,     now};
-  Requester requester{config, counters, dma, port, objects.addresses, completions, scheduler, now};
-  Completer completer{config, counters, dma, port, completions, requester, scheduler, now};
-  Receives receives{objects.srqs, completions};
-  Responder responder{counters, dma, receives, completions, scheduler};
-  Datagrams datagrams{counters, dma, receives, completions};
-  Answers answers{config, counters, dma, completions};
-  ConnectionManager cm{config, counters, port};
-  RxHandler rx_handler{config,    counters,  port,      qps, groups, responder,
-                       datagrams, completer, scheduler, cm,  now};
+void Nic::Modules::trace_receive(std::uint64_t& posted, const RecvWr& wr, Qpn qpn) const {
+  if (posted++ >= config.trace->messages()) return;
+  std::uint32_t bytes = 0;
+  for (const Sge& sge : wr.sges) bytes += sge.length;
+  config.trace->add(
+      {.id = wr.wr_id, .qpn = qpn.value(), .bytes = bytes, .step = TraceStep::kPostReceive});
+}
 
-  void transmit_acknowledge(Qp& qp, TxBurst& burst);
-  // Skips the members that are not touched for every packet.
-  void fetch() const {
-    __builtin_prefetch(&config.flow_control.ack_every);
-    fetch_lines(&config.gate, &groups);
-    fetch_lines(&counters, &counters + 1);
-    fetch_lines(&scheduler, &qp_manager);
-    fetch_lines(&requester, &cm);
-    fetch_lines(&rx_handler, &rx_handler + 1);
+Expected<std::size_t> Nic::Modules::traced_poll(CqHandle cq, std::span<Completion> out) {
+  const Expected<std::size_t> taken = cqs.poll(cq, out);
+  if (!taken) return taken;
+  for (const Completion& completion : out.first(*taken)) {
+    if (Qp* qp = qps.find(completion.qpn)) trace_poll(*config.trace, *qp, completion);
   }
-};
+  return taken;
+}
 
 // The gate refused the QP's frames but may have room for the ACK or NAK that the QP has pending.
 // Acknowledgements are let through because the peer may be stalled until it gets one.
@@ -115,9 +82,9 @@ void Nic::Modules::transmit_acknowledge(Qp& qp, TxBurst& burst) {
   }
 }
 
-Nic::Nic(const NicConfig& config) : modules_{std::make_unique<Modules>(config, nullptr)} {}
+Nic::Nic(const NicConfig& config) : modules_{std::make_unique<Modules>(clamped(config), nullptr)} {}
 Nic::Nic(const NicConfig& config, Nic& sibling)
-    : modules_{std::make_unique<Modules>(config, &sibling.modules_->objects)} {}
+    : modules_{std::make_unique<Modules>(clamped(config), &sibling.modules_->objects)} {}
 Nic::~Nic() = default;
 
 const NicConfig& Nic::config() const { return modules_->config; }
@@ -153,13 +120,19 @@ bool Nic::port_active() const { return modules_->port.active(); }
 Expected<PdHandle> Nic::alloc_pd() { return modules_->dma.alloc_pd(); }
 Status Nic::dealloc_pd(PdHandle pd) { return modules_->dma.dealloc_pd(pd); }
 Expected<MrHandle> Nic::register_mr(const MrInit& init) {
-  return modules_->dma.register_region(init);
+  Expected<MrHandle> made = modules_->dma.register_region(init);
+  if (made) modules_->trace_memory(TraceStep::kRegister, init.address, init.length);
+  return made;
 }
 Status Nic::reregister_mr(MrHandle mr, MrChange change, const MrInit& init) {
   return modules_->dma.reregister(mr, change, init);
 }
 Status Nic::revoke_mr(MrHandle mr) { return modules_->dma.revoke(mr); }
-Status Nic::deregister_mr(MrHandle mr) { return modules_->dma.deregister(mr); }
+Status Nic::deregister_mr(MrHandle mr) {
+  Status done = modules_->dma.deregister(mr);
+  if (done) modules_->trace_memory(TraceStep::kDeregister, 0, 0);
+  return done;
+}
 Expected<MrKeys> Nic::keys_of(MrHandle mr) const { return modules_->dma.keys_of(mr); }
 Expected<MwHandle> Nic::alloc_mw(PdHandle pd, MwType type) {
   return modules_->dma.alloc_window(pd, type);
@@ -236,6 +209,9 @@ Status Nic::post_sends(QpHandle handle, std::span<const SendWr> wrs) {
       return taken;
     }
   }
+  if (modules_->config.trace != nullptr) [[unlikely]] {
+    trace_posts(*modules_->config.trace, *qp, before);
+  }
   if (qp->state == QpState::kErr || qp->state == QpState::kSqe) {
     modules_->completions.flush_sends(*qp);
   } else {
@@ -253,6 +229,9 @@ Status Nic::post_recv(QpHandle handle, const RecvWr& wr) {
   }
   if (const Status fits = qp->receives.check(wr); !fits) return fits;
   qp->receives.post(wr);
+  if (modules_->config.trace != nullptr) [[unlikely]] {
+    modules_->trace_receive(qp->trace.receives, wr, qp->qpn);
+  }
   if (qp->state == QpState::kErr) {
     modules_->completions.flush_receives(*qp);
   } else if (Answers::owes_credit_update(*qp)) {
@@ -267,6 +246,9 @@ Status Nic::post_srq_recv(SrqHandle handle, const RecvWr& wr) {
   if (srq == nullptr) return refuse(ErrorCode::kNoSuchObject, "post receive: no such SRQ");
   if (const Status fits = srq->queue.check(wr); !fits) return fits;
   srq->queue.post(wr);
+  if (modules_->config.trace != nullptr) [[unlikely]] {
+    modules_->trace_receive(modules_->srq_receives, wr, Qpn{});
+  }
   return Done{};
 }
 
@@ -276,6 +258,8 @@ const std::atomic<std::uint32_t>* Nic::cq_gauge(CqHandle cq) const {
 }
 
 Expected<std::size_t> Nic::poll_cq(CqHandle cq, std::span<Completion> out) {
+  if (modules_->config.trace != nullptr) [[unlikely]]
+    return modules_->traced_poll(cq, out);
   return modules_->cqs.poll(cq, out);
 }
 
@@ -342,6 +326,8 @@ std::uint32_t Nic::transmit(TxBurst& burst, Time now) {
     }
     if (m.requester.paused()) break;
   }
+  if (m.config.trace != nullptr) [[unlikely]]
+    m.config.trace->packets_sent();
   return burst.size();
 }
 

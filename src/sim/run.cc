@@ -144,6 +144,29 @@ std::uint64_t bytes_planned(const Jobs& jobs) {
   return all;
 }
 
+// Prepares the traces of the two NICs; returns what is wrong with the choice.
+std::string begin_trace(RunTrace& trace, RunSetup& setup) {
+  const ClusterShape& shape = setup.cluster.shape;
+  for (const std::uint32_t gpu : {trace.from, trace.to}) {
+    if (gpu >= shape.all_gpus()) {
+      return fmt::format("trace: there is no GPU {}; the last one is {}", gpu,
+                         shape.all_gpus() - 1);
+    }
+  }
+  const PlaceId from{trace.from};
+  const PlaceId to{trace.to};
+  if (shape.server_of(from) == shape.server_of(to)) {
+    return fmt::format("trace: GPUs {} and {} are in one server and use no NIC", trace.from,
+                       trace.to);
+  }
+  trace.nics.clear();
+  trace.nics.reserve(2);  // the NICs refer to them
+  trace.nics.emplace_back(shape.nic_of(from, to, 0, false), trace.messages);
+  trace.nics.emplace_back(shape.nic_of(to, from, 0, false), trace.messages);
+  for (SimulatedNetwork& network : setup.networks) network.nics.traces = trace.nics;
+  return {};
+}
+
 void let_time_pass(Simulation& simulation, const Cluster& cluster, const Recorder& recorder,
                    const Jobs& jobs, Time limit, const RunOptions& options) {
   const std::uint64_t planned = options.progress ? bytes_planned(jobs) : 0;
@@ -168,6 +191,9 @@ Result<RunResult, std::string> run(const Scenario& scenario, const RunOptions& o
   CheckedMemory payload;
   auto setup = set_up(scenario, payload);
   if (!setup) return Unexpected{setup.error()};
+  if (options.trace != nullptr) {
+    if (std::string why = begin_trace(*options.trace, *setup); !why.empty()) return Unexpected{why};
+  }
   auto faults = Faults::find(setup->graph, scenario.faults);
   if (!faults) return Unexpected{faults.error()};
   Simulation simulation{scenario.seed, setup->graph, setup->networks};

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
+#include "sim/host/nic_trace.h"
 #include "sim/results/run_result.h"
 #include "sim/scenario/scenario.h"
 
@@ -20,9 +22,18 @@ struct RunState {
   double share{};  // of all bytes that the jobs will move, estimated; zero: unknown
 };
 
+// What the NICs of two GPUs do for each other: from the first lane between them.
+struct RunTrace {
+  std::uint32_t from{};
+  std::uint32_t to{};
+  std::uint64_t messages{1000};  // of each QP, in each direction
+  std::vector<NicTrace> nics{};  // filled by run(): that of `from`, then that of `to`
+};
+
 struct RunOptions {
   // Called about ten times per second. It cannot affect the result.
   std::function<void(const RunState&)> progress;
+  RunTrace* trace{};  // null: nothing is traced. It cannot affect the result either.
 };
 
 // A run always ends: when all jobs are done, when a job that is not done can no longer be (a

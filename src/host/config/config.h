@@ -32,8 +32,10 @@ struct Config {
   std::string pcap;  // file name; empty: no capture
   CaptureDirection pcap_direction{CaptureDirection::kSent};
   std::uint32_t pcap_snap{0x4'0000};
-  std::uint64_t pcap_limit{};  // packets; zero: no limit
-  std::string fault;           // validated text for link/tap/fault_spec.h
+  std::uint64_t pcap_limit{};          // packets; zero: no limit
+  std::string fault;                   // validated text for link/tap/fault_spec.h
+  std::string trace_folder;            // empty: no trace
+  std::uint64_t trace_messages{1000};  // of each QP, in each direction
   std::uint64_t ring_size{std::uint64_t{1} << 19};
   std::optional<nic::Mtu> mtu;  // none: derived from the interface
   PollWait polling{PollWait::kAuto};

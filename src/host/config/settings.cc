@@ -81,6 +81,15 @@ std::string explain_fault(std::string_view text) {
   return spec ? "" : spec.error();
 }
 
+bool read_trace_folder(std::string_view text, Config& config) {
+  config.trace_folder = text;
+  return true;
+}
+
+bool read_trace_messages(std::string_view text, Config& config) {
+  return put(parse_count(text, 1, 1'000'000), config.trace_messages);
+}
+
 bool read_ring_size(std::string_view text, Config& config) {
   const auto size = parse_size(text, std::uint64_t{1} << 16, std::uint64_t{1} << 28);
   return size && (*size & (*size - 1)) == 0 && put(size, config.ring_size);
@@ -173,6 +182,14 @@ constexpr Setting kSettings[] = {
      "faults as described in docs/taps.md",
      "faults to inject, as in 'loss=1%,reorder=0.1%,seed=7'",
      read_fault, explain_fault},
+    {"trace_folder", "NERVE_TRACE_FOLDER", "--trace-folder", "DIR", "none",
+     "the name of a folder that exists",
+     "record the steps of messages in files there, for nerve trace --folder DIR",
+     read_trace_folder},
+    {"trace_messages", "NERVE_TRACE_MESSAGES", "--trace-messages", "N", "1000",
+     "a number from 1 to 1000000",
+     "messages that each QP records, in each direction",
+     read_trace_messages},
     {"ring_size", "NERVE_RING_SIZE", "--ring-size", "SIZE", "512K",
      "a power of two from 64K to 256M",
      "size of the shared memory ring between two processes, in each direction",

@@ -7,7 +7,8 @@
 namespace nerve::host {
 
 Taps::Taps(const Config& config, link::Egress& exchange, link::FrameSink& engines,
-           link::PcapSink::Origins origins, std::vector<std::string>& problems)
+           link::PcapSink::Origins origins, std::vector<std::string>& problems,
+           link::FaultTap::OnLoss on_loss)
     : egress_{&exchange}, sink_{&engines}, own_sink_{&engines} {
   if (!config.pcap.empty()) {
     auto file = link::PcapFile::open({.file = config.pcap,
@@ -29,7 +30,7 @@ Taps::Taps(const Config& config, link::Egress& exchange, link::FrameSink& engine
   }
   if (!config.fault.empty()) {
     if (auto spec = link::parse_fault_spec(config.fault)) {
-      egress_ = &fault_.emplace(*egress_, *spec);
+      egress_ = &fault_.emplace(*egress_, *spec, std::move(on_loss));
     } else {
       problems.push_back(spec.error());
     }

@@ -20,9 +20,10 @@ namespace nerve::host {
 class Taps {
  public:
   // A tap that cannot be opened is left out and reported in `problems`. `origins` is used by the
-  // capture.
+  // capture, `on_loss` by the faults.
   Taps(const Config& config, link::Egress& exchange, link::FrameSink& engines,
-       link::PcapSink::Origins origins, std::vector<std::string>& problems);
+       link::PcapSink::Origins origins, std::vector<std::string>& problems,
+       link::FaultTap::OnLoss on_loss = {});
 
   [[nodiscard]] link::Egress& egress() { return *egress_; }
   // The sink for frames from other processes, and for frames that this process sent to itself.

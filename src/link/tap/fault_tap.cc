@@ -79,6 +79,7 @@ void FaultTap::send(std::span<const wire::Frame> frames, Time now) {
     const bool whole = verdict.leaves_now() && !verdict.marked && !verdict.lost;
     if (verdict.lost) {
       ++counters_.lost;
+      if (on_loss_) on_loss_(frame, false);
     } else if (whole) {
       pass(frame, before_passed);
     } else {
@@ -165,6 +166,7 @@ void FaultTap::strike(const wire::Frame& frame, std::size_t qp, const Verdict& v
   wire::encode_udp_payload(changed, {}, held.bytes);
   if (verdict.corrupt != 0) {
     ++counters_.corrupted;
+    if (on_loss_) on_loss_(frame, true);
     flip_a_bit(held.bytes, verdict.corrupt);
   }
   flush_passing(now);  // frames before it must leave before it

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -42,7 +43,11 @@ class FaultTap final : public Egress {
   static constexpr std::size_t kMaxQps = std::size_t{1} << 18;
   static constexpr Duration kPatience{std::chrono::milliseconds{1}};
 
-  FaultTap(Egress& next, FaultSpec spec) : next_{next}, spec_{std::move(spec)} {}
+  // Called for a packet that is lost, or whose bytes are changed so that the receiver drops it.
+  using OnLoss = std::function<void(const wire::Frame& frame, bool corrupted)>;
+
+  FaultTap(Egress& next, FaultSpec spec, OnLoss on_loss = {})
+      : next_{next}, spec_{std::move(spec)}, on_loss_{std::move(on_loss)} {}
 
   void send(std::span<const wire::Frame> frames, Time now) override;
   // Bytes are passed on: they were judged as frames.
@@ -106,6 +111,7 @@ class FaultTap final : public Egress {
 
   Egress& next_;
   FaultSpec spec_;
+  OnLoss on_loss_;
   FaultCounters counters_;
   std::unordered_map<QpKey, std::size_t, QpHash> ordinals_;
   std::vector<QpState> qps_;  // by ordinal

@@ -4,6 +4,17 @@
 
 namespace nerve::nic {
 
+void trace_mad(Trace& trace, TraceStep step, const wire::Frame& frame, const wire::CmMad& mad) {
+  trace.add({.id = mad.transaction_id,
+             .qpn = kGsiQpn.value(),
+             .peer = kGsiQpn.value(),
+             .psn = frame.headers.bth.psn.value(),
+             .bytes = frame.payload_length,
+             .step = step,
+             .opcode = frame.headers.bth.opcode,
+             .detail = detail_of(TraceDetail::kCm, mad.message.index())});
+}
+
 MadOutbox::Room& MadOutbox::room() {
   if (!room_) room_ = std::make_unique<Room>();
   return *room_;
@@ -33,6 +44,8 @@ void MadOutbox::put(TxBurst& burst, const wire::Flow& flow, const wire::CmMad& m
   frame.headers.deth = {.qkey = wire::kGsiQkey, .source_qp = kGsiQpn};
   burst.add_piece(
       {.address = reinterpret_cast<std::uint64_t>(bytes.data()), .length = wire::CmMad::kSize});
+  if (trace_ != nullptr) [[unlikely]]
+    trace_mad(*trace_, TraceStep::kCmSend, frame, mad);
   ++counters_.frames_sent;
   counters_.bytes_sent += wire::CmMad::kSize;
   ++counters_.mads_sent;

@@ -11,14 +11,18 @@
 #include "nic/burst.h"
 #include "nic/counters.h"
 #include "nic/ethernet/port.h"
+#include "nic/trace.h"
 #include "wire/cm_mad.h"
 #include "wire/frame.h"
 
 namespace nerve::nic {
 
+void trace_mad(Trace& trace, TraceStep step, const wire::Frame& frame, const wire::CmMad& mad);
+
 class MadOutbox {
  public:
-  MadOutbox(Counters& counters, const Port& port) : counters_{counters}, port_{port} {}
+  MadOutbox(Counters& counters, const Port& port, Trace* trace)
+      : counters_{counters}, port_{port}, trace_{trace} {}
 
   [[nodiscard]] bool empty() const { return count_ == 0; }
   // Dropped when the queue is full.
@@ -50,6 +54,7 @@ class MadOutbox {
 
   Counters& counters_;
   const Port& port_;
+  Trace* trace_;
   std::unique_ptr<Room> room_;
   std::uint32_t used_{};
   std::uint32_t head_{};

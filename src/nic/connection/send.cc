@@ -7,7 +7,11 @@
 namespace nerve::nic {
 
 ConnectionManager::ConnectionManager(const NicConfig& config, Counters& counters, const Port& port)
-    : config_{config}, counters_{counters}, port_{port}, table_{config}, outbox_{counters, port} {}
+    : config_{config},
+      counters_{counters},
+      port_{port},
+      table_{config},
+      outbox_{counters, port, config.trace} {}
 
 Communication* ConnectionManager::make() {
   if (table_.full()) {

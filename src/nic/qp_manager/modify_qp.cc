@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/planted.h"
+#include "nic/qp_context/qp_trace.h"
 #include "nic/qp_manager/qp_manager.h"
 #include "nic/qp_manager/qp_transitions.h"
 
@@ -40,6 +41,10 @@ Status QpManager::modify(QpHandle handle, QpState to, QpAttrs given,
     qp->attributes.sqd_notify = contains(given, QpAttrs::kSqdNotify) && attributes.sqd_notify;
   }
   enter(*qp, from, to);
+  if (config_.trace != nullptr && to != QpState::kErr)
+      [[unlikely]] {  // which is traced as it is entered
+    trace_state(*config_.trace, *qp, TraceStep::kModifyQp);
+  }
   completions_.offer(*qp);
   return Done{};
 }
@@ -186,6 +191,7 @@ void QpManager::reset(Qp& qp) {
   qp.cnp_limiter.reset();
   qp.attributes = {};
   qp.flow = {};
+  qp.trace.unpolled = 0;
   qp.state = QpState::kReset;
   completions_.offer(qp);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "nic/qp_context/qp_trace.h"
 #include "nic/qp_manager/qp_transitions.h"
 
 namespace nerve::nic {
@@ -79,6 +80,9 @@ Expected<QpHandle> QpManager::create(const QpInit& init) {
   qp.caps = init.caps;
   qp.signal_all = init.signal_all;
   qp.cookie = init.cookie;
+  if (config_.trace != nullptr) [[unlikely]] {
+    trace_state(*config_.trace, qp, TraceStep::kCreateQp);
+  }
   if (init.type == QpType::kXrcRecv) {
     qp.xrcd = init.xrcd;
     ++xrcds_.find(init.xrcd)->users;
@@ -137,6 +141,9 @@ bool QpManager::completions_wait(Qpn qpn) {
 Status QpManager::destroy(QpHandle handle) {
   Qp* qp = qps_.find(handle);
   if (qp == nullptr) return refuse(ErrorCode::kNoSuchObject, "destroy qp: no such QP");
+  if (config_.trace != nullptr) [[unlikely]] {
+    trace_state(*config_.trace, *qp, TraceStep::kDestroyQp);
+  }
   reset(*qp);
   groups_.forget(*qp);
   events_.forget(qp->handle);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/planted.h"
+#include "nic/qp_context/qp_trace.h"
 #include "wire/selective_nak.h"
 #include "wire/syndrome.h"
 
@@ -130,6 +131,8 @@ bool Answers::emit_entry(Qp& qp, ReplayEntry& entry, TxBurst& burst, bool contin
     frame.headers.bth.pad = static_cast<std::uint8_t>((0U - length) & 3U);
     counters_.bytes_sent += length;
   }
+  if (config_.trace != nullptr) [[unlikely]]
+    trace_answer(*config_.trace, qp, frame);
   frame.continues_train = continues && !first && !last;
 
   ++entry.next_packet;
@@ -152,6 +155,8 @@ void Answers::emit_acknowledge(Qp& qp, TxBurst& burst) {
   frame.headers.aeth =
       is_nak ? wire::Aeth{.syndrome = *state.nak_due, .msn = state.msn} : positive_aeth(qp);
   add_echoes(qp, frame);
+  if (config_.trace != nullptr) [[unlikely]]
+    trace_answer(*config_.trace, qp, frame);
   state.nak_due.reset();
   state.ack_due = false;
 }
@@ -171,6 +176,8 @@ void Answers::emit_selective_nak(Qp& qp, TxBurst& burst) {
     wire::Frame& frame = add_frame(qp, burst, Operation::kAcknowledge, state.expected);
     frame.headers.aeth = *aeth;
     add_echoes(qp, frame);
+    if (config_.trace != nullptr) [[unlikely]]
+      trace_answer(*config_.trace, qp, frame);
     ++counters_.selective_naks_sent;
   }
   state.sack_due = held.has_reports();
@@ -190,6 +197,8 @@ void Answers::emit_cnp(Qp& qp, TxBurst& burst) {
   frame.headers.bth.pkey = qp.pkey;
   frame.headers.bth.dest_qp = qp.attributes.dest_qp;
   frame.headers.bth.becn = true;
+  if (config_.trace != nullptr) [[unlikely]]
+    trace_answer(*config_.trace, qp, frame);
   ++counters_.frames_sent;
   ++counters_.cnps_sent;
   qp.responder.cnp_due = false;

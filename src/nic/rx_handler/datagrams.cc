@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/planted.h"
+#include "nic/qp_context/qp_trace.h"
 #include "nic/rx_handler/grh.h"
 
 namespace nerve::nic {
@@ -69,22 +70,22 @@ void Datagrams::on_datagram(Qp& qp, const wire::Frame& frame, const wire::Opcode
                             std::uint16_t pkey_index) {
   if (frame.headers.deth.qkey != qp.attributes.qkey && !planted(Bug::kUdAcceptsAnyQkey)) {
     ++counters_.dropped_bad_qkey;
-    return;
+    return trace_refusal(trace_, qp, frame, TraceRefusal::kBadQkey);
   }
   if (frame.payload_length > qp.mtu) {
     ++counters_.dropped_malformed;
-    return;
+    return trace_refusal(trace_, qp, frame, TraceRefusal::kTooLong);
   }
   if (!receives_.take(qp, 0)) {
     ++counters_.dropped_no_receive;
-    return;
+    return trace_refusal(trace_, qp, frame, TraceRefusal::kNoReceive);
   }
   ResponderState& state = qp.responder;
   // A datagram longer than its receive is dropped and the receive is kept for the next one. A
   // datagram from an arbitrary sender must not be able to stop the QP.
   if (state.receive_from->at(state.receive_slot).capacity < kGrhSize + frame.payload_length) {
     ++counters_.dropped_malformed;
-    return;
+    return trace_refusal(trace_, qp, frame, TraceRefusal::kTooLong);
   }
   const std::array<std::byte, kGrhSize> grh = grh_of(frame);
   const wire::Piece piece{.address = reinterpret_cast<std::uint64_t>(grh.data()),
@@ -92,6 +93,8 @@ void Datagrams::on_datagram(Qp& qp, const wire::Frame& frame, const wire::Opcode
   const auto list = state.receive_from->sges_of(state.receive_slot);
   const bool of_srq = state.receive_srq != nullptr && !planted(Bug::kUdSrqUsesQpDomain);
   const PdHandle pd = of_srq ? state.receive_srq->pd : qp.pd;
+  if (trace_ != nullptr) [[unlikely]]
+    trace_message(*trace_, qp, TraceStep::kChecked, frame);
   const bool placed =
       dma_.scatter(list, 0, {&piece, 1}, pd) && dma_.scatter(list, kGrhSize, frame.payload, pd);
   Completion completion{.status = placed ? WcStatus::kSuccess : WcStatus::kLocalProtection,
@@ -105,8 +108,12 @@ void Datagrams::on_datagram(Qp& qp, const wire::Frame& frame, const wire::Opcode
     completion.flags |= WcFlags::kImmediate;
     completion.immediate = frame.headers.immediate;
   }
+  if (trace_ != nullptr) [[unlikely]]
+    trace_message(*trace_, qp, TraceStep::kPlaced, frame);
   counters_.bytes_received += frame.payload_length;
   completions_.finish_receive(qp, completion, frame.headers.bth.solicited);
+  if (trace_ != nullptr) [[unlikely]]
+    count_message(qp);
   if (!placed) completions_.enter_error(qp);
 }
 

@@ -37,8 +37,13 @@ class MulticastGroups {
 
 class Datagrams {
  public:
-  Datagrams(Counters& counters, DmaEngine& dma, Receives& receives, CompletionUnit& completions)
-      : counters_{counters}, dma_{dma}, receives_{receives}, completions_{completions} {}
+  Datagrams(Counters& counters, DmaEngine& dma, Receives& receives, CompletionUnit& completions,
+            Trace* trace)
+      : counters_{counters},
+        dma_{dma},
+        receives_{receives},
+        completions_{completions},
+        trace_{trace} {}
 
   void on_datagram(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info,
                    std::uint16_t pkey_index);
@@ -48,6 +53,7 @@ class Datagrams {
   DmaEngine& dma_;
   Receives& receives_;
   CompletionUnit& completions_;
+  Trace* trace_;
 };
 
 }  // namespace nerve::nic

@@ -33,10 +33,12 @@ Verdict Responder::send(Qp& qp, const Packet& packet) {
   if (invalidates && !dma_.can_invalidate(frame.headers.invalidate, self)) {
     return Verdict::kRemoteAccess;
   }
+  note(qp, packet, TraceStep::kChecked);
   const PdHandle pd = state.receive_srq != nullptr ? state.receive_srq->pd : qp.pd;
   if (!dma_.scatter(state.receive_from->sges_of(state.receive_slot), state.received, payload, pd)) {
     return Verdict::kRemoteOperation;
   }
+  note(qp, packet, TraceStep::kPlaced);
   counters_.bytes_received += frame.payload_length;
   state.received += frame.payload_length;
   state.message = ResponderState::Message::kSend;
@@ -78,7 +80,11 @@ Verdict Responder::write(Qp& qp, const Packet& packet) {
         dma_.resolve_remote(state.write_rkey, self, state.write_address + state.received,
                             frame.payload_length, Access::kRemoteWrite);
     if (!place) return Verdict::kRemoteAccess;
+    note(qp, packet, TraceStep::kChecked);
     DmaEngine::place(*place, frame.payload);
+    note(qp, packet, TraceStep::kPlaced);
+  } else {
+    note(qp, packet, TraceStep::kChecked);
   }
   counters_.bytes_received += frame.payload_length;
   state.received += frame.payload_length;
@@ -117,6 +123,7 @@ Verdict Responder::read(Qp& qp, const Packet& packet) {
   }
   ReplayEntry* entry = new_replay_entry(qp);
   if (entry == nullptr) return Verdict::kInvalidRequest;
+  note(qp, packet, TraceStep::kChecked);
   entry->kind = ReplayEntry::Kind::kRead;
   entry->packets = reth.length == 0 ? 1 : (reth.length - 1) / qp.mtu + 1;
   entry->length = reth.length;
@@ -134,10 +141,12 @@ Verdict Responder::atomic(Qp& qp, const Packet& packet) {
   if (!place) return Verdict::kRemoteAccess;
   ReplayEntry* entry = new_replay_entry(qp);
   if (entry == nullptr) return Verdict::kInvalidRequest;
+  note(qp, packet, TraceStep::kChecked);
   entry->kind = ReplayEntry::Kind::kAtomic;
   entry->original = packet.info.operation == Operation::kCompareSwap
                         ? DmaEngine::compare_swap(*place, header.compare, header.swap_or_add)
                         : DmaEngine::fetch_add(*place, header.swap_or_add);
+  note(qp, packet, TraceStep::kPlaced);
   return Verdict::kAccepted;
 }
 
@@ -156,7 +165,9 @@ Verdict Responder::atomic_write(Qp& qp, const Packet& packet) {
   std::uint64_t value = 0;
   DmaEngine::place({.address = reinterpret_cast<std::uint64_t>(&value), .length = sizeof value},
                    packet.frame.payload);
+  note(qp, packet, TraceStep::kChecked);
   DmaEngine::store_word(*place, value);
+  note(qp, packet, TraceStep::kPlaced);
   counters_.bytes_received += sizeof value;
   return Verdict::kAccepted;
 }

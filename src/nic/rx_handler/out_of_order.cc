@@ -10,6 +10,7 @@ void Responder::hold(Qp& qp, const Packet& packet, std::uint32_t ahead) {
   // A packet that cannot be held is NAKed as in go-back-N, and is retransmitted with all that
   // follow.
   const bool fits = ahead < held.window() && packet.frame.payload_length <= qp.mtu;
+  trace_refusal(trace_, qp, packet.frame, fits ? TraceRefusal::kHeld : TraceRefusal::kOutOfOrder);
   if (!fits) return nak_sequence_error(qp);
   if (held.has(psn)) {
     ++counters_.duplicates_received;

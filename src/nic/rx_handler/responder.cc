@@ -34,6 +34,27 @@ bool has_immediate(const wire::OpcodeInfo& info) {
   return contains(info.headers, wire::HeaderSet::kImmDt);
 }
 
+TraceRefusal refusal_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kNoReceive:
+      return TraceRefusal::kNoReceive;
+    case Verdict::kMtuMismatch:
+      return TraceRefusal::kMtuMismatch;
+    case Verdict::kRemoteAccess:
+      return TraceRefusal::kRemoteAccess;
+    case Verdict::kRemoteOperation:
+      return TraceRefusal::kRemoteOperation;
+    case Verdict::kTooLong:
+      return TraceRefusal::kTooLong;
+    case Verdict::kAccepted:
+    case Verdict::kDropped:
+      return TraceRefusal::kDropped;
+    case Verdict::kInvalidRequest:
+      break;
+  }
+  return TraceRefusal::kInvalidRequest;
+}
+
 bool has_invalidate(const wire::OpcodeInfo& info) {
   return contains(info.headers, wire::HeaderSet::kIeth);
 }
@@ -79,6 +100,7 @@ void Responder::on_reliable(Qp& qp, const Packet& packet) {
   if (ahead > 0 && !wrongly_taken) {
     ++counters_.out_of_order_received;
     if (qp.selective) return hold(qp, packet, static_cast<std::uint32_t>(ahead));
+    trace_refusal(trace_, qp, packet.frame, TraceRefusal::kOutOfOrder);
     return nak_sequence_error(qp);
   }
   if (ahead < 0) {
@@ -114,6 +136,7 @@ void Responder::on_unreliable(Qp& qp, const Packet& packet) {
   const Psn psn = packet.frame.headers.bth.psn;
   if (psn != state.expected) {
     ++counters_.out_of_order_received;
+    trace_refusal(trace_, qp, packet.frame, TraceRefusal::kOutOfOrder);
     // A gap ends the current message; its receive is kept for the next one (IBTA 9.8.2.2).
     state.message = ResponderState::Message::kNone;
     state.skipping = true;
@@ -126,7 +149,12 @@ void Responder::on_unreliable(Qp& qp, const Packet& packet) {
   if (state.skipping) return;
   Verdict verdict = Verdict::kDropped;
   if (in_sequence(qp, packet) && length_fits(qp, packet)) verdict = execute(qp, packet);
-  if (verdict == Verdict::kAccepted) return;
+  if (verdict == Verdict::kAccepted) {
+    if (trace_ != nullptr && packet.closes()) [[unlikely]]
+      count_message(qp);
+    return;
+  }
+  trace_refusal(trace_, qp, packet.frame, refusal_of(verdict));
   if (verdict == Verdict::kNoReceive) ++counters_.dropped_no_receive;
   // A receive that cannot hold the message is a local error and would fail the next message too.
   const bool too_long = verdict == Verdict::kTooLong;
@@ -217,6 +245,8 @@ void Responder::accept(Qp& qp, const Packet& packet) {
     state.expected = state.expected + 1;
   }
   const bool counted = !(planted(Bug::kMsnNotCounted) && is_write(packet.info.operation));
+  if (trace_ != nullptr && packet.closes()) [[unlikely]]
+    count_message(qp);
   if (packet.closes() && counted) state.msn = (state.msn + 1) & 0xff'ffffU;
   if (!answered_by_entry && packet.frame.headers.bth.ack_request) {
     state.ack_due = true;
@@ -226,6 +256,7 @@ void Responder::accept(Qp& qp, const Packet& packet) {
 
 void Responder::refuse(Qp& qp, const Packet& packet, Verdict verdict) {
   ResponderState& state = qp.responder;
+  trace_refusal(trace_, qp, packet.frame, refusal_of(verdict));
   const auto fatal = [&](NakCode code, EventKind event, std::optional<MtuMismatch> mismatch = {}) {
     ++counters_.error_naks_sent;
     schedule_nak(qp, wire::syndrome(code));
@@ -290,6 +321,7 @@ void Responder::deliver(Qp& qp, const Packet& packet, WcOpcode opcode, std::uint
 
 void Responder::on_duplicate(Qp& qp, const Packet& packet) {
   ++counters_.duplicates_received;
+  trace_refusal(trace_, qp, packet.frame, TraceRefusal::kDuplicate);
   if (is_send(packet.info.operation) || is_write(packet.info.operation)) {
     // Acknowledge again: the ACK was lost, or the peer is retransmitting (IBTA 9.7.5.1.3).
     qp.responder.ack_due = true;

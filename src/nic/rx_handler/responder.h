@@ -13,6 +13,7 @@
 #include "nic/counters.h"
 #include "nic/dma_engine/dma_engine.h"
 #include "nic/qp_context/qp.h"
+#include "nic/qp_context/qp_trace.h"
 #include "nic/qp_context/scheduler.h"
 #include "nic/rx_handler/receives.h"
 #include "nic/wqe_engine/completion_unit.h"
@@ -36,12 +37,13 @@ enum class Verdict : std::uint8_t {
 class Responder {
  public:
   Responder(Counters& counters, DmaEngine& dma, Receives& receives, CompletionUnit& completions,
-            Scheduler& scheduler)
+            Scheduler& scheduler, Trace* trace)
       : counters_{counters},
         dma_{dma},
         receives_{receives},
         completions_{completions},
-        scheduler_{scheduler} {}
+        scheduler_{scheduler},
+        trace_{trace} {}
 
   void on_request(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info);
 
@@ -93,12 +95,18 @@ class Responder {
   void on_duplicate(Qp& qp, const Packet& packet);
   void replay(Qp& qp, const Packet& packet);
   void schedule_nak(Qp& qp, std::uint8_t nak_syndrome);
+  // Traces a step of the message that the packet belongs to.
+  void note(Qp& qp, const Packet& packet, TraceStep step) const {
+    if (trace_ != nullptr) [[unlikely]]
+      trace_message(*trace_, qp, step, packet.frame);
+  }
 
   Counters& counters_;
   DmaEngine& dma_;
   Receives& receives_;
   CompletionUnit& completions_;
   Scheduler& scheduler_;
+  Trace* trace_;
 };
 
 }  // namespace nerve::nic

@@ -1,6 +1,7 @@
 #include "nic/rx_handler/rx_handler.h"
 
 #include "base/planted.h"
+#include "nic/qp_context/qp_trace.h"
 #include "wire/selective_nak.h"
 
 namespace nerve::nic {
@@ -63,13 +64,16 @@ void RxHandler::to_group(const wire::Frame& frame, const wire::OpcodeInfo& info)
 
 void RxHandler::to_qp(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info) {
   const bool is_cnp = info.role == wire::Role::kNotification;
+  if (config_.trace != nullptr) [[unlikely]] {
+    trace_arrival(*config_.trace, qp, frame, info.role == wire::Role::kResponse);
+  }
   if (!is_cnp && info.transport != qp.transport()) {
     ++counters_.dropped_wrong_transport;
-    return;
+    return trace_refusal(config_.trace, qp, frame, TraceRefusal::kWrongTransport);
   }
   if (!qp.can_receive()) {
     ++counters_.dropped_bad_state;
-    return;
+    return trace_refusal(config_.trace, qp, frame, TraceRefusal::kBadState);
   }
   const wire::Flow& flow = frame.flow;
   const bool is_multicast = frame.headers.bth.dest_qp.value() == kMulticastQpn;
@@ -77,7 +81,7 @@ void RxHandler::to_qp(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& 
     // A connected QP accepts packets only from its peer.
     if (flow.source != qp.flow.destination || flow.destination != qp.flow.source) {
       ++counters_.dropped_wrong_address;
-      return;
+      return trace_refusal(config_.trace, qp, frame, TraceRefusal::kWrongAddress);
     }
   } else if (!is_multicast && !port_.owns(flow.destination)) {
     // Multicast addresses are accepted only with the multicast QPN. Otherwise anyone could reach a
@@ -97,7 +101,7 @@ void RxHandler::to_qp(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& 
   }
   if (!admitted) {
     ++counters_.dropped_bad_pkey;
-    return;
+    return trace_refusal(config_.trace, qp, frame, TraceRefusal::kBadPkey);
   }
 
   if (is_cnp) return completer_.on_cnp(qp);

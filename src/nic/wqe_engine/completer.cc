@@ -46,6 +46,8 @@ void Completer::on_acknowledge(Qp& qp, const wire::Frame& frame) {
   const Psn psn = frame.headers.bth.psn;
   const wire::Aeth& aeth = frame.headers.aeth;
   const wire::AckKind kind = wire::kind_of(aeth.syndrome);
+  if (config_.trace != nullptr) [[unlikely]]
+    trace_acknowledge(*config_.trace, qp, frame);
   if (kind == wire::AckKind::kAck) {
     // A PSN one before the oldest acknowledges nothing new, but may carry credits.
     if (psn == state.unacked + 0xff'ffffU) return note_credits(qp, aeth);
@@ -101,6 +103,7 @@ void Completer::on_rnr(Qp& qp, std::uint8_t code) {
   // late loses no time. If the receiver stays behind, single packets probe it, since it would
   // discard all that follow.
   state.rnr_stands = std::exchange(state.rnr_heard, true);
+  note_retransmit(qp, state.unacked, TraceCause::kNotReady);
   Requester::rewind(qp);
   state.retry_at.reset();
   if (planted(Bug::kRnrIgnoresTimer)) {
@@ -123,7 +126,7 @@ void Completer::on_sequence_nak(Qp& qp) {
   state.probes = 0;
   if (qp.congestion) qp.congestion->on_nak(now_);
   note_loss(qp);
-  retry(qp);
+  retry(qp, TraceCause::kNak);
 }
 
 void Completer::on_data(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info) {
@@ -177,6 +180,9 @@ void Completer::place_read(Qp& qp, SendWqe& wqe, const wire::Frame& frame) {
     return completions_.fail_send(qp, WcStatus::kBadResponse);
   }
   counters_.bytes_received += frame.payload_length;
+  if (config_.trace != nullptr) [[unlikely]] {
+    trace_data_placed(*config_.trace, qp, frame, frame.payload_length);
+  }
   state.unacked = state.unacked + 1;
   if (qp.sends.cursor != qp.sends.head && wqe.op == SendOp::kRead) --state.read_packets;
   if (state.unacked == wqe.end_psn()) completions_.finish_send(qp, WcStatus::kSuccess);
@@ -189,6 +195,9 @@ void Completer::place_atomic(Qp& qp, SendWqe& wqe, const wire::Frame& frame) {
   const auto placed =
       dma_.scatter({qp.sends.sges_at(qp.sends.head), wqe.sge_count}, 0, {&piece, 1}, qp.pd);
   if (!placed) return completions_.fail_send(qp, WcStatus::kLocalProtection);
+  if (config_.trace != nullptr) [[unlikely]] {
+    trace_data_placed(*config_.trace, qp, frame, sizeof original);
+  }
   qp.requester.unacked = wqe.end_psn();
   completions_.finish_send(qp, WcStatus::kSuccess);
 }
@@ -271,7 +280,7 @@ void Completer::implied_nak(Qp& qp, const wire::Frame& frame) {
   if (state.recovering || state.rnr_until) return;
   ++counters_.implied_naks;
   note_loss(qp);
-  retry(qp);
+  retry(qp, TraceCause::kNak);
 }
 
 void Completer::note_loss(Qp& qp) {
@@ -281,13 +290,14 @@ void Completer::note_loss(Qp& qp) {
   state.flight.on_loss(psn_span(state.unacked, state.sent_end));
 }
 
-void Completer::retry(Qp& qp) {
+void Completer::retry(Qp& qp, TraceCause why) {
   RequesterState& state = qp.requester;
   const std::uint8_t none_left = planted(Bug::kRetriesOneShort) ? 1 : 0;
   if (state.retries_left <= none_left) {
     return completions_.fail_send(qp, WcStatus::kRetryExceeded);
   }
   --state.retries_left;
+  note_retransmit(qp, state.unacked, why);
   state.recovering = true;
   Requester::rewind(qp);
   // The first retransmitted packet starts the timer: a packet that waits for its turn is not late.
@@ -349,7 +359,7 @@ void Completer::on_timer(Qp& qp) {
     note_loss(qp);
     state.flight.on_timeout();
     if (qp.congestion) qp.congestion->on_timeout(now_);
-    retry(qp);
+    retry(qp, TraceCause::kTimeout);
     if (!qp.can_send()) return;
     scheduler_.wake(qp);
   }

@@ -10,6 +10,7 @@
 #include "nic/dma_engine/dma_engine.h"
 #include "nic/ethernet/port.h"
 #include "nic/qp_context/qp.h"
+#include "nic/qp_context/qp_trace.h"
 #include "nic/qp_context/scheduler.h"
 #include "nic/wqe_engine/completion_unit.h"
 #include "nic/wqe_engine/requester.h"
@@ -58,10 +59,14 @@ class Completer {
   void on_response_gap(Qp& qp, const wire::Frame& frame);
   // Adapts the window; called once for each loss, before retransmission.
   void note_loss(Qp& qp);
+  void note_retransmit(Qp& qp, Psn from, TraceCause why) const {
+    if (config_.trace != nullptr) [[unlikely]]
+      trace_retransmit(*config_.trace, qp, from, why);
+  }
   // A response was lost: requests it again, once for each loss.
   void implied_nak(Qp& qp, const wire::Frame& frame);
   // Retransmits from the oldest unacknowledged packet, or fails the QP when no retry is left.
-  void retry(Qp& qp);
+  void retry(Qp& qp, TraceCause why);
   void restart_timer(Qp& qp);
   void settle(Qp& qp);
 

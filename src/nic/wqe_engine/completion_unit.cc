@@ -1,6 +1,7 @@
 #include "nic/wqe_engine/completion_unit.h"
 
 #include "base/planted.h"
+#include "nic/qp_context/qp_trace.h"
 
 namespace nerve::nic {
 
@@ -52,6 +53,8 @@ void CompletionUnit::finish_send(Qp& qp, WcStatus status) {
                   .bytes = wqe.length,
                   .qpn = qp.qpn,
                   .at = now_};
+    if (trace_ != nullptr) [[unlikely]]
+      trace_completion(*trace_, qp, completion);
   }
   if (qp.sends.cursor == qp.sends.head) {
     ++qp.sends.cursor;
@@ -76,6 +79,8 @@ void CompletionUnit::finish_receive(Qp& qp, Completion completion, bool solicite
   responder.receive_from->give_back(responder.receive_slot);
   responder.receive_from = nullptr;
   responder.receive_srq = nullptr;
+  if (trace_ != nullptr) [[unlikely]]
+    trace_completion(*trace_, qp, completion);
   if (cq != nullptr) push(qp, *cq, completion, solicited);
 }
 
@@ -113,6 +118,8 @@ void CompletionUnit::offer(Qp& qp) const {
 void CompletionUnit::enter_error(Qp& qp) {
   if (qp.state == QpState::kErr) return;
   qp.state = QpState::kErr;
+  if (trace_ != nullptr) [[unlikely]]
+    trace_state(*trace_, qp, TraceStep::kModifyQp);
   offer(qp);
   scheduler_.forget(qp);
   qp.requester.retry_at.reset();

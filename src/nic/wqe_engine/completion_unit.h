@@ -12,11 +12,18 @@
 
 namespace nerve::nic {
 
+class Trace;
+
 class CompletionUnit {
  public:
   CompletionUnit(CqManager& cqs, EventQueue& events, Scheduler& scheduler, DirectPath* direct_path,
-                 const Time& now)
-      : cqs_{cqs}, events_{events}, scheduler_{scheduler}, direct_path_{direct_path}, now_{now} {}
+                 Trace* trace, const Time& now)
+      : cqs_{cqs},
+        events_{events},
+        scheduler_{scheduler},
+        direct_path_{direct_path},
+        trace_{trace},
+        now_{now} {}
 
   // Registers the QP with the direct path, if there is one, while it accepts requests.
   void offer(Qp& qp) const;
@@ -50,6 +57,7 @@ class CompletionUnit {
   EventQueue& events_;
   Scheduler& scheduler_;
   DirectPath* direct_path_;
+  Trace* trace_;
   const Time& now_;
 };
 

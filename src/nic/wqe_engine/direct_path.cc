@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "nic/qp_context/qp_trace.h"
 #include "nic/wqe_engine/requester.h"
 
 namespace nerve::nic {
@@ -50,6 +51,9 @@ Requester::Step Requester::take_direct_path(Qp& qp, SendWqe& wqe, TxBurst& burst
   if (!done) {
     state.placed = 0;  // the whole request is sent as packets
     return Step::kBlocked;
+  }
+  if (config_.trace != nullptr) [[unlikely]] {
+    trace_direct(*config_.trace, qp, part);
   }
   state.placed += part;
   if (state.placed < wqe.length) return Step::kPaused;

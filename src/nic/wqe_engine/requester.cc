@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/planted.h"
+#include "nic/qp_context/qp_trace.h"
 #include "nic/wqe_engine/request_frame.h"
 
 namespace nerve::nic {
@@ -186,38 +187,6 @@ void Requester::begin(Qp& qp, SendWqe& wqe) {
   state.next_sequence = (state.next_sequence + 1) & 0xff'ffffU;
 }
 
-bool Requester::local_must_wait(const Qp& qp, const SendWqe& wqe) {
-  if (wqe.started) return false;
-  if (contains(wqe.flags, SendFlags::kFence) && qp.requester.reads_outstanding > 0) return true;
-  // Earlier requests may still need the memory window for a retransmission (IBTA 10.6.5).
-  return wqe.op == SendOp::kLocalInvalidate && qp.sends.cursor != qp.sends.head;
-}
-
-Requester::Step Requester::run_local(Qp& qp, SendWqe& wqe) {
-  if (wqe.started) {  // executed before a retransmission moved the cursor back
-    ++qp.sends.cursor;
-    return Step::kSkipped;
-  }
-  if (qp.state == QpState::kSqd || local_must_wait(qp, wqe)) return Step::kBlocked;
-  const RemoteAccessor self{qp.pd, qp.qpn};
-  if (wqe.op == SendOp::kLocalInvalidate) {
-    // The standard's "Memory Management Operation Error" is called MW_BIND_ERR in verbs
-    // (IBTA 11.6.2).
-    if (!dma_.invalidate(wqe.rkey, self)) wqe.fault = WcStatus::kMwBind;
-  } else if (const auto bound = dma_.bind(wqe.bind, self); !bound) {
-    wqe.fault = bound.error();
-  }
-  if (wqe.fault != WcStatus::kSuccess) {
-    fault(qp, wqe, wqe.fault);
-    return Step::kBlocked;
-  }
-  wqe.started = true;
-  wqe.first_psn = qp.requester.next;
-  ++qp.sends.cursor;
-  retire_local(qp);
-  return Step::kSkipped;
-}
-
 bool Requester::emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& train) {
   RequesterState& state = qp.requester;
   wire::Frame& frame = burst.add();
@@ -226,6 +195,12 @@ bool Requester::emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& train) {
     burst.drop_last();
     fault(qp, wqe, built);
     return false;
+  }
+  if (config_.trace != nullptr) [[unlikely]] {
+    if (state.next == wqe.first_psn && state.next == state.sent_end) {
+      trace_fetch(*config_.trace, qp, qp.sends.cursor);
+    }
+    trace_made(*config_.trace, qp, qp.sends.cursor, frame);
   }
   // A train has one flow and one size. All frames of a connected QP share the flow; those of a
   // datagram QP need not.
@@ -311,6 +286,9 @@ void Requester::repeat_middle(Qp& qp, TxBurst& burst, std::uint32_t room) {
   if (!place) return;  // the next step() determines which packet is at fault
   burst.repeat_last(count, {.address = place->address, .length = qp.mtu, .port = place->port});
 
+  if (config_.trace != nullptr) [[unlikely]] {
+    trace_made(*config_.trace, qp, qp.sends.cursor, burst[burst.size() - count], count);
+  }
   counters_.frames_sent += count;
   counters_.bytes_sent += std::uint64_t{count} * qp.mtu;
   if (again) counters_.retransmitted_frames += count;
@@ -386,14 +364,6 @@ void Requester::rewind(Qp& qp) {
   state.round_trip.forget();
   if (qp.congestion) qp.congestion->round_trips.forget();
   if (qp.selective) qp.repeat->sent.go_back(state.unacked, state.sent_end);
-}
-
-void Requester::retire_local(Qp& qp) {
-  SendQueue& sends = qp.sends;
-  while (!sends.empty() && sends.oldest().is_local() && sends.oldest().started) {
-    completions_.finish_send(qp, WcStatus::kSuccess);
-  }
-  completions_.note_drained(qp);
 }
 
 }  // namespace nerve::nic

@@ -171,6 +171,7 @@ void Completer::resend_lost(Qp& qp) {
   board.resend_from = board.first_missing(state.unacked, board.resend_from, board.lost_end);
   // The requester is on its way there, or nothing is left.
   if (state.next != state.sent_end || board.resend_from.distance_from(board.lost_end) >= 0) return;
+  note_retransmit(qp, board.resend_from, TraceCause::kNak);
   Requester::rewind_to(qp, board.resend_from);
   restart_timer(qp);
 }
@@ -182,6 +183,7 @@ bool Completer::resend_unconfirmed(Qp& qp) {
   if (state.next != state.sent_end || board.lost_end == state.unacked) return false;
   begin_recovery(qp);
   board.resend_from = board.first_missing(state.unacked, state.unacked, board.lost_end);
+  note_retransmit(qp, board.resend_from, TraceCause::kProbe);
   Requester::rewind_to(qp, board.resend_from);
   return true;
 }
@@ -256,6 +258,7 @@ void Completer::on_selective_timeout(Qp& qp) {
     qp.congestion->round_trips.forget();
     qp.congestion->on_timeout(now_);
   }
+  note_retransmit(qp, state.unacked, TraceCause::kTimeout);
   Requester::rewind_to(qp, state.unacked);
   restart_timer(qp);
   scheduler_.wake(qp);

@@ -23,6 +23,7 @@
 #include <algorithm>
 
 #include "base/planted.h"
+#include "nic/qp_context/qp_trace.h"
 #include "nic/wqe_engine/completer.h"
 #include "nic/wqe_engine/requester.h"
 
@@ -99,6 +100,10 @@ bool Requester::resend_one(Qp& qp, std::uint32_t position, Psn psn, TxBurst& bur
     return false;
   }
   if (planted(Bug::kProbeMislabelsPacket)) frame.headers.bth.psn = state.next + 0xff'ffffU;
+  if (config_.trace != nullptr) [[unlikely]] {
+    trace_retransmit(*config_.trace, qp, psn, TraceCause::kProbe);
+    trace_made(*config_.trace, qp, position, frame);
+  }
   frame.headers.bth.ack_request = true;
   note_sent(qp, frame, /*again=*/true);
   state.since_ack_request = 0;

@@ -20,8 +20,12 @@ constexpr std::uint64_t kMemory = std::uint64_t{1} << 46;
 constexpr std::uint32_t kTelemetryBytes = 42;  // as in HPCC: five hops of eight bytes, and two
 constexpr std::uint32_t kAtOnce = 2;           // a packet and the ACK beside it
 
-nic::NicConfig engine_config(const SimNicConfig& config, nic::EgressGate* gate) {
+nic::NicConfig engine_config(const SimNicConfig& config, nic::EgressGate* gate, NodeId node,
+                             const Clockwork& clockwork) {
   nic::NicConfig engine = config.engine;
+  for (NicTrace& trace : config.traces) {
+    if (trace.node() == node) engine.trace = &trace.begin(clockwork);
+  }
   engine.gate = gate;
   engine.max_mtu = config.mtu;
   engine.scheduling_quantum = 1;
@@ -73,7 +77,7 @@ SimNic::SimNic(Clockwork& clockwork, Fabric& fabric, NodeId node, const SimNicCo
       fabric_{fabric},
       node_{node},
       config_{config},
-      engine_{engine_config(config, this)},
+      engine_{engine_config(config, this, node, clockwork)},
       port_{fabric.first_port(node)},
       ports_{fabric.ports_of(node)} {
   CHECK(engine_.set_gid(0, gid_of(node)));

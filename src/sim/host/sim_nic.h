@@ -16,6 +16,7 @@
 #include "sim/core/clockwork.h"
 #include "sim/fabric/fabric.h"
 #include "sim/host/checked_memory.h"
+#include "sim/host/nic_trace.h"
 #include "sim/host/nic_user.h"
 
 namespace nerve::sim {
@@ -29,8 +30,9 @@ struct SimNicConfig {
   bool hash_by_qp{};              // the flow hash differs between QPs of two NICs
   std::uint8_t timeout{8};        // 4.096 us * 2^8: a millisecond
   std::uint8_t retries{7};
-  Duration cnp_delay{};      // extra delay of CNPs, as on the slow paths of real switches
-  CheckedMemory* payload{};  // null: packets carry lengths only; must outlive the NIC
+  Duration cnp_delay{};          // extra delay of CNPs, as on the slow paths of real switches
+  CheckedMemory* payload{};      // null: packets carry lengths only; must outlive the NIC
+  std::span<NicTrace> traces{};  // of the NICs that are traced; must outlive the NIC
 };
 
 // The GID of a node in the simulation.

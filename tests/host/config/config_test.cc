@@ -67,6 +67,9 @@ TEST_F(ConfigTest, ReadsVariablesOfEveryKind) {
   EXPECT_EQ(from_variable("NERVE_PCAP_SNAP", "96").pcap_snap, 96U);
   EXPECT_EQ(from_variable("NERVE_PCAP_LIMIT", "1000").pcap_limit, 1000U);
   EXPECT_EQ(from_variable("NERVE_FAULT", "loss=1%").fault, "loss=1%");
+  EXPECT_EQ(from_variable("NERVE_TRACE_FOLDER", "/tmp/t").trace_folder, "/tmp/t");
+  EXPECT_EQ(from_variable("NERVE_TRACE_MESSAGES", "5").trace_messages, 5U);
+  EXPECT_EQ(from_variable("NERVE_TRACE", "1"), Config{});  // of the tests
   EXPECT_EQ(from_variable("NERVE_RING_SIZE", "2M").ring_size, 2U << 20);
   EXPECT_EQ(from_variable("NERVE_MTU", "2048").mtu, nic::Mtu::k2048);
   EXPECT_EQ(from_variable("NERVE_MTU", "auto").mtu, std::nullopt);

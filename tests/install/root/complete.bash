@@ -19,9 +19,9 @@ offers() {
     }
   done
 }
-offers nerve '' '=>' demo run devices stat top metrics web doctor decode sim sweep
+offers nerve '' '=>' demo run trace devices stat top metrics web doctor decode sim sweep
 offers nerve de '=>' demo devices decode
-offers nerve run --tr '=>' --transport
+offers nerve run --tr '=>' --transport --trace-folder
 offers nerve run --p '=>' --pcap --pcap-limit --port
 offers nerve sim -- '=>' --set --seed --help
 offers nerve run --pcap x -- ca '=>' cat

@@ -1,0 +1,216 @@
+#include "nic/qp_context/qp_trace.h"
+
+#include "wire/syndrome.h"
+
+namespace nerve::nic {
+namespace {
+
+// Unlike the position, it does not restart when the QP is reset, and does not wrap.
+std::uint64_t number_of(const Qp& qp, std::uint32_t position) {
+  return qp.trace.posted - std::uint32_t{qp.sends.tail - position};
+}
+
+bool is_receive(const Completion& completion) {
+  return completion.opcode == WcOpcode::kRecv || completion.opcode == WcOpcode::kRecvWriteImm;
+}
+
+void fill(TraceRecord& record, const Qp& qp, std::uint64_t number) {
+  record.qpn = qp.qpn.value();
+  record.message = static_cast<std::uint32_t>(number);
+}
+
+void fill(TraceRecord& record, const wire::Frame& frame) {
+  record.id = short_address(frame.flow.destination);
+  record.peer = frame.headers.bth.dest_qp.value();
+  record.psn = frame.headers.bth.psn.value();
+  record.bytes = frame.payload_length;
+  record.opcode = frame.headers.bth.opcode;
+}
+
+// A response belongs to the oldest request, or to one behind it; its PSN shows to which.
+bool expects_response(const Trace& trace, const Qp& qp) {
+  return number_of(qp, qp.sends.head) < trace.messages();
+}
+
+}  // namespace
+
+std::uint64_t short_address(const wire::Gid& gid) {
+  std::uint64_t address = 0;
+  for (std::size_t i = 8; i < gid.bytes.size(); ++i) {
+    address = address << 8U | std::to_integer<std::uint64_t>(gid.bytes[i]);
+  }
+  return address;
+}
+
+void trace_rare_request(Trace& trace, Qp& qp, std::uint32_t position, TraceRecord record) {
+  fill(record, qp, number_of(qp, position));
+  trace.add(record);
+}
+
+void trace_request(Trace& trace, Qp& qp, std::uint32_t position, TraceRecord record) {
+  if (number_of(qp, position) < trace.messages()) trace_rare_request(trace, qp, position, record);
+}
+
+void trace_fetch(Trace& trace, Qp& qp, std::uint32_t position) {
+  const SendWqe& wqe = qp.sends.at(position);
+  trace_request(trace, qp, position,
+                {.id = wqe.wr_id,
+                 .peer = wqe.packets,
+                 .psn = wqe.first_psn.value(),
+                 .bytes = wqe.length,
+                 .step = TraceStep::kFetch,
+                 .opcode = static_cast<std::uint8_t>(wqe.op)});
+}
+
+void trace_direct(Trace& trace, Qp& qp, std::uint32_t bytes) {
+  const SendWqe& wqe = qp.sends.current();
+  trace_request(trace, qp, qp.sends.cursor,
+                {.id = wqe.wr_id,
+                 .peer = qp.attributes.dest_qp.value(),
+                 .bytes = bytes,
+                 .step = TraceStep::kDirect,
+                 .opcode = static_cast<std::uint8_t>(wqe.op)});
+}
+
+void trace_data_placed(Trace& trace, Qp& qp, const wire::Frame& frame, std::uint32_t bytes) {
+  trace_request(trace, qp, qp.sends.head,
+                {.psn = frame.headers.bth.psn.value(),
+                 .bytes = bytes,
+                 .step = TraceStep::kPlaced,
+                 .opcode = frame.headers.bth.opcode});
+}
+
+void trace_made(Trace& trace, Qp& qp, std::uint32_t position, const wire::Frame& frame,
+                std::uint32_t count) {
+  TraceRecord record{.step = TraceStep::kPacketMade};
+  fill(record, frame);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    record.psn = (frame.headers.bth.psn + i).value();
+    trace_request(trace, qp, position, record);
+  }
+}
+
+void trace_message(Trace& trace, Qp& qp, TraceRecord record) {
+  if (qp.trace.received >= trace.messages()) return;
+  fill(record, qp, qp.trace.received);
+  trace.add(record);
+}
+
+void trace_message(Trace& trace, Qp& qp, TraceStep step, const wire::Frame& frame) {
+  trace_message(trace, qp,
+                {.psn = frame.headers.bth.psn.value(),
+                 .bytes = frame.payload_length,
+                 .step = step,
+                 .opcode = frame.headers.bth.opcode});
+}
+
+void trace_arrival(Trace& trace, Qp& qp, const wire::Frame& frame, bool is_response) {
+  if (is_response ? !expects_response(trace, qp) : qp.trace.received >= trace.messages()) return;
+  TraceRecord record{.step = TraceStep::kPacketReceived};
+  fill(record, frame);
+  record.id = short_address(frame.flow.source);
+  record.qpn = qp.qpn.value();
+  record.peer =
+      qp.datagram() ? frame.headers.deth.source_qp.value() : qp.attributes.dest_qp.value();
+  trace.add(record);
+}
+
+void trace_answer(Trace& trace, Qp& qp, const wire::Frame& frame) {
+  TraceRecord record{.step = TraceStep::kPacketMade};
+  fill(record, frame);
+  record.qpn = qp.qpn.value();
+  bool rare = false;
+  if (wire::operation_of(record.opcode) == wire::Operation::kAcknowledge) {
+    const std::uint8_t syndrome = frame.headers.aeth.syndrome;
+    rare = wire::kind_of(syndrome) != wire::AckKind::kAck;
+    record.step = rare ? TraceStep::kNakSent : TraceStep::kAckSent;
+    record.detail = detail_of(TraceDetail::kSyndrome, syndrome);
+  }
+  if (rare || qp.trace.received <= trace.messages()) trace.add(record);
+}
+
+void trace_acknowledge(Trace& trace, Qp& qp, const wire::Frame& frame) {
+  const std::uint8_t syndrome = frame.headers.aeth.syndrome;
+  const bool nak = wire::kind_of(syndrome) != wire::AckKind::kAck;
+  if (!nak && !expects_response(trace, qp)) return;
+  trace.add({.qpn = qp.qpn.value(),
+             .psn = frame.headers.bth.psn.value(),
+             .step = nak ? TraceStep::kNakReceived : TraceStep::kAckReceived,
+             .opcode = frame.headers.bth.opcode,
+             .detail = detail_of(TraceDetail::kSyndrome, syndrome)});
+}
+
+void trace_refusal(Trace* trace, Qp& qp, const wire::Frame& frame, TraceRefusal why) {
+  if (trace == nullptr) [[likely]]
+    return;
+  trace->add({.qpn = qp.qpn.value(),
+              .psn = frame.headers.bth.psn.value(),
+              .bytes = frame.payload_length,
+              .step = TraceStep::kRefused,
+              .opcode = frame.headers.bth.opcode,
+              .detail = detail_of(TraceDetail::kRefusal, why)});
+}
+
+void trace_retransmit(Trace& trace, Qp& qp, Psn from, TraceCause why) {
+  trace_rare_request(trace, qp, qp.sends.head,
+                     {.psn = from.value(),
+                      .step = TraceStep::kRetransmit,
+                      .detail = detail_of(TraceDetail::kCause, why)});
+}
+
+// A QP that is created or destroyed tells its type, and how much it sent and received.
+void trace_state(Trace& trace, Qp& qp, TraceStep step) {
+  TraceRecord record{.qpn = qp.qpn.value(), .step = step};
+  if (step == TraceStep::kModifyQp) {
+    record.detail = detail_of(TraceDetail::kQpState, qp.state);
+    if (qp.connected() && qp.can_receive()) {
+      record.peer = qp.attributes.dest_qp.value();
+      record.id = short_address(qp.flow.destination);
+    }
+  } else {
+    record.detail = detail_of(TraceDetail::kQpType, qp.type);
+    record.id = qp.trace.received;
+    record.message = static_cast<std::uint32_t>(qp.trace.posted);
+  }
+  trace.add(record);
+}
+
+void trace_posts(Trace& trace, Qp& qp, std::uint32_t first) {
+  qp.trace.posted += std::uint32_t{qp.sends.tail - first};
+  for (std::uint32_t position = first; position != qp.sends.tail; ++position) {
+    const SendWqe& wqe = qp.sends.at(position);
+    trace_request(trace, qp, position,
+                  {.id = wqe.wr_id,
+                   .peer = wqe.remote_qpn.value(),
+                   .bytes = wqe.length,
+                   .step = TraceStep::kPost,
+                   .opcode = static_cast<std::uint8_t>(wqe.op)});
+  }
+}
+
+void trace_completion(Trace& trace, Qp& qp, const Completion& completion) {
+  const bool receive = is_receive(completion);
+  const std::uint64_t number = receive ? qp.trace.received : number_of(qp, qp.sends.head);
+  if (completion.status == WcStatus::kSuccess && number >= trace.messages()) return;
+  TraceRecord record{.id = completion.wr_id,
+                     .bytes = completion.bytes,
+                     .step = TraceStep::kCompletion,
+                     .opcode = static_cast<std::uint8_t>(completion.opcode),
+                     .detail = detail_of(TraceDetail::kWcStatus, completion.status)};
+  fill(record, qp, number);
+  trace.add(record);
+  ++qp.trace.unpolled;
+}
+
+void trace_poll(Trace& trace, Qp& qp, const Completion& completion) {
+  if (qp.trace.unpolled == 0) return;
+  --qp.trace.unpolled;
+  trace.add({.id = completion.wr_id,
+             .qpn = qp.qpn.value(),
+             .bytes = completion.bytes,
+             .step = TraceStep::kPolled,
+             .opcode = static_cast<std::uint8_t>(completion.opcode),
+             .detail = detail_of(TraceDetail::kWcStatus, completion.status)});
+}
+
+}  // namespace nerve::nic

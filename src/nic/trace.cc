@@ -1,0 +1,58 @@
+#include "nic/trace.h"
+
+#include <algorithm>
+
+namespace nerve::nic {
+
+bool Trace::writable(std::uint64_t record) {
+  if (record >= room_.records.size()) return false;
+  if (record < ready_.load(std::memory_order_acquire)) return true;
+  const std::uint64_t ready = room_.extend(room_.context, record);
+  if (ready <= record) return false;
+  ready_.store(ready, std::memory_order_release);
+  return true;
+}
+
+void Trace::add(TraceRecord record) {
+  if (stopped_) return;
+  record.at = room_.clock(room_.context);
+  if (record.step == TraceStep::kPost) last_post_ = record;
+  const std::uint64_t place = room_.count->fetch_add(1, std::memory_order_relaxed);
+  if (!writable(place)) return;
+  TraceRecord& to = room_.records[place];
+  const TraceStep step = record.step;
+  record.step = TraceStep::kNone;
+  to = record;
+  std::atomic_ref<TraceStep>{to.step}.store(step, std::memory_order_release);
+}
+
+void Trace::doorbell() {
+  if (last_post_.step != TraceStep::kPost) return;
+  TraceRecord record = last_post_;
+  last_post_ = {};
+  record.step = TraceStep::kDoorbell;
+  add(record);
+}
+
+// Each record of a packet that was made becomes one of a packet that is sent.
+void Trace::packets_sent() {
+  if (stopped_) return;
+  const std::uint64_t end = std::min(count(), ready_.load(std::memory_order_acquire));
+  for (std::uint64_t i = sent_; i < end; ++i) {
+    TraceRecord record = room_.records[i];
+    switch (record.step) {
+      case TraceStep::kPacketMade:
+      case TraceStep::kAckSent:
+      case TraceStep::kNakSent:
+      case TraceStep::kCmSend:
+        record.step = TraceStep::kPacketSent;
+        add(record);
+        break;
+      default:
+        break;
+    }
+  }
+  sent_ = count();
+}
+
+}  // namespace nerve::nic
