@@ -58,11 +58,22 @@ configured_for() {
   stat -c '%n %s %.Y' "$root/CMakePresets.json" /var/lib/dpkg/status 2>/dev/null || true
 }
 
+# Starts anew if the tree was moved or copied: build folders contain the path that they were made at.
+moved_from() {
+  local cache=$1/CMakeCache.txt home
+  [[ -f $cache ]] || return 0
+  home=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$cache")
+  [[ -n $home && ! $home -ef $root ]] || return 0
+  say "$1 was built for $home; building it again"
+  find "$1" -mindepth 1 -maxdepth 1 ! -name 'nerve.*' -exec rm -rf -- {} +
+}
+
 configure() {
   local preset=$1 dir=$root/build/$1 log=$root/build/$1/nerve.log stamp=$root/build/$1/nerve.stamp
   local now fresh=()
   now=$(configured_for) # read first, so that a package installed during the configuration counts as a change
   [[ ! -f $dir/build.ninja || ! -f $stamp || $(<"$stamp") != "$now" ]] || return 0
+  moved_from "$dir"
   [[ -f $dir/build.ninja ]] || fresh=(--fresh) # a failed configuration has cached what was missing
   say "configuring ($preset)"
   (cd -- "$root" && cmake --preset "$preset" "${fresh[@]}" &>>"$log" </dev/null) ||

@@ -39,9 +39,10 @@ Next:
     {0} run -- ib_write_bw              any RDMA program, here or on two machines
     {0} run --pcap run.pcap -- CMD      capture it for Wireshark or {0} decode
     {0} run --fault 'loss=1%,seed=7' -- CMD    lose packets and see it recover
-    {0} stat --watch 1                  running programs and their rates
+    {0} top                             running programs and their rates
+    {0} trace -- CMD                    every step of its messages, as a page
     {0} doctor                          check this machine
-{1} has a recipe for each client.
+{1} lists more, docs/clients has a recipe for each program.
 )";
 
 // The first packets of a capture, one line each.

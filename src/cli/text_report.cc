@@ -42,7 +42,7 @@ class TextReport : public CaptureReport {
     fmt::print("{:>5} {:>13} {}:{} > {} {} icrc={}{}\n", counts.frames,
                since(counts.first_ns, record.time_ns), to_string(flow.source), flow.source_port,
                to_string(flow.destination), describe(packet),
-               packet.icrc == wire::IcrcVerdict::kGood ? "good" : "BAD",
+               packet.icrc == wire::IcrcVerdict::kGood ? "good" : "bad",
                flow.ecn() == wire::Ecn::kCongestion ? " ecn=ce" : "");
   }
 

@@ -145,6 +145,10 @@ class Adapter::Session {
   // A poll found nothing: the polling thread moves frames and runs timers, so that the background
   // thread need not.
   void drive();
+  // A request of this QP failed because nothing answered. The completion alone ("transport retry
+  // counter exceeded") has misled many, so the first time the addresses are logged, unless the peer
+  // has answered before: then it has died, or is slow.
+  void explain_no_answer(Qpn qpn) const;
   // The poll found nothing after drive() either. Returns true if the thread has slept, because CPUs
   // are contended, and should poll once more.
   [[nodiscard]] bool found_nothing(nic::CqHandle cq);

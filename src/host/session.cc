@@ -2,8 +2,12 @@
 // them.
 #include <sched.h>
 
+#include <atomic>
+
+#include "host/diagnostics/log.h"
 #include "host/shard.h"
 #include "nic/connection/connection_manager.h"
+#include "wire/describe.h"
 
 namespace nerve::host {
 namespace {
@@ -108,6 +112,18 @@ void Adapter::Session::end_control() {
   unlock(state_, purpose_);
   if (withdrawn == kKey || users_leave_) shard.shards.pass_through_all();
   wait_for(pending);
+}
+
+void Adapter::Session::explain_no_answer(Qpn qpn) const {
+  static std::atomic<bool> explained{};
+  const auto route = nic().route_of(qpn);
+  if (!route || route->answered || explained.exchange(true)) return;
+  log(LogLevel::kWarn,
+      "qp 0x%x: no answer from %s to packets from %s (%s, %s). If the peer runs, does this device "
+      "reach it? `nerve devices` lists others. Both ends need the same --port",
+      qpn.value(), wire::to_string(route->destination).c_str(),
+      wire::to_string(route->source).c_str(), state_.device.name.c_str(),
+      state_.device.interface.c_str());
 }
 
 nic::Nic& Adapter::Session::nic() const { return state_.nic; }

@@ -110,6 +110,14 @@ std::vector<QpGlance> Nic::glance_at_qps(std::size_t limit) const {
   return glances;
 }
 
+std::optional<QpRoute> Nic::route_of(Qpn qpn) const {
+  const Qp* const qp = modules_->qps.find(qpn);
+  if (qp == nullptr) return std::nullopt;
+  return QpRoute{.source = qp->flow.source,
+                 .destination = qp->flow.destination,
+                 .answered = qp->requester.unacked != qp->attributes.sq_psn};
+}
+
 Status Nic::set_gid(std::uint32_t index, const wire::Gid& gid) {
   return modules_->port.set_gid(index, gid);
 }

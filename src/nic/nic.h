@@ -63,6 +63,8 @@ class Nic {
   // The time it takes grows with the number of QPs.
   [[nodiscard]] std::uint32_t qp_count() const;
   [[nodiscard]] std::vector<QpGlance> glance_at_qps(std::size_t limit) const;
+  // None if there is no such QP.
+  [[nodiscard]] std::optional<QpRoute> route_of(Qpn qpn) const;
 
   // The port. A zero GID clears a table entry. Changes raise events.
   Status set_gid(std::uint32_t index, const wire::Gid& gid);

@@ -1,4 +1,4 @@
-// A QP in a list of what a NIC is doing.
+// What diagnostics show of a QP.
 #pragma once
 
 #include <optional>
@@ -17,6 +17,13 @@ struct QpGlance {
   Qpn peer{};                // connected QPs, once they know it; else zero
   wire::Gid destination{};   // likewise
   std::optional<Rate> rate;  // what congestion control allows; none: it has none
+};
+
+// Between which addresses a connected QP sends.
+struct QpRoute {
+  wire::Gid source{};
+  wire::Gid destination{};
+  bool answered{};  // the peer has acknowledged something
 };
 
 }  // namespace nerve::nic

@@ -131,7 +131,11 @@ int poll_cq(ibv_cq* cq, int count, ibv_wc* out) noexcept {
     const auto room = std::min<std::size_t>(taken.size(), static_cast<std::size_t>(count - filled));
     const auto got = session->poll_cq(mine.handle, std::span{taken}.first(room));
     if (!got) return -1;
-    for (std::size_t i = 0; i < *got; ++i) fill(out[filled++], taken[i]);
+    for (std::size_t i = 0; i < *got; ++i) {
+      if (taken[i].status == nic::WcStatus::kRetryExceeded) [[unlikely]]
+        session.explain_no_answer(taken[i].qpn);
+      fill(out[filled++], taken[i]);
+    }
     if (*got == room) continue;
     if (filled > 0) break;
     if (!driven) {

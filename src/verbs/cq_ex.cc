@@ -36,6 +36,8 @@ int take_next(VerbsCq& cq) {
   }
   if (!got) return EINVAL;
   if (*got == 0) return ENOENT;
+  if (cq.current.status == nic::WcStatus::kRetryExceeded) [[unlikely]]
+    session.explain_no_answer(cq.current.qpn);
   keep_order_of_time(cq);
   cq.ex.wr_id = cq.current.wr_id;
   cq.ex.status = static_cast<ibv_wc_status>(cq.current.status);
