@@ -72,7 +72,8 @@ test('ends have letters', () => {
 test('entries are the set-up, messages by time, other steps and the closing', () => {
   const { entries } = trace([
     [0, 0, 'register'], [1, 1, 'create_qp'], [2, 0, 'modify_qp', -1, 'RTS'],
-    [3, 0, 'cm_send', -1, 'REQ'], [5, 0, 'post', 1], [6, 0, 'post', 0], [7, 1, 'retransmit'], [8, 0, 'cm_send', -1, 'DREQ'],
+    [3, 0, 'cm_send', -1, 'REQ'], [5, 0, 'post', 1], [6, 0, 'post', 0],
+    [7, 1, 'retransmit'], [8, 0, 'cm_send', -1, 'DREQ'],
     [9, 1, 'modify_qp', -1, 'ERR'], [10, 1, 'destroy_qp'],
   ], [send({ begin: 6 }), send({ begin: 5 })]);
   assert.deepEqual(entries.map((entry) => [entry.kind, entry.rows]), [

@@ -69,7 +69,8 @@ const kOperations = [
   [/^(RDMA[ _])?READ/i, 'READ fetches data straight from memory that the remote program has ' +
     'registered. The remote NIC answers by itself: only the reader gets a completion.'],
   [/ATOMIC|FETCH|COMPARE|CMP|SWAP/i, 'An atomic operation changes 8 bytes of remote memory in ' +
-    'one step and returns their previous value. The remote NIC does it: its program takes no part.'],
+    'one step and returns their previous value. The remote NIC does it: its program takes no ' +
+    'part.'],
   [/^RECV/i, 'A message that arrived from a program that was not traced.'],
 ];
 
