@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Synthetic trace documents (format nerve-trace-1), for viewing and testing the page of nerve trace.
+"""Trace documents (format nerve-trace-1) to look at and to test the page of nerve trace with.
 
     tests/web/make_trace_sample.py FOLDER
         send.json     5 000 SENDs of 64 bytes, back and forth over shared memory
@@ -59,8 +59,9 @@ class Trace:
         if at is None:
             self.now += self.chance.randint(40, 160) if after is None else after
         when = self.now if at is None else at
-        self.events.append([when, end, NAMES.index(step), self.qpn[end] if qpn is None else qpn, psn,
-                            size, self.message, packet, self.index(self.opcodes, opcode),
+        qpn = self.qpn[end] if qpn is None else qpn
+        self.events.append([when, end, NAMES.index(step), qpn, psn, size, self.message,
+                            packet, self.index(self.opcodes, opcode),
                             self.index(self.details, detail)])
         return when
 
@@ -94,8 +95,8 @@ class Trace:
         when = max(self.now + wire + self.chance.randint(0, 200), self.arrival + 30)
         self.arrival = when
         if not arrives:
-            self.add("packet_dropped", end, psn, size, self.packets, opcode, "lost by fault injection",
-                     at=self.now + wire // 2)
+            self.add("packet_dropped", end, psn, size, self.packets, opcode,
+                     "lost by fault injection", at=self.now + wire // 2)
         return self.packets, when
 
     def set_up(self, size):

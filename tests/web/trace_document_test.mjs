@@ -1,12 +1,16 @@
 // Goal: a trace document is read as it was written, also where parts of it are missing or wrong.
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { endOf, eventAt, letter, letterOf, normalised, parsed } from '../../web/src/trace/document.js';
+import {
+  endOf, eventAt, letter, letterOf, normalised, parsed,
+} from '../../web/src/trace/document.js';
 import { filtered, hasFailed, isNotable, qpChoices } from '../../web/src/trace/filter.js';
 import { visible } from '../../web/src/trace/virtual.js';
 
-const kColumns = ['t', 'end', 'step', 'qpn', 'psn', 'bytes', 'message', 'packet', 'opcode', 'detail'];
-const kSteps = ['register', 'create_qp', 'modify_qp', 'post', 'retransmit', 'destroy_qp', 'cm_send'];
+const kColumns = ['t', 'end', 'step', 'qpn', 'psn', 'bytes', 'message', 'packet', 'opcode',
+  'detail'];
+const kSteps = ['register', 'create_qp', 'modify_qp', 'post', 'retransmit', 'destroy_qp',
+  'cm_send'];
 
 // Events: [t, end, step name, message, detail].
 const trace = (events, messages = [], more = {}) => {
@@ -14,7 +18,8 @@ const trace = (events, messages = [], more = {}) => {
   return normalised({
     format: 'nerve-trace-1',
     ends: [{ id: 0, name: 'a' }, { id: 1, name: 'b' }],
-    qps: [{ end: 0, qpn: 17, peer_end: 1, peer_qpn: 18 }, { end: 1, qpn: 18, peer_end: 0, peer_qpn: 17 }],
+    qps: [{ end: 0, qpn: 17, peer_end: 1, peer_qpn: 18 },
+      { end: 1, qpn: 18, peer_end: 0, peer_qpn: 17 }],
     modules: ['Verbs'],
     steps: kSteps.map((name) => ({ name, module: 0 })),
     details,
@@ -25,8 +30,8 @@ const trace = (events, messages = [], more = {}) => {
     ...more,
   });
 };
-const send = (more) => ({ end: 0, qpn: 17, op: 'SEND', peer_end: 1, peer_qpn: 18, begin: 5, finish: 9,
-  status: 'success', retransmitted: 0, ...more });
+const send = (more) => ({ end: 0, qpn: 17, op: 'SEND', peer_end: 1, peer_qpn: 18, begin: 5,
+  finish: 9, status: 'success', retransmitted: 0, ...more });
 
 test('another format is refused with its name', () => {
   assert.throws(() => parsed('{"format":"nerve-trace-9"}'), /nerve-trace-9, not nerve-trace-1/);
@@ -49,7 +54,8 @@ test('events are read by the names of the columns', () => {
 });
 
 test('indexes outside the tables become empty words', () => {
-  const one = normalised({ format: 'nerve-trace-1', events: [[1, 0, 99, 1, 1, 1, 99, 1, 99, 99], 'x'] });
+  const one = normalised({ format: 'nerve-trace-1',
+    events: [[1, 0, 99, 1, 1, 1, 99, 1, 99, 99], 'x'] });
   const { name, module, opcode, detail } = eventAt(one, 0);
   assert.deepEqual([name, module, opcode, detail], ['', '', '', '']);
   assert.deepEqual(one.entries.map((entry) => entry.kind), ['other']);
@@ -65,8 +71,9 @@ test('ends have letters', () => {
 
 test('entries are the set-up, messages by time, other steps and the closing', () => {
   const { entries } = trace([
-    [0, 0, 'register'], [1, 1, 'create_qp'], [2, 0, 'modify_qp', -1, 'RTS'], [3, 0, 'cm_send', -1, 'REQ'],
-    [5, 0, 'post', 1], [6, 0, 'post', 0], [7, 1, 'retransmit'], [8, 0, 'cm_send', -1, 'DREQ'],
+    [0, 0, 'register'], [1, 1, 'create_qp'], [2, 0, 'modify_qp', -1, 'RTS'],
+    [3, 0, 'cm_send', -1, 'REQ'], [5, 0, 'post', 1], [6, 0, 'post', 0],
+    [7, 1, 'retransmit'], [8, 0, 'cm_send', -1, 'DREQ'],
     [9, 1, 'modify_qp', -1, 'ERR'], [10, 1, 'destroy_qp'],
   ], [send({ begin: 6 }), send({ begin: 5 })]);
   assert.deepEqual(entries.map((entry) => [entry.kind, entry.rows]), [
@@ -77,7 +84,8 @@ test('entries are the set-up, messages by time, other steps and the closing', ()
 
 test('an end whose peer has another peer has its own set-up', () => {
   const { entries } = trace([[0, 0, 'register'], [1, 1, 'register'], [2, 2, 'register']], [], {
-    qps: [{ end: 0, qpn: 1, peer_end: 1, peer_qpn: 1 }, { end: 2, qpn: 1, peer_end: 0, peer_qpn: 2 }],
+    qps: [{ end: 0, qpn: 1, peer_end: 1, peer_qpn: 1 },
+      { end: 2, qpn: 1, peer_end: 0, peer_qpn: 2 }],
   });
   assert.deepEqual(entries.map((entry) => [entry.end, entry.peerEnd, entry.rows]),
     [[0, 1, [0, 1]], [2, 0, [2]]]);

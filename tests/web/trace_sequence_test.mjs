@@ -10,8 +10,9 @@ const kModules = ['Application', 'Verbs', 'QP Manager', 'WQE Engine', 'DMA Engin
   'Ethernet', 'RX Handler', 'CQ Manager', 'Connection Manager', 'Link'];
 const kSteps = {
   cm_send: 9, cm_receive: 9, post: 1, post_receive: 1, doorbell: 1, fetch: 3, packet_made: 3,
-  packet_sent: 6, packet_dropped: 10, packet_received: 6, checked: 7, refused: 7, placed: 4, direct: 4,
-  ack_sent: 7, nak_sent: 7, ack_received: 3, nak_received: 3, retransmit: 3, completion: 8, polled: 1,
+  packet_sent: 6, packet_dropped: 10, packet_received: 6, checked: 7, refused: 7, placed: 4,
+  direct: 4, ack_sent: 7, nak_sent: 7, ack_received: 3, nak_received: 3, retransmit: 3,
+  completion: 8, polled: 1,
 };
 const kNames = Object.keys(kSteps);
 
@@ -135,7 +136,8 @@ test('a direct copy is one arrow between the memories, towards the reader', () =
 
 test('a peer that is not traced is one lane', () => {
   const { lanes, arrows } = of([[0, 'packet_sent', packet(1, 1)],
-    [0, 'packet_received', packet(1, 2, 'RC ACKNOWLEDGE')]], { message: { peer_end: -1, peer_qpn: -1 } });
+    [0, 'packet_received', packet(1, 2, 'RC ACKNOWLEDGE')]],
+  { message: { peer_end: -1, peer_qpn: -1 } });
   assert.equal(lanes.at(-1).module, 'Remote NIC');
   assert.deepEqual(arrows.map((one) => [one.start, one.finish, one.end]), [
     ['0/Ethernet', '1/Remote NIC', 'arrives'], ['1/Remote NIC', '0/Ethernet', 'arrives']]);

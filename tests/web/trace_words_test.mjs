@@ -10,7 +10,8 @@ const kSpace = '\u202f';
 const spaced = (text) => text.replaceAll(kSpace, ' ');
 
 test('sizes of memory are powers of two where they are exact', () => {
-  assert.deepEqual([0, 64, 1000, 1024, 1536, 4096, 65536, 65537, 1 << 20, 3 << 29].map(size).map(spaced),
+  const sizes = [0, 64, 1000, 1024, 1536, 4096, 65536, 65537, 1 << 20, 3 << 29];
+  assert.deepEqual(sizes.map(size).map(spaced),
     ['0 B', '64 B', '1 KB', '1 KiB', '1.5 KiB', '4 KiB', '64 KiB', '65.5 KB', '1 MiB', '1.5 GiB']);
 });
 
@@ -26,7 +27,8 @@ test('the times of a message have one unit', () => {
 });
 
 test('opcodes are short', () => {
-  assert.deepEqual(['RC SEND Only', 'RC RDMA WRITE Middle', 'RC ACKNOWLEDGE', 'WRITE'].map(shortOpcode),
+  const opcodes = ['RC SEND Only', 'RC RDMA WRITE Middle', 'RC ACKNOWLEDGE', 'WRITE'];
+  assert.deepEqual(opcodes.map(shortOpcode),
     ['SEND Only', 'WRITE Middle', 'ACK', 'WRITE']);
 });
 
@@ -44,11 +46,12 @@ test('the summary names what was unusual', () => {
 });
 
 test('each operation and phase is explained', () => {
-  for (const op of ['SEND', 'SEND with immediate', 'WRITE', 'READ', 'COMPARE and SWAP', 'FETCH and ADD',
-    'ATOMIC WRITE', 'RECV']) {
+  for (const op of ['SEND', 'SEND with immediate', 'WRITE', 'READ', 'COMPARE and SWAP',
+    'FETCH and ADD', 'ATOMIC WRITE', 'RECV']) {
     assert.ok(explanation(message({ op })).length > 40, op);
   }
-  assert.match(explanation(message({ op: 'WRITE with immediate' })), /Both programs get a completion/);
+  assert.match(explanation(message({ op: 'WRITE with immediate' })),
+    /Both programs get a completion/);
   assert.match(explanation(message({ op: 'WRITE' }), true), /without packets\.$/);
   for (const kind of ['setup', 'close', 'other']) {
     assert.ok(explanation({ kind }).length > 40, kind);
@@ -79,7 +82,8 @@ test('a packet that is held or arrives again is not refused', () => {
   assert.match(said('refused', { detail: 'out of order: held until the missing packet arrives' }),
     /holds the packet: a packet before it is missing/);
   assert.match(said('refused', { detail: 'duplicate' }), /ignores the packet/);
-  assert.match(said('refused', { detail: 'remote access error: NAK' }), /refuses the packet: remote/);
+  assert.match(said('refused', { detail: 'remote access error: NAK' }),
+    /refuses the packet: remote/);
 });
 
 test('unknown steps have the words of the document', () => {
@@ -89,7 +93,8 @@ test('unknown steps have the words of the document', () => {
 });
 
 test('a NAK is not named twice', () => {
-  assert.equal(label(event('nak_received', { detail: 'NAK: sequence error' })), 'NAK: sequence error');
+  assert.equal(label(event('nak_received', { detail: 'NAK: sequence error' })),
+    'NAK: sequence error');
   assert.equal(label(event('nak_sent', { detail: 'selective NAK' })), 'selective NAK');
   assert.equal(label(event('nak_sent', {})), 'NAK');
 });

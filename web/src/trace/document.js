@@ -6,7 +6,8 @@ const number = (value, otherwise = -1) =>
   (value !== null && Number.isFinite(Number(value)) ? Number(value) : otherwise);
 const text = (value) => (value === undefined || value === null ? '' : String(value));
 
-const kColumns = ['t', 'end', 'step', 'qpn', 'psn', 'bytes', 'message', 'packet', 'opcode', 'detail'];
+const kColumns = ['t', 'end', 'step', 'qpn', 'psn', 'bytes', 'message', 'packet', 'opcode',
+  'detail'];
 
 // A, B, ... Z, then E26, E27, ...
 export const letter = (index) => (index < 26 ? String.fromCharCode(65 + index) : `E${index}`);

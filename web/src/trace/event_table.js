@@ -29,16 +29,18 @@ export function eventTable(trace, pick) {
       const event = eventAt(trace, row);
       return h('div', {
         class: `event${row === current ? ' current' : ''}`, role: 'row', onclick: () => pick(row),
-      }, cells(trace, event, begin, total).map((cell) => h('span', { role: 'cell', title: cell }, cell)));
+      }, cells(trace, event, begin, total)
+        .map((cell) => h('span', { role: 'cell', title: cell }, cell)));
     },
   });
   addEventListener('beforeprint', () => list.print(true, kMostPrinted));
   addEventListener('afterprint', () => list.print(false));
   let rows = [];
   return {
-    element: h('section', { class: 'panel table' }, title, h('div', { class: 'grid', role: 'table' },
-      h('div', { class: 'event heads', role: 'row' },
-        kHeads.map((head) => h('span', { role: 'columnheader' }, head))), list.element)),
+    element: h('section', { class: 'panel table' }, title,
+      h('div', { class: 'grid', role: 'table' },
+        h('div', { class: 'event heads', role: 'row' },
+          kHeads.map((head) => h('span', { role: 'columnheader' }, head))), list.element)),
     set(entry, seq) {
       rows = entry.rows;
       ({ begin, total } = seq);

@@ -13,8 +13,8 @@ export const isNotable = (entry) => entry.kind === 'message' &&
 const uses = (entry, end, qpn) => (entry.end === end && entry.qpn === qpn) ||
   (entry.peerEnd === end && entry.peerQpn === qpn);
 
-// `qp` is an element of trace.qps, `op` a name; undefined and empty mean any. The set-up and closing
-// stay in the list: they explain the QP.
+// `qp` is an element of trace.qps, `op` a name; undefined and empty mean any. The set-up and
+// closing stay in the list: they explain the QP.
 export function filtered(entries, { qp, op, notable } = {}) {
   return entries.filter((entry) => {
     if (entry.kind !== 'message') {

@@ -13,14 +13,14 @@ function endElement(end) {
 }
 
 const kHelp = [
-  'Choose a message in the list. The diagram shows its way through the NICs: each vertical line is ' +
-    'a module. The end that starts the message is on the left; time runs downwards, one row for ' +
-    'each step.',
-  'Rows are evenly spaced. The time since the message began and the gap since the step before are ' +
-    'at the left. A gap that is a large share of the whole is marked.',
-  'A work request (WQE) is what a program asks its NIC to do. Long messages are split into packets; ' +
-    'each has a packet sequence number (PSN), by which the receiver notices a loss. The receiver ' +
-    'acknowledges packets (ACK) or reports an error (NAK). A completion in the completion queue ' +
+  'Choose a message in the list. The diagram shows its way through the NICs: each vertical line ' +
+    'is a module. The end that starts the message is on the left; time runs downwards, one row ' +
+    'for each step.',
+  'Rows are evenly spaced. The time since the message began and the gap since the step before ' +
+    'are at the left. A gap that is a large share of the whole is marked.',
+  'A work request (WQE) is what a program asks its NIC to do. Long messages are split into ' +
+    'packets; each has a packet sequence number (PSN), by which the receiver notices a loss. The ' +
+    'receiver acknowledges packets (ACK) or reports an error (NAK). A completion in the completion queue ' +
     '(CQ) reports to the program that its request is done.',
   'Keys: space plays and pauses, ← → step, Esc shows all steps, ↑ ↓ choose the message.',
 ];

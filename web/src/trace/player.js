@@ -14,7 +14,8 @@ const kIcons = {
   forward: 'M5 3v10l7 -5z',
   last: 'M11 3h2v10h-2zM3 3v10l7 -5z',
 };
-const icon = (name) => s('svg', { width: 16, height: 16, viewBox: '0 0 16 16', 'aria-hidden': 'true' },
+const icon = (name) => s('svg',
+  { width: 16, height: 16, viewBox: '0 0 16 16', 'aria-hidden': 'true' },
   s('path', { d: kIcons[name], fill: 'currentColor' }));
 const button = (title, name, act) =>
   h('button', { type: 'button', title, 'aria-label': title, onclick: act }, icon(name));

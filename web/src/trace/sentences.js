@@ -46,7 +46,8 @@ function copy(event) {
 }
 
 const kSentences = {
-  register: (e) => `DMA Engine at {at} registers ${amount(e)} of memory, so that the NIC may use it`,
+  register: (e) =>
+    `DMA Engine at {at} registers ${amount(e)} of memory, so that the NIC may use it`,
   deregister: () => 'DMA Engine at {at} deregisters memory: the NIC may no longer use it',
   create_qp: (e) => `QP Manager at {at} creates queue pair ${hex(e.qpn)}`,
   modify_qp: (e) => `QP Manager at {at} moves queue pair ${hex(e.qpn)} to ` +

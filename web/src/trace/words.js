@@ -57,8 +57,9 @@ export function summary(trace) {
 
 // What an operation is, for a reader who has never used RDMA.
 const kOperations = [
-  [/^SEND/i, 'SEND delivers a message into a buffer that the receiving program has posted before. ' +
-    'Both programs take part: each gets a completion, and the receiver decides where the data goes.'],
+  [/^SEND/i, 'SEND delivers a message into a buffer that the receiving program has posted ' +
+    'before. Both programs take part: each gets a completion, and the receiver decides where the ' +
+    'data goes.'],
   [/^(RDMA[ _])?WRITE.*IMM/i, 'WRITE with immediate puts data straight into registered memory of ' +
     'the remote program and consumes a receive that it has posted. Both programs get a ' +
     'completion; the receiver’s contains a 4-byte value of the sender.'],
@@ -67,22 +68,23 @@ const kOperations = [
     'not notified: only the sender gets a completion.'],
   [/^(RDMA[ _])?READ/i, 'READ fetches data straight from memory that the remote program has ' +
     'registered. The remote NIC answers by itself: only the reader gets a completion.'],
-  [/ATOMIC|FETCH|COMPARE|CMP|SWAP/i, 'An atomic operation changes 8 bytes of remote memory in one ' +
-    'step and returns their previous value. The remote NIC does it: its program takes no part.'],
+  [/ATOMIC|FETCH|COMPARE|CMP|SWAP/i, 'An atomic operation changes 8 bytes of remote memory in ' +
+    'one step and returns their previous value. The remote NIC does it: its program takes no ' +
+    'part.'],
   [/^RECV/i, 'A message that arrived from a program that was not traced.'],
 ];
 
 const kPhases = {
-  setup: 'Before the first message, both programs register the memory that the NIC may use, create ' +
-    'queue pairs (QPs) and connect them. A QP moves from RESET to INIT, RTR (ready to receive) and ' +
-    'RTS (ready to send).',
+  setup: 'Before the first message, both programs register the memory that the NIC may use, ' +
+    'create queue pairs (QPs) and connect them. A QP moves from RESET to INIT, RTR (ready to ' +
+    'receive) and RTS (ready to send).',
   close: 'After the last message, the programs disconnect, destroy their queue pairs and ' +
     'deregister their memory.',
   other: 'Steps of messages that were not traced, and receives that no traced message has used.',
 };
 
-const kDirect = ' Both programs are on one machine here, so the NIC copies the data from memory to ' +
-  'memory without packets.';
+const kDirect = ' Both programs are on one machine here, so the NIC copies the data from memory ' +
+  'to memory without packets.';
 
 export function explanation(entry, isDirect = false) {
   if (entry.kind !== 'message') return kPhases[entry.kind];
