@@ -58,8 +58,14 @@ class Installed(unittest.TestCase):
         if shutil.which('ibv_devinfo'):
             self.assertIn('nerve0', self.passes(self.nerve, 'run', '--device', 'nerve0=lo', '--', 'ibv_devinfo'))
 
+    def test_the_simulator_finds_its_pages(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.passes(self.nerve, 'sim', ROOT / 'examples/scenarios/ring.toml', '--quiet', '--out', folder,
+                        '--trace-gpus', '0,1')
+            self.assertIn('nerve-trace-1', (pathlib.Path(folder) / 'trace.html').read_text())
+
     def test_only_libc_is_needed(self):
-        for file in [self.nerve, *(self.prefix / 'lib/nerve').iterdir()]:
+        for file in [self.nerve, *filter(pathlib.Path.is_file, (self.prefix / 'lib/nerve').iterdir())]:
             needed = re.findall(r'\(NEEDED\).*\[(.*)\]', self.passes('readelf', '-d', file))
             self.assertLessEqual(set(needed), {'libc.so.6', 'libm.so.6', 'ld-linux-aarch64.so.1',
                                                'ld-linux-x86-64.so.2'}, file)
