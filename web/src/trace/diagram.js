@@ -65,7 +65,8 @@ function groupTitle(trace, entry, side) {
   const [id, qpn] = side === kLeft ? [entry.end, entry.qpn] : [entry.peerEnd, entry.peerQpn];
   const end = endOf(trace, id);
   const parts = [end?.name || 'not traced', end?.address, qpn >= 0 ? `QP ${hex(qpn)}` : ''];
-  return { letter: end?.letter ?? '?', even: id % 2 === 1, text: parts.filter(Boolean).join(' · ') };
+  const text = parts.filter(Boolean).join(' · ');
+  return { letter: end?.letter ?? '?', even: id % 2 === 1, text };
 }
 
 // The lines of a lane's name; on the direct path the lane of the DMA Engine is also the memory.
@@ -86,7 +87,9 @@ function headElement(trace, entry, seq, { places, groups, width }) {
     const { letter, even, text } = groupTitle(trace, entry, side);
     head.append(
       s('rect', { class: 'group', x: from, y: 4, width: to - from, height: kHead + 10, rx: 8 }),
-      s('rect', { class: even ? 'badge even' : 'badge', x: from + 10, y: 11, width: 20, height: 18, rx: 4 }),
+      s('rect', {
+        class: even ? 'badge even' : 'badge', x: from + 10, y: 11, width: 20, height: 18, rx: 4,
+      }),
       s('text', { class: 'badgetext', x: from + 20, y: 24.5, 'text-anchor': 'middle' }, letter),
       s('text', { class: 'endname', x: from + 37, y: 24.5 }, fitting(text, (to - from - 46) / 1.1),
         s('title', {}, text)));
