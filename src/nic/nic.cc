@@ -46,8 +46,8 @@ void Nic::Modules::trace_memory(TraceStep step, std::uint64_t address, std::uint
       {.id = address, .bytes = static_cast<std::uint32_t>(std::min(length, kMost)), .step = step});
 }
 
-void Nic::Modules::trace_receive(std::uint64_t& posted, const RecvWr& wr, Qpn qpn) const {
-  if (posted++ >= config.trace->messages()) return;
+void Nic::Modules::trace_receive(const RecvWr& wr, Qpn qpn) const {
+  if (config.trace->of(qpn.value()).receives++ >= config.trace->messages()) return;
   std::uint32_t bytes = 0;
   for (const Sge& sge : wr.sges) bytes += sge.length;
   config.trace->add(
@@ -238,7 +238,7 @@ Status Nic::post_recv(QpHandle handle, const RecvWr& wr) {
   if (const Status fits = qp->receives.check(wr); !fits) return fits;
   qp->receives.post(wr);
   if (modules_->config.trace != nullptr) [[unlikely]] {
-    modules_->trace_receive(qp->trace.receives, wr, qp->qpn);
+    modules_->trace_receive(wr, qp->qpn);
   }
   if (qp->state == QpState::kErr) {
     modules_->completions.flush_receives(*qp);
@@ -255,7 +255,7 @@ Status Nic::post_srq_recv(SrqHandle handle, const RecvWr& wr) {
   if (const Status fits = srq->queue.check(wr); !fits) return fits;
   srq->queue.post(wr);
   if (modules_->config.trace != nullptr) [[unlikely]] {
-    modules_->trace_receive(modules_->srq_receives, wr, Qpn{});
+    modules_->trace_receive(wr, Qpn{});
   }
   return Done{};
 }

@@ -55,13 +55,10 @@ struct Nic::Modules {
   RxHandler rx_handler{config,    counters,  port,      qps, groups, responder,
                        datagrams, completer, scheduler, cm,  now};
 
-  std::uint64_t srq_receives{};  // posted, as far as a trace counts them
-
   [[gnu::cold, gnu::noinline]] void trace_memory(TraceStep step, std::uint64_t address,
                                                  std::uint64_t length) const;
-  // `posted` counts the receives of the queue.
-  [[gnu::cold, gnu::noinline]] void trace_receive(std::uint64_t& posted, const RecvWr& wr,
-                                                  Qpn qpn) const;
+  // A receive of a QP, or of an SRQ with number zero.
+  [[gnu::cold, gnu::noinline]] void trace_receive(const RecvWr& wr, Qpn qpn) const;
   [[gnu::cold, gnu::noinline]] Expected<std::size_t> traced_poll(CqHandle cq,
                                                                  std::span<Completion> out);
   void transmit_acknowledge(Qp& qp, TxBurst& burst);

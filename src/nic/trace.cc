@@ -1,6 +1,7 @@
 #include "nic/trace.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace nerve::nic {
 
@@ -11,6 +12,32 @@ bool Trace::writable(std::uint64_t record) {
   if (ready <= record) return false;
   ready_.store(ready, std::memory_order_release);
   return true;
+}
+
+// The entry of the QP, or the free one where it belongs.
+QpTrace& Trace::slot_for(std::uint32_t qpn) {
+  constexpr std::uint32_t kSpread = 0x9e37'79b1;
+  const std::size_t mask = qps_.size() - 1;
+  std::size_t at = (qpn * kSpread) & mask;
+  while (qps_[at].used && qps_[at].qpn != qpn) at = (at + 1) & mask;
+  return qps_[at];
+}
+
+QpTrace& Trace::of(std::uint32_t qpn) {
+  constexpr std::size_t kSmallest = 16;
+  if (2 * (known_ + 1) > qps_.size()) {
+    const std::vector<QpTrace> before =
+        std::exchange(qps_, std::vector<QpTrace>(std::max(kSmallest, 2 * qps_.size())));
+    for (const QpTrace& qp : before) {
+      if (qp.used) slot_for(qp.qpn) = qp;
+    }
+  }
+  QpTrace& found = slot_for(qpn);
+  if (!found.used) {
+    found = {.qpn = qpn, .used = true};
+    ++known_;
+  }
+  return found;
 }
 
 void Trace::add(TraceRecord record) {

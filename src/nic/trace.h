@@ -1,9 +1,9 @@
 // A trace: one record for each step that a message takes through the engine.
 //
 // The driver provides memory and a clock; an engine without a trace pays one predictable branch per
-// step. To keep traces short, a QP records its first messages only (QpTrace,
-// qp_context/qp_trace.h): at both ends the same ones, because both count them. Rare steps
-// (retransmissions, NAKs, refused packets, errors, QP states, CM messages) are always recorded.
+// step. To keep traces short, a QP records its first messages only (qp_context/qp_trace.h): at both
+// ends the same ones, because both count them. Rare steps (retransmissions, NAKs, refused packets,
+// errors, QP states, CM messages) are always recorded.
 //
 // Records are appended by fetch_add, because memory is registered while other threads run the
 // engine. `step` is stored last: after a crash, a record that was not finished has step kNone.
@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <vector>
 
 namespace nerve::nic {
 
@@ -118,6 +119,16 @@ struct TraceRoom {
   void* context{};
 };
 
+// What a trace counts of a QP.
+struct QpTrace {
+  std::uint32_t qpn{};
+  bool used{};
+  std::uint64_t posted{};    // send requests
+  std::uint64_t received{};  // messages
+  std::uint64_t receives{};  // posted
+  std::uint64_t unpolled{};  // completions that were recorded and not polled yet
+};
+
 class Trace {
  public:
   Trace(const TraceRoom& room, std::uint64_t messages)
@@ -129,6 +140,10 @@ class Trace {
 
   // The number of messages that each QP records in each direction.
   [[nodiscard]] std::uint64_t messages() const { return messages_; }
+
+  // The counts of a QP; those of all SRQs have number zero. They are not in the QP, because an idle
+  // one is small. Valid until the next call.
+  [[nodiscard]] QpTrace& of(std::uint32_t qpn);
 
   void add(TraceRecord record);
   // Send requests were posted, and the engine is about to be told.
@@ -142,12 +157,15 @@ class Trace {
 
  private:
   [[nodiscard]] bool writable(std::uint64_t record);
+  [[nodiscard]] QpTrace& slot_for(std::uint32_t qpn);
 
   TraceRoom room_;
   std::atomic<std::uint64_t> ready_;  // records that may be written
   std::uint64_t messages_;
-  TraceRecord last_post_{};  // not yet followed by a doorbell
-  std::uint64_t sent_{};     // records before this one are of packets that were sent
+  TraceRecord last_post_{};   // not yet followed by a doorbell
+  std::uint64_t sent_{};      // records before this one are of packets that were sent
+  std::vector<QpTrace> qps_;  // a hash table with open addressing; its size is a power of two
+  std::size_t known_{};       // QPs in it
   bool stopped_{};
 };
 

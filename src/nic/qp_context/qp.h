@@ -128,14 +128,6 @@ struct ResponderState {
   std::uint32_t replay_serve{};  // the oldest entry that may be pending
 };
 
-// What a trace counts of a QP (qp_trace.h); all zero without one.
-struct QpTrace {
-  std::uint64_t posted{};    // send requests
-  std::uint64_t received{};  // messages
-  std::uint64_t receives{};  // posted
-  std::uint64_t unpolled{};  // completions that were recorded and not polled yet
-};
-
 // Members that every packet touches come first, those of control calls last.
 struct Qp {
   Qpn qpn{};
@@ -169,7 +161,6 @@ struct Qp {
   XrcdHandle xrcd{};
   QpHandle handle{};
   std::uint64_t cookie{};
-  QpTrace trace{};
 
   [[nodiscard]] bool reliable() const {
     return type == QpType::kRc || type == QpType::kXrcSend || type == QpType::kXrcRecv;

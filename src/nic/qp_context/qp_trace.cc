@@ -6,8 +6,8 @@ namespace nerve::nic {
 namespace {
 
 // Unlike the position, it does not restart when the QP is reset, and does not wrap.
-std::uint64_t number_of(const Qp& qp, std::uint32_t position) {
-  return qp.trace.posted - std::uint32_t{qp.sends.tail - position};
+std::uint64_t number_of(Trace& trace, const Qp& qp, std::uint32_t position) {
+  return trace.of(qp.qpn.value()).posted - std::uint32_t{qp.sends.tail - position};
 }
 
 bool is_receive(const Completion& completion) {
@@ -28,8 +28,8 @@ void fill(TraceRecord& record, const wire::Frame& frame) {
 }
 
 // A response belongs to the oldest request, or to one behind it; its PSN shows to which.
-bool expects_response(const Trace& trace, const Qp& qp) {
-  return number_of(qp, qp.sends.head) < trace.messages();
+bool expects_response(Trace& trace, const Qp& qp) {
+  return number_of(trace, qp, qp.sends.head) < trace.messages();
 }
 
 }  // namespace
@@ -43,12 +43,13 @@ std::uint64_t short_address(const wire::Gid& gid) {
 }
 
 void trace_rare_request(Trace& trace, Qp& qp, std::uint32_t position, TraceRecord record) {
-  fill(record, qp, number_of(qp, position));
+  fill(record, qp, number_of(trace, qp, position));
   trace.add(record);
 }
 
 void trace_request(Trace& trace, Qp& qp, std::uint32_t position, TraceRecord record) {
-  if (number_of(qp, position) < trace.messages()) trace_rare_request(trace, qp, position, record);
+  if (number_of(trace, qp, position) < trace.messages())
+    trace_rare_request(trace, qp, position, record);
 }
 
 void trace_fetch(Trace& trace, Qp& qp, std::uint32_t position) {
@@ -91,8 +92,8 @@ void trace_made(Trace& trace, Qp& qp, std::uint32_t position, const wire::Frame&
 }
 
 void trace_message(Trace& trace, Qp& qp, TraceRecord record) {
-  if (qp.trace.received >= trace.messages()) return;
-  fill(record, qp, qp.trace.received);
+  if (trace.of(qp.qpn.value()).received >= trace.messages()) return;
+  fill(record, qp, trace.of(qp.qpn.value()).received);
   trace.add(record);
 }
 
@@ -104,8 +105,12 @@ void trace_message(Trace& trace, Qp& qp, TraceStep step, const wire::Frame& fram
                  .opcode = frame.headers.bth.opcode});
 }
 
+void count_message(Trace& trace, const Qp& qp) { ++trace.of(qp.qpn.value()).received; }
+
 void trace_arrival(Trace& trace, Qp& qp, const wire::Frame& frame, bool is_response) {
-  if (is_response ? !expects_response(trace, qp) : qp.trace.received >= trace.messages()) return;
+  if (is_response ? !expects_response(trace, qp)
+                  : trace.of(qp.qpn.value()).received >= trace.messages())
+    return;
   TraceRecord record{.step = TraceStep::kPacketReceived};
   fill(record, frame);
   record.id = short_address(frame.flow.source);
@@ -126,7 +131,7 @@ void trace_answer(Trace& trace, Qp& qp, const wire::Frame& frame) {
     record.step = rare ? TraceStep::kNakSent : TraceStep::kAckSent;
     record.detail = detail_of(TraceDetail::kSyndrome, syndrome);
   }
-  if (rare || qp.trace.received <= trace.messages()) trace.add(record);
+  if (rare || trace.of(qp.qpn.value()).received <= trace.messages()) trace.add(record);
 }
 
 void trace_acknowledge(Trace& trace, Qp& qp, const wire::Frame& frame) {
@@ -161,22 +166,24 @@ void trace_retransmit(Trace& trace, Qp& qp, Psn from, TraceCause why) {
 // A QP that is created or destroyed tells its type, and how much it sent and received.
 void trace_state(Trace& trace, Qp& qp, TraceStep step) {
   TraceRecord record{.qpn = qp.qpn.value(), .step = step};
+  if (step == TraceStep::kCreateQp) trace.of(record.qpn) = {.qpn = record.qpn, .used = true};
   if (step == TraceStep::kModifyQp) {
     record.detail = detail_of(TraceDetail::kQpState, qp.state);
+    if (qp.state == QpState::kReset) trace.of(qp.qpn.value()).unpolled = 0;
     if (qp.connected() && qp.can_receive()) {
       record.peer = qp.attributes.dest_qp.value();
       record.id = short_address(qp.flow.destination);
     }
   } else {
     record.detail = detail_of(TraceDetail::kQpType, qp.type);
-    record.id = qp.trace.received;
-    record.message = static_cast<std::uint32_t>(qp.trace.posted);
+    record.id = trace.of(qp.qpn.value()).received;
+    record.message = static_cast<std::uint32_t>(trace.of(qp.qpn.value()).posted);
   }
   trace.add(record);
 }
 
 void trace_posts(Trace& trace, Qp& qp, std::uint32_t first) {
-  qp.trace.posted += std::uint32_t{qp.sends.tail - first};
+  trace.of(qp.qpn.value()).posted += std::uint32_t{qp.sends.tail - first};
   for (std::uint32_t position = first; position != qp.sends.tail; ++position) {
     const SendWqe& wqe = qp.sends.at(position);
     trace_request(trace, qp, position,
@@ -190,7 +197,8 @@ void trace_posts(Trace& trace, Qp& qp, std::uint32_t first) {
 
 void trace_completion(Trace& trace, Qp& qp, const Completion& completion) {
   const bool receive = is_receive(completion);
-  const std::uint64_t number = receive ? qp.trace.received : number_of(qp, qp.sends.head);
+  const std::uint64_t number =
+      receive ? trace.of(qp.qpn.value()).received : number_of(trace, qp, qp.sends.head);
   if (completion.status == WcStatus::kSuccess && number >= trace.messages()) return;
   TraceRecord record{.id = completion.wr_id,
                      .bytes = completion.bytes,
@@ -199,12 +207,12 @@ void trace_completion(Trace& trace, Qp& qp, const Completion& completion) {
                      .detail = detail_of(TraceDetail::kWcStatus, completion.status)};
   fill(record, qp, number);
   trace.add(record);
-  ++qp.trace.unpolled;
+  ++trace.of(qp.qpn.value()).unpolled;
 }
 
 void trace_poll(Trace& trace, Qp& qp, const Completion& completion) {
-  if (qp.trace.unpolled == 0) return;
-  --qp.trace.unpolled;
+  if (trace.of(qp.qpn.value()).unpolled == 0) return;
+  --trace.of(qp.qpn.value()).unpolled;
   trace.add({.id = completion.wr_id,
              .qpn = qp.qpn.value(),
              .bytes = completion.bytes,

@@ -39,7 +39,7 @@ namespace nerve::nic {
 [[gnu::cold, gnu::noinline]] void trace_message(Trace& trace, Qp& qp, TraceStep step,
                                                 const wire::Frame& frame);
 // That message has been received.
-inline void count_message(Qp& qp) { ++qp.trace.received; }
+[[gnu::cold, gnu::noinline]] void count_message(Trace& trace, const Qp& qp);
 
 // A packet has arrived for the QP. Responses belong to the requests in flight.
 [[gnu::cold, gnu::noinline]] void trace_arrival(Trace& trace, Qp& qp, const wire::Frame& frame,

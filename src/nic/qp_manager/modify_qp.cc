@@ -191,7 +191,6 @@ void QpManager::reset(Qp& qp) {
   qp.cnp_limiter.reset();
   qp.attributes = {};
   qp.flow = {};
-  qp.trace.unpolled = 0;
   qp.state = QpState::kReset;
   completions_.offer(qp);
 }

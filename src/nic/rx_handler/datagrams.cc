@@ -113,7 +113,7 @@ void Datagrams::on_datagram(Qp& qp, const wire::Frame& frame, const wire::Opcode
   counters_.bytes_received += frame.payload_length;
   completions_.finish_receive(qp, completion, frame.headers.bth.solicited);
   if (trace_ != nullptr) [[unlikely]]
-    count_message(qp);
+    count_message(*trace_, qp);
   if (!placed) completions_.enter_error(qp);
 }
 

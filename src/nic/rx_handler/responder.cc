@@ -151,7 +151,7 @@ void Responder::on_unreliable(Qp& qp, const Packet& packet) {
   if (in_sequence(qp, packet) && length_fits(qp, packet)) verdict = execute(qp, packet);
   if (verdict == Verdict::kAccepted) {
     if (trace_ != nullptr && packet.closes()) [[unlikely]]
-      count_message(qp);
+      count_message(*trace_, qp);
     return;
   }
   trace_refusal(trace_, qp, packet.frame, refusal_of(verdict));
@@ -246,7 +246,7 @@ void Responder::accept(Qp& qp, const Packet& packet) {
   }
   const bool counted = !(planted(Bug::kMsnNotCounted) && is_write(packet.info.operation));
   if (trace_ != nullptr && packet.closes()) [[unlikely]]
-    count_message(qp);
+    count_message(*trace_, qp);
   if (packet.closes() && counted) state.msn = (state.msn + 1) & 0xff'ffffU;
   if (!answered_by_entry && packet.frame.headers.bth.ack_request) {
     state.ack_due = true;
