@@ -46,12 +46,13 @@ void Nic::Modules::trace_memory(TraceStep step, std::uint64_t address, std::uint
       {.id = address, .bytes = static_cast<std::uint32_t>(std::min(length, kMost)), .step = step});
 }
 
-void Nic::Modules::trace_receive(const RecvWr& wr, Qpn qpn) const {
-  if (config.trace->of(qpn.value()).receives++ >= config.trace->messages()) return;
+bool Nic::Modules::trace_receive(const RecvWr& wr, Qpn qpn) const {
+  if (config.trace->of(qpn.value()).receives++ >= config.trace->messages()) return false;
   std::uint32_t bytes = 0;
   for (const Sge& sge : wr.sges) bytes += sge.length;
   config.trace->add(
       {.id = wr.wr_id, .qpn = qpn.value(), .bytes = bytes, .step = TraceStep::kPostReceive});
+  return true;
 }
 
 Expected<std::size_t> Nic::Modules::traced_poll(CqHandle cq, std::span<Completion> out) {
@@ -217,7 +218,7 @@ Status Nic::post_sends(QpHandle handle, std::span<const SendWr> wrs) {
       return taken;
     }
   }
-  if (modules_->config.trace != nullptr) [[unlikely]] {
+  if (traces_sends(modules_->config.trace, *qp)) [[unlikely]] {
     trace_posts(*modules_->config.trace, *qp, before);
   }
   if (qp->state == QpState::kErr || qp->state == QpState::kSqe) {
@@ -237,8 +238,8 @@ Status Nic::post_recv(QpHandle handle, const RecvWr& wr) {
   }
   if (const Status fits = qp->receives.check(wr); !fits) return fits;
   qp->receives.post(wr);
-  if (modules_->config.trace != nullptr) [[unlikely]] {
-    modules_->trace_receive(wr, qp->qpn);
+  if (traces_receives(modules_->config.trace, *qp)) [[unlikely]] {
+    qp->trace_over.receives = !modules_->trace_receive(wr, qp->qpn);
   }
   if (qp->state == QpState::kErr) {
     modules_->completions.flush_receives(*qp);
@@ -255,7 +256,7 @@ Status Nic::post_srq_recv(SrqHandle handle, const RecvWr& wr) {
   if (const Status fits = srq->queue.check(wr); !fits) return fits;
   srq->queue.post(wr);
   if (modules_->config.trace != nullptr) [[unlikely]] {
-    modules_->trace_receive(wr, Qpn{});
+    (void)modules_->trace_receive(wr, Qpn{});
   }
   return Done{};
 }
@@ -266,7 +267,7 @@ const std::atomic<std::uint32_t>* Nic::cq_gauge(CqHandle cq) const {
 }
 
 Expected<std::size_t> Nic::poll_cq(CqHandle cq, std::span<Completion> out) {
-  if (modules_->config.trace != nullptr) [[unlikely]]
+  if (modules_->config.trace != nullptr && modules_->config.trace->awaits_polls()) [[unlikely]]
     return modules_->traced_poll(cq, out);
   return modules_->cqs.poll(cq, out);
 }

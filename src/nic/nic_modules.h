@@ -57,8 +57,8 @@ struct Nic::Modules {
 
   [[gnu::cold, gnu::noinline]] void trace_memory(TraceStep step, std::uint64_t address,
                                                  std::uint64_t length) const;
-  // A receive of a QP, or of an SRQ with number zero.
-  [[gnu::cold, gnu::noinline]] void trace_receive(const RecvWr& wr, Qpn qpn) const;
+  // A receive of a QP, or of an SRQ with number zero. False if enough were recorded.
+  [[gnu::cold, gnu::noinline]] bool trace_receive(const RecvWr& wr, Qpn qpn) const;
   [[gnu::cold, gnu::noinline]] Expected<std::size_t> traced_poll(CqHandle cq,
                                                                  std::span<Completion> out);
   void transmit_acknowledge(Qp& qp, TxBurst& burst);

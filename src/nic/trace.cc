@@ -40,6 +40,14 @@ QpTrace& Trace::of(std::uint32_t qpn) {
   return found;
 }
 
+bool Trace::polled(std::uint32_t qpn) {
+  QpTrace& qp = of(qpn);
+  if (qp.unpolled == 0) return false;
+  --qp.unpolled;
+  --unpolled_;
+  return true;
+}
+
 void Trace::add(TraceRecord record) {
   if (stopped_) return;
   record.at = room_.clock(room_.context);
@@ -64,6 +72,7 @@ void Trace::doorbell() {
 // Each record of a packet that was made becomes one of a packet that is sent.
 void Trace::packets_sent() {
   if (stopped_) return;
+  if (sent_ == count()) return;
   const std::uint64_t end = std::min(count(), ready_.load(std::memory_order_acquire));
   for (std::uint64_t i = sent_; i < end; ++i) {
     TraceRecord record = room_.records[i];

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace nerve::nic {
@@ -123,7 +124,8 @@ struct TraceRoom {
 struct QpTrace {
   std::uint32_t qpn{};
   bool used{};
-  std::uint64_t posted{};    // send requests
+  std::uint64_t posted{};    // send requests, up to `tail`
+  std::uint32_t tail{};      // of the send queue, when `posted` was last updated
   std::uint64_t received{};  // messages
   std::uint64_t receives{};  // posted
   std::uint64_t unpolled{};  // completions that were recorded and not polled yet
@@ -152,6 +154,17 @@ class Trace {
   void packets_sent();
   [[nodiscard]] std::uint64_t count() const { return room_.count->load(std::memory_order_relaxed); }
 
+  // A completion was recorded, and it will be recorded when it is polled.
+  void completed(std::uint32_t qpn) {
+    ++of(qpn).unpolled;
+    ++unpolled_;
+  }
+  // Whether a completion of this QP that was polled now has been recorded.
+  [[nodiscard]] bool polled(std::uint32_t qpn);
+  // The recorded completions of this QP will not be polled: it was reset.
+  void drop_unpolled(std::uint32_t qpn) { unpolled_ -= std::exchange(of(qpn).unpolled, 0); }
+  [[nodiscard]] bool awaits_polls() const { return unpolled_ > 0; }
+
   // Nothing is recorded from now on, and the room is not touched: it belongs to another process.
   void stop() { stopped_ = true; }
 
@@ -166,6 +179,7 @@ class Trace {
   std::uint64_t sent_{};      // records before this one are of packets that were sent
   std::vector<QpTrace> qps_;  // a hash table with open addressing; its size is a power of two
   std::size_t known_{};       // QPs in it
+  std::uint64_t unpolled_{};  // completions, of all QPs
   bool stopped_{};
 };
 

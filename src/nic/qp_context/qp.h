@@ -128,6 +128,14 @@ struct ResponderState {
   std::uint32_t replay_serve{};  // the oldest entry that may be pending
 };
 
+// What a trace (nic/trace.h) no longer records of a QP, because it has recorded enough. Rare steps
+// go on.
+struct TraceOver {
+  bool sends : 1 {};     // send requests and their packets
+  bool messages : 1 {};  // received ones
+  bool receives : 1 {};  // posted ones
+};
+
 // Members that every packet touches come first, those of control calls last.
 struct Qp {
   Qpn qpn{};
@@ -136,7 +144,8 @@ struct Qp {
   bool signal_all{};
   bool selective{};         // selective repeat is in use
   bool offers_selective{};  // its packets announce support for it
-  PKey pkey{0xffff};        // the value at attributes.pkey_index
+  TraceOver trace_over{};
+  PKey pkey{0xffff};  // the value at attributes.pkey_index
   std::uint32_t mtu{};
   PdHandle pd{};
   wire::Flow flow{};  // RC, UC, XRC: to the peer

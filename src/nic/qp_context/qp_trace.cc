@@ -1,13 +1,27 @@
 #include "nic/qp_context/qp_trace.h"
 
+#include <utility>
+
 #include "wire/syndrome.h"
 
 namespace nerve::nic {
 namespace {
 
+// Counts the send requests that were posted since the last call.
+std::uint64_t count_posts(Trace& trace, const Qp& qp) {
+  QpTrace& counts = trace.of(qp.qpn.value());
+  counts.posted += std::uint32_t{qp.sends.tail - std::exchange(counts.tail, qp.sends.tail)};
+  return counts.posted;
+}
+
 // Unlike the position, it does not restart when the QP is reset, and does not wrap.
 std::uint64_t number_of(Trace& trace, const Qp& qp, std::uint32_t position) {
-  return trace.of(qp.qpn.value()).posted - std::uint32_t{qp.sends.tail - position};
+  return count_posts(trace, qp) - std::uint32_t{qp.sends.tail - position};
+}
+
+bool is_nak(const wire::Frame& frame) {
+  return wire::operation_of(frame.headers.bth.opcode) == wire::Operation::kAcknowledge &&
+         wire::kind_of(frame.headers.aeth.syndrome) != wire::AckKind::kAck;
 }
 
 bool is_receive(const Completion& completion) {
@@ -48,8 +62,11 @@ void trace_rare_request(Trace& trace, Qp& qp, std::uint32_t position, TraceRecor
 }
 
 void trace_request(Trace& trace, Qp& qp, std::uint32_t position, TraceRecord record) {
-  if (number_of(trace, qp, position) < trace.messages())
+  if (number_of(trace, qp, position) < trace.messages()) {
     trace_rare_request(trace, qp, position, record);
+  } else if (!expects_response(trace, qp)) {
+    qp.trace_over.sends = true;  // the last one that was recorded has completed
+  }
 }
 
 void trace_fetch(Trace& trace, Qp& qp, std::uint32_t position) {
@@ -105,7 +122,10 @@ void trace_message(Trace& trace, Qp& qp, TraceStep step, const wire::Frame& fram
                  .opcode = frame.headers.bth.opcode});
 }
 
-void count_message(Trace& trace, const Qp& qp) { ++trace.of(qp.qpn.value()).received; }
+void count_message(Trace& trace, Qp& qp) {
+  // One more, because the last message that is recorded may not have been answered yet.
+  if (++trace.of(qp.qpn.value()).received > trace.messages()) qp.trace_over.messages = true;
+}
 
 void trace_arrival(Trace& trace, Qp& qp, const wire::Frame& frame, bool is_response) {
   if (is_response ? !expects_response(trace, qp)
@@ -121,28 +141,25 @@ void trace_arrival(Trace& trace, Qp& qp, const wire::Frame& frame, bool is_respo
 }
 
 void trace_answer(Trace& trace, Qp& qp, const wire::Frame& frame) {
+  if (qp.trace_over.messages && !is_nak(frame)) return;
   TraceRecord record{.step = TraceStep::kPacketMade};
   fill(record, frame);
   record.qpn = qp.qpn.value();
-  bool rare = false;
   if (wire::operation_of(record.opcode) == wire::Operation::kAcknowledge) {
-    const std::uint8_t syndrome = frame.headers.aeth.syndrome;
-    rare = wire::kind_of(syndrome) != wire::AckKind::kAck;
-    record.step = rare ? TraceStep::kNakSent : TraceStep::kAckSent;
-    record.detail = detail_of(TraceDetail::kSyndrome, syndrome);
+    record.step = is_nak(frame) ? TraceStep::kNakSent : TraceStep::kAckSent;
+    record.detail = detail_of(TraceDetail::kSyndrome, frame.headers.aeth.syndrome);
   }
-  if (rare || trace.of(qp.qpn.value()).received <= trace.messages()) trace.add(record);
+  trace.add(record);
 }
 
 void trace_acknowledge(Trace& trace, Qp& qp, const wire::Frame& frame) {
-  const std::uint8_t syndrome = frame.headers.aeth.syndrome;
-  const bool nak = wire::kind_of(syndrome) != wire::AckKind::kAck;
-  if (!nak && !expects_response(trace, qp)) return;
+  const bool nak = is_nak(frame);
+  if (!nak && (qp.trace_over.sends || !expects_response(trace, qp))) return;
   trace.add({.qpn = qp.qpn.value(),
              .psn = frame.headers.bth.psn.value(),
              .step = nak ? TraceStep::kNakReceived : TraceStep::kAckReceived,
              .opcode = frame.headers.bth.opcode,
-             .detail = detail_of(TraceDetail::kSyndrome, syndrome)});
+             .detail = detail_of(TraceDetail::kSyndrome, frame.headers.aeth.syndrome)});
 }
 
 void trace_refusal(Trace* trace, Qp& qp, const wire::Frame& frame, TraceRefusal why) {
@@ -169,7 +186,10 @@ void trace_state(Trace& trace, Qp& qp, TraceStep step) {
   if (step == TraceStep::kCreateQp) trace.of(record.qpn) = {.qpn = record.qpn, .used = true};
   if (step == TraceStep::kModifyQp) {
     record.detail = detail_of(TraceDetail::kQpState, qp.state);
-    if (qp.state == QpState::kReset) trace.of(qp.qpn.value()).unpolled = 0;
+    if (qp.state == QpState::kReset) {
+      trace.drop_unpolled(record.qpn);
+      trace.of(record.qpn).tail = qp.sends.tail;
+    }
     if (qp.connected() && qp.can_receive()) {
       record.peer = qp.attributes.dest_qp.value();
       record.id = short_address(qp.flow.destination);
@@ -177,13 +197,12 @@ void trace_state(Trace& trace, Qp& qp, TraceStep step) {
   } else {
     record.detail = detail_of(TraceDetail::kQpType, qp.type);
     record.id = trace.of(qp.qpn.value()).received;
-    record.message = static_cast<std::uint32_t>(trace.of(qp.qpn.value()).posted);
+    record.message = static_cast<std::uint32_t>(count_posts(trace, qp));
   }
   trace.add(record);
 }
 
 void trace_posts(Trace& trace, Qp& qp, std::uint32_t first) {
-  trace.of(qp.qpn.value()).posted += std::uint32_t{qp.sends.tail - first};
   for (std::uint32_t position = first; position != qp.sends.tail; ++position) {
     const SendWqe& wqe = qp.sends.at(position);
     trace_request(trace, qp, position,
@@ -197,6 +216,8 @@ void trace_posts(Trace& trace, Qp& qp, std::uint32_t first) {
 
 void trace_completion(Trace& trace, Qp& qp, const Completion& completion) {
   const bool receive = is_receive(completion);
+  const bool over = receive ? qp.trace_over.messages : qp.trace_over.sends;
+  if (over && completion.status == WcStatus::kSuccess) return;
   const std::uint64_t number =
       receive ? trace.of(qp.qpn.value()).received : number_of(trace, qp, qp.sends.head);
   if (completion.status == WcStatus::kSuccess && number >= trace.messages()) return;
@@ -207,12 +228,11 @@ void trace_completion(Trace& trace, Qp& qp, const Completion& completion) {
                      .detail = detail_of(TraceDetail::kWcStatus, completion.status)};
   fill(record, qp, number);
   trace.add(record);
-  ++trace.of(qp.qpn.value()).unpolled;
+  trace.completed(qp.qpn.value());
 }
 
 void trace_poll(Trace& trace, Qp& qp, const Completion& completion) {
-  if (trace.of(qp.qpn.value()).unpolled == 0) return;
-  --trace.of(qp.qpn.value()).unpolled;
+  if (!trace.polled(qp.qpn.value())) return;
   trace.add({.id = completion.wr_id,
              .qpn = qp.qpn.value(),
              .bytes = completion.bytes,

@@ -15,6 +15,18 @@
 
 namespace nerve::nic {
 
+// Whether an ordinary step is recorded: of a send request of this QP, of a message that it
+// receives, of a receive that is posted to it.
+[[nodiscard]] inline bool traces_sends(const Trace* trace, const Qp& qp) {
+  return trace != nullptr && !qp.trace_over.sends;
+}
+[[nodiscard]] inline bool traces_messages(const Trace* trace, const Qp& qp) {
+  return trace != nullptr && !qp.trace_over.messages;
+}
+[[nodiscard]] inline bool traces_receives(const Trace* trace, const Qp& qp) {
+  return trace != nullptr && !qp.trace_over.receives;
+}
+
 // The last eight bytes of a GID, which tell the addresses of a trace apart.
 [[nodiscard]] std::uint64_t short_address(const wire::Gid& gid);
 
@@ -39,7 +51,7 @@ namespace nerve::nic {
 [[gnu::cold, gnu::noinline]] void trace_message(Trace& trace, Qp& qp, TraceStep step,
                                                 const wire::Frame& frame);
 // That message has been received.
-[[gnu::cold, gnu::noinline]] void count_message(Trace& trace, const Qp& qp);
+[[gnu::cold, gnu::noinline]] void count_message(Trace& trace, Qp& qp);
 
 // A packet has arrived for the QP. Responses belong to the requests in flight.
 [[gnu::cold, gnu::noinline]] void trace_arrival(Trace& trace, Qp& qp, const wire::Frame& frame,

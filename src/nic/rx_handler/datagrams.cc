@@ -93,7 +93,7 @@ void Datagrams::on_datagram(Qp& qp, const wire::Frame& frame, const wire::Opcode
   const auto list = state.receive_from->sges_of(state.receive_slot);
   const bool of_srq = state.receive_srq != nullptr && !planted(Bug::kUdSrqUsesQpDomain);
   const PdHandle pd = of_srq ? state.receive_srq->pd : qp.pd;
-  if (trace_ != nullptr) [[unlikely]]
+  if (traces_messages(trace_, qp)) [[unlikely]]
     trace_message(*trace_, qp, TraceStep::kChecked, frame);
   const bool placed =
       dma_.scatter(list, 0, {&piece, 1}, pd) && dma_.scatter(list, kGrhSize, frame.payload, pd);
@@ -108,11 +108,11 @@ void Datagrams::on_datagram(Qp& qp, const wire::Frame& frame, const wire::Opcode
     completion.flags |= WcFlags::kImmediate;
     completion.immediate = frame.headers.immediate;
   }
-  if (trace_ != nullptr) [[unlikely]]
+  if (traces_messages(trace_, qp)) [[unlikely]]
     trace_message(*trace_, qp, TraceStep::kPlaced, frame);
   counters_.bytes_received += frame.payload_length;
   completions_.finish_receive(qp, completion, frame.headers.bth.solicited);
-  if (trace_ != nullptr) [[unlikely]]
+  if (traces_messages(trace_, qp)) [[unlikely]]
     count_message(*trace_, qp);
   if (!placed) completions_.enter_error(qp);
 }

@@ -150,7 +150,7 @@ void Responder::on_unreliable(Qp& qp, const Packet& packet) {
   Verdict verdict = Verdict::kDropped;
   if (in_sequence(qp, packet) && length_fits(qp, packet)) verdict = execute(qp, packet);
   if (verdict == Verdict::kAccepted) {
-    if (trace_ != nullptr && packet.closes()) [[unlikely]]
+    if (traces_messages(trace_, qp) && packet.closes()) [[unlikely]]
       count_message(*trace_, qp);
     return;
   }
@@ -245,7 +245,7 @@ void Responder::accept(Qp& qp, const Packet& packet) {
     state.expected = state.expected + 1;
   }
   const bool counted = !(planted(Bug::kMsnNotCounted) && is_write(packet.info.operation));
-  if (trace_ != nullptr && packet.closes()) [[unlikely]]
+  if (traces_messages(trace_, qp) && packet.closes()) [[unlikely]]
     count_message(*trace_, qp);
   if (packet.closes() && counted) state.msn = (state.msn + 1) & 0xff'ffffU;
   if (!answered_by_entry && packet.frame.headers.bth.ack_request) {

@@ -97,7 +97,7 @@ class Responder {
   void schedule_nak(Qp& qp, std::uint8_t nak_syndrome);
   // Traces a step of the message that the packet belongs to.
   void note(Qp& qp, const Packet& packet, TraceStep step) const {
-    if (trace_ != nullptr) [[unlikely]]
+    if (traces_messages(trace_, qp)) [[unlikely]]
       trace_message(*trace_, qp, step, packet.frame);
   }
 

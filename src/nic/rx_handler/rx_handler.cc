@@ -64,8 +64,10 @@ void RxHandler::to_group(const wire::Frame& frame, const wire::OpcodeInfo& info)
 
 void RxHandler::to_qp(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info) {
   const bool is_cnp = info.role == wire::Role::kNotification;
-  if (config_.trace != nullptr) [[unlikely]] {
-    trace_arrival(*config_.trace, qp, frame, info.role == wire::Role::kResponse);
+  const bool is_response = info.role == wire::Role::kResponse;
+  if (is_response ? traces_sends(config_.trace, qp) : traces_messages(config_.trace, qp))
+      [[unlikely]] {
+    trace_arrival(*config_.trace, qp, frame, is_response);
   }
   if (!is_cnp && info.transport != qp.transport()) {
     ++counters_.dropped_wrong_transport;

@@ -63,7 +63,7 @@ std::size_t Responder::continue_write(Qp& qp, std::span<const wire::Frame> frame
                           state.write_address + state.received, bytes, Access::kRemoteWrite);
   if (!place) return 0;  // the slow path determines which packet is at fault
   place_together(*place, frames.subspan(1, count));
-  if (trace_ != nullptr) [[unlikely]] {
+  if (traces_messages(trace_, qp)) [[unlikely]] {
     for (const wire::Frame& frame : frames.subspan(1, count)) {
       trace_arrival(*trace_, qp, frame, /*is_response=*/false);
       trace_message(*trace_, qp, TraceStep::kChecked, frame);

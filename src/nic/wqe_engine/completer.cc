@@ -180,7 +180,7 @@ void Completer::place_read(Qp& qp, SendWqe& wqe, const wire::Frame& frame) {
     return completions_.fail_send(qp, WcStatus::kBadResponse);
   }
   counters_.bytes_received += frame.payload_length;
-  if (config_.trace != nullptr) [[unlikely]] {
+  if (traces_sends(config_.trace, qp)) [[unlikely]] {
     trace_data_placed(*config_.trace, qp, frame, frame.payload_length);
   }
   state.unacked = state.unacked + 1;
@@ -195,7 +195,7 @@ void Completer::place_atomic(Qp& qp, SendWqe& wqe, const wire::Frame& frame) {
   const auto placed =
       dma_.scatter({qp.sends.sges_at(qp.sends.head), wqe.sge_count}, 0, {&piece, 1}, qp.pd);
   if (!placed) return completions_.fail_send(qp, WcStatus::kLocalProtection);
-  if (config_.trace != nullptr) [[unlikely]] {
+  if (traces_sends(config_.trace, qp)) [[unlikely]] {
     trace_data_placed(*config_.trace, qp, frame, sizeof original);
   }
   qp.requester.unacked = wqe.end_psn();

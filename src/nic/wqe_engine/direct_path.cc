@@ -52,7 +52,7 @@ Requester::Step Requester::take_direct_path(Qp& qp, SendWqe& wqe, TxBurst& burst
     state.placed = 0;  // the whole request is sent as packets
     return Step::kBlocked;
   }
-  if (config_.trace != nullptr) [[unlikely]] {
+  if (traces_sends(config_.trace, qp)) [[unlikely]] {
     trace_direct(*config_.trace, qp, part);
   }
   state.placed += part;

@@ -196,7 +196,7 @@ bool Requester::emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& train) {
     fault(qp, wqe, built);
     return false;
   }
-  if (config_.trace != nullptr) [[unlikely]] {
+  if (traces_sends(config_.trace, qp)) [[unlikely]] {
     if (state.next == wqe.first_psn && state.next == state.sent_end) {
       trace_fetch(*config_.trace, qp, qp.sends.cursor);
     }
@@ -286,7 +286,7 @@ void Requester::repeat_middle(Qp& qp, TxBurst& burst, std::uint32_t room) {
   if (!place) return;  // the next step() determines which packet is at fault
   burst.repeat_last(count, {.address = place->address, .length = qp.mtu, .port = place->port});
 
-  if (config_.trace != nullptr) [[unlikely]] {
+  if (traces_sends(config_.trace, qp)) [[unlikely]] {
     trace_made(*config_.trace, qp, qp.sends.cursor, burst[burst.size() - count], count);
   }
   counters_.frames_sent += count;
