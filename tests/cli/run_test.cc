@@ -146,8 +146,9 @@ TEST_F(RunTest, SuggestsTheNearestCommand) {
   EXPECT_EQ(slip.text, "nerve: unknown command `docter`; did you mean `doctor`?\n");
   const Outcome option = nerve("run --pcapp x -- true");
   EXPECT_EQ(option.exit_code, kExitUsage);
-  EXPECT_EQ(option.text,
-            "nerve run: unknown option `--pcapp`; did you mean `--pcap`?; see `nerve run --help`\n");
+  EXPECT_EQ(
+      option.text,
+      "nerve run: unknown option `--pcapp`; did you mean `--pcap`?; see `nerve run --help`\n");
   EXPECT_EQ(nerve("frobnicate").exit_code, kExitUsage);
 }
 

@@ -101,7 +101,8 @@ TEST_F(Sim, CommandLineErrorsAreUsageErrors) {
   const Outcome unknown = nerve("sim --bogus");
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_EQ(unknown.text.rfind("nerve sim: ", 0), 0U) << unknown.text;
-  EXPECT_TRUE(has(unknown.text, "unknown option `--bogus`; see `nerve sim --help`\n")) << unknown.text;
+  EXPECT_TRUE(has(unknown.text, "unknown option `--bogus`; see `nerve sim --help`\n"))
+      << unknown.text;
   EXPECT_EQ(nerve("sim " + path("small.toml") + " --set nonsense").exit_code, 2);
   EXPECT_EQ(nerve("sim " + path("small.toml") + " --seed -1").exit_code, 2);
   EXPECT_EQ(nerve("sim /no/such/file").exit_code, 1);
