@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "base/prng.h"
 #include "cli/trace_files.h"
@@ -261,8 +262,7 @@ std::vector<std::byte> file_of(const std::vector<TraceRecord>& records) {
   header.devices[0].addresses[0] = kHostA;
   std::vector<std::byte> bytes(host::kTraceHeaderSize + records.size() * sizeof(TraceRecord));
   std::memcpy(bytes.data(), &header, sizeof header);
-  std::memcpy(bytes.data() + host::kTraceHeaderSize, records.data(),
-              records.size() * sizeof(TraceRecord));
+  std::ranges::copy(std::as_bytes(std::span{records}), bytes.begin() + host::kTraceHeaderSize);
   return bytes;
 }
 

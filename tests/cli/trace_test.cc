@@ -9,6 +9,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 
 #include "cli/commands.h"
 #include "tests/cli/program.h"
@@ -117,12 +118,16 @@ TEST_F(TraceCommand, ShowsProgramsThatWereKilled) {
 
 TEST_F(TraceCommand, TwoRunsShareAFolder) {
   const std::string shared = " --folder " + folder_ + "/both ";
-  const std::string fds[] = {std::to_string(channel_[0]), std::to_string(channel_[1])};
-  const Outcome run = nerve("--version >/dev/null; " NERVE_PROGRAM " " + outputs() + shared +
-                            "-- " NERVE_VERBS_PEER " lead " + fds[0] + " rounds=5 2>/dev/null & " +
-                            NERVE_PROGRAM " " + outputs() + shared +
-                            "-- " NERVE_VERBS_PEER " follow " + fds[1] + " rounds=5; wait");
-  EXPECT_EQ(run.exit_code, 0) << run.text;
+  const auto peer = [&](const std::string& role, int fd) {
+    return nerve(outputs() + shared + "-- " NERVE_VERBS_PEER " " + role + " " + std::to_string(fd) +
+                 " rounds=5");
+  };
+  Outcome leader;
+  std::thread lead{[&] { leader = peer("lead", channel_[0]); }};
+  const Outcome follower = peer("follow", channel_[1]);
+  lead.join();
+  EXPECT_EQ(leader.exit_code, 0) << leader.text;
+  EXPECT_EQ(follower.exit_code, 0) << follower.text;
   const Outcome merged = nerve(outputs() + shared);
   EXPECT_EQ(merged.exit_code, 0) << merged.text;
   EXPECT_EQ(document()["ends"].size(), 2U);
