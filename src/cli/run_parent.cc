@@ -76,7 +76,7 @@ class Run {
     }
   }
 
-  void print_summaries(int signal) {
+  void print_summaries(std::optional<int> signal) {
     if (!duties_.summary) return;
     const host::Records records = records_.read();
     for (const std::string& line :
@@ -92,7 +92,7 @@ class Run {
  private:
   void every_second() {
     if (duties_.every_second) duties_.every_second(records_.read());
-    print_summaries(0);
+    print_summaries(std::nullopt);
   }
 
   const ParentDuties& duties_;
@@ -108,16 +108,17 @@ class Run {
 }  // namespace
 
 std::vector<std::string> missing_summaries(const host::Records& records, pid_t run, pid_t child,
-                                           int signal, std::vector<pid_t>& printed) {
+                                           std::optional<int> signal, std::vector<pid_t>& printed) {
   std::vector<std::string> lines;
   for (const host::ProcessRecord& process : records.processes) {
     if (process.run != run || process.alive || process.summarised || process.devices.empty())
       continue;
     if (std::ranges::find(printed, process.pid) != printed.end()) continue;
+    if (process.pid == child && !signal) continue;
     printed.push_back(process.pid);
     lines.push_back(summary_line(summary_of(static_cast<std::uint64_t>(process.pid),
                                             process.program, process.total())) +
-                    ended_text(process.pid, child, signal));
+                    ended_text(process.pid, child, signal.value_or(0)));
   }
   return lines;
 }

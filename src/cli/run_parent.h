@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,9 +29,10 @@ struct ParentDuties {
 [[nodiscard]] int run_as_parent(const std::function<int()>& become, const ParentDuties& duties);
 
 // The lines for processes of this run that have ended without printing theirs; those in `printed`
-// are left out, and added to it. `signal` is what ended `child`, or zero.
+// are left out, and added to it. `signal` is what ended `child`, or zero; none while that is not
+// known.
 [[nodiscard]] std::vector<std::string> missing_summaries(const host::Records& records, pid_t run,
-                                                         pid_t child, int signal,
+                                                         pid_t child, std::optional<int> signal,
                                                          std::vector<pid_t>& printed);
 
 }  // namespace nerve::cli

@@ -34,6 +34,8 @@ TEST(RunParent, PrintsTheSummaryOfAProgramThatWasKilled) {
   host::Records records;
   records.processes = {dead(7)};
   std::vector<pid_t> printed;
+  // Its record shows that it is dead before the parent knows why.
+  EXPECT_TRUE(missing_summaries(records, kRun, 7, std::nullopt, printed).empty());
   EXPECT_EQ(missing_summaries(records, kRun, 7, SIGKILL, printed),
             std::vector<std::string>{
                 "pid 7 prog: shm 4.1 KB (1 packets, 2 copies per byte), udp 0, direct 0, received "
