@@ -121,6 +121,10 @@ usable() {
       nerve_cli) file=src/cli/nerve ;;
       nerve_sim_cli) file=src/cli/nerve-sim ;;
       nerve_verbs) file=lib/libibverbs.so.1 ;;
+      nerve_pages)
+        [[ -s $root/build/release/web/pages/live.html && -s $root/build/release/web/pages/trace.html ]] || return 1
+        continue
+        ;;
     esac
     [[ -x $root/build/release/$file ]] || return 1
   done
