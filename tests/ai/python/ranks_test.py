@@ -1,0 +1,52 @@
+"""Goal: the Python module moves the right data with numpy, torch and DLPack, reports errors as
+sentences, and trains a model with torch.distributed, if this Python has numpy and torch.
+
+    ranks_test.py NERVE     NERVE: the program `nerve`; the module is on PYTHONPATH
+"""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+RANKS = 3
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def run_ranks(work, ranks, transport):
+    """Runs HERE/work.py in that many processes; what went wrong, or an empty string."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "RANKS": str(ranks), "FOLDER": folder + "/group",
+                       "TRANSPORT": transport, "NERVEAI_TRANSPORT": transport,
+                       "OMP_NUM_THREADS": "1"}
+        command = [NERVE, "run", "--", sys.executable, os.path.join(HERE, work)]
+        processes = [subprocess.Popen(command, env={**environment, "RANK": str(rank)},
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                     for rank in range(ranks)]
+        outputs = [process.communicate(timeout=100)[0] for process in processes]
+    return "".join(f"rank {rank}: {output}" for rank, (process, output)
+                   in enumerate(zip(processes, outputs)) if process.returncode != 0)
+
+
+def has(module):
+    return subprocess.run([sys.executable, "-c", f"import {module}"],
+                          stderr=subprocess.DEVNULL).returncode == 0
+
+
+class Python(unittest.TestCase):
+    def test_arrays_move_between_ranks(self):
+        if not has("numpy"):
+            self.skipTest("no numpy")
+        for transport in ("rdma", "tcp"):
+            self.assertEqual(run_ranks("arrays.py", RANKS, transport), "")
+
+    def test_a_model_is_trained(self):
+        if not has("torch"):
+            self.skipTest("no torch")
+        for transport in ("rdma", "tcp"):
+            self.assertEqual(run_ranks("training.py", 2, transport), "")
+
+
+if __name__ == "__main__":
+    NERVE = sys.argv.pop(1)
+    unittest.main()
