@@ -36,6 +36,13 @@ install(FILES ${packaging}/completions/_nerve
 install(FILES ${packaging}/completions/nerve.fish
   DESTINATION share/fish/vendor_completions.d COMPONENT nerve)
 
+# The Python module, where Debian's Python looks for modules of packages.
+if(TARGET nerve_python)
+  install(TARGETS nerve_python LIBRARY DESTINATION lib/python3/dist-packages/nerve COMPONENT nerve)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/nerve DESTINATION lib/python3/dist-packages
+    COMPONENT nerve FILES_MATCHING PATTERN "*.py")
+endif()
+
 install(FILES README.md CHANGELOG.md DESTINATION ${doc} COMPONENT nerve)
 install(FILES LICENSE RENAME copyright DESTINATION ${doc} COMPONENT nerve)
 install(DIRECTORY docs DESTINATION ${doc} COMPONENT nerve)

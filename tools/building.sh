@@ -121,6 +121,10 @@ usable() {
       nerve_cli) file=src/cli/nerve ;;
       nerve_sim_cli) file=src/cli/nerve-sim ;;
       nerve_verbs) file=lib/libibverbs.so.1 ;;
+      nerve_python)
+        compgen -G "$root/build/release/python/nerve/_nerve*.so" >/dev/null || return 1
+        continue
+        ;;
       nerve_pages)
         [[ -s $root/build/release/web/pages/live.html && -s $root/build/release/web/pages/trace.html ]] || return 1
         continue

@@ -2,12 +2,14 @@
 """clang_tidy.py JOBS: runs clang-tidy on src/, with the files of each folder combined into one.
 
 Most of its time is spent on headers, which are then parsed once per folder instead of once per file.
-If the files of a folder cannot be combined, because their names collide, each is checked separately.
+If the files of a folder cannot be combined, because their names collide, those are combined that the
+build combines.
 """
 import collections
 import json
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -36,7 +38,7 @@ def read_commands():
                          entry["command"])
         for file in files_of(entry):
             if file.is_relative_to(ROOT / "src"):
-                folders[file.parent].append({**entry, "file": str(file),
+                folders[file.parent].append({**entry, "file": str(file), "unit": entry["file"],
                                              "command": command.replace(entry["file"], str(file))})
     expected = len(list((ROOT / "src").rglob("*.cc")))
     found = sum(len(entries) for entries in folders.values())
@@ -45,9 +47,11 @@ def read_commands():
     return folders
 
 
-def join(folder, entries):
-    """A file that includes all files of a folder, with the compile command of the first."""
-    file = OWN / ("_".join(folder.relative_to(ROOT).parts) + ".cc")
+def join(name, entries):
+    """A file that includes all these files, with the compile command of the first."""
+    if len(entries) == 1:
+        return entries[0]
+    file = OWN / f"{name}.cc"
     file.write_text("".join(
         f'#include "{entry["file"]}"  // NOLINT(bugprone-suspicious-include)\n'
         for entry in entries))
@@ -65,24 +69,47 @@ def run(entry, *options):
     return done.stdout or done.stderr or f"clang-tidy failed with status {done.returncode}: {entry['file']}\n"
 
 
-def judge(joint, entries):
-    """The findings in the files of a folder; empty if they are clean."""
-    # For the combined file, the files of the folder look like headers.
-    found = run(joint, "--checks=-google-global-names-in-headers")
-    if "clang-diagnostic-error" in found:
-        found = "".join(run(entry) for entry in entries)
-    return found
+def combines(joint):
+    """True if the combined file compiles."""
+    command = [word for word in shlex.split(joint["command"]) if not word.startswith("-flto")]
+    if "ccache" in command[0]:
+        command = command[1:]
+    done = subprocess.run(["clang++", *command[1:], "-fsyntax-only", "-w"], cwd=joint["directory"],
+                          capture_output=True, check=False)
+    return done.returncode == 0
+
+
+def units_of(folder, entries):
+    """What to check of a folder: one combined file, or several with few files each."""
+    name = "_".join(folder.relative_to(ROOT).parts)
+    joint = join(name, entries)
+    if len(entries) == 1 or combines(joint):
+        return [(joint, len(entries))]
+    units = collections.defaultdict(list)
+    for entry in entries:
+        units[entry["unit"]].append(entry)
+    return [(join(f"{name}_{number}", unit), len(unit))
+            for number, unit in enumerate(units.values())]
+
+
+def judge(joint):
+    """The findings in a file; empty if it is clean."""
+    # The files that a combined file includes look like headers.
+    combined = pathlib.Path(joint["file"]).parent == OWN
+    return run(joint, *["--checks=-google-global-names-in-headers"] * combined)
 
 
 def main():
     folders = read_commands()
     OWN.mkdir(exist_ok=True)
-    work = [(join(folder, entries), entries) for folder, entries in folders.items()]
-    (OWN / "compile_commands.json").write_text(
-        json.dumps([entry for joint, entries in work for entry in [joint, *entries]]))
-    work.sort(key=lambda item: -len(item[1]))  # the longest first
     with ThreadPoolExecutor(int(sys.argv[1])) as pool:
-        found = "".join(pool.map(lambda item: judge(*item), work))
+        work = sum(pool.map(lambda item: units_of(*item), folders.items()), [])
+        work.sort(key=lambda item: -item[1])  # the longest first
+        joints = [joint for joint, _ in work]
+        keys = ("directory", "command", "file")  # clang refuses others
+        (OWN / "compile_commands.json").write_text(
+            json.dumps([{key: joint[key] for key in keys} for joint in joints]))
+        found = "".join(pool.map(judge, joints))
     print(found, end="")
     return 1 if found else 0
 

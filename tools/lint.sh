@@ -27,7 +27,7 @@ check() {
   fi
 }
 check_format() {
-  sources | xargs -0 -r clang-format --dry-run --Werror || {
+  sources | xargs -0 -r -n 40 -P "$jobs" clang-format --dry-run --Werror || {
     echo "lint: ./nerve format fixes these" >&2
     return 1
   }

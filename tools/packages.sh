@@ -10,6 +10,8 @@ packages_for() {
     script) printf '%s\n' python3 ;;
     page) command -v npm >/dev/null || printf '%s\n' nodejs npm ;; # npm from another source comes with node
     bench) printf '%s\n' libbenchmark-dev ;;
+    bench-ai) printf '%s\n' libgloo-dev openmpi-bin libopenmpi-dev ;;
+    python) printf '%s\n' python3-dev python3-numpy pybind11-dev ;;
     bench-live) printf '%s\n' perftest ucx-utils libfabric-bin iperf3 ;;
     fuzz) printf '%s\n' clang libclang-rt-14-dev ;;
     bad-days) printf '%s\n' ibverbs-utils iproute2 librdmacm-dev perftest valgrind ;;
@@ -18,6 +20,7 @@ packages_for() {
         openmpi-bin libopenmpi-dev mpich libmpich-dev tgt libiscsi-bin qemu-utils qemu-block-extra qemu-system-arm \
         python3-pyverbs rdma-core iproute2 util-linux iperf3 netcat-traditional
       ;;
+    ai) printf '%s\n' python3-torch python3-numpy python3-dev pybind11-dev ;;
     demo) printf '%s\n' ibverbs-utils perftest iperf3 qperf ;;
     interop)
       case $(dpkg --print-architecture) in

@@ -106,7 +106,7 @@ valid_seeds() {
 
 cmd_test() {
   local kind=${1:-}
-  if [[ $kind == clients || $kind == bad-days || $kind == interop || $kind == fresh || $kind == install ]]; then
+  if [[ $kind == clients || $kind == bad-days || $kind == ai || $kind == interop || $kind == fresh || $kind == install ]]; then
     "cmd_test_${kind//-/_}" "${@:2}"
     return
   fi
@@ -135,6 +135,7 @@ cmd_test() {
     esac
   done
   need_for_preset "$preset"
+  [[ $preset != release ]] || need python # the module is built where its packages are
   build "$preset"
   local dir=$root/build/$preset log=$root/build/$preset/test.log status=0
   local ctest=(ctest --test-dir "$dir" --no-tests=error ${filter:+-R "$filter"})

@@ -41,6 +41,10 @@ enum class Bug : std::uint8_t {
   kIgnoreRateLimit,         // a QP ignores its rate limit and sends at line rate
   kAckNamesRead,            // an ACK covers a READ whose response has not been sent
   kForgetAckRequest,        // a QP that becomes blocked between turns does not request an ACK
+  // Visible only where memory is late.
+  kCompletesBeforeLanding,     // a receive or READ completes before its bytes have landed
+  kAcknowledgesBeforeLanding,  // a request is acknowledged before its bytes have landed
+  kReadOvertakesWrite,         // a READ does not wait for the WRITEs before it to land
   // Visible only where the engines of a world recover from loss in different ways.
   kSelectiveNakToAny,     // selective NAKs are sent to a peer that has not announced support
   kSelectiveRunAcks,      // packets that arrived out of order are acknowledged cumulatively
@@ -69,7 +73,9 @@ enum class Bug : std::uint8_t {
   kRtuNotRepeated,   // a duplicate REP is not answered
   kDrepNotRepeated,  // a duplicate DREQ is not answered
   kStaleNotNoticed,  // a connection stays up after the peer has reused its QP for another one
-  kCount,
+  kCount,            // of the bugs of the engine
+  // A bug of the tensor library, which tests/ai/planted_bugs_test.cc detects.
+  kReductionSkipsChunk,  // a reduction leaves out all full blocks but the first
 };
 
 #ifdef NERVE_PLANTED_BUGS

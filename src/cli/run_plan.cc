@@ -114,6 +114,15 @@ host::Environment run_environment(const std::map<std::string, std::string>& sett
   const auto before = now.find("LD_LIBRARY_PATH");
   const bool any = before != now.end() && !before->second.empty();
   changes["LD_LIBRARY_PATH"] = library_folder + (any ? ":" + before->second : "");
+  if (const auto direct = settings.find("NERVE_GPU_DIRECT");
+      direct != settings.end() && direct->second == "on") {
+    // At any distance between NIC and GPU; and no module is loaded while a kernel waits for data.
+    for (const auto& [name, value] : {std::pair{"NCCL_NET_GDR_LEVEL", "SYS"},
+                                      {"NCCL_NET_GDR_READ", "1"},
+                                      {"CUDA_MODULE_LOADING", "EAGER"}}) {
+      if (!now.contains(name)) changes[name] = value;
+    }
+  }
   if (offer == host::Offer::kOff) return changes;
   // In a namespace the preload library leaves these paths to the kernel.
   changes["NERVE_OFFER"] = offer == host::Offer::kNamespace ? "namespace" : "preload";

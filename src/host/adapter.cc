@@ -74,6 +74,10 @@ ShardId Adapter::place(std::span<ShardChoice* const> parts, bool in_primary) {
 
 void Adapter::unplace(const ShardChoice& part) { state(kPrimaryShard).shard.shards.unplace(part); }
 
+GpuMemory& Adapter::gpu_memory() const { return *state(kPrimaryShard).shard.shards.gpu_memory; }
+
+bool Adapter::gpu_direct() const { return state(kPrimaryShard).shard.config.gpu_direct; }
+
 bool Adapter::left_to_others(const ShardChoice& choice) const {
   thread_local std::uint32_t in_a_row = 0;
   const State* const there = states_[choice.shard()];

@@ -20,6 +20,7 @@
 
 namespace nerve::host {
 
+class GpuMemory;
 class Host;
 
 // Receives events. The cookie of every object created in an adapter's engine is the address of an
@@ -78,6 +79,10 @@ class Adapter {
   [[nodiscard]] bool left_to_others(const ShardChoice& choice) const;
   // Memory windows change shared objects from the data path, so from now on all shards run as one.
   void join_shards();
+
+  // The GPU memory of this process, for registration. Called without a session.
+  [[nodiscard]] GpuMemory& gpu_memory() const;
+  [[nodiscard]] bool gpu_direct() const;  // the setting of that name
 
   // Sets the adapter's only CM listener. With null, events queue up until the next listener is set.
   void listen_cm(CmListener* listener);
@@ -138,6 +143,10 @@ class Adapter::Session {
   // can wait.
   void posted_receives();
 
+  // For a poll of a CQ without completions: true if there is nothing to send, to receive or to
+  // time, which is so in most polls. Then the poll is over, and the session does nothing else.
+  [[nodiscard]] bool idle();
+
   // A poll found completions at once.
   void polled();
   // A poll found completions after drive().
@@ -157,15 +166,20 @@ class Adapter::Session {
   static State& lock(Adapter& adapter, const ShardChoice& choice, For purpose);
   // Returns the effective purpose: once memory windows exist, kMemory becomes kObjects.
   static For lock(State& state, For purpose);
+  [[gnu::noinline]] static For lock_for_control(State& state, For purpose);
   static void unlock(State& state, For purpose);
-  void begin();
+  [[gnu::noinline]] void begin_control();
   void deliver_events();
+  // True if a session that posted or polled can just release the lock, as most can.
+  [[nodiscard]] bool nothing_pending() const;
+  [[gnu::noinline]] void end();
   void end_control();
 
   State& state_;
   const For purpose_;
   bool users_leave_{};
   bool posted_{};
+  bool idle_{};
   bool crowded_{};
   bool give_way_{};
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "host/diagnostics/log.h"
+#include "host/gpu/gpu_memory.h"
 #include "host/shard.h"
 #include "nic/connection/connection_manager.h"
 
@@ -46,6 +47,7 @@ nic::NicConfig config_for(Shard& shard, const Device& device, bool by_direct_pat
   config.refusal_patience = std::chrono::milliseconds{100};
   config.begin_comm_ids_at = random_value<std::uint32_t>();
   config.pager = &shard.pager;
+  config.late_memory = shard.shards.gpu_memory.get();
   config.gate = &shard.exchange;
   config.max_outstanding_packets = config.max_read_packets = kPacketsOnTheWay;
   // Only one engine may use the direct path, because there is one rights table and keys of two
@@ -77,6 +79,7 @@ Adapter::State::State(Shard& in, const Device& given, State* first)
       gids{given.gids},
       interface_index{given.interface_index},
       by_direct_path{first != nullptr ? first->by_direct_path : in.adapters.empty()},
+      gpu_memory{*in.shards.gpu_memory},
       counters{counters_for(in, given, own_counters)},
       nic{first != nullptr ? nic::Nic{config_for(in, given, by_direct_path, counters), first->nic}
                            : nic::Nic{config_for(in, given, by_direct_path, counters)}} {
@@ -152,7 +155,7 @@ void Adapter::State::transmit(Time at) {
   }
 }
 
-void Adapter::State::deliver_events() {
+void Adapter::State::deliver_nic_events() {
   while (const auto event = nic.next_event()) {
     if (event->mismatch) report(*event->mismatch);
     if (event->cookie != 0) {
@@ -161,7 +164,6 @@ void Adapter::State::deliver_events() {
       for (EventTarget* listener : listeners) listener->on_event(*event);
     }
   }
-  if (cm_listener != nullptr) deliver_cm_events();
 }
 
 void Adapter::State::deliver_cm_events() {

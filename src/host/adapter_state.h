@@ -11,6 +11,7 @@
 
 namespace nerve::host {
 
+class GpuMemory;
 class Shard;
 
 // Guarded by the shard's lock.
@@ -24,7 +25,12 @@ struct Adapter::State {
   void update(const Interface* changed);
   void follow(const State& other);  // copies the other state's addresses
   void transmit(Time at);
-  void deliver_events();
+  void deliver_events() {
+    if (nic.any_event()) [[unlikely]]
+      deliver_nic_events();
+    if (cm_listener != nullptr) deliver_cm_events();
+  }
+  void deliver_nic_events();
   void deliver_cm_events();
 
   Shard& shard;
@@ -32,7 +38,8 @@ struct Adapter::State {
   std::vector<wire::Gid> gids;    // current
   std::uint32_t interface_index;  // current; zero if the interface is gone
   const bool by_direct_path;      // peers may access its memory directly (nic/direct_path.h)
-  DeviceCounters own_counters;    // used if there are no shared ones
+  GpuMemory& gpu_memory;
+  DeviceCounters own_counters;  // used if there are no shared ones
   DeviceCounters& counters;
   nic::Nic nic;
   nic::TxBurst burst{256};

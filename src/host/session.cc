@@ -19,15 +19,21 @@ constexpr std::uint32_t kPostsTogether = 32;
 
 Adapter::Session::Session(Adapter& adapter, ShardId shard, For purpose)
     : state_{adapter.state(shard)}, purpose_{lock(state_, purpose)} {
-  begin();
+  if (purpose_ != For::kWork) begin_control();
 }
 
 Adapter::Session::Session(Adapter& adapter, const ShardChoice& choice, For purpose)
     : state_{lock(adapter, choice, purpose)}, purpose_{purpose} {
-  begin();
+  if (purpose_ != For::kWork) begin_control();
 }
 
 Adapter::Session::For Adapter::Session::lock(State& state, For purpose) {
+  if (purpose != For::kWork) return lock_for_control(state, purpose);
+  state.shard.lock.lock();
+  return purpose;
+}
+
+Adapter::Session::For Adapter::Session::lock_for_control(State& state, For purpose) {
   ShardSet& shards = state.shard.shards;
   if (purpose == For::kAll) {
     shards.lock();
@@ -61,8 +67,8 @@ Adapter::State& Adapter::Session::lock(Adapter& adapter, const ShardChoice& choi
   }
 }
 
-void Adapter::Session::begin() {
-  if (purpose_ == For::kWork || purpose_ == For::kMemory) return;
+void Adapter::Session::begin_control() {
+  if (purpose_ == For::kMemory) return;
   if (state_.nic.wants_to_send()) state_.shard.transmit(now());
   state_.shard.peer_memory.begin_deferring();
 }
@@ -77,6 +83,22 @@ void Adapter::Session::deliver_events() {
 }
 
 Adapter::Session::~Session() {
+  if (purpose_ == For::kWork && (idle_ || nothing_pending())) [[likely]] {
+    state_.shard.lock.unlock();
+  } else {
+    end();
+  }
+}
+
+bool Adapter::Session::nothing_pending() const {
+  const Shard& shard = state_.shard;
+  const bool alone = shard.leads() && shard.members.size() == 1;
+  return alone && !give_way_ && state_.cm_listener == nullptr && !state_.nic.any_event() &&
+         !shard.watcher.asleep() && !shard.polling.waiters.any() &&
+         (shard.network.ports() == nullptr || !state_.nic.cm().wants_to_send());
+}
+
+void Adapter::Session::end() {
   Shard& shard = state_.shard;
   if (purpose_ == For::kMemory) {
     unlock(state_, purpose_);
@@ -155,6 +177,12 @@ void Adapter::Session::posted_receives() {
   const Shard& shard = state_.shard;
   const bool can_wait = shard.watcher.program_polls() && shard.is_driven();
   if (!can_wait && state_.nic.wants_to_send()) state_.transmit(now());
+}
+
+bool Adapter::Session::idle() {
+  const Shard& shard = state_.shard;
+  idle_ = shard.leads() && shard.members.size() == 1 && state_.shard.polling.idle();
+  return idle_;
 }
 
 void Adapter::Session::found_something() { state_.shard.polling.found_something(); }

@@ -112,6 +112,10 @@ void Shard::deliver(std::span<const wire::Frame> frames, Time at) {
 std::size_t Shard::take_in(Time at) {
   const std::size_t arrived = exchange.receive(taps->own_sink(), taps->sink(), kBudget, at);
   unanswered_ += arrived;
+  for (Adapter::State* adapter : adapters) {
+    if (adapter->nic.awaits_memory()) [[unlikely]]
+      adapter->nic.poll_memory(at);
+  }
   return arrived;
 }
 
@@ -136,7 +140,7 @@ bool Shard::drive(Time at) {
 
 bool Shard::anything_unsent() {
   return !ack_waits(looked_at_) && std::ranges::any_of(adapters, [](const auto* a) {
-    return a->nic.wants_to_send() && a->nic.port_active();
+    return a->nic.awaits_memory() || (a->nic.wants_to_send() && a->nic.port_active());
   });
 }
 

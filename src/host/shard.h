@@ -55,6 +55,7 @@ class Shard final : public link::FrameSink, public Watched {
   void transmit(Time at);
   [[nodiscard]] std::optional<Time> next_wake() override;
   [[nodiscard]] bool anything_pending() override { return exchange.pending() || anything_unsent(); }
+  // True also while QPs wait for late memory, which nothing but the next call looks at.
   [[nodiscard]] bool anything_unsent();
   [[nodiscard]] bool anything_parked() override;
   // Frames received since the last transmit.

@@ -5,11 +5,15 @@
 #include <optional>
 #include <utility>
 
+#include "host/gpu/gpu_memory.h"
 #include "host/peers/statistics.h"
 #include "host/runtime/cpus.h"
 #include "host/shard.h"
 
 namespace nerve::host {
+
+ShardSet::ShardSet(Shard& primary) : gpu_memory{std::make_unique<GpuMemory>()}, all_{&primary} {}
+ShardSet::~ShardSet() = default;
 
 std::vector<Shard*> ShardSet::all() const {
   const std::scoped_lock guard{primary().lock};
@@ -158,6 +162,7 @@ void ShardSet::unlock_after_fork() {
 
 void ShardSet::leave() {
   if (Statistics* const all = statistics_) all->leave();
+  gpu_memory->leave_to_parent();
   new (&making) std::mutex;
   new (&objects) Lock;
 }

@@ -20,12 +20,14 @@
 namespace nerve::host {
 
 class Adapter;
+class GpuMemory;
 class Shard;
 class Statistics;
 
 class ShardSet {
  public:
-  explicit ShardSet(Shard& primary) : all_{&primary} {}
+  explicit ShardSet(Shard& primary);
+  ~ShardSet();
   ShardSet(const ShardSet&) = delete;
   ShardSet& operator=(const ShardSet&) = delete;
 
@@ -74,6 +76,8 @@ class ShardSet {
   // opens it again, so that a late packet for an old QP cannot reach a new one. Guarded by
   // `making`.
   std::vector<std::shared_ptr<Adapter>> opened;
+  // Used by the engines of all shards.
+  const std::unique_ptr<GpuMemory> gpu_memory;
 
  private:
   [[nodiscard]] std::uint32_t limit() const;

@@ -96,6 +96,7 @@ enum class SendWait : std::uint8_t {
   kRnrTimer,  // the peer had no receive posted
   kPacer,     // rate limit or congestion control
   kPath,      // the link has no room for it (EgressGate)
+  kMemory,    // late memory has not supplied the packet's bytes
 };
 
 // The state of the send queue, for diagnosis.

@@ -29,7 +29,10 @@ class TxBurst {
   [[nodiscard]] bool full() const {
     return count_ == frames_.size() || piece_count_ + max_pieces_per_frame_ > pieces_.size();
   }
-  void clear() { count_ = piece_count_ = 0; }
+  void clear() {
+    count_ = piece_count_ = 0;
+    fetched_ = false;
+  }
 
   // For the engine. The returned frame has default headers and no payload.
   wire::Frame& add() {
@@ -48,6 +51,16 @@ class TxBurst {
     frame.payload = {pieces_.data() + piece_count_ - pieces, pieces};
     frame.payload_length += piece.length;
   }
+  // Appends bytes of late memory.
+  void add_fetched(const std::byte* bytes, std::uint32_t length) {
+    add_piece({.address = reinterpret_cast<std::uint64_t>(bytes), .length = length});
+    fetched_ = true;
+  }
+  void repeat_fetched(std::uint32_t count, const std::byte* bytes, std::uint32_t length) {
+    repeat_last(count, {.address = reinterpret_cast<std::uint64_t>(bytes), .length = length});
+    fetched_ = true;
+  }
+  [[nodiscard]] bool fetched() const { return fetched_; }
   // The number of single-piece frames that still fit.
   [[nodiscard]] std::uint32_t room() const {
     return std::min(frames_.size() - count_, pieces_.size() - piece_count_);
@@ -94,6 +107,7 @@ class TxBurst {
   std::uint32_t max_pieces_per_frame_;
   std::uint32_t count_{};
   std::uint32_t piece_count_{};
+  bool fetched_{};
 };
 
 }  // namespace nerve::nic

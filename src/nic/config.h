@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/late_memory.h"
 #include "base/rate.h"
 #include "base/siphash.h"
 #include "base/time.h"
@@ -127,6 +128,7 @@ struct NicConfig {
   FlowControlConfig flow_control{};
   DirectPath* direct_path{};  // null: none. Must outlive the engine.
   Pager* pager{};             // null: on-demand regions are fully mapped. Must outlive the engine.
+  LateMemory* late_memory{};  // null: none. Must outlive the engine.
   EgressGate* gate{};         // null: never full. Must outlive the engine.
   Counters* counters{};       // null: the engine has its own. Must outlive the engine.
   // The maximum number of unacknowledged packets of a QP (SEND and WRITE), whatever congestion

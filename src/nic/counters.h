@@ -10,6 +10,9 @@ struct Counters {
   std::uint64_t frames_sent{};
   std::uint64_t bytes_received{};  // payload
   std::uint64_t bytes_sent{};
+  // Among these, what was fetched from late memory and written to it.
+  std::uint64_t late_bytes_sent{};
+  std::uint64_t late_bytes_received{};
   std::uint64_t retransmitted_frames{};
   std::uint64_t timeouts{};
   std::uint64_t tail_probes_sent{};  // among retransmitted_frames

@@ -68,7 +68,7 @@ Expected<std::size_t> Nic::Modules::traced_poll(CqHandle cq, std::span<Completio
 // Acknowledgements are let through because the peer may be stalled until it gets one.
 void Nic::Modules::transmit_acknowledge(Qp& qp, TxBurst& burst) {
   bool owes = true;
-  if (qp.responder.owes_acknowledge() && !answers.transmit(qp, burst, 0)) {
+  if (qp.responder.owes_acknowledge() && answers.transmit(qp, burst, 0) == Answers::Turn::kDone) {
     while (owes && !burst.full() &&
            config.gate->grant_acknowledge(qp.flow, qp.attributes.dest_qp)) {
       owes = answers.acknowledge(qp, burst);
@@ -291,6 +291,8 @@ std::uint32_t Nic::transmit(TxBurst& burst, Time now) {
   Modules& m = *modules_;
   CHECK(burst.max_pieces_per_frame() >= m.config.limits.max_sge);
   m.now = now;
+  if (burst.fetched()) [[unlikely]]
+    m.config.late_memory->release(&m.config);
   burst.clear();
   // Management datagrams go first: they are rare and short, and whole connections wait for them.
   // They bypass the gate; one that finds no room is lost and retransmitted. On a port that is down
@@ -320,15 +322,17 @@ std::uint32_t Nic::transmit(TxBurst& burst, Time now) {
     const std::uint32_t first = burst.size();
     const bool both = !qp->sends.all_sent();
     const std::uint32_t share = std::max(1U, std::min({quantum, burst.room() / 2, granted / 2}));
-    bool owes = m.answers.transmit(*qp, burst, both ? share : std::min(quantum, granted));
+    const Answers::Turn answered =
+        m.answers.transmit(*qp, burst, both ? share : std::min(quantum, granted));
     const std::uint32_t used = burst.size() - first + (qp->responder.owes_acknowledge() ? 1 : 0);
     const std::uint32_t left = granted - std::min(granted, used);
     const bool clipped = granted < 2 * quantum;
     const bool more = m.requester.transmit(*qp, burst, std::min(quantum, left), clipped);
-    if (!owes) owes = m.answers.acknowledge(*qp, burst);
+    bool owes = answered == Answers::Turn::kMore;
+    if (answered == Answers::Turn::kDone) owes = m.answers.acknowledge(*qp, burst);
     if (gated) m.config.gate->give_back(granted - std::min(granted, burst.size() - first));
     // The turn may have ended with an error, which removes the QP from the queue.
-    if (owes || more) {
+    if (owes || (more && !m.requester.fetches())) {
       m.scheduler.rotate(*qp);
     } else {
       m.scheduler.sleep(*qp);
@@ -367,7 +371,23 @@ void Nic::expire(Time now) {
   modules_->cm.expire(now);
 }
 
+bool Nic::awaits_memory() const { return modules_->scheduler.next_awaiting_memory() != nullptr; }
+void Nic::poll_memory(Time now) {
+  Modules& m = *modules_;
+  m.now = now;
+  const Landing* first_again = nullptr;  // of those that wait on, at the back of the list
+  for (Landing* landing = m.scheduler.next_awaiting_memory();
+       landing != nullptr && landing != first_again; landing = m.scheduler.next_awaiting_memory()) {
+    Qp& qp = landing->owner;
+    m.scheduler.stop_awaiting_memory(*landing);
+    m.completions.release_landed(qp);
+    m.scheduler.wake(qp);
+    if (first_again == nullptr && landing->hook.linked) first_again = landing;
+  }
+}
+
 std::optional<Event> Nic::next_event() { return modules_->events.pop(); }
+bool Nic::any_event() const { return !modules_->events.empty(); }
 
 void Nic::fetch(Fetch step, Qpn qpn) const {
   Modules& m = *modules_;

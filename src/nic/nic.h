@@ -1,7 +1,7 @@
 // The RNIC: a complete RDMA protocol engine without sockets, clocks or threads.
 //
-// Control calls create and change objects; work calls post and poll; five calls move time and
-// frames. `now` is always an argument. The engine is not thread-safe: its driver serialises the
+// Control calls create and change objects; work calls post and poll; the calls below move time
+// and frames. `now` is always an argument. The engine is not thread-safe: its driver serialises the
 // calls.
 //
 //  receive(burst, now)   frames that arrived
@@ -9,6 +9,7 @@
 //  next_deadline()       when expire() must be called if nothing else happens
 //  expire(now)           timers that are due
 //  next_event()          completion and asynchronous events, oldest first
+//  poll_memory(now)      continues what waited for late memory, while awaits_memory()
 //
 // Siblings are engines of one device. Each has its own QPs; they share protection domains, memory,
 // CQs, SRQs and address handles, whose handles are valid in all of them. A driver may call siblings
@@ -139,7 +140,12 @@ class Nic {
   void resume();
   [[nodiscard]] std::optional<Time> next_deadline();
   void expire(Time now);
+  // Late memory (base/late_memory.h): whether QPs wait for it, and the call that lets them continue
+  // if they can. The driver calls it often while they wait, and transmit() after it.
+  [[nodiscard]] bool awaits_memory() const;
+  void poll_memory(Time now);
   std::optional<Event> next_event();
+  [[nodiscard]] bool any_event() const;
 
   // Prefetches the memory that the next calls will touch, for a driver of many engines that knows
   // which is next. Each step relies on memory that the previous one prefetched. A QPN of zero

@@ -42,7 +42,7 @@ struct Nic::Modules {
   QpTable qps{config};
   MulticastGroups groups{config.limits};
   Scheduler scheduler;
-  CompletionUnit completions{cqs, events, scheduler, config.direct_path, config.trace, now};
+  CompletionUnit completions{config, counters, cqs, events, scheduler, now};
   QpManager qp_manager{config,    cqs,    events, completions, port,
                        scheduler, groups, qps,    objects,     now};
   Requester requester{config, counters, dma, port, objects.addresses, completions, scheduler, now};

@@ -119,15 +119,23 @@ std::uint32_t immediate_of(const nic::Completion& completion) {
                                                               : completion.immediate;
 }
 
+bool VerbsCq::drive(Session& session) const {
+  if (session.idle()) return false;
+  session.drive();
+  if (empty() && (!session.found_nothing(handle) || empty())) return false;
+  session.found_something();
+  return true;
+}
+
 int poll_cq(ibv_cq* cq, int count, ibv_wc* out) noexcept {
   VerbsCq& mine = ours(cq);
   if (mine.left_to_others()) return 0;
+  Session session{*mine.adapter, mine.shard, Session::For::kWork};
+  const bool was_empty = mine.empty();
+  if (was_empty && !mine.drive(session)) return 0;
   std::array<nic::Completion, 4> taken;  // few, because most polls return one or none
   int filled = 0;
-  Session session{*mine.adapter, mine.shard, Session::For::kWork};
-  bool driven = false;
-  bool waited = false;
-  while (filled < count) {
+  for (bool more = true; more && filled < count;) {
     const auto room = std::min<std::size_t>(taken.size(), static_cast<std::size_t>(count - filled));
     const auto got = session->poll_cq(mine.handle, std::span{taken}.first(room));
     if (!got) return -1;
@@ -136,18 +144,9 @@ int poll_cq(ibv_cq* cq, int count, ibv_wc* out) noexcept {
         session.explain_no_answer(taken[i].qpn);
       fill(out[filled++], taken[i]);
     }
-    if (*got == room) continue;
-    if (filled > 0) break;
-    if (!driven) {
-      session.drive();
-      driven = true;
-    } else if (waited || !session.found_nothing(mine.handle)) {
-      return 0;
-    } else {
-      waited = true;
-    }
+    more = *got == room;
   }
-  driven ? session.found_something() : session.polled();
+  if (!was_empty) session.polled();
   return filled;
 }
 

@@ -46,10 +46,12 @@ struct VerbsCq {
   bool single_threaded{};
   std::mutex polling;
 
+  // Exact while the caller holds a session.
+  [[nodiscard]] bool empty() const { return waiting->load(std::memory_order_acquire) == 0; }
   // True if a poll can return empty without waiting for the lock.
-  [[nodiscard]] bool left_to_others() const {
-    return waiting->load(std::memory_order_acquire) == 0 && adapter->left_to_others(shard);
-  }
+  [[nodiscard]] bool left_to_others() const { return empty() && adapter->left_to_others(shard); }
+  // For a poll of an empty CQ: drives the engine. True if the CQ has completions then.
+  [[nodiscard]] bool drive(Session& session) const;
 
   [[nodiscard]] ibv_cq* base() { return reinterpret_cast<ibv_cq*>(&ex); }
 };

@@ -22,20 +22,11 @@ void keep_order_of_time(VerbsCq& cq) {
 // Returns 0 and the next completion, or ENOENT.
 int take_next(VerbsCq& cq) {
   Session session{*cq.adapter, cq.shard, Session::For::kWork};
-  const std::span<nic::Completion> one{&cq.current, 1};
-  auto got = session->poll_cq(cq.handle, one);
-  if (got && *got == 0) {
-    session.drive();
-    got = session->poll_cq(cq.handle, one);
-    if (got && *got == 0 && session.found_nothing(cq.handle)) {
-      got = session->poll_cq(cq.handle, one);
-    }
-    if (got && *got > 0) session.found_something();
-  } else {
-    session.polled();
-  }
+  const bool was_empty = cq.empty();
+  if (was_empty && !cq.drive(session)) return ENOENT;
+  const auto got = session->poll_cq(cq.handle, {&cq.current, 1});
   if (!got) return EINVAL;
-  if (*got == 0) return ENOENT;
+  if (!was_empty) session.polled();
   if (cq.current.status == nic::WcStatus::kRetryExceeded) [[unlikely]]
     session.explain_no_answer(cq.current.qpn);
   keep_order_of_time(cq);

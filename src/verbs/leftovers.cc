@@ -2,6 +2,7 @@
 // access them; their engine objects are destroyed.
 #include "verbs/address.h"
 #include "verbs/cq.h"
+#include "verbs/gpu_region.h"
 #include "verbs/memory.h"
 #include "verbs/pd.h"
 #include "verbs/qp.h"
@@ -45,9 +46,12 @@ void destroy_leftovers(VerbsContext& context) {
   // Objects that imported contexts share are destroyed with the last of those contexts.
   if (context.exports.use_count() > 1) return;
   const std::scoped_lock guard{context.exports->lock};
-  const Session session{*context.adapter, Session::For::kAll};
-  for (const auto& [number, mr] : context.exports->mrs) (void)session->deregister_mr(mr->handle);
-  for (const auto& [number, pd] : context.exports->pds) (void)session->dealloc_pd(pd->handle);
+  {
+    const Session session{*context.adapter, Session::For::kAll};
+    for (const auto& [number, mr] : context.exports->mrs) (void)session->deregister_mr(mr->handle);
+    for (const auto& [number, pd] : context.exports->pds) (void)session->dealloc_pd(pd->handle);
+  }
+  for (const auto& [number, mr] : context.exports->mrs) mr->gpu.reset();
 }
 
 }  // namespace nerve::verbs

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/memory_port.h"
-#include "host/runtime/process_memory.h"
 #include "verbs/registration.h"
 
 namespace nerve::verbs {
@@ -31,23 +30,14 @@ class NullPort final : public MemoryPort {
   void store_word(std::uint64_t /*address*/, std::uint64_t /*value*/) override {}
 };
 
-// The errno for a dma-buf, which we do not support. Programs probe with a descriptor of -1: UCX
-// interprets EBADF as "the call exists", NCCL anything but EOPNOTSUPP and EPROTONOSUPPORT.
-ibv_mr* refuse_dmabuf(int fd) { return none(fd < 0 ? EBADF : EOPNOTSUPP); }
-
-nic::MrInit host_region(void* address, std::size_t length, std::uint64_t iova, unsigned access) {
+nic::MrInit region_at(void* address, std::size_t length, std::uint64_t iova, unsigned access,
+                      const Backing& backing) {
   return {.pd = {},
           .address = reinterpret_cast<std::uint64_t>(address),
           .length = length,
           .iova = iova,
           .access = static_cast<nic::Access>(access),
-          .port = nullptr};
-}
-
-// On hardware, registration pins pages and fails where there are none. Nothing is pinned here, but
-// the first access to a region over unmapped memory would end the process.
-bool may_be_registered(const void* address, std::size_t length, unsigned access) {
-  return (access & IBV_ACCESS_ON_DEMAND) != 0 || host::is_mapped(address, length);
+          .port = backing.port()};
 }
 
 void take_keys(VerbsMr& mr, const nic::MrKeys& keys) {
@@ -58,6 +48,7 @@ void take_keys(VerbsMr& mr, const nic::MrKeys& keys) {
 void retire(VerbsMr& mr) {
   remove_live(&mr);
   mr.device_memory.reset();
+  mr.gpu.reset();
   free_later(mr);
 }
 
@@ -70,7 +61,8 @@ MemoryPort& nowhere() {
 }  // namespace
 
 ibv_mr* register_region(ibv_pd* pd, nic::MrInit init, MrKind kind, void* address,
-                        std::shared_ptr<DeviceMemory> device_memory) {
+                        std::shared_ptr<DeviceMemory> device_memory,
+                        std::shared_ptr<GpuRegion> gpu) {
   if (const int error = check_live(pd); error != 0) return none(error);
   VerbsContext& owner = ours(pd->context);
   auto made = std::unique_ptr<VerbsMr>{new (std::nothrow) VerbsMr};
@@ -86,6 +78,7 @@ ibv_mr* register_region(ibv_pd* pd, nic::MrInit init, MrKind kind, void* address
   made->pd = init.pd;
   made->kind = kind;
   made->device_memory = std::move(device_memory);
+  made->gpu = std::move(gpu);
   made->mr.context = pd->context;
   made->mr.pd = pd;
   made->mr.addr = address;
@@ -143,9 +136,10 @@ extern "C" {
 
 ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, size_t length, uint64_t iova,
                          unsigned int access) VERBS_NOEXCEPT {
-  if (!may_be_registered(address, length, access)) return none(EFAULT);
-  return register_region(pd, host_region(address, length, iova, access), MrKind::kHost, address,
-                         nullptr);
+  Backing backing = find_backing(pd, address, length, access);
+  if (backing.error != 0) return none(backing.error);
+  const nic::MrInit init = region_at(address, length, iova, access, backing);
+  return register_region(pd, init, MrKind::kHost, address, nullptr, std::move(backing.gpu));
 }
 
 ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, size_t length, int access) VERBS_NOEXCEPT {
@@ -158,9 +152,9 @@ ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* address, size_t length, uint64_t iova,
   return ibv_reg_mr_iova2(pd, address, length, iova, static_cast<unsigned>(access));
 }
 
-ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* /*pd*/, uint64_t /*offset*/, size_t /*length*/, uint64_t /*iova*/,
-                          int fd, int /*access*/) VERBS_NOEXCEPT {
-  return refuse_dmabuf(fd);
+ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+                          int access) VERBS_NOEXCEPT {
+  return register_dmabuf(pd, offset, length, iova, fd, static_cast<unsigned>(access));
 }
 
 ibv_mr* ibv_reg_mr_ex(ibv_pd* pd, ibv_mr_init_attr* attr) VERBS_NOEXCEPT {
@@ -169,7 +163,12 @@ ibv_mr* ibv_reg_mr_ex(ibv_pd* pd, ibv_mr_init_attr* attr) VERBS_NOEXCEPT {
                         IBV_REG_MR_MASK_FD_OFFSET}) != 0) {
     return none(EOPNOTSUPP);
   }
-  if ((mask & IBV_REG_MR_MASK_FD) != 0) return refuse_dmabuf(attr->fd);
+  if ((mask & IBV_REG_MR_MASK_FD) != 0) {
+    const bool has_offset = (mask & IBV_REG_MR_MASK_FD_OFFSET) != 0;
+    return register_dmabuf(pd, has_offset ? attr->fd_offset : 0, attr->length,
+                           (mask & IBV_REG_MR_MASK_IOVA) != 0 ? attr->iova : 0, attr->fd,
+                           static_cast<unsigned>(attr->access));
+  }
   if ((mask & IBV_REG_MR_MASK_ADDR) == 0) return none(EINVAL);
   const bool has_iova = (mask & IBV_REG_MR_MASK_IOVA) != 0;
   return ibv_reg_mr_iova2(pd, attr->addr, attr->length,
@@ -200,11 +199,15 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length
   if (moves && pd == nullptr) return bad_input();
   if (const int error = moves ? check_live(pd) : 0; error != 0) return refused_command(error);
 
-  if (translation && !may_be_registered(address, length, static_cast<unsigned>(access))) {
-    return refused_command(EFAULT);
+  Backing backing;
+  if (translation) {
+    backing = find_backing(mr->pd, address, length, static_cast<unsigned>(access));
+  } else if (region.gpu && (access & IBV_ACCESS_ON_DEMAND) != 0) {
+    backing.error = EOPNOTSUPP;
   }
-  nic::MrInit wanted = host_region(address, length, reinterpret_cast<std::uint64_t>(address),
-                                   static_cast<unsigned>(access));
+  if (backing.error != 0) return refused_command(backing.error);
+  nic::MrInit wanted = region_at(address, length, reinterpret_cast<std::uint64_t>(address),
+                                 static_cast<unsigned>(access), backing);
   if (moves) wanted.pd = ours(pd).handle;
   const Session session{*ours(mr->context).adapter, Session::For::kAll};
   const auto changed =
@@ -218,6 +221,7 @@ int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length
   if (translation) {
     mr->addr = address;
     mr->length = length;
+    region.gpu.swap(backing.gpu);  // the old one is removed after the session
   }
   return 0;
 }

@@ -28,6 +28,8 @@ struct VerbsDm {
   std::shared_ptr<DeviceMemory> memory;  // shared with its imports and regions
 };
 
+class GpuRegion;  // verbs/gpu_region.h
+
 enum class MrKind : unsigned char { kHost, kNull, kDevice };
 
 struct VerbsMr {
@@ -36,6 +38,7 @@ struct VerbsMr {
   nic::PdHandle pd{};
   MrKind kind{};
   std::shared_ptr<DeviceMemory> device_memory;
+  std::shared_ptr<GpuRegion> gpu;  // null: not GPU memory
 };
 
 struct VerbsMw {

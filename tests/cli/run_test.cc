@@ -82,6 +82,16 @@ TEST_F(RunTest, PutsOurLibraryFirst) {
             (host::Environment{{"LD_LIBRARY_PATH", "/n"}}));
 }
 
+TEST_F(RunTest, GpuDirectSetsNcclsVariablesUnlessTheUserHas) {
+  const auto changes = run_environment({{"NERVE_GPU_DIRECT", "on"}}, "/n", host::Offer::kOff,
+                                       {{"NCCL_NET_GDR_LEVEL", "PHB"}});
+  EXPECT_FALSE(changes.contains("NCCL_NET_GDR_LEVEL"));
+  EXPECT_EQ(changes.at("NCCL_NET_GDR_READ"), "1");
+  EXPECT_EQ(changes.at("CUDA_MODULE_LOADING"), "EAGER");
+  EXPECT_FALSE(run_environment({{"NERVE_GPU_DIRECT", "off"}}, "/n", host::Offer::kOff, {})
+                   .contains("NCCL_NET_GDR_READ"));
+}
+
 TEST_F(RunTest, DetectsSetuidPrograms) {
   const std::string file = make("tool");
   EXPECT_EQ(ignores_library_path(file), std::nullopt);

@@ -277,6 +277,7 @@ void Connection::take_region_away(std::uint32_t attempts) {
 // always polled: the number of receives used must stay known, and completions of an XRC SRQ are not
 // lost.
 void Connection::see_completions(End& end) {
+  end.host->settle_memory();
   if (s_.twists.crowded_cq && !end.has_srq() && prng_.chance(700)) {
     end.life->neglect();
   } else {
@@ -325,6 +326,7 @@ void Connection::end_life() {
   for (End& end : ends_) {
     if (!end.in_service) continue;
     for (const nic::CqHandle cq : {end.send_cq, end.recv_cq}) end.host->attend_to(cq);
+    end.host->settle_memory();
     end.host->pump();
     end.host->poll_all();
     end.life->check_flush_reason();

@@ -92,7 +92,8 @@ LKey Datagrams::other_key(Host& host) {
        .address = reinterpret_cast<std::uint64_t>(host.memory().pointer(start)),
        .length = host.memory().zone_size(),
        .iova = MemoryModel::iova(start),
-       .access = nic::Access::kLocalWrite});
+       .access = nic::Access::kLocalWrite,
+       .port = host.port()});
   return host.nic().keys_of(*region)->lkey;
 }
 
@@ -202,7 +203,9 @@ void Datagrams::received(Member& member, std::size_t index, const nic::Completio
 }
 
 void Datagrams::finish() {
-  const auto is_up = [](const Member& member) { return member.host->nic().port_active(); };
+  const auto is_up = [](const Member& member) {
+    return member.host->nic().port_active() && !member.host->nic().awaits_memory();
+  };
   if (!std::ranges::all_of(members_, is_up)) {
     events_.after(microseconds{500}, [this] { finish(); });  // lets frames waiting for the port
                                                              // leave

@@ -8,9 +8,9 @@ namespace nerve::dst {
 
 using nic::Access;
 
-Host::Host(std::size_t index, const nic::NicConfig& config, nic::Nic* sibling, const wire::Gid& gid,
-           Habits habits, std::uint64_t seed, std::size_t zone_size, EventQueue& events,
-           Network& network, Journal& journal)
+Host::Host(std::size_t index, const nic::NicConfig& config, nic::Nic* sibling, LateStore* late,
+           const wire::Gid& gid, Habits habits, std::uint64_t seed, std::size_t zone_size,
+           EventQueue& events, Network& network, Journal& journal)
     : index_{index},
       gid_{gid},
       habits_{habits},
@@ -18,6 +18,7 @@ Host::Host(std::size_t index, const nic::NicConfig& config, nic::Nic* sibling, c
       events_{events},
       network_{network},
       journal_{journal},
+      late_{late},
       nic_{sibling != nullptr ? nic::Nic{config, *sibling} : nic::Nic{config}},
       memory_{seed ^ 0x3e3, zone_size},
       burst_{habits.burst} {
@@ -39,7 +40,7 @@ Host::Host(std::size_t index, const nic::NicConfig& config, nic::Nic* sibling, c
                            .length = memory_.zone_size(),
                            .iova = MemoryModel::iova(start),
                            .access = kRights[i],
-                           .port = nullptr});
+                           .port = late});
     keys_[i] = *nic_.keys_of(regions_[i]);
   }
   network_.attach(gid_, [this](Parcel parcel) { arrive(std::move(parcel)); });
@@ -120,6 +121,7 @@ void Host::set_port(bool active) {
 }
 
 void Host::pump() {
+  poll_memory();
   transmit();
   take_events();
   if (habits_.tunes_cqs && prng_.chance(50)) tune();
@@ -131,6 +133,16 @@ void Host::pump() {
   transmit();
   take_events();
   set_alarm();
+  if (!nic_.awaits_memory() || memory_poll_pending_) return;
+  memory_poll_pending_ = true;
+  events_.after(std::chrono::nanoseconds{prng_.between(100, 5'000)}, [this] {
+    memory_poll_pending_ = false;
+    pump();
+  });
+}
+
+void Host::poll_memory() {
+  if (nic_.awaits_memory()) nic_.poll_memory(events_.now());
 }
 
 void Host::poll_by_habit() {

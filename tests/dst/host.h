@@ -14,6 +14,7 @@
 #include "tests/dst/cq_watch.h"
 #include "tests/dst/event_queue.h"
 #include "tests/dst/journal.h"
+#include "tests/dst/late_store.h"
 #include "tests/dst/memory_model.h"
 #include "tests/dst/network.h"
 
@@ -41,14 +42,23 @@ class Host {
     Duration interrupt_delay{};       // maximum delay to coalesce received frames
   };
 
-  // `sibling`: an engine of the same device, which must outlive this one; null: none.
-  Host(std::size_t index, const nic::NicConfig& config, nic::Nic* sibling, const wire::Gid& gid,
-       Habits habits, std::uint64_t seed, std::size_t zone_size, EventQueue& events,
-       Network& network, Journal& journal);
+  // `sibling`: an engine of the same device, which must outlive this one; null: none. `late`: all
+  // memory of the host is late; null: none is.
+  Host(std::size_t index, const nic::NicConfig& config, nic::Nic* sibling, LateStore* late,
+       const wire::Gid& gid, Habits habits, std::uint64_t seed, std::size_t zone_size,
+       EventQueue& events, Network& network, Journal& journal);
 
   [[nodiscard]] std::size_t index() const { return index_; }
   [[nodiscard]] nic::Nic& nic() { return nic_; }
   [[nodiscard]] MemoryModel& memory() { return memory_; }
+  // For registrations of the host's memory.
+  [[nodiscard]] MemoryPort* port() const { return late_; }
+  // As a driver does before memory or a QP goes away: waits for what is being written.
+  void settle_memory() {
+    if (late_ == nullptr) return;
+    late_->settle();
+    poll_memory();
+  }
   [[nodiscard]] const wire::Gid& gid() const { return gid_; }
   [[nodiscard]] nic::PdHandle pd() const { return pd_; }
   [[nodiscard]] nic::PdHandle other_pd() const { return other_pd_; }  // used by no QP
@@ -96,6 +106,7 @@ class Host {
   void interrupt();
   void transmit();
   void check_progress();
+  void poll_memory();
   void take_events();
   void arm(Queue& queue);
   std::uint32_t poll(Queue& queue);  // returns the number of completions
@@ -113,6 +124,7 @@ class Host {
   EventQueue& events_;
   Network& network_;
   Journal& journal_;
+  LateStore* late_;
   nic::Nic nic_;
   MemoryModel memory_;
   nic::TxBurst burst_;
@@ -126,6 +138,7 @@ class Host {
   std::vector<Parcel> inbox_;
   bool interrupt_pending_{};
   bool poll_pending_{};
+  bool memory_poll_pending_{};
   std::optional<Time> alarm_;
   OnCompletion on_completion_;
   OnEvent on_event_;

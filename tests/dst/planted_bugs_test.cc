@@ -129,7 +129,14 @@ const char* name_of(Bug bug) {
       return "DrepNotRepeated";
     case Bug::kStaleNotNoticed:
       return "StaleNotNoticed";
+    case Bug::kCompletesBeforeLanding:
+      return "CompletesBeforeLanding";
+    case Bug::kAcknowledgesBeforeLanding:
+      return "AcknowledgesBeforeLanding";
+    case Bug::kReadOvertakesWrite:
+      return "ReadOvertakesWrite";
     case Bug::kCount:
+    case Bug::kReductionSkipsChunk:
       break;
   }
   return "Unnamed";
@@ -170,11 +177,16 @@ Recovery recovery_of(Bug bug) {
   }
 }
 
+bool is_of_late_memory(Bug bug) {
+  return bug >= Bug::kCompletesBeforeLanding && bug <= Bug::kReadOvertakesWrite;
+}
+
 // The worlds in which a bug is visible.
 Outcome run_world_of(Bug bug, std::uint64_t seed) {
   if (bug >= Bug::kRtuNotRepeated) return run_connections(seed);
   return run_seed(seed, {.recovery = recovery_of(bug),
                          .family = family_of(bug),
+                         .late_memory = is_of_late_memory(bug),
                          .siblings = bug >= Bug::kKeyOutlivesRegion});
 }
 
@@ -222,6 +234,8 @@ TEST(PlantedBugsOff, NothingIsFound) {
     ASSERT_TRUE(mixed.violations.empty()) << "seed " << seed << ": " << mixed.violations[0];
     const Outcome siblings = run_seed(seed, {.siblings = true});
     ASSERT_TRUE(siblings.violations.empty()) << "seed " << seed << ": " << siblings.violations[0];
+    const Outcome late = run_seed(seed, {.late_memory = true});
+    ASSERT_TRUE(late.violations.empty()) << "seed " << seed << ": " << late.violations[0];
     const Outcome connections = run_connections(seed);
     ASSERT_TRUE(connections.violations.empty())
         << "seed " << seed << ": " << connections.violations[0];

@@ -54,6 +54,18 @@ TEST(SiblingWorlds, DoWhatTheModelSays) {
   });
 }
 
+// ... and where all memory is behind a slow copy engine, like a GPU's.
+TEST(LateWorlds, DoWhatTheModelSays) {
+  test::for_each_seed_in_parallel(6'000, [](std::uint64_t seed) {
+    expect_no_violation(seed,
+                        {.trace = test::tracing(),
+                         .recovery = seed / 4 % 2 == 0 ? Recovery::kGoBackN : Recovery::kMixed,
+                         .family = static_cast<Family>(seed % 4),
+                         .late_memory = true,
+                         .siblings = seed % 5 == 0});
+  });
+}
+
 // Seeds beyond the usual range that once failed: the last packet of a flight had not requested an
 // ACK when the queue was stopped (131971) or ran out of credits (the others).
 // tests/regressions/ack_not_requested_test.cc tests these cases separately.

@@ -70,7 +70,8 @@ void RequestMaker::register_desk() {
                        .address = reinterpret_cast<std::uint64_t>(own_.pointer(*at)),
                        .length = length,
                        .iova = MemoryModel::iova(*at),
-                       .access = Access::kLocalWrite});
+                       .access = Access::kLocalWrite,
+                       .port = self_.host().port()});
   if (!region) return;
   desk_region_ = *region;
   desk_key_ = nic.keys_of(*region)->lkey;
@@ -95,6 +96,7 @@ bool RequestMaker::deregister_desk_in_use() {
     journal_.violation(events_.now(), "deregister_mr refused");
   }
   desk_region_ = {};
+  self_.host().settle_memory();
   own_.seal(desk_.offset, desk_.length, prng_);
   return true;
 }
@@ -109,6 +111,7 @@ bool RequestMaker::deregister_region_in_use() {
     }
     window.region = {};
     window.state = Window::State::kDead;
+    self_.host().settle_memory();
     own_.seal(window.range.offset, window.range.length, prng_);
     return true;
   }

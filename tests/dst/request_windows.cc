@@ -121,7 +121,8 @@ void RequestMaker::register_region() {
                        .address = reinterpret_cast<std::uint64_t>(own_.pointer(*at)),
                        .length = length,
                        .iova = MemoryModel::iova(*at),
-                       .access = rights_of_region(writable)});
+                       .access = rights_of_region(writable),
+                       .port = self_.host().port()});
   if (!region) return;
   windows_.push_back({.region = *region,
                       .rkey = nic.keys_of(*region)->rkey,
@@ -160,7 +161,8 @@ bool RequestMaker::reregister_region(bool in_use) {
          .address = reinterpret_cast<std::uint64_t>(own_.pointer(window.range.offset)),
          .length = window.range.length,
          .iova = MemoryModel::iova(window.range.offset),
-         .access = rights_of_region(window.writable)});
+         .access = rights_of_region(window.writable),
+         .port = host.port()});
     if (!status) journal_.violation(events_.now(), "reregister_mr refused");
     window.rkey = host.nic().keys_of(window.region)->rkey;
     const bool open = window.writable && !window.in_other_pd;

@@ -19,7 +19,8 @@ struct Options {
   bool story{};  // Outcome::story is kept
   Limits limits{};
   Family family{Family::kCommon};
-  bool siblings{};  // the hosts are engines of one device: they share all objects but QPs
+  bool late_memory{};  // of all hosts (late_store.h)
+  bool siblings{};     // the hosts are engines of one device: they share all objects but QPs
   std::optional<Twists> twists{};  // instead of those that the seed draws
 };
 

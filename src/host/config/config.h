@@ -43,6 +43,7 @@ struct Config {
   Offloads offloads{Offloads::kOn};
   nic::CcAlgorithm congestion{nic::CcAlgorithm::kNone};
   std::uint64_t socket_buffer{std::uint64_t{16} << 20};
+  bool gpu_direct{};  // NCCL may use GPU memory
   Offer offer{Offer::kAuto};
   LogLevel log{LogLevel::kWarn};
   bool summary{};

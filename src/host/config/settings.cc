@@ -140,6 +140,10 @@ bool read_log(std::string_view text, Config& config) {
   return put_named(text, kNames, config.log);
 }
 
+bool read_gpu_direct(std::string_view text, Config& config) {
+  return put(parse_switch(text), config.gpu_direct);
+}
+
 bool read_summary(std::string_view text, Config& config) {
   return put(parse_switch(text), config.summary);
 }
@@ -210,6 +214,10 @@ constexpr Setting kSettings[] = {
      "none or dcqcn",
      "congestion control algorithm",
      read_congestion},
+    {"gpu_direct", "NERVE_GPU_DIRECT", "--gpu-direct", "", "off",
+     "on or off",
+     "let NCCL send from and to GPU memory (GPUDirect); docs/gpu-memory.md says when that is safe",
+     read_gpu_direct},
     {"socket_buffer", "NERVE_SOCKET_BUFFER", "--socket-buffer", "SIZE", "16M",
      "a size from 64K to 1G",
      "buffer size to request for each UDP socket, in each direction",

@@ -28,6 +28,8 @@ Summary summary_of(std::uint64_t pid, std::string program, const DeviceCounters&
           .shm = {.bytes = sum.transports.shm_bytes, .packets = sum.transports.shm_frames},
           .udp = {.bytes = sum.transports.udp_bytes, .packets = sum.transports.udp_frames},
           .direct = {.bytes = sum.direct.bytes(), .packets = sum.direct.times()},
+          .gpu_bytes_sent = sum.engine.late_bytes_sent,
+          .gpu_bytes_received = sum.engine.late_bytes_received,
           .bytes_received = sum.engine.bytes_received,
           .retransmitted = sum.engine.retransmitted_frames};
 }
@@ -37,12 +39,17 @@ Summary summarise(std::span<Shard* const> shards) {
 }
 
 std::string summary_line(const Summary& summary) {
+  std::string gpu;
+  if (summary.gpu_bytes_sent + summary.gpu_bytes_received > 0) {
+    gpu = ", GPU memory " + bytes_text(summary.gpu_bytes_sent) + " sent and " +
+          bytes_text(summary.gpu_bytes_received) + " received (staged)";
+  }
   return "pid " + std::to_string(summary.pid) + " " + summary.program + ": " +
          transport_text("shm", summary.shm, "packets", kCopiesByRing) + ", " +
          transport_text("udp", summary.udp, "packets", kCopiesByUdp) + ", " +
          transport_text("direct", summary.direct, "placed", kCopiesByPlacing) + ", received " +
          bytes_text(summary.bytes_received) + ", " + count_text(summary.retransmitted) +
-         " retransmitted";
+         " retransmitted" + gpu;
 }
 
 }  // namespace nerve::host

@@ -30,7 +30,9 @@ struct Summary {
   std::string program;
   Carried shm;
   Carried udp;
-  Carried direct;  // written to or read from a peer's memory
+  Carried direct;                  // written to or read from a peer's memory
+  std::uint64_t gpu_bytes_sent{};  // from GPU memory, through a buffer of the host
+  std::uint64_t gpu_bytes_received{};
   std::uint64_t bytes_received{};
   std::uint64_t retransmitted{};
 };

@@ -35,8 +35,10 @@ bool is_unreliable(const wire::Frame& frame) {
 Exchange::Exchange(Transport transport, std::uint32_t own_slot)
     : transport_{transport}, own_slot_{own_slot}, by_slot_(kSlots) {}
 
-bool Exchange::is_local(const wire::Gid& gid) const {
-  return std::ranges::find(local_, gid) != local_.end();
+bool Exchange::find_local(const wire::Gid& gid) const {
+  if (std::ranges::find(local_, gid) == local_.end()) return false;
+  found_local_ = gid;
+  return true;
 }
 
 std::uint32_t Exchange::slot_for(const wire::Frame& frame) const {

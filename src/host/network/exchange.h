@@ -83,8 +83,13 @@ class Exchange final : public link::Egress, public nic::EgressGate {
   // The rings of processes that may write to our memory directly.
   [[nodiscard]] std::span<const std::shared_ptr<IncomingRing>> placers() const;
 
-  void set_local(std::vector<wire::Gid> gids) { local_ = std::move(gids); }
-  [[nodiscard]] bool is_local(const wire::Gid& gid) const;
+  void set_local(std::vector<wire::Gid> gids) {
+    local_ = std::move(gids);
+    found_local_.reset();
+  }
+  [[nodiscard]] bool is_local(const wire::Gid& gid) const {
+    return (found_local_ && *found_local_ == gid) || find_local(gid);
+  }
   [[nodiscard]] std::span<const wire::Gid> local() const { return local_; }
   // True if there is a ring to the process that owns this slot now. A ring to an earlier owner
   // exists until its death is noticed.
@@ -143,7 +148,10 @@ class Exchange final : public link::Egress, public nic::EgressGate {
   Transport transport_;
   std::uint32_t own_slot_;
   bool left_{};
+  [[nodiscard]] bool find_local(const wire::Gid& gid) const;
+
   std::vector<wire::Gid> local_;
+  mutable std::optional<wire::Gid> found_local_;  // the last one that was asked for and found
   std::unique_ptr<OwnRing> own_;
   std::vector<std::unique_ptr<OutgoingRing>> outgoing_;
   std::vector<OutgoingRing*> by_slot_;

@@ -28,6 +28,19 @@ constexpr std::size_t kAnswerAfter = 32;
 
 }  // namespace
 
+bool Polling::idle() {
+  const bool look = (polls_ + 1) % kPollsPerLook == 0;
+  if (look || contended_.load(std::memory_order_relaxed) || waiters.any() ||
+      !shard_.watcher.program_polls() || shard_.anything_unsent() ||
+      shard_.exchange.worth_receiving()) {
+    return false;
+  }
+  ++polls_;
+  for (Adapter::State* adapter : shard_.adapters) adapter->waiting_posts = 0;
+  shard_.watcher.polled();
+  return true;
+}
+
 bool Polling::poll() {
   if (shard_.left_to_parent) return false;
   for (Adapter::State* adapter : shard_.adapters) adapter->waiting_posts = 0;

@@ -19,6 +19,8 @@ class Polling {
  public:
   explicit Polling(Shard& shard) : shard_{shard} {}
 
+  // True if poll() and found_nothing() would do nothing; counts as a poll then.
+  [[nodiscard]] bool idle();
   // Drives the shard if there is something to do. Returns true if the calling thread should yield
   // if its poll finds nothing.
   bool poll();

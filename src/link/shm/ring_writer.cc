@@ -83,8 +83,9 @@ std::size_t RingWriter::put_run(std::span<const wire::Frame> frames) {
   const std::size_t most = std::min<std::size_t>({frames.size(), kMaxRunFrames, bytes / length});
   std::uint32_t count = 1;
   while (count < most && repeats(frames[count - 1], frames[count])) ++count;
+  if (count < 2) return 0;
   const FlowSlot flow = find_flow(first.flow);
-  if (count < 2 || !flow.announced || !fits(1, count * length)) return 0;
+  if (!flow.announced || !fits(1, count * length)) return 0;
   last_flow_ = flow.index;
   std::byte* const slot = begin_slot();
   first.headers.encode({slot + kCommitSize, kSlotRoom});

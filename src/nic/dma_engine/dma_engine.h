@@ -14,6 +14,7 @@
 #include <span>
 
 #include "base/ids.h"
+#include "base/late_memory.h"
 #include "base/planted.h"
 #include "base/result.h"
 #include "base/siphash.h"
@@ -61,10 +62,27 @@ struct MemoryWindow {
   MrHandle region{};  // null while unbound
 };
 
+enum class Gathered : std::uint8_t {
+  kDone,
+  kLater,  // some of it is in late memory, and not fetched
+  kFault,
+};
+
+// Who reads from late memory, and for which message (LateMemory::Wanted).
+struct LateReader {
+  const void* engine{};
+  std::uint64_t message{};
+};
+
+struct Placed {
+  std::uint32_t late_writes{};  // that were begun in late memory
+  std::uint64_t late_bytes{};
+};
+
 class DmaEngine {
  public:
   DmaEngine(const Limits& limits, const SipKey& key_secret, DirectPath* direct_path = nullptr,
-            Pager* pager = nullptr);
+            Pager* pager = nullptr, LateMemory* late = nullptr);
   DmaEngine(const DmaEngine&) = delete;
   DmaEngine& operator=(const DmaEngine&) = delete;
 
@@ -108,14 +126,41 @@ class DmaEngine {
                                                                 std::uint64_t length,
                                                                 Access need) const;
 
-  // Adds the pieces for bytes [offset, offset + length) of the list to the frame added last.
-  // Returns false, and leaves the frame unchanged, when some part may not be read.
-  bool gather(std::span<const Sge> list, std::uint64_t offset, std::uint32_t length, PdHandle pd,
-              TxBurst& burst) const;
+  // Adds the pieces for bytes [offset, offset + length) of the list to the frame added last. Leaves
+  // the frame unchanged when some part may not be read, or is in late memory.
+  Gathered gather(std::span<const Sge> list, std::uint64_t offset, std::uint32_t length,
+                  PdHandle pd, TxBurst& burst) const {
+    // Nearly every message lies in one element.
+    if (list.size() != 1 || length == 0) return gather_parts(list, offset, length, pd, burst, {});
+    const Sge& sge = list[0];
+    const std::uint64_t address = sge.address + offset;
+    if (offset + length > sge.length || address < sge.address) return Gathered::kFault;
+    const auto piece = resolve_local(sge.lkey, pd, address, length, Access::kNone);
+    if (!piece) return Gathered::kFault;
+    if (is_late(*piece)) [[unlikely]]
+      return Gathered::kLater;
+    burst.add_piece(*piece);
+    return Gathered::kDone;
+  }
+  // The same for a list that is in late memory, at least in part: fetches it for a message.
+  Gathered gather_late(std::span<const Sge> list, std::uint64_t offset, std::uint32_t length,
+                       PdHandle pd, TxBurst& burst, const LateReader& reader) const {
+    return gather_parts(list, offset, length, pd, burst, reader);
+  }
+  [[nodiscard]] bool is_late(const wire::Piece& piece) const {
+    return piece.port != nullptr && piece.port == late_;
+  }
+  // Adds a resolved range of late memory, behind which `follow` more bytes of the message lie.
+  Gathered fetch(const wire::Piece& piece, std::uint64_t follow, TxBurst& burst,
+                 const LateReader& reader) const;
+  // Adds copies of the last frame with the parts behind `piece`, at most `count`, that are in host
+  // memory. Returns how many.
+  std::uint32_t repeat_late(const wire::Piece& piece, std::uint64_t follow, std::uint32_t count,
+                            TxBurst& burst, const LateReader& reader) const;
   // Writes `payload` to bytes [offset, ...) of the list. Everything is checked before the first
   // byte moves. Returns kOutOfBounds also when the list is too short.
-  Result<Done, AccessFault> scatter(std::span<const Sge> list, std::uint64_t offset,
-                                    std::span<const wire::Piece> payload, PdHandle pd) const;
+  Result<Placed, AccessFault> scatter(std::span<const Sge> list, std::uint64_t offset,
+                                      std::span<const wire::Piece> payload, PdHandle pd) const;
   // Copies payload to a resolved range of the same length.
   static void place(const wire::Piece& to, std::span<const wire::Piece> payload);
 
@@ -126,6 +171,11 @@ class DmaEngine {
   static void store_word(const wire::Piece& at, std::uint64_t value);
 
  private:
+  Gathered gather_parts(std::span<const Sge> list, std::uint64_t offset, std::uint32_t length,
+                        PdHandle pd, TxBurst& burst, const LateReader& reader) const;
+  // The part of the element at `address`.
+  Gathered fetch(const Sge& sge, PdHandle pd, std::uint64_t address, const wire::Piece& piece,
+                 TxBurst& burst, const LateReader& reader) const;
   void set_grant(MemoryRegion& region);
   void offer(const MemoryRegion& region, const Grant& grant) const;
   [[nodiscard]] bool may_bind(const MemoryWindow& window, const MwBind& bind,
@@ -146,13 +196,13 @@ class DmaEngine {
   KeyTable keys_;
   DirectPath* direct_path_;
   Pager* pager_;
+  LateMemory* late_;
   std::uint32_t bound_to_qps_{};  // number of bound type 2 windows
 };
 
-inline Result<wire::Piece, AccessFault> DmaEngine::resolve_local(LKey lkey, PdHandle pd,
-                                                                 std::uint64_t address,
-                                                                 std::uint32_t length,
-                                                                 Access need) const {
+// Called for every packet, from places that a compiler takes for too many.
+[[gnu::always_inline]] inline Result<wire::Piece, AccessFault> DmaEngine::resolve_local(
+    LKey lkey, PdHandle pd, std::uint64_t address, std::uint32_t length, Access need) const {
   if (length == 0) return wire::Piece{};
   const Grant* grant = keys_.find(lkey.value());
   if (grant == nullptr || grant->kind != GrantKind::kRegion) {

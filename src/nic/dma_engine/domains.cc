@@ -4,13 +4,14 @@
 namespace nerve::nic {
 
 DmaEngine::DmaEngine(const Limits& limits, const SipKey& key_secret, DirectPath* direct_path,
-                     Pager* pager)
+                     Pager* pager, LateMemory* late)
     : pds_{limits.max_pd},
       regions_{limits.max_mr},
       windows_{limits.max_mw},
       keys_{key_secret},
       direct_path_{direct_path},
-      pager_{pager} {}
+      pager_{pager},
+      late_{late} {}
 
 Expected<PdHandle> DmaEngine::alloc_pd() {
   if (pds_.full()) return refuse(ErrorCode::kLimit, "alloc pd: too many domains", pds_.size());

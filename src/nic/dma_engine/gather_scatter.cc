@@ -72,8 +72,10 @@ class Source {
  public:
   explicit Source(std::span<const wire::Piece> payload) : rest_{payload} {}
 
-  void move_to(wire::Piece to) {
-    while (to.length > 0) {
+  // Returns the number of copies.
+  std::uint32_t move_to(wire::Piece to) {
+    std::uint32_t copies = 0;
+    for (; to.length > 0; ++copies) {
       CHECK(!rest_.empty());
       wire::Piece from = rest_.front();
       from.address += used_;
@@ -87,6 +89,7 @@ class Source {
         used_ = 0;
       }
     }
+    return copies;
   }
 
  private:
@@ -96,29 +99,90 @@ class Source {
 
 }  // namespace
 
-bool DmaEngine::gather(std::span<const Sge> list, std::uint64_t offset, std::uint32_t length,
-                       PdHandle pd, TxBurst& burst) const {
+Gathered DmaEngine::gather_parts(std::span<const Sge> list, std::uint64_t offset,
+                                 std::uint32_t length, PdHandle pd, TxBurst& burst,
+                                 const LateReader& reader) const {
   std::uint32_t added = 0;
-  const auto fault =
-      for_each_part(list, offset, length, false,
-                    [&](const Sge& sge, std::uint64_t address, std::uint32_t part) -> Fault {
-                      const auto piece = resolve_local(sge.lkey, pd, address, part, Access::kNone);
-                      if (!piece) return piece.error();
-                      burst.add_piece(*piece);
-                      ++added;
-                      return {};
-                    });
-  if (fault) burst.drop_pieces(added);
-  return !fault;
+  Gathered late = Gathered::kDone;
+  const auto visit = [&](const Sge& sge, std::uint64_t address, std::uint32_t part) -> Fault {
+    const auto piece = resolve_local(sge.lkey, pd, address, part, Access::kNone);
+    if (!piece) return piece.error();
+    if (is_late(*piece)) [[unlikely]] {
+      const Gathered fetched = fetch(sge, pd, address, *piece, burst, reader);
+      late = std::max(late, fetched);
+      if (fetched == Gathered::kDone) ++added;
+      return {};
+    }
+    burst.add_piece(*piece);
+    ++added;
+    return {};
+  };
+  const Gathered result =
+      for_each_part(list, offset, length, false, visit) ? Gathered::kFault : late;
+  if (result != Gathered::kDone) burst.drop_pieces(added);
+  return result;
 }
 
-Result<Done, AccessFault> DmaEngine::scatter(std::span<const Sge> list, std::uint64_t offset,
-                                             std::span<const wire::Piece> payload,
-                                             PdHandle pd) const {
+Gathered DmaEngine::fetch(const Sge& sge, PdHandle pd, std::uint64_t address,
+                          const wire::Piece& piece, TxBurst& burst,
+                          const LateReader& reader) const {
+  // The element may be longer than its region; then the next packet is at fault, not this one.
+  const auto rest = static_cast<std::uint32_t>(sge.address + sge.length - address);
+  const bool all = resolve_local(sge.lkey, pd, address, rest, Access::kNone).has_value();
+  return fetch(piece, all ? rest - piece.length : 0, burst, reader);
+}
+
+Gathered DmaEngine::fetch(const wire::Piece& piece, std::uint64_t follow, TxBurst& burst,
+                          const LateReader& reader) const {
+  if (reader.message == 0) return Gathered::kLater;
+  const LateMemory::Fetched fetched = late_->fetch({.address = piece.address,
+                                                    .length = piece.length,
+                                                    .follow = follow,
+                                                    .engine = reader.engine,
+                                                    .message = reader.message});
+  switch (fetched.progress) {
+    case LateMemory::Progress::kDone:
+      burst.add_fetched(fetched.bytes, piece.length);
+      return Gathered::kDone;
+    case LateMemory::Progress::kLater:
+      return Gathered::kLater;
+    case LateMemory::Progress::kFailed:
+      break;
+  }
+  return Gathered::kFault;
+}
+
+std::uint32_t DmaEngine::repeat_late(const wire::Piece& piece, std::uint64_t follow,
+                                     std::uint32_t count, TxBurst& burst,
+                                     const LateReader& reader) const {
+  if (reader.message == 0) return 0;
+  const LateMemory::Fetched fetched = late_->fetch({.address = piece.address,
+                                                    .length = piece.length,
+                                                    .follow = follow,
+                                                    .more = count - 1,
+                                                    .engine = reader.engine,
+                                                    .message = reader.message});
+  if (fetched.progress != LateMemory::Progress::kDone) return 0;
+  CHECK(fetched.parts <= count);
+  burst.repeat_fetched(fetched.parts, fetched.bytes, piece.length);
+  return fetched.parts;
+}
+
+Result<Placed, AccessFault> DmaEngine::scatter(std::span<const Sge> list, std::uint64_t offset,
+                                               std::span<const wire::Piece> payload,
+                                               PdHandle pd) const {
   std::uint64_t length = 0;
   for (const wire::Piece& piece : payload) length += piece.length;
-  if (length == 0) return Done{};
+  if (length == 0) return Placed{};
   Source source{payload};
+  Placed placed;
+  const auto move_to = [&](const wire::Piece& to) {
+    const std::uint32_t copies = source.move_to(to);
+    if (is_late(to)) [[unlikely]] {
+      placed.late_writes += copies;
+      placed.late_bytes += to.length;
+    }
+  };
 
   // Nearly every message lies in one element: one lookup then serves both the check and the copy.
   if (list.size() == 1 && offset + length <= list[0].length) {
@@ -128,8 +192,8 @@ Result<Done, AccessFault> DmaEngine::scatter(std::span<const Sge> list, std::uin
     const auto place = resolve_local(sge.lkey, pd, address, static_cast<std::uint32_t>(length),
                                      Access::kLocalWrite);
     if (!place) return Unexpected{place.error()};
-    source.move_to(*place);
-    return Done{};
+    move_to(*place);
+    return placed;
   }
 
   const auto walk = [&](auto visit) {
@@ -144,10 +208,10 @@ Result<Done, AccessFault> DmaEngine::scatter(std::span<const Sge> list, std::uin
   });
   if (fault) return Unexpected{*fault};
   walk([&](const auto&... part) -> Fault {
-    source.move_to(*resolve(part...));
+    move_to(*resolve(part...));
     return {};
   });
-  return Done{};
+  return placed;
 }
 
 void DmaEngine::place(const wire::Piece& to, std::span<const wire::Piece> payload) {

@@ -23,6 +23,7 @@
 #include "nic/flow_control/smoothed_round_trip.h"
 #include "nic/flow_control/telemetry_echo.h"
 #include "nic/handles.h"
+#include "nic/qp_context/landing.h"
 #include "nic/qp_context/receive_queue.h"
 #include "nic/qp_context/selective_repeat.h"
 #include "nic/qp_context/send_queue.h"
@@ -116,16 +117,16 @@ struct ResponderState {
   RKey write_rkey{};
   std::uint32_t xrc_srq{};  // the SRQ that the current XRC message names
   PdHandle pd{};            // the domain for the message's keys: the QP's, or that of the XRC SRQ
-  // The receive taken for the current message.
+  // The receive taken for the current message: the one in receive_slot of this queue.
   ReceiveQueue* receive_from{};
   Srq* receive_srq{};
-  std::uint32_t receive_slot{};
   // The replay cache: a ring of accepted requests whose size is a power of two. Sequence numbers
   // run freely.
   FixedArray<ReplayEntry> replay;
   std::uint32_t unanswered{};    // entries whose answer has not been sent completely
   std::uint32_t replay_end{};    // the next entry to fill
   std::uint32_t replay_serve{};  // the oldest entry that may be pending
+  std::uint32_t receive_slot{};
 };
 
 // What a trace (nic/trace.h) no longer records of a QP, because it has recorded enough. Rare steps
@@ -148,7 +149,8 @@ struct Qp {
   PKey pkey{0xffff};  // the value at attributes.pkey_index
   std::uint32_t mtu{};
   PdHandle pd{};
-  wire::Flow flow{};  // RC, UC, XRC: to the peer
+  std::unique_ptr<Landing> landing;  // null: it has not used late memory
+  wire::Flow flow{};                 // RC, UC, XRC: to the peer
 
   ResponderState responder;
   RequesterState requester;
@@ -198,5 +200,15 @@ struct Qp {
     return wire::Transport::kRc;
   }
 };
+
+// Identify messages that are read from late memory: a request, and the response to a READ. Zero
+// before the QP has waited for late memory, which is the first thing that it does there.
+[[nodiscard]] inline std::uint64_t request_message(const Qp& qp, std::uint32_t position) {
+  return qp.landing == nullptr ? 0 : std::uint64_t{qp.landing->life} << 32U | position;
+}
+[[nodiscard]] inline std::uint64_t response_message(const Qp& qp, Psn first) {
+  if (qp.landing == nullptr) return 0;
+  return std::uint64_t{1} << 63U | std::uint64_t{qp.landing->life} << 24U | first.value();
+}
 
 }  // namespace nerve::nic

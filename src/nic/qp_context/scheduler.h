@@ -1,6 +1,9 @@
 // Serves the QPs that have something to send, round robin. An idle QP costs nothing.
 #pragma once
 
+#include <cstdint>
+#include <memory>
+
 #include "base/intrusive_list.h"
 #include "base/timer_heap.h"
 #include "nic/qp_context/qp.h"
@@ -66,6 +69,27 @@ class Scheduler {
   [[nodiscard]] Qp* next_timer() const { return timers_.first(); }
   void fetch_timers() const { timers_.fetch(); }
 
+  // Allocated when a QP first uses late memory.
+  Landing& landing_of(Qp& qp) {
+    if (qp.landing == nullptr) qp.landing = std::make_unique<Landing>(qp, ++lives_);
+    return *qp.landing;
+  }
+  // The QP waits for late memory: Nic::poll_memory() gives it a turn.
+  void await_memory(Qp& qp) {
+    Landing& landing = landing_of(qp);
+    if (!awaiting_memory_.contains(landing)) awaiting_memory_.push_back(landing);
+  }
+  [[nodiscard]] static bool awaits_memory(const Qp& qp) {
+    return qp.landing != nullptr && qp.landing->hook.linked;
+  }
+  [[nodiscard]] Landing* next_awaiting_memory() const { return awaiting_memory_.front(); }
+  void stop_awaiting_memory(Landing& landing) { awaiting_memory_.remove(landing); }
+  // The QP's life ends: what it holds back is lost.
+  void forget_landing(Qp& qp) {
+    if (awaits_memory(qp)) awaiting_memory_.remove(*qp.landing);
+    qp.landing.reset();
+  }
+
   // Called before a QP is destroyed, or when it may not send any more.
   void forget(Qp& qp) {
     sleep(qp);
@@ -76,6 +100,8 @@ class Scheduler {
  private:
   IntrusiveList<Qp, &Qp::ready_hook> ready_;
   IntrusiveList<Qp, &Qp::parked_hook> parked_;
+  IntrusiveList<Landing, &Landing::hook> awaiting_memory_;
+  std::uint32_t lives_{};
   TimerHeap<Qp, &Qp::timer> timers_;
 };
 

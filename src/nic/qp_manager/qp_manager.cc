@@ -127,6 +127,7 @@ Expected<QpQuery> QpManager::query(QpHandle handle) {
 }
 
 void QpManager::forget_completions(Qp& qp) {
+  scheduler_.forget_landing(qp);
   if (qp.send_cq != nullptr) cqs_.forget(*qp.send_cq, qp.qpn);
   if (qp.recv_cq != nullptr && qp.recv_cq != qp.send_cq) cqs_.forget(*qp.recv_cq, qp.qpn);
 }
@@ -134,6 +135,7 @@ void QpManager::forget_completions(Qp& qp) {
 bool QpManager::completions_wait(Qpn qpn) {
   const Qp* qp = qps_.find(qpn);
   if (qp == nullptr) return false;
+  if (qp->landing != nullptr && !qp->landing->held.empty()) return true;
   return (qp->send_cq != nullptr && CqManager::holds(*qp->send_cq, qpn)) ||
          (qp->recv_cq != nullptr && CqManager::holds(*qp->recv_cq, qpn));
 }

@@ -13,7 +13,7 @@ namespace nerve::nic {
 
 struct SharedObjects {
   explicit SharedObjects(const NicConfig& config)
-      : dma{config.limits, config.key_secret, config.direct_path, config.pager},
+      : dma{config.limits, config.key_secret, config.direct_path, config.pager, config.late_memory},
         cqs{config.limits.max_cq},
         srqs{config.limits.max_srq},
         addresses{config.limits.max_ah},

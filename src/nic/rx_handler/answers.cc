@@ -22,34 +22,47 @@ wire::Aeth selective_nak_of(Psn expected, const wire::PsnRun& run) {
 
 }  // namespace
 
-bool Answers::transmit(Qp& qp, TxBurst& burst, std::uint32_t budget) {
+Answers::Turn Answers::transmit(Qp& qp, TxBurst& burst, std::uint32_t budget) {
   ResponderState& state = qp.responder;
   const std::uint32_t first = burst.size();
   const auto exhausted = [&] { return burst.full() || burst.size() - first >= budget; };
 
   // In the error state only the NAK that led there is sent, and the responses before it.
-  if (qp.state == QpState::kErr && !state.nak_due) return false;
+  if (qp.state == QpState::kErr && !state.nak_due) return Turn::kDone;
   if (state.cnp_due) {
-    if (exhausted()) return true;
+    if (exhausted()) return Turn::kMore;
     emit_cnp(qp, burst);
   }
-  bool continues = false;
+  Emitted last = Emitted::kAlone;
   while (ReplayEntry* entry = next_entry(qp)) {
-    if (exhausted()) return true;
-    continues = emit_entry(qp, *entry, burst, continues);
+    if (exhausted()) return Turn::kMore;
+    last = emit_entry(qp, *entry, burst, last == Emitted::kTrain);
+    if (last == Emitted::kLater) return Turn::kWaits;
   }
-  return false;
+  return Turn::kDone;
+}
+
+// While writes keep coming, the newest have never landed. So the ACK reports the state of the
+// responder when it became due, and what has come since then is due again.
+bool Answers::may_acknowledge(Qp& qp) {
+  if (qp.landing == nullptr || planted(Bug::kAcknowledgesBeforeLanding)) return true;
+  Landing& landing = *qp.landing;
+  const ResponderState& state = qp.responder;
+  if (state.nak_due || state.sack_due) return completions_.has_landed(qp, landing.last);
+  if (!landing.ack) landing.ack = {.last = landing.last, .psn = state.ack_psn, .msn = state.msn};
+  return completions_.has_landed(qp, landing.ack->last);
 }
 
 bool Answers::acknowledge(Qp& qp, TxBurst& burst) {
   if (!qp.responder.owes_acknowledge()) return false;
   if (burst.full()) return true;
+  if (!may_acknowledge(qp)) return false;
   if (qp.responder.ack_due || qp.responder.nak_due) {
     emit_acknowledge(qp, burst);
   } else {
     emit_selective_nak(qp, burst);
   }
-  return qp.responder.sack_due;
+  return qp.responder.sack_due || qp.responder.ack_due;
 }
 
 ReplayEntry* Answers::next_entry(Qp& qp) {
@@ -87,8 +100,13 @@ bool Answers::owes_credit_update(const Qp& qp) {
   return qp.responder.zero_credits_sent && qp.can_receive();
 }
 
-bool Answers::emit_entry(Qp& qp, ReplayEntry& entry, TxBurst& burst, bool continues) {
+Answers::Emitted Answers::emit_entry(Qp& qp, ReplayEntry& entry, TxBurst& burst, bool continues) {
   ResponderState& state = qp.responder;
+  // A READ sees the WRITEs before it, and its response acknowledges them.
+  if (qp.landing != nullptr && !planted(Bug::kReadOvertakesWrite) &&
+      !completions_.has_landed(qp, qp.landing->before_answer)) {
+    return Emitted::kLater;
+  }
   Psn psn = entry.first_psn + entry.next_packet;
   if (planted(Bug::kAnswerSkipsAtWrap) && psn.value() < entry.first_psn.value()) psn = psn + 1;
   const bool first = entry.next_packet == 0;
@@ -110,14 +128,29 @@ bool Answers::emit_entry(Qp& qp, ReplayEntry& entry, TxBurst& burst, bool contin
     // Checked again for each packet: the region may have been deregistered since the request.
     const auto from = dma_.resolve_remote(entry.rkey, {entry.pd, qp.qpn}, entry.address + offset,
                                           length, Access::kRemoteRead);
-    if (!from) {
+    Gathered gathered = Gathered::kFault;
+    if (from && dma_.is_late(*from)) {
+      const LateReader reader{.engine = &config_, .message = response_message(qp, entry.first_psn)};
+      gathered = dma_.fetch(*from, entry.length - offset - length, burst, reader);
+      if (gathered == Gathered::kDone) counters_.late_bytes_sent += length;
+    } else if (from) {
+      burst.add_piece(*from);
+      gathered = Gathered::kDone;
+    }
+    if (gathered == Gathered::kLater) {
+      burst.drop_last();
+      --counters_.frames_sent;
+      completions_.await_memory(qp);
+      return Emitted::kLater;
+    }
+    if (gathered == Gathered::kFault) {
       burst.drop_last();
       --counters_.frames_sent;
       entry.pending = false;
       // The peer already has this response, and this is a replay for a late duplicate of its
       // request. Storage protocols deregister memory as soon as a READ has completed, so this is
       // not an error.
-      if (entry.answered_once) return false;
+      if (entry.answered_once) return Emitted::kAlone;
       // No response after this one can be sent.
       state.replay_serve = state.replay_end;
       state.expected = psn;
@@ -125,9 +158,8 @@ bool Answers::emit_entry(Qp& qp, ReplayEntry& entry, TxBurst& burst, bool contin
       ++counters_.error_naks_sent;
       completions_.raise(qp, EventKind::kQpAccessError);
       completions_.enter_error(qp);
-      return false;
+      return Emitted::kAlone;
     }
-    burst.add_piece(*from);
     frame.headers.bth.pad = static_cast<std::uint8_t>((0U - length) & 3U);
     counters_.bytes_sent += length;
   }
@@ -142,23 +174,30 @@ bool Answers::emit_entry(Qp& qp, ReplayEntry& entry, TxBurst& burst, bool contin
     entry.answered_once = true;
   }
   // Middle packets have one size; the first and the last carry an AETH and are longer.
-  return !first && !last;
+  return !first && !last ? Emitted::kTrain : Emitted::kAlone;
 }
 
 void Answers::emit_acknowledge(Qp& qp, TxBurst& burst) {
   ResponderState& state = qp.responder;
   const bool is_nak = state.nak_due.has_value();
   // A NAK carries the expected PSN.
-  Psn psn = is_nak ? state.expected : state.ack_psn;
+  const Landing::HeldAck* const held =
+      qp.landing != nullptr && qp.landing->ack ? &*qp.landing->ack : nullptr;
+  Psn psn = is_nak ? state.expected : held != nullptr ? held->psn : state.ack_psn;
   if (planted(Bug::kAckNamesRead) && !is_nak) psn = state.expected + 0xff'ffffU;
   wire::Frame& frame = add_frame(qp, burst, Operation::kAcknowledge, psn);
   frame.headers.aeth =
       is_nak ? wire::Aeth{.syndrome = *state.nak_due, .msn = state.msn} : positive_aeth(qp);
+  if (!is_nak && held != nullptr) frame.headers.aeth.msn = held->msn;
   add_echoes(qp, frame);
   if (config_.trace != nullptr) [[unlikely]]
     trace_answer(*config_.trace, qp, frame);
   state.nak_due.reset();
   state.ack_due = false;
+  if (held == nullptr) return;
+  state.ack_due = !is_nak && held->psn != state.ack_psn;
+  qp.landing->first = held->psn + 1;
+  qp.landing->ack.reset();
 }
 
 void Answers::emit_selective_nak(Qp& qp, TxBurst& burst) {

@@ -17,9 +17,13 @@ class Answers {
   Answers(const NicConfig& config, Counters& counters, DmaEngine& dma, CompletionUnit& completions)
       : config_{config}, counters_{counters}, dma_{dma}, completions_{completions} {}
 
-  // Adds up to `budget` frames of CNPs, READ responses and atomic results. Returns true when more
-  // are pending.
-  bool transmit(Qp& qp, TxBurst& burst, std::uint32_t budget);
+  enum class Turn : std::uint8_t {
+    kDone,   // nothing is pending
+    kMore,   // the budget was too small
+    kWaits,  // for late memory
+  };
+  // Adds up to `budget` frames of CNPs, READ responses and atomic results.
+  Turn transmit(Qp& qp, TxBurst& burst, std::uint32_t budget);
 
   // Called when transmit() has nothing pending: adds the ACK or NAK that covers everything, or one
   // selective NAK. Returns true when it did not fit or another is pending.
@@ -29,8 +33,14 @@ class Answers {
   [[nodiscard]] static bool owes_credit_update(const Qp& qp);
 
  private:
+  // What emit_entry() did: a frame that can be followed by the next of its train, or one that
+  // cannot, or nothing because late memory is not ready.
+  enum class Emitted : std::uint8_t { kTrain, kAlone, kLater };
+
   ReplayEntry* next_entry(Qp& qp);
-  bool emit_entry(Qp& qp, ReplayEntry& entry, TxBurst& burst, bool continues);
+  Emitted emit_entry(Qp& qp, ReplayEntry& entry, TxBurst& burst, bool continues);
+  // Late memory: whether everything that an ACK, or a NAK, would acknowledge has landed.
+  [[nodiscard]] bool may_acknowledge(Qp& qp);
   void emit_acknowledge(Qp& qp, TxBurst& burst);
   void emit_selective_nak(Qp& qp, TxBurst& burst);
   // Echoes the ECN mark and telemetry to the sender.

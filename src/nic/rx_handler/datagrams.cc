@@ -95,8 +95,11 @@ void Datagrams::on_datagram(Qp& qp, const wire::Frame& frame, const wire::Opcode
   const PdHandle pd = of_srq ? state.receive_srq->pd : qp.pd;
   if (traces_messages(trace_, qp)) [[unlikely]]
     trace_message(*trace_, qp, TraceStep::kChecked, frame);
-  const bool placed =
-      dma_.scatter(list, 0, {&piece, 1}, pd) && dma_.scatter(list, kGrhSize, frame.payload, pd);
+  const auto header = dma_.scatter(list, 0, {&piece, 1}, pd);
+  const auto payload = header ? dma_.scatter(list, kGrhSize, frame.payload, pd) : header;
+  const bool placed = payload.has_value();
+  if (header) completions_.note_placed(qp, *header);
+  if (payload) completions_.note_placed(qp, *payload);
   Completion completion{.status = placed ? WcStatus::kSuccess : WcStatus::kLocalProtection,
                         .opcode = WcOpcode::kRecv,
                         .flags = WcFlags::kGrh,

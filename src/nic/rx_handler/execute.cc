@@ -35,9 +35,10 @@ Verdict Responder::send(Qp& qp, const Packet& packet) {
   }
   note(qp, packet, TraceStep::kChecked);
   const PdHandle pd = state.receive_srq != nullptr ? state.receive_srq->pd : qp.pd;
-  if (!dma_.scatter(state.receive_from->sges_of(state.receive_slot), state.received, payload, pd)) {
-    return Verdict::kRemoteOperation;
-  }
+  const auto placed =
+      dma_.scatter(state.receive_from->sges_of(state.receive_slot), state.received, payload, pd);
+  if (!placed) return Verdict::kRemoteOperation;
+  completions_.note_placed(qp, *placed);
   note(qp, packet, TraceStep::kPlaced);
   counters_.bytes_received += frame.payload_length;
   state.received += frame.payload_length;
@@ -82,6 +83,9 @@ Verdict Responder::write(Qp& qp, const Packet& packet) {
     if (!place) return Verdict::kRemoteAccess;
     note(qp, packet, TraceStep::kChecked);
     DmaEngine::place(*place, frame.payload);
+    if (dma_.is_late(*place)) [[unlikely]]
+      completions_.note_placed(
+          qp, {static_cast<std::uint32_t>(frame.payload.size()), frame.payload_length});
     note(qp, packet, TraceStep::kPlaced);
   } else {
     note(qp, packet, TraceStep::kChecked);
@@ -108,6 +112,7 @@ ReplayEntry* Responder::new_replay_entry(Qp& qp) {
   oldest.pd = state.pd;
   oldest.first_psn = state.expected;
   oldest.packets = 1;
+  if (qp.landing != nullptr) qp.landing->before_answer = qp.landing->last;
   if (state.replay_serve == state.replay_end - state.replay.size()) ++state.replay_serve;
   ++state.replay_end;
   return &oldest;

@@ -14,13 +14,16 @@ bool repeats(const wire::Frame& model, const wire::Frame& frame) {
          model.flow == frame.flow;
 }
 
-// Copies adjacent payload in one piece, since a link may deliver it that way.
-void place_together(wire::Piece to, std::span<const wire::Frame> frames) {
+// Copies adjacent payload in one piece, since a link may deliver it that way. Returns the number of
+// copies.
+std::uint32_t place_together(wire::Piece to, std::span<const wire::Frame> frames) {
+  std::uint32_t copies = 0;
   wire::Piece from{};
   const auto copy = [&] {
     to.length = from.length;
     DmaEngine::place(to, {&from, 1});
     to.address += from.length;
+    ++copies;
   };
   for (const wire::Frame& frame : frames) {
     for (const wire::Piece& piece : frame.payload) {
@@ -33,6 +36,7 @@ void place_together(wire::Piece to, std::span<const wire::Frame> frames) {
     }
   }
   copy();
+  return copies;
 }
 
 }  // namespace
@@ -62,7 +66,9 @@ std::size_t Responder::continue_write(Qp& qp, std::span<const wire::Frame> frame
       dma_.resolve_remote(state.write_rkey, {state.pd, qp.qpn},
                           state.write_address + state.received, bytes, Access::kRemoteWrite);
   if (!place) return 0;  // the slow path determines which packet is at fault
-  place_together(*place, frames.subspan(1, count));
+  const std::uint32_t copies = place_together(*place, frames.subspan(1, count));
+  if (dma_.is_late(*place)) [[unlikely]]
+    completions_.note_placed(qp, {copies, bytes});
   if (traces_messages(trace_, qp)) [[unlikely]] {
     for (const wire::Frame& frame : frames.subspan(1, count)) {
       trace_arrival(*trace_, qp, frame, /*is_response=*/false);

@@ -72,6 +72,7 @@ SendWait Requester::waits_for(Qp& qp) const {
   const bool at_start = !wqe.started || state.next == wqe.first_psn;
   if (at_start && !may_begin(qp, wqe)) return SendWait::kAnswer;
   if (paced(qp) && !qp.pacer.may_send(now_)) return SendWait::kPacer;
+  if (scheduler_.awaits_memory(qp) && qp.landing->fetching) return SendWait::kMemory;
   return SendWait::kNothing;
 }
 

@@ -174,6 +174,7 @@ void Completer::place_read(Qp& qp, SendWqe& wqe, const wire::Frame& frame) {
       if (!placed && !planted(Bug::kReadLosesSink)) {
         return completions_.fail_send(qp, WcStatus::kLocalProtection);
       }
+      if (placed) completions_.note_placed(qp, *placed);
     }
   }
   if (frame.payload_length != expected_length) {
@@ -195,6 +196,7 @@ void Completer::place_atomic(Qp& qp, SendWqe& wqe, const wire::Frame& frame) {
   const auto placed =
       dma_.scatter({qp.sends.sges_at(qp.sends.head), wqe.sge_count}, 0, {&piece, 1}, qp.pd);
   if (!placed) return completions_.fail_send(qp, WcStatus::kLocalProtection);
+  completions_.note_placed(qp, *placed);
   if (traces_sends(config_.trace, qp)) [[unlikely]] {
     trace_data_placed(*config_.trace, qp, frame, sizeof original);
   }

@@ -33,6 +33,19 @@ WcOpcode completion_opcode(SendOp op) {
 }
 
 void CompletionUnit::push(Qp& qp, Cq& cq, const Completion& completion, bool solicited) {
+  // Later completions wait for earlier ones. One whose bytes never land is held as well, so that
+  // release_landed() reports it.
+  if (qp.landing != nullptr && !planted(Bug::kCompletesBeforeLanding)) [[unlikely]] {
+    Landing& landing = *qp.landing;
+    if (!landing.held.empty() || !has_landed(qp, landing.last)) {
+      landing.held.push_back({landing.last, &cq, completion, solicited});
+      return scheduler_.await_memory(qp);
+    }
+  }
+  push_now(qp, cq, completion, solicited);
+}
+
+void CompletionUnit::push_now(Qp& qp, Cq& cq, const Completion& completion, bool solicited) {
   if (cqs_.push(cq, completion, solicited, now_)) return;
   // An overrun CQ loses completions, so the QPs that use it cannot continue. In the error state,
   // flushed requests that do not fit are lost with the queue.

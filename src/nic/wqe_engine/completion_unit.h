@@ -6,7 +6,10 @@
 #pragma once
 
 #include "base/time.h"
+#include "nic/config.h"
+#include "nic/counters.h"
 #include "nic/cq_manager/cq_manager.h"
+#include "nic/dma_engine/dma_engine.h"
 #include "nic/qp_context/qp.h"
 #include "nic/qp_context/scheduler.h"
 
@@ -16,13 +19,15 @@ class Trace;
 
 class CompletionUnit {
  public:
-  CompletionUnit(CqManager& cqs, EventQueue& events, Scheduler& scheduler, DirectPath* direct_path,
-                 Trace* trace, const Time& now)
-      : cqs_{cqs},
+  CompletionUnit(const NicConfig& config, Counters& counters, CqManager& cqs, EventQueue& events,
+                 Scheduler& scheduler, const Time& now)
+      : counters_{counters},
+        cqs_{cqs},
         events_{events},
         scheduler_{scheduler},
-        direct_path_{direct_path},
-        trace_{trace},
+        direct_path_{config.direct_path},
+        late_{config.late_memory},
+        trace_{config.trace},
         now_{now} {}
 
   // Registers the QP with the direct path, if there is one, while it accepts requests.
@@ -34,6 +39,18 @@ class CompletionUnit {
   // Completes the receive of the current message. `completion` carries the contents of the message;
   // the unit fills in the rest.
   void finish_receive(Qp& qp, Completion completion, bool solicited);
+
+  // Late memory (landing.cc). Payload of the QP's peer was written there: what completes from now
+  // on waits until it has landed.
+  void note_placed(Qp& qp, const Placed& placed) {
+    if (placed.late_writes > 0) [[unlikely]]
+      note_late_writes(qp, placed);
+  }
+  // Whether the QP's writes up to this ticket have landed. If not, the QP waits for memory.
+  [[nodiscard]] bool has_landed(Qp& qp, LateMemory::Ticket last);
+  void await_memory(Qp& qp) { scheduler_.await_memory(qp); }
+  // Completes what has landed. If a write has failed, so does the QP.
+  void release_landed(Qp& qp);
 
   // Fails the oldest send request with `status`, and moves the QP to the error state (RC and XRC)
   // or to SQE (UC and UD).
@@ -51,12 +68,18 @@ class CompletionUnit {
   void raise(const Srq& srq, EventKind kind);
 
  private:
+  void note_late_writes(Qp& qp, const Placed& placed);
+  [[nodiscard]] LateMemory::Progress progress_of(const Qp& qp, LateMemory::Ticket last) const;
+  void fail_landing(Qp& qp);
+  void push_now(Qp& qp, Cq& cq, const Completion& completion, bool solicited);
   void push(Qp& qp, Cq& cq, const Completion& completion, bool solicited);
 
+  Counters& counters_;
   CqManager& cqs_;
   EventQueue& events_;
   Scheduler& scheduler_;
   DirectPath* direct_path_;
+  LateMemory* late_;
   Trace* trace_;
   const Time& now_;
 };

@@ -36,6 +36,7 @@ bool Requester::may_take_direct_path(const Qp& qp, const SendWqe& wqe) const {
 
 Requester::Step Requester::take_direct_path(Qp& qp, SendWqe& wqe, TxBurst& burst) {
   RequesterState& state = qp.requester;
+  if (config_.late_memory != nullptr && reads_late_memory(qp)) return Step::kBlocked;
   if (copy_budget_ == 0) return Step::kPaused;
   std::uint32_t part = wqe.length - state.placed;
   if (wqe.length >= kLarge) part = std::min(part, copy_budget_);
@@ -62,14 +63,25 @@ Requester::Step Requester::take_direct_path(Qp& qp, SendWqe& wqe, TxBurst& burst
   return Step::kSkipped;
 }
 
+// The direct path copies between host memories.
+bool Requester::reads_late_memory(Qp& qp) const {
+  const std::uint32_t at = qp.sends.cursor;
+  const std::span<const Sge> list{qp.sends.sges_at(at), qp.sends.at(at).sge_count};
+  return std::ranges::any_of(list, [&](const Sge& sge) {
+    const auto piece = dma_.resolve_local(sge.lkey, qp.pd, sge.address, 1, Access::kNone);
+    return piece && dma_.is_late(*piece);
+  });
+}
+
 bool Requester::write_directly(Qp& qp, SendWqe& wqe, const DirectPath::Place& place,
                                std::uint32_t length, TxBurst& burst) {
   const wire::Frame& frame = burst.add();
   const bool gathered =
-      wqe.packets == 1 ? build(qp, qp.sends.cursor, qp.requester.next, burst) == WcStatus::kSuccess
-                       : !contains(wqe.flags, SendFlags::kInline) &&
-                             dma_.gather({qp.sends.sges_at(qp.sends.cursor), wqe.sge_count},
-                                         qp.requester.placed, length, qp.pd, burst);
+      wqe.packets == 1
+          ? build(qp, qp.sends.cursor, qp.requester.next, burst) == WcStatus::kSuccess
+          : !contains(wqe.flags, SendFlags::kInline) &&
+                dma_.gather({qp.sends.sges_at(qp.sends.cursor), wqe.sge_count}, qp.requester.placed,
+                            length, qp.pd, burst) == Gathered::kDone;
   const bool done = gathered && config_.direct_path->write(place, frame.payload);
   burst.drop_last();
   return done;

@@ -30,12 +30,13 @@ std::uint32_t wire_size(const wire::Frame& frame) {
 // retransmissions. The second half keeps the QP from stalling: if only an answer can unblock it,
 // the last packet of the turn must request an ACK.
 bool Requester::transmit(Qp& qp, TxBurst& burst, std::uint32_t budget, bool clipped) {
+  fetches_ = false;
   if (!qp.can_send()) return false;
   const std::uint32_t first = burst.size();
   const Psn sent_before = qp.requester.sent_end;
   Train train;
   Step last = Step::kSkipped;
-  while (last != Step::kBlocked && last != Step::kPaused && !qp.sends.all_sent()) {
+  while ((last == Step::kSent || last == Step::kSkipped) && !qp.sends.all_sent()) {
     if (burst.full() || burst.size() - first >= budget) break;
     last = step(qp, burst, train);
     if (last == Step::kSent && !qp.sends.all_sent()) {
@@ -99,6 +100,10 @@ Requester::Step Requester::step(Qp& qp, TxBurst& burst, Train& train) {
   if (wqe.is_local()) return run_local(qp, wqe);
   const bool at_start = !wqe.started || state.next == wqe.first_psn;
   if (at_start && !may_begin(qp, wqe)) return Step::kBlocked;
+  if (at_start && qp.landing != nullptr && contains(wqe.flags, SendFlags::kFence)) {
+    // It may send what a READ before it has brought.
+    if (!completions_.has_landed(qp, qp.landing->last)) return fetching(qp);
+  }
   if (!window_open(qp)) return Step::kBlocked;
   if (paced(qp)) {
     if (!qp.pacer.may_send(now_)) {
@@ -113,7 +118,7 @@ Requester::Step Requester::step(Qp& qp, TxBurst& burst, Train& train) {
     if (taken != Step::kBlocked) return taken;
   }
   if (!wqe.started) begin(qp, wqe);
-  return emit(qp, wqe, burst, train) ? Step::kSent : Step::kBlocked;
+  return emit(qp, wqe, burst, train);
 }
 
 bool Requester::room_for(Qp& qp, const SendWqe& wqe) {
@@ -187,15 +192,18 @@ void Requester::begin(Qp& qp, SendWqe& wqe) {
   state.next_sequence = (state.next_sequence + 1) & 0xff'ffffU;
 }
 
-bool Requester::emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& train) {
+Requester::Step Requester::emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& train) {
   RequesterState& state = qp.requester;
   wire::Frame& frame = burst.add();
-  if (const WcStatus built = build(qp, qp.sends.cursor, state.next, burst);
-      built != WcStatus::kSuccess) {
+  const std::optional<WcStatus> built = build(qp, qp.sends.cursor, state.next, burst);
+  if (built != WcStatus::kSuccess) {
     burst.drop_last();
-    fault(qp, wqe, built);
-    return false;
+    if (!built) return fetching(qp);
+    fault(qp, wqe, *built);
+    return Step::kBlocked;
   }
+  if (qp.landing != nullptr) [[unlikely]]
+    qp.landing->fetching = false;
   if (traces_sends(config_.trace, qp)) [[unlikely]] {
     if (state.next == wqe.first_psn && state.next == state.sent_end) {
       trace_fetch(*config_.trace, qp, qp.sends.cursor);
@@ -228,10 +236,17 @@ bool Requester::emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& train) {
     qp.repeat->sent.repaired_at = state.sent_end;
     if (config_.flow_control.shrink_on_loss) state.flight.on_resent();
   }
-  return true;
+  return Step::kSent;
 }
 
-WcStatus Requester::build(Qp& qp, std::uint32_t position, Psn psn, TxBurst& burst) {
+Requester::Step Requester::fetching(Qp& qp) {
+  fetches_ = true;
+  scheduler_.await_memory(qp);
+  qp.landing->fetching = true;
+  return Step::kFetching;
+}
+
+std::optional<WcStatus> Requester::build(Qp& qp, std::uint32_t position, Psn psn, TxBurst& burst) {
   const RequesterState& state = qp.requester;
   const SendWqe& wqe = qp.sends.at(position);
   wire::Frame& frame = burst[burst.size() - 1];
@@ -257,8 +272,21 @@ WcStatus Requester::build(Qp& qp, std::uint32_t position, Psn psn, TxBurst& burs
     return WcStatus::kSuccess;
   }
   const std::span<const Sge> list{qp.sends.sges_at(position), wqe.sge_count};
-  const bool readable = dma_.gather(list, segment.offset, segment.length, qp.pd, burst);
-  return readable ? WcStatus::kSuccess : WcStatus::kLocalProtection;
+  Gathered gathered = dma_.gather(list, segment.offset, segment.length, qp.pd, burst);
+  if (gathered == Gathered::kLater) [[unlikely]]
+    gathered = fetch(qp, position, segment, burst);
+  if (gathered == Gathered::kDone) return WcStatus::kSuccess;
+  if (gathered == Gathered::kLater) return std::nullopt;
+  return WcStatus::kLocalProtection;
+}
+
+Gathered Requester::fetch(Qp& qp, std::uint32_t position, const Segment& segment, TxBurst& burst) {
+  const SendWqe& wqe = qp.sends.at(position);
+  const LateReader reader{.engine = &config_, .message = request_message(qp, position)};
+  const Gathered fetched = dma_.gather_late({qp.sends.sges_at(position), wqe.sge_count},
+                                            segment.offset, segment.length, qp.pd, burst, reader);
+  if (fetched == Gathered::kDone) counters_.late_bytes_sent += segment.length;
+  return fetched;
 }
 
 void Requester::repeat_middle(Qp& qp, TxBurst& burst, std::uint32_t room) {
@@ -284,7 +312,15 @@ void Requester::repeat_middle(Qp& qp, TxBurst& burst, std::uint32_t room) {
   const auto place =
       dma_.resolve_local(sge.lkey, qp.pd, sge.address + offset, count * qp.mtu, Access::kNone);
   if (!place) return;  // the next step() determines which packet is at fault
-  burst.repeat_last(count, {.address = place->address, .length = qp.mtu, .port = place->port});
+  if (dma_.is_late(*place)) [[unlikely]] {
+    const LateReader reader{.engine = &config_, .message = request_message(qp, qp.sends.cursor)};
+    count = dma_.repeat_late({place->address, qp.mtu, place->port}, wqe.length - offset - qp.mtu,
+                             count, burst, reader);
+    if (count == 0) return;  // the next step() waits for it
+    counters_.late_bytes_sent += std::uint64_t{count} * qp.mtu;
+  } else {
+    burst.repeat_last(count, {.address = place->address, .length = qp.mtu, .port = place->port});
+  }
 
   if (traces_sends(config_.trace, qp)) [[unlikely]] {
     trace_made(*config_.trace, qp, qp.sends.cursor, burst[burst.size() - count], count);

@@ -20,6 +20,7 @@
 #include "nic/qp_context/qp.h"
 #include "nic/qp_context/scheduler.h"
 #include "nic/wqe_engine/completion_unit.h"
+#include "nic/wqe_engine/request_frame.h"
 #include "wire/syndrome.h"
 
 namespace nerve::nic {
@@ -43,6 +44,9 @@ class Requester {
   void begin_call() { copy_budget_ = kCopyBudget; }
   // Whether this call has used up that number.
   [[nodiscard]] bool paused() const { return copy_budget_ == 0; }
+
+  // Whether the QP that was served last waits for late memory.
+  [[nodiscard]] bool fetches() const { return fetches_; }
 
   // Adds up to `budget` frames. Returns true when the QP could send more immediately. `clipped`:
   // the path has no room beyond the budget, so that the next turn may be late.
@@ -78,8 +82,9 @@ class Requester {
 
   [[nodiscard]] std::uint32_t ack_every() const { return config_.flow_control.ack_every; }
 
-  // kPaused: it could continue, but the call has used up its direct-path bytes.
-  enum class Step : std::uint8_t { kSent, kSkipped, kBlocked, kPaused };
+  // kPaused: it could continue, but the call has used up its direct-path bytes. kFetching: it could
+  // continue, but late memory has not supplied the bytes.
+  enum class Step : std::uint8_t { kSent, kSkipped, kBlocked, kPaused, kFetching };
 
   // Tracks whether the next frame of a turn can join the train of the previous one.
   struct Train {
@@ -127,9 +132,16 @@ class Requester {
   static void skip_arrived(Qp& qp);
   [[nodiscard]] std::optional<Duration> selective_timeout(const Qp& qp) const;
   void note_timer(Qp& qp);
-  bool emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& train);
+  Step emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& train);
+  // Adds a packet's payload from late memory.
+  [[gnu::noinline]] Gathered fetch(Qp& qp, std::uint32_t position, const Segment& segment,
+                                   TxBurst& burst);
+  // The next packet waits for memory.
+  [[gnu::noinline]] Step fetching(Qp& qp);
+  [[nodiscard]] bool reads_late_memory(Qp& qp) const;
   // Fills the frame added last with packet `psn` of the request at `position` in the queue.
-  WcStatus build(Qp& qp, std::uint32_t position, Psn psn, TxBurst& burst);
+  // Nothing: late memory has not supplied the bytes.
+  std::optional<WcStatus> build(Qp& qp, std::uint32_t position, Psn psn, TxBurst& burst);
   // The middle packets of a long message differ only in PSN and address, so one access check and
   // the headers of the previous frame serve a run of them.
   void repeat_middle(Qp& qp, TxBurst& burst, std::uint32_t room);
@@ -146,6 +158,7 @@ class Requester {
   CompletionUnit& completions_;
   Scheduler& scheduler_;
   const Time& now_;
+  bool fetches_{};
   std::uint32_t copy_budget_{};  // bytes that this call may still copy
 };
 

@@ -232,8 +232,9 @@ void Completer::on_selective_timeout(Qp& qp) {
     state.retry_at = board.timer_from + *retry_timeout;
     return;
   }
-  // A retransmission that waits for the pacer or the path is not late.
-  const bool waits = state.pace_at || scheduler_.is_parked(qp);
+  // A retransmission that waits for the pacer, the path or memory is not late.
+  const bool waits =
+      state.pace_at || scheduler_.is_parked(qp) || (qp.landing != nullptr && qp.landing->fetching);
   if (qp.offers_selective && state.next != state.sent_end && waits && retry_timeout) {
     state.retry_at = now_ + *retry_timeout;
     return;

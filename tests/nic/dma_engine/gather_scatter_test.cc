@@ -34,7 +34,7 @@ class GatherScatter : public DmaTest {
 TEST_F(GatherScatter, GatherRefersToThePartsInOrder) {
   const std::array list{sge(0, 10, key), sge(100, 0, LKey{0xbad}), sge(200, 10, key)};
   burst.add();
-  ASSERT_TRUE(dma.gather(list, 5, 10, pd, burst));
+  ASSERT_EQ(dma.gather(list, 5, 10, pd, burst), Gathered::kDone);
   const wire::Frame& frame = burst.frames()[0];
   ASSERT_EQ(frame.payload.size(), 2U);
   EXPECT_EQ(frame.payload[0].address, address_of(&buffer[5]));
@@ -47,23 +47,23 @@ TEST_F(GatherScatter, GatherRefersToThePartsInOrder) {
 TEST_F(GatherScatter, GatherOfNothingChecksNothing) {
   const std::array list{sge(0, 10, LKey{0xbad})};
   burst.add();
-  EXPECT_TRUE(dma.gather(list, 0, 0, pd, burst));
-  EXPECT_TRUE(dma.gather({}, 0, 0, pd, burst));
+  EXPECT_EQ(dma.gather(list, 0, 0, pd, burst), Gathered::kDone);
+  EXPECT_EQ(dma.gather({}, 0, 0, pd, burst), Gathered::kDone);
   EXPECT_TRUE(burst.frames()[0].payload.empty());
 }
 
 TEST_F(GatherScatter, AFailedGatherLeavesTheFrameAsItWas) {
   const std::array list{sge(0, 10, key), sge(20, 10, LKey{0xbad})};
   burst.add();
-  ASSERT_TRUE(dma.gather(list, 0, 4, pd, burst));
-  EXPECT_FALSE(dma.gather(list, 4, 10, pd, burst));
-  EXPECT_FALSE(dma.gather(list, 0, 21, pd, burst));
-  EXPECT_FALSE(dma.gather({}, 0, 1, pd, burst));
-  EXPECT_FALSE(dma.gather(std::span{list}.first(1), 4, 7, pd, burst));
+  ASSERT_EQ(dma.gather(list, 0, 4, pd, burst), Gathered::kDone);
+  EXPECT_EQ(dma.gather(list, 4, 10, pd, burst), Gathered::kFault);
+  EXPECT_EQ(dma.gather(list, 0, 21, pd, burst), Gathered::kFault);
+  EXPECT_EQ(dma.gather({}, 0, 1, pd, burst), Gathered::kFault);
+  EXPECT_EQ(dma.gather(std::span{list}.first(1), 4, 7, pd, burst), Gathered::kFault);
   const wire::Frame& frame = burst.frames()[0];
   EXPECT_EQ(frame.payload.size(), 1U);
   EXPECT_EQ(frame.payload_length, 4U);
-  ASSERT_TRUE(dma.gather(list, 4, 6, pd, burst));
+  ASSERT_EQ(dma.gather(list, 4, 6, pd, burst), Gathered::kDone);
   EXPECT_EQ(burst.frames()[0].payload.size(), 2U);
   EXPECT_EQ(burst.frames()[0].payload[1].address, address_of(&buffer[4]));
 }
@@ -74,7 +74,7 @@ TEST_F(GatherScatter, GatherNeedsNoRightAndScatterLocalWrite) {
   const std::array<std::byte, 8> bytes{};
   const std::array payload{piece_of(bytes)};
   burst.add();
-  EXPECT_TRUE(dma.gather(list, 0, 8, pd, burst));
+  EXPECT_EQ(dma.gather(list, 0, 8, pd, burst), Gathered::kDone);
   EXPECT_EQ(dma.scatter(list, 0, payload, pd).error(), AccessFault::kNotPermitted);
 }
 
@@ -116,7 +116,7 @@ TEST_F(GatherScatter, AnElementThatWrapsReachesNothing) {
   EXPECT_EQ(dma.scatter(std::array{wraps, wraps}, 10, payload, pd).error(),
             AccessFault::kOutOfBounds);
   burst.add();
-  EXPECT_FALSE(dma.gather(std::array{wraps}, 10, 8, pd, burst));
+  EXPECT_EQ(dma.gather(std::array{wraps}, 10, 8, pd, burst), Gathered::kFault);
   EXPECT_TRUE(dma.scatter(std::array{wraps}, 10, {}, pd));
 }
 
@@ -144,9 +144,10 @@ TEST_F(GatherScatter, MemoryWithoutContentsStaysOutOfIt) {
   EXPECT_EQ(buffer, before);
   // Lengths and bounds are still checked.
   burst.add();
-  EXPECT_TRUE(dma.gather(std::array{Sge{0, 1U << 20, nothing}}, 0, 4096, pd, burst));
+  EXPECT_EQ(dma.gather(std::array{Sge{0, 1U << 20, nothing}}, 0, 4096, pd, burst), Gathered::kDone);
   EXPECT_EQ(burst.frames()[0].payload_length, 4096U);
-  EXPECT_FALSE(dma.gather(std::array{Sge{1, 1U << 20, nothing}}, 0, 1U << 20, pd, burst));
+  EXPECT_EQ(dma.gather(std::array{Sge{1, 1U << 20, nothing}}, 0, 1U << 20, pd, burst),
+            Gathered::kFault);
 }
 
 // Memory of a random kind, split into a list that visits its bytes in a random order.
@@ -225,7 +226,7 @@ TEST(GatherScatterBySeed, ScatterAfterGatherIsTheIdentity) {
       const auto step = static_cast<std::uint32_t>(std::min(mtu, length - done));
       burst.clear();
       const wire::Frame& frame = burst.add();
-      ASSERT_TRUE(dma.gather(from.list, from_offset + done, step, pd, burst));
+      ASSERT_EQ(dma.gather(from.list, from_offset + done, step, pd, burst), Gathered::kDone);
       ASSERT_EQ(frame.payload_length, step);
       ASSERT_TRUE(dma.scatter(to.list, to_offset + done, frame.payload, pd));
       done += step;
@@ -240,7 +241,7 @@ TEST(GatherScatterBySeed, ScatterAfterGatherIsTheIdentity) {
     // One byte more than the list holds is an error and moves nothing.
     burst.clear();
     burst.add();
-    EXPECT_FALSE(dma.gather(from.list, from.total - 1, 2, pd, burst));
+    EXPECT_EQ(dma.gather(from.list, from.total - 1, 2, pd, burst), Gathered::kFault);
     const std::array<std::byte, 2> two{};
     EXPECT_EQ(dma.scatter(to.list, to.total - 1, std::array{piece_of(two)}, pd).error(),
               AccessFault::kOutOfBounds);

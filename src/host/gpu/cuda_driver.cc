@@ -1,0 +1,124 @@
+#include "host/gpu/cuda_driver.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <atomic>
+#include <mutex>
+
+#include "host/diagnostics/log.h"
+
+namespace nerve::host::cuda {
+namespace {
+
+// The number of libraries that this process has loaded so far.
+unsigned long long libraries_loaded() {
+  unsigned long long loaded = 0;
+  const auto first = [](dl_phdr_info* info, std::size_t /*size*/, void* into) {
+    *static_cast<unsigned long long*>(into) = info->dlpi_adds;
+    return 1;
+  };
+  (void)::dl_iterate_phdr(first, &loaded);
+  return loaded;
+}
+
+template <class Function>
+bool resolve(void* library, const char* name, Function*& into) {
+  into = reinterpret_cast<Function*>(::dlsym(library, name));
+  if (into == nullptr) {
+    log(LogLevel::kWarn, "libcuda.so.1 has no %s: GPU memory cannot be registered", name);
+  }
+  return into != nullptr;
+}
+
+bool resolve_all(void* library, Driver& into) {
+  into.thread_exchange_stream_capture_mode = reinterpret_cast<ThreadExchangeStreamCaptureMode*>(
+      ::dlsym(library, "cuThreadExchangeStreamCaptureMode"));
+  return resolve(library, "cuPointerGetAttributes", into.pointer_get_attributes) &&
+         resolve(library, "cuGetErrorName", into.get_error_name) &&
+         resolve(library, "cuGetErrorString", into.get_error_string) &&
+         resolve(library, "cuDeviceGet", into.device_get) &&
+         resolve(library, "cuDevicePrimaryCtxRetain", into.device_primary_ctx_retain) &&
+         resolve(library, "cuCtxPushCurrent_v2", into.ctx_push_current) &&
+         resolve(library, "cuCtxPopCurrent_v2", into.ctx_pop_current) &&
+         resolve(library, "cuStreamCreate", into.stream_create) &&
+         resolve(library, "cuStreamDestroy_v2", into.stream_destroy) &&
+         resolve(library, "cuStreamWaitEvent", into.stream_wait_event) &&
+         resolve(library, "cuEventCreate", into.event_create) &&
+         resolve(library, "cuEventDestroy_v2", into.event_destroy) &&
+         resolve(library, "cuEventRecord", into.event_record) &&
+         resolve(library, "cuEventQuery", into.event_query) &&
+         resolve(library, "cuMemHostRegister_v2", into.mem_host_register) &&
+         resolve(library, "cuMemHostUnregister", into.mem_host_unregister) &&
+         resolve(library, "cuMemcpyHtoDAsync_v2", into.memcpy_htod_async) &&
+         resolve(library, "cuMemcpyDtoHAsync_v2", into.memcpy_dtoh_async);
+}
+
+std::mutex searching;
+std::atomic<const Driver*> found;
+// The number of libraries at the last search: without a new one, another search finds nothing.
+std::atomic<unsigned long long> searched_at;
+
+}  // namespace
+
+const Driver* loaded_driver() {
+  if (const Driver* driver = found.load(std::memory_order_acquire)) return driver;
+  const unsigned long long loaded = libraries_loaded();
+  if (loaded == searched_at.load(std::memory_order_relaxed)) return nullptr;
+  // The loader's lock is taken inside this one, and nothing is called back.
+  const std::scoped_lock guard{searching};
+  if (const Driver* driver = found.load(std::memory_order_acquire)) return driver;
+  searched_at.store(loaded, std::memory_order_relaxed);
+  // The handle is kept, so that the functions stay.
+  void* const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  if (library == nullptr) return nullptr;
+  static Driver driver;
+  if (!resolve_all(library, driver)) return nullptr;
+  found.store(&driver, std::memory_order_release);
+  return &driver;
+}
+
+std::string describe(const Driver& driver, Status status) {
+  const char* name = nullptr;
+  const char* text = nullptr;
+  if (driver.get_error_name(status, &name) != Status::kSuccess || name == nullptr) {
+    return "CUDA error " + std::to_string(static_cast<int>(status));
+  }
+  if (driver.get_error_string(status, &text) != Status::kSuccess || text == nullptr) return name;
+  return std::string{name} + " (" + text + ")";
+}
+
+bool ends_context(Status status) {
+  switch (status) {
+    case Status::kNotInitialized:
+    case Status::kDeinitialized:
+    case Status::kDeviceUnavailable:
+    case Status::kNoDevice:
+    case Status::kInvalidDevice:
+    case Status::kInvalidContext:
+    case Status::kEccUncorrectable:
+    case Status::kUnknown:
+      return true;
+    default:
+      // Errors of kernels and copies that have already run: all of them are permanent.
+      return status >= Status::kIllegalAddress && status < Status::kNotPermitted;
+  }
+}
+
+CurrentContext::CurrentContext(const Driver& driver, Context context)
+    : driver_{driver}, status_{driver.ctx_push_current(context)} {
+  if (status_ == Status::kSuccess && driver_.thread_exchange_stream_capture_mode != nullptr) {
+    (void)driver_.thread_exchange_stream_capture_mode(&capture_mode_);
+  }
+}
+
+CurrentContext::~CurrentContext() {
+  if (status_ != Status::kSuccess) return;
+  if (driver_.thread_exchange_stream_capture_mode != nullptr) {
+    (void)driver_.thread_exchange_stream_capture_mode(&capture_mode_);
+  }
+  Context popped{};
+  (void)driver_.ctx_pop_current(&popped);
+}
+
+}  // namespace nerve::host::cuda

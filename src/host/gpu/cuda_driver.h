@@ -1,0 +1,64 @@
+// The CUDA driver of this process, as a table of functions.
+//
+// The driver is never loaded from here. A program that has CUDA memory has loaded libcuda.so.1
+// itself; in every other process there is no driver, and finding that out again costs less than a
+// system call.
+#pragma once
+
+#include <string>
+
+#include "host/gpu/cuda_abi.h"
+
+namespace nerve::host::cuda {
+
+struct Driver {
+  PointerGetAttributes* pointer_get_attributes{};
+  GetErrorName* get_error_name{};
+  GetErrorString* get_error_string{};
+  DeviceGet* device_get{};
+  DevicePrimaryCtxRetain* device_primary_ctx_retain{};
+  CtxPushCurrent* ctx_push_current{};
+  CtxPopCurrent* ctx_pop_current{};
+  StreamCreate* stream_create{};
+  StreamDestroy* stream_destroy{};
+  StreamWaitEvent* stream_wait_event{};
+  EventCreate* event_create{};
+  EventDestroy* event_destroy{};
+  EventRecord* event_record{};
+  EventQuery* event_query{};
+  MemHostRegister* mem_host_register{};
+  MemHostUnregister* mem_host_unregister{};
+  MemcpyHtoDAsync* memcpy_htod_async{};
+  MemcpyDtoHAsync* memcpy_dtoh_async{};
+  ThreadExchangeStreamCaptureMode* thread_exchange_stream_capture_mode{};  // null: before CUDA 10.1
+};
+
+// The driver that the program has loaded; null if it has loaded none. Once found, it stays.
+[[nodiscard]] const Driver* loaded_driver();
+
+// "CUDA_ERROR_INVALID_VALUE (invalid argument)"
+[[nodiscard]] std::string describe(const Driver& driver, Status status);
+
+// True if no later call in the same context can succeed: the context was destroyed, its device
+// failed, or the process is exiting.
+[[nodiscard]] bool ends_context(Status status);
+
+// Makes a context current to this thread for the duration of a block, and lets the thread call the
+// driver while another thread of the program captures a graph: a capture in global mode would
+// otherwise be invalidated by our calls.
+class CurrentContext {
+ public:
+  CurrentContext(const Driver& driver, Context context);
+  ~CurrentContext();
+  CurrentContext(const CurrentContext&) = delete;
+  CurrentContext& operator=(const CurrentContext&) = delete;
+
+  [[nodiscard]] Status status() const { return status_; }
+
+ private:
+  const Driver& driver_;
+  Status status_;
+  int capture_mode_{kCaptureModeRelaxed};
+};
+
+}  // namespace nerve::host::cuda
