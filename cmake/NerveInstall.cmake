@@ -13,6 +13,7 @@ install(FILES ${CMAKE_BINARY_DIR}/web/pages/live.html ${CMAKE_BINARY_DIR}/web/pa
   DESTINATION ${private}/pages COMPONENT nerve)
 install(TARGETS nerve_verbs nerve_preload LIBRARY DESTINATION ${private} COMPONENT nerve
   NAMELINK_SKIP)
+install(TARGETS nerve_gpu_copier RUNTIME DESTINATION ${private} COMPONENT nerve)
 
 # A page for each sub-command, from its --help; nerve(1) is written by hand.
 set(commands run trace demo devices stat top metrics web doctor decode sim sweep)

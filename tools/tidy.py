@@ -17,6 +17,7 @@ MAY_INCLUDE = {
     "nic": {"base", "wire"},
     "link": {"base", "wire"},
     "host": {"base", "wire", "nic", "link"},
+    "copier": {"base", "link", "host"},
     "sysfs": {"base", "wire", "nic", "link", "host"},
     "preload": {"sysfs", "rdmacm"},
     "rdmacm": {"base", "wire", "nic", "host"},

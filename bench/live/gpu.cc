@@ -23,9 +23,18 @@ namespace {
 
 constexpr std::size_t kLargest = std::size_t{128} << 20U;
 constexpr std::size_t kWindow = 16;  // WRITEs in flight
-constexpr std::chrono::milliseconds kMeasure{400};
 constexpr auto kSizes = std::to_array<std::size_t>(
     {8, 4096, 65536, std::size_t{1} << 20U, std::size_t{16} << 20U, kLargest});
+
+struct Options {
+  bool json{};
+  bool quick{};
+
+  [[nodiscard]] std::chrono::milliseconds time() const {
+    return std::chrono::milliseconds{quick ? 16 : 400};
+  }
+  [[nodiscard]] std::size_t largest() const { return quick ? std::size_t{1} << 20U : kLargest; }
+};
 
 // The functions of libcuda.so.1 that this program needs.
 class Cuda {
@@ -133,26 +142,27 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 // Seconds for one WRITE, with this many in flight.
-double measure(const Side& side, const Memory& memory, std::size_t size, std::size_t in_flight) {
+double measure(const Side& side, const Memory& memory, std::size_t size, std::size_t in_flight,
+               std::chrono::milliseconds time) {
   const ibv_sge from{memory.address(), static_cast<std::uint32_t>(size), side.lkey};
   std::array<ibv_wc, kWindow> found;
   std::size_t posted = 0;
   std::size_t done = 0;
-  const auto run = [&](std::chrono::milliseconds time, std::size_t least) {
+  const auto run = [&](std::chrono::milliseconds limit, std::size_t least) {
     const auto start = std::chrono::steady_clock::now();
     posted = done = 0;
     bool more = true;
     while (more || done < posted) {
       while (more && posted - done < in_flight) {
         post_write(side.qp, from, side.peer, posted++);
-        more = posted < least || std::chrono::steady_clock::now() - start < time;
+        more = posted < least || std::chrono::steady_clock::now() - start < limit;
       }
       done += poll(side.cq, found.data(), found.size());
     }
     return seconds_since(start) / static_cast<double>(done);
   };
-  (void)run(kMeasure / 8, 2);
-  return run(kMeasure, 4);
+  (void)run(time / 8, 2);
+  return run(time, 4);
 }
 
 int serve(const Cuda& cuda, bool gpu, int fd) {
@@ -168,22 +178,23 @@ int serve(const Cuda& cuda, bool gpu, int fd) {
   return 0;
 }
 
-bool write_all(const Cuda& cuda, bool from_gpu, bool to_gpu, int fd, bool json) {
+bool write_all(const Cuda& cuda, bool from_gpu, bool to_gpu, int fd, const Options& options) {
   const Memory memory{cuda, from_gpu, kLargest};
   const Side side = connect(memory, fd);
   const char* const from = from_gpu ? "GPU" : "host";
   const char* const to = to_gpu ? "GPU" : "host";
   bool right = true;
   for (const std::size_t size : kSizes) {
+    if (size > options.largest()) break;
     memory.fill(pattern(size, static_cast<std::uint32_t>(size)));
-    const double alone = measure(side, memory, size, 1);
-    const double together = measure(side, memory, size, kWindow);
+    const double alone = measure(side, memory, size, 1, options.time());
+    const double together = measure(side, memory, size, kWindow, options.time());
     bool same = false;
     send_all(fd, &size, sizeof size);
     receive_all(fd, &same, sizeof same);
     right = right && same;
     const double rate = static_cast<double>(size) / together / 1e9;
-    if (json) {
+    if (options.json) {
       std::printf(
           R"({"from":"%s","to":"%s","bytes":%zu,"seconds":%.9f,"gigabytes_per_second":%.4f,)"
           R"("right":%s})"
@@ -201,7 +212,7 @@ bool write_all(const Cuda& cuda, bool from_gpu, bool to_gpu, int fd, bool json) 
 }
 
 // Two new processes, because CUDA does not survive a fork.
-bool run(bool from_gpu, bool to_gpu, bool json) {
+bool run(bool from_gpu, bool to_gpu, const Options& options) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) != 0) fail("socketpair");
   std::array<pid_t, 2> children{};
@@ -210,7 +221,7 @@ bool run(bool from_gpu, bool to_gpu, bool json) {
     if (children[i] != 0) continue;
     ::close(ends[1 - i]);
     const Cuda cuda;
-    const bool done = i == 0 ? write_all(cuda, from_gpu, to_gpu, ends[0], json)
+    const bool done = i == 0 ? write_all(cuda, from_gpu, to_gpu, ends[0], options)
                              : serve(cuda, to_gpu, ends[1]) == 0;
     ::_exit(done ? 0 : 1);
   }
@@ -228,9 +239,13 @@ bool run(bool from_gpu, bool to_gpu, bool json) {
 }  // namespace nerve::bench
 
 int main(int argc, char** argv) {
-  const bool json = argc > 1 && std::string{argv[1]} == "--json";
-  if (argc > (json ? 2 : 1)) {
-    (void)std::fprintf(stderr, "usage: %s [--json]\n", argv[0]);
+  nerve::bench::Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string option{argv[i]};
+    options.json = options.json || option == "--json";
+    options.quick = options.quick || option == "--quick";
+    if (option == "--json" || option == "--quick") continue;
+    (void)std::fprintf(stderr, "usage: %s [--json] [--quick]\n", argv[0]);
     return 2;
   }
   // Loaded and left again: a process that has used it cannot fork.
@@ -240,14 +255,14 @@ int main(int argc, char** argv) {
     return 2;
   }
   ::dlclose(driver);
-  if (!json) {
+  if (!options.json) {
     std::printf("%-5s %-5s %10s %12s %12s\n", "from", "to", "bytes", "us (one)", "GB/s (16)");
   }
   bool good = true;
   for (const bool from_gpu : {false, true}) {
     for (const bool to_gpu : {false, true}) {
       (void)std::fflush(stdout);
-      good = nerve::bench::run(from_gpu, to_gpu, json) && good;
+      good = nerve::bench::run(from_gpu, to_gpu, options) && good;
     }
   }
   return good ? 0 : 1;

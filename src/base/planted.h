@@ -76,6 +76,9 @@ enum class Bug : std::uint8_t {
   kCount,            // of the bugs of the engine
   // A bug of the tensor library, which tests/ai/planted_bugs_test.cc detects.
   kReductionSkipsChunk,  // a reduction leaves out all full blocks but the first
+  // Bugs of GPU memory, which tests/gpu/planted_bugs_test.cc detects.
+  kUsesFreedImport,  // memory that is freed and allocated again is taken for the old one
+  kCopyEndsEarly,    // the copier reports a copy when it begins
 };
 
 #ifdef NERVE_PLANTED_BUGS

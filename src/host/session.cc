@@ -134,6 +134,7 @@ void Adapter::Session::end_control() {
   unlock(state_, purpose_);
   if (withdrawn == kKey || users_leave_) shard.shards.pass_through_all();
   wait_for(pending);
+  if (withdrawn != kNothing || users_leave_) shard.peer_memory.settle_copies();
 }
 
 void Adapter::Session::explain_no_answer(Qpn qpn) const {

@@ -45,13 +45,13 @@ std::unique_ptr<Shard> Shard::make(Shard* primary) {
 }
 
 Shard::Shard(Config settings, Membership joined, Mailbox mailbox, Shard* first)
-    : own_set_{first != nullptr ? nullptr : new ShardSet{*this}},
+    : own_set_{first != nullptr ? nullptr : new ShardSet{*this, settings}},
       config{std::move(settings)},
       slot{joined.slot},
       shards{first != nullptr ? first->shards : *own_set_},
       exchange{config.transport, joined.slot},
       watcher{*this, lock, std::move(mailbox), std::move(joined.listener)},
-      peer_memory{exchange, watcher.mailbox().rights(),
+      peer_memory{exchange, watcher.mailbox().rights(), *shards.gpu_memory,
                   first != nullptr ? &first->peer_memory : nullptr},
       network{*this},
       meetings{*this},

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "host/gpu/copier_start.h"
 #include "host/gpu/gpu_memory.h"
 #include "host/peers/statistics.h"
 #include "host/runtime/cpus.h"
@@ -12,7 +13,9 @@
 
 namespace nerve::host {
 
-ShardSet::ShardSet(Shard& primary) : gpu_memory{std::make_unique<GpuMemory>()}, all_{&primary} {}
+ShardSet::ShardSet(Shard& primary, const Config& config)
+    : gpu_memory{std::make_unique<GpuMemory>(config.gpu_copier ? copier_program() : "")},
+      all_{&primary} {}
 ShardSet::~ShardSet() = default;
 
 std::vector<Shard*> ShardSet::all() const {

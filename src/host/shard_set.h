@@ -26,7 +26,7 @@ class Statistics;
 
 class ShardSet {
  public:
-  explicit ShardSet(Shard& primary);
+  ShardSet(Shard& primary, const Config& config);
   ~ShardSet();
   ShardSet(const ShardSet&) = delete;
   ShardSet& operator=(const ShardSet&) = delete;

@@ -9,6 +9,7 @@ Counters& Counters::operator+=(const Counters& other) {
   bytes_sent += other.bytes_sent;
   late_bytes_sent += other.late_bytes_sent;
   late_bytes_received += other.late_bytes_received;
+  late_bytes_copied += other.late_bytes_copied;
   retransmitted_frames += other.retransmitted_frames;
   timeouts += other.timeouts;
   tail_probes_sent += other.tail_probes_sent;
@@ -41,7 +42,7 @@ Counters& Counters::operator+=(const Counters& other) {
   dropped_bad_qkey += other.dropped_bad_qkey;
   dropped_wrong_address += other.dropped_wrong_address;
   dropped_no_receive += other.dropped_no_receive;
-  static_assert(sizeof(Counters) == 38 * sizeof(std::uint64_t), "a counter is missing above");
+  static_assert(sizeof(Counters) == 39 * sizeof(std::uint64_t), "a counter is missing above");
   return *this;
 }
 

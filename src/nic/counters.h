@@ -13,6 +13,7 @@ struct Counters {
   // Among these, what was fetched from late memory and written to it.
   std::uint64_t late_bytes_sent{};
   std::uint64_t late_bytes_received{};
+  std::uint64_t late_bytes_copied{};  // between late memories, without packets
   std::uint64_t retransmitted_frames{};
   std::uint64_t timeouts{};
   std::uint64_t tail_probes_sent{};  // among retransmitted_frames

@@ -32,18 +32,23 @@ class DirectPath {
   // Returns true when the whole operation is done. On false, nothing has changed.
   virtual bool write(const Place& place, std::span<const wire::Piece> payload) = 0;
   virtual bool read(const Place& place, MutableBytes into) = 0;
+  // The same for late memory on both sides (base/late_memory.h). These only begin the operation,
+  // which counts as a write to late memory: it is done when that has landed.
+  virtual bool begin_write(const Place& /*place*/, const wire::Piece& /*from*/) { return false; }
+  virtual bool begin_read(const Place& /*place*/, const wire::Piece& /*into*/) { return false; }
   // Whether it is better than packets even for a request of this length with others queued behind
   // it: when CPUs are contended, the requester need not wait for a CPU at the target.
   [[nodiscard]] virtual bool is_better_for(std::uint32_t length) const = 0;
 
   // Registers memory that peers may access. Registering again replaces. When withdraw() returns, no
-  // peer uses the registration any more. Only host memory is registered.
+  // peer uses the registration any more. Only host memory and late memory are registered.
   struct Region {
     std::uint64_t start{};  // the address that peers use for its first byte
     std::uint64_t length{};
     std::uint64_t address{};
     Access access{};
     PdHandle pd{};
+    bool late{};
   };
   virtual void offer(RKey key, const Region& region) = 0;
   virtual void withdraw(RKey key) = 0;

@@ -41,7 +41,7 @@ Backing find_gpu(ibv_context* context, std::uint64_t address, std::size_t length
     case GpuFinding::kGpu:
       break;
   }
-  auto region = std::make_shared<GpuRegion>(memory, address, length);
+  auto region = std::make_shared<GpuRegion>(memory, address, length, found.range.buffer);
   if ((access & IBV_ACCESS_ON_DEMAND) != 0) {
     host::log(LogLevel::kWarn, "%s: mr: 0x%" PRIx64 ": GPU memory has no on-demand paging",
               name_of(context), address);

@@ -13,9 +13,10 @@ namespace nerve::verbs {
 // A range of GPU memory that the process may access, for as long as this object exists.
 class GpuRegion {
  public:
-  GpuRegion(host::GpuMemory& memory, std::uint64_t address, std::uint64_t length)
-      : memory_{memory}, address_{address}, length_{length} {}
-  ~GpuRegion() { memory_.remove(address_, length_); }
+  GpuRegion(host::GpuMemory& memory, std::uint64_t address, std::uint64_t length,
+            std::uint64_t buffer)
+      : memory_{memory}, address_{address}, length_{length}, buffer_{buffer} {}
+  ~GpuRegion() { memory_.remove(address_, length_, buffer_); }
   GpuRegion(const GpuRegion&) = delete;
   GpuRegion& operator=(const GpuRegion&) = delete;
 
@@ -25,6 +26,7 @@ class GpuRegion {
   host::GpuMemory& memory_;
   const std::uint64_t address_;
   const std::uint64_t length_;
+  const std::uint64_t buffer_;
 };
 
 // The memory behind a range that a program registers.

@@ -60,6 +60,9 @@ struct Frame {
   // last frame of the run, the same size. A link may then hand the run to the kernel as one train
   // of segments.
   bool continues_train{};
+  // The message's payload is in the target's memory already: the sender has copied it there. Only
+  // between processes of one host, and only for a WRITE of one packet.
+  bool placed{};
   std::span<const HopTelemetry> telemetry{};
 };
 

@@ -137,6 +137,8 @@ const char* name_of(Bug bug) {
       return "ReadOvertakesWrite";
     case Bug::kCount:
     case Bug::kReductionSkipsChunk:
+    case Bug::kUsesFreedImport:
+    case Bug::kCopyEndsEarly:
       break;
   }
   return "Unnamed";

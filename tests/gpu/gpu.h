@@ -1,11 +1,15 @@
 // GPU memory for tests, from the stand-in driver.
 #pragma once
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -19,6 +23,11 @@ inline constexpr CUresult kSuccess = 0;
 inline constexpr CUresult kInvalidValue = 1;
 inline constexpr CUresult kOutOfMemory = 2;
 inline constexpr CUresult kIllegalAddress = 700;
+
+inline constexpr int kBufferId = 7;  // a pointer attribute
+
+inline constexpr std::size_t kKiB = 1024;
+inline constexpr std::size_t kMiB = kKiB * kKiB;
 
 using Buffer = std::vector<std::byte>;
 
@@ -46,6 +55,7 @@ class Memory {
     EXPECT_EQ(cuDevicePrimaryCtxRetain(&context, device), kSuccess);
     EXPECT_EQ(cuCtxPushCurrent_v2(context), kSuccess);
     EXPECT_EQ(cuMemAlloc_v2(&address_, size), kSuccess);
+    EXPECT_EQ(cuPointerGetAttribute(&buffer_, kBufferId, address_), kSuccess);
     EXPECT_EQ(cuCtxPopCurrent_v2(&context), kSuccess);
   }
   ~Memory() { free(); }
@@ -64,6 +74,7 @@ class Memory {
   [[nodiscard]] std::uint64_t address() const { return address_; }
   [[nodiscard]] void* pointer() const { return reinterpret_cast<void*>(address_); }
   [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] std::uint64_t buffer() const { return buffer_; }
 
   void fill(const Buffer& bytes, std::size_t offset = 0) const {
     EXPECT_TRUE(fake_cuda_poke(address_ + offset, bytes.data(), bytes.size()));
@@ -78,7 +89,20 @@ class Memory {
  private:
   CUdeviceptr address_{};
   std::size_t size_;
+  std::uint64_t buffer_{};
 };
+
+// Who makes the copies of this process: the copier, or the process itself. To be called before the
+// library is used. The copier is this test's own, and has the stand-in driver as well.
+inline void use_copier(bool on) {
+  ::setenv("NERVE_GPU_COPIER", on ? "on" : "off", 1);
+  ::setenv("_NERVE_GPU_COPIER_NAME", std::to_string(::getpid()).c_str(), 1);
+  ::setenv("FAKE_CUDA_DELAY_US", "50,150", 1);
+  Dl_info driver{};
+  ASSERT_NE(::dladdr(reinterpret_cast<const void*>(&fake_cuda_reset), &driver), 0);
+  const std::string file{driver.dli_fname};
+  ::setenv("LD_LIBRARY_PATH", file.substr(0, file.rfind('/')).c_str(), 1);
+}
 
 // A test with the stand-in driver in its first state.
 class Cuda : public ::testing::Test {

@@ -115,7 +115,7 @@ TEST_F(GpuFailures, AtExitOfTheProcessEverythingFails) {
   fake_cuda_fail_next("cuCtxPushCurrent_v2", kDeinitialized, 1'000'000);
   EXPECT_EQ(fetch(memory.address()), Progress::kFailed);
   EXPECT_EQ(write(memory.address()), Progress::kFailed);
-  gpu.remove(memory.address(), memory.size());
+  gpu.remove(memory.address(), memory.size(), memory.buffer());
 }
 
 TEST_F(GpuFailures, ADestroyedContextFailsAndANewOneWorks) {
@@ -163,7 +163,7 @@ TEST_F(GpuFailures, AForkedChildCallsNothing) {
     right = right && fetch(memory.address()) == Progress::kFailed;
     right = right && gpu.fetch_add(memory.address(), 1) == 0;
     gpu.release(this);
-    gpu.remove(memory.address(), memory.size());
+    gpu.remove(memory.address(), memory.size(), memory.buffer());
     ::_exit(right ? 0 : 1);
   }
   int status = -1;

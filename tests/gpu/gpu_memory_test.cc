@@ -21,9 +21,6 @@ using Progress = nerve::LateMemory::Progress;
 using Ticket = nerve::LateMemory::Ticket;
 using Wanted = nerve::LateMemory::Wanted;
 
-constexpr std::size_t kKiB = 1024;
-constexpr std::size_t kMiB = kKiB * kKiB;
-
 class GpuMemoryTest : public Cuda {
  protected:
   void add(const Memory& memory) {
@@ -81,7 +78,7 @@ TEST_F(GpuMemoryTest, FetchReturnsTheBytesOfTheGpu) {
   EXPECT_EQ(send(memory.address(), memory.size(), 4096), bytes);
   EXPECT_EQ(send(memory.address(), memory.size(), 60000), bytes);  // parts across windows
   EXPECT_EQ(send(memory.address() + 5, 1, 4096), Buffer(bytes.begin() + 5, bytes.begin() + 6));
-  gpu.remove(memory.address(), memory.size());
+  gpu.remove(memory.address(), memory.size(), memory.buffer());
 }
 
 TEST_F(GpuMemoryTest, FetchReadsAhead) {
@@ -356,7 +353,7 @@ TEST_F(GpuMemoryTest, NothingWaitsForARunningKernel) {
   EXPECT_EQ(wait_landed(gpu.written()), Progress::kDone);
   EXPECT_EQ(send(memory.address(), memory.size(), 4096), bytes);
   EXPECT_EQ(gpu.compare_swap(memory.address(), 0, 0) & 0xff, std::to_integer<unsigned>(bytes[0]));
-  gpu.remove(memory.address(), memory.size());
+  gpu.remove(memory.address(), memory.size(), memory.buffer());
   fake_cuda_end_kernel();
 }
 
@@ -390,7 +387,7 @@ TEST_F(GpuMemoryTest, RemovingWaitsForCopies) {
                    .follow = 500'000,
                    .engine = this,
                    .message = 1});
-  gpu.remove(memory.address(), memory.size());
+  gpu.remove(memory.address(), memory.size(), memory.buffer());
   EXPECT_EQ(memory.contents(0, 4096), pattern(4096, 11));
   EXPECT_EQ(
       gpu.fetch(
@@ -404,11 +401,11 @@ TEST_F(GpuMemoryTest, ARangeIsRegisteredUntilItsLastRemoval) {
   add(memory);
   add(memory);
   ASSERT_EQ(gpu.add(memory.address() + 4096, 4096).finding, GpuFinding::kGpu);
-  gpu.remove(memory.address(), memory.size());
+  gpu.remove(memory.address(), memory.size(), memory.buffer());
   (void)send(memory.address(), 4096, 4096);
-  gpu.remove(memory.address(), memory.size());
+  gpu.remove(memory.address(), memory.size(), memory.buffer());
   (void)send(memory.address() + 4096, 4096, 4096);
-  gpu.remove(memory.address() + 4096, 4096);
+  gpu.remove(memory.address() + 4096, 4096, memory.buffer());
   gpu.write(memory.address() + 4096, pattern(8, 1));
   EXPECT_EQ(gpu.landed(0, gpu.written()), Progress::kFailed);
 }

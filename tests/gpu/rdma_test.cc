@@ -63,14 +63,17 @@ class Place {
 class GpuPair : public verbs_test::Pair {
  protected:
   // A process has one transport for its life; ctest runs each test in a process of its own.
-  void use_transport(const std::string& wanted) {
+  void use_transport(const std::string& transport, bool copier = false) {
+    const std::string wanted = transport + (copier ? " with the copier" : "");
     static const std::string used = wanted;
     if (used != wanted) GTEST_SKIP() << "this process uses " << used;
-    ::setenv("NERVE_TRANSPORT", wanted.c_str(), 1);
+    ::setenv("NERVE_TRANSPORT", transport.c_str(), 1);
+    use_copier(copier);
     ASSERT_EQ(cuInit(0), kSuccess);
     fake_cuda_reset();
     fake_cuda_set_delay_us(50, 150);
     a.path_mtu = b.path_mtu = IBV_MTU_4096;
+    a.timeout = b.timeout = 18;  // a copy passes through several threads, and CPUs may be busy
     Pair::SetUp();
   }
   void TearDown() override {
@@ -99,11 +102,11 @@ class GpuPair : public verbs_test::Pair {
   }
 };
 
-using Case = std::tuple<const char*, Where, Where>;
+using Case = std::tuple<const char*, Where, Where, bool>;
 
 class GpuRdma : public GpuPair, public ::testing::WithParamInterface<Case> {
  protected:
-  void SetUp() override { use_transport(std::get<0>(GetParam())); }
+  void SetUp() override { use_transport(std::get<0>(GetParam()), std::get<3>(GetParam())); }
   [[nodiscard]] static Where here() { return std::get<1>(GetParam()); }
   [[nodiscard]] static Where there() { return std::get<2>(GetParam()); }
 };
@@ -201,7 +204,8 @@ INSTANTIATE_TEST_SUITE_P(Both, GpuRdma,
                          ::testing::Combine(::testing::Values("shm", "udp"),
                                             ::testing::Values(Where::kHost, Where::kGpu),
                                             ::testing::Values(Where::kHost, Where::kGpu,
-                                                              Where::kOtherGpu)));
+                                                              Where::kOtherGpu),
+                                            ::testing::Bool()));
 
 class GpuRdmaOver : public GpuPair, public ::testing::WithParamInterface<const char*> {
  protected:
@@ -314,6 +318,28 @@ TEST_P(GpuRdmaOver, MemoryUnmappedInFlightIsAnError) {
   ASSERT_EQ(ibv_query_qp(a.qp, &attr, IBV_QP_STATE, &init), 0);
   EXPECT_EQ(attr.qp_state, IBV_QPS_ERR);
 }
+
+// PyTorch copies loss.item() so: a thread waits inside of CUDA for the bytes that RDMA brings.
+class GpuRdmaByCopier : public GpuPair, public ::testing::WithParamInterface<const char*> {
+ protected:
+  void SetUp() override { use_transport(GetParam(), true); }
+};
+
+TEST_P(GpuRdmaByCopier, NothingWaitsForAThreadInsideOfCuda) {
+  Place from{pd, Where::kGpu};
+  const Place to{pd, Where::kGpu};
+  const Buffer bytes = pattern(300'000, 1);
+  from.fill(bytes);
+  fake_cuda_block_calls();
+  for (const ibv_wr_opcode opcode : {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ}) {
+    post(a, opcode, from, to, bytes.size());
+    good_completion(a);
+  }
+  fake_cuda_let_calls_go_on();
+  EXPECT_EQ(to.contents(bytes.size()), bytes);
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, GpuRdmaByCopier, ::testing::Values("shm", "udp"));
 
 INSTANTIATE_TEST_SUITE_P(Both, GpuRdmaOver, ::testing::Values("shm", "udp"));
 

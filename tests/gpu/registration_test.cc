@@ -18,6 +18,7 @@ class GpuRegistration : public verbs_test::Device {
     fake_cuda_reset();
   }
   void SetUp() override {
+    use_copier(false);
     Device::SetUp();
     file = ::memfd_create("in place of a dma-buf", MFD_CLOEXEC);
   }

@@ -87,7 +87,7 @@ void Pair::connect(End& end, const End& peer) {
   attr.ah_attr.is_global = 1;
   attr.ah_attr.port_num = 1;
   ASSERT_EQ(ibv_query_gid(context, 1, 0, &attr.ah_attr.grh.dgid), 0);
-  attr.timeout = 14;
+  attr.timeout = end.timeout;
   attr.retry_cnt = attr.rnr_retry = 7;
   ASSERT_EQ(bring_qp_to(end.qp, IBV_QPS_RTS, attr), 0);
   EXPECT_EQ(end.qp->state, IBV_QPS_RTS);

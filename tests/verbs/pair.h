@@ -31,6 +31,7 @@ struct End {
   std::array<std::uint64_t, 512> memory{};
   ibv_mr* mr{};
   ibv_mtu path_mtu{IBV_MTU_1024};
+  std::uint8_t timeout{14};
 
   [[nodiscard]] std::uint64_t at(std::size_t word = 0) const {
     return reinterpret_cast<std::uint64_t>(&memory[word]);

@@ -43,7 +43,8 @@ struct Config {
   Offloads offloads{Offloads::kOn};
   nic::CcAlgorithm congestion{nic::CcAlgorithm::kNone};
   std::uint64_t socket_buffer{std::uint64_t{16} << 20};
-  bool gpu_direct{};  // NCCL may use GPU memory
+  bool gpu_direct{};      // NCCL may use GPU memory
+  bool gpu_copier{true};  // a process of ours copies it
   Offer offer{Offer::kAuto};
   LogLevel log{LogLevel::kWarn};
   bool summary{};

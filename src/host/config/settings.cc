@@ -144,6 +144,10 @@ bool read_gpu_direct(std::string_view text, Config& config) {
   return put(parse_switch(text), config.gpu_direct);
 }
 
+bool read_gpu_copier(std::string_view text, Config& config) {
+  return put(parse_switch(text), config.gpu_copier);
+}
+
 bool read_summary(std::string_view text, Config& config) {
   return put(parse_switch(text), config.summary);
 }
@@ -216,8 +220,12 @@ constexpr Setting kSettings[] = {
      read_congestion},
     {"gpu_direct", "NERVE_GPU_DIRECT", "--gpu-direct", "", "off",
      "on or off",
-     "let NCCL send from and to GPU memory (GPUDirect); docs/gpu-memory.md says when that is safe",
+     "let NCCL send from and to GPU memory (GPUDirect); docs/gpu-memory.md says when that is fast",
      read_gpu_direct},
+    {"gpu_copier", "NERVE_GPU_COPIER", "--gpu-copier", "on|off", "on",
+     "on or off",
+     "copy GPU memory in a process of Nerve's, which cannot block in the program's CUDA calls",
+     read_gpu_copier},
     {"socket_buffer", "NERVE_SOCKET_BUFFER", "--socket-buffer", "SIZE", "16M",
      "a size from 64K to 1G",
      "buffer size to request for each UDP socket, in each direction",

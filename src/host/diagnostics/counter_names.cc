@@ -12,6 +12,8 @@ constexpr CounterName kNames[] = {
      "Among bytes_sent, what came from GPU memory, through a buffer of the host."},
     {"gpu_bytes_received", [](const DeviceCounters& c) { return c.engine.late_bytes_received; },
      "Among bytes_received, what went to GPU memory, through a buffer of the host."},
+    {"gpu_bytes_direct", [](const DeviceCounters& c) { return c.engine.late_bytes_copied; },
+     "Among direct_bytes, what went from GPU memory to GPU memory in one copy."},
     {"packets_sent", [](const DeviceCounters& c) { return c.engine.frames_sent; },
      "Packets sent, by shared memory or UDP."},
     {"packets_received", [](const DeviceCounters& c) { return c.engine.frames_received; },

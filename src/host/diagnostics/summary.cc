@@ -30,6 +30,7 @@ Summary summary_of(std::uint64_t pid, std::string program, const DeviceCounters&
           .direct = {.bytes = sum.direct.bytes(), .packets = sum.direct.times()},
           .gpu_bytes_sent = sum.engine.late_bytes_sent,
           .gpu_bytes_received = sum.engine.late_bytes_received,
+          .gpu_bytes_direct = sum.engine.late_bytes_copied,
           .bytes_received = sum.engine.bytes_received,
           .retransmitted = sum.engine.retransmitted_frames};
 }
@@ -40,9 +41,12 @@ Summary summarise(std::span<Shard* const> shards) {
 
 std::string summary_line(const Summary& summary) {
   std::string gpu;
+  if (summary.gpu_bytes_direct > 0) {
+    gpu += ", GPU to GPU " + bytes_text(summary.gpu_bytes_direct) + " (direct)";
+  }
   if (summary.gpu_bytes_sent + summary.gpu_bytes_received > 0) {
-    gpu = ", GPU memory " + bytes_text(summary.gpu_bytes_sent) + " sent and " +
-          bytes_text(summary.gpu_bytes_received) + " received (staged)";
+    gpu += ", GPU memory " + bytes_text(summary.gpu_bytes_sent) + " sent and " +
+           bytes_text(summary.gpu_bytes_received) + " received (staged)";
   }
   return "pid " + std::to_string(summary.pid) + " " + summary.program + ": " +
          transport_text("shm", summary.shm, "packets", kCopiesByRing) + ", " +

@@ -33,6 +33,7 @@ struct Summary {
   Carried direct;                  // written to or read from a peer's memory
   std::uint64_t gpu_bytes_sent{};  // from GPU memory, through a buffer of the host
   std::uint64_t gpu_bytes_received{};
+  std::uint64_t gpu_bytes_direct{};  // among `direct`, from the memory of a GPU to that of a GPU
   std::uint64_t bytes_received{};
   std::uint64_t retransmitted{};
 };

@@ -32,6 +32,10 @@ bool resolve(void* library, const char* name, Function*& into) {
 }
 
 bool resolve_all(void* library, Driver& into) {
+  into.mem_host_get_device_pointer =
+      reinterpret_cast<MemHostGetDevicePointer*>(::dlsym(library, "cuMemHostGetDevicePointer_v2"));
+  into.stream_write_value =
+      reinterpret_cast<StreamWriteValue32*>(::dlsym(library, "cuStreamWriteValue32_v2"));
   into.thread_exchange_stream_capture_mode = reinterpret_cast<ThreadExchangeStreamCaptureMode*>(
       ::dlsym(library, "cuThreadExchangeStreamCaptureMode"));
   return resolve(library, "cuPointerGetAttributes", into.pointer_get_attributes) &&
@@ -51,7 +55,34 @@ bool resolve_all(void* library, Driver& into) {
          resolve(library, "cuMemHostRegister_v2", into.mem_host_register) &&
          resolve(library, "cuMemHostUnregister", into.mem_host_unregister) &&
          resolve(library, "cuMemcpyHtoDAsync_v2", into.memcpy_htod_async) &&
-         resolve(library, "cuMemcpyDtoHAsync_v2", into.memcpy_dtoh_async);
+         resolve(library, "cuMemcpyDtoHAsync_v2", into.memcpy_dtoh_async) &&
+         resolve(library, "cuMemcpyDtoDAsync_v2", into.memcpy_dtod_async) &&
+         resolve(library, "cuStreamQuery", into.stream_query);
+}
+
+const Driver::Sharing* find_sharing(void* library) {
+  static Driver::Sharing found;
+  bool complete = true;
+  const auto look_up = [&]<class Function>(const char* name, Function*& into) {
+    into = reinterpret_cast<Function*>(::dlsym(library, name));
+    complete = complete && into != nullptr;
+  };
+  look_up("cuInit", found.init);
+  look_up("cuDeviceGetCount", found.device_get_count);
+  look_up("cuDeviceGetUuid_v2", found.device_get_uuid);
+  look_up("cuIpcGetMemHandle", found.ipc_get_mem_handle);
+  look_up("cuIpcOpenMemHandle_v2", found.ipc_open_mem_handle);
+  look_up("cuIpcCloseMemHandle", found.ipc_close_mem_handle);
+  look_up("cuMemRetainAllocationHandle", found.mem_retain_allocation_handle);
+  look_up("cuMemExportToShareableHandle", found.mem_export_to_shareable_handle);
+  look_up("cuMemImportFromShareableHandle", found.mem_import_from_shareable_handle);
+  look_up("cuMemRelease", found.mem_release);
+  look_up("cuMemAddressReserve", found.mem_address_reserve);
+  look_up("cuMemAddressFree", found.mem_address_free);
+  look_up("cuMemMap", found.mem_map);
+  look_up("cuMemUnmap", found.mem_unmap);
+  look_up("cuMemSetAccess", found.mem_set_access);
+  return complete ? &found : nullptr;
 }
 
 std::mutex searching;
@@ -74,8 +105,14 @@ const Driver* loaded_driver() {
   if (library == nullptr) return nullptr;
   static Driver driver;
   if (!resolve_all(library, driver)) return nullptr;
+  driver.sharing = find_sharing(library);
   found.store(&driver, std::memory_order_release);
   return &driver;
+}
+
+const Driver* load_driver() {
+  (void)::dlopen("libcuda.so.1", RTLD_NOW);  // never closed
+  return loaded_driver();
 }
 
 std::string describe(const Driver& driver, Status status) {

@@ -30,11 +30,39 @@ struct Driver {
   MemHostUnregister* mem_host_unregister{};
   MemcpyHtoDAsync* memcpy_htod_async{};
   MemcpyDtoHAsync* memcpy_dtoh_async{};
+  MemcpyDtoDAsync* memcpy_dtod_async{};
+  StreamQuery* stream_query{};
+  // These are null before CUDA 12.
+  MemHostGetDevicePointer* mem_host_get_device_pointer{};
+  StreamWriteValue32* stream_write_value{};
   ThreadExchangeStreamCaptureMode* thread_exchange_stream_capture_mode{};  // null: before CUDA 10.1
+
+  // Memory that several processes use. Null if the driver is too old for one of them.
+  struct Sharing {
+    Init* init{};
+    DeviceGetCount* device_get_count{};
+    DeviceGetUuid* device_get_uuid{};
+    IpcGetMemHandle* ipc_get_mem_handle{};
+    IpcOpenMemHandle* ipc_open_mem_handle{};
+    IpcCloseMemHandle* ipc_close_mem_handle{};
+    MemRetainAllocationHandle* mem_retain_allocation_handle{};
+    MemExportToShareableHandle* mem_export_to_shareable_handle{};
+    MemImportFromShareableHandle* mem_import_from_shareable_handle{};
+    MemRelease* mem_release{};
+    MemAddressReserve* mem_address_reserve{};
+    MemAddressFree* mem_address_free{};
+    MemMap* mem_map{};
+    MemUnmap* mem_unmap{};
+    MemSetAccess* mem_set_access{};
+  };
+  const Sharing* sharing{};
 };
 
 // The driver that the program has loaded; null if it has loaded none. Once found, it stays.
 [[nodiscard]] const Driver* loaded_driver();
+
+// For a process of ours: loads the driver. Null if there is none.
+[[nodiscard]] const Driver* load_driver();
 
 // "CUDA_ERROR_INVALID_VALUE (invalid argument)"
 [[nodiscard]] std::string describe(const Driver& driver, Status status);

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cinttypes>
 #include <cstring>
 
 #include "host/diagnostics/log.h"
+#include "host/gpu/cuda_copies.h"
 #include "host/runtime/clock.h"
 
 namespace nerve::host {
@@ -17,7 +19,7 @@ constexpr Duration kLongestRemoval = std::chrono::seconds{5};
 
 }  // namespace
 
-GpuMemory::GpuMemory() = default;
+GpuMemory::GpuMemory(std::string copier) : copier_{std::move(copier)} {}
 
 GpuMemory::~GpuMemory() {
   if (left_) {
@@ -25,15 +27,60 @@ GpuMemory::~GpuMemory() {
   }
 }
 
+GpuMemory::Area* GpuMemory::join_copier(const cuda::Driver& driver, int ordinal) {
+  for (const auto& area : areas_) {
+    if (area->copier != nullptr && area->device == ordinal && !area->staging->dead()) {
+      return area.get();
+    }
+  }
+  cuda::Device device{};
+  cuda::Uuid uuid{};
+  if (driver.device_get(&device, ordinal) != cuda::Status::kSuccess ||
+      driver.sharing->device_get_uuid(&uuid, device) != cuda::Status::kSuccess) {
+    return nullptr;
+  }
+  std::string why;
+  std::unique_ptr<CopierClient> joined = CopierClient::join(uuid, copier_, why);
+  if (!joined) {
+    // Programs register memory often, and the reason will be the same.
+    copier_failed_ = true;
+    log(LogLevel::kWarn,
+        "gpu memory: the GPU copier cannot be used (%s); copies are made in this process, and a "
+        "program that waits for RDMA inside a CUDA call can block for ever",
+        why.c_str());
+    return nullptr;
+  }
+  CopierClient* const copier = joined.get();
+  auto staging = std::make_unique<GpuStaging>(std::move(joined), copier->staging());
+  const std::scoped_lock guard{mutex_};
+  areas_.push_back(std::make_unique<Area>(std::move(staging), writes_));
+  areas_.back()->copier = copier;
+  areas_.back()->device = ordinal;
+  return areas_.back().get();
+}
+
+GpuMemory::Area* GpuMemory::copier_for(const cuda::Driver& driver, const GpuRange& allocation) {
+  if (copier_.empty() || copier_failed_ || driver.sharing == nullptr) return nullptr;
+  Area* const area = join_copier(driver, allocation.device);
+  if (area == nullptr) return nullptr;
+  std::string why;
+  if (area->copier->import(driver, allocation, why)) return area;
+  log(LogLevel::kInfo,
+      "gpu memory: 0x%" PRIx64 " with %" PRIu64 " bytes is copied in this process: %s",
+      allocation.base, allocation.size, why.c_str());
+  return nullptr;
+}
+
 GpuMemory::Area* GpuMemory::area_for(const cuda::Driver& driver, cuda::Context context,
                                      cuda::Status& why) {
   // A context may have the address of one that was destroyed, whose area is dead.
   for (const auto& area : areas_) {
-    if (area->staging->context() == context && !area->staging->dead()) return area.get();
+    if (area->context == context && !area->staging->dead()) return area.get();
   }
-  auto made = GpuStaging::make(driver, context, why);
+  auto made = OwnCopies::make_staging(driver, context, why);
   if (!made) return nullptr;
   areas_.push_back(std::make_unique<Area>(std::move(made), writes_));
+  areas_.back()->context = context;
   return areas_.back().get();
 }
 
@@ -42,59 +89,121 @@ GpuLookup GpuMemory::add(std::uint64_t address, std::uint64_t length) {
   if (driver == nullptr) return {};
   GpuLookup found = find_gpu_memory(*driver, address, length);
   if (found.finding != GpuFinding::kGpu) return found;
+  const std::scoped_lock adding{adding_};
+  Area* area = copier_for(*driver, found.range);
   const std::scoped_lock guard{mutex_};
-  Area* const area = area_for(*driver, found.range.context, found.status);
+  if (area == nullptr) area = area_for(*driver, found.range.context, found.status);
   if (area == nullptr) {
     found.finding = GpuFinding::kFailed;
     return found;
   }
-  const auto place = std::ranges::lower_bound(regions_, address, {}, &Region::address);
-  for (auto same = place; same != regions_.end() && same->address == address; ++same) {
-    if (same->length != length) continue;
-    same->area = area;
+  const auto equal = std::ranges::equal_range(regions_, address, {}, &Region::address);
+  for (auto same = equal.begin(); same != equal.end(); ++same) {
+    if (same->length != length || same->area != area ||
+        same->allocation.buffer != found.range.buffer) {
+      continue;
+    }
     ++same->uses;
     return found;
   }
-  regions_.insert(place, {.address = address, .length = length, .area = area, .uses = 1});
+  // The newest comes last, where it is found first: it is the one that exists, if its address was
+  // used before.
+  regions_.insert(
+      equal.end(),
+      {.address = address, .length = length, .area = area, .allocation = found.range, .uses = 1});
   longest_ = std::max(longest_, length);
+  last_found_ = regions_.size();
   return found;
 }
 
-void GpuMemory::remove(std::uint64_t address, std::uint64_t length) {
+void GpuMemory::remove(std::uint64_t address, std::uint64_t length, std::uint64_t buffer) {
   if (left_) return;
   const Time limit = now() + kLongestRemoval;
-  std::unique_lock guard{mutex_};
-  const auto busy = [&] {
-    return writes_.busy(address, length) || std::ranges::any_of(areas_, [&](const auto& area) {
-             return area->windows.busy(address, length);
-           });
-  };
-  while (busy() && now() < limit) {
-    guard.unlock();
-    ::sched_yield();
-    guard.lock();
+  CopierClient* copier = nullptr;
+  GpuRange allocation{};
+  {
+    std::unique_lock guard{mutex_};
+    const auto busy = [&] {
+      return writes_.busy(address, length) || std::ranges::any_of(areas_, [&](const auto& area) {
+               return area->windows.busy(address, length);
+             });
+    };
+    while (busy() && now() < limit) {
+      guard.unlock();
+      ::sched_yield();
+      guard.lock();
+    }
+    const auto found = std::ranges::find_if(regions_, [&](const Region& region) {
+      return region.address == address && region.length == length &&
+             region.allocation.buffer == buffer;
+    });
+    if (found == regions_.end()) return;
+    copier = found->area->copier;
+    allocation = found->allocation;
+    if (--found->uses == 0) {
+      regions_.erase(found);
+      last_found_ = regions_.size();
+    }
   }
-  const auto found = std::ranges::find_if(regions_, [&](const Region& region) {
-    return region.address == address && region.length == length;
-  });
-  if (found != regions_.end() && --found->uses == 0) regions_.erase(found);
+  if (copier != nullptr) copier->forget(allocation);
+}
+
+std::optional<GpuMemory::Shared> GpuMemory::share(std::uint64_t address, std::uint64_t length) {
+  if (left_) return std::nullopt;
+  const std::scoped_lock guard{mutex_};
+  const Region* const region = region_of(address, length);
+  if (region == nullptr || region->area->copier == nullptr) return std::nullopt;
+  const CopierClient& copier = *region->area->copier;
+  const std::uint64_t there = copier.address_of(address);
+  if (there == 0) return std::nullopt;
+  return Shared{.copier = copier.identity(), .address = there};
+}
+
+bool GpuMemory::copy(Direction direction, std::uint64_t address, const Shared& other,
+                     std::uint64_t length) {
+  if (left_) return false;
+  const std::scoped_lock guard{mutex_};
+  const Region* const region = region_of(address, length);
+  if (region == nullptr || region->area->copier == nullptr ||
+      region->area->copier->identity() != other.copier || region->area->staging->dead()) {
+    return false;
+  }
+  return writes_.copy(*region->area->staging, direction, address, other.address, length);
+}
+
+void GpuMemory::settle() {
+  if (left_) return;
+  std::vector<CopierClient*> all;
+  {
+    const std::scoped_lock guard{mutex_};
+    for (const auto& area : areas_) {
+      if (area->copier != nullptr) all.push_back(area->copier);
+    }
+  }
+  // All connections are to one copier, unless one has ended.
+  for (CopierClient* const copier : all) copier->settle();
 }
 
 // Regions may overlap. Those that contain an address begin at most the longest length before it.
-GpuMemory::Area* GpuMemory::area_of(std::uint64_t address, std::uint64_t length) {
+const GpuMemory::Region* GpuMemory::region_of(std::uint64_t address, std::uint64_t length) {
   if (last_found_ < regions_.size() && regions_[last_found_].contains(address, length)) {
-    return regions_[last_found_].area;
+    return &regions_[last_found_];
   }
   auto at = std::ranges::upper_bound(regions_, address, {}, &Region::address);
   while (at != regions_.begin()) {
     --at;
     if (at->contains(address, length)) {
       last_found_ = static_cast<std::size_t>(at - regions_.begin());
-      return at->area;
+      return &*at;
     }
     if (address - at->address > longest_) break;
   }
   return nullptr;
+}
+
+GpuMemory::Area* GpuMemory::area_of(std::uint64_t address, std::uint64_t length) {
+  const Region* const region = region_of(address, length);
+  return region != nullptr ? region->area : nullptr;
 }
 
 LateMemory::Fetched GpuMemory::fetch(const Wanted& wanted) {
@@ -141,7 +250,7 @@ void GpuMemory::read(std::uint64_t address, MutableBytes into) {
   const std::span<std::byte> words = area->staging->words();
   for (std::size_t done = 0; done < into.size();) {
     const std::size_t part = std::min(words.size(), into.size() - done);
-    if (!area->staging->read_now(words.data(), address + done, part)) return writes_.fail();
+    if (!area->staging->read_words(address + done, part)) return writes_.fail();
     std::memcpy(into.data() + done, words.data(), part);
     done += part;
   }
@@ -160,7 +269,7 @@ std::uint64_t GpuMemory::change_word(std::uint64_t address, Change change) {
   writes_.begin_collected();
   GpuStaging& staging = *area->staging;
   std::byte* const buffer = staging.words().data();
-  if (!staging.read_now(buffer, address, sizeof word)) {
+  if (!staging.read_words(address, sizeof word)) {
     writes_.fail();
     return 0;
   }
@@ -168,7 +277,7 @@ std::uint64_t GpuMemory::change_word(std::uint64_t address, Change change) {
   const std::uint64_t changed = change(word);
   if (changed != word) {
     std::memcpy(buffer, &changed, sizeof changed);
-    if (!staging.write_now(address, buffer, sizeof changed)) writes_.fail();
+    if (!staging.write_words(address, sizeof changed)) writes_.fail();
   }
   return word;
 }

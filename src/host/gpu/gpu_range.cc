@@ -19,11 +19,14 @@ GpuLookup look_up(const cuda::Driver& driver, std::uint64_t address) {
   int ordinal{-1};
   cuda::Address base{};
   std::size_t size{};
+  unsigned long long buffer{};
+  unsigned has_ipc_handle{};
   std::array attributes{PointerAttribute::kContext,    PointerAttribute::kMemoryType,
                         PointerAttribute::kIsManaged,  PointerAttribute::kDeviceOrdinal,
-                        PointerAttribute::kRangeStart, PointerAttribute::kRangeSize};
-  std::array<void*, attributes.size()> values{&context, &memory_type, &managed,
-                                              &ordinal, &base,        &size};
+                        PointerAttribute::kRangeStart, PointerAttribute::kRangeSize,
+                        PointerAttribute::kBufferId,   PointerAttribute::kHasIpcHandle};
+  std::array<void*, attributes.size()> values{&context, &memory_type, &managed, &ordinal,
+                                              &base,    &size,        &buffer,  &has_ipc_handle};
   const Status asked =
       driver.pointer_get_attributes(attributes.size(), attributes.data(), values.data(), address);
   // A program that has not initialised CUDA has no GPU memory.
@@ -43,7 +46,12 @@ GpuLookup look_up(const cuda::Driver& driver, std::uint64_t address) {
       return {.finding = GpuFinding::kFailed, .range = {}, .status = got};
   }
   return {.finding = GpuFinding::kGpu,
-          .range = {.context = context, .device = ordinal, .base = base, .size = size},
+          .range = {.context = context,
+                    .device = ordinal,
+                    .base = base,
+                    .size = size,
+                    .buffer = buffer,
+                    .has_ipc_handle = has_ipc_handle != 0},
           .status = Status::kSuccess};
 }
 

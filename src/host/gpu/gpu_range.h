@@ -13,6 +13,8 @@ struct GpuRange {
   int device{};
   std::uint64_t base{};
   std::uint64_t size{};
+  std::uint64_t buffer{};  // another one for every allocation of the process
+  bool has_ipc_handle{};
 };
 
 enum class GpuFinding : std::uint8_t {

@@ -35,7 +35,7 @@ GpuWindows::Window* GpuWindows::find(const LateMemory::Wanted& wanted, std::uint
 
 LateMemory::Progress GpuWindows::settle(Window& window) {
   if (window.use != Use::kCopying) return LateMemory::Progress::kDone;
-  const LateMemory::Progress reached = staging_.progress(staging_.window_event(index_of(window)));
+  const LateMemory::Progress reached = staging_.progress(GpuStaging::window_slot(index_of(window)));
   if (reached == LateMemory::Progress::kDone) window.use = Use::kFilled;
   if (reached == LateMemory::Progress::kFailed) window.use = Use::kEmpty;
   return reached;
@@ -63,9 +63,7 @@ bool GpuWindows::fill(Window& window, const LateMemory::Wanted& wanted, std::uin
   const std::size_t index = index_of(window);
   window = {};
   // A READ returns what WRITEs before it have written.
-  const cuda::Event after = writes_.last_into(staging_, address, length);
-  if (!staging_.fetch(staging_.window(index), address, length, staging_.window_event(index),
-                      after)) {
+  if (!staging_.fetch(index, address, length, writes_.last_into(staging_, address, length))) {
     return false;
   }
   window.use = Use::kCopying;

@@ -23,9 +23,8 @@ GpuWrites::Copy* GpuWrites::collecting() {
 
 void GpuWrites::begin(Copy& copy) {
   copy.begun = true;
-  const std::byte* const from = copy.staging->ring().data() + copy.offset % kGpuRingSize;
-  copy.failed =
-      !copy.staging->write(copy.address, from, copy.length, copy.staging->ring_event(copy.number));
+  copy.failed = !copy.staging->write(copy.address, copy.offset % kGpuRingSize, copy.length,
+                                     GpuStaging::ring_slot(copy.number));
 }
 
 void GpuWrites::begin_collected() {
@@ -48,13 +47,13 @@ bool GpuWrites::reap_oldest() {
   if (empty() || !at(head_).begun) return false;
   Copy& copy = at(head_);
   Progress reached = Progress::kFailed;
-  if (!copy.failed) reached = copy.staging->progress(copy.staging->ring_event(copy.number));
+  if (!copy.failed) reached = copy.staging->progress(GpuStaging::ring_slot(copy.number));
   if (reached == Progress::kLater) return false;
   if (reached == Progress::kFailed) {
     add_failure({.first = copy.first, .last = std::max(copy.first, copy.last)});
   }
   landed_ = copy.last;
-  copy.staging->ring_use.begin = copy.offset + copy.length;
+  copy.staging->ring_use.begin = copy.offset + copy.staged;
   ++copy.staging->ring_use.copies_ended;
   ++head_;
   return true;
@@ -69,7 +68,7 @@ void GpuWrites::wait_for_oldest() {
   begin_collected();
   if (empty()) return;
   Copy& copy = at(head_);
-  if (!copy.failed) (void)copy.staging->wait(copy.staging->ring_event(copy.number));
+  if (!copy.failed) (void)copy.staging->wait(GpuStaging::ring_slot(copy.number));
   (void)reap_oldest();
 }
 
@@ -93,6 +92,7 @@ GpuWrites::Copy& GpuWrites::open(GpuStaging& staging, std::uint64_t address) {
           .address = address,
           .length = 0,
           .offset = ring.end,
+          .staged = 0,
           .last = written_,
           .first = written_,
           .begun = false,
@@ -120,12 +120,29 @@ void GpuWrites::write(GpuStaging& staging, std::uint64_t address, Bytes from) {
     std::memcpy(staging.ring().data() + ring.end % kGpuRingSize, from.data(), part);
     ring.end += part;
     copy->length += part;
+    copy->staged += part;
     // A write lands with its last part.
     copy->last = part == from.size() ? written_ : written_ - 1;
     if (copy->length == kLargestCopy) begin(*copy);
     address += part;
     from = from.subspan(part);
   }
+}
+
+bool GpuWrites::copy(GpuStaging& staging, Direction direction, std::uint64_t address,
+                     std::uint64_t other, std::uint64_t length) {
+  Copy& copy = open(staging, address);
+  const GpuStaging::Slot slot = GpuStaging::ring_slot(copy.number);
+  copy.begun = direction == Direction::kSend ? staging.send(address, other, length, slot)
+                                             : staging.take(address, other, length, slot);
+  if (!copy.begun) {
+    --staging.ring_use.copies_begun;
+    --tail_;
+    return false;
+  }
+  copy.length = length;
+  copy.first = copy.last = ++written_;
+  return true;
 }
 
 void GpuWrites::fail() {
@@ -151,8 +168,8 @@ Progress GpuWrites::landed(Ticket after, Ticket last) {
   return last <= landed_ ? Progress::kDone : Progress::kLater;
 }
 
-cuda::Event GpuWrites::last_into(const GpuStaging& staging, std::uint64_t address,
-                                 std::uint64_t length) {
+std::optional<GpuCopies::Slot> GpuWrites::last_into(const GpuStaging& staging,
+                                                    std::uint64_t address, std::uint64_t length) {
   reap();
   for (std::uint64_t index = tail_; index-- > head_;) {
     Copy& copy = at(index);
@@ -161,9 +178,9 @@ cuda::Event GpuWrites::last_into(const GpuStaging& staging, std::uint64_t addres
       continue;
     }
     if (!copy.begun) begin(copy);
-    if (!copy.failed) return staging.ring_event(copy.number);
+    if (!copy.failed) return GpuStaging::ring_slot(copy.number);
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 bool GpuWrites::busy(std::uint64_t address, std::uint64_t length) {

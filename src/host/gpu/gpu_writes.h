@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/bytes.h"
@@ -25,6 +26,11 @@ class GpuWrites {
 
   // Waits for the oldest copy if the ring is full.
   void write(GpuStaging& staging, std::uint64_t address, Bytes from);
+  // A copy between this memory and memory that another process has given to the same copier: counts
+  // as a write. False if it cannot begin.
+  enum class Direction : std::uint8_t { kSend, kTake };
+  [[nodiscard]] bool copy(GpuStaging& staging, Direction direction, std::uint64_t address,
+                          std::uint64_t other, std::uint64_t length);
   // Counts a write that cannot be made.
   void fail();
   [[nodiscard]] Ticket written() const { return written_; }
@@ -33,10 +39,10 @@ class GpuWrites {
 
   // Begins the copy of what was collected.
   void begin_collected();
-  // The event of the last copy into this range that has not landed; null if there is none. Begins
-  // it, if necessary.
-  [[nodiscard]] cuda::Event last_into(const GpuStaging& staging, std::uint64_t address,
-                                      std::uint64_t length);
+  // The slot of the last copy into this range that has not landed, if any. Begins it, if necessary.
+  [[nodiscard]] std::optional<GpuCopies::Slot> last_into(const GpuStaging& staging,
+                                                         std::uint64_t address,
+                                                         std::uint64_t length);
   [[nodiscard]] bool busy(std::uint64_t address, std::uint64_t length);
 
  private:
@@ -46,6 +52,7 @@ class GpuWrites {
     std::uint64_t address{};
     std::uint64_t length{};
     std::uint64_t offset{};  // in the ring
+    std::uint64_t staged{};  // bytes there
     Ticket last{};
     Ticket first{};
     bool begun{};

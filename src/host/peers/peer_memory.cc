@@ -23,8 +23,9 @@ Rights rights_of(nic::Access access) {
 // Returns where the place is mapped in the other process, if it may be accessed. Called while the
 // ring's in-use word announces a placement: the owner revokes a right first and then looks for
 // announced placements, so either it sees this one and waits, or we see that the right is gone.
-std::optional<std::uint64_t> resolve(const OutgoingRing& ring, const nic::DirectPath::Place& place,
-                                     std::uint64_t length, Rights need) {
+std::optional<link::shm::RightsView::Place> resolve(const OutgoingRing& ring,
+                                                    const nic::DirectPath::Place& place,
+                                                    std::uint64_t length, Rights need) {
   return ring.rights()->resolve({.target = place.to,
                                  .requester = place.from,
                                  .key = place.key,
@@ -48,9 +49,9 @@ bool PeerMemory::write(const Place& place, std::span<const wire::Piece> payload)
   const wire::Piece& piece = payload[0];
   const link::shm::Placing placing{ring->in_use()};
   const auto at = resolve(*ring, place, piece.length, Rights::kWrite);
-  if (!at) return false;
+  if (!at || at->copier != 0) return false;
   const Bytes from{reinterpret_cast<const std::byte*>(piece.address), piece.length};
-  if (link::shm::place(ring->pid(), *at, from) != Placed::kDone) return false;
+  if (link::shm::place(ring->pid(), at->address, from) != Placed::kDone) return false;
   counters_->bytes_written += piece.length;
   ++counters_->writes;
   return true;
@@ -61,18 +62,59 @@ bool PeerMemory::read(const Place& place, MutableBytes into) {
   if (ring == nullptr || ring->rights() == nullptr) return false;
   const link::shm::Placing placing{ring->in_use()};
   const auto at = resolve(*ring, place, into.size(), Rights::kRead);
-  if (!at || link::shm::fetch(ring->pid(), *at, into) != Placed::kDone) return false;
+  if (!at || at->copier != 0) return false;
+  if (link::shm::fetch(ring->pid(), at->address, into) != Placed::kDone) return false;
   counters_->bytes_read += into.size();
   ++counters_->reads;
   return true;
 }
 
+// The copier makes the copy after the placement is over. Our rights are looked up and the copy is
+// requested within the placement; the target waits for placements and then for the copier.
+bool PeerMemory::begin_write(const Place& place, const wire::Piece& from) {
+  OutgoingRing* ring = exchange_.ring_to(place.flow.destination, place.to);
+  if (ring == nullptr || ring->rights() == nullptr) return false;
+  const link::shm::Placing placing{ring->in_use()};
+  const auto at = resolve(*ring, place, from.length, Rights::kWrite);
+  if (!at || at->copier == 0) return false;
+  if (!gpu_.copy(GpuMemory::Direction::kSend, from.address,
+                 {.copier = at->copier, .address = at->address}, from.length)) {
+    return false;
+  }
+  counters_->bytes_written += from.length;
+  ++counters_->writes;
+  return true;
+}
+
+bool PeerMemory::begin_read(const Place& place, const wire::Piece& into) {
+  OutgoingRing* ring = exchange_.ring_to(place.flow.destination, place.to);
+  if (ring == nullptr || ring->rights() == nullptr) return false;
+  const link::shm::Placing placing{ring->in_use()};
+  const auto at = resolve(*ring, place, into.length, Rights::kRead);
+  if (!at || at->copier == 0) return false;
+  if (!gpu_.copy(GpuMemory::Direction::kTake, into.address,
+                 {.copier = at->copier, .address = at->address}, into.length)) {
+    return false;
+  }
+  counters_->bytes_read += into.length;
+  ++counters_->reads;
+  return true;
+}
+
 void PeerMemory::offer(RKey key, const Region& region) {
-  replace(key, link::shm::KeyRights{.iova = region.start,
-                                    .length = region.length,
-                                    .address = region.address,
-                                    .rights = rights_of(region.access),
-                                    .pd = region.pd.index});
+  link::shm::KeyRights rights{.iova = region.start,
+                              .length = region.length,
+                              .address = region.address,
+                              .rights = rights_of(region.access),
+                              .pd = region.pd.index,
+                              .copier = 0};
+  if (region.late) {
+    const auto shared = gpu_.share(region.address, region.length);
+    if (!shared) return withdraw(key);
+    rights.address = shared->address;
+    rights.copier = shared->copier;
+  }
+  replace(key, rights);
 }
 
 void PeerMemory::withdraw(RKey key) { take_back(key); }

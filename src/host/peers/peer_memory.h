@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "host/gpu/gpu_memory.h"
 #include "host/network/exchange.h"
 #include "host/peers/statistics_layout.h"
 #include "link/shm/in_use.h"
@@ -30,13 +31,16 @@ void wait_for(std::span<const PendingPlacement> placements);
 class PeerMemory final : public nic::DirectPath {
  public:
   // One for each shard; all publish in one table. `first` is the primary shard's.
-  PeerMemory(Exchange& exchange, link::shm::RightsPublisher& own, PeerMemory* first = nullptr)
-      : exchange_{exchange}, own_{own}, first_{first != nullptr ? *first : *this} {
+  PeerMemory(Exchange& exchange, link::shm::RightsPublisher& own, GpuMemory& gpu,
+             PeerMemory* first = nullptr)
+      : exchange_{exchange}, own_{own}, gpu_{gpu}, first_{first != nullptr ? *first : *this} {
     first_.all_.push_back(this);
   }
 
   bool write(const Place& place, std::span<const wire::Piece> payload) override;
   bool read(const Place& place, MutableBytes into) override;
+  bool begin_write(const Place& place, const wire::Piece& from) override;
+  bool begin_read(const Place& place, const wire::Piece& into) override;
   [[nodiscard]] bool is_better_for(std::uint32_t length) const override;
   void set_cpus_contended(bool contended) { cpus_contended_ = contended; }
   // True while a thread that polls on behalf of others sleeps until something completes.
@@ -54,6 +58,8 @@ class PeerMemory final : public nic::DirectPath {
   enum class Withdrawn : std::uint8_t { kNothing, kQp, kKey };
   void begin_deferring() { deferring_ = true; }
   [[nodiscard]] Withdrawn end_deferring();
+  // Afterwards, no copy that a peer has told the GPU copier to make uses the rights either.
+  void settle_copies() { gpu_.settle(); }
   // Adds the placements that other processes have begun through the rings of this shard.
   void add_placements(std::vector<PendingPlacement>& to) const;
 
@@ -75,6 +81,7 @@ class PeerMemory final : public nic::DirectPath {
 
   Exchange& exchange_;
   link::shm::RightsPublisher& own_;
+  GpuMemory& gpu_;
   PeerMemory& first_;
   std::vector<PeerMemory*> all_;  // only in the first; changed with all locks held
   std::mutex publishing_;         // only in the first: QPs of several shards may publish at once

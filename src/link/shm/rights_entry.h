@@ -12,7 +12,7 @@
 namespace nerve::link::shm {
 
 struct RightsContents {
-  static constexpr std::size_t kWords = 4;
+  static constexpr std::size_t kWords = 5;
   std::array<std::uint64_t, kWords> words{};
 };
 
@@ -21,12 +21,12 @@ struct RightsEntry {
   std::atomic<std::uint64_t> version;
   std::atomic<std::uint64_t> name;
   std::array<std::atomic<std::uint64_t>, RightsContents::kWords> contents;
-  std::array<std::uint64_t, 2> unused;
+  std::uint64_t unused;
 };
 static_assert(sizeof(RightsEntry) == kRightsEntrySize);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-inline constexpr std::uint64_t kRightsMagic = 0x3130'7374'6867'6972;  // "rights01"
+inline constexpr std::uint64_t kRightsMagic = 0x3230'7374'6867'6972;  // "rights02"
 inline constexpr std::size_t kRightsProbe = 16;
 
 // Names are never zero, because zero marks an empty entry.

@@ -94,12 +94,13 @@ RightsPublisher::RightsPublisher(MutableBytes memory) : memory_{memory.data()} {
 
 bool RightsPublisher::publish(RKey key, const KeyRights& rights) {
   return publish_in(entries(memory_, kKeysAt), rights_name(key.value()),
-                    {{rights.iova, rights.length, rights.address, join(rights.rights, rights.pd)}});
+                    {{rights.iova, rights.length, rights.address, join(rights.rights, rights.pd),
+                      rights.copier}});
 }
 
 bool RightsPublisher::publish(Qpn qpn, const QpRights& rights) {
   return publish_in(entries(memory_, kQpsAt), rights_name(qpn.value()),
-                    {{rights.peer.value(), join(rights.rights, rights.pd), 0, 0}});
+                    {{rights.peer.value(), join(rights.rights, rights.pd), 0, 0, 0}});
 }
 
 void RightsPublisher::withdraw(RKey key) {
@@ -135,7 +136,8 @@ std::optional<KeyRights> RightsView::find(RKey key) const {
                    .length = words[1],
                    .address = words[2],
                    .rights = rights_of(words[3]),
-                   .pd = pd_of(words[3])};
+                   .pd = pd_of(words[3]),
+                   .copier = words[4]};
 }
 
 std::optional<QpRights> RightsView::find(Qpn qpn) const {
@@ -147,7 +149,7 @@ std::optional<QpRights> RightsView::find(Qpn qpn) const {
                   .pd = pd_of(words[1])};
 }
 
-std::optional<std::uint64_t> RightsView::resolve(const PlaceRequest& request) const {
+std::optional<RightsView::Place> RightsView::resolve(const PlaceRequest& request) const {
   const auto qp = find(request.target);
   if (!qp || qp->peer != request.requester || !contains(qp->rights, request.need)) {
     return std::nullopt;
@@ -158,7 +160,7 @@ std::optional<std::uint64_t> RightsView::resolve(const PlaceRequest& request) co
   if (request.iova < key->iova || offset > key->length || request.length > key->length - offset) {
     return std::nullopt;
   }
-  return key->address + offset;
+  return Place{.address = key->address + offset, .copier = key->copier};
 }
 
 }  // namespace nerve::link::shm

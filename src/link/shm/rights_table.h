@@ -14,7 +14,8 @@
 //
 //    0      8   version: even at rest, odd while the entry is written; 0 when it was never used
 //    8      8   name: key or QP number, plus 2^32; zero when the entry is empty again
-//   16     40   contents   key: iova, length, address, access | pd << 32
+//   16     40   contents   key: iova, length, address, access | pd << 32,
+//                               copier
 //                          QP:  peer's QP number, access | pd << 32
 //
 // An entry is within 16 steps of the hash of its name; if all of those are taken, the name is not
@@ -48,13 +49,14 @@ inline constexpr bool nerve::kIsMask<nerve::link::shm::Rights> = true;
 
 namespace nerve::link::shm {
 
-// A region of host memory.
+// A region of host memory, or of GPU memory that the owner has shared with a copier.
 struct KeyRights {
   std::uint64_t iova{};  // the address of its first byte in requests
   std::uint64_t length{};
-  std::uint64_t address{};  // of the same byte in the owner's address space
+  std::uint64_t address{};  // of the same byte in the owner's address space, or the copier's
   Rights rights{};
   std::uint32_t pd{};
+  std::uint64_t copier{};  // zero: host memory
   friend bool operator==(const KeyRights&, const KeyRights&) = default;
 };
 
@@ -114,9 +116,14 @@ class RightsView {
   [[nodiscard]] std::optional<KeyRights> find(RKey key) const;
   [[nodiscard]] std::optional<QpRights> find(Qpn qpn) const;
 
-  // The address in the target's address space where the request may act. Nothing if the request
-  // must go through the engine there, which also returns the right error.
-  [[nodiscard]] std::optional<std::uint64_t> resolve(const PlaceRequest& request) const;
+  // Where the request may act. Nothing if the request must go through the engine there, which also
+  // returns the right error.
+  struct Place {
+    std::uint64_t address{};  // in the target's address space, or the copier's
+    std::uint64_t copier{};   // zero: host memory
+    friend bool operator==(const Place&, const Place&) = default;
+  };
+  [[nodiscard]] std::optional<Place> resolve(const PlaceRequest& request) const;
 
  private:
   friend class RightsPublisher;

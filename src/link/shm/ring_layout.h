@@ -106,10 +106,11 @@ Result<RingSize, RingError> format_ring(MutableBytes memory, const RingSize& siz
 Result<RingSize, RingError> inspect_ring(Bytes memory);
 
 enum class SlotKind : std::uint8_t {
-  kFrame = 1,  // headers and payload
-  kBytes = 2,  // a packet from BTH to ICRC, which the reader validates
-  kFlow = 3,   // announces a flow; contains no frame
-  kRun = 4,    // the headers of its first frame, a count, and the payload of all frames
+  kFrame = 1,   // headers and payload
+  kBytes = 2,   // a packet from BTH to ICRC, which the reader validates
+  kFlow = 3,    // announces a flow; contains no frame
+  kRun = 4,     // the headers of its first frame, a count, and the payload of all frames
+  kPlaced = 5,  // the headers of a WRITE whose payload was placed without the ring
 };
 
 struct Commit {

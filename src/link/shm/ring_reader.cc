@@ -81,6 +81,7 @@ RingReader::Step RingReader::read_slot(std::size_t limit) {
   if (commit.flow >= kFlows) return Step::kBad;
   switch (static_cast<SlotKind>(commit.kind)) {
     case SlotKind::kFrame:
+    case SlotKind::kPlaced:
       return read_frame(commit, slot);
     case SlotKind::kBytes:
       return read_bytes(commit, slot);
@@ -105,6 +106,7 @@ RingReader::Step RingReader::read_frame(const Commit& commit, std::byte* slot) {
            .length = commit.length};
   frame.payload = {&piece, commit.length > 0 ? 1U : 0U};
   frame.payload_length = commit.length;
+  frame.placed = static_cast<SlotKind>(commit.kind) == SlotKind::kPlaced;
   counters_.bytes += commit.length;
   ++count_;
   return Step::kRead;
@@ -126,6 +128,7 @@ RingReader::Step RingReader::read_run(const Commit& commit, const std::byte* slo
   // decode_into() fails if the headers are longer than a BTH.
   if (wire::Headers::decode_into(bytes, first.headers) == 0) return Step::kBad;
   first.flow = flows_[commit.flow];
+  first.placed = false;
   const std::byte* const at = data_ + cursor_.take(length);
   prefetch(at, length);
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -134,6 +137,7 @@ RingReader::Step RingReader::read_run(const Commit& commit, const std::byte* slo
     if (i > 0) {
       frame.flow = first.flow;
       frame.headers = first.headers;
+      frame.placed = false;
       frame.headers.bth.psn = first.headers.bth.psn + i;
     }
     piece = {.address = reinterpret_cast<std::uint64_t>(at) + std::uint64_t{i} * commit.length,

@@ -118,7 +118,7 @@ void RingWriter::put(const wire::Frame& frame) {
     to += piece.length;
   }
   CHECK(to == end);
-  seal_slot(SlotKind::kFrame, flow.index, length);
+  seal_slot(frame.placed ? SlotKind::kPlaced : SlotKind::kFrame, flow.index, length);
   counters_.bytes += length;
 }
 

@@ -9,6 +9,7 @@
 // move bytes; key_table.h maps keys to access rights.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -147,9 +148,12 @@ class DmaEngine {
                        PdHandle pd, TxBurst& burst, const LateReader& reader) const {
     return gather_parts(list, offset, length, pd, burst, reader);
   }
-  [[nodiscard]] bool is_late(const wire::Piece& piece) const {
-    return piece.port != nullptr && piece.port == late_;
+  [[nodiscard]] bool is_late(const wire::Piece& piece) const { return is_late(piece.port); }
+  [[nodiscard]] bool is_late(const MemoryPort* port) const {
+    return port != nullptr && port == late_;
   }
+  // Whether late memory was ever registered.
+  [[nodiscard]] bool has_late() const { return has_late_.load(std::memory_order_relaxed); }
   // Adds a resolved range of late memory, behind which `follow` more bytes of the message lie.
   Gathered fetch(const wire::Piece& piece, std::uint64_t follow, TxBurst& burst,
                  const LateReader& reader) const;
@@ -197,6 +201,7 @@ class DmaEngine {
   DirectPath* direct_path_;
   Pager* pager_;
   LateMemory* late_;
+  std::atomic<bool> has_late_{};  // other engines of the device read it
   std::uint32_t bound_to_qps_{};  // number of bound type 2 windows
 };
 

@@ -72,18 +72,23 @@ void DmaEngine::set_grant(MemoryRegion& region) {
   grant.pd = init.pd;
   grant.allow(init.access);
   grant.set_key(region.key);
+  if (is_late(init.port)) has_late_.store(true, std::memory_order_relaxed);
   offer(region, grant);
 }
 
 void DmaEngine::offer(const MemoryRegion& region, const Grant& grant) const {
   if (direct_path_ == nullptr) return;
   const bool remote = intersects(region.init.access, kRemoteWrite | kRemoteRead);
-  if (!remote || region.init.port != nullptr) return direct_path_->withdraw(RKey{region.key});
+  const bool late = is_late(region.init.port);
+  if (!remote || (region.init.port != nullptr && !late)) {
+    return direct_path_->withdraw(RKey{region.key});
+  }
   direct_path_->offer(RKey{region.key}, {.start = grant.start,
                                          .length = grant.length,
                                          .address = region.init.address,
                                          .access = region.init.access,
-                                         .pd = grant.pd});
+                                         .pd = grant.pd,
+                                         .late = late});
 }
 
 bool DmaEngine::fault_in_pages(const Grant& grant, std::uint64_t address, std::uint64_t length,

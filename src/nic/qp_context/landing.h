@@ -49,6 +49,10 @@ struct Landing {
   // The writes before the newest READ, atomic or FLUSH, whose answer acknowledges them.
   Ticket before_answer{};
 
+  // The newest of our requests that was copied by the direct path: a request that is sent as
+  // packets waits for it.
+  Ticket direct{};
+
   bool fetching{};  // the next request packet waits for memory
 
   // The peer's first packet whose bytes may not have landed: the one to NAK if they never do.

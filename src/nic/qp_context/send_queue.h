@@ -25,6 +25,7 @@ struct SendWqe {
   SendFlags flags{};
   std::uint8_t sge_count{};
   bool started{};           // it has PSNs assigned
+  bool placed{};            // its payload was copied by the direct path
   WcStatus fault{};         // found while sending; reported when it becomes the oldest
   std::uint32_t length{};   // bytes of the message
   std::uint32_t packets{};  // PSNs it takes; zero for local operations
@@ -81,6 +82,9 @@ class SendQueue {
 
   // The storage of a request's scatter/gather list or inline bytes.
   Sge* sges_at(std::uint32_t i) { return sges_.data() + std::size_t{slot(i)} * max_sge_; }
+  [[nodiscard]] const Sge* sges_at(std::uint32_t i) const {
+    return sges_.data() + std::size_t{slot(i)} * max_sge_;
+  }
   std::byte* inline_at(std::uint32_t i) {
     return inline_bytes_.data() + std::size_t{slot(i)} * max_inline_;
   }

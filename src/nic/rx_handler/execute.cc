@@ -71,7 +71,8 @@ Verdict Responder::write(Qp& qp, const Packet& packet) {
   }
   const std::uint32_t rest = state.write_length - state.received;
   const bool fits = packet.closes() ? frame.payload_length == rest : frame.payload_length < rest;
-  if (!fits) return Verdict::kInvalidRequest;
+  const bool placed = frame.placed && packet.opens() && packet.closes();
+  if (!fits && !placed) return Verdict::kInvalidRequest;
   const bool takes_receive = contains(packet.info.headers, wire::HeaderSet::kImmDt);
   if (takes_receive) {
     if (!receives_.take(qp, frame.headers.xrc_srq)) return Verdict::kNoReceive;

@@ -46,6 +46,8 @@ class CompletionUnit {
     if (placed.late_writes > 0) [[unlikely]]
       note_late_writes(qp, placed);
   }
+  // The direct path has begun to copy the payload of a request of the QP's own.
+  void note_copied(Qp& qp);
   // Whether the QP's writes up to this ticket have landed. If not, the QP waits for memory.
   [[nodiscard]] bool has_landed(Qp& qp, LateMemory::Ticket last);
   void await_memory(Qp& qp) { scheduler_.await_memory(qp); }

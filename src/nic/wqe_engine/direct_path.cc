@@ -36,7 +36,7 @@ bool Requester::may_take_direct_path(const Qp& qp, const SendWqe& wqe) const {
 
 Requester::Step Requester::take_direct_path(Qp& qp, SendWqe& wqe, TxBurst& burst) {
   RequesterState& state = qp.requester;
-  if (config_.late_memory != nullptr && reads_late_memory(qp)) return Step::kBlocked;
+  if (dma_.has_late() && reads_late_memory(qp, wqe)) return Step::kBlocked;
   if (copy_budget_ == 0) return Step::kPaused;
   std::uint32_t part = wqe.length - state.placed;
   if (wqe.length >= kLarge) part = std::min(part, copy_budget_);
@@ -63,10 +63,58 @@ Requester::Step Requester::take_direct_path(Qp& qp, SendWqe& wqe, TxBurst& burst
   return Step::kSkipped;
 }
 
+bool Requester::suits_late_copy(const Qp& qp, const SendWqe& wqe) const {
+  if (config_.direct_path == nullptr || qp.type != QpType::kRc) return false;
+  if (wqe.op != SendOp::kWrite && wqe.op != SendOp::kWriteImm && wqe.op != SendOp::kRead) {
+    return false;
+  }
+  if (wqe.op == SendOp::kRead && qp.attributes.max_read == 0) return false;
+  return !wqe.started && !wqe.placed && wqe.length > 0 && wqe.sge_count == 1 &&
+         !contains(wqe.flags, SendFlags::kInline);
+}
+
+// Earlier requests must be executed first. A QP that has copied before waits until they are
+// acknowledged: as packets, the request would take longer.
+bool Requester::waits_to_copy(const Qp& qp, const SendWqe& wqe) const {
+  return qp.landing != nullptr && qp.landing->direct > 0 &&
+         qp.requester.unacked != qp.requester.next && suits_late_copy(qp, wqe) &&
+         reads_late_memory(qp, wqe);
+}
+
+// Copies follow each other without waiting, and the request counts as done: its completion waits
+// until the bytes have landed, like all that come later. A WRITE with immediate data then sends a
+// packet without payload.
+bool Requester::copy_late(Qp& qp, SendWqe& wqe) {
+  const Sge& sge = *qp.sends.sges_at(qp.sends.cursor);
+  const bool reads = wqe.op == SendOp::kRead;
+  const auto local = dma_.resolve_local(sge.lkey, qp.pd, sge.address, wqe.length,
+                                        reads ? Access::kLocalWrite : Access::kNone);
+  if (!local || !dma_.is_late(*local)) return false;
+  const DirectPath::Place place{.flow = qp.flow,
+                                .from = qp.qpn,
+                                .to = qp.attributes.dest_qp,
+                                .key = wqe.rkey,
+                                .address = wqe.remote_address};
+  const bool begun = reads ? config_.direct_path->begin_read(place, *local)
+                           : config_.direct_path->begin_write(place, *local);
+  if (!begun) return false;
+  completions_.note_copied(qp);
+  counters_.late_bytes_copied += wqe.length;
+  if (traces_sends(config_.trace, qp)) [[unlikely]] {
+    trace_direct(*config_.trace, qp, wqe.length);
+  }
+  if (wqe.op == SendOp::kWriteImm) {
+    wqe.placed = true;
+    wqe.packets = 1;
+  } else {
+    completions_.finish_send(qp, WcStatus::kSuccess);
+  }
+  return true;
+}
+
 // The direct path copies between host memories.
-bool Requester::reads_late_memory(Qp& qp) const {
-  const std::uint32_t at = qp.sends.cursor;
-  const std::span<const Sge> list{qp.sends.sges_at(at), qp.sends.at(at).sge_count};
+bool Requester::reads_late_memory(const Qp& qp, const SendWqe& wqe) const {
+  const std::span<const Sge> list{qp.sends.sges_at(qp.sends.cursor), wqe.sge_count};
   return std::ranges::any_of(list, [&](const Sge& sge) {
     const auto piece = dma_.resolve_local(sge.lkey, qp.pd, sge.address, 1, Access::kNone);
     return piece && dma_.is_late(*piece);

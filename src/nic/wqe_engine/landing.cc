@@ -15,6 +15,13 @@ void CompletionUnit::note_late_writes(Qp& qp, const Placed& placed) {
   scheduler_.await_memory(qp);
 }
 
+void CompletionUnit::note_copied(Qp& qp) {
+  Landing& landing = scheduler_.landing_of(qp);
+  landing.wrote(1, late_->written(), qp.responder.expected);
+  landing.direct = landing.last;
+  scheduler_.await_memory(qp);
+}
+
 Progress CompletionUnit::progress_of(const Qp& qp, LateMemory::Ticket last) const {
   if (qp.landing == nullptr || last <= qp.landing->settled) return Progress::kDone;
   return late_->landed(qp.landing->settled, last);

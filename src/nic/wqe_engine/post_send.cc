@@ -120,6 +120,7 @@ Status enqueue_send(Qp& qp, const SendWr& wr, const Limits& limits) {
   wqe.flags = wr.flags;
   wqe.sge_count = is_inline ? std::uint8_t{0} : static_cast<std::uint8_t>(wr.sges.size());
   wqe.started = false;
+  wqe.placed = false;
   wqe.fault = WcStatus::kSuccess;
   wqe.length = wr.op == SendOp::kFlush ? wr.flush_length : static_cast<std::uint32_t>(*length);
   wqe.packets = packets_for(wqe, qp.mtu);

@@ -41,6 +41,7 @@ void fill_datagram(const Qp& qp, const SendWqe& wqe, wire::Headers& headers) {
 }  // namespace
 
 Segment segment_of(const SendWqe& wqe, std::uint32_t index, std::uint32_t mtu) {
+  if (wqe.placed) return {.index = 0, .offset = 0, .length = 0, .first = true, .last = true};
   const std::uint64_t offset = std::uint64_t{index} * mtu;
   const std::uint64_t rest = wqe.length - std::min<std::uint64_t>(offset, wqe.length);
   return {.index = index,

@@ -113,6 +113,12 @@ Requester::Step Requester::step(Qp& qp, TxBurst& burst, Train& train) {
     state.pace_at.reset();
   }
   if (qp.datagram() && !room_for(qp, wqe)) return Step::kBlocked;
+  if (dma_.has_late() && state.unacked == state.next && suits_late_copy(qp, wqe)) [[unlikely]] {
+    if (copy_late(qp, wqe)) return Step::kSkipped;
+  }
+  if (qp.landing != nullptr && !completions_.has_landed(qp, qp.landing->direct)) [[unlikely]] {
+    return fetching(qp);
+  }
   if (may_take_direct_path(qp, wqe)) {
     const Step taken = take_direct_path(qp, wqe, burst);
     if (taken != Step::kBlocked) return taken;
@@ -145,6 +151,7 @@ bool Requester::may_begin(const Qp& qp, const SendWqe& wqe) const {
     if (!wqe.started && state.read_packets >= config_.max_read_packets) return false;
   }
   if (!wqe.started && psn_span(state.unacked, state.next) + wqe.packets > kMaxSpan) return false;
+  if (waits_to_copy(qp, wqe)) return false;
   // Without a credit, a single packet may still be sent to probe for one (IBTA 9.7.7.2.5).
   const std::uint32_t sequence = wqe.started ? wqe.sequence : state.next_sequence;
   return has_credit(qp, wqe, sequence) || state.unacked == state.next;
@@ -264,6 +271,7 @@ std::optional<WcStatus> Requester::build(Qp& qp, std::uint32_t position, Psn psn
   frame.headers.bth.psn = psn;
   if (planted(Bug::kPsnWrapOff) && psn == Psn{0xff'ffff}) frame.headers.bth.psn = Psn{0};
 
+  frame.placed = wqe.placed;
   const bool headers_say_all = wqe.wants_response() && wqe.op != SendOp::kAtomicWrite;
   if (headers_say_all || segment.length == 0) return WcStatus::kSuccess;
   if (contains(wqe.flags, SendFlags::kInline)) {

@@ -138,7 +138,12 @@ class Requester {
                                    TxBurst& burst);
   // The next packet waits for memory.
   [[gnu::noinline]] Step fetching(Qp& qp);
-  [[nodiscard]] bool reads_late_memory(Qp& qp) const;
+  [[nodiscard]] bool reads_late_memory(const Qp& qp, const SendWqe& wqe) const;
+  // The direct path between late memories: whether to try it, whether to wait for it, and whether
+  // it has begun.
+  [[nodiscard]] bool suits_late_copy(const Qp& qp, const SendWqe& wqe) const;
+  [[nodiscard]] bool waits_to_copy(const Qp& qp, const SendWqe& wqe) const;
+  [[nodiscard]] bool copy_late(Qp& qp, SendWqe& wqe);
   // Fills the frame added last with packet `psn` of the request at `position` in the queue.
   // Nothing: late memory has not supplied the bytes.
   std::optional<WcStatus> build(Qp& qp, std::uint32_t position, Psn psn, TxBurst& burst);

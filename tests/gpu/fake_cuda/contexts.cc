@@ -3,6 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 
 #include "tests/gpu/fake_cuda/fake_state.h"
 
@@ -34,6 +37,10 @@ State& state() {
   static State* const made = [] {
     auto* state = new State;  // never deleted: threads of streams use it during exit
     state->pid = ::getpid();
+    // For processes in which no test runs: "least,most".
+    if (const char* const delays = std::getenv("FAKE_CUDA_DELAY_US")) {
+      (void)std::sscanf(delays, "%u,%u", &state->least_delay, &state->most_delay);
+    }
     for (int device = 0; device < kDevices; ++device) {
       state->contexts.push_back(std::make_unique<FakeContext>());
       state->contexts.back()->device = device;
@@ -51,6 +58,7 @@ Call::Call(const char* function, bool needs_context) {
     return;
   }
   lock_ = std::unique_lock{all.mutex};
+  all.changed.wait(lock_, [&] { return !all.blocked; });
   ++all.counts.calls;
   for (Injected& failure : all.injected) {
     if (failure.function != function || failure.count == 0) continue;
@@ -93,6 +101,21 @@ CUresult cuDeviceGet(CUdevice* device, int ordinal) {
   if (call.result() != kSuccess) return call.result();
   if (ordinal < 0 || ordinal >= kDevices) return kInvalidDevice;
   *device = ordinal;
+  return kSuccess;
+}
+
+CUresult cuDeviceGetCount(int* count) {
+  const Call call{"cuDeviceGetCount", false};
+  if (call.result() != kSuccess) return call.result();
+  *count = kDevices;
+  return kSuccess;
+}
+
+CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device) {
+  const Call call{"cuDeviceGetUuid_v2", false};
+  if (call.result() != kSuccess) return call.result();
+  if (device < 0 || device >= kDevices) return kInvalidDevice;
+  std::memset(uuid, device + 1, sizeof *uuid);
   return kSuccess;
 }
 
@@ -220,6 +243,17 @@ void fake_cuda_end_kernel() {
   state().changed.notify_all();
 }
 
+void fake_cuda_block_calls() {
+  const std::scoped_lock guard{state().mutex};
+  state().blocked = true;
+}
+
+void fake_cuda_let_calls_go_on() {
+  const std::scoped_lock guard{state().mutex};
+  state().blocked = false;
+  state().changed.notify_all();
+}
+
 void fake_cuda_begin_capture() {
   const std::scoped_lock guard{state().mutex};
   state().capturing = state().capture_valid = true;
@@ -261,7 +295,7 @@ void fake_cuda_reset() {
   all.least_delay = 0;
   all.most_delay = 20;
   all.bandwidth = 0;
-  all.held = all.capturing = false;
+  all.held = all.capturing = all.blocked = false;
   all.kernels = 0;
   all.changed.notify_all();
   wait_for_streams(lock);  // a late failure would be one of the next test

@@ -23,6 +23,9 @@ using CUevent = struct FakeEvent*;
 struct CUipcMemHandle {
   char reserved[64];  // NOLINT(modernize-avoid-c-arrays): the ABI's
 };
+struct CUuuid {
+  char bytes[16];  // NOLINT(modernize-avoid-c-arrays): the ABI's
+};
 
 // The part of the driver that tests call themselves.
 CUresult cuInit(unsigned flags);
@@ -37,13 +40,18 @@ CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t size);
 CUresult cuMemFree_v2(CUdeviceptr address);
 CUresult cuMemHostAlloc(void** memory, size_t size, unsigned flags);
 CUresult cuMemFreeHost(void* memory);
+CUresult cuPointerGetAttribute(void* value, int attribute, CUdeviceptr pointer);
 CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address);
 CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* address, CUipcMemHandle handle, unsigned flags);
 CUresult cuIpcCloseMemHandle(CUdeviceptr address);
 
-// Memory as cuMemCreate() and pools make it: it belongs to a device and to no context, and has no
-// IPC handle. Freed by cuMemFree_v2().
+// Memory of a pool: it belongs to a device and to no context, and no other process can open it.
+// Freed by cuMemFree_v2().
 CUdeviceptr fake_cuda_alloc_pool(int device, size_t size);
+// Memory from cuMemCreate(), mapped; `exportable`: with a file descriptor. Freed by
+// fake_cuda_free_mapped().
+CUdeviceptr fake_cuda_alloc_mapped(int device, size_t size, bool exportable);
+void fake_cuda_free_mapped(CUdeviceptr address);
 // Managed memory: accessible to the CPU.
 void* fake_cuda_alloc_managed(size_t size);
 // Frees memory without waiting for copies, as cuMemUnmap() does: those under way hit an illegal
@@ -64,6 +72,10 @@ void fake_cuda_let_copies_end();
 // A kernel runs: the default stream, and streams that are not non-blocking, wait for its end.
 void fake_cuda_begin_kernel();
 void fake_cuda_end_kernel();
+// Every call of the driver in this process waits until it may go on, as it would for a thread that
+// holds the lock of its context.
+void fake_cuda_block_calls();
+void fake_cuda_let_calls_go_on();
 // A graph is captured in global mode: a call that could disturb it invalidates it, unless the
 // calling thread has relaxed its capture mode.
 void fake_cuda_begin_capture();

@@ -41,7 +41,7 @@ constexpr CUresult kHostMemoryAlreadyRegistered = 712;
 constexpr CUresult kHostMemoryNotRegistered = 713;
 constexpr CUresult kCaptureUnsupported = 900;
 
-enum class Kind : unsigned char { kDevice, kPool, kManaged, kImported };
+enum class Kind : unsigned char { kDevice, kPool, kManaged, kImported, kMapped };
 
 struct Allocation {
   Kind kind{};
@@ -51,12 +51,23 @@ struct Allocation {
   int memory_fd{-1};  // of these bytes
   FakeContext* context{};
   CUdevice device{};
+  uint64_t buffer{};
+};
+
+// Memory from cuMemCreate(), without an address.
+struct Physical {
+  int fd{-1};
+  size_t size{};
+  CUdevice device{};
+  bool exportable{};
+  unsigned uses{};
 };
 
 struct Operation {
-  enum class What : unsigned char { kToHost, kToDevice, kRecord, kWait } what{};
+  enum class What : unsigned char { kToHost, kToDevice, kAcross, kRecord, kWait, kWord } what{};
   void* host{};
   CUdeviceptr device{};
+  CUdeviceptr from{};  // kAcross
   size_t length{};
   FakeEvent* event{};
   uint64_t count{};  // of the event's records
@@ -75,6 +86,10 @@ struct State {
   bool initialised{};
   std::vector<std::unique_ptr<FakeContext>> contexts;  // those of the devices first
   std::map<CUdeviceptr, Allocation> allocations;
+  std::map<uint64_t, Physical> physical;
+  std::map<CUdeviceptr, uint64_t> mapped;  // and what is mapped there
+  uint64_t handles{};                      // of physical memory, so far
+  uint64_t buffers{};                      // allocations so far
   std::map<uintptr_t, size_t> pinned;
   std::vector<FakeStream*> streams;
   std::vector<FakeEvent*> events;
@@ -84,6 +99,7 @@ struct State {
   uint64_t chance{1};
   bool held{};
   int kernels{};
+  bool blocked{};
   bool capturing{};
   bool capture_valid{};
   CUresult fail_copy{};
@@ -119,5 +135,10 @@ void wait_for_copies(std::unique_lock<std::mutex>& lock, CUdeviceptr address, si
 // Waits until no stream has anything to do.
 void wait_for_streams(std::unique_lock<std::mutex>& lock);
 void free_allocation(CUdeviceptr address);
+size_t whole_pages(size_t size);
+// Makes the bytes of a file GPU memory at this address, which the CPU cannot access; zero:
+// anywhere. Returns the address, or zero on failure.
+CUdeviceptr map(CUdeviceptr at, Kind kind, size_t size, int fd, FakeContext* context,
+                CUdevice device);
 
 }  // namespace fake_cuda

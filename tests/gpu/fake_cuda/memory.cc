@@ -14,6 +14,7 @@ namespace {
 enum Attribute : int {
   kContext = 1,
   kMemoryType = 2,
+  kBufferId = 7,
   kIsManaged = 8,
   kDeviceOrdinal = 9,
   kIsLegacyIpcCapable = 10,
@@ -23,36 +24,10 @@ enum Attribute : int {
 constexpr unsigned kHostMemory = 1;
 constexpr unsigned kDeviceMemory = 2;
 
-size_t whole_pages(size_t size) {
-  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  return (size + page - 1) / page * page;
-}
-
-// An address range for it, which the CPU cannot access, and the bytes of `fd`. Zero on failure.
-CUdeviceptr map(Kind kind, size_t size, int fd, FakeContext* context, CUdevice device) {
-  const size_t mapped = whole_pages(size);
-  void* const bytes = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (bytes == MAP_FAILED) return 0;
-  void* range = bytes;
-  if (kind != Kind::kManaged) {
-    // A page behind it stays free of other memory.
-    range = ::mmap(nullptr, mapped + whole_pages(1), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  }
-  const auto address = reinterpret_cast<CUdeviceptr>(range);
-  state().allocations[address] = {.kind = kind,
-                                  .size = size,
-                                  .mapped = mapped,
-                                  .bytes = static_cast<char*>(bytes),
-                                  .memory_fd = fd,
-                                  .context = context,
-                                  .device = device};
-  return address;
-}
-
 CUdeviceptr allocate(Kind kind, size_t size, FakeContext* context, CUdevice device) {
   const int fd = ::memfd_create("fake gpu memory", MFD_CLOEXEC);
   if (fd < 0 || ::ftruncate(fd, static_cast<off_t>(whole_pages(size))) != 0) return 0;
-  return map(kind, size, fd, context, device);
+  return map(0, kind, size, fd, context, device);
 }
 
 // The contents of an IPC handle.
@@ -73,7 +48,7 @@ void put(void* into, Value value) {
 void put_attribute(int attribute, void* into, CUdeviceptr pointer) {
   Allocation* const found = find(pointer, 1);
   const bool host = found == nullptr && is_pinned(reinterpret_cast<void*>(pointer), 1);
-  const bool owned = found != nullptr && found->kind != Kind::kPool;
+  const bool owned = found != nullptr && found->kind != Kind::kPool && found->kind != Kind::kMapped;
   CUdeviceptr base = 0;
   if (found != nullptr) base = std::prev(state().allocations.upper_bound(pointer))->first;
   switch (attribute) {
@@ -82,6 +57,8 @@ void put_attribute(int attribute, void* into, CUdeviceptr pointer) {
     case kMemoryType:
       if (found != nullptr) return put(into, kDeviceMemory);
       return put(into, host ? kHostMemory : 0U);
+    case kBufferId:
+      return put(into, found != nullptr ? found->buffer : uint64_t{});
     case kIsManaged:
       return put(into, unsigned{found != nullptr && found->kind == Kind::kManaged});
     case kDeviceOrdinal:
@@ -98,6 +75,33 @@ void put_attribute(int attribute, void* into, CUdeviceptr pointer) {
 }
 
 }  // namespace
+
+size_t whole_pages(size_t size) {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  return (size + page - 1) / page * page;
+}
+
+CUdeviceptr map(CUdeviceptr at, Kind kind, size_t size, int fd, FakeContext* context,
+                CUdevice device) {
+  const size_t mapped = whole_pages(size);
+  void* const bytes = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (bytes == MAP_FAILED) return 0;
+  if (kind == Kind::kManaged) at = reinterpret_cast<CUdeviceptr>(bytes);
+  if (at == 0) {
+    // A page behind it stays free of other memory.
+    at = reinterpret_cast<CUdeviceptr>(
+        ::mmap(nullptr, mapped + whole_pages(1), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  }
+  state().allocations[at] = {.kind = kind,
+                             .size = size,
+                             .mapped = mapped,
+                             .bytes = static_cast<char*>(bytes),
+                             .memory_fd = fd,
+                             .context = context,
+                             .device = device,
+                             .buffer = ++state().buffers};
+  return at;
+}
 
 Allocation* find(CUdeviceptr address, size_t length) {
   auto& all = state().allocations;
@@ -126,10 +130,10 @@ bool is_pinned(const void* memory, size_t length) {
 void free_allocation(CUdeviceptr address) {
   const Allocation& gone = state().allocations.at(address);
   ::munmap(gone.bytes, gone.mapped);
-  if (gone.kind != Kind::kManaged) {
+  if (gone.kind != Kind::kManaged && gone.kind != Kind::kMapped) {
     ::munmap(reinterpret_cast<void*>(address), gone.mapped + whole_pages(1));
   }
-  ::close(gone.memory_fd);
+  if (gone.kind != Kind::kMapped) ::close(gone.memory_fd);
   state().allocations.erase(address);
 }
 
@@ -246,7 +250,7 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* address, CUipcMemHandle handle, unsi
   const std::string path = "/proc/" + std::to_string(from.pid) + "/fd/" + std::to_string(from.fd);
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) return kInvalidValue;
-  *address = map(Kind::kImported, from.size, fd, call.context(), from.device);
+  *address = map(0, Kind::kImported, from.size, fd, call.context(), from.device);
   return *address != 0 ? kSuccess : kOutOfMemory;
 }
 

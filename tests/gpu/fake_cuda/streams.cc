@@ -25,7 +25,8 @@ constexpr unsigned kNonBlocking = 1;
 constexpr int kGarbage = 0xdd;
 
 bool is_copy(const Operation& operation) {
-  return operation.what == What::kToHost || operation.what == What::kToDevice;
+  return operation.what == What::kToHost || operation.what == What::kToDevice ||
+         operation.what == What::kAcross;
 }
 
 std::chrono::nanoseconds time_of(const Operation& copy) {
@@ -41,8 +42,10 @@ std::chrono::nanoseconds time_of(const Operation& copy) {
 void move_bytes(const Operation& copy, FakeContext& context) {
   State& all = state();
   char* const bytes = bytes_at(copy.device, copy.length);
-  if (all.fail_copy != kSuccess || bytes == nullptr) {
-    context.error = bytes == nullptr ? kIllegalAddress : all.fail_copy;
+  const char* const from =
+      copy.what == What::kAcross ? bytes_at(copy.from, copy.length) : static_cast<char*>(copy.host);
+  if (all.fail_copy != kSuccess || bytes == nullptr || from == nullptr) {
+    context.error = bytes == nullptr || from == nullptr ? kIllegalAddress : all.fail_copy;
     all.fail_copy = kSuccess;
     return;
   }
@@ -51,7 +54,7 @@ void move_bytes(const Operation& copy, FakeContext& context) {
   if (copy.what == What::kToHost) {
     std::memcpy(copy.host, bytes, copy.length);
   } else {
-    std::memcpy(bytes, copy.host, copy.length);
+    std::memcpy(bytes, from, copy.length);
   }
 }
 
@@ -59,6 +62,14 @@ void carry_out(const Operation& operation, const FakeStream& stream, Lock& lock)
   State& all = state();
   if (operation.what == What::kWait) {
     all.changed.wait(lock, [&] { return operation.event->reached >= operation.count; });
+    return;
+  }
+  if (operation.what == What::kWord) {
+    // Like a real GPU: after an error nothing is written any more.
+    if (stream.context->error == kSuccess) {
+      __atomic_store_n(static_cast<uint32_t*>(operation.host),
+                       static_cast<uint32_t>(operation.count), __ATOMIC_RELEASE);
+    }
     return;
   }
   if (stream.blocking) all.changed.wait(lock, [&] { return all.kernels == 0; });
@@ -109,9 +120,11 @@ CUresult copy(Call& call, const Operation& operation, FakeStream* stream) {
   if (call.result() != kSuccess) return call.result();
   State& all = state();
   if (bytes_at(operation.device, operation.length) == nullptr) return kInvalidValue;
+  const bool across = operation.what == What::kAcross;
+  if (across && bytes_at(operation.from, operation.length) == nullptr) return kInvalidValue;
   ++all.counts.copies;
   all.counts.copied_bytes += operation.length;
-  if (!is_pinned(operation.host, operation.length)) ++all.counts.unpinned_copies;
+  if (!across && !is_pinned(operation.host, operation.length)) ++all.counts.unpinned_copies;
   if (stream == nullptr) {
     ++all.counts.default_stream_copies;
     FakeStream legacy{.context = call.context(), .blocking = true, .ending = false, .queue = {}};
@@ -179,10 +192,44 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned /*flags*/) {
   stream->queue.push_back({.what = What::kWait,
                            .host = nullptr,
                            .device = 0,
+                           .from = 0,
                            .length = 0,
                            .event = event,
                            .count = event->recorded});
   state().changed.notify_all();
+  return kSuccess;
+}
+
+CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr to, uint32_t value,
+                                 unsigned /*flags*/) {
+  const Call call{"cuStreamWriteValue32_v2"};
+  if (call.result() != kSuccess) return call.result();
+  if (const CUresult wrong = check_stream(call, stream); wrong != kSuccess) return wrong;
+  void* const word = reinterpret_cast<void*>(to);
+  if (!is_pinned(word, sizeof value)) return kInvalidValue;
+  stream->queue.push_back({.what = What::kWord,
+                           .host = word,
+                           .device = 0,
+                           .from = 0,
+                           .length = sizeof value,
+                           .event = nullptr,
+                           .count = value});
+  state().changed.notify_all();
+  return kSuccess;
+}
+
+CUresult cuStreamQuery(CUstream stream) {
+  const Call call{"cuStreamQuery"};
+  if (call.result() != kSuccess) return call.result();
+  if (const CUresult wrong = check_stream(call, stream); wrong != kSuccess) return wrong;
+  return stream->queue.empty() ? kSuccess : kNotReady;
+}
+
+CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* address, void* memory, unsigned /*flags*/) {
+  const Call call{"cuMemHostGetDevicePointer_v2"};
+  if (call.result() != kSuccess) return call.result();
+  if (!is_pinned(memory, 1)) return kInvalidValue;
+  *address = reinterpret_cast<CUdeviceptr>(memory);
   return kSuccess;
 }
 
@@ -211,6 +258,7 @@ CUresult cuEventRecord(CUevent event, CUstream stream) {
   stream->queue.push_back({.what = What::kRecord,
                            .host = nullptr,
                            .device = 0,
+                           .from = 0,
                            .length = 0,
                            .event = event,
                            .count = ++event->recorded});
@@ -232,6 +280,7 @@ CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, size_t length, C
               {.what = What::kToDevice,
                .host = const_cast<void*>(from),
                .device = to,
+               .from = 0,
                .length = length,
                .event = nullptr,
                .count = 0},
@@ -244,6 +293,20 @@ CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, size_t length, CUstrea
               {.what = What::kToHost,
                .host = to,
                .device = from,
+               .from = 0,
+               .length = length,
+               .event = nullptr,
+               .count = 0},
+              stream);
+}
+
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t length, CUstream stream) {
+  Call call{"cuMemcpyDtoDAsync_v2"};
+  return copy(call,
+              {.what = What::kAcross,
+               .host = nullptr,
+               .device = to,
+               .from = from,
                .length = length,
                .event = nullptr,
                .count = 0},

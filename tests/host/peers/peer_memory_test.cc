@@ -71,7 +71,8 @@ class Rights : public testing::Test {
 
   Exchange exchange{Transport::kShm, 2};
   Ring ring{exchange};
-  PeerMemory memory{exchange, ring.mailbox.rights()};
+  GpuMemory gpu;
+  PeerMemory memory{exchange, ring.mailbox.rights(), gpu};
 };
 
 constexpr nic::Access kAll = nic::Access::kRemoteWrite | nic::Access::kRemoteRead;

@@ -166,7 +166,7 @@ TEST(RightsTable, ResolvesNothingThatIsNotCertain) {
                           .iova = 0x1010,
                           .length = 8,
                           .need = Rights::kWrite};
-  EXPECT_EQ(view.resolve(good), 0x7010U);
+  EXPECT_EQ(view.resolve(good), (RightsView::Place{.address = 0x7010, .copier = 0}));
   const auto refused = [&](auto change) {
     PlaceRequest request = good;
     change(request);
@@ -303,7 +303,7 @@ TEST(InUse, NoPlacementOutlivesTheWait) {
     world->looked_up.store(true);
     while (!world->may_place.load()) std::this_thread::yield();
     const std::uint64_t ones = ~std::uint64_t{0};
-    (void)place(self, *at, std::as_bytes(std::span{&ones, 1}));
+    (void)place(self, at->address, std::as_bytes(std::span{&ones, 1}));
   }};
   while (!world->looked_up.load()) std::this_thread::yield();
   table.withdraw(RKey{5});

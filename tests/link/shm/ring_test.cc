@@ -128,6 +128,27 @@ TEST(ShmRing, RunsArriveAsTheirFrames) {
   });
 }
 
+TEST(ShmRing, FramesWhosePayloadWasPlacedAreMarked) {
+  struct Marks : FrameSink {
+    void deliver(std::span<const wire::Frame> frames, Time /*now*/) override {
+      for (const wire::Frame& frame : frames) seen.push_back(frame.placed);
+    }
+    std::vector<bool> seen;
+  };
+  RingMemory ring{kSmall};
+  RingWriter writer{ring.memory, ring.size};
+  RingReader reader{ring.memory, ring.size};
+  FrameMaker maker{1};
+  for (const bool placed : {false, true, false}) {
+    wire::Frame frame = maker.make(0);
+    frame.placed = placed;
+    writer.send({&frame, 1}, {});
+  }
+  Marks marks;
+  EXPECT_EQ(reader.receive(marks, 10, {}), 3U);
+  EXPECT_EQ(marks.seen, (std::vector<bool>{false, true, false}));
+}
+
 TEST(ShmRing, ARunTakesOneSlot) {
   RingMemory ring;
   RingWriter writer{ring.memory, ring.size};
