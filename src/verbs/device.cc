@@ -112,9 +112,9 @@ void ibv_free_device_list(ibv_device** list) VERBS_NOEXCEPT {
 
 const char* ibv_get_device_name(ibv_device* device) VERBS_NOEXCEPT { return device->name; }
 
-int ibv_get_device_index(ibv_device* device) VERBS_NOEXCEPT {
-  return static_cast<int>(ours(device).info.index);
-}
+// The kernel assigns this index, and programs pass it back to the kernel over netlink. Our devices
+// have none: -1 keeps programs from querying a device of the kernel that has the same number.
+int ibv_get_device_index(ibv_device* /*device*/) VERBS_NOEXCEPT { return -1; }
 
 __be64 ibv_get_device_guid(ibv_device* device) VERBS_NOEXCEPT {
   return big_endian(ours(device).info.node_guid);
