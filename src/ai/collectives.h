@@ -13,6 +13,8 @@ namespace nerve::ai {
 struct Collective {
   Engine& engine;
   Streams& streams;
+  bool shares_cpus{};      // more ranks than CPUs on some machine
+  bool copies_directly{};  // between all ranks: reading is as fast as writing
 
   [[nodiscard]] int rank() const { return engine.rank(); }
   [[nodiscard]] int size() const { return engine.size(); }
@@ -49,12 +51,16 @@ Status barrier(const Collective& c);
 Status send(const Collective& c, const std::byte* data, std::size_t bytes, int peer);
 Status receive(const Collective& c, std::byte* data, std::size_t bytes, int peer);
 
-// Sends up to Streams::kCopied bytes to every other rank; they may change when it returns.
+// Sends up to Streams::kCopied bytes to every other rank, or to one; they may change when it
+// returns.
 Status send_copy_to_all(const Collective& c, const std::byte* data, std::size_t bytes);
+Status send_copy(const Collective& c, const std::byte* data, std::size_t bytes, int peer);
 
 // The algorithms of all_reduce.
 Status exchange_all_reduce(const Collective& c, std::byte* data, std::size_t count, Reduction how);
+Status star_all_reduce(const Collective& c, std::byte* data, std::size_t count, Reduction how);
 Status mesh_all_reduce(const Collective& c, std::byte* data, std::size_t count, Reduction how);
+Status pull_all_reduce(const Collective& c, std::byte* data, std::size_t count, Reduction how);
 Status ring_all_reduce(const Collective& c, std::byte* data, std::size_t count, Reduction how);
 Status tree_all_reduce(const Collective& c, std::byte* data, std::size_t count, Reduction how);
 

@@ -9,7 +9,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::uint32_t kStepsPerLook = 16;  // before the clock is read
-constexpr std::uint32_t kStepsBeforeRest = 8;
+constexpr std::uint32_t kStepsBeforeRest = 4;
 constexpr milliseconds kLookEvery{1};       // at the control connections
 constexpr milliseconds kQuestionEvery{20};  // whether the caller wants to stop
 // How long a broken connection waits for the control connections to show which rank died.

@@ -12,6 +12,7 @@ constexpr std::size_t kPiece = 1U << 20;
 // Up to this size every rank sends everything to all others.
 constexpr std::size_t kExchangeLimit = 16384;
 constexpr std::size_t kExchangeTotal = 65536;  // sent by one rank
+constexpr int kExchangeRanks = 4;              // if they share CPUs
 
 std::size_t pieces_of(std::size_t bytes) { return (bytes + kPiece - 1) / kPiece; }
 
@@ -58,6 +59,15 @@ Status receive_chunks(const Collective& c, std::byte* out, std::size_t bytes) {
   return Done{};
 }
 
+// What is copied when it is posted needs no copy of ours.
+Result<Streams::Copy, Error> copy_of(const Collective& c, const std::byte* data,
+                                     std::size_t bytes) {
+  if (bytes <= kInline) return Streams::Copy{const_cast<std::byte*>(data), nullptr};
+  auto copy = c.streams.copy();
+  if (copy) std::memcpy(copy->data, data, bytes);
+  return copy;
+}
+
 void keep_own(const std::byte* from, std::byte* to, std::size_t bytes) {
   if (from != to && bytes > 0) std::memmove(to, from, bytes);
 }
@@ -65,19 +75,19 @@ void keep_own(const std::byte* from, std::byte* to, std::size_t bytes) {
 }  // namespace
 
 Status send_copy_to_all(const Collective& c, const std::byte* data, std::size_t bytes) {
-  const Registration* memory = nullptr;
-  if (bytes > kInline) {
-    auto copy = c.streams.copy();
-    if (!copy) return passed_on(copy);
-    std::memcpy(copy->data, data, bytes);
-    data = copy->data;
-    memory = copy->memory;
-  }
+  auto source = copy_of(c, data, bytes);
+  if (!source) return passed_on(source);
   for (int step = 1; step < c.size(); ++step) {
-    Status sent = c.streams.send(c.peer(step), data, bytes, memory, std::nullopt);
+    Status sent = c.streams.send(c.peer(step), source->data, bytes, source->memory, std::nullopt);
     if (!sent) return sent;
   }
   return Done{};
+}
+
+Status send_copy(const Collective& c, const std::byte* data, std::size_t bytes, int peer) {
+  auto source = copy_of(c, data, bytes);
+  if (!source) return passed_on(source);
+  return c.streams.send(peer, source->data, bytes, source->memory, std::nullopt);
 }
 
 Status all_gather(const Collective& c, const std::byte* in, std::byte* out, std::size_t bytes) {
@@ -147,19 +157,33 @@ Status receive(const Collective& c, std::byte* data, std::size_t bytes, int peer
   return Done{};
 }
 
+namespace {
+
+Algorithm choose(const Collective& c, std::size_t bytes) {
+  const std::size_t sent = bytes * static_cast<std::size_t>(c.size() - 1);
+  if (bytes <= kExchangeLimit) {
+    if (c.shares_cpus && c.size() > kExchangeRanks) return Algorithm::kStar;
+    if (sent <= kExchangeTotal) return Algorithm::kExchange;
+  }
+  return c.copies_directly ? Algorithm::kPull : Algorithm::kMesh;
+}
+
+}  // namespace
+
 Status all_reduce(const Collective& c, std::byte* data, std::size_t count, Reduction how,
                   Algorithm algorithm) {
   if (count == 0 || c.size() == 1) return Done{};
   const std::size_t bytes = count * how.element();
-  if (algorithm == Algorithm::kAuto) {
-    const std::size_t sent = bytes * static_cast<std::size_t>(c.size() - 1);
-    algorithm =
-        bytes <= kExchangeLimit && sent <= kExchangeTotal ? Algorithm::kExchange : Algorithm::kMesh;
-  }
-  if (algorithm == Algorithm::kExchange && bytes > Streams::kCopied) algorithm = Algorithm::kMesh;
+  if (algorithm == Algorithm::kAuto) algorithm = choose(c, bytes);
+  const bool copies = algorithm == Algorithm::kExchange || algorithm == Algorithm::kStar;
+  if (copies && bytes > Streams::kCopied) algorithm = Algorithm::kMesh;
   switch (algorithm) {
     case Algorithm::kExchange:
       return exchange_all_reduce(c, data, count, how);
+    case Algorithm::kStar:
+      return star_all_reduce(c, data, count, how);
+    case Algorithm::kPull:
+      return pull_all_reduce(c, data, count, how);
     case Algorithm::kRing:
       return ring_all_reduce(c, data, count, how);
     case Algorithm::kTree:

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "ai/collectives.h"
+#include "ai/machine.h"
 #include "ai/message.h"
 
 namespace nerve::ai {
@@ -75,11 +76,13 @@ Status Group::connect(const GroupOptions& options, const Patience& patience) {
   }
   streams_ = std::make_unique<Streams>(engine_);
   if (Status created = streams_->create(); !created) return created;
+  std::vector<Machine> machines(static_cast<std::size_t>(size()), Machine::here());
   auto addresses = engine_.mesh().exchange(
       [&](int peer) {
         MessageWriter writer;
         return writer.text(engine_.transport().address_for(peer))
             .text(streams_->address())
+            .text(machines[static_cast<std::size_t>(rank())].as_text())
             .as_text();
       },
       patience);
@@ -89,13 +92,37 @@ Status Group::connect(const GroupOptions& options, const Patience& patience) {
     MessageReader reader{(*addresses)[static_cast<std::size_t>(peer)]};
     const std::string transport = reader.text();
     const std::string scratch = reader.text();
+    auto machine = Machine::read(reader.text(), peer);
+    if (!machine) return passed_on(machine);
+    machines[static_cast<std::size_t>(peer)] = std::move(*machine);
     Status connected = engine_.transport().connect(peer, transport);
     if (connected) connected = streams_->connect(peer, scratch);
     if (!connected) return connected;
   }
+  shares_cpus_ = more_ranks_than_cpus(machines);
+  if (shares_cpus_) engine_.transport().share_cpus();
   // All are connected before any sends.
   auto ready = engine_.mesh().exchange([](int) { return std::string{"ready"}; }, patience);
   if (!ready) return passed_on(ready);
+  return try_direct_copies(patience);
+}
+
+// All ranks must come to the same conclusion, because it decides how they reduce.
+Status Group::try_direct_copies(const Patience& patience) {
+  bool direct = engine_.transport().may_copy_directly();
+  for (int peer = 0; direct && peer < size(); ++peer) {
+    if (peer == rank()) continue;
+    auto tried = streams_->copies_directly(peer);
+    if (!tried) return passed_on(tried);
+    direct = *tried;
+  }
+  auto all =
+      engine_.mesh().exchange([&](int) { return std::string{direct ? "d" : "p"}; }, patience);
+  if (!all) return passed_on(all);
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer != rank()) direct = direct && (*all)[static_cast<std::size_t>(peer)] == "d";
+  }
+  copies_directly_ = direct;
   return Done{};
 }
 
@@ -286,22 +313,23 @@ Status Group::wait_notify(int peer, std::uint32_t tag) {
 
 // --- collectives ---------------------------------------------------------------------------------
 
+Collective Group::collective() { return {engine_, *streams_, shares_cpus_, copies_directly_}; }
+
 Status Group::all_reduce(void* data, std::size_t count, DataType type, ReduceOp op,
                          Algorithm algorithm) {
   if (engine_.failed()) return Unexpected{*engine_.failed()};
-  return after(ai::all_reduce({engine_, *streams_}, bytes_of(data), count, {type, op}, algorithm));
+  return after(ai::all_reduce(collective(), bytes_of(data), count, {type, op}, algorithm));
 }
 
 Status Group::reduce_scatter(const void* in, void* out, std::size_t count, DataType type,
                              ReduceOp op) {
   if (engine_.failed()) return Unexpected{*engine_.failed()};
-  return after(
-      ai::reduce_scatter({engine_, *streams_}, bytes_of(in), bytes_of(out), count, {type, op}));
+  return after(ai::reduce_scatter(collective(), bytes_of(in), bytes_of(out), count, {type, op}));
 }
 
 Status Group::all_gather(const void* in, void* out, std::size_t bytes) {
   if (engine_.failed()) return Unexpected{*engine_.failed()};
-  return after(ai::all_gather({engine_, *streams_}, bytes_of(in), bytes_of(out), bytes));
+  return after(ai::all_gather(collective(), bytes_of(in), bytes_of(out), bytes));
 }
 
 Status Group::broadcast(void* data, std::size_t bytes, int root) {
@@ -310,27 +338,27 @@ Status Group::broadcast(void* data, std::size_t bytes, int root) {
     return failure(Error::Kind::kUsage, "the root, rank " + std::to_string(root) +
                                             ", is not in a group of " + std::to_string(size()));
   }
-  return after(ai::broadcast({engine_, *streams_}, bytes_of(data), bytes, root));
+  return after(ai::broadcast(collective(), bytes_of(data), bytes, root));
 }
 
 Status Group::all_to_all(const void* in, void* out, std::size_t bytes) {
   if (engine_.failed()) return Unexpected{*engine_.failed()};
-  return after(ai::all_to_all({engine_, *streams_}, bytes_of(in), bytes_of(out), bytes));
+  return after(ai::all_to_all(collective(), bytes_of(in), bytes_of(out), bytes));
 }
 
 Status Group::send(const void* data, std::size_t bytes, int peer) {
   if (Status valid = check_peer(peer); !valid) return valid;
-  return after(ai::send({engine_, *streams_}, bytes_of(data), bytes, peer));
+  return after(ai::send(collective(), bytes_of(data), bytes, peer));
 }
 
 Status Group::receive(void* data, std::size_t bytes, int peer) {
   if (Status valid = check_peer(peer); !valid) return valid;
-  return after(ai::receive({engine_, *streams_}, bytes_of(data), bytes, peer));
+  return after(ai::receive(collective(), bytes_of(data), bytes, peer));
 }
 
 Status Group::barrier() {
   if (engine_.failed()) return Unexpected{*engine_.failed()};
-  return after(ai::barrier({engine_, *streams_}));
+  return after(ai::barrier(collective()));
 }
 
 }  // namespace nerve::ai

@@ -85,6 +85,8 @@ struct Transfer {
   int rank{};
 };
 
+struct Collective;
+
 class Group {
  public:
   static Result<std::unique_ptr<Group>, Error> join(const GroupOptions& options);
@@ -132,7 +134,9 @@ class Group {
   Group(Mesh mesh, const GroupOptions& options)
       : engine_{std::move(mesh), options.timeout, options.interrupted} {}
   Status connect(const GroupOptions& options, const Patience& patience);
+  Status try_direct_copies(const Patience& patience);
   void flush();
+  Collective collective();
   Status check_peer(int peer) const;
   Status after(Status status);
   Result<Transfer, Error> start(bool is_put, Slice local, const RemoteSlice& remote,
@@ -141,6 +145,8 @@ class Group {
 
   Engine engine_;
   std::unique_ptr<Streams> streams_;
+  bool shares_cpus_{};
+  bool copies_directly_{};
   bool closed_{};
 };
 

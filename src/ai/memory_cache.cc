@@ -20,7 +20,7 @@ Result<const Registration*, Error> MemoryCache::find_or_add(const void* address,
     entries_.splice(entries_.begin(), entries_, entry);
     return entries_.front().memory.get();
   }
-  auto made = transport_.add_memory(const_cast<void*>(address), length);
+  auto made = transport_.add_memory(const_cast<void*>(address), length, Lifetime::kMayChange);
   if (!made) return passed_on(made);
   entries_.push_front({std::move(*made), false});
   return entries_.front().memory.get();
@@ -38,7 +38,7 @@ void MemoryCache::end_call() {
 }
 
 Result<const Registration*, Error> MemoryCache::add_buffer(void* address, std::size_t length) {
-  auto made = transport_.add_memory(address, length);
+  auto made = transport_.add_memory(address, length, Lifetime::kMayChange);
   if (!made) return passed_on(made);
   entries_.push_front({std::move(*made), true});
   return entries_.front().memory.get();

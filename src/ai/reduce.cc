@@ -69,20 +69,28 @@ W apply(W a, W b) {
   }
 }
 
+template <class T>
+T load(const std::byte* from, std::size_t index) {
+  T value;
+  std::memcpy(&value, from + index * sizeof(T), sizeof(T));
+  return value;
+}
+
 // One block of `kCount` elements, or of `count` if kCount is 0.
 template <class T, ReduceOp kOp, std::size_t kCount>
 void combine_block(std::byte* out, std::span<const void* const> from, std::size_t at,
                    std::size_t count, std::size_t divisor) {
   using W = typename Wide<T>::Type;
   const std::size_t n = kCount != 0 ? kCount : count;
+  const auto block_of = [&](std::size_t k) {
+    return static_cast<const std::byte*>(from[k]) + at * sizeof(T);
+  };
   std::array<W, kBlock> sum;
-  std::array<T, kBlock> next;
-  std::memcpy(next.data(), static_cast<const std::byte*>(from[0]) + at * sizeof(T), n * sizeof(T));
-  for (std::size_t i = 0; i < n; ++i) sum[i] = widen(next[i]);
+  const std::byte* first = block_of(0);
+  for (std::size_t i = 0; i < n; ++i) sum[i] = widen(load<T>(first, i));
   for (std::size_t k = 1; k < from.size(); ++k) {
-    std::memcpy(next.data(), static_cast<const std::byte*>(from[k]) + at * sizeof(T),
-                n * sizeof(T));
-    for (std::size_t i = 0; i < n; ++i) sum[i] = apply<kOp, W>(sum[i], widen(next[i]));
+    const std::byte* next = block_of(k);
+    for (std::size_t i = 0; i < n; ++i) sum[i] = apply<kOp, W>(sum[i], widen(load<T>(next, i)));
   }
   if constexpr (kOp == ReduceOp::kAverage) {
     if (divisor != 0) {
@@ -90,8 +98,9 @@ void combine_block(std::byte* out, std::span<const void* const> from, std::size_
       for (std::size_t i = 0; i < n; ++i) sum[i] = static_cast<W>(sum[i] / by);
     }
   }
-  for (std::size_t i = 0; i < n; ++i) next[i] = narrow<T>(sum[i]);
-  std::memcpy(out + at * sizeof(T), next.data(), n * sizeof(T));
+  std::array<T, kBlock> result;
+  for (std::size_t i = 0; i < n; ++i) result[i] = narrow<T>(sum[i]);
+  std::memcpy(out + at * sizeof(T), result.data(), n * sizeof(T));
 }
 
 template <class T, ReduceOp kOp>

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <thread>
 
 #include "ai/message.h"
 
@@ -53,7 +54,7 @@ Streams::~Streams() {
 }
 
 Status Streams::create() {
-  scratch_bytes_ = inbox_bytes() * out_.size() + kCopies * kCopied;
+  scratch_bytes_ = inbox_bytes() * out_.size() + kCopies * kCopied + kReadArea;
   void* mapped =
       ::mmap(nullptr, scratch_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) {
@@ -61,7 +62,7 @@ Status Streams::create() {
                                              " bytes: " + std::strerror(errno));
   }
   scratch_ = static_cast<std::byte*>(mapped);
-  auto memory = engine_.transport().add_memory(scratch_, scratch_bytes_);
+  auto memory = engine_.transport().add_memory(scratch_, scratch_bytes_, Lifetime::kFixed);
   if (!memory) return passed_on(memory);
   scratch_memory_ = std::move(*memory);
   return Done{};
@@ -176,6 +177,33 @@ Result<Streams::Copy, Error> Streams::copy() {
   return Copy{inbox(engine_.size()) + index * kCopied, scratch_memory_.get()};
 }
 
+// Nerve needs some milliseconds to map the memory of a new peer.
+Result<bool, Error> Streams::copies_directly(int peer) {
+  constexpr int kTries = 10;
+  constexpr std::chrono::microseconds kAtOnce{5};
+  bool direct = false;
+  for (int tries = 0; tries < kTries && !direct; ++tries) {
+    if (tries > 0) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    engine_.step();
+    const Counter counter = engine_.start_counting();
+    Status done = engine_.get({.peer = peer,
+                               .local = read_area().data,
+                               .length = kReadArea / 16,
+                               .registration = read_area().memory,
+                               .remote = out(peer).scratch,
+                               .keys = out(peer).keys,
+                               .bulk = true},
+                              counter);
+    const Clock::time_point posted = Clock::now();
+    engine_.step();
+    direct = done && engine_.outstanding(counter) == 0 && Clock::now() - posted < kAtOnce;
+    if (done) done = engine_.wait(peer, [&] { return engine_.outstanding(counter) == 0; });
+    engine_.stop_counting(counter);
+    if (!done) return passed_on(done);
+  }
+  return direct;
+}
+
 // --- direct data ---------------------------------------------------------------------------------
 
 void Streams::forget(const Registration& memory) {
@@ -243,6 +271,11 @@ Status Streams::send_direct(int peer, const std::byte* data, std::size_t length,
                       .keys = to.keys,
                       .immediate = immediate_of(Notice::kDirect, 0)},
                      counter);
+}
+
+Status Streams::notify_direct(int peer) {
+  const std::uint64_t sequence = out(peer).direct++;
+  return engine_.notify(peer, lane_of(sequence), immediate_of(Notice::kDirect, 0));
 }
 
 Status Streams::receive_direct(int peer) {

@@ -63,6 +63,16 @@ class Streams {
   };
   Result<Copy, Error> copy();
 
+  // Whether the device copies memory of this peer while a request is posted, as Nerve does on one
+  // host. Tries it.
+  Result<bool, Error> copies_directly(int peer);
+
+  // Memory for kReadArea bytes that are read from peers.
+  static constexpr std::size_t kReadArea = 1U << 20;
+  [[nodiscard]] Copy read_area() const {
+    return {inbox(engine_.size()) + kCopies * kCopied, scratch_memory_.get()};
+  }
+
   // --- direct data
   // Lets the peer write to this memory, until it has done so.
   Status announce(int peer, const std::byte* data, std::size_t length, const Registration& memory);
@@ -71,6 +81,8 @@ class Streams {
   Status send_direct(int peer, const std::byte* data, std::size_t length,
                      const Registration& memory, const Announced& to, std::size_t offset,
                      Counter counter);
+  // What was written to the peer's memory before has arrived there; counts as a piece.
+  Status notify_direct(int peer);
   // Waits for one more piece of direct data.
   Status receive_direct(int peer);
 

@@ -64,8 +64,8 @@ class TcpTransport final : public Transport {
                        " uses another transport; choose the same one for all ranks",
                    peer);
   }
-  Result<std::unique_ptr<Registration>, Error> add_memory(void* address,
-                                                          std::size_t length) override;
+  Result<std::unique_ptr<Registration>, Error> add_memory(void* address, std::size_t length,
+                                                          Lifetime lifetime) override;
   void remove_memory(Registration& memory) override { memory_.erase(memory.remote_keys[0]); }
   [[nodiscard]] bool memory_may_change() const override { return true; }
   [[nodiscard]] bool has_room(int peer, int lane) const override {
@@ -77,6 +77,7 @@ class TcpTransport final : public Transport {
   Status get(const Request& request) override;
   void progress(std::vector<Event>& events) override;
   void rest() override { poll_all(1); }
+  [[nodiscard]] bool may_copy_directly() const override { return false; }
 
   // The memory that a peer names, if all of it is registered.
   std::byte* find(std::uint32_t key, std::uint64_t address, std::uint64_t length);
@@ -158,7 +159,8 @@ void TcpConnection::sent(std::uint64_t id) {
 }
 
 Result<std::unique_ptr<Registration>, Error> TcpTransport::add_memory(void* address,
-                                                                      std::size_t length) {
+                                                                      std::size_t length,
+                                                                      Lifetime /*lifetime*/) {
   auto made = std::make_unique<Registration>();
   made->address = static_cast<std::byte*>(address);
   made->length = length;

@@ -40,6 +40,11 @@ struct Registration {
   }
 };
 
+enum class Lifetime {
+  kFixed,      // stays mapped until it is removed
+  kMayChange,  // the program may unmap it, and map other memory at the same address
+};
+
 struct Request {
   int peer{};
   int lane{};
@@ -50,6 +55,7 @@ struct Request {
   Keys keys{};
   std::optional<std::uint32_t> immediate{};  // notifies the peer once the data is there
   std::uint64_t id{};                        // of the completion event; 0: none is needed
+  bool bulk{};  // not in order with requests that are not; has an id and no immediate
 };
 
 struct Event {
@@ -84,8 +90,8 @@ class Transport {
   virtual std::string address_for(int peer) = 0;
   virtual Status connect(int peer, const std::string& address) = 0;
 
-  virtual Result<std::unique_ptr<Registration>, Error> add_memory(void* address,
-                                                                  std::size_t length) = 0;
+  virtual Result<std::unique_ptr<Registration>, Error> add_memory(void* address, std::size_t length,
+                                                                  Lifetime lifetime) = 0;
   virtual void remove_memory(Registration& memory) = 0;
   // Whether a registration stays right when the program unmaps its memory and maps other memory at
   // the same address, so that registrations can be kept.
@@ -98,8 +104,12 @@ class Transport {
   virtual Status get(const Request& request) = 0;
   // Appends what has happened; returns without waiting.
   virtual void progress(std::vector<Event>& events) = 0;
-  // Nothing has happened for a while: waits up to a millisecond for something to happen.
+  // Nothing has happened for a while: may wait up to a millisecond for something to happen.
   virtual void rest() = 0;
+  // Ranks share CPUs: one that waits must not keep its CPU.
+  virtual void share_cpus() {}
+  // Whether it may copy directly between the memories of two processes.
+  [[nodiscard]] virtual bool may_copy_directly() const = 0;
 
   [[nodiscard]] const Traffic& traffic() const { return traffic_; }
 

@@ -20,7 +20,8 @@ constexpr std::array<TypeRow, kDataTypes> kTypes{{{"float32", 4},
                                                   {"int32", 4},
                                                   {"int64", 8}}};
 constexpr std::array<std::string_view, kReduceOps> kOps{"sum", "product", "min", "max", "average"};
-constexpr std::array<std::string_view, 5> kAlgorithms{"auto", "exchange", "mesh", "ring", "tree"};
+constexpr std::array<std::string_view, 7> kAlgorithms{"auto", "exchange", "star", "mesh",
+                                                      "pull", "ring",     "tree"};
 
 template <class Enum, std::size_t kCount>
 std::optional<Enum> find(const std::array<std::string_view, kCount>& names, std::string_view name) {

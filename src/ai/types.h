@@ -27,7 +27,9 @@ inline constexpr int kReduceOps = 5;
 enum class Algorithm : std::uint8_t {
   kAuto,      // chosen by the size
   kExchange,  // every rank sends everything to all others: one latency
+  kStar,      // every rank sends everything to rank 0, which returns the result: few messages
   kMesh,      // every rank reduces one part of the data and sends it to all: two latencies
+  kPull,      // the same, but each rank reads its part from the others: few notifications
   kRing,      // reduce-scatter and all-gather around a ring
   kTree,      // reduce towards rank 0 in a binomial tree, then broadcast
 };

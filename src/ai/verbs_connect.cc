@@ -133,13 +133,15 @@ Status VerbsTransport::bring_up(Lane& lane, int number, ibv_qp_attr attr) {
 }
 
 Result<std::unique_ptr<Registration>, Error> VerbsTransport::add_memory(void* address,
-                                                                        std::size_t length) {
+                                                                        std::size_t length,
+                                                                        Lifetime lifetime) {
   auto made = std::make_unique<Registration>();
   made->address = static_cast<std::byte*>(address);
   made->length = length;
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     unsigned access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
-    if (devices_[i].on_demand) access |= IBV_ACCESS_ON_DEMAND;
+    // Each access to on-demand memory first checks that its pages are mapped.
+    if (devices_[i].on_demand && lifetime == Lifetime::kMayChange) access |= IBV_ACCESS_ON_DEMAND;
     ibv_mr* mr = (ibv_reg_mr)(devices_[i].pd, address, length, static_cast<int>(access));
     if (mr == nullptr) {
       const int error = errno;

@@ -30,6 +30,7 @@ bool is_loopback(const ibv_gid& gid) {
 void VerbsDevice::swap(VerbsDevice& other) noexcept {
   std::swap(context, other.context);
   std::swap(pd, other.pd);
+  std::swap(channel, other.channel);
   std::swap(cq, other.cq);
   std::swap(port, other.port);
   std::swap(port_attr, other.port_attr);
@@ -41,6 +42,7 @@ void VerbsDevice::swap(VerbsDevice& other) noexcept {
 
 VerbsDevice::~VerbsDevice() {
   if (cq != nullptr) ibv_destroy_cq(cq);
+  if (channel != nullptr) ibv_destroy_comp_channel(channel);
   if (pd != nullptr) ibv_dealloc_pd(pd);
   if (context != nullptr) ibv_close_device(context);
 }
@@ -96,10 +98,12 @@ Result<VerbsDevice, Error> VerbsDevice::open(ibv_device* device, int cq_entries)
   }
   made.pd = ibv_alloc_pd(made.context);
   if (made.pd == nullptr) return refused("cannot allocate a protection domain");
+  made.channel = ibv_create_comp_channel(made.context);
+  if (made.channel == nullptr) return refused("cannot create a completion channel");
   made.cq = ibv_create_cq(
       made.context,
       std::min(cq_entries, more.orig_attr.max_cqe > 0 ? more.orig_attr.max_cqe : cq_entries),
-      nullptr, nullptr, 0);
+      nullptr, made.channel, 0);
   if (made.cq == nullptr) {
     return refused("cannot create a completion queue of " + std::to_string(cq_entries) +
                    " entries");

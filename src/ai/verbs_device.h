@@ -28,6 +28,7 @@ class VerbsDevice {
 
   ibv_context* context{};
   ibv_pd* pd{};
+  ibv_comp_channel* channel{};
   ibv_cq* cq{};
   std::uint8_t port{};
   ibv_port_attr port_attr{};

@@ -1,5 +1,8 @@
 #include "ai/verbs_transport.h"
 
+#include <poll.h>
+#include <sched.h>
+
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -14,6 +17,13 @@ constexpr std::uint32_t kSignalEvery = 64;  // requests without a completion of 
 constexpr std::size_t kSeparateNotification = 16384;
 constexpr int kPollBatch = 16;
 constexpr int kPollsForDirect = 32;
+// A rank that shares its CPU yields it after so many polls in vain; fewer would not let Nerve see
+// that this thread polls.
+constexpr std::uint32_t kPollsPerYield = 8;
+constexpr std::uint32_t kPollsPerClock = 64;
+// Polls in vain for this long before it sleeps: being woken takes some tens of microseconds.
+constexpr std::chrono::microseconds kPollFor{2000};
+constexpr std::chrono::microseconds kPollForIfShared{300};
 
 }  // namespace
 
@@ -175,6 +185,34 @@ void VerbsTransport::progress(std::vector<Event>& events) {
     early_.clear();
   }
   poll(events);
+  if (!events.empty()) rests_ = 0;
+}
+
+void VerbsTransport::rest() {
+  ++rests_;
+  if (shares_cpus_ && rests_ % kPollsPerYield == 0) ::sched_yield();
+  if (rests_ % kPollsPerClock != 0) return;
+  const Clock::time_point now = Clock::now();
+  if (rests_ == kPollsPerClock) resting_since_ = now;
+  if (now - resting_since_ >= (shares_cpus_ ? kPollForIfShared : kPollFor)) sleep();
+}
+
+// Until a completion arrives, for at most a millisecond. A completion that arrived before its CQ
+// was armed causes no event, so poll once more in between.
+void VerbsTransport::sleep() {
+  std::array<pollfd, kMaxDevices> fds{};
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    if (ibv_req_notify_cq(devices_[i].cq, 0) != 0) return;
+    fds[i] = {devices_[i].channel->fd, POLLIN, 0};
+  }
+  poll(early_);
+  if (!early_.empty() || ::poll(fds.data(), devices_.size(), 1) <= 0) return;
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    ibv_cq* cq = nullptr;
+    void* context = nullptr;
+    if ((fds[i].revents & POLLIN) == 0) continue;
+    if (ibv_get_cq_event(devices_[i].channel, &cq, &context) == 0) ibv_ack_cq_events(cq, 1);
+  }
 }
 
 void VerbsTransport::poll(std::vector<Event>& events) {

@@ -14,6 +14,7 @@
 #include "ai/message.h"
 #include "ai/transport.h"
 #include "ai/verbs_device.h"
+#include "ai/waiting.h"
 
 namespace nerve::ai {
 
@@ -66,8 +67,8 @@ class VerbsTransport final : public Transport {
   Status create_lanes();
   std::string address_for(int peer) override;
   Status connect(int peer, const std::string& address) override;
-  Result<std::unique_ptr<Registration>, Error> add_memory(void* address,
-                                                          std::size_t length) override;
+  Result<std::unique_ptr<Registration>, Error> add_memory(void* address, std::size_t length,
+                                                          Lifetime lifetime) override;
   void remove_memory(Registration& memory) override;
   [[nodiscard]] bool memory_may_change() const override {
     return std::ranges::all_of(devices_, &VerbsDevice::on_demand);
@@ -85,7 +86,9 @@ class VerbsTransport final : public Transport {
   Status put(const Request& request) override;
   Status get(const Request& request) override;
   void progress(std::vector<Event>& events) override;
-  void rest() override {}  // polling drives the device; Nerve's polls sleep on a busy machine
+  void rest() override;
+  void share_cpus() override { shares_cpus_ = true; }
+  [[nodiscard]] bool may_copy_directly() const override { return true; }
 
  private:
   [[nodiscard]] std::size_t index_of(int peer, int lane) const {
@@ -103,9 +106,10 @@ class VerbsTransport final : public Transport {
   Status put_long(const Request& request);
   [[nodiscard]] std::size_t qp_for(const Request& request) const {
     const std::size_t first = index_of(request.peer, request.lane);
-    return lane_table_[first].one_qp ? first + second_qps() : first;
+    return request.bulk || lane_table_[first].one_qp ? first + second_qps() : first;
   }
   void poll(std::vector<Event>& events);
+  void sleep();
   void fail_lane(std::size_t first, const ibv_wc& wc, std::vector<Event>& events);
   static int post_receives(ibv_qp* qp, std::uint64_t id, std::uint32_t count);
   void receive_consumed(Lane& lane, std::uint64_t id);
@@ -116,6 +120,9 @@ class VerbsTransport final : public Transport {
   int lanes_;
   std::vector<Lane> lane_table_;  // the first QPs of all lanes, then the second ones
   std::vector<Event> early_;      // found between two posts
+  bool shares_cpus_{};
+  std::uint32_t rests_{};  // since the last event
+  Clock::time_point resting_since_{};
 };
 
 }  // namespace nerve::ai

@@ -53,8 +53,9 @@ class Round {
       : group_{group}, count_{count}, call_{call}, ranks_{static_cast<std::size_t>(group.size())} {}
 
   std::string run() {
-    for (const Algorithm algorithm : {Algorithm::kAuto, Algorithm::kExchange, Algorithm::kMesh,
-                                      Algorithm::kRing, Algorithm::kTree}) {
+    for (const Algorithm algorithm :
+         {Algorithm::kAuto, Algorithm::kExchange, Algorithm::kStar, Algorithm::kMesh,
+          Algorithm::kPull, Algorithm::kRing, Algorithm::kTree}) {
       Values data = mine(count_);
       Status done =
           group_.all_reduce(data.data(), count_, DataType::kInt32, ReduceOp::kSum, algorithm);
