@@ -24,6 +24,7 @@ using ai::Error;
 PyObject* error_type = nullptr;
 PyObject* peer_died_type = nullptr;
 PyObject* timeout_type = nullptr;
+PyObject* last_error = nullptr;
 
 [[noreturn]] void raise(const Error& error) {
   if (PyErr_Occurred() != nullptr) throw py::error_already_set();  // a signal handler raised
@@ -33,6 +34,7 @@ PyObject* timeout_type = nullptr;
   const py::object made = py::reinterpret_borrow<py::object>(type)(error.text);
   made.attr("rank") =
       error.rank == Error::kNoRank ? py::object{py::none()} : py::object{py::int_(error.rank)};
+  Py_XSETREF(last_error, made.inc_ref().ptr());
   PyErr_SetObject(type, made.ptr());
   throw py::error_already_set();
 }
@@ -381,6 +383,10 @@ PYBIND11_MODULE(_nerve, m) {
   m.attr("Timeout") = py::handle{timeout_type};
   define_buffers(m);
   define_group(m);
+  m.def("last_error", [] {
+    return last_error == nullptr ? py::object{py::none()}
+                                 : py::reinterpret_borrow<py::object>(last_error);
+  });
   using py::arg;
   m.def("join", &join, arg("rank"), arg("ranks"), arg("at") = "", arg("transport") = "rdma",
         arg("devices") = std::vector<std::string>{}, arg("qps") = 1, arg("timeout") = 300.0,

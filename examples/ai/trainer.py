@@ -266,7 +266,7 @@ def run_rank(folder: pathlib.Path, spec: dict[str, Any], rank: int, life: int, r
                 launch.show_progress(folder, step + 1)
         group.barrier()
     except RuntimeError as error:
-        death = _death(group, error)
+        death = _death(error)
         return {"died": death.rank, "step": step, "text": str(death)}
     seconds = now() - started
     stats = group.stats()
@@ -277,16 +277,11 @@ def run_rank(folder: pathlib.Path, spec: dict[str, Any], rank: int, life: int, r
             "bytes_per_step": (stats["bytes_put"] + stats["bytes_got"]) / (spec["steps"] - resume)}
 
 
-def _death(group, error: RuntimeError) -> RuntimeError:
-    """The nerve.PeerDied behind this error. torch may have wrapped it; the group keeps it."""
+def _death(error: RuntimeError) -> RuntimeError:
+    """The nerve.PeerDied behind this error, which torch may have wrapped."""
     import nerve
     if not isinstance(error, nerve.PeerDied):
-        try:
-            group.barrier()
-        except nerve.PeerDied as kept:
-            error = kept
-        except nerve.Error:
-            pass
+        error = nerve.last_error() or error
     if not isinstance(error, nerve.PeerDied):
         raise error
     return error

@@ -10,9 +10,11 @@ Their memory is used where it is, without a copy. Run programs under `nerve run 
 where there is no RDMA hardware. docs/ai-library.md describes all calls.
 
 Errors are nerve.Error with the attribute `rank`, the rank that the error is about, or None;
-nerve.PeerDied (a rank died or left) and nerve.Timeout are special cases.
+nerve.PeerDied (a rank died or left) and nerve.Timeout are special cases. Where other code catches
+an error and raises one of its own, last_error() returns the last nerve.Error of this process.
 """
 from nerve._nerve import (Buffer, Error, Group, PeerDied, RemoteBuffer, Timeout, Transfer,
-                          join)
+                          join, last_error)
 
-__all__ = ["Buffer", "Error", "Group", "PeerDied", "RemoteBuffer", "Timeout", "Transfer", "join"]
+__all__ = ["Buffer", "Error", "Group", "PeerDied", "RemoteBuffer", "Timeout", "Transfer", "join",
+           "last_error"]

@@ -42,15 +42,15 @@ class _NerveWork(_Work):
     def __init__(self, running, result):
         super().__init__()
         self._running = running
-        self._future = _Future()
-        running.add_done_callback(lambda done: self._finish(done, result))
+        finished = _Future()
 
-    def _finish(self, done, result):
-        error = done.exception()
-        if error is None:
-            self._future.set_result(result)
-        else:
-            self._future.set_exception(error)
+        def value(_):
+            running.result()  # or its exception
+            return result
+        # C++ code of torch, such as DistributedDataParallel, does not see an exception that was set
+        # in Python. It sees one that a callback raised, with its text.
+        self._future = finished.then(value)
+        running.add_done_callback(lambda _: finished.set_result(None))
 
     def is_completed(self):
         return self._running.done()

@@ -24,6 +24,9 @@ std::string rank_text(int rank) {
 void Engine::fail(Error error) {
   if (failure_) return;
   if (error.kind == Error::Kind::kPeerDied) mesh_.report_death(error.rank);
+  if (error.kind == Error::Kind::kTimeout && error.rank != Error::kNoRank) {
+    mesh_.report_silence(error.rank);
+  }
   failure_ = std::move(error);
 }
 
@@ -173,13 +176,30 @@ Status Engine::look_around(Idle& idle, int peer) {
                      peer);
     }
   }
-  if (now - *idle.since > timeout_) {
+  if (!idle.asked && now - *idle.since > timeout_ / 2) {
+    idle.asked = true;
+    mesh_.ask_all();
+  }
+  return now - *idle.since > timeout_ ? timed_out(peer) : Done{};
+}
+
+// The rank that this one waits for may itself wait for another: the error is about the one that
+// does not answer.
+Status Engine::timed_out(int peer) const {
+  const std::vector<int> silent = mesh_.silent_peers();
+  const std::string within = " did not answer within " + std::to_string(timeout_.count()) + " ms";
+  if (silent.empty()) {
     return failure(Error::Kind::kTimeout,
-                   rank_text(peer) + " did not answer within " + std::to_string(timeout_.count()) +
-                       " ms; is it in the same call? A larger timeout waits longer",
+                   rank_text(peer) + within +
+                       "; is it in the same call? A larger timeout waits "
+                       "longer",
                    peer);
   }
-  return Done{};
+  const int named = std::ranges::find(silent, peer) != silent.end() ? peer : silent.front();
+  return failure(Error::Kind::kTimeout,
+                 rank_text(named) + within +
+                     "; it is stopped, or in no call of the group. A larger timeout waits longer",
+                 named);
 }
 
 Status Engine::wait_notice(int peer, std::uint32_t tag) {

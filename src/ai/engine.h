@@ -105,7 +105,8 @@ class Engine {
     std::optional<Clock::time_point> since{};
     Clock::time_point last_look{};
     Clock::time_point last_question{};
-    bool gone{};  // the peer had left when we last looked
+    bool gone{};   // the peer had left when we last looked
+    bool asked{};  // the peers, whether they wait as well
   };
   struct Count {
     std::uint32_t outstanding{};
@@ -121,6 +122,7 @@ class Engine {
   };
 
   Status look_around(Idle& idle, int peer);
+  Status timed_out(int peer) const;
   Status drop(std::optional<Counter> counter);
   Status wait_for_room(const Request& request);
   void handle(const Event& event);

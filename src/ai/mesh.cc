@@ -16,6 +16,9 @@ namespace {
 // Control messages after the exchange: a kind and a rank.
 constexpr char kLeft = 'L';
 constexpr char kDied = 'D';
+constexpr char kSilent = 'S';
+constexpr char kQuestion = 'Q';
+constexpr char kAnswer = 'A';
 constexpr std::size_t kControlSize = 2;
 
 std::uint64_t random_number() {
@@ -141,9 +144,9 @@ Result<std::vector<std::string>, Error> Mesh::exchange(
   return texts;
 }
 
-void Mesh::died(int rank, const std::string& how) {
+void Mesh::end(Error::Kind kind, int rank, const std::string& how) {
   if (death_) return;
-  death_ = Error{Error::Kind::kPeerDied, "rank " + std::to_string(rank) + " " + how, rank};
+  death_ = Error{kind, "rank " + std::to_string(rank) + " " + how, rank};
 }
 
 void Mesh::read_control(int peer) {
@@ -154,7 +157,7 @@ void Mesh::read_control(int peer) {
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (count <= 0) {
     link(peer, kControl).close();
-    if (!from.left) died(peer, "died: its connection was closed");
+    if (!from.left) end(Error::Kind::kPeerDied, peer, "died: its connection was closed");
     return;
   }
   from.received.insert(from.received.end(), bytes.begin(), bytes.begin() + count);
@@ -162,10 +165,19 @@ void Mesh::read_control(int peer) {
     const char kind = static_cast<char>(from.received[0]);
     const int rank = std::to_integer<int>(from.received[1]);
     from.received.erase(from.received.begin(), from.received.begin() + kControlSize);
-    if (kind == kLeft) from.left = true;
-    if (kind == kDied && rank < place_.size && rank != place_.rank) {
-      died(rank, "died, as rank " + std::to_string(peer) + " reports");
-    }
+    handle_control(peer, kind, rank);
+  }
+}
+
+void Mesh::handle_control(int peer, char kind, int rank) {
+  const std::string reports = ", as rank " + std::to_string(peer) + " reports";
+  const bool about_another = rank < place_.size && rank != place_.rank;
+  if (kind == kLeft) peers_[at(peer)].left = true;
+  if (kind == kQuestion) send_control(peer, kAnswer, 0);
+  if (kind == kAnswer) peers_[at(peer)].answered = true;
+  if (kind == kDied && about_another) end(Error::Kind::kPeerDied, rank, "died" + reports);
+  if (kind == kSilent && about_another) {
+    end(Error::Kind::kTimeout, rank, "did not answer" + reports);
   }
 }
 
@@ -197,6 +209,26 @@ void Mesh::report_death(int rank) {
   for (int peer = 0; peer < place_.size; ++peer) {
     if (peer != rank) send_control(peer, kDied, rank);
   }
+}
+
+void Mesh::ask_all() {
+  for (int peer = 0; peer < place_.size; ++peer) {
+    peers_[at(peer)].answered = false;
+    send_control(peer, kQuestion, 0);
+  }
+}
+
+std::vector<int> Mesh::silent_peers() const {
+  std::vector<int> silent;
+  for (int peer = 0; peer < place_.size; ++peer) {
+    const Peer& one = peers_[at(peer)];
+    if (peer != place_.rank && !one.left && !one.answered) silent.push_back(peer);
+  }
+  return silent;
+}
+
+void Mesh::report_silence(int rank) {
+  for (int peer = 0; peer < place_.size; ++peer) send_control(peer, kSilent, rank);
 }
 
 void Mesh::leave() {

@@ -29,20 +29,28 @@ class Mesh {
   Result<std::vector<std::string>, Error> exchange(const std::function<std::string(int)>& text_for,
                                                    const Patience& patience);
 
-  // The death of a peer, noticed here or reported by another rank. Cheap enough to call every
-  // millisecond.
+  // The death or silence of a peer, noticed here or reported by another rank. Cheap enough to call
+  // every millisecond.
   const std::optional<Error>& check();
   // Whether the peer closed its group after its last call.
   [[nodiscard]] bool left(int peer) const { return peers_[at(peer)].left; }
 
   // Reports a death to all peers, so that all name the same rank.
   void report_death(int rank);
+
+  // Which ranks keep the others waiting: asks all peers whether they wait as well. A peer answers
+  // while it is inside a call; one that is stopped or computes does not.
+  void ask_all();
+  [[nodiscard]] std::vector<int> silent_peers() const;
+  // A call ended because this rank did not answer; ends the calls of all peers, too.
+  void report_silence(int rank);
   void leave();
 
  private:
   struct Peer {
     std::vector<Descriptor> links;
     bool left{};
+    bool answered{};                  // since the last question
     std::vector<std::byte> received;  // a part of a control message
   };
   static constexpr std::size_t kControl = 0;
@@ -53,7 +61,8 @@ class Mesh {
                      const Descriptor& listener, std::size_t links, const Patience& patience);
   void read_control(int peer);
   void send_control(int peer, char kind, int rank);
-  void died(int rank, const std::string& how);
+  void handle_control(int peer, char kind, int rank);
+  void end(Error::Kind kind, int rank, const std::string& how);
 
   Place place_;
   std::vector<Peer> peers_;

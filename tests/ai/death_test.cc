@@ -1,5 +1,5 @@
 // Goal: when a rank is killed, every wait of every other rank ends soon with an error that names
-// it.
+// it; when it is stopped, after the timeout.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -16,12 +16,13 @@ using nerve::ai::Status;
 
 constexpr int kVictim = 2;
 
-// What a rank saw: "died 2", or what else ended the call.
+// What a rank saw: "died 2", "silent 2", or what else ended the call.
 std::string verdict(const Status& status) {
   if (status) return "no error";
-  const bool died = status.error().kind == Error::Kind::kPeerDied;
-  return (died ? "died " : "other: " + status.error().text + " ") +
-         std::to_string(status.error().rank);
+  std::string kind = "other: " + status.error().text + " ";
+  if (status.error().kind == Error::Kind::kPeerDied) kind = "died ";
+  if (status.error().kind == Error::Kind::kTimeout) kind = "silent ";
+  return kind + std::to_string(status.error().rank);
 }
 
 std::string reduce_until_it_fails(Group& group) {
@@ -40,6 +41,39 @@ std::string wait_for_another(Group& group) {
   return verdict(group.wait_notify(group.rank() == 0 ? 1 : 0, 5));
 }
 
+// In a chain: only the first rank waits for the stopped one. The others end it, so that the test
+// ends.
+template <class Call>
+std::string stop_victim(Group& group, Call call) {
+  std::int64_t pid = group.rank() == kVictim ? ::getpid() : 0;
+  Status done = group.all_reduce(&pid, 1, DataType::kInt64, ReduceOp::kMax);
+  if (!done) return verdict(done);
+  if (group.rank() == kVictim) ::kill(::getpid(), SIGSTOP);
+  done = call();
+  std::string result = verdict(done);
+  ::kill(static_cast<pid_t>(pid), SIGKILL);
+  return result;
+}
+
+std::string reduce_with_a_stopped_rank(Group& group) {
+  return stop_victim(group, [&] {
+    std::vector<float> data(50'000);
+    Status done = nerve::ai::Done{};
+    for (int call = 0; done && call < 100'000; ++call) {
+      done = group.all_reduce(data.data(), data.size(), DataType::kFloat32, ReduceOp::kMax);
+    }
+    return done;
+  });
+}
+
+std::string wait_in_a_chain(Group& group) {
+  return stop_victim(group, [&] {
+    char byte = 0;
+    const int next = (group.rank() + 3) % 4;  // 0 waits for 3, 3 for 2
+    return group.receive(&byte, 1, next);
+  });
+}
+
 std::string leave_early(Group& group) {
   if (group.rank() == kVictim) return "";
   const Status done = group.barrier();
@@ -49,10 +83,11 @@ std::string leave_early(Group& group) {
 
 class Death : public ::testing::TestWithParam<std::string> {
  protected:
-  void expect_named(const Work& work) {
-    const auto results = run_ranks({.ranks = 4, .transport = GetParam()}, work);
+  void expect_named(const Work& work, const std::string& verdict = "died 2",
+                    std::chrono::milliseconds timeout = std::chrono::seconds{60}) {
+    const auto results = run_ranks({.ranks = 4, .transport = GetParam(), .timeout = timeout}, work);
     for (int rank = 0; rank < 4; ++rank) {
-      EXPECT_EQ(results[static_cast<std::size_t>(rank)], rank == kVictim ? "killed" : "died 2")
+      EXPECT_EQ(results[static_cast<std::size_t>(rank)], rank == kVictim ? "killed" : verdict)
           << "rank " << rank;
     }
   }
@@ -60,6 +95,13 @@ class Death : public ::testing::TestWithParam<std::string> {
 
 TEST_P(Death, InACollectiveIsNamedByAllRanks) { expect_named(reduce_until_it_fails); }
 TEST_P(Death, EndsTheWaitForAnotherRank) { expect_named(wait_for_another); }
+
+TEST_P(Death, AStoppedRankIsNamedByAllRanks) {
+  expect_named(reduce_with_a_stopped_rank, "silent 2", std::chrono::seconds{3});
+}
+TEST_P(Death, AStoppedRankIsNamedByRanksThatWaitForAnother) {
+  expect_named(wait_in_a_chain, "silent 2", std::chrono::seconds{3});
+}
 
 TEST_P(Death, LeavingEarlyIsNamedAsWell) {
   EXPECT_EQ(complaints(run_ranks({.ranks = 3, .transport = GetParam()}, leave_early)), "");

@@ -75,7 +75,7 @@ TEST_P(Rendezvous, NamesTheRanksThatDoNotCome) {
 }
 
 TEST_P(Rendezvous, RefusesAnotherNumberOfRanks) {
-  const auto outcomes = meet_all(url(), {{0, 2}, {1, 3}}, milliseconds{300});
+  const auto outcomes = meet_all(url(), {{0, 2}, {1, 3}}, milliseconds{2000});
   contains(outcomes[0].error, "rank 1 expects 3 ranks, this process 2");
 }
 

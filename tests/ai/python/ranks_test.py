@@ -4,17 +4,20 @@ sentences, and trains a model with torch.distributed, if this Python has numpy a
     ranks_test.py NERVE     NERVE: the program `nerve`; the module is on PYTHONPATH
 """
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import unittest
 
 RANKS = 3
+KILLED = -signal.SIGKILL
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def run_ranks(work, ranks, transport):
-    """Runs HERE/work.py in that many processes; what went wrong, or an empty string."""
+def run_ranks(work, ranks, transport, killed=None):
+    """Runs HERE/work.py in that many processes, of which one may be killed; what went wrong, or an
+    empty string."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "RANKS": str(ranks), "FOLDER": folder + "/group",
                        "TRANSPORT": transport, "NERVEAI_TRANSPORT": transport,
@@ -25,7 +28,8 @@ def run_ranks(work, ranks, transport):
                      for rank in range(ranks)]
         outputs = [process.communicate(timeout=100)[0] for process in processes]
     return "".join(f"rank {rank}: {output}" for rank, (process, output)
-                   in enumerate(zip(processes, outputs)) if process.returncode != 0)
+                   in enumerate(zip(processes, outputs))
+                   if process.returncode != (KILLED if rank == killed else 0))
 
 
 def has(module):
@@ -45,6 +49,13 @@ class Python(unittest.TestCase):
             self.skipTest("no torch")
         for transport in ("rdma", "tcp"):
             self.assertEqual(run_ranks("training.py", 2, transport), "")
+
+    def test_a_death_in_training_is_named(self):
+        if not has("torch"):
+            self.skipTest("no torch")
+        for transport, hook in (("rdma", "0"), ("rdma", "1"), ("tcp", "0")):
+            os.environ["HOOK"] = hook
+            self.assertEqual(run_ranks("dying.py", RANKS, transport, killed=1), "")
 
 
 if __name__ == "__main__":
