@@ -3,9 +3,6 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -14,6 +11,7 @@
 
 #include "base/planted.h"
 #include "copier/clients.h"
+#include "host/peers/shared_memory.h"
 #include "host/runtime/clock.h"
 
 namespace nerve::copier {
@@ -54,20 +52,16 @@ std::optional<host::GpuCopies::Copy> checked(const Command& command) {
   return copy;
 }
 
-bool has_size(int file, std::size_t size) {
-  struct stat about {};
-  return ::fstat(file, &about) == 0 && about.st_size >= static_cast<off_t>(size);
-}
-
 }  // namespace
 
 host::copier::Area& Client::area() const {
   return *std::launder(reinterpret_cast<host::copier::Area*>(memory_.bytes().data()));
 }
 
+// Another process writes the number: no more is believed than fits into the ring.
 std::uint64_t Client::given() const {
   if (!joined_.load(std::memory_order_acquire)) return 0;
-  return area().begun.load(std::memory_order_seq_cst);
+  return std::min(area().begun.load(std::memory_order_seq_cst), ended() + host::copier::kCommands);
 }
 
 void Client::refuse(const std::string& why) {
@@ -104,11 +98,13 @@ bool Client::join() {
     return false;
   }
   std::memcpy(&request, asked->bytes.data(), sizeof request);
-  if (request.version != host::copier::kVersion || request.what != What::kJoin ||
-      !has_size(asked->descriptors[0].get(), host::copier::kAreaSize)) {
+  auto memory = host::map_shared_memory(asked->descriptors[0].get(), host::copier::kAreaSize,
+                                        host::copier::kAreaSize, host::Others::kWrite);
+  if (request.version != host::copier::kVersion || request.what != What::kJoin || !memory) {
     refuse("not a request to join");
     return false;
   }
+  memory_ = std::move(*memory);
   const auto device = find_device(request.device);
   if (!device) {
     refuse("the copier does not see this GPU");
@@ -117,15 +113,13 @@ bool Client::join() {
   device_ = *device;
   host::cuda::Context context{};
   Status status = driver_.device_primary_ctx_retain(&context, device_);
-  memory_ =
-      host::Mapping{asked->descriptors[0].get(), host::copier::kAreaSize, PROT_READ | PROT_WRITE};
-  if (status == Status::kSuccess && memory_) {
+  if (status == Status::kSuccess) {
     current_.emplace(driver_, context);
     copies_ = std::make_unique<host::CudaCopies>(driver_, context);
     status = copies_->prepare(memory_.bytes().data() + host::copier::kStagingAt);
   }
-  if (status != Status::kSuccess || !memory_) {
-    refuse(memory_ ? host::cuda::describe(driver_, status) : "no address space for it");
+  if (status != Status::kSuccess) {
+    refuse(host::cuda::describe(driver_, status));
     return false;
   }
   wake_ = std::move(asked->descriptors[1]);
@@ -170,8 +164,8 @@ void Client::work() {
 // First everything that can begin: the GPU works while we ask.
 bool Client::step() {
   bool moved = false;
-  for (std::uint64_t begun = area().begun.load(std::memory_order_acquire);
-       begun > taken_ && taken_ - ended() < host::copier::kCommands;) {
+  const std::uint64_t begun = given();
+  while (taken_ < begun) {
     take_command();
     moved = true;
   }
@@ -293,6 +287,8 @@ bool Client::answer() {
 void Client::settle() {
   for (const std::shared_ptr<Client>& other : all_.all()) {
     const std::uint64_t given = other->given();
+    // Its program may have been stopped between a command and the wake-up.
+    if (other->ended() < given) (void)::eventfd_write(other->wake_.get(), 1);
     while (other->joined_.load(std::memory_order_acquire) && other->ended() < given) {
       if (!step()) ::sched_yield();
     }

@@ -4,6 +4,9 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <thread>
+
 #include "tests/ai/ranks.h"
 
 namespace ai_test {

@@ -228,6 +228,10 @@ TEST_F(Copier, RefusesCommandsThatMakeNoSense) {
   area->begun.store(++number);
   client->settle();
   EXPECT_EQ(write(memory.address(), pattern(4096, 3)), Progress::kDone);
+  // More commands than the ring has: others go on.
+  area->begun.store(~std::uint64_t{0} / 8);
+  EXPECT_EQ(write(memory.address(), pattern(4096, 4)), Progress::kDone);
+  gpu->settle();
 }
 
 // Two processes. The child copies from its memory into the parent's.

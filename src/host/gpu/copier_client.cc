@@ -13,6 +13,7 @@
 #include "base/planted.h"
 #include "host/gpu/copier_start.h"
 #include "host/gpu/gpu_export.h"
+#include "host/peers/shared_memory.h"
 #include "host/peers/unix_socket.h"
 
 namespace nerve::host {
@@ -41,23 +42,19 @@ std::unique_ptr<CopierClient> CopierClient::join(const cuda::Uuid& device,
 }
 
 bool CopierClient::join(const cuda::Uuid& device, std::string& why) {
-  const Descriptor file{::memfd_create("nerve gpu staging", MFD_CLOEXEC)};
+  auto made = make_shared_memory(copier::kAreaSize, Others::kWrite);
   wake_ = Descriptor{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-  if (!file || !wake_ || ::ftruncate(file.get(), copier::kAreaSize) != 0) {
+  if (!made || !wake_) {
     why = std::string{"no shared memory for it: "} + std::strerror(errno);
     return false;
   }
-  memory_ = Mapping{file.get(), copier::kAreaSize, PROT_READ | PROT_WRITE};
-  if (!memory_) {
-    why = std::string{"no shared memory for it: "} + std::strerror(errno);
-    return false;
-  }
+  memory_ = std::move(made->mapping);
   // The child of a fork() has no part in it.
   (void)::madvise(memory_.bytes().data(), copier::kAreaSize, MADV_DONTFORK);
   Request request{.what = What::kJoin};
   request.device = device;
   Reply reply;
-  const std::array descriptors{file.get(), wake_.get()};
+  const std::array descriptors{made->descriptor.get(), wake_.get()};
   if (!ask(request, descriptors, reply)) {
     why = "it ended or did not answer";
     return false;
@@ -65,6 +62,11 @@ bool CopierClient::join(const cuda::Uuid& device, std::string& why) {
   if (reply.refused != 0) why = reply.why.data();
   identity_ = reply.value;
   return reply.refused == 0;
+}
+
+void CopierClient::leave_to_parent() {
+  GpuCopies::leave_to_parent();
+  memory_.forget();  // the child does not have it
 }
 
 copier::Area& CopierClient::area() const {

@@ -50,6 +50,7 @@ class CopierClient final : public GpuCopies {
 
   [[nodiscard]] bool begin(const Copy& copy) override;
   [[nodiscard]] Progress progress(Slot slot) override;
+  void leave_to_parent() override;
 
  private:
   struct Import {

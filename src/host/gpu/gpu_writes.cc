@@ -77,15 +77,16 @@ std::uint64_t GpuWrites::room(const GpuRing& ring) {
   return std::min(unused, kGpuRingSize - ring.end % kGpuRingSize);
 }
 
+bool GpuWrites::full(const GpuRing& ring) const {
+  return tail_ - head_ == kCopies || ring.copies_begun - ring.copies_ended == kGpuRingCopies ||
+         room(ring) == 0;
+}
+
 GpuWrites::Copy& GpuWrites::open(GpuStaging& staging, std::uint64_t address) {
   GpuRing& ring = staging.ring_use;
   begin_collected();
-  const auto full = [&] {
-    return tail_ - head_ == kCopies || ring.copies_begun - ring.copies_ended == kGpuRingCopies ||
-           room(ring) == 0;
-  };
-  if (full()) reap();
-  while (full()) wait_for_oldest();
+  if (full(ring)) reap();
+  while (full(ring)) wait_for_oldest();
   Copy& copy = at(tail_++);
   copy = {.staging = &staging,
           .number = ring.copies_begun++,
@@ -131,6 +132,9 @@ void GpuWrites::write(GpuStaging& staging, std::uint64_t address, Bytes from) {
 
 bool GpuWrites::copy(GpuStaging& staging, Direction direction, std::uint64_t address,
                      std::uint64_t other, std::uint64_t length) {
+  begin_collected();
+  if (full(staging.ring_use)) reap();
+  if (full(staging.ring_use)) return false;
   Copy& copy = open(staging, address);
   const GpuStaging::Slot slot = GpuStaging::ring_slot(copy.number);
   copy.begun = direction == Direction::kSend ? staging.send(address, other, length, slot)

@@ -27,7 +27,7 @@ class GpuWrites {
   // Waits for the oldest copy if the ring is full.
   void write(GpuStaging& staging, std::uint64_t address, Bytes from);
   // A copy between this memory and memory that another process has given to the same copier: counts
-  // as a write. False if it cannot begin.
+  // as a write. False if it cannot begin now.
   enum class Direction : std::uint8_t { kSend, kTake };
   [[nodiscard]] bool copy(GpuStaging& staging, Direction direction, std::uint64_t address,
                           std::uint64_t other, std::uint64_t length);
@@ -74,6 +74,7 @@ class GpuWrites {
   [[nodiscard]] bool reap_oldest();
   void wait_for_oldest();
   void add_failure(Failure failure);
+  [[nodiscard]] bool full(const GpuRing& ring) const;
   [[nodiscard]] Copy& open(GpuStaging& staging, std::uint64_t address);
   // Bytes that a copy of this ring may take at its end without wrapping.
   [[nodiscard]] static std::uint64_t room(const GpuRing& ring);

@@ -30,6 +30,8 @@ class Mapping {
     if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
   }
   [[nodiscard]] MutableBytes bytes() const { return bytes_; }
+  // Leaves it to somebody else to unmap.
+  void forget() { bytes_ = {}; }
   explicit operator bool() const { return !bytes_.empty(); }
 
  private:
