@@ -46,6 +46,7 @@ enum class Bug : std::uint8_t {
   kAcknowledgesBeforeLanding,  // a request is acknowledged before its bytes have landed
   kReadOvertakesWrite,         // a READ does not wait for the WRITEs before it to land
   // Visible only where the engines of a world recover from loss in different ways.
+  kPacketOvertakesCopy,   // a packet does not wait for copies of the direct path before it
   kSelectiveNakToAny,     // selective NAKs are sent to a peer that has not announced support
   kSelectiveRunAcks,      // packets that arrived out of order are acknowledged cumulatively
   kProbeMislabelsPacket,  // a tail probe carries the last PSN but the payload of the oldest packet

@@ -57,6 +57,14 @@ class LateStore final : public LateMemory {
     writes_.push_back({address, {from.begin(), from.end()}, ready});
     ++written_;
   }
+  // Copies within this process, as a GPU would from the memory of one host to another's: what is
+  // there when it lands.
+  void begin_copy(std::uint64_t to, std::uint64_t from, std::uint32_t length) {
+    Time ready = events_.now() + delay();
+    if (!writes_.empty()) ready = std::max(ready, writes_.back().ready);
+    writes_.push_back({to, {}, ready, from, length});
+    ++written_;
+  }
   [[nodiscard]] Ticket written() const override { return written_; }
   Progress landed(Ticket /*after*/, Ticket last) override {
     land(events_.now());
@@ -103,6 +111,8 @@ class LateStore final : public LateMemory {
     std::uint64_t address;
     std::vector<std::byte> bytes;
     Time ready;
+    std::uint64_t from{};  // a copy
+    std::uint32_t length{};
   };
 
   static std::byte* pointer(std::uint64_t address) { return reinterpret_cast<std::byte*>(address); }
@@ -111,6 +121,7 @@ class LateStore final : public LateMemory {
     while (!writes_.empty() && writes_.front().ready <= until) {
       const Write& write = writes_.front();
       std::memcpy(pointer(write.address), write.bytes.data(), write.bytes.size());
+      std::memmove(pointer(write.address), pointer(write.from), write.length);
       writes_.pop_front();
     }
   }

@@ -14,6 +14,7 @@ NoContents& no_contents() {
 
 Parcel capture(const wire::Frame& frame) {
   Parcel parcel{.flow = frame.flow, .headers = frame.headers, .length = frame.payload_length};
+  parcel.placed = frame.placed;
   for (const wire::Piece& piece : frame.payload) {
     if (piece.port != nullptr && !piece.port->has_contents()) {
       parcel.has_contents = false;
@@ -38,6 +39,7 @@ wire::Frame view(const Parcel& parcel, wire::Piece& piece) {
            .port = parcel.has_contents ? nullptr : &no_contents()};
   wire::Frame frame{.flow = parcel.flow, .headers = parcel.headers};
   frame.payload_length = parcel.length;
+  frame.placed = parcel.placed;
   if (parcel.length > 0) frame.payload = {&piece, 1};
   return frame;
 }

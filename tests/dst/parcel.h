@@ -23,6 +23,7 @@ struct Parcel {
   std::uint32_t length{};
   std::vector<std::byte> payload{};  // empty when the memory behind it has no contents
   bool has_contents{true};
+  bool placed{};  // only if it is carried as values
 };
 
 // Copies a transmitted frame while its references are valid.

@@ -135,6 +135,8 @@ const char* name_of(Bug bug) {
       return "AcknowledgesBeforeLanding";
     case Bug::kReadOvertakesWrite:
       return "ReadOvertakesWrite";
+    case Bug::kPacketOvertakesCopy:
+      return "PacketOvertakesCopy";
     case Bug::kCount:
     case Bug::kReductionSkipsChunk:
     case Bug::kUsesFreedImport:
@@ -180,15 +182,18 @@ Recovery recovery_of(Bug bug) {
 }
 
 bool is_of_late_memory(Bug bug) {
-  return bug >= Bug::kCompletesBeforeLanding && bug <= Bug::kReadOvertakesWrite;
+  return bug >= Bug::kCompletesBeforeLanding && bug <= Bug::kPacketOvertakesCopy;
 }
 
 // The worlds in which a bug is visible.
 Outcome run_world_of(Bug bug, std::uint64_t seed) {
   if (bug >= Bug::kRtuNotRepeated) return run_connections(seed);
-  return run_seed(seed, {.recovery = recovery_of(bug),
+  const bool copies = bug == Bug::kPacketOvertakesCopy;
+  return run_seed(seed, {.carriage = copies ? Carriage::kValues : Carriage::kBytes,
+                         .recovery = recovery_of(bug),
                          .family = family_of(bug),
                          .late_memory = is_of_late_memory(bug),
+                         .late_copies = copies,
                          .siblings = bug >= Bug::kKeyOutlivesRegion});
 }
 

@@ -66,6 +66,19 @@ TEST(LateWorlds, DoWhatTheModelSays) {
   });
 }
 
+// ... where requests between such memories may be copied without packets.
+TEST(LateWorlds, WithADirectPathDoWhatTheModelSays) {
+  test::for_each_seed_in_parallel(6'000, [](std::uint64_t seed) {
+    expect_no_violation(seed,
+                        {.carriage = Carriage::kValues,
+                         .trace = test::tracing(),
+                         .recovery = seed / 4 % 2 == 0 ? Recovery::kGoBackN : Recovery::kMixed,
+                         .family = static_cast<Family>(seed % 4),
+                         .late_memory = true,
+                         .late_copies = true});
+  });
+}
+
 // Seeds beyond the usual range that once failed: the last packet of a flight had not requested an
 // ACK when the queue was stopped (131971) or ran out of credits (the others).
 // tests/regressions/ack_not_requested_test.cc tests these cases separately.

@@ -8,6 +8,7 @@
 #include "tests/dst/connection.h"
 #include "tests/dst/datagrams.h"
 #include "tests/dst/host.h"
+#include "tests/dst/late_path.h"
 #include "tests/dst/network.h"
 #include "tests/dst/registry.h"
 #include "tests/dst/setup.h"
@@ -115,6 +116,8 @@ class World {
   WireWatch watch_;
   Registry registry_;
   std::deque<LateStore> stores_;
+  std::deque<LatePath> paths_;
+  std::vector<LatePath*> all_paths_;
   std::vector<std::unique_ptr<Host>> hosts_;
   SharedCounter counter_;
   std::vector<CommonReceives> commons_;  // by host
@@ -151,6 +154,10 @@ void World::make_hosts(bool large, const Options& options) {
     if (options.late_memory && sibling == nullptr) stores_.emplace_back(i, events_);
     LateStore* const late = options.late_memory ? &stores_.back() : nullptr;
     config.late_memory = late;
+    if (options.late_copies) {
+      paths_.emplace_back(gid, *late, all_paths_, prng_.next());
+      config.direct_path = &paths_.back();
+    }
     hosts_.push_back(std::make_unique<Host>(i, config, sibling, late, gid, habits, prng_.next(),
                                             zone_size, events_, network_, journal_));
     hosts_.back()->on_completion(

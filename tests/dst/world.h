@@ -20,7 +20,9 @@ struct Options {
   Limits limits{};
   Family family{Family::kCommon};
   bool late_memory{};  // of all hosts (late_store.h)
-  bool siblings{};     // the hosts are engines of one device: they share all objects but QPs
+  // With a direct path between late memories (late_path.h); packets are carried as values.
+  bool late_copies{};
+  bool siblings{};  // the hosts are engines of one device: they share all objects but QPs
   std::optional<Twists> twists{};  // instead of those that the seed draws
 };
 

@@ -112,12 +112,13 @@ bool Requester::copy_late(Qp& qp, SendWqe& wqe) {
   return true;
 }
 
-// The direct path copies between host memories.
+// Or memory that it may not use, which the next packet reports. If that made a difference, a QP
+// could have to stop waiting when its program deregisters memory.
 bool Requester::reads_late_memory(const Qp& qp, const SendWqe& wqe) const {
   const std::span<const Sge> list{qp.sends.sges_at(qp.sends.cursor), wqe.sge_count};
   return std::ranges::any_of(list, [&](const Sge& sge) {
     const auto piece = dma_.resolve_local(sge.lkey, qp.pd, sge.address, 1, Access::kNone);
-    return piece && dma_.is_late(*piece);
+    return !piece || dma_.is_late(*piece);
   });
 }
 

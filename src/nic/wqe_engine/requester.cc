@@ -116,8 +116,8 @@ Requester::Step Requester::step(Qp& qp, TxBurst& burst, Train& train) {
   if (dma_.has_late() && state.unacked == state.next && suits_late_copy(qp, wqe)) [[unlikely]] {
     if (copy_late(qp, wqe)) return Step::kSkipped;
   }
-  if (qp.landing != nullptr && !completions_.has_landed(qp, qp.landing->direct)) [[unlikely]] {
-    return fetching(qp);
+  if (qp.landing != nullptr && !planted(Bug::kPacketOvertakesCopy)) [[unlikely]] {
+    if (!completions_.has_landed(qp, qp.landing->direct)) return fetching(qp);
   }
   if (may_take_direct_path(qp, wqe)) {
     const Step taken = take_direct_path(qp, wqe, burst);
