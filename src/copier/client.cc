@@ -28,6 +28,13 @@ using Kind = host::GpuCopies::Kind;
 // Programs send small messages with pauses of some microseconds. To wake up takes longer.
 constexpr Duration kAwakeFor = std::chrono::microseconds{200};
 
+// Longer than a copy of this length takes on any GPU that is free.
+Duration slow_from(std::uint64_t length) {
+  constexpr std::uint64_t kBytesPerMicrosecond = 20'000;
+  return std::chrono::milliseconds{1} +
+         std::chrono::microseconds{static_cast<std::int64_t>(length / kBytesPerMicrosecond)};
+}
+
 bool between_gpus(Kind kind) { return kind == Kind::kSend || kind == Kind::kTake; }
 
 // The fields of a command are another process's: nothing outside of the staging area is touched.
@@ -184,7 +191,11 @@ void Client::take_command() {
 }
 
 void Client::begin(const GpuCopies::Copy& copy, std::uint64_t number) {
-  UnderWay started{.number = number, .slot = copy.done, .memory = {}};
+  UnderWay started{.number = number,
+                   .slot = copy.done,
+                   .length = copy.length,
+                   .begun = host::now(),
+                   .memory = {}};
   started.memory[0] = imports_.enter(copy.gpu, copy.length);
   if (between_gpus(copy.kind)) started.memory[1] = imports_.enter(copy.other, copy.length);
   const bool allowed =
@@ -207,7 +218,11 @@ bool Client::finish(Queue& queue) {
   if (status != Status::kSuccess) std::_Exit(1);
   queue.pop_front();
   leave(oldest);
-  publish(oldest.number, oldest.slot, Outcome::kDone);
+  const Time end = host::now();
+  const Duration took = end - std::max(oldest.begun, finished_);
+  finished_ = end;
+  publish(oldest.number, oldest.slot,
+          took > slow_from(oldest.length) ? Outcome::kSlow : Outcome::kDone);
   return true;
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/time.h"
 #include "copier/imports.h"
 #include "host/gpu/cuda_copies.h"
 #include "host/peers/mapping.h"
@@ -35,6 +36,8 @@ class Client {
   struct UnderWay {
     std::uint64_t number{};
     GpuCopies::Slot slot{};
+    std::uint64_t length{};
+    Time begun{};
     std::array<Imports::Memory*, 2> memory{};
   };
   using Queue = std::deque<UnderWay>;
@@ -71,6 +74,7 @@ class Client {
   std::atomic<bool> joined_{};
   std::uint64_t taken_{};
   std::uint32_t answered_{};
+  Time finished_{};  // the last copy
   Queue fetches_;
   Queue writes_;  // and all others
   std::atomic<std::uint64_t> ended_{};

@@ -351,6 +351,35 @@ TEST_F(TwoPrograms, SettlingWaitsForCopiesOfTheOther) {
       });
 }
 
+TEST_F(TwoPrograms, CopiesThatWaitForTheGpuAreAvoidedForAWhile) {
+  ::setenv("FAKE_CUDA_DELAY_US", "3000,3000", 1);
+  run(
+      [&] {
+        const Memory memory{4096};
+        add(memory);
+        meeting->target = *gpu->share(memory.address(), 4096);
+        reach(1);
+        await(2);
+      },
+      [&] {
+        const Memory memory{4096};
+        add(memory);
+        await(1);
+        const auto copy = [&] {
+          return gpu->copy(GpuMemory::Direction::kSend, memory.address(), meeting->target, 4096);
+        };
+        bool right = true;
+        for (int i = 0; i < 3; ++i) {
+          right = copy() && landed(gpu->written()) == Progress::kDone && right;
+        }
+        right = !copy() && right;
+        std::this_thread::sleep_for(std::chrono::milliseconds{150});
+        right = copy() && landed(gpu->written()) == Progress::kDone && right;
+        reach(2);
+        return right;
+      });
+}
+
 TEST_F(TwoPrograms, AProgramThatIsKilledLeavesTheOtherAlone) {
   run(
       [&] {

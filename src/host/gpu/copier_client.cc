@@ -15,6 +15,7 @@
 #include "host/gpu/gpu_export.h"
 #include "host/peers/shared_memory.h"
 #include "host/peers/unix_socket.h"
+#include "host/runtime/clock.h"
 
 namespace nerve::host {
 
@@ -172,7 +173,20 @@ std::uint64_t CopierClient::address_of(std::uint64_t address) const {
   return known != nullptr ? known->address + (address - known->allocation.base) : 0;
 }
 
+// Without MPS, a GPU alternates between processes in slices of milliseconds, and a copy between two
+// GPU memories needs one. Those through host memory do not.
+void CopierClient::note_speed(bool slow) {
+  constexpr unsigned kBusy = 3;
+  constexpr Duration kAvoid = std::chrono::milliseconds{100};
+  slow_ = slow ? slow_ + 1 : 0;
+  if (slow_ < kBusy) return;
+  slow_ = 0;
+  avoid_until_ = now() + kAvoid;
+}
+
 bool CopierClient::begin(const Copy& copy) {
+  const bool between = copy.kind == Kind::kSend || copy.kind == Kind::kTake;
+  if (between && now() < avoid_until_) return false;
   const std::uint64_t gpu = address_of(copy.gpu);
   if (gpu == 0) {
     report_failure(copy, "it is not registered");
@@ -199,7 +213,14 @@ GpuCopies::Progress CopierClient::progress(Slot slot) {
   const std::uint64_t result = area().results[slot].load(std::memory_order_acquire);
   if (result / 4 == last_[slot]) {
     unanswered_ = 0;
-    if (result % 4 == static_cast<unsigned>(copier::Outcome::kDone)) return Progress::kDone;
+    const auto outcome = static_cast<copier::Outcome>(result % 4);
+    Copy& copy = copies_[slot];
+    if (outcome != copier::Outcome::kFailed) {
+      const bool between = copy.kind == Kind::kSend || copy.kind == Kind::kTake;
+      if (between) note_speed(outcome == copier::Outcome::kSlow);
+      copy.kind = Kind::kFetch;  // counted
+      return Progress::kDone;
+    }
     report_failure(copies_[slot], "the copier refused it");
     return Progress::kFailed;
   }

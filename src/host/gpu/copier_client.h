@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "base/time.h"
 #include "host/gpu/copier_layout.h"
 #include "host/gpu/gpu_copies.h"
 #include "host/gpu/gpu_range.h"
@@ -64,6 +65,7 @@ class CopierClient final : public GpuCopies {
   [[nodiscard]] bool ask(const copier::Request& request, std::span<const int> descriptors,
                          copier::Reply& reply);
   [[nodiscard]] copier::Area& area() const;
+  void note_speed(bool slow);
   [[nodiscard]] Import* find(const GpuRange& allocation);
   [[nodiscard]] const Import* at(std::uint64_t address) const;
 
@@ -75,6 +77,10 @@ class CopierClient final : public GpuCopies {
   std::array<std::uint64_t, kGpuSlots> last_{};  // the command that began last, for each slot
   std::array<Copy, kGpuSlots> copies_{};
   unsigned unanswered_{};
+  // Copies between two GPU memories that were slow, without a fast one in between; and until when
+  // no more are made.
+  unsigned slow_{};
+  Time avoid_until_{};
 
   std::mutex asking_;         // one request at a time; taken before `guard_`
   mutable std::mutex guard_;  // for the list

@@ -50,7 +50,11 @@ static_assert(kCommands > kGpuSlots);
 inline constexpr std::size_t kStagingAt = std::size_t{64} << 10U;
 inline constexpr std::size_t kAreaSize = kStagingAt + kGpuStagingSize;
 
-enum class Outcome : std::uint8_t { kDone = 0, kFailed = 1 };
+enum class Outcome : std::uint8_t {
+  kDone = 0,
+  kFailed = 1,
+  kSlow = 2,  // done, but the GPU was busy with kernels of other processes
+};
 
 struct Area {
   std::atomic<std::uint64_t> begun;
