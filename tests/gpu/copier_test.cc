@@ -247,10 +247,17 @@ class TwoPrograms : public Copier {
                                              MAP_SHARED | MAP_ANONYMOUS, -1, 0))} {}
   void reach(int step) const { meeting->step.store(step); }
   void await(int step) const {
-    while (meeting->step.load() < step) rest();
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds{30};
+    while (meeting->step.load() < step) {
+      rest();
+      if (std::chrono::steady_clock::now() < limit) continue;
+      ADD_FAILURE() << "the other process has not reached step " << step;
+      return;
+    }
   }
   // Runs `other` in a child and `own` here, and expects both to be content.
   void run(const std::function<void()>& own, const std::function<bool()>& other) {
+    if (fake_cuda_counts().calls > 0) GTEST_SKIP() << "this process has used the driver before";
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
