@@ -130,8 +130,9 @@ Status CudaCopies::begin(const GpuCopies::Copy& wanted) {
   }
   if (status == Status::kSuccess) status = copy(wanted, stream);
   if (status != Status::kSuccess) return status;
-  // A later fetch may wait for it.
-  status = driver_.event_record(events_[wanted.done], stream);
+  // Fetches may wait for these.
+  const bool writes = wanted.kind == Kind::kWrite || wanted.kind == Kind::kTake;
+  if (writes || words_at_ == 0) status = driver_.event_record(events_[wanted.done], stream);
   if (status == Status::kSuccess && words_at_ != 0) {
     status = driver_.stream_write_value(stream, words_at_ + wanted.done * sizeof(std::uint32_t),
                                         ++expected_[wanted.done], 0);

@@ -97,7 +97,8 @@ GpuWrites::Copy& GpuWrites::open(GpuStaging& staging, std::uint64_t address) {
           .last = written_,
           .first = written_,
           .begun = false,
-          .failed = false};
+          .failed = false,
+          .sends = false};
   return copy;
 }
 
@@ -145,6 +146,7 @@ bool GpuWrites::copy(GpuStaging& staging, Direction direction, std::uint64_t add
     return false;
   }
   copy.length = length;
+  copy.sends = direction == Direction::kSend;
   copy.first = copy.last = ++written_;
   return true;
 }
@@ -177,7 +179,7 @@ std::optional<GpuCopies::Slot> GpuWrites::last_into(const GpuStaging& staging,
   reap();
   for (std::uint64_t index = tail_; index-- > head_;) {
     Copy& copy = at(index);
-    if (copy.staging != &staging || copy.address >= address + length ||
+    if (copy.sends || copy.staging != &staging || copy.address >= address + length ||
         address >= copy.address + copy.length) {
       continue;
     }

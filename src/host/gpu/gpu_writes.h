@@ -57,6 +57,7 @@ class GpuWrites {
     Ticket first{};
     bool begun{};
     bool failed{};
+    bool sends{};  // reads from this address
   };
   struct Failure {
     Ticket first{};

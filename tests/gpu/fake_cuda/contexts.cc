@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +19,7 @@ constexpr int kCaptureRelaxed = 2;
 
 thread_local std::vector<FakeContext*> current_contexts;
 thread_local int capture_mode = kCaptureGlobal;
+std::atomic<bool> used;
 
 FakeContext* find_context(const FakeContext* context) {
   for (const auto& known : state().contexts) {
@@ -35,6 +37,7 @@ CUresult usable(const FakeContext* context) {
 
 State& state() {
   static State* const made = [] {
+    used = true;
     auto* state = new State;  // never deleted: threads of streams use it during exit
     state->pid = ::getpid();
     // For processes in which no test runs: "least,most".
@@ -279,6 +282,8 @@ void fake_cuda_fail_context(CUcontext context, CUresult result) {
   const std::scoped_lock guard{state().mutex};
   context->error = result;
 }
+
+bool fake_cuda_was_used() { return used; }
 
 FakeCudaCounts fake_cuda_counts() {
   const std::scoped_lock guard{state().mutex};

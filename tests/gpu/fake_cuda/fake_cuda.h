@@ -100,6 +100,8 @@ struct FakeCudaCounts {
   uint64_t pinned;   // ranges of host memory
 };
 FakeCudaCounts fake_cuda_counts();
+// Whether this process, or the one that it was forked from, has called anything here.
+bool fake_cuda_was_used();
 // Default delays; no kernel, capture, failures or held copies. Counts start again, except of what
 // exists. The primary contexts work again.
 void fake_cuda_reset();
