@@ -120,8 +120,11 @@ class LateStore final : public LateMemory {
   void land(Time until) {
     while (!writes_.empty() && writes_.front().ready <= until) {
       const Write& write = writes_.front();
-      std::memcpy(pointer(write.address), write.bytes.data(), write.bytes.size());
-      std::memmove(pointer(write.address), pointer(write.from), write.length);
+      if (write.length > 0) {
+        std::memmove(pointer(write.address), pointer(write.from), write.length);
+      } else if (!write.bytes.empty()) {
+        std::memcpy(pointer(write.address), write.bytes.data(), write.bytes.size());
+      }
       writes_.pop_front();
     }
   }
