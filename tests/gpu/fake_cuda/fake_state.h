@@ -90,6 +90,7 @@ struct State {
   std::map<CUdeviceptr, uint64_t> mapped;  // and what is mapped there
   uint64_t handles{};                      // of physical memory, so far
   uint64_t buffers{};                      // allocations so far
+  CUdeviceptr last_freed{};
   std::map<uintptr_t, size_t> pinned;
   std::vector<FakeStream*> streams;
   std::vector<FakeEvent*> events;

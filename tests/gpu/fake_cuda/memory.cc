@@ -88,9 +88,18 @@ CUdeviceptr map(CUdeviceptr at, Kind kind, size_t size, int fd, FakeContext* con
   if (bytes == MAP_FAILED) return 0;
   if (kind == Kind::kManaged) at = reinterpret_cast<CUdeviceptr>(bytes);
   if (at == 0) {
-    // A page behind it stays free of other memory.
-    at = reinterpret_cast<CUdeviceptr>(
-        ::mmap(nullptr, mapped + whole_pages(1), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    // A page behind it stays free of other memory. Like CUDA, it prefers addresses that were used
+    // before.
+    constexpr int kAnywhere = MAP_PRIVATE | MAP_ANONYMOUS;
+    void* range = MAP_FAILED;
+    if (state().last_freed != 0) {
+      range = ::mmap(reinterpret_cast<void*>(state().last_freed), mapped + whole_pages(1),
+                     PROT_NONE, kAnywhere | MAP_FIXED_NOREPLACE, -1, 0);
+    }
+    if (range == MAP_FAILED) {
+      range = ::mmap(nullptr, mapped + whole_pages(1), PROT_NONE, kAnywhere, -1, 0);
+    }
+    at = reinterpret_cast<CUdeviceptr>(range);
   }
   state().allocations[at] = {.kind = kind,
                              .size = size,
@@ -132,6 +141,7 @@ void free_allocation(CUdeviceptr address) {
   ::munmap(gone.bytes, gone.mapped);
   if (gone.kind != Kind::kManaged && gone.kind != Kind::kMapped) {
     ::munmap(reinterpret_cast<void*>(address), gone.mapped + whole_pages(1));
+    state().last_freed = address;
   }
   if (gone.kind != Kind::kMapped) ::close(gone.memory_fd);
   state().allocations.erase(address);
