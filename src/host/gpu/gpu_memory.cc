@@ -97,8 +97,9 @@ GpuLookup GpuMemory::add(std::uint64_t address, std::uint64_t length) {
     found.finding = GpuFinding::kFailed;
     return found;
   }
-  const auto equal = std::ranges::equal_range(regions_, address, {}, &Region::address);
-  for (auto same = equal.begin(); same != equal.end(); ++same) {
+  const auto end = std::ranges::upper_bound(regions_, address, {}, &Region::address);
+  for (auto same = std::ranges::lower_bound(regions_, address, {}, &Region::address); same != end;
+       ++same) {
     if (same->length != length || same->area != area ||
         same->allocation.buffer != found.range.buffer) {
       continue;
@@ -109,7 +110,7 @@ GpuLookup GpuMemory::add(std::uint64_t address, std::uint64_t length) {
   // The newest comes last, where it is found first: it is the one that exists, if its address was
   // used before.
   regions_.insert(
-      equal.end(),
+      end,
       {.address = address, .length = length, .area = area, .allocation = found.range, .uses = 1});
   longest_ = std::max(longest_, length);
   last_found_ = regions_.size();
