@@ -30,14 +30,15 @@ std::uint64_t Imports::open(host::cuda::Context context, host::cuda::Device devi
 
 Status Imports::map(Memory& memory, host::cuda::Device device, int descriptor) {
   const host::cuda::Driver::Sharing& sharing = *driver_.sharing;
+  host::cuda::Allocation allocation{};
   Status status = sharing.mem_import_from_shareable_handle(
-      &memory.allocation, reinterpret_cast<void*>(static_cast<std::intptr_t>(descriptor)),
+      &allocation, reinterpret_cast<void*>(static_cast<std::intptr_t>(descriptor)),
       host::cuda::kHandleIsDescriptor);
   if (status != Status::kSuccess) return status;
   host::cuda::Address at{};
   status = sharing.mem_address_reserve(&at, memory.size, 0, 0, 0);
   if (status == Status::kSuccess) {
-    status = sharing.mem_map(at, memory.size, 0, memory.allocation, 0);
+    status = sharing.mem_map(at, memory.size, 0, allocation, 0);
     if (status == Status::kSuccess) {
       const host::cuda::AccessRight right{.location_type = host::cuda::kLocationIsDevice,
                                           .location = device,
@@ -48,11 +49,11 @@ Status Imports::map(Memory& memory, host::cuda::Device device, int descriptor) {
     if (status != Status::kSuccess) (void)sharing.mem_address_free(at, memory.size);
   }
   if (status != Status::kSuccess) {
-    (void)sharing.mem_release(memory.allocation);
+    (void)sharing.mem_release(allocation);
     return status;
   }
   memory.address = at;
-  memory.mapped = memory.size;
+  memory.allocation = allocation;
   return status;
 }
 
@@ -65,24 +66,22 @@ void Imports::close(std::uint64_t address, const std::function<void()>& meanwhil
   std::unique_ptr<Memory> memory;
   {
     const std::scoped_lock guard{guard_};
-    const auto found = std::ranges::find_if(all_, [&](const std::unique_ptr<Memory>& one) {
-      return one->address == address && !one->closing;
-    });
+    const auto found = std::ranges::find_if(
+        all_, [&](const std::unique_ptr<Memory>& one) { return one->address == address; });
     if (found == all_.end()) return;
-    (*found)->closing = true;
     memory = std::move(*found);
     all_.erase(found);
   }
   while (is_busy(*memory)) meanwhile();
   const host::cuda::CurrentContext current{driver_, memory->context};
   const host::cuda::Driver::Sharing& sharing = *driver_.sharing;
-  if (memory->mapped == 0) {
+  if (!memory->allocation) {
     (void)sharing.ipc_close_mem_handle(memory->address);
     return;
   }
-  (void)sharing.mem_unmap(memory->address, memory->mapped);
-  (void)sharing.mem_address_free(memory->address, memory->mapped);
-  (void)sharing.mem_release(memory->allocation);
+  (void)sharing.mem_unmap(memory->address, memory->size);
+  (void)sharing.mem_address_free(memory->address, memory->size);
+  (void)sharing.mem_release(*memory->allocation);
 }
 
 Imports::Memory* Imports::enter(std::uint64_t address, std::uint64_t length) {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "host/gpu/copier_layout.h"
@@ -22,11 +23,9 @@ class Imports {
   struct Memory {
     std::uint64_t address{};
     std::uint64_t size{};
-    std::uint64_t mapped{};  // if it came as a descriptor
-    host::cuda::Allocation allocation{};
+    std::optional<host::cuda::Allocation> allocation;  // if it came as a descriptor
     host::cuda::Context context{};
     std::uint64_t copies{};  // under way
-    bool closing{};
   };
 
   explicit Imports(const host::cuda::Driver& driver) : driver_{driver} {}

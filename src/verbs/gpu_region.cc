@@ -89,7 +89,7 @@ Backing find_backing(ibv_pd* pd, const void* address, std::size_t length, unsign
 }
 
 // Programs probe with a descriptor of -1: UCX interprets EBADF as "the call exists", NCCL anything
-// but EOPNOTSUPP and EPROTONOSUPPORT. NCCL would use GPU memory then, which can end in a deadlock
+// but EOPNOTSUPP and EPROTONOSUPPORT. NCCL would use GPU memory then, which is slow without MPS
 // (docs/gpu-memory.md), so it must be asked for.
 ibv_mr* register_dmabuf(ibv_pd* pd, std::uint64_t offset, std::size_t length, std::uint64_t iova,
                         int fd, unsigned access) {

@@ -12,6 +12,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build/release"
 NERVE = str(BUILD / "src/cli/nerve")
+RANKS = (2, 4)
 SECONDS = 120
 
 
@@ -76,16 +77,18 @@ def main():
         return 2
     cases = {f"two programs: {transport}": lambda transport=transport: two_programs(transport)
              for transport in ("shm", "udp")}
-    if has_torch():
-        for ranks in (2, 4):
-            cases[f"nccl: collectives of {ranks} ranks"] = lambda ranks=ranks: collectives(ranks)
-            cases[f"nccl: training with {ranks} ranks"] = lambda ranks=ranks: training(ranks)
-    else:
+    for ranks in RANKS:
+        cases[f"nccl: collectives of {ranks} ranks"] = lambda ranks=ranks: collectives(ranks)
+        cases[f"nccl: training with {ranks} ranks"] = lambda ranks=ranks: training(ranks)
+    cases = {name: case for name, case in cases.items() if re.search(wanted, name)}
+    if not cases:
+        print(f"test gpu: no case matches '{wanted}'", file=sys.stderr)
+        return 2
+    if any(name.startswith("nccl") for name in cases) and not has_torch():
         print("skipped: NCCL, because there is no PyTorch with CUDA")
+        cases = {name: case for name, case in cases.items() if not name.startswith("nccl")}
     passed = failed = 0
     for name, case in cases.items():
-        if not re.search(wanted, name):
-            continue
         try:
             case()
             passed += 1
