@@ -5,7 +5,8 @@ packages_for() {
   case $1 in
     build)
       printf '%s\n' build-essential cmake ninja-build pkg-config python3 libibverbs-dev \
-        libgtest-dev libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev
+        libgtest-dev libcli11-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev \
+        libssl-dev
       ;;
     script) printf '%s\n' python3 ;;
     page) command -v npm >/dev/null || printf '%s\n' nodejs npm ;; # npm from another source comes with node

@@ -15,8 +15,9 @@ MAY_INCLUDE = {
     "base": set(),
     "wire": {"base"},
     "nic": {"base", "wire"},
+    "seal": {"base", "wire"},
     "link": {"base", "wire"},
-    "host": {"base", "wire", "nic", "link"},
+    "host": {"base", "wire", "seal", "nic", "link"},
     "copier": {"base", "link", "host"},
     "sysfs": {"base", "wire", "nic", "link", "host"},
     "preload": {"sysfs", "rdmacm"},
@@ -60,7 +61,7 @@ FOLDERS = {
 # file directly in sim/ sets up a run.
 TOP_FILES = {"nic/nic": None, "nic/nic_modules": None, "sim/simulation": "host", "sim/foresight": "host", "sim/": None}
 
-SANS_IO = {"base", "wire", "nic"}  # no I/O, no clock, no threads, no exceptions
+SANS_IO = {"base", "wire", "seal", "nic"}  # no I/O, no clock, no threads, no exceptions
 
 BANNED_HEADERS = [  # pattern of the name between < and >, what to use instead
     (r"(sys|netinet|arpa|net|linux|asm|rdma|infiniband)/.*", "a driver in link/ or host/"),

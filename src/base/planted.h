@@ -80,6 +80,12 @@ enum class Bug : std::uint8_t {
   // Bugs of GPU memory, which tests/gpu/planted_bugs_test.cc detects.
   kUsesFreedImport,  // memory that is freed and allocated again is taken for the old one
   kCopyEndsEarly,    // the copier reports a copy when it begins
+  // Bugs of sealing, which tests/seal/planted_bugs_test.cc detects.
+  kNonceReused,          // the counter of a sealed packet is sometimes used for the next one too
+  kReplayWindowShort,    // the latest packet is accepted again
+  kOldEpochForEver,      // the keys of an epoch that is over are kept
+  kBthNotAuthenticated,  // a sealed packet whose BTH was changed is accepted
+  kShortTag,             // only the first four bytes of a tag are compared
 };
 
 #ifdef NERVE_PLANTED_BUGS

@@ -78,17 +78,38 @@ void Network::launch(std::size_t from, std::size_t to, Parcel parcel, bool corru
     });
     return;
   }
+  if (carriage_ == Carriage::kSealed && SealedWire::can_seal(parcel)) {
+    return launch_sealed(to, parcel, when, corrupt);
+  }
   std::vector<std::byte> bytes = to_bytes(parcel);
   if (const std::uint32_t reference = icrc_reference(bytes); reference != icrc_of(bytes)) {
     journal_.violation(events_.now(), "wrong icrc on " + describe(parcel));
   }
-  if (corrupt) damage(bytes);
+  if (corrupt) damage(bytes, transport_offset(bytes));
   events_.at(when, [this, to, bytes = std::move(bytes)] { arrive(to, bytes); });
 }
 
+void Network::launch_sealed(std::size_t to, const Parcel& parcel, Time when, bool corrupt) {
+  std::vector<std::byte> bytes = sealed_.seal(parcel, events_.now());
+  const std::vector<std::byte> intact = bytes;
+  if (corrupt) damage(bytes, 0);
+  events_.at(when, [=, this, flow = parcel.flow, qpn = parcel.headers.bth.dest_qp] {
+    auto arrived = sealed_.open(flow, qpn, bytes, events_.now());
+    if (corrupt && arrived) journal_.violation(events_.now(), "a changed packet was accepted");
+    if (!arrived) ++counts_.bad_icrc;
+    if (arrived) ports_[to].deliver(*std::move(arrived));
+    // Somebody on the path sends it once more.
+    if (!corrupt && sealed_.open(flow, qpn, intact, events_.now())) {
+      journal_.violation(events_.now(), "a packet was accepted twice");
+    }
+    for (const std::string& violation : sealed_.violations()) {
+      journal_.violation(events_.now(), violation);
+    }
+  });
+}
+
 // Flips one to three adjacent bits that the ICRC covers: a CRC-32 detects every such error.
-void Network::damage(std::vector<std::byte>& bytes) {
-  const std::size_t bth = transport_offset(bytes);
+void Network::damage(std::vector<std::byte>& bytes, std::size_t bth) {
   std::size_t at = bth + damage_.below(bytes.size() - bth);
   if (at == bth + 4) ++at;  // FECN, BECN and reserved bits may change in the network
   bytes[at] ^= static_cast<std::byte>(damage_.between(1, 7) << damage_.below(6));

@@ -13,6 +13,7 @@
 #include "tests/dst/event_queue.h"
 #include "tests/dst/journal.h"
 #include "tests/dst/parcel.h"
+#include "tests/dst/sealed_wire.h"
 
 namespace nerve::dst {
 
@@ -79,7 +80,8 @@ class Network {
 
   void carry(std::size_t from, std::size_t to, Parcel parcel);
   void launch(std::size_t from, std::size_t to, Parcel parcel, bool corrupt);
-  void damage(std::vector<std::byte>& bytes);
+  void launch_sealed(std::size_t to, const Parcel& parcel, Time when, bool corrupt);
+  void damage(std::vector<std::byte>& bytes, std::size_t bth);
   void arrive(std::size_t to, const std::vector<std::byte>& bytes);
 
   EventQueue& events_;
@@ -88,6 +90,7 @@ class Network {
   Prng damage_;  // a separate generator, so that both representations draw the same faults
   Faults faults_;
   Carriage carriage_;
+  SealedWire sealed_;
   Counts counts_;
   Tap tap_;
   std::vector<Port> ports_;

@@ -1,8 +1,8 @@
 // A frame in flight. It owns its data, because the engine's references are valid only until its
 // next call.
 //
-// It has one of two equivalent representations: headers and payload as values (as a fabric
-// simulator forwards them), or the bytes of a real link with their ICRC.
+// It has one of three equivalent representations: headers and payload as values (as a fabric
+// simulator forwards them), the bytes of a real link with their ICRC, or those of a sealed QP.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace nerve::dst {
 
-enum class Carriage : std::uint8_t { kValues, kBytes };
+enum class Carriage : std::uint8_t { kValues, kBytes, kSealed };
 
 struct Parcel {
   wire::Flow flow{};

@@ -141,6 +141,11 @@ const char* name_of(Bug bug) {
     case Bug::kReductionSkipsChunk:
     case Bug::kUsesFreedImport:
     case Bug::kCopyEndsEarly:
+    case Bug::kNonceReused:
+    case Bug::kReplayWindowShort:
+    case Bug::kOldEpochForEver:
+    case Bug::kBthNotAuthenticated:
+    case Bug::kShortTag:
       break;
   }
   return "Unnamed";
