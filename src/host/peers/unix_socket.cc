@@ -12,6 +12,7 @@
 #include <fstream>
 #include <set>
 
+#include "host/peers/own_user.h"
 #include "link/system_calls.h"
 
 namespace nerve::host {
@@ -67,7 +68,7 @@ std::optional<pid_t> own_peer(int socket) {
   ucred peer{};
   socklen_t size = sizeof peer;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return std::nullopt;
-  if (peer.uid != ::geteuid()) return std::nullopt;
+  if (!is_own_user(peer.uid)) return std::nullopt;
   return peer.pid;
 }
 
