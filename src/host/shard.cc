@@ -103,9 +103,43 @@ void Shard::deliver(std::span<const wire::Frame> frames, Time at) {
     const wire::Gid& to = some[0].flow.destination;
     for (Adapter::State* adapter : adapters) {
       if (adapters.size() == 1 || to.is_multicast() || adapter->owns(to)) {
-        adapter->nic.receive(some, at);
+        pass_to(*adapter, some, at);
       }
     }
+  }
+}
+
+bool Shard::came_by_its_path(const Adapter::State& adapter, const wire::Frame& frame) const {
+  const wire::Bth& bth = frame.headers.bth;
+  if (bth.dest_qp == kManagementQpn || bth.dest_qp.value() == Qpn::kMask) return true;
+  if (wire::transport_of(bth.opcode) == wire::Transport::kUd) {
+    return exchange.may_come_from(slot_of(frame.headers.deth.source_qp));
+  }
+  const auto route = adapter.nic.route_of(bth.dest_qp);
+  // The engine counts frames for QPs that do not exist or have no peer.
+  return !route || route->peer == Qpn{} ||
+         exchange.may_come_from(route->destination, slot_of(route->peer));
+}
+
+void Shard::pass_to(Adapter::State& adapter, std::span<const wire::Frame> frames, Time at) {
+  if (exchange.need_no_check()) return adapter.nic.receive(frames, at);
+  const auto same_qps = [](const wire::Frame& a, const wire::Frame& b) {
+    const wire::Transport transport = wire::transport_of(a.headers.bth.opcode);
+    return a.headers.bth.dest_qp == b.headers.bth.dest_qp &&
+           transport == wire::transport_of(b.headers.bth.opcode) &&
+           transport != wire::Transport::kUd;
+  };
+  while (!frames.empty()) {
+    std::size_t run = 0;
+    while (run < frames.size() && ((run > 0 && same_qps(frames[run - 1], frames[run])) ||
+                                   came_by_its_path(adapter, frames[run]))) {
+      ++run;
+    }
+    if (run > 0) adapter.nic.receive(frames.first(run), at);
+    frames = frames.subspan(run);
+    if (frames.empty()) break;
+    ++adapter.counters.transports.wrong_path;
+    frames = frames.subspan(1);
   }
 }
 

@@ -98,6 +98,11 @@ class Shard final : public link::FrameSink, public Watched {
  private:
   Shard(Config settings, Membership joined, Mailbox mailbox, Shard* first);
   [[nodiscard]] bool is_for_us(const wire::Frame& frame) const;
+  // Passes frames to the engine, except those that did not come by the path that the QP's peer
+  // uses.
+  void pass_to(Adapter::State& adapter, std::span<const wire::Frame> frames, Time at);
+  [[nodiscard]] bool came_by_its_path(const Adapter::State& adapter,
+                                      const wire::Frame& frame) const;
   [[nodiscard]] link::PcapSink::Origins origins() const;
   [[nodiscard]] bool owes_only_an_ack() const;
   // True if the only frame left to send is an ACK that waits for the program's next post.

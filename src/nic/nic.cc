@@ -116,6 +116,7 @@ std::optional<QpRoute> Nic::route_of(Qpn qpn) const {
   if (qp == nullptr) return std::nullopt;
   return QpRoute{.source = qp->flow.source,
                  .destination = qp->flow.destination,
+                 .peer = qp->connected() ? qp->attributes.dest_qp : Qpn{},
                  .answered = qp->requester.unacked != qp->attributes.sq_psn};
 }
 

@@ -23,6 +23,7 @@ struct QpGlance {
 struct QpRoute {
   wire::Gid source{};
   wire::Gid destination{};
+  Qpn peer{};       // zero until the QP knows it
   bool answered{};  // the peer has acknowledged something
 };
 

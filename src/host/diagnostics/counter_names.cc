@@ -81,6 +81,8 @@ constexpr CounterName kNames[] = {
     {"dropped_wrong_address",
      [](const DeviceCounters& c) { return c.engine.dropped_wrong_address; },
      "Packets dropped: not from the address of the QP's peer."},
+    {"dropped_wrong_path", [](const DeviceCounters& c) { return c.transports.wrong_path; },
+     "Packets dropped: from UDP or a third process, for a QP whose peer has its own ring."},
     {"dropped_bad_state", [](const DeviceCounters& c) { return c.engine.dropped_bad_state; },
      "Packets dropped: the QP's state does not allow them."},
     {"dropped_bad_pkey", [](const DeviceCounters& c) { return c.engine.dropped_bad_pkey; },

@@ -248,19 +248,22 @@ std::size_t Exchange::receive(link::FrameSink& own, link::FrameSink& others, std
                               Time now) {
   std::size_t received = 0;
   if (left_) return received;
-  if (own_) received += own_->reader().receive(own, budget, now);
+  if (own_) {
+    const Origin here{*this, own_slot_};
+    received += own_->reader().receive(own, budget, now);
+  }
   // Start with a different ring each time, so that a busy ring cannot use up the budget of the
   // others.
   for (std::size_t i = 0; i < incoming_.size() && received < budget; ++i) {
     const std::size_t at = (next_incoming_ + i) % incoming_.size();
+    const Origin peer{*this, incoming_[at]->slot()};
     received += incoming_[at]->reader().receive(others, budget - received, now);
   }
   ++next_incoming_;
   if (udp_in_ == nullptr) return received;
   if (++udp_quiet_ < kQuietAfter || udp_quiet_ % kAskQuietEvery == 0) {
-    reads_network_ = true;
+    const Origin network{*this, kNetwork};
     const std::size_t came = udp_in_->receive(others, budget, now);
-    reads_network_ = false;
     if (came > 0) udp_quiet_ = 0;
     received += came;
   }
@@ -270,10 +273,8 @@ std::size_t Exchange::receive(link::FrameSink& own, link::FrameSink& others, std
 std::size_t Exchange::receive_aside(link::Ingress& in, link::FrameSink& others, std::size_t budget,
                                     Time now) {
   if (left_) return 0;
-  reads_network_ = true;
-  const std::size_t received = in.receive(others, budget, now);
-  reads_network_ = false;
-  return received;
+  const Origin network{*this, kNetwork};
+  return in.receive(others, budget, now);
 }
 
 void Exchange::forward(std::span<const wire::Frame> frames, Time now) {
@@ -297,6 +298,7 @@ void Exchange::forward(std::span<const wire::Frame> frames, Time now) {
 void Exchange::drain_slot(std::uint32_t slot, link::FrameSink& sink, Time now) {
   for (const auto& ring : incoming_) {
     if (ring->slot() != slot) continue;
+    const Origin peer{*this, slot};
     (void)ring->reader().receive(sink, link::shm::RingSize{}.slots, now);
   }
 }
@@ -333,13 +335,22 @@ bool Exchange::add(std::unique_ptr<OutgoingRing> ring, Time now) {
   return true;
 }
 
-void Exchange::add(std::shared_ptr<IncomingRing> ring) { incoming_.push_back(std::move(ring)); }
+void Exchange::add(std::shared_ptr<IncomingRing> ring) {
+  incoming_.push_back(std::move(ring));
+  note_incoming();
+}
+
+void Exchange::note_incoming() {
+  has_incoming_.reset();
+  for (const auto& ring : incoming_) has_incoming_.set(ring->slot());
+}
 
 void Exchange::drain(int connection, link::FrameSink& sink, Time now) {
   // Read only that ring, and at most one ring's capacity: the lock is held, and other rings may
   // never run empty.
   for (const auto& ring : incoming_) {
     if (ring->connection() != connection) continue;
+    const Origin peer{*this, ring->slot()};
     (void)ring->reader().receive(sink, link::shm::RingSize{}.slots, now);
   }
 }
@@ -359,7 +370,8 @@ std::optional<std::uint32_t> Exchange::remove_connection(int connection) {
   forget_grants();
   std::erase_if(outgoing_, over);
   std::erase_if(incoming_, over);
-  if (slot && (*slot >= kSlots || has_ring_to(*slot))) slot.reset();
+  note_incoming();
+  if (slot && has_ring_to(*slot)) slot.reset();
   return slot;
 }
 

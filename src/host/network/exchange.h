@@ -49,7 +49,19 @@ class Exchange final : public link::Egress, public nic::EgressGate {
   [[nodiscard]] std::uint32_t slot_for(const wire::Frame& frame) const;
   // True while frames from UDP are being delivered; those may be for any process. A frame in a ring
   // was routed to us by its sender.
-  [[nodiscard]] bool reads_network() const { return reads_network_; }
+  [[nodiscard]] bool reads_network() const { return origin_ == kNetwork; }
+  // Whether the frames being delivered may be for a QP with this peer. If the peer sends through
+  // its ring, only that ring brings frames from it: packets from the network and from other
+  // processes are forged. Otherwise they come from the network, perhaps forwarded by a process that
+  // reads the same UDP socket.
+  [[nodiscard]] bool may_come_from(const wire::Gid& peer, std::uint32_t slot) const;
+  // The same for a datagram: `slot` is that of the QP that it names as its source.
+  [[nodiscard]] bool may_come_from(std::uint32_t slot) const;
+  // True if the frames being delivered need no such check: this process sent them, or there is no
+  // ring.
+  [[nodiscard]] bool need_no_check() const {
+    return origin_ == own_slot_ || (origin_ == kNetwork && incoming_.empty());
+  }
 
   // Forwards frames that arrived by UDP to the process they are for. If there is no ring to it, one
   // is requested: management datagrams wait for the ring, other frames are dropped.
@@ -136,6 +148,25 @@ class Exchange final : public link::Egress, public nic::EgressGate {
     link::shm::RingWriter* ring{};
     OutgoingRing* to{};  // the peer's ring; null for our own
   };
+  // Where the frames being delivered come from: a slot's ring, or UDP.
+  static constexpr std::uint32_t kNetwork = 0;  // no process has slot 0
+  class Origin {
+   public:
+    Origin(Exchange& exchange, std::uint32_t slot) : origin_{exchange.origin_} { origin_ = slot; }
+    ~Origin() { origin_ = kNobody; }
+    Origin(const Origin&) = delete;
+    Origin& operator=(const Origin&) = delete;
+
+   private:
+    std::uint32_t& origin_;
+  };
+  static constexpr std::uint32_t kNobody = kSlots;
+
+  [[nodiscard]] bool sends_through_ring(const wire::Gid& gid, std::uint32_t slot) const;
+  [[nodiscard]] bool reads_our_socket(std::uint32_t slot) const {
+    return slot % kSocketGroup == own_slot_ % kSocketGroup;
+  }
+  void note_incoming();
   [[nodiscard]] Route route_to(const wire::Gid& gid, std::uint32_t slot) const;
   void send_run(std::span<const wire::Frame> frames, Time now);
   // Requests a ring to the slot. Returns false if there cannot be one.
@@ -156,9 +187,10 @@ class Exchange final : public link::Egress, public nic::EgressGate {
   std::vector<std::unique_ptr<OutgoingRing>> outgoing_;
   std::vector<OutgoingRing*> by_slot_;
   std::vector<std::shared_ptr<IncomingRing>> incoming_;
+  std::bitset<kSlots> has_incoming_;  // slots with a ring to us
   const PortSpace* ports_{};
   WaitingMads waiting_;
-  bool reads_network_{};
+  std::uint32_t origin_{kNobody};
   link::Egress* udp_out_{};
   link::Ingress* udp_in_{};
   std::uint32_t udp_quiet_{kQuietAfter};  // receives since the last UDP traffic, in or out

@@ -42,6 +42,11 @@ void Meetings::answer_call(Descriptor connection) {
   const int fd = connection.get();
   switch (request->kind) {
     case RequestKind::kRing: {
+      // The slot decides for which QPs we accept its frames.
+      if (!holds_slot(*pid, request->slot)) {
+        return log(LogLevel::kInfo, "process %d offers a ring for slot %u, which it does not have",
+                   *pid, request->slot);
+      }
       auto ring = IncomingRing::accept(std::move(connection), *request, *message);
       if (!ring) return;
       const std::scoped_lock guard{shard_.lock};

@@ -98,6 +98,12 @@ std::vector<std::uint32_t> live_slots() {
   return slots;
 }
 
+bool holds_slot(pid_t pid, std::uint32_t slot) {
+  if (slot == 0 || slot >= kSlots) return false;
+  const Descriptor connection = call(name_of_slot(slot));
+  return connection && own_peer(connection.get()) == pid;
+}
+
 std::optional<Membership> join_host(std::optional<std::uint32_t> first) {
   const Descriptor turn = wait_for_turn();
   return claim_slot(count_sharers(), first);

@@ -7,6 +7,8 @@
 // process listens; a program that only lists devices never does.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -49,6 +51,8 @@ struct Membership {
 // Held by the process that creates the port table (port_space.h).
 [[nodiscard]] std::string name_of_ports();
 [[nodiscard]] std::vector<std::uint32_t> live_slots();
+// True if this process of our user holds the slot and answers calls. Does not wait for it.
+[[nodiscard]] bool holds_slot(pid_t pid, std::uint32_t slot);
 // Nothing, with errno, if all slots are taken or no socket can be created. `first` is the slot of
 // the process's first shard, if it joins for another shard: when few UDP sockets are unused, the
 // new shard shares the first one's socket, so that processes need not read each other's packets.

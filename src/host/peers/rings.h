@@ -120,7 +120,7 @@ class OutgoingRing {
 class IncomingRing {
  public:
   // Maps the ring that came with a request. The caller has checked that the sender runs under our
-  // user.
+  // user and holds the slot that the request names.
   [[nodiscard]] static std::unique_ptr<IncomingRing> accept(Descriptor connection,
                                                             const Request& request,
                                                             const Message& message);

@@ -23,6 +23,7 @@ namespace nerve::host {
 struct ExchangeCounters {
   std::uint64_t unreachable{};  // frames to peers that no path leads to
   std::uint64_t forwarded{};    // arrived here by UDP for another process
+  std::uint64_t wrong_path{};   // arrived by a path that the QP's peer does not use
   std::uint64_t shm_frames{};
   std::uint64_t shm_bytes{};
   std::uint64_t udp_frames{};
@@ -30,6 +31,7 @@ struct ExchangeCounters {
   ExchangeCounters& operator+=(const ExchangeCounters& other) {
     unreachable += other.unreachable;
     forwarded += other.forwarded;
+    wrong_path += other.wrong_path;
     shm_frames += other.shm_frames;
     shm_bytes += other.shm_bytes;
     udp_frames += other.udp_frames;

@@ -151,6 +151,10 @@ class Poor {
     for (const int end : channel_) ::close(end);
   }
   [[nodiscard]] std::uint32_t slot() const { return host::slot_of(Qpn{endpoint_->peer.qpn}); }
+  [[nodiscard]] std::optional<host::RingOffer> offer_ring() {
+    const std::uint32_t own_slot = host::slot_of(Qpn{endpoint_->card().qpn});
+    return host::RingOffer::make(slot(), own_slot, {});
+  }
   void relieve() const { EXPECT_EQ(::write(channel_[0], "r", 1), 1); }
   [[nodiscard]] double processor_seconds() const {
     std::ifstream stat{"/proc/" + std::to_string(process_.pid) + "/stat"};
@@ -193,12 +197,12 @@ void limit_descriptors(rlim_t soft) {
 
 // A caller of a process that has no descriptor left is refused at once.
 TEST(BadPeers, AProcessWithoutDescriptorsRefusesConnections) {
-  const Poor poor{[] {
+  Poor poor{[] {
     limit_descriptors(100);
     while (::open("/dev/null", O_RDONLY) >= 0) {
     }
   }};
-  auto offer = host::RingOffer::make(poor.slot(), 1, {});
+  auto offer = poor.offer_ring();
   if (!offer) return;  // refused before it had sent its request
   ASSERT_TRUE(answered(*offer, 10'000));
   EXPECT_EQ(std::move(*offer).conclude(std::chrono::milliseconds{0}), nullptr);
@@ -210,8 +214,8 @@ TEST(BadPeers, APendingConnectionDoesNotSpinTheThread) {
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "the sanitizer makes a pipe to look at an object's type, and here it cannot";
 #endif
-  const Poor poor{[] { limit_descriptors(3); }};
-  auto offer = host::RingOffer::make(poor.slot(), 1, {});
+  Poor poor{[] { limit_descriptors(3); }};
+  auto offer = poor.offer_ring();
   ASSERT_TRUE(offer);
   const double before = poor.processor_seconds();
   EXPECT_FALSE(answered(*offer, 500));
@@ -261,14 +265,16 @@ TEST(Peers, ManyThreadsShareOneRing) {
 TEST(Peers, ARingIsValidOnlyWhileItsReaderLives) {
   host::Exchange exchange{host::Transport::kShm, 1};
   std::uint32_t slot = 0;
+  std::uint32_t own_slot = 0;
   const auto offered = [&] {
-    return host::RingOffer::make(slot, 1, {}).value().conclude(std::chrono::seconds{10});
+    return host::RingOffer::make(slot, own_slot, {}).value().conclude(std::chrono::seconds{10});
   };
   {
     const Peer peer{wait_for_ever};
     Endpoint endpoint{64};
     peer.connect(endpoint);
     slot = host::slot_of(Qpn{endpoint.peer.qpn});
+    own_slot = host::slot_of(Qpn{endpoint.card().qpn});
     EXPECT_FALSE(exchange.has_ring_to(slot));
     EXPECT_TRUE(exchange.add(offered(), Time{}));
     EXPECT_TRUE(exchange.has_ring_to(slot));
