@@ -76,7 +76,7 @@ class Shard final : public link::FrameSink, public Watched {
   void socket_readable() override { exchange.udp_arrived(); }
   void aside_readable(int fd) override;
   void connection_closed(int connection) override { meetings.connection_closed(connection); }
-  bool take_call(int listener) override { return meetings.take_call(listener); }
+  TakenCall take_call(int listener) override { return meetings.take_call(listener); }
   void offer_wanted() override { meetings.offer_wanted(); }
   void addresses_changed() override;
 

@@ -22,20 +22,23 @@ Descriptor open_spare() { return Descriptor{::open("/dev/null", O_RDONLY | O_CLO
 
 Meetings::Meetings(Shard& shard) : shard_{shard}, spare_{open_spare()} {}
 
-bool Meetings::take_call(int listener) {
+TakenCall Meetings::take_call(int listener) {
   Descriptor connection = accept_from(listener);
   if (connection) {
-    answer_call(std::move(connection));
-    return true;
+    const std::optional<pid_t> pid = own_peer(connection.get());
+    if (!pid) return TakenCall::kStranger;
+    answer_call(std::move(connection), *pid);
+    return TakenCall::kAnswered;
   }
-  if (errno == EMFILE || errno == ENFILE) return refuse_call(listener);
-  return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;  // the caller gave up
+  if (errno == EMFILE || errno == ENFILE) {
+    return refuse_call(listener) ? TakenCall::kAnswered : TakenCall::kPending;
+  }
+  const bool none = errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
+  return none ? TakenCall::kNone : TakenCall::kPending;  // the caller may have given up
 }
 
-void Meetings::answer_call(Descriptor connection) {
+void Meetings::answer_call(Descriptor connection, pid_t pid) {
   constexpr std::chrono::milliseconds kPatience{100};
-  const std::optional<pid_t> pid = own_peer(connection.get());
-  if (!pid) return;
   const auto message = receive_message(connection.get(), kPatience);
   const auto request = message ? Request::decode(message->bytes) : std::nullopt;
   if (!request) return;
@@ -43,9 +46,9 @@ void Meetings::answer_call(Descriptor connection) {
   switch (request->kind) {
     case RequestKind::kRing: {
       // The slot decides for which QPs we accept its frames.
-      if (!holds_slot(*pid, request->slot)) {
+      if (!holds_slot(pid, request->slot)) {
         return log(LogLevel::kInfo, "process %d offers a ring for slot %u, which it does not have",
-                   *pid, request->slot);
+                   pid, request->slot);
       }
       auto ring = IncomingRing::accept(std::move(connection), *request, *message);
       if (!ring) return;

@@ -9,6 +9,7 @@
 
 #include "base/ids.h"
 #include "host/peers/rings.h"
+#include "host/runtime/watcher.h"
 #include "wire/cm_codes.h"
 #include "wire/gid.h"
 
@@ -27,8 +28,8 @@ class Meetings {
   void reach_service(const wire::Gid& peer, wire::ServiceId service);
   void reach_comm(const wire::Gid& peer, wire::CommId id);
 
-  // Without the lock: accepts a connection at the slot's name. False if it is still pending.
-  bool take_call(int listener);
+  // Without the lock: accepts a connection at the slot's name.
+  TakenCall take_call(int listener);
 
   // With the lock: offers a ring to one of the processes to which frames could not be sent.
   void offer_wanted();
@@ -41,7 +42,7 @@ class Meetings {
  private:
   void reach_slot(const wire::Gid& peer, std::uint32_t to, bool by_ring);
   void open_ring(std::uint32_t to);
-  void answer_call(Descriptor connection);
+  void answer_call(Descriptor connection, pid_t pid);
   bool refuse_call(int listener);  // true if the connection was closed
   // `owner` is the previous owner of the slot, if known. If that process is gone, calls
   // handle_dead_slot().

@@ -121,8 +121,23 @@ void Watcher::listen_to_frames(bool listen) {
   if (socket_ >= 0) control(epoll_, EPOLL_CTL_MOD, socket_, events);
 }
 
-void Watcher::pause_accepting() {
-  accept_paused_until_ = now() + kAcceptPause;
+void Watcher::accept_calls() {
+  for (;;) {
+    switch (watched_.take_call(listener_.get())) {
+      case TakenCall::kNone:
+      case TakenCall::kAnswered:  // more may wait; epoll reports them
+        return;
+      case TakenCall::kStranger:
+        if (const auto rest = strangers_.called(now())) return pause_accepting(*rest);
+        break;
+      case TakenCall::kPending:
+        return pause_accepting(kAcceptPause);
+    }
+  }
+}
+
+void Watcher::pause_accepting(Duration pause) {
+  accept_paused_until_ = now() + pause;
   control(epoll_, EPOLL_CTL_MOD, listener_.get(), 0);
 }
 
@@ -202,8 +217,16 @@ void Watcher::run() {
 // socket wake this thread again.
 void Watcher::look_after_polling() {
   Events events;
-  const auto news = wait_for_events(events, look_after_);
+  auto news = wait_for_events(events, look_after_);
   if (accept_paused_until_) resume_accepting(now());
+  // Calls need no lock, and must not make a polling thread wait: any process can call.
+  if (const auto end = std::remove_if(
+          events.begin(), events.begin() + static_cast<std::ptrdiff_t>(news.size()),
+          [this](const epoll_event& event) { return event.data.fd == listener_.get(); });
+      end != events.begin() + static_cast<std::ptrdiff_t>(news.size())) {
+    news = news.first(static_cast<std::size_t>(end - events.begin()));
+    accept_calls();
+  }
   // Only if the lock is free: a polling thread must not wait for this one. A taken lock counts as
   // polling, because a poll that sends much may hold it for long.
   Guard guard{lock_, std::try_to_lock};
@@ -243,6 +266,7 @@ void Watcher::watch(Guard& guard) {
   resume_accepting(at);
   while (at <= until && mode_ == Mode::kWatching && !stopping_) {
     if (at >= look_at) {
+      resume_accepting(at);
       look_around(guard);
       look_at = at + kTick;
     }
@@ -326,9 +350,8 @@ void Watcher::handle(Guard& guard, int fd) {
     (void)::eventfd_read(fd, &rings);
   } else if (fd == listener_.get()) {
     guard.unlock();
-    const bool taken = watched_.take_call(fd);
+    accept_calls();
     guard.lock();
-    if (!taken) pause_accepting();
   } else if (fd == addresses_.get()) {
     drain_notifications(fd);
     guard.unlock();

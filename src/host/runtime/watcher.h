@@ -35,8 +35,17 @@
 #include "host/runtime/cpus.h"
 #include "host/runtime/halt_polling.h"
 #include "host/runtime/lock.h"
+#include "host/runtime/stranger_limit.h"
 
 namespace nerve::host {
+
+// What became of a connection at our name.
+enum class TakenCall : std::uint8_t {
+  kNone,      // there was none
+  kAnswered,  // of a process of our user
+  kStranger,  // closed
+  kPending,   // there is no descriptor for it
+};
 
 // What the thread needs of a shard. Called with the lock held unless a comment says otherwise.
 class Watched {
@@ -55,9 +64,8 @@ class Watched {
   virtual void aside_readable(int fd) = 0;
   virtual void offer_wanted() = 0;  // now and then: creates rings that are needed
   virtual void connection_closed(int connection) = 0;  // or the answer to an offer arrived
-  // Without the lock: accepts a connection at our slot's name. False if it is still pending,
-  // because there is no descriptor for it.
-  virtual bool take_call(int listener) = 0;
+  // Without the lock: accepts a connection at our slot's name.
+  virtual TakenCall take_call(int listener) = 0;
   virtual void addresses_changed() = 0;
 };
 
@@ -127,9 +135,11 @@ class Watcher {
                                                              std::optional<Duration> at_most);
   void handle(Guard& guard, int fd);
   void listen_to_frames(bool listen);  // to doorbell and socket
-  // Resume or suspend accepting connections at our name.
+  // Without the lock: accepts connections at our name.
+  void accept_calls();
+  // Resume or suspend accepting them.
   void resume_accepting(Time at);
-  void pause_accepting();
+  void pause_accepting(Duration pause);
   void kick();
 
   Watched& watched_;
@@ -143,6 +153,7 @@ class Watcher {
   int socket_{-1};
   std::vector<int> asides_;
   std::optional<Time> accept_paused_until_;
+  StrangerLimit strangers_;
   // Written with the lock held. The thread reads them without: if it waited for the lock of a
   // polling program, each unlock would be a system call to wake it.
   std::atomic<Mode> mode_{Mode::kWatching};
