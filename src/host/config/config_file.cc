@@ -15,26 +15,53 @@
 namespace nerve::host {
 namespace {
 
-constexpr std::size_t kLongest = std::size_t{1} << 20;
+constexpr std::size_t kLongest = std::size_t{64} << 10;
+// Each dot of a dotted key nests one table in another, and they are destroyed recursively. The
+// limit, far above real use, keeps the stack from overflowing.
+constexpr std::ptrdiff_t kMostDots = 1024;
 
 struct Text {
   std::string bytes;
-  int error{};  // an errno
+  int error{};          // an errno
+  std::string problem;  // why the file is not used; empty if it is
 };
 
-Text read_text(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return {.bytes = {}, .error = errno};
-  Text text;
+// The file decides which files a program writes, so only its user and root may have written it.
+std::string distrust(int fd) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return {};
+  if (status.st_uid != ::geteuid() && status.st_uid != 0) {
+    return "belongs to uid " + std::to_string(status.st_uid) + ", not to uid " +
+           std::to_string(::geteuid()) + " or root; copy it, none of it is used";
+  }
+  if (S_ISREG(status.st_mode) && (status.st_mode & S_IWOTH) != 0) {
+    return "can be written by every user; chmod o-w it, none of it is used";
+  }
+  return {};
+}
+
+void read_all(int fd, Text& text) {
   std::array<char, 4096> buffer;
-  while (text.error == 0) {
+  while (text.bytes.size() <= kLongest) {
     const ssize_t n = ::read(fd, buffer.data(), buffer.size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) text.error = errno;
     if (n <= 0) break;
     text.bytes.append(buffer.data(), static_cast<std::size_t>(n));
-    if (text.bytes.size() > kLongest) text.error = EFBIG;
   }
+  if (text.bytes.size() > kLongest) {
+    text.problem = "is longer than " + std::to_string(kLongest) + " bytes; none of it is used";
+  } else if (std::ranges::count(text.bytes, '.') > kMostDots) {
+    text.problem = "has more than " + std::to_string(kMostDots) + " dots; none of it is used";
+  }
+}
+
+Text read_text(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return {.bytes = {}, .error = errno, .problem = {}};
+  Text text;
+  text.problem = distrust(fd);
+  if (text.problem.empty()) read_all(fd, text);
   ::close(fd);
   return text;
 }
@@ -80,6 +107,10 @@ ConfigFile read_config_file(const std::string& path) {
   if (text.error != 0) {
     file.problems.push_back(path + ": cannot be read: " + std::strerror(text.error) +
                             "; check the path and its permissions");
+    return file;
+  }
+  if (!text.problem.empty()) {
+    file.problems.push_back(path + ": " + text.problem);
     return file;
   }
   const toml::parse_result parsed = toml::parse(text.bytes, path);

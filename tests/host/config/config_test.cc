@@ -4,6 +4,7 @@
 #include "host/config/config.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -49,6 +50,45 @@ std::string problem_of(const char* name, const std::string& value) {
 }
 
 }  // namespace
+
+// Tables nested by dots are destroyed recursively.
+TEST_F(ConfigTest, AFileWithTooManyDotsIsRefused) {
+  const std::string file = write("a" + [] {
+    std::string dots;
+    for (int i = 0; i < 20'000; ++i) dots += ".a";
+    return dots;
+  }() + " = 1\n");
+  const LoadedConfig loaded = load_config({{"NERVE_CONFIG", file}});
+  EXPECT_EQ(loaded.problems, Problems{file + ": has more than 1024 dots; none of it is used"});
+}
+
+TEST_F(ConfigTest, ALongFileIsRefused) {
+  const std::string file = write(std::string(70'000, '#'));
+  const LoadedConfig loaded = load_config({{"NERVE_CONFIG", file}});
+  EXPECT_EQ(loaded.problems, Problems{file + ": is longer than 65536 bytes; none of it is used"});
+}
+
+TEST_F(ConfigTest, AFileThatOthersCanWriteIsRefused) {
+  const std::string file = write("transport = \"udp\"\n");
+  ASSERT_EQ(::chmod(file.c_str(), 0666), 0);
+  EXPECT_EQ(load_config({{"NERVE_CONFIG", file}}).problems,
+            Problems{file + ": can be written by every user; chmod o-w it, none of it is used"});
+  ASSERT_EQ(::chmod(file.c_str(), 0664), 0);
+  EXPECT_EQ(load_config({{"NERVE_CONFIG", file}}).config.transport, Transport::kUdp);
+}
+
+TEST_F(ConfigTest, AFileOfAnotherUserIsRefused) {
+  const std::string file = write("transport = \"udp\"\n");
+  if (::chown(file.c_str(), 4321, static_cast<gid_t>(-1)) != 0) GTEST_SKIP() << "needs root";
+  EXPECT_EQ(load_config({{"NERVE_CONFIG", file}}).problems,
+            Problems{file + ": belongs to uid 4321, not to uid " + std::to_string(::geteuid()) +
+                     " or root; copy it, none of it is used"});
+}
+
+// As programs do to have no configuration.
+TEST_F(ConfigTest, ADeviceFileMayBeWritableByAll) {
+  EXPECT_EQ(load_config({{"NERVE_CONFIG", "/dev/null"}}).problems, Problems{});
+}
 
 TEST_F(ConfigTest, AnEmptyEnvironmentGivesTheDefaults) {
   // NERVE_RUN is set by `nerve run` and is no setting.
