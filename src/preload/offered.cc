@@ -29,7 +29,7 @@ OfferedTree* ask() {
 
 // `nerve run --offer namespace` has mounted the tree, so the kernel answers.
 bool is_mounted() {
-  const char* const offer = ::getenv("NERVE_OFFER");
+  const char* const offer = ::secure_getenv("NERVE_OFFER");
   return offer != nullptr && ::strcmp(offer, "namespace") == 0;
 }
 

@@ -122,7 +122,7 @@ __be64 ibv_get_device_guid(ibv_device* device) VERBS_NOEXCEPT {
 
 const char* ibv_get_sysfs_path(void) VERBS_NOEXCEPT {
   static const std::string* const path = [] {
-    const char* given = std::getenv("SYSFS_PATH");
+    const char* given = ::secure_getenv("SYSFS_PATH");
     auto* text = new std::string{given != nullptr ? given : "/sys"};
     while (text->size() > 1 && text->back() == '/') text->pop_back();
     return text;

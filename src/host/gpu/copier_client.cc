@@ -24,7 +24,7 @@ using copier::Request;
 using copier::What;
 
 std::string copier::socket_name() {
-  const char* const own = std::getenv("_NERVE_GPU_COPIER_NAME");
+  const char* const own = ::secure_getenv("_NERVE_GPU_COPIER_NAME");
   return "nerve-gpu-copier." + std::to_string(::geteuid()) + "." + std::to_string(kVersion) +
          (own != nullptr ? std::string{"."} + own : "");
 }

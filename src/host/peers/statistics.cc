@@ -35,7 +35,7 @@ void put_name(std::array<char, N>& where, std::string_view name) {
 }
 
 std::uint64_t number_in(const char* variable) {
-  const char* const text = std::getenv(variable);
+  const char* const text = ::secure_getenv(variable);
   if (text == nullptr) return 0;
   std::uint64_t number = 0;
   (void)std::from_chars(text, text + std::strlen(text), number);
