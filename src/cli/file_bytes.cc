@@ -1,10 +1,17 @@
 #include "cli/file_bytes.h"
 
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
+
+#include "cli/memory_room.h"
+#include "host/diagnostics/amounts.h"
 
 namespace nerve::cli {
 namespace {
@@ -13,10 +20,33 @@ struct Close {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
-FileBytes read_all(std::FILE* in) {
+// A vector that grows copies itself, so a file may need three times its size for a moment.
+std::uint64_t largest_file() {
+  constexpr std::uint64_t kLargest = std::uint64_t{4} << 30;
+  return std::min(kLargest, available_memory().value_or(kLargest) / 4);
+}
+
+// A device may have no end.
+bool is_device(std::FILE* in) {
+  struct stat status {};
+  return ::fstat(::fileno(in), &status) == 0 &&
+         (S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode));
+}
+
+FileBytes read_all(std::FILE* in, std::uint64_t limit) {
   FileBytes result;
+  if (is_device(in)) {
+    result.error = "it is a device; give the path of a file, or a pipe";
+    return result;
+  }
   std::array<std::byte, 1U << 16U> buffer;
   while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), in)) {
+    if (result.bytes.size() + n > limit) {
+      return {.bytes = {},
+              .error = fmt::format("it is longer than {}, which is all that this machine has room "
+                                   "for; give a part of it",
+                                   host::bytes_text(limit))};
+    }
     result.bytes.insert(result.bytes.end(), buffer.begin(),
                         buffer.begin() + static_cast<std::ptrdiff_t>(n));
   }
@@ -29,15 +59,17 @@ FileBytes read_all(std::FILE* in) {
 
 }  // namespace
 
-FileBytes read_bytes(const std::string& file) {
-  if (file == "-") return read_all(stdin);
+FileBytes read_bytes(const std::string& file) { return read_bytes(file, largest_file()); }
+
+FileBytes read_bytes(const std::string& file, std::uint64_t limit) {
+  if (file == "-") return read_all(stdin, limit);
   const std::unique_ptr<std::FILE, Close> in{std::fopen(file.c_str(), "rb")};
   if (in == nullptr) {
     return {.bytes = {},
             .error = std::string{"cannot open it: "} + std::strerror(errno) +
                      "; check the path and its permissions"};
   }
-  return read_all(in.get());
+  return read_all(in.get(), limit);
 }
 
 }  // namespace nerve::cli

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,9 @@ struct FileBytes {
   std::string error;  // empty on success
 };
 
-// "-" is standard input.
+// "-" is standard input. Devices are refused, and so are files that this machine has no room for.
 [[nodiscard]] FileBytes read_bytes(const std::string& file);
+// The same with a limit in bytes.
+[[nodiscard]] FileBytes read_bytes(const std::string& file, std::uint64_t limit);
 
 }  // namespace nerve::cli

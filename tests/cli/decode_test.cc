@@ -1,5 +1,6 @@
 // `nerve decode` as a user calls it: its output and exit code.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -7,6 +8,7 @@
 #include <sstream>
 
 #include "cli/commands.h"
+#include "cli/file_bytes.h"
 
 namespace nerve::cli {
 namespace {
@@ -165,6 +167,25 @@ TEST(Decode, RefusesWhatItDoesNotUnderstand) {
   EXPECT_EQ(decode({}).exit_code, kExitUsage);
   EXPECT_EQ(decode({"--bogus", "x"}).exit_code, kExitUsage);
   EXPECT_EQ(decode({"--check", "--json", "x"}).exit_code, kExitUsage);
+}
+
+// A link to a device that never ends must not fill the memory.
+TEST(Decode, RefusesDevices) {
+  const std::string link = testing::TempDir() + "nerve_decode_device_" + std::to_string(::getpid());
+  std::filesystem::create_symlink("/dev/zero", link);
+  const Outcome run = decode({link});
+  std::filesystem::remove(link);
+  EXPECT_EQ(run.exit_code, kExitFailed);
+  EXPECT_EQ(run.err,
+            "nerve decode: " + link + ": it is a device; give the path of a file, or a pipe\n");
+}
+
+TEST(FileBytes, AreLimited) {
+  const Scratch file{std::string(5000, 'x')};
+  EXPECT_EQ(read_bytes(file.path(), 5000).bytes.size(), 5000U);
+  const FileBytes refused = read_bytes(file.path(), 4999);
+  EXPECT_TRUE(refused.bytes.empty());
+  EXPECT_TRUE(refused.error.starts_with("it is longer than ")) << refused.error;
 }
 
 }  // namespace nerve::cli
