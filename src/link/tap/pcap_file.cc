@@ -73,6 +73,10 @@ std::string unfit(int fd, const std::string& file) {
   struct stat status {};
   if (::fstat(fd, &status) != 0) return refusal(file, std::strerror(errno), "name another file");
   if (!S_ISREG(status.st_mode)) return refusal(file, "not a regular file", "name another file");
+  // Its owner could read the packets.
+  if (status.st_uid != ::geteuid()) {
+    return refusal(file, "belongs to another user", "remove it or name another file");
+  }
   if (status.st_size == 0) return {};
   FileHeader found{};
   const bool whole = ::pread(fd, found.data(), found.size(), 0) == ssize_t{found.size()};
@@ -80,8 +84,16 @@ std::string unfit(int fd, const std::string& file) {
   return refusal(file, "exists and is not a capture of nerve", "remove it or name another file");
 }
 
+// A capture contains what programs send, so only their user may read it. A link may lead to a file
+// of another user's choice.
 int open_file(const std::string& file) {
-  return ::open(file.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
+  return ::open(file.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW,
+                0600);
+}
+
+std::string open_refusal(const std::string& file) {
+  if (errno == ELOOP) return refusal(file, "a symbolic link", "remove it or name another file");
+  return refusal(file, std::strerror(errno), "check that its folder exists and is writable");
 }
 
 }  // namespace
@@ -90,8 +102,7 @@ Result<std::shared_ptr<PcapFile>, std::string> PcapFile::open(PcapOptions option
   options.file = with_pid(std::move(options.file));
   const int fd = open_file(options.file);
   if (fd < 0) {
-    return Unexpected{refusal(options.file, std::strerror(errno),
-                              "check that its folder exists and is writable")};
+    return Unexpected{open_refusal(options.file)};
   }
   if (std::string why = unfit(fd, options.file); !why.empty()) {
     ::close(fd);
@@ -104,9 +115,7 @@ Result<std::shared_ptr<PcapFile>, std::string> PcapFile::open(PcapOptions option
 std::string PcapFile::start_anew(const std::string& file) {
   if (file.find("%p") != std::string::npos) return {};
   const int fd = open_file(file);
-  if (fd < 0) {
-    return refusal(file, std::strerror(errno), "check that its folder exists and is writable");
-  }
+  if (fd < 0) return open_refusal(file);
   std::string why = unfit(fd, file);
   if (why.empty() && !is_locked(fd, kInUse) && ::ftruncate(fd, 0) != 0) {
     why = refusal(file, std::strerror(errno), "name another file");

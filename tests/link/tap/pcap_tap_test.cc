@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -244,6 +245,31 @@ TEST_F(PcapTap, AppendsToItsOwnCapturesAndToNothingElse) {
             "capture " + folder_ +
                 "/none/x.pcap: No such file or directory; check that its folder exists and is "
                 "writable");
+}
+
+TEST_F(PcapTap, OnlyTheUserCanReadACapture) {
+  const auto file = must_open(options());
+  struct stat status {};
+  ASSERT_EQ(::stat(path().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0600U);
+}
+
+// In a folder that others can write, a link or an empty file may wait at the name of the capture.
+TEST_F(PcapTap, FollowsNoLinkAndFillsNoFileOfAnotherUser) {
+  std::filesystem::create_symlink(path("target"), path("link"));
+  const std::string refused =
+      "capture " + path("link") + ": a symbolic link; remove it or name another file";
+  EXPECT_EQ(why_not(options("link")), refused);
+  EXPECT_EQ(PcapFile::start_anew(path("link")), refused);
+  EXPECT_FALSE(std::filesystem::exists(path("target")));
+
+  std::ofstream{path("foreign")};
+  if (::chown(path("foreign").c_str(), 4321, static_cast<gid_t>(-1)) != 0) {
+    GTEST_SKIP() << "the rest needs root";
+  }
+  EXPECT_EQ(
+      why_not(options("foreign")),
+      "capture " + path("foreign") + ": belongs to another user; remove it or name another file");
 }
 
 TEST_F(PcapTap, ClearsACaptureThatNoProcessWrites) {
