@@ -19,6 +19,9 @@ constexpr std::uint32_t kWorthResuming = 16;
 // QP can send to other destinations.
 constexpr Duration kStuckAfter = std::chrono::milliseconds{200};
 
+// How long a slot without a process is taken to stay so.
+constexpr Duration kNobodyFor = std::chrono::milliseconds{10};
+
 std::uint64_t bytes_of(std::span<const wire::Frame> frames) {
   std::uint64_t bytes = 0;
   for (const wire::Frame& frame : frames) bytes += frame.payload_length;
@@ -33,7 +36,7 @@ bool is_unreliable(const wire::Frame& frame) {
 }  // namespace
 
 Exchange::Exchange(Transport transport, std::uint32_t own_slot)
-    : transport_{transport}, own_slot_{own_slot}, by_slot_(kSlots) {}
+    : transport_{transport}, own_slot_{own_slot}, by_slot_(kSlots), nobody_since_(kSlots) {}
 
 bool Exchange::find_local(const wire::Gid& gid) const {
   if (std::ranges::find(local_, gid) == local_.end()) return false;
@@ -282,8 +285,10 @@ void Exchange::forward(std::span<const wire::Frame> frames, Time now) {
     const std::uint32_t slot = slot_for(frame);
     OutgoingRing* ring = by_slot_[slot];
     if (ring == nullptr) {
-      wanted_.set(slot);
-      if (frame.headers.bth.dest_qp == kManagementQpn) {
+      const bool waits = frame.headers.bth.dest_qp == kManagementQpn;
+      const std::optional<Time> since = nobody_since_[slot];
+      if (waits || !since || now - *since >= kNobodyFor) wanted_.set(slot);
+      if (waits) {
         waiting_.add(slot, frame);
       } else {
         ++counters_->unreachable;
@@ -336,6 +341,7 @@ bool Exchange::add(std::unique_ptr<OutgoingRing> ring, Time now) {
 }
 
 void Exchange::add(std::shared_ptr<IncomingRing> ring) {
+  nobody_since_[ring->slot()].reset();
   incoming_.push_back(std::move(ring));
   note_incoming();
 }

@@ -71,6 +71,9 @@ class Exchange final : public link::Egress, public nic::EgressGate {
   void deliver_waiting(std::uint32_t slot, link::FrameSink& own, Time now);
   // The slot has an owner, but no ring to it can be created: drops the datagrams that wait for it.
   void no_ring_to(std::uint32_t slot) { waiting_.forget(slot); }
+  // No process has the slot, or none that accepts a ring: for a moment, frames that arrive for it
+  // request no ring. Each request costs several system calls, and the frames come from anywhere.
+  void remember_nobody(std::uint32_t slot, Time now) { nobody_since_[slot] = now; }
   [[nodiscard]] bool wants_ring() const { return wanted_.any(); }
   // Removes and returns a slot to which a ring is requested, in round-robin order.
   [[nodiscard]] std::optional<std::uint32_t> take_wanted();
@@ -197,8 +200,9 @@ class Exchange final : public link::Egress, public nic::EgressGate {
   std::uint32_t next_incoming_{};
   std::bitset<kSlots> wanted_;  // slots to which a ring is requested
   std::uint32_t last_wanted_{};
-  std::vector<link::shm::RingWriter*> granted_;  // in this burst
-  link::shm::RingWriter* last_granted_{};        // by the last grant; null if it was not for a ring
+  std::vector<std::optional<Time>> nobody_since_;  // for each slot
+  std::vector<link::shm::RingWriter*> granted_;    // in this burst
+  link::shm::RingWriter* last_granted_{};  // by the last grant; null if it was not for a ring
   Time burst_began_{};
   Pace pace_;
   SocketRoom* room_{};

@@ -178,6 +178,7 @@ void Meetings::offer_ring(std::uint32_t to, std::optional<pid_t> owner) {
   auto offer = RingOffer::make(to, shard_.slot, ring_size(shard_.config.ring_size));
   // A freed slot may have been taken by another process at once.
   const bool gone = offer ? owner && offer->pid() != *owner : errno == ECONNREFUSED;
+  if (!offer) shard_.exchange.remember_nobody(to, now());
   if (gone) return handle_dead_slot(to);
   if (!offer) return shard_.exchange.no_ring_to(to);
   shard_.watcher.watch_connection(offer->connection());

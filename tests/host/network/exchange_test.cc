@@ -44,6 +44,22 @@ TEST(Exchange, RequestsNoRingThatCannotExist) {
   EXPECT_FALSE(by_udp.take_wanted());
 }
 
+// Such frames come from the network, and each request costs system calls.
+TEST(Exchange, RemembersForAMomentThatASlotIsEmpty) {
+  Exchange exchange{Transport::kAuto, kOwnSlot};
+  link::TestFrame made{"RC_SEND_ONLY", kOtherSlot << kSlotShift | 2, 1};
+  const wire::Frame frame = made.frame();
+  const Time start{std::chrono::seconds{1}};
+  exchange.forward({&frame, 1}, start);
+  EXPECT_EQ(exchange.take_wanted(), kOtherSlot);
+  exchange.remember_nobody(kOtherSlot, start);
+  exchange.forward({&frame, 1}, start + std::chrono::milliseconds{9});
+  EXPECT_FALSE(exchange.take_wanted());
+  exchange.forward({&frame, 1}, start + std::chrono::milliseconds{10});
+  EXPECT_EQ(exchange.take_wanted(), kOtherSlot);
+  EXPECT_EQ(exchange.early_counters().unreachable, 3U);
+}
+
 // However small the ring, a refused QP is notified once it is empty again.
 TEST(Exchange, ASmallRingHasRoomAgain) {
   constexpr std::uint64_t kSmallest = std::uint64_t{1} << 16;
