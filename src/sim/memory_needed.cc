@@ -43,7 +43,7 @@ std::uint64_t pairs_of(const JobSpec& job, std::uint64_t gpus) {
 
 std::uint64_t memory_needed(const Scenario& scenario) {
   CheckedMemory payload;
-  const auto setup = set_up(scenario, payload);
+  const auto setup = lay_out(scenario, payload);
   if (!setup) return 0;
   const Graph& graph = setup->graph;
   std::uint64_t nics = 0;

@@ -173,7 +173,7 @@ nic::FlowControlConfig settled(nic::FlowControlConfig flow_control, Rate line,
   return flow_control;
 }
 
-Result<RunSetup, std::string> set_up(const Scenario& scenario, CheckedMemory& payload) {
+Result<RunSetup, std::string> lay_out(const Scenario& scenario, CheckedMemory& payload) {
   if (const std::string why = objection_to(scenario); !why.empty()) return Unexpected{why};
   RunSetup setup;
   setup.cluster = cluster_of(scenario);
@@ -192,9 +192,18 @@ Result<RunSetup, std::string> set_up(const Scenario& scenario, CheckedMemory& pa
     shape.front_end = static_cast<std::uint32_t>(setup.graph.nodes.size());
     setup.graph = merge(std::move(setup.graph), *front);
     setup.networks.push_back(network_of(front_end, scenario.front_end_nics, scenario.tcp, payload));
-    settle_nics(setup, 1, front_end, scenario.front_end_nics);
   }
-  settle_nics(setup, 0, back_end, scenario.nics);
+  return setup;
+}
+
+Result<RunSetup, std::string> set_up(const Scenario& scenario, CheckedMemory& payload) {
+  auto setup = lay_out(scenario, payload);
+  if (!setup) return setup;
+  const Rate pcie = scenario.servers.pcie;
+  if (scenario.front_end) {
+    settle_nics(*setup, 1, within_pcie(*scenario.front_end, pcie), scenario.front_end_nics);
+  }
+  settle_nics(*setup, 0, within_pcie(scenario.back_end, pcie), scenario.nics);
   return setup;
 }
 

@@ -21,7 +21,12 @@ struct RunSetup {
   ClusterConfig cluster;
 };
 
-// An error if it cannot be built. NICs that check contents use `payload`.
+// The networks alone, without what is measured in them: little memory, however large they are. An
+// error if the scenario cannot be built. NICs that check contents use `payload`.
+[[nodiscard]] Result<RunSetup, std::string> lay_out(const Scenario& scenario,
+                                                    CheckedMemory& payload);
+
+// The same, complete.
 [[nodiscard]] Result<RunSetup, std::string> set_up(const Scenario& scenario,
                                                    CheckedMemory& payload);
 

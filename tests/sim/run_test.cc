@@ -3,6 +3,7 @@
 #include "sim/run.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "sim/run_setup.h"
 #include "tests/sim/times.h"
@@ -273,6 +274,24 @@ TEST(Run, MemoryEstimateGrowsWithConnections) {
   const std::uint64_t few = memory_needed(scenario);
   scenario.jobs[0].work = flows(FlowPattern::kAllToAll, 1000);
   EXPECT_GT(memory_needed(scenario), few);
+}
+
+std::uint64_t most_memory_so_far() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+// The estimate decides whether a run may begin, so it must not need the memory of the run.
+TEST(Run, MemoryEstimateOfALargeNetworkNeedsLittleMemory) {
+  for (const TopologyKind topology : {TopologyKind::kFatTree, TopologyKind::kDragonfly}) {
+    Scenario scenario = cluster_of(60'000, 1);
+    scenario.back_end.topology = topology;
+    scenario.jobs.push_back(job_of(ring(1000)));
+    const std::uint64_t before = most_memory_so_far();
+    EXPECT_GT(memory_needed(scenario), 2000 * kMegabyte);
+    EXPECT_LT(most_memory_so_far() - before, 200 * kMegabyte);
+  }
 }
 
 TEST(RunSetup, DefaultRatesScaleWithTheLineRate) {
