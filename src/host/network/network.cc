@@ -17,8 +17,10 @@ void Network::open() {
   const std::scoped_lock guard{shard_.lock};
   if (!port) {
     refused_ = port.error();
+    if (!shard_.is_primary()) return;  // it has said so
     const bool asked_for = config.transport == Transport::kUdp;
-    log(asked_for ? LogLevel::kError : LogLevel::kInfo, "%s", refused_.c_str());
+    log(asked_for ? LogLevel::kError : LogLevel::kWarn, "%s%s", refused_.c_str(),
+        asked_for ? "" : "; peers on other hosts cannot be reached");
     return;
   }
   udp_ = *std::move(port);

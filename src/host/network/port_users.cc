@@ -80,6 +80,32 @@ std::vector<BoundSocket> sockets_at(std::istream& table, std::uint16_t port) {
 
 bool PortCheck::usable() const { return free || std::ranges::any_of(users, &PortUser::ours); }
 
+std::vector<PortUser> users_of(std::uint16_t port) {
+  std::vector<BoundSocket> bound;
+  for (const char* file : {"/proc/net/udp", "/proc/net/udp6"}) {
+    std::ifstream table{file};
+    const auto some = sockets_at(table, port);
+    bound.insert(bound.end(), some.begin(), some.end());
+  }
+  if (bound.empty()) return {};
+  std::vector<PortUser> users = processes_with(bound);
+  if (users.empty()) users.push_back({.uid = bound[0].uid, .pid = 0, .program = {}});
+  return users;
+}
+
+std::string who_has(std::uint16_t port) {
+  const std::vector<PortUser> users = users_of(port);
+  if (users.empty()) return {};
+  const PortUser& first = users.front();
+  std::string text = first.pid != 0
+                         ? first.program + " (pid " + std::to_string(first.pid) + ") of uid "
+                         : "a process of uid ";
+  text += std::to_string(first.uid);
+  if (first.pid == 0 && first.uid == 0) text += ", or the kernel";
+  if (users.size() > 1) text += ", and " + std::to_string(users.size() - 1) + " more";
+  return text;
+}
+
 PortCheck check_port(std::uint16_t port) {
   PortCheck check;
   {
@@ -88,15 +114,8 @@ PortCheck check_port(std::uint16_t port) {
     if (check.free) return check;
     check.reason = group.error().text;
   }
-  std::vector<BoundSocket> bound;
-  for (const char* file : {"/proc/net/udp", "/proc/net/udp6"}) {
-    std::ifstream table{file};
-    const auto some = sockets_at(table, port);
-    bound.insert(bound.end(), some.begin(), some.end());
-  }
-  if (bound.empty()) return check;
-  check.users = processes_with(bound);
-  if (check.users.empty()) check.users.push_back({.uid = bound[0].uid, .pid = 0, .program = {}});
+  check.users = users_of(port);
+  if (check.users.empty()) return check;
   constexpr std::chrono::milliseconds kPatience{300};
   for (const ProcessReport& known : ask_processes(kPatience)) {
     for (PortUser& user : check.users) user.ours = user.ours || user.pid == known.pid;

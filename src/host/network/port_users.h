@@ -26,6 +26,11 @@ struct PortCheck {
   [[nodiscard]] bool usable() const;
 };
 
+// One entry per process, without `ours`. Empty if the kernel shows none.
+[[nodiscard]] std::vector<PortUser> users_of(std::uint16_t port);
+// The same as a phrase: "nc (pid 812) of uid 1000". Empty if there is none.
+[[nodiscard]] std::string who_has(std::uint16_t port);
+
 // Binds the port for a moment, if it is free.
 [[nodiscard]] PortCheck check_port(std::uint16_t port);
 

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "host/network/passed_sockets.h"
+#include "host/network/port_users.h"
 #include "host/peers/ask_all.h"
 #include "host/peers/membership.h"
 
@@ -39,6 +41,14 @@ link::ReceiveWishes wishes_of(const Config& config) {
 Result<PortGroup, std::string> acquire(const Config& config, std::uint32_t slot) {
   constexpr int kRounds = 25;
   constexpr std::chrono::milliseconds kPause{20};
+  if (const std::vector<int> passed = passed_sockets(config.port); !passed.empty()) {
+    auto group = PortGroup::form(passed, config.port, wishes_of(config));
+    if (!group) return Unexpected{group.error().text};
+    if (group->size() == kSocketGroup && group->has_management()) return *std::move(group);
+    return Unexpected{"udp port " + std::to_string(config.port) + ": " +
+                      std::to_string(passed.size()) + " sockets were passed to this process; " +
+                      std::to_string(kSocketGroup + 1) + " are needed (docs/install.md)"};
+  }
   std::string why;
   for (int round = 0; round < kRounds; ++round) {
     auto group = PortGroup::create({.port = config.port,
@@ -51,6 +61,9 @@ Result<PortGroup, std::string> acquire(const Config& config, std::uint32_t slot)
     if (auto adopted = ask_for_sockets(slot, config.port)) return std::move(*adopted);
     // The owner of the port may have just died, or may not be listening yet.
     std::this_thread::sleep_for(kPause);
+    if (round == kRounds - 1) {
+      if (const std::string who = who_has(config.port); !who.empty()) why += "; it is " + who;
+    }
   }
   return Unexpected{std::move(why)};
 }

@@ -114,6 +114,25 @@ Result<PortGroup, SocketError> PortGroup::adopt(const std::vector<int>& fds, std
   return group;
 }
 
+Result<PortGroup, SocketError> PortGroup::form(const std::vector<int>& fds, std::uint16_t port,
+                                               const ReceiveWishes& wishes) {
+  auto group = adopt(fds, port);
+  if (!group) return group;
+  const auto refuse = [&](const char* call, int code, const char* advice) {
+    return Unexpected{socket_error(name_of(port), call, code, advice)};
+  };
+  for (const UdpSocket& socket : group->sockets_) {
+    if (socket.get(SOL_SOCKET, SO_REUSEPORT, 0) == 0) {
+      return refuse("SO_REUSEPORT", EINVAL, "bind all sockets that are passed with it");
+    }
+    set_receive_options(socket, group->family_);
+    set_receive_wishes(socket, wishes);
+  }
+  const int error = steer_by_qpn(group->sockets_.front(), group->steered_, group->index_of(Qpn{1}));
+  if (error != 0) return refuse("SO_ATTACH_REUSEPORT_CBPF", error, "bind them in one group");
+  return group;
+}
+
 Result<UdpSocket, SocketError> PortGroup::make_multicast_socket(const ReceiveWishes& wishes) const {
   auto made = UdpSocket::make(family_);
   if (!made) return Unexpected{made.error()};

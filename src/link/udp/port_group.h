@@ -40,6 +40,11 @@ class PortGroup {
   // failure.
   static Result<PortGroup, SocketError> adopt(const std::vector<int>& fds, std::uint16_t port);
 
+  // Makes a group of sockets that were bound for us by a process that knows nothing of QPNs, all
+  // with SO_REUSEPORT, in the order of their indexes. Closes them on failure.
+  static Result<PortGroup, SocketError> form(const std::vector<int>& fds, std::uint16_t port,
+                                             const ReceiveWishes& wishes);
+
   // Creates one more socket at the port. It receives only packets of the multicast groups that it
   // joins, and each such socket gets its own copy. It is not part of the group, so closing it does
   // not affect other processes.

@@ -28,6 +28,8 @@ class UdpSocket {
   static Result<UdpSocket, SocketError> make(IpFamily family);
 
   [[nodiscard]] int fd() const { return fd_.get(); }
+  // Gives up ownership; the caller closes it.
+  [[nodiscard]] int release() { return fd_.release(); }
   // Binds to the wildcard address; port 0 lets the kernel choose. Returns zero or errno.
   [[nodiscard]] int bind(IpFamily family, std::uint16_t port) const;
   // Zero if it is not bound.

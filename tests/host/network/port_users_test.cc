@@ -42,9 +42,11 @@ TEST(PortUsers, FindsTheProcessThatHoldsAPort) {
   const auto us = std::ranges::find(taken.users, ::getpid(), &PortUser::pid);
   ASSERT_NE(us, taken.users.end());
   EXPECT_EQ(us->program, "nerve_test_host");
+  EXPECT_NE(who_has(port).find("(pid "), std::string::npos) << who_has(port);
   EXPECT_EQ(taken.usable(), us->ours) << "other tests may have made this a process of Nerve's";
   ::close(stranger);
   EXPECT_TRUE(check_port(port).free);
+  EXPECT_EQ(who_has(port), "");
 }
 
 }  // namespace nerve::host
