@@ -1,5 +1,6 @@
 #include "host/peers/membership.h"
 
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -7,7 +8,9 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <utility>
 
+#include "base/prng.h"
 #include "host/peers/unix_socket.h"
 
 namespace nerve::host {
@@ -40,12 +43,24 @@ Sharers count_sharers() {
   return sharers;
 }
 
-// The columns in the order in which they are tried: sockets with fewer sharers first, equals in an
-// order that depends on the pid.
-std::array<std::uint32_t, kSocketGroup> columns_to_try(const Sharers& sharers, std::uint32_t pid,
+// Without randomness from the kernel, at least two processes differ.
+std::uint64_t random_seed() {
+  std::uint64_t seed = 0;
+  if (::getrandom(&seed, sizeof seed, 0) == sizeof seed) return seed;
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(::getpid()) << 32U ^ static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+// The columns in the order in which they are tried: sockets with fewer sharers first, equals in
+// random order.
+std::array<std::uint32_t, kSocketGroup> columns_to_try(const Sharers& sharers, Prng& random,
                                                        std::optional<std::uint32_t> first) {
   std::array<std::uint32_t, kSocketGroup> columns{};
-  for (std::uint32_t i = 0; i < kSocketGroup; ++i) columns[i] = (pid + i) % kSocketGroup;
+  for (std::uint32_t i = 0; i < kSocketGroup; ++i) {
+    columns[i] = i;
+    std::swap(columns[i], columns[random.below(i + 1)]);
+  }
   std::ranges::stable_sort(columns, {}, [&](std::uint32_t c) { return sharers[c]; });
   if (first && std::ranges::count(sharers, 0U) <= kSocketsForProcesses) {
     std::stable_partition(columns.begin(), columns.end(),
@@ -54,12 +69,13 @@ std::array<std::uint32_t, kSocketGroup> columns_to_try(const Sharers& sharers, s
   return columns;
 }
 
-// Within the column, the search starts at a row that depends on the pid, so that the QPNs of a dead
-// process are not reused at once.
+// The slot is random: it is a part of every QPN, and who cannot guess those cannot forge packets. A
+// new process rarely gets the slot of one that has just died, whose QPNs may still be in use
+// elsewhere.
 std::optional<Membership> claim_slot(const Sharers& sharers, std::optional<std::uint32_t> first) {
-  const auto pid = static_cast<std::uint32_t>(::getpid());
-  const std::uint32_t row = pid / kSocketGroup % kRows;
-  for (const std::uint32_t column : columns_to_try(sharers, pid, first)) {
+  Prng random{random_seed()};
+  const auto row = static_cast<std::uint32_t>(random.below(kRows));
+  for (const std::uint32_t column : columns_to_try(sharers, random, first)) {
     for (std::uint32_t i = 0; i < kRows; ++i) {
       const std::uint32_t slot = (row + i) % kRows * kSocketGroup + column;
       if (slot == 0) continue;

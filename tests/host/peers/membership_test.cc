@@ -1,6 +1,6 @@
 // Goal: processes that join a host at the same time each get their own UDP socket, as long as there
-// is a free one, whatever the number of their shards. Method: processes that wait for each other,
-// join, and compare.
+// is a free one, whatever the number of their shards; slots cannot be predicted. Method: processes
+// that wait for each other, join, and compare.
 #include "host/peers/membership.h"
 
 #include <gtest/gtest.h>
@@ -15,6 +15,7 @@
 #include <iostream>
 #include <new>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -111,6 +112,18 @@ void run_apart(int (*test)()) {
 }
 
 TEST(TwoProcessesThatJoin, UseDifferentSockets) { run_apart(run_rounds); }
+
+// A remote sender that knows when a process started must not know its QPNs.
+TEST(SlotsOfAProcess, CannotBePredicted) {
+  std::set<std::uint32_t> slots;
+  constexpr int kJoins = 32;
+  for (int i = 0; i < kJoins; ++i) {
+    const auto joined = join_host();
+    ASSERT_TRUE(joined);
+    slots.insert(joined->slot);
+  }
+  EXPECT_GT(slots.size(), 24U) << testing::PrintToString(slots);
+}
 
 TEST(ShardsThatJoin, LeaveSocketsToOtherProcesses) { run_apart(join_with_shards); }
 
