@@ -46,11 +46,13 @@ std::unique_ptr<Shard> Shard::make(Shard* primary) {
 
 Shard::Shard(Config settings, Membership joined, Mailbox mailbox, Shard* first)
     : own_set_{first != nullptr ? nullptr : new ShardSet{*this, settings}},
+      slot_lock_{std::move(joined.lock)},
       config{std::move(settings)},
       slot{joined.slot},
       shards{first != nullptr ? first->shards : *own_set_},
       exchange{config.transport, joined.slot},
-      watcher{*this, lock, std::move(mailbox), std::move(joined.listener)},
+      watcher{*this, lock, std::move(mailbox), std::move(joined.listener),
+              std::move(joined.private_listener)},
       peer_memory{exchange, watcher.mailbox().rights(), *shards.gpu_memory,
                   first != nullptr ? &first->peer_memory : nullptr},
       network{*this},
@@ -242,6 +244,7 @@ void Shard::finish() {
   if (!wait_for_disconnects()) return;
   taps->finish();
   lock.unlock();
+  leave_host(slot);
 }
 
 bool Shard::wait_for_disconnects() {

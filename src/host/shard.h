@@ -113,6 +113,7 @@ class Shard final : public link::FrameSink, public Watched {
   [[nodiscard]] bool wait_for_disconnects();
 
   std::unique_ptr<ShardSet> own_set_;  // only in the primary
+  Descriptor slot_lock_;               // in the private folder
   std::mutex reading_addresses_;       // taken before `lock`
   Time looked_at_{};
   std::size_t unanswered_{};

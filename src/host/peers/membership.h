@@ -3,8 +3,10 @@
 // A slot is a number that no other live process of the user has; it forms the upper bits of every
 // QPN that the process allocates. A process holds a slot by binding a socket to the name
 // "nerve/<uid>/<slot>": the kernel makes that exclusive and releases it when the process dies,
-// however it dies. Other processes connect to that name for shared resources (meetings.h) once this
-// process listens; a program that only lists devices never does.
+// however it dies. In a private folder (private_folder.h) it also holds a lock and a socket of that
+// name; if strangers hold all names, those are enough. Other processes connect to the name for
+// shared resources (meetings.h) once this process listens; a program that only lists devices never
+// does.
 #pragma once
 
 #include <sys/types.h>
@@ -42,14 +44,14 @@ static_assert(kSlots == std::uint64_t{1} << (32 - nic::kCommIdBits));
 
 struct Membership {
   std::uint32_t slot{};
-  Descriptor listener;
+  Descriptor listener;          // at the abstract name; none if a stranger has that
+  Descriptor private_listener;  // none without a private folder
+  Descriptor lock;              // there
 };
 
 [[nodiscard]] std::string name_of_slot(std::uint32_t slot);
 // A name of this user that is not a slot's.
 [[nodiscard]] std::string name_of(std::string_view what);
-// Held by the process that creates the port table (port_space.h).
-[[nodiscard]] std::string name_of_ports();
 [[nodiscard]] std::vector<std::uint32_t> live_slots();
 // True if this process of our user holds the slot and answers calls. Does not wait for it.
 [[nodiscard]] bool holds_slot(pid_t pid, std::uint32_t slot);
@@ -57,5 +59,7 @@ struct Membership {
 // the process's first shard, if it joins for another shard: when few UDP sockets are unused, the
 // new shard shares the first one's socket, so that processes need not read each other's packets.
 [[nodiscard]] std::optional<Membership> join_host(std::optional<std::uint32_t> first = {});
+// The process ends: removes its socket from the private folder. The slot stays its own.
+void leave_host(std::uint32_t slot);
 
 }  // namespace nerve::host

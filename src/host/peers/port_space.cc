@@ -91,12 +91,12 @@ std::unique_ptr<PortSpace> PortSpace::ask_for(std::uint32_t own_slot, bool& sile
 Result<PortSpace::Opened, std::string> PortSpace::open(std::uint32_t own_slot) {
   const auto give_up = std::chrono::steady_clock::now() + kPatienceWithMaker;
   bool silence = false;
-  Descriptor making;
+  Turn making;
   for (;;) {
     if (auto ports = ask_for(own_slot, silence)) return Opened{std::move(ports), false, {}};
-    making = hold_name(name_of_ports());
-    // Another process is creating the table and will hand it on soon. If it does not release the
-    // name in time, it may be a foreign process, and is ignored.
+    making = Turn::take(TurnTo::kMakePorts);
+    // Another process is creating the table and will hand it on soon. If its turn does not end in
+    // time, it may be a foreign process, and is ignored.
     if (making || std::chrono::steady_clock::now() >= give_up) break;
     std::this_thread::sleep_for(kPause);
   }

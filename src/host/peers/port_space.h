@@ -27,6 +27,7 @@
 
 #include "base/result.h"
 #include "host/peers/shared_memory.h"
+#include "host/peers/turn.h"
 #include "wire/ip_cm.h"
 
 namespace nerve::host {
@@ -86,9 +87,9 @@ class PortSpace {
 struct PortSpace::Opened {
   std::unique_ptr<PortSpace> ports;
   bool made{};  // no other process had it
-  // Keep this until the process answers requests for the table: while it holds this name, no other
-  // process creates one.
-  Descriptor making;
+  // Keep this until the process answers requests for the table: during this turn, no other process
+  // creates one.
+  Turn making;
 };
 
 // The port space of a service id, if rdma_cm uses it.

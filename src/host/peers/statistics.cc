@@ -120,10 +120,10 @@ std::unique_ptr<Statistics> Statistics::ask_for(milliseconds patience) {
 
 std::unique_ptr<Statistics> Statistics::open() {
   const auto give_up = std::chrono::steady_clock::now() + kWaitForMaker;
-  Descriptor making;
+  Turn making;
   for (;;) {
     if (auto found = ask_for(kWaitForTables)) return found;
-    making = hold_name(name_of("statistics"));
+    making = Turn::take(TurnTo::kMakeStatistics);
     // Another process makes it, and will soon hand it on. One that never does is not waited for.
     if (making || std::chrono::steady_clock::now() >= give_up) break;
     std::this_thread::sleep_for(kBetweenTries);
@@ -174,10 +174,10 @@ SlotEntry& Statistics::enter(std::uint32_t slot) {
   SlotEntry& entry = all.slots[slot];
   if (all.pids[slot] != 0) {
     // One process at a time; if it does not come to its turn, it goes on: a sum may be wrong then.
-    Descriptor turn = making_ ? Descriptor{} : hold_name(name_of("statistics"));
+    Turn turn = making_ ? Turn{} : Turn::take(TurnTo::kMakeStatistics);
     for (int tries = 0; !making_ && !turn && tries < 50; ++tries) {
       std::this_thread::sleep_for(kBetweenTries);
-      turn = hold_name(name_of("statistics"));
+      turn = Turn::take(TurnTo::kMakeStatistics);
     }
     const std::uint64_t before = __atomic_load_n(&all.sequence, __ATOMIC_RELAXED) & ~1ULL;
     __atomic_store_n(&all.sequence, before + 1, __ATOMIC_RELAXED);

@@ -14,6 +14,7 @@
 
 #include "host/peers/shared_memory.h"
 #include "host/peers/statistics_layout.h"
+#include "host/peers/turn.h"
 
 namespace nerve::host {
 
@@ -33,8 +34,8 @@ class Statistics {
   // For a process that asks for the table.
   [[nodiscard]] int descriptor() const { return descriptor_.get(); }
   // This process answers requests for the table from now on, so others may look for it: they make
-  // no second one while the maker holds its name.
-  void handed_on() { making_ = Descriptor{}; }
+  // no second one during the maker's turn.
+  void handed_on() { making_ = Turn{}; }
   // This is the child of a fork: from here on it counts in memory of its own.
   void leave();
 
@@ -54,7 +55,7 @@ class Statistics {
   Descriptor descriptor_;
   Mapping mapping_;
   std::uint64_t inode_;
-  Descriptor making_;
+  Turn making_;
 };
 
 // The entry of a device, found by its name or taken; null when all are in use.

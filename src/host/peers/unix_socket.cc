@@ -25,13 +25,19 @@ struct Address {
   sockaddr_un raw{};
   socklen_t size{};
 
-  explicit Address(const std::string& name) {
-    raw.sun_family = AF_UNIX;
-    const std::size_t length = std::min(name.size(), sizeof raw.sun_path - 1);
-    std::memcpy(raw.sun_path + 1, name.data(), length);  // the leading zero makes it abstract
-    size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
+  static Address abstract(const std::string& name) {
+    return Address{std::string(1, '\0') + name};  // the leading zero makes it abstract
   }
+  static Address at(const std::string& path) { return Address{path + '\0'}; }
   [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&raw); }
+
+ private:
+  explicit Address(const std::string& bytes) {
+    raw.sun_family = AF_UNIX;
+    const std::size_t length = std::min(bytes.size(), sizeof raw.sun_path);
+    std::memcpy(raw.sun_path, bytes.data(), length);
+    size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
+  }
 };
 
 // Non-blocking: connecting to a process that does not accept, and whose backlog is full, would
@@ -40,24 +46,39 @@ Descriptor make_socket() {
   return Descriptor{::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
 }
 
-}  // namespace
-
-Descriptor hold_name(const std::string& name) {
+Descriptor bind_to(const Address& address) {
   Descriptor socket = make_socket();
-  const Address address{name};
   if (!socket || ::bind(socket.get(), address.get(), address.size) != 0) return {};
   return socket;
+}
+
+// A stopped process accepts nothing. When its backlog is full, the connect fails instead of
+// waiting.
+Descriptor connect_to(const Address& address) {
+  Descriptor socket = make_socket();
+  if (!socket || ::connect(socket.get(), address.get(), address.size) != 0) return {};
+  return socket;
+}
+
+}  // namespace
+
+Descriptor hold_name(const std::string& name) { return bind_to(Address::abstract(name)); }
+
+Descriptor hold_private(const PrivateFolder& folder, const std::string& name) {
+  const std::string path = folder.path_of(name);
+  (void)::unlink(path.c_str());
+  return bind_to(Address::at(path));
 }
 
 bool listen_to_calls(int socket) { return ::listen(socket, SOMAXCONN) == 0; }
 
 Descriptor call(const std::string& name) {
-  // A stopped process accepts nothing. When its backlog is full, the connect fails instead of
-  // waiting.
-  Descriptor socket = make_socket();
-  const Address address{name};
-  if (!socket || ::connect(socket.get(), address.get(), address.size) != 0) return {};
-  return socket;
+  const bool ours = name.starts_with(own_prefix());
+  if (const auto folder = ours ? PrivateFolder::open() : std::nullopt) {
+    Descriptor connected = connect_to(Address::at(folder->path_of(name)));
+    if (connected || errno == EAGAIN) return connected;
+  }
+  return connect_to(Address::abstract(name));
 }
 
 Descriptor accept_from(int listener) {

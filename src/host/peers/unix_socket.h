@@ -1,4 +1,5 @@
-// Messages with descriptors between processes of one user, over sockets with abstract names.
+// Messages with descriptors between processes of one user, over sockets with abstract names, and
+// with the same names in the user's private folder, if there is one (private_folder.h).
 //
 // An abstract name exists as long as its socket, and belongs to a network namespace: a killed
 // process leaves nothing behind, and two containers do not see each other. Any process may bind or
@@ -15,13 +16,18 @@
 
 #include "base/bytes.h"
 #include "host/peers/mapping.h"
+#include "host/peers/private_folder.h"
 
 namespace nerve::host {
 
 // These return an invalid descriptor, with errno, if the name is taken or no process listens there.
 // Holding a name is not listening: until listen_to_calls(), callers are refused at once.
 [[nodiscard]] Descriptor hold_name(const std::string& name);
+// The same in the private folder. Replaces the socket of a dead process; the caller has made sure
+// that no live one has the name.
+[[nodiscard]] Descriptor hold_private(const PrivateFolder& folder, const std::string& name);
 [[nodiscard]] bool listen_to_calls(int socket);
+// Calls the name in the private folder, or if no process listens there, the abstract name.
 [[nodiscard]] Descriptor call(const std::string& name);
 [[nodiscard]] Descriptor accept_from(int listener);
 

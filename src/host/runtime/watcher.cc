@@ -66,18 +66,22 @@ class SignalsBlocked {
 
 }  // namespace
 
-Watcher::Watcher(Watched& watched, Lock& lock, Mailbox mailbox, Descriptor listener)
+Watcher::Watcher(Watched& watched, Lock& lock, Mailbox mailbox, Descriptor listener,
+                 Descriptor private_listener)
     : watched_{watched},
       lock_{lock},
       mailbox_{std::move(mailbox)},
-      listener_{std::move(listener)},
+      doors_{Door{std::move(listener), {}}, Door{std::move(private_listener), {}}},
       addresses_{watch_addresses()},
       epoll_{::epoll_create1(EPOLL_CLOEXEC)},
       kicks_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)},
+      strangers_{doors_[1].listener ? StrangerLimit::kLongRest : StrangerLimit::kRest},
       poll_threshold_{kPollThreshold} {
   add_to(epoll_, kicks_.get(), EPOLLIN);
   add_to(epoll_, mailbox_.event(), EPOLLIN);
-  add_to(epoll_, listener_.get(), EPOLLIN);
+  for (const Door& door : doors_) {
+    if (door.listener) add_to(epoll_, door.listener.get(), EPOLLIN);
+  }
   if (addresses_) add_to(epoll_, addresses_.get(), EPOLLIN);
 }
 
@@ -93,7 +97,9 @@ Watcher::~Watcher() {
 
 bool Watcher::start() {
   if (thread_.joinable()) return true;
-  if (!listen_to_calls(listener_.get())) return false;
+  for (const Door& door : doors_) {
+    if (door.listener && !listen_to_calls(door.listener.get())) return false;
+  }
   const SignalsBlocked blocked;
   try {
     thread_ = std::thread{[this] { run(); }};
@@ -121,30 +127,38 @@ void Watcher::listen_to_frames(bool listen) {
   if (socket_ >= 0) control(epoll_, EPOLL_CTL_MOD, socket_, events);
 }
 
-void Watcher::accept_calls() {
+Watcher::Door* Watcher::door_of(int fd) {
+  const auto door =
+      std::ranges::find_if(doors_, [fd](const Door& one) { return one.listener.get() == fd; });
+  return door != doors_.end() ? &*door : nullptr;
+}
+
+void Watcher::accept_calls(Door& door) {
   for (;;) {
-    switch (watched_.take_call(listener_.get())) {
+    switch (watched_.take_call(door.listener.get())) {
       case TakenCall::kNone:
       case TakenCall::kAnswered:  // more may wait; epoll reports them
         return;
       case TakenCall::kStranger:
-        if (const auto rest = strangers_.called(now())) return pause_accepting(*rest);
+        if (const auto rest = strangers_.called(now())) return pause(door, *rest);
         break;
       case TakenCall::kPending:
-        return pause_accepting(kAcceptPause);
+        return pause(door, kAcceptPause);
     }
   }
 }
 
-void Watcher::pause_accepting(Duration pause) {
-  accept_paused_until_ = now() + pause;
-  control(epoll_, EPOLL_CTL_MOD, listener_.get(), 0);
+void Watcher::pause(Door& door, Duration pause) {
+  door.paused_until = now() + pause;
+  control(epoll_, EPOLL_CTL_MOD, door.listener.get(), 0);
 }
 
 void Watcher::resume_accepting(Time at) {
-  if (!accept_paused_until_ || at < *accept_paused_until_) return;
-  accept_paused_until_.reset();
-  control(epoll_, EPOLL_CTL_MOD, listener_.get(), EPOLLIN);
+  for (Door& door : doors_) {
+    if (!door.paused_until || at < *door.paused_until) continue;
+    door.paused_until.reset();
+    control(epoll_, EPOLL_CTL_MOD, door.listener.get(), EPOLLIN);
+  }
 }
 
 void Watcher::kick() {
@@ -218,15 +232,18 @@ void Watcher::run() {
 void Watcher::look_after_polling() {
   Events events;
   auto news = wait_for_events(events, look_after_);
-  if (accept_paused_until_) resume_accepting(now());
+  resume_accepting(now());
   // Calls need no lock, and must not make a polling thread wait: any process can call.
-  if (const auto end = std::remove_if(
-          events.begin(), events.begin() + static_cast<std::ptrdiff_t>(news.size()),
-          [this](const epoll_event& event) { return event.data.fd == listener_.get(); });
-      end != events.begin() + static_cast<std::ptrdiff_t>(news.size())) {
-    news = news.first(static_cast<std::size_t>(end - events.begin()));
-    accept_calls();
+  std::size_t others = 0;
+  for (std::size_t i = 0; i < news.size(); ++i) {
+    if (Door* const door = door_of(events[i].data.fd)) {
+      accept_calls(*door);
+    } else {
+      events[others++] = events[i];
+    }
   }
+  if (others == 0 && !news.empty()) return;  // too soon to tell whether the program still polls
+  news = std::span{events}.first(others);
   // Only if the lock is free: a polling thread must not wait for this one. A taken lock counts as
   // polling, because a poll that sends much may hold it for long.
   Guard guard{lock_, std::try_to_lock};
@@ -291,7 +308,9 @@ void Watcher::watch(Guard& guard) {
     const auto at_the_latest = [&](Time wake) {
       if (!sleeps_until_ || wake < *sleeps_until_) sleeps_until_ = wake;
     };
-    if (accept_paused_until_) at_the_latest(*accept_paused_until_);
+    for (const Door& door : doors_) {
+      if (door.paused_until) at_the_latest(*door.paused_until);
+    }
     if (!hears) at_the_latest(now() + kTick);
     asleep_ = true;
     polls_in_a_row_ = 0;
@@ -348,9 +367,9 @@ void Watcher::handle(Guard& guard, int fd) {
   if (fd == mailbox_.event() || fd == kicks_.get()) {
     eventfd_t rings = 0;
     (void)::eventfd_read(fd, &rings);
-  } else if (fd == listener_.get()) {
+  } else if (Door* const door = door_of(fd)) {
     guard.unlock();
-    accept_calls();
+    accept_calls(*door);
     guard.lock();
   } else if (fd == addresses_.get()) {
     drain_notifications(fd);

@@ -71,7 +71,10 @@ class Watched {
 
 class Watcher {
  public:
-  Watcher(Watched& watched, Lock& lock, Mailbox mailbox, Descriptor listener);
+  // Processes of our user call at `private_listener`, if there is one; anybody can call at
+  // `listener`. At least one is valid.
+  Watcher(Watched& watched, Lock& lock, Mailbox mailbox, Descriptor listener,
+          Descriptor private_listener);
   ~Watcher();
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
@@ -135,24 +138,29 @@ class Watcher {
                                                              std::optional<Duration> at_most);
   void handle(Guard& guard, int fd);
   void listen_to_frames(bool listen);  // to doorbell and socket
-  // Without the lock: accepts connections at our name.
-  void accept_calls();
-  // Resume or suspend accepting them.
+  // A socket at which processes call.
+  struct Door {
+    Descriptor listener;
+    std::optional<Time> paused_until;
+  };
+  [[nodiscard]] Door* door_of(int fd);
+  // Without the lock: accepts connections.
+  void accept_calls(Door& door);
+  // Suspend accepting them, and resume it when it is time.
+  void pause(Door& door, Duration pause);
   void resume_accepting(Time at);
-  void pause_accepting(Duration pause);
   void kick();
 
   Watched& watched_;
   Lock& lock_;
   Mailbox mailbox_;
-  Descriptor listener_;
+  std::array<Door, 2> doors_;
   Descriptor addresses_;
   Descriptor epoll_;
   Descriptor kicks_;       // wakes this thread in either mode
   bool has_pwait2_{true};  // until the call fails
   int socket_{-1};
   std::vector<int> asides_;
-  std::optional<Time> accept_paused_until_;
   StrangerLimit strangers_;
   // Written with the lock held. The thread reads them without: if it waited for the lock of a
   // polling program, each unlock would be a system call to wake it.
