@@ -14,7 +14,7 @@ import os, socket, struct, sys
 with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
     s.settimeout(5)
     s.connect("\0" + sys.argv[1])
-    s.send(struct.pack(">IIII", 0x4e727665, 2, int(sys.argv[2]), 0))
+    s.send(struct.pack(">IIII", 0x4e727665, 3, int(sys.argv[2]), 0))
     answer, fds, _, _ = socket.recv_fds(s, 16384, 64)
     sys.stdout.write(f"fds {len(fds)}\n" + answer[8:].decode())
 '''

@@ -11,6 +11,7 @@
 #include "host/network/port_users.h"
 #include "host/peers/ask_all.h"
 #include "host/peers/membership.h"
+#include "link/udp/receive_filter.h"
 
 namespace nerve::host {
 namespace {
@@ -38,13 +39,44 @@ link::ReceiveWishes wishes_of(const Config& config) {
           .coalescing = config.offloads == Offloads::kOn};
 }
 
+// The live processes that read socket `index` of the group, `own_slot` among them.
+std::vector<std::uint32_t> readers_of(std::uint32_t index, std::uint32_t own_slot) {
+  std::vector<std::uint32_t> readers{own_slot};
+  for (const std::uint32_t slot : live_slots()) {
+    if (slot % kSocketGroup == index && slot != own_slot) readers.push_back(slot);
+  }
+  return readers;
+}
+
+// A process that joins at the same time may have read the list before we were in it, and set its
+// filter after us; it looks again, as we do.
+void filter_own_socket(const PortGroup& group, std::uint32_t slot) {
+  const std::uint32_t own = group.index_of(Qpn{slot << kSlotShift});
+  const auto multicast = own == 0 ? link::MulticastQpn::kTake : link::MulticastQpn::kDrop;
+  std::vector<std::uint32_t> before;
+  for (auto readers = readers_of(own, slot); readers != before; readers = readers_of(own, slot)) {
+    (void)link::take_only(group.socket(own), readers, multicast);
+    before = std::move(readers);
+  }
+}
+
+// No process reads the others yet. Each sets the filter of its own when it gets them.
+void filter_new_group(const PortGroup& group) {
+  for (std::uint32_t i = 0; i < group.size(); ++i) {
+    (void)link::take_only(group.socket(i), {}, link::MulticastQpn::kDrop);
+  }
+}
+
 Result<PortGroup, std::string> acquire(const Config& config, std::uint32_t slot) {
   constexpr int kRounds = 25;
   constexpr std::chrono::milliseconds kPause{20};
   if (const std::vector<int> passed = passed_sockets(config.port); !passed.empty()) {
     auto group = PortGroup::form(passed, config.port, wishes_of(config));
     if (!group) return Unexpected{group.error().text};
-    if (group->size() == kSocketGroup && group->has_management()) return *std::move(group);
+    if (group->size() == kSocketGroup && group->has_management()) {
+      filter_new_group(*group);
+      return *std::move(group);
+    }
     return Unexpected{"udp port " + std::to_string(config.port) + ": " +
                       std::to_string(passed.size()) + " sockets were passed to this process; " +
                       std::to_string(kSocketGroup + 1) + " are needed (docs/install.md)"};
@@ -55,7 +87,10 @@ Result<PortGroup, std::string> acquire(const Config& config, std::uint32_t slot)
                                     .sockets = kSocketGroup,
                                     .management = true,
                                     .wishes = wishes_of(config)});
-    if (group) return *std::move(group);
+    if (group) {
+      filter_new_group(*group);
+      return *std::move(group);
+    }
     why = group.error().text;
     if (group.error().code != EADDRINUSE) break;
     if (auto adopted = ask_for_sockets(slot, config.port)) return std::move(*adopted);
@@ -108,6 +143,7 @@ Result<std::unique_ptr<UdpPort>, std::string> UdpPort::open(const Config& config
   // The process that created the sockets may have had other settings.
   const std::uint32_t own = group->index_of(Qpn{slot << kSlotShift});
   link::set_receive_wishes(group->socket(own), wishes_of(config));
+  filter_own_socket(*group, slot);
   auto sender = link::UdpSender::open({.port = config.port,
                                        .family = group->family(),
                                        .segmentation = config.offloads == Offloads::kOn,

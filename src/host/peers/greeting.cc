@@ -4,7 +4,7 @@ namespace nerve::host {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x4e72'7665;  // "Nrve"
-constexpr std::uint32_t kVersion = 2;
+constexpr std::uint32_t kVersion = 3;
 constexpr std::size_t kAnswerHeader = 8;
 
 void stamp(MutableBytes out) {

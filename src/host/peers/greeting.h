@@ -8,7 +8,8 @@
 //   kind    sent along with the request       sent along with the answer
 //   ring    the ring, in shared memory        the mailbox and its event; the table of rights;
 //                                             the text is kUdpOnly, or empty
-//   port                                      the sockets of the UDP port
+//   port                                      the sockets of the UDP port; the receiver sets the
+//                                             filter of the one that it reads
 //   ports                                     the table of rdma_cm's ports, in shared memory
 //   statistics                                the table of counters, in shared memory
 //   report                                    nothing: the answer is the report
