@@ -9,7 +9,6 @@ import re
 import shutil
 import signal
 import sys
-import time
 
 sys.dont_write_bytecode = True  # the tree may belong to another user
 
@@ -22,6 +21,7 @@ import machine  # noqa: E402
 import memory  # noqa: E402
 import place as places  # noqa: E402
 import worlds  # noqa: E402
+from runner import pattern, run_one  # noqa: E402
 
 MODULES = (addresses, connections, deaths, lives, machine, hostile, worlds, memory)
 
@@ -40,37 +40,10 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def pattern(text: str) -> str:
-    try:
-        re.compile(text)
-    except re.error as error:
-        raise argparse.ArgumentTypeError(f"'{text}' is no regular expression: {error}") from error
-    return text
-
-
 def at_least_two(text: str) -> int:
     if not text.isdecimal() or int(text) < 2:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number from 2 on: half of them run over each transport")
     return int(text)
-
-
-def run_one(name: str, case, place: places.Place, keep_logs: bool) -> str:
-    before = time.monotonic()
-    try:
-        remark = case(place) or ''
-        verdict, line = 'ok', f'ok   {name}' + (f': {remark}' if remark else '')
-    except places.Skip as reason:
-        verdict, line = 'skip', f'skip {name}: {reason}'
-    except places.Trouble as reason:
-        verdict, line = 'FAIL', f'FAIL {name}: {reason}; seed {place.seed}'
-    for program in place.started:
-        program.kill()
-        if verdict != 'FAIL' and not keep_logs:
-            for file in (program.out, program.err):
-                file.unlink(missing_ok=True)
-    place.started.clear()
-    print(f'{line} ({time.monotonic() - before:.1f} s)', flush=True)
-    return verdict
 
 
 def main() -> int:
