@@ -1,7 +1,7 @@
 #include "cli/file_bytes.h"
 
-#include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -9,9 +9,6 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
-
-#include "cli/memory_room.h"
-#include "host/diagnostics/amounts.h"
 
 namespace nerve::cli {
 namespace {
@@ -23,7 +20,11 @@ struct Close {
 // A vector that grows copies itself, so a file may need three times its size for a moment.
 std::uint64_t largest_file() {
   constexpr std::uint64_t kLargest = std::uint64_t{4} << 30;
-  return std::min(kLargest, available_memory().value_or(kLargest) / 4);
+  const long pages = ::sysconf(_SC_PHYS_PAGES);
+  const long page = ::sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page <= 0) return kLargest;
+  return std::min(kLargest,
+                  static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page) / 8);
 }
 
 // A device may have no end.
@@ -43,9 +44,8 @@ FileBytes read_all(std::FILE* in, std::uint64_t limit) {
   while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), in)) {
     if (result.bytes.size() + n > limit) {
       return {.bytes = {},
-              .error = fmt::format("it is longer than {}, which is all that this machine has room "
-                                   "for; give a part of it",
-                                   host::bytes_text(limit))};
+              .error = "it is longer than " + std::to_string(limit) +
+                       " bytes, an eighth of this machine's memory or 4 GB; give a part of it"};
     }
     result.bytes.insert(result.bytes.end(), buffer.begin(),
                         buffer.begin() + static_cast<std::ptrdiff_t>(n));
