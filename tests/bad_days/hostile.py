@@ -30,7 +30,7 @@ def ask(place: Place, name: str, kind: int, user=None):
 def counters(place: Place) -> dict:
     """The sum over all processes."""
     total = {}
-    for name in names():
+    for name in sorted(set(names())):
         for key, value in re.findall(r'^(\w+) (\d+)$', ask(place, name, 3), re.M):
             total[key] = total.get(key, 0) + int(value)
     return total

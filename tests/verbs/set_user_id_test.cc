@@ -12,6 +12,9 @@
 #include <filesystem>
 #include <string>
 
+// In libibverbs, though not in its public header.
+extern "C" const char* ibv_get_sysfs_path(void);
+
 namespace nerve {
 namespace {
 

@@ -21,7 +21,7 @@ using test::Endpoint;
 using test::Line;
 using test::Process;
 
-constexpr std::uint32_t kBytes = 4096;
+constexpr std::uint32_t kRoom = 4096;
 constexpr std::byte kTrue{0x11};
 constexpr std::byte kForged{0x66};
 
@@ -50,18 +50,18 @@ class ForgedSend {
 
 // Connects, and sends one message when it is told to.
 void send_when_told(Line line) {
-  Endpoint endpoint{kBytes};
+  Endpoint endpoint{kRoom};
   line.say(endpoint.card());
   endpoint.connect(line.hear<Card>());
   line.say('r');
   (void)line.hear<char>();
-  endpoint.memory.assign(kBytes, kTrue);
+  endpoint.memory.assign(kRoom, kTrue);
   EXPECT_TRUE(endpoint.post_send(nic::SendOp::kSend, 1, 0, 64));
   EXPECT_EQ(endpoint.next().value_or(nic::Completion{}).status, nic::WcStatus::kSuccess);
 }
 
 std::uint64_t dropped_by_us() {
-  for (const host::ProcessReport& report : host::ask_processes(std::chrono::seconds{5})) {
+  for (const host::ProcessReport& report : host::ask_processes(std::chrono::milliseconds{500})) {
     if (report.pid == ::getpid()) return report["dropped_wrong_path"];
   }
   return 0;
@@ -72,11 +72,11 @@ class ForgedFrames : public testing::Test {
   ForgedFrames() {
     peer_.emplace(send_when_told);
     const Card card = peer_->line().hear<Card>();
-    endpoint_.emplace(kBytes);
+    endpoint_.emplace(kRoom);
     endpoint_->connect(card);
     peer_->line().say(endpoint_->card());
     (void)peer_->line().hear<char>();
-    EXPECT_TRUE(endpoint_->post_receive(7, 0, kBytes));
+    EXPECT_TRUE(endpoint_->post_receive(7, 0, kRoom));
   }
 
   // The forged message has not arrived, and the true one does.

@@ -31,14 +31,14 @@ TEST(OwnUser, IsTheEffectiveUser) {
 }
 
 // Exit statuses of the process in the namespace.
-constexpr int kRefused = 0;
-constexpr int kTaken = 1;
-constexpr int kNoNamespace = 2;
+constexpr int kPeerRefused = 0;
+constexpr int kPeerTaken = 1;
+constexpr int kNoUserNamespace = 2;
 
 int look_from_inside(int connection) {
   const auto before = own_peer(connection);
-  if (!before || ::unshare(CLONE_NEWUSER) != 0) return kNoNamespace;
-  return own_peer(connection) ? kTaken : kRefused;
+  if (!before || ::unshare(CLONE_NEWUSER) != 0) return kNoUserNamespace;
+  return own_peer(connection) ? kPeerTaken : kPeerRefused;
 }
 
 TEST(OwnPeer, IsNobodyWhereOurUserIsNotMapped) {
@@ -50,8 +50,8 @@ TEST(OwnPeer, IsNobodyWhereOurUserIsNotMapped) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   for (const int end : ends) ::close(end);
   ASSERT_TRUE(WIFEXITED(status));
-  if (WEXITSTATUS(status) == kNoNamespace) GTEST_SKIP() << "no user namespaces here";
-  EXPECT_EQ(WEXITSTATUS(status), kRefused);
+  if (WEXITSTATUS(status) == kNoUserNamespace) GTEST_SKIP() << "no user namespaces here";
+  EXPECT_EQ(WEXITSTATUS(status), kPeerRefused);
 }
 
 }  // namespace

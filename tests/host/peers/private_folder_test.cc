@@ -25,7 +25,6 @@
 namespace nerve::host {
 namespace {
 
-namespace fs = std::filesystem;
 using test::Line;
 using test::Process;
 
@@ -39,7 +38,7 @@ bool enter_own_machine() {
 }
 
 // Runs the body in a process of its own, with its own network and /run.
-void run_apart(const std::function<void()>& body) {
+void run_on_own_machine(const std::function<void()>& body) {
   constexpr int kNoNamespace = 77;
   const pid_t child = ::fork();
   if (child == 0) {
@@ -68,7 +67,7 @@ std::vector<Descriptor> squat_all_names() {
 }
 
 TEST(PrivateFolder, ProcessesJoinAlthoughAllNamesAreTaken) {
-  run_apart([] {
+  run_on_own_machine([] {
     const auto held = squat_all_names();
     const auto begin = std::chrono::steady_clock::now();
     const auto first = join_host();
@@ -84,7 +83,7 @@ TEST(PrivateFolder, ProcessesJoinAlthoughAllNamesAreTaken) {
 }
 
 TEST(PrivateFolder, HasTheSocketsOfLiveProcessesOnly) {
-  run_apart([] {
+  run_on_own_machine([] {
     std::uint32_t killed = 0;
     {
       Process process{[](Line line) {
@@ -97,20 +96,21 @@ TEST(PrivateFolder, HasTheSocketsOfLiveProcessesOnly) {
       process.kill();
     }
     const std::string left = PrivateFolder::open()->path_of(name_of_slot(killed));
-    EXPECT_TRUE(fs::exists(left));
+    EXPECT_TRUE(std::filesystem::exists(left));
     EXPECT_TRUE(live_slots().empty());
     const auto joined = join_host();
     ASSERT_TRUE(joined);
-    EXPECT_TRUE(joined->slot == killed || !fs::exists(left));
+    EXPECT_TRUE(joined->slot == killed || !std::filesystem::exists(left));
     EXPECT_EQ(live_slots(), std::vector{joined->slot});
     leave_host(joined->slot);
-    EXPECT_EQ(std::distance(fs::directory_iterator{PrivateFolder::open()->path()}, {}), 1)
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator{PrivateFolder::open()->path()}, {}),
+              1)
         << "the locks alone";
   });
 }
 
 TEST(PrivateFolder, ProcessesThatDoNotSeeItAreFound) {
-  run_apart([] {
+  run_on_own_machine([] {
     const auto inside = join_host();
     ASSERT_TRUE(inside && inside->private_listener);
     ASSERT_TRUE(listen_to_calls(inside->listener.get()));
@@ -136,7 +136,7 @@ TEST(PrivateFolder, ProcessesThatDoNotSeeItAreFound) {
 }
 
 TEST(PrivateFolder, IsOursAlone) {
-  run_apart([] {
+  run_on_own_machine([] {
     EXPECT_TRUE(PrivateFolder::open());
     ASSERT_EQ(::chmod(user_folder().c_str(), 0755), 0);
     EXPECT_FALSE(PrivateFolder::open());
