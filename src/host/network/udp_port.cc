@@ -39,9 +39,14 @@ link::ReceiveWishes wishes_of(const Config& config) {
           .coalescing = config.offloads == Offloads::kOn};
 }
 
-// The live processes that read socket `index` of the group, `own_slot` among them.
+// The live processes that read socket `index` of the group, `own_slot` among them. If they cannot
+// be listed, all that would read it.
 std::vector<std::uint32_t> readers_of(std::uint32_t index, std::uint32_t own_slot) {
   std::vector<std::uint32_t> readers{own_slot};
+  if (!all_slots_are_visible()) {
+    for (std::uint32_t slot = index; slot < kSlots; slot += kSocketGroup) readers.push_back(slot);
+    return readers;
+  }
   for (const std::uint32_t slot : live_slots()) {
     if (slot % kSocketGroup == index && slot != own_slot) readers.push_back(slot);
   }

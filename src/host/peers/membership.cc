@@ -197,6 +197,8 @@ std::vector<std::uint32_t> live_slots() {
   return without_repeats(std::move(slots));
 }
 
+bool all_slots_are_visible() { return ::access("/proc/net/unix", R_OK) == 0; }
+
 bool holds_slot(pid_t pid, std::uint32_t slot) {
   if (slot == 0 || slot >= kSlots) return false;
   const Descriptor connection = call(name_of_slot(slot));

@@ -53,6 +53,8 @@ struct Membership {
 // A name of this user that is not a slot's.
 [[nodiscard]] std::string name_of(std::string_view what);
 [[nodiscard]] std::vector<std::uint32_t> live_slots();
+// False without /proc: then live_slots() has only those whose process answers calls.
+[[nodiscard]] bool all_slots_are_visible();
 // True if this process of our user holds the slot and answers calls. Does not wait for it.
 [[nodiscard]] bool holds_slot(pid_t pid, std::uint32_t slot);
 // Nothing, with errno, if all slots are taken or no socket can be created. `first` is the slot of
