@@ -60,6 +60,7 @@ nic::NicConfig config_for(Shard& shard, const Device& device, bool by_direct_pat
   config.tail_probe.on = true;
   config.tail_probe.every_path = !shard.config.fault.empty();
   config.key_secret = random_value<SipKey>();
+  config.scatter_numbers = true;
   return config;
 }
 

@@ -104,11 +104,20 @@ struct TailProbeConfig {
 // process on its host.
 inline constexpr std::uint32_t kCommIdBits = 22;
 
+// The orders that are derived from NicConfig::key_secret (base/secret_order.h). Memory keys use the
+// hashes below 2^40, where no order does.
+inline constexpr std::uint32_t kOrderOfQpns = 1;
+inline constexpr std::uint32_t kOrderOfCommIds = 2;
+
 struct NicConfig {
   Limits limits{};
-  // The only randomness in an engine: memory keys are derived from it. A host uses real entropy, a
-  // test its seed.
+  // The only randomness in an engine: memory keys are derived from it, and the order of numbers
+  // (scatter_numbers). A host uses real entropy, a test its seed.
   SipKey key_secret{};
+  // QPNs and communication IDs follow each other in a secret order instead of counting up, so that
+  // whoever knows one cannot guess others. Off in simulators, where QPNs select paths and results
+  // must not depend on a secret.
+  bool scatter_numbers{};
   // QPNs are first_qpn .. first_qpn + limits.max_qp - 1; the GSI QP is always 1.
   Qpn first_qpn{0x11};
   // The first QPN to use in that range. A host draws it at random, so that packets for a process

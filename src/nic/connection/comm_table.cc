@@ -15,7 +15,9 @@ CommTable::CommTable(const NicConfig& config)
       peers_{0, KeyHash{config.key_secret}},
       listeners_{0, KeyHash{config.key_secret}},
       first_id_{config.first_comm_id},
-      next_id_{config.begin_comm_ids_at} {}
+      next_id_{config.begin_comm_ids_at} {
+  if (config.scatter_numbers) order_.emplace(config.key_secret, kOrderOfCommIds, kIdMask + 1);
+}
 
 std::size_t CommTable::KeyHash::operator()(const PeerKey& key) const {
   const auto gid = std::bit_cast<std::array<std::uint64_t, 2>>(key.gid.bytes);
@@ -30,11 +32,12 @@ Communication& CommTable::make() {
   return comm;
 }
 
-// IDs count up, so that one is reused only after four million communications. Zero is not an ID: a
-// REJ for an unknown communication carries it.
+// IDs count up or follow a secret order, so that one is reused only after four million
+// communications. Zero is not an ID: a REJ for an unknown communication carries it.
 void CommTable::assign_id(Communication& comm) {
   for (;;) {
-    const std::uint32_t id = first_id_ + (next_id_++ & kIdMask);
+    const std::uint32_t position = next_id_++ & kIdMask;
+    const std::uint32_t id = first_id_ + (order_ ? (*order_)[position] : position);
     if (id == 0 || !ids_.try_emplace(id, &comm).second) continue;
     comm.local_id = wire::CommId{id};
     return;

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "base/intrusive_list.h"
+#include "base/secret_order.h"
 #include "base/siphash.h"
 #include "base/slot_table.h"
 #include "nic/config.h"
@@ -72,6 +73,7 @@ class CommTable {
   IntrusiveList<Communication, &Communication::lingering_hook> lingering_;
   std::uint32_t first_id_;
   std::uint32_t next_id_;
+  std::optional<SecretOrder> order_;
 };
 
 }  // namespace nerve::nic

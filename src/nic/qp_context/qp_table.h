@@ -1,13 +1,16 @@
 // Finds QPs by handle and by number. The GSI QP has number 1. The others are numbered round robin
 // in the configured range, from a configured start, so that a number is reused only after all
 // others. A peer that still has a connection with a reused number would reject a new one
-// (12.9.8.3.1).
+// (12.9.8.3.1). A packet needs no more than the addresses of two peers and a QPN to reach a QP, so
+// a host has the numbers follow each other in a secret order (NicConfig::scatter_numbers).
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "base/secret_order.h"
 #include "base/slot_table.h"
 #include "nic/config.h"
 #include "nic/qp_context/qp.h"
@@ -22,7 +25,10 @@ class QpTable {
       : table_{config.limits.max_qp},
         first_{config.first_qpn.value()},
         count_{config.limits.max_qp},
-        next_{config.begin_qpns_at % std::max(config.limits.max_qp, 1U)} {}
+        next_{config.begin_qpns_at % std::max(config.limits.max_qp, 1U)} {
+    if (!config.scatter_numbers || count_ == 0) return;
+    order_ = std::make_unique<SecretOrder>(config.key_secret, kOrderOfQpns, count_);
+  }
 
   [[nodiscard]] bool full() const { return table_.full(); }
   [[nodiscard]] bool has_gsi() const { return static_cast<bool>(gsi_); }
@@ -65,19 +71,24 @@ class QpTable {
  private:
   // There is a free number: each QP has at most one, and there are as many numbers as slots.
   std::uint32_t take_number(std::uint32_t index) {
-    while (next_ < at_.size() && at_[next_] != 0) next_ = (next_ + 1) % count_;
-    const std::uint32_t number = next_;
-    next_ = (next_ + 1) % count_;
+    std::uint32_t number = next_number();
+    while (number < at_.size() && at_[number] != 0) number = next_number();
     if (number >= at_.size()) at_.resize(number + 1);
     at_[number] = index + 1;
     return number;
+  }
+  std::uint32_t next_number() {
+    const std::uint32_t position = next_;
+    next_ = (next_ + 1) % count_;
+    return order_ ? (*order_)[position] : position;
   }
 
   SlotTable<Qp> table_;
   std::uint32_t first_;
   std::uint32_t count_;
   std::uint32_t next_;
-  std::vector<std::uint32_t> at_;  // by number: the index in the table plus one, or zero
+  std::unique_ptr<SecretOrder> order_;  // null: they count up
+  std::vector<std::uint32_t> at_;       // by number: the index in the table plus one, or zero
   QpHandle gsi_{};
 };
 

@@ -42,6 +42,29 @@ TEST_F(Keys, NeverRepeatAndNeverReturn) {
   for (const MrHandle mr : live) ASSERT_TRUE(answers(rkey(mr).value()));
 }
 
+// The memory of a region that is gone is not reached by any key, old or new, even if the new one
+// takes the place of the old one in the table.
+TEST_F(Keys, OfOtherRegionsDoNotReachDeregisteredMemory) {
+  std::vector<std::byte> secret(4096);
+  MrInit init = whole_buffer();
+  init.address = init.iova = address_of(secret.data());
+  init.length = secret.size();
+  std::vector<std::uint32_t> keys;
+  for (int i = 0; i < 1000; ++i) {
+    const MrHandle gone = add_region(init);
+    keys.push_back(rkey(gone).value());
+    ASSERT_TRUE(dma.resolve_remote(RKey{keys.back()}, by, init.iova, 1, Access::kRemoteRead));
+    ASSERT_TRUE(dma.deregister(gone));
+    keys.push_back(add_key());
+  }
+  for (const std::uint32_t key : keys) {
+    for (const std::uint64_t at : {init.iova, init.iova + secret.size() - 1}) {
+      ASSERT_FALSE(dma.resolve_remote(RKey{key}, by, at, 1, Access::kRemoteRead)) << key;
+      ASSERT_FALSE(dma.resolve_remote(RKey{key}, by, at, 1, Access::kRemoteWrite)) << key;
+    }
+  }
+}
+
 TEST_F(Keys, ManyLiveOnesAreAllFound) {
   std::vector<std::pair<std::uint32_t, std::uint64_t>> given;
   std::unordered_set<std::uint32_t> indices;

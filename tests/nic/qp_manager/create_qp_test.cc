@@ -152,6 +152,91 @@ TEST(QpNumbers, AreReusedAsLateAsPossible) {
   }
 }
 
+// A stranger that knows one number, because it is a peer of that QP, must not guess others.
+TEST(QpNumbers, FollowEachOtherInASecretOrder) {
+  NicConfig config;
+  config.limits.max_qp = 16384;
+  config.first_qpn = Qpn{5 << 14};
+  config.scatter_numbers = true;
+  config.key_secret = {7, 8};
+  const auto numbers_of = [](const NicConfig& of, int count) {
+    Nic nic{of};
+    const QpInit init{.type = QpType::kRc,
+                      .pd = *nic.alloc_pd(),
+                      .send_cq = *nic.create_cq({.depth = 1}),
+                      .recv_cq = *nic.create_cq({.depth = 1})};
+    std::vector<std::uint32_t> numbers;
+    for (int i = 0; i < count; ++i) {
+      const QpHandle qp = *nic.create_qp(init);
+      numbers.push_back(nic.query_qp(qp)->qpn.value());
+      EXPECT_TRUE(nic.route_of(Qpn{numbers.back()})) << "it is found by its number";
+      if (i % 3 == 0) continue;
+      EXPECT_TRUE(nic.destroy_qp(qp));
+    }
+    return numbers;
+  };
+  const auto numbers = numbers_of(config, 16384);
+  EXPECT_EQ(numbers, numbers_of(config, 16384)) << "the same secret, the same order";
+  std::vector<bool> seen(16384);
+  int guessed = 0;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    ASSERT_EQ(numbers[i] >> 14U, 5U) << "the process stays recognisable";
+    ASSERT_FALSE(seen[numbers[i] & 0x3fffU]) << "again before all the others";
+    seen[numbers[i] & 0x3fffU] = true;
+    if (i < 2) continue;
+    const bool next = numbers[i] == numbers[i - 1] + 1;
+    const bool same_step = numbers[i] - numbers[i - 1] == numbers[i - 1] - numbers[i - 2];
+    guessed += next || same_step ? 1 : 0;
+  }
+  EXPECT_LT(guessed, 12) << "chance alone gives two";
+  config.key_secret = {7, 9};
+  EXPECT_NE(numbers, numbers_of(config, 16384));
+}
+
+// The last number of all stands for multicast groups.
+TEST(QpNumbers, DoNotIncludeThatOfMulticast) {
+  for (const bool scatter : {false, true}) {
+    NicConfig config;
+    config.limits.max_qp = 16;
+    config.first_qpn = Qpn{0xff'fff0};
+    config.scatter_numbers = scatter;
+    Nic nic{config};
+    const QpInit init{.type = QpType::kRc,
+                      .pd = *nic.alloc_pd(),
+                      .send_cq = *nic.create_cq({.depth = 1}),
+                      .recv_cq = *nic.create_cq({.depth = 1})};
+    for (int i = 0; i < 15; ++i) {
+      const auto qp = nic.create_qp(init);
+      ASSERT_TRUE(qp);
+      EXPECT_NE(nic.query_qp(*qp)->qpn, Qpn{0xff'ffff});
+    }
+    EXPECT_EQ(said(nic.create_qp(init)), "limit: create qp: too many");
+  }
+}
+
+// Numbers in use are skipped, and all can be used.
+TEST(QpNumbers, InASecretOrderAreAllUsed) {
+  NicConfig config;
+  config.limits.max_qp = 12;
+  config.scatter_numbers = true;
+  config.key_secret = {1, 2};
+  Nic nic{config};
+  const QpInit init{.type = QpType::kRc,
+                    .pd = *nic.alloc_pd(),
+                    .send_cq = *nic.create_cq({.depth = 1}),
+                    .recv_cq = *nic.create_cq({.depth = 1})};
+  std::vector<QpHandle> qps;
+  for (int i = 0; i < 12; ++i) qps.push_back(*nic.create_qp(init));
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_FALSE(nic.create_qp(init));
+    QpHandle& one = qps[static_cast<std::size_t>(i * 7 % 12)];
+    const Qpn number = nic.query_qp(one)->qpn;
+    ASSERT_TRUE(nic.destroy_qp(one));
+    one = *nic.create_qp(init);
+    EXPECT_EQ(nic.query_qp(one)->qpn, number) << "the only free one";
+  }
+}
+
 TEST_F(CreateQp, SharedObjectsHaveLimitsToo) {
   EXPECT_EQ(said(nic.alloc_xrcd()), "limit: alloc xrcd: too many");
   EXPECT_EQ(said(nic.create_srq({.pd = pd, .max_wr = 0})),
