@@ -71,10 +71,12 @@ enum class Bug : std::uint8_t {
   kCqHomeIsSiblings,       // a CQ reports its events to the engine that created the first CQ
   kCompletionToSiblingCq,  // some completions go to the first CQ, which belongs to a sibling engine
   // Bugs of the communication manager, which tests/dst/cm_world.h detects.
-  kRtuNotRepeated,   // a duplicate REP is not answered
-  kDrepNotRepeated,  // a duplicate DREQ is not answered
-  kStaleNotNoticed,  // a connection stays up after the peer has reused its QP for another one
-  kCount,            // of the bugs of the engine
+  kRtuNotRepeated,       // a duplicate REP is not answered
+  kDrepNotRepeated,      // a duplicate DREQ is not answered
+  kStaleNotNoticed,      // a connection stays up after the peer has reused its QP for another one
+  kStaleEndsConnection,  // a request for the QP of an established connection ends it at once
+  kEvictsEstablished,    // an established connection counts as half open and gives way to requests
+  kCount,                // of the bugs of the engine
   // A bug of the tensor library, which tests/ai/planted_bugs_test.cc detects.
   kReductionSkipsChunk,  // a reduction leaves out all full blocks but the first
   // Bugs of GPU memory, which tests/gpu/planted_bugs_test.cc detects.

@@ -108,6 +108,7 @@ void CmHost::take_event(const CmEvent& event) {
       return over(event.cookie, tale);
     case CmEventKind::kDisconnectRequested:
       expect_stage(tale, {Stage::kConnected}, "disconnect requested");
+      expect(ledger_.attempt(tale.attempt).left, "a disconnect that no program wants");
       tale.stage = Stage::kToldToLeave;
       return soon(event.cookie, tale.stage, &CmHost::leave);
     case CmEventKind::kDisconnected:
@@ -141,7 +142,9 @@ void CmHost::owe(const wire::CmMad& mad) {
     const bool asks_the_program =
         tale != nullptr && (tale->stage == Stage::kConnected || tale->stage == Stage::kAccepted ||
                             tale->stage == Stage::kToldToLeave || tale->stage == Stage::kReplied);
-    if (!asks_the_program) {
+    // A DREQ for another QP asks whether the connection exists; silence is an answer, too.
+    const bool challenge = dreq->remote_qpn == Qpn{0};
+    if (!asks_the_program && !challenge) {
       owed_.emplace_back(wire::CmAttribute::kDrep, dreq->remote_comm_id.value());
     }
   }

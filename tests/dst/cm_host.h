@@ -16,6 +16,7 @@
 #include "nic/connection/connection_manager.h"
 #include "nic/nic.h"
 #include "tests/dst/cm_ledger.h"
+#include "tests/dst/cm_stranger.h"
 #include "tests/dst/event_queue.h"
 #include "tests/dst/journal.h"
 #include "tests/dst/network.h"
@@ -31,6 +32,8 @@ struct CmHabits {
   bool slow{};         // some answers take longer than the peer's timeout
   bool forgets{};      // destroys ids in any state
   bool reuses_qpns{};  // connects a QP that is connected
+  bool stranger{};     // somebody forges requests
+  bool lasts{};        // connections last for seconds, while others are requested
   [[nodiscard]] Duration response_time() const { return time(response_timeout) + timewait(); }
   [[nodiscard]] Duration patience() const { return (max_retries + 1) * response_time(); }
   [[nodiscard]] Duration timewait() const { return time(ack_timeout); }

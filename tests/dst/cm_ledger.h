@@ -33,6 +33,7 @@ struct CmAttempt {
   bool unheard{};                        // destroyed or given up: answers may be rejected
   std::optional<std::size_t> replied{};  // the answer reported to the active side
   bool confirmed{};
+  bool left{};                     // one of the programs has disconnected or destroyed it
   std::uint32_t requests_alive{};  // at the passive side
 };
 

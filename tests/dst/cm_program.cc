@@ -18,7 +18,11 @@ Duration CmHost::pause() {
 // instead.
 void CmHost::soon(std::uint64_t cookie, Stage stage, void (CmHost::*act)(std::uint64_t, Tale&)) {
   if (habits_.forgets && prng_.chance(100)) act = &CmHost::forget;
-  events_.after(pause(), [this, cookie, stage, act] {
+  Duration wait = pause();
+  if (habits_.lasts && stage == Stage::kConnected) {
+    wait = std::chrono::milliseconds{prng_.below(4'000)};
+  }
+  events_.after(wait, [this, cookie, stage, act] {
     const auto found = tales_.find(cookie);
     if (found == tales_.end() || found->second.stage != stage) return;
     (this->*act)(cookie, found->second);
@@ -72,6 +76,11 @@ void CmHost::resolve(std::size_t to) {
 }
 
 void CmHost::on_request(const CmEvent& event) {
+  const auto* req = std::get_if<wire::CmReq>(&event.message);
+  if (req != nullptr && CmStranger::made(*req)) {
+    expect(nic_.cm().destroy(event.id).has_value(), "destroy refused");
+    return;
+  }
   const bool resolves = event.kind == nic::CmEventKind::kResolveRequest;
   const auto number =
       resolves ? ledger_.attempt_of(std::get<wire::CmSidrReq>(event.message).private_data)
@@ -190,7 +199,8 @@ void CmHost::on_rejected(Tale& tale, const CmEvent& event) {
       expect(tale.active && !attempt.served, "no listener, it says");
       break;
     case RejectReason::kStaleConnection:
-      expect(habits_.reuses_qpns, "stale, it says");
+      // A stranger may spoil a connection that is not established.
+      expect(habits_.reuses_qpns || (habits_.stranger && !tale.active), "stale, it says");
       break;
     case RejectReason::kInvalidCommId:
       expect(!tale.active && attempt.unheard, "an invalid id, it says");
@@ -231,6 +241,7 @@ void CmHost::on_resolved(Tale& tale, const CmEvent& event) {
 }
 
 void CmHost::leave(std::uint64_t, Tale& tale) {
+  ledger_.attempt(tale.attempt).left = true;
   expect(nic_.cm().disconnect(tale.id, {}).has_value() || habits_.reuses_qpns,
          "disconnect refused");
   const bool asked = tale.stage == Stage::kToldToLeave;
@@ -246,6 +257,7 @@ void CmHost::over(std::uint64_t cookie, Tale& tale) {
 
 void CmHost::forget(std::uint64_t cookie, Tale& tale) {
   CmAttempt& attempt = ledger_.attempt(tale.attempt);
+  attempt.left = true;
   if (tale.active) attempt.unheard = true;
   if (!tale.active && tale.stage != Stage::kOver) --attempt.requests_alive;
   if (tale.stage == Stage::kConnected || tale.stage == Stage::kToldToLeave ||

@@ -1,6 +1,7 @@
 #include "tests/dst/cm_world.h"
 
 #include <memory>
+#include <optional>
 
 #include "tests/dst/cm_host.h"
 
@@ -47,7 +48,15 @@ Outcome run_connections(std::uint64_t seed, const Options& options) {
   EventQueue events;
   Network network{events, journal, prng.next(), draw_faults(prng), options.carriage};
   CmLedger ledger{prng.next()};
-  const CmHabits habits = draw_habits(prng);
+  CmHabits habits = draw_habits(prng);
+  habits.stranger = options.stranger;
+  habits.lasts = seed % 4 == 0;
+  std::optional<CmStranger> stranger;
+  if (options.stranger) {
+    stranger.emplace(seed, network);
+    network.set_tap(
+        [&](std::size_t, std::size_t to, const Parcel& parcel) { stranger->see(to, parcel); });
+  }
   std::vector<std::unique_ptr<CmHost>> hosts;
   const std::size_t count = prng.between(2, 6);
   for (std::size_t i = 0; i < count; ++i) {
@@ -56,6 +65,12 @@ Outcome run_connections(std::uint64_t seed, const Options& options) {
     config.guid = 0x1000 + i;
     config.first_comm_id = static_cast<std::uint32_t>(i) << nic::kCommIdBits;
     config.begin_comm_ids_at = static_cast<std::uint32_t>(prng.next());
+    config.scatter_numbers = options.scatter;
+    // Few QPs: connections that their peer does not confirm give way to requests. Derived from a
+    // number that was drawn already, which keeps the history of seeds.
+    if (config.key_secret[0] % 2 == 0) {
+      config.limits.max_qp = static_cast<std::uint32_t>(1 + config.key_secret[1] % 16);
+    }
     hosts.push_back(
         std::make_unique<CmHost>(i, habits, config, prng.next(), events, network, journal, ledger));
   }
@@ -64,7 +79,8 @@ Outcome run_connections(std::uint64_t seed, const Options& options) {
     const std::size_t from = prng.below(count);
     const std::size_t to = prng.below(count);  // occasionally itself
     const bool resolves = prng.chance(150);
-    events.at(Time{Duration{microseconds{prng.below(1'000'000)}}}, [&hosts, from, to, resolves] {
+    const std::uint64_t when = prng.below(1'000'000) * (habits.lasts ? 10 : 1);
+    events.at(Time{Duration{microseconds{when}}}, [&hosts, from, to, resolves] {
       resolves ? hosts[from]->resolve(to) : hosts[from]->connect(to);
     });
   }

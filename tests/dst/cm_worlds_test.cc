@@ -17,6 +17,17 @@ TEST(CmWorlds, EveryConnectEnds) {
   });
 }
 
+// The same while somebody forges requests, and with IDs in a secret order.
+TEST(CmWorlds, EveryConnectEndsInSpiteOfAStranger) {
+  test::for_each_seed_in_parallel(4000, [](std::uint64_t seed) {
+    const Outcome outcome = run_connections(seed, {.carriage = Carriage::kValues,
+                                                   .trace = test::tracing(),
+                                                   .stranger = true,
+                                                   .scatter = seed % 2 == 0});
+    for (const std::string& violation : outcome.violations) ADD_FAILURE() << violation;
+  });
+}
+
 TEST(CmWorlds, ValuesAndBytesMeanTheSame) {
   test::for_each_seed_in_parallel(100, [](std::uint64_t seed) {
     const Outcome bytes = run_connections(seed, {.carriage = Carriage::kBytes});

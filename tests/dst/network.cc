@@ -31,6 +31,13 @@ void Network::send(std::size_t from, const wire::Frame& frame) {
   }
 }
 
+void Network::inject(std::size_t to, Parcel parcel, Duration delay) {
+  if (journal_.tracing()) journal_.line(events_.now(), "stranger sends  " + describe(parcel));
+  events_.at(events_.now() + delay, [this, to, parcel = std::move(parcel)]() mutable {
+    ports_[to].deliver(std::move(parcel));
+  });
+}
+
 void Network::carry(std::size_t from, std::size_t to, Parcel parcel) {
   const bool dark =
       events_.now() >= faults_.blackout_from && events_.now() < faults_.blackout_until;

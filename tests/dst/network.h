@@ -71,6 +71,8 @@ class Network {
   }
 
   void send(std::size_t from, const wire::Frame& frame);
+  // Delivers a frame that no engine has sent, without faults.
+  void inject(std::size_t to, Parcel parcel, Duration delay);
 
  private:
   struct Port {

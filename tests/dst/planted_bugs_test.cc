@@ -129,6 +129,10 @@ const char* name_of(Bug bug) {
       return "DrepNotRepeated";
     case Bug::kStaleNotNoticed:
       return "StaleNotNoticed";
+    case Bug::kStaleEndsConnection:
+      return "StaleEndsConnection";
+    case Bug::kEvictsEstablished:
+      return "EvictsEstablished";
     case Bug::kCompletesBeforeLanding:
       return "CompletesBeforeLanding";
     case Bug::kAcknowledgesBeforeLanding:
@@ -192,7 +196,9 @@ bool is_of_late_memory(Bug bug) {
 
 // The worlds in which a bug is visible.
 Outcome run_world_of(Bug bug, std::uint64_t seed) {
-  if (bug >= Bug::kRtuNotRepeated) return run_connections(seed);
+  if (bug >= Bug::kRtuNotRepeated) {
+    return run_connections(seed, {.stranger = bug == Bug::kStaleEndsConnection});
+  }
   const bool copies = bug == Bug::kPacketOvertakesCopy;
   return run_seed(seed, {.carriage = copies ? Carriage::kValues : Carriage::kBytes,
                          .recovery = recovery_of(bug),
@@ -248,9 +254,11 @@ TEST(PlantedBugsOff, NothingIsFound) {
     ASSERT_TRUE(siblings.violations.empty()) << "seed " << seed << ": " << siblings.violations[0];
     const Outcome late = run_seed(seed, {.late_memory = true});
     ASSERT_TRUE(late.violations.empty()) << "seed " << seed << ": " << late.violations[0];
-    const Outcome connections = run_connections(seed);
-    ASSERT_TRUE(connections.violations.empty())
-        << "seed " << seed << ": " << connections.violations[0];
+    for (const bool forged : {false, true}) {
+      const Outcome connections = run_connections(seed, {.stranger = forged});
+      ASSERT_TRUE(connections.violations.empty())
+          << "seed " << seed << ": " << connections.violations[0];
+    }
   }
 }
 

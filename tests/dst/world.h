@@ -23,6 +23,8 @@ struct Options {
   // With a direct path between late memories (late_path.h); packets are carried as values.
   bool late_copies{};
   bool siblings{};  // the hosts are engines of one device: they share all objects but QPs
+  bool stranger{};  // forges packets (stranger.h)
+  bool scatter{};   // NicConfig::scatter_numbers
   std::optional<Twists> twists{};  // instead of those that the seed draws
 };
 

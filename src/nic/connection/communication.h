@@ -80,11 +80,16 @@ struct Communication {
   bool transmitted{};   // the first copy has been sent
   Duration interval{};  // until the next copy
   Time give_up_at{};
+  Time replied_at{};               // when the first REP was sent
+  std::uint8_t repeats_left{};     // of the REP
+  std::uint8_t challenges_left{};  // ConnectionManager::challenge()
+  bool challenged{};
   Time retry_refusal_until{};  // until then, a rejection for lack of a listener is not final
   Duration timewait{};
   Timer timer{};
   ListHook<Communication> due_hook{};
   ListHook<Communication> lingering_hook{};
+  ListHook<Communication> half_open_hook{};
 
   // A listener.
   wire::ServiceId service{};

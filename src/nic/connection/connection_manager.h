@@ -16,6 +16,7 @@
 
 #include "base/intrusive_list.h"
 #include "base/timer_heap.h"
+#include "base/token_bucket.h"
 #include "nic/burst.h"
 #include "nic/connection/cm_types.h"
 #include "nic/connection/comm_table.h"
@@ -92,12 +93,17 @@ class ConnectionManager {
 
   // requests.cc
   void on_known_request(Communication& comm, const wire::CmReq& req, const Arrival& arrival);
-  void on_stale(Communication& old);
+  void on_stale(Communication& old, Time now);
+  void make_room(Time now);
+  // A message that matches no communication and no listener. Returns false if there have been so
+  // many that it is dropped.
+  bool admit_unmatched(Time now);
   Communication* take_request(Communication& listener, const Arrival& arrival);
   [[nodiscard]] std::optional<wire::CmRej> fault_of(const wire::CmReq& req,
                                                     const Arrival& arrival) const;
 
   // replies.cc
+  Communication* find_unanswered(const wire::CmRej& rej, const Arrival& arrival);
   void on_late_reply(Communication& comm, const wire::CmRep& rep, const Arrival& arrival);
 
   // Whether a message for `comm` came from its peer and belongs to this communication.
@@ -123,6 +129,7 @@ class ConnectionManager {
              const wire::CmMessage& message = {});
   void no_longer_pending(Communication& comm);
   void after_turn(Communication& comm, Time now);
+  void repeat(Communication& comm);
   void establish(Communication& comm, const Arrival* arrival, const wire::CmMessage& message);
 
   // peer_death.cc
@@ -132,6 +139,7 @@ class ConnectionManager {
 
   // ends.cc
   void begin_disconnect(Communication& comm, Bytes private_data);
+  void challenge(Communication& comm, Time now);
   void answer_disconnect(Communication& comm, std::uint64_t transaction, Bytes private_data);
   void enter_timewait(Communication& comm, Time now);
   void send_final_reply(Communication& comm, const wire::CmMessage& message);
@@ -148,6 +156,9 @@ class ConnectionManager {
   MadOutbox outbox_;
   IntrusiveList<Communication, &Communication::due_hook> due_;
   TimerHeap<Communication, &Communication::timer> timers_;
+  // Connections that wait for an RTU, oldest first.
+  IntrusiveList<Communication, &Communication::half_open_hook> half_open_;
+  TokenBucket unmatched_;
   std::deque<CmEvent> events_;
 };
 

@@ -4,6 +4,7 @@
 #include "base/planted.h"
 #include "nic/connection/connection_manager.h"
 #include "nic/connection/private_data.h"
+#include "nic/connection/timing.h"
 
 namespace nerve::nic {
 
@@ -13,6 +14,22 @@ void ConnectionManager::begin_disconnect(Communication& comm, Bytes private_data
                     .remote_comm_id = *comm.remote_id,
                     .remote_qpn = comm.remote_qpn,
                     .private_data = private_data_of<220>(private_data)});
+}
+
+// Asks the peer whether it still has an established connection: by a DREQ for a QP that is not the
+// connection's. A peer that has the connection ignores it (12.9.8.6; Linux, too). A peer that does
+// not have it answers with a DREP, as to any DREQ. The DREQ that the standard suggests here would
+// end the connection in both cases.
+void ConnectionManager::challenge(Communication& comm, Time now) {
+  if (comm.challenges_left == 0) return;
+  constexpr Qpn kNoQp{0};
+  outbox_.add(comm.flow, {.transaction_id = own_transaction(comm, wire::CmAttribute::kDreq),
+                          .message = wire::CmDreq{.local_comm_id = comm.local_id,
+                                                  .remote_comm_id = *comm.remote_id,
+                                                  .remote_qpn = kNoQp}});
+  --comm.challenges_left;
+  timers_.arm(comm, now + comm.interval);
+  comm.interval = 2 * comm.interval;
 }
 
 // TIMEWAIT begins when the DREP is sent.

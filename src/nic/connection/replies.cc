@@ -74,7 +74,7 @@ void ConnectionManager::on(const wire::CmRep& given, const Arrival& arrival) {
   comm->state = CommState::kRepReceived;
   if (Communication* old = table_.find(key)) {
     if (!planted(Bug::kStaleNotNoticed)) {
-      on_stale(*old);
+      on_stale(*old, arrival.now);
       wire::CmRej rej = rejection(*comm, wire::RejectReason::kStaleConnection);
       raise(CmEventKind::kRejected, *comm, nullptr, rej);
       return send_final_reply(*comm, rej);
@@ -113,13 +113,31 @@ void ConnectionManager::on(const wire::CmRtu& rtu, const Arrival& arrival) {
   if (comm->state == CommState::kFinalReplySent) resend(*comm);  // the peer has missed our REJ
 }
 
+// The connection of a peer that has given up without learning our ID. It has not seen our REP, so
+// the connection is not established. Such a message has only one number that a stranger would have
+// to guess, so the number of guesses is limited.
+Communication* ConnectionManager::find_unanswered(const wire::CmRej& rej, const Arrival& arrival) {
+  if (!unmatched_.has_token(kUnmatchedInterval, kUnmatchedBurst, arrival.now)) {
+    ++counters_.mads_dropped;
+    return nullptr;
+  }
+  Communication* const comm =
+      table_.find(PeerKey{PeerKey::Kind::kCommId, arrival.flow.source, load_be<8>(rej.info(), 0),
+                          rej.local_comm_id.value()});
+  if (comm == nullptr) {
+    (void)admit_unmatched(arrival.now);
+  } else if (!comm->is_connecting()) {
+    ++counters_.mads_bad;
+    return nullptr;
+  }
+  return comm;
+}
+
 void ConnectionManager::on(const wire::CmRej& rej, const Arrival& arrival) {
   Communication* comm = table_.find(rej.remote_comm_id);
   if (rej.reason == wire::RejectReason::kTimeout && rej.info().size() >= 8 &&
       rej.remote_comm_id == wire::CommId{}) {
-    // The peer does not know our ID.
-    comm = table_.find(PeerKey{PeerKey::Kind::kCommId, arrival.flow.source,
-                               load_be<8>(rej.info(), 0), rej.local_comm_id.value()});
+    comm = find_unanswered(rej, arrival);
   }
   if (comm == nullptr || !from_peer(*comm, arrival)) return;
   switch (comm->state) {
@@ -159,7 +177,10 @@ void ConnectionManager::on(const wire::CmDreq& dreq, const Arrival& arrival) {
                           .remote_comm_id = dreq.local_comm_id};
   if (comm == nullptr) return answer(arrival, gone);
   if (!from_peer(*comm, dreq.local_comm_id, arrival)) return;
-  if (dreq.remote_qpn != comm->local_qpn) {
+  // A peer that asks whether the connection exists names another QP (challenge()).
+  const bool over =
+      comm->state == CommState::kTimewait || comm->state == CommState::kFinalReplySent;
+  if (dreq.remote_qpn != comm->local_qpn && !over) {
     ++counters_.mads_bad;
     return;
   }
@@ -195,7 +216,8 @@ void ConnectionManager::on(const wire::CmDreq& dreq, const Arrival& arrival) {
 void ConnectionManager::on(const wire::CmDrep& drep, const Arrival& arrival) {
   Communication* comm = table_.find(drep.remote_comm_id);
   if (comm == nullptr || !from_peer(*comm, drep.local_comm_id, arrival)) return;
-  if (comm->state != CommState::kDreqSent) {
+  const bool lost = comm->state == CommState::kEstablished && comm->challenged;
+  if (comm->state != CommState::kDreqSent && !lost) {
     ++counters_.mads_duplicate;
     return;
   }

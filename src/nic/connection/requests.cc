@@ -91,22 +91,26 @@ void ConnectionManager::on(const wire::CmReq& req, const Arrival& arrival) {
     // A rejected ID may be reused immediately.
     end(*known);
   }
+  if (const auto fault = fault_of(req, arrival)) return answer_reject(arrival, *fault);
   wire::CmRej rej{.remote_comm_id = req.local_comm_id};
+  Communication* listener = table_.listener(req.service_id, arrival.flow.destination);
+  if (listener == nullptr) {
+    if (!admit_unmatched(arrival.now)) return;
+    rej.reason = RejectReason::kInvalidServiceId;
+    return answer_reject(arrival, rej);
+  }
+  // Last, because it concerns another connection than the one that is requested: a request that
+  // would be refused for a reason of its own does not touch that.
   const PeerKey qpn = qpn_key(req, from);
   if (Communication* old = table_.find(qpn)) {
     if (!planted(Bug::kStaleNotNoticed)) {
-      on_stale(*old);
+      on_stale(*old, arrival.now);
       rej.reason = RejectReason::kStaleConnection;
       return answer_reject(arrival, rej);
     }
     table_.forget_qpn(*old);
   }
-  if (const auto fault = fault_of(req, arrival)) return answer_reject(arrival, *fault);
-  Communication* listener = table_.listener(req.service_id, arrival.flow.destination);
-  if (listener == nullptr) {
-    rej.reason = RejectReason::kInvalidServiceId;
-    return answer_reject(arrival, rej);
-  }
+  make_room(arrival.now);
   Communication* comm = take_request(*listener, arrival);
   if (comm == nullptr) return;
   comm->state = CommState::kReqReceived;
@@ -143,11 +147,32 @@ void ConnectionManager::on_known_request(Communication& comm, const wire::CmReq&
   if (asks_again) resend(comm);
 }
 
-// The peer uses the QP for another connection: it has lost the old one (12.9.8.3.1).
-void ConnectionManager::on_stale(Communication& old) {
+// The peer uses the QP for another connection: it has lost the old one (12.9.8.3.1). Or the message
+// is forged, so an established connection ends only if the peer confirms it.
+void ConnectionManager::on_stale(Communication& old, Time now) {
   if (old.is_connecting()) return reject_for_peer(old, RejectReason::kStaleConnection);
-  // The peer will answer that it has no such connection. Other states end on their own.
-  if (old.state == CommState::kEstablished) begin_disconnect(old, {});
+  // Other states end on their own.
+  if (old.state != CommState::kEstablished || old.timer.armed) return;
+  if (planted(Bug::kStaleEndsConnection)) return begin_disconnect(old, {});
+  old.challenged = true;
+  old.challenges_left = kChallenges;
+  old.interval = kFirstRepeat;
+  challenge(old, now);
+}
+
+// Each connection takes up a QP of the program. When most are in use, a request displaces the
+// oldest connection that its peer does not confirm: those of forged requests, if there are any.
+void ConnectionManager::make_room(Time now) {
+  const std::uint32_t many = config_.limits.max_qp - config_.limits.max_qp / 8;
+  Communication* const oldest = half_open_.front();
+  if (table_.size() < many || oldest == nullptr) return;
+  if (now - oldest->replied_at >= kReplyGrace) give_up(*oldest, now);
+}
+
+bool ConnectionManager::admit_unmatched(Time now) {
+  if (unmatched_.take(kUnmatchedInterval, kUnmatchedBurst, now)) return true;
+  ++counters_.mads_dropped;
+  return false;
 }
 
 }  // namespace nerve::nic

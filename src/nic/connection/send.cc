@@ -1,10 +1,20 @@
 // Sends messages to the peer and events to the user, and schedules retransmissions.
 #include <algorithm>
 
+#include "base/planted.h"
 #include "nic/connection/connection_manager.h"
 #include "nic/connection/timing.h"
 
 namespace nerve::nic {
+namespace {
+
+// How long an unanswered message is retransmitted. A peer chooses the time of our REP.
+Duration patience(const Communication& comm) {
+  const Duration asked = (comm.max_retries + 1) * comm.response_time;
+  return comm.state == CommState::kRepSent ? std::min(asked, kHalfOpenTime) : asked;
+}
+
+}  // namespace
 
 ConnectionManager::ConnectionManager(const NicConfig& config, Counters& counters, const Port& port)
     : config_{config},
@@ -46,6 +56,7 @@ bool ConnectionManager::retry_refused(Communication& comm, Time now) {
 
 void ConnectionManager::cancel_send(Communication& comm) {
   if (due_.contains(comm)) due_.remove(comm);
+  if (half_open_.contains(comm)) half_open_.remove(comm);
   timers_.disarm(comm);
 }
 
@@ -98,6 +109,7 @@ void ConnectionManager::establish(Communication& comm, const Arrival* arrival,
                                   const wire::CmMessage& message) {
   cancel_send(comm);
   comm.state = CommState::kEstablished;
+  if (planted(Bug::kEvictsEstablished)) half_open_.push_back(comm);
   raise(CmEventKind::kEstablished, comm, arrival, message);
 }
 
@@ -119,8 +131,13 @@ void ConnectionManager::after_turn(Communication& comm, Time now) {
     if (!comm.transmitted) {
       comm.transmitted = true;
       comm.interval = std::min(kFirstRepeat, comm.response_time);
-      comm.give_up_at = now + (comm.max_retries + 1) * comm.response_time;
+      comm.give_up_at = now + patience(comm);
       comm.retry_refusal_until = now + config_.refusal_patience;
+      if (comm.state == CommState::kRepSent) {
+        comm.replied_at = now;
+        comm.repeats_left = kReplyRepeats;
+        half_open_.push_back(comm);
+      }
     }
     timers_.arm(comm, std::min(now + comm.interval, comm.give_up_at));
   } else if (comm.state == CommState::kTimewait || comm.state == CommState::kFinalReplySent) {
@@ -135,13 +152,27 @@ void ConnectionManager::expire(Time now) {
       end(*comm);
     } else if (comm->state == CommState::kFinalReplySent) {
       end(*comm);
+    } else if (comm->state == CommState::kEstablished) {
+      challenge(*comm, now);
     } else if (now >= comm->give_up_at) {
       give_up(*comm, now);
     } else {
-      comm->interval = std::min(2 * comm->interval, comm->response_time);
-      resend(*comm);
+      repeat(*comm);
     }
   }
+}
+
+// The few copies of a REP are spread over the whole time, so that they also reach a peer that was
+// unreachable for a while.
+void ConnectionManager::repeat(Communication& comm) {
+  if (comm.state != CommState::kRepSent) {
+    comm.interval = std::min(2 * comm.interval, comm.response_time);
+    return resend(comm);
+  }
+  if (comm.repeats_left == 0) return timers_.arm(comm, comm.give_up_at);
+  --comm.repeats_left;
+  comm.interval = std::min(4 * comm.interval, patience(comm) / kReplyRepeats);
+  resend(comm);
 }
 
 }  // namespace nerve::nic

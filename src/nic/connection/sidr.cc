@@ -55,6 +55,7 @@ void ConnectionManager::on(const wire::CmSidrReq& req, const Arrival& arrival) {
   }
   Communication* listener = table_.listener(req.service_id, arrival.flow.destination);
   if (listener == nullptr) {
+    if (!admit_unmatched(arrival.now)) return;
     ++counters_.mads_rejected;
     return answer(arrival, wire::CmSidrRep{.request_id = req.request_id,
                                            .status = wire::SidrStatus::kUnsupportedService,

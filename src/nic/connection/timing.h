@@ -28,6 +28,26 @@ inline constexpr std::uint8_t kUsualAckTimeout = 17;
 // lost datagram. An early first copy costs a slow peer one extra datagram.
 inline constexpr Duration kFirstRepeat{std::chrono::milliseconds{100}};
 
+// A connection is half open from our REP until its RTU. Its REQ may be forged: then nobody answers
+// the REP, which goes to a host that has not asked for it. So neither the time that it takes up an
+// entry (and the program a QP) nor the number of copies is the sender's to choose. The time is that
+// of a sender with the usual timeouts, 20 and 17 with 15 retries.
+inline constexpr Duration kHalfOpenTime = 16 * (cm_time(20) + ack_time(kUsualAckTimeout));  // 77 s
+inline constexpr std::uint8_t kReplyRepeats = 5;
+
+// When a host is short of QPs, a half-open connection that is older than this gives way to a new
+// request. An honest peer has confirmed by then, even if two REPs were lost.
+inline constexpr Duration kReplyGrace{std::chrono::seconds{1}};
+
+// The number of times that a peer is asked whether it still has a connection, after a request that
+// says it has not. The first copy is repeated after kFirstRepeat, then after twice that time ...
+inline constexpr std::uint8_t kChallenges = 5;
+
+// Messages that match nothing, and may be guesses: so many at once, and one per interval after
+// that, are answered or looked up.
+inline constexpr std::uint32_t kUnmatchedBurst = 4096;
+inline constexpr Duration kUnmatchedInterval = Duration{std::chrono::seconds{1}} / kUnmatchedBurst;
+
 // The retry interval when there was no listener (NicConfig::refusal_patience).
 inline constexpr Duration kRefusedRepeat{std::chrono::milliseconds{10}};
 
