@@ -41,6 +41,11 @@ enum class Bug : std::uint8_t {
   kIgnoreRateLimit,         // a QP ignores its rate limit and sends at line rate
   kAckNamesRead,            // an ACK covers a READ whose response has not been sent
   kForgetAckRequest,        // a QP that becomes blocked between turns does not request an ACK
+  kMsnWindowOneShort,       // an MSN that counts all messages sent is taken for a forged one
+  // Visible only where a stranger forges packets.
+  kMsnNotCompared,      // a NAK is heeded whatever its MSN
+  kFarRequestAnswered,  // a request outside any window is answered
+  kCnpIntervalIgnored,  // every CNP is heeded
   // Visible only where memory is late.
   kCompletesBeforeLanding,     // a receive or READ completes before its bytes have landed
   kAcknowledgesBeforeLanding,  // a request is acknowledged before its bytes have landed

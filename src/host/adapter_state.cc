@@ -16,6 +16,9 @@ namespace {
 // buffer holds, and as much as fits in the caches of two cores.
 constexpr std::uint32_t kPacketsOnTheWay = 1024;
 
+// CNPs of one peer that may arrive together because a switch or a CPU was late.
+constexpr std::uint32_t kCnpBurst = 4;
+
 template <class Value>
 Value random_value() {
   Value value{};
@@ -56,6 +59,7 @@ nic::NicConfig config_for(Shard& shard, const Device& device, bool by_direct_pat
   if (by_direct_path && !tapped) config.direct_path = &shard.peer_memory;
   config.flow_control.algorithm = shard.config.congestion;
   config.flow_control.shrink_on_loss = true;
+  config.flow_control.max_cnp_burst = kCnpBurst;
   config.selective_repeat.offer = true;
   config.tail_probe.on = true;
   config.tail_probe.every_path = !shard.config.fault.empty();

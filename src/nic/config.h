@@ -55,6 +55,9 @@ struct FlowControlConfig {
   std::uint32_t ack_every{32};
   // For the receiver: at most one CNP per flow in this time; zero disables CNPs.
   Duration cnp_interval{std::chrono::microseconds{50}};
+  // For the sender: a QP heeds so many CNPs at once, and then one per cnp_interval, while it sends;
+  // zero: all. A simulated network forges none, and may delay many behind each other.
+  std::uint32_t max_cnp_burst{};
   // Bytes that a paced QP may send back to back: the amount that a late timer can catch up with,
   // and the length of a train. A simulator has exact timers and sets it to zero.
   std::uint32_t pacing_burst{16 * 1024};

@@ -26,6 +26,7 @@ Counters& Counters::operator+=(const Counters& other) {
   implied_naks += other.implied_naks;
   cnps_sent += other.cnps_sent;
   cnps_received += other.cnps_received;
+  cnps_ignored += other.cnps_ignored;
   ecn_marked_received += other.ecn_marked_received;
   mads_received += other.mads_received;
   mads_sent += other.mads_sent;
@@ -42,7 +43,10 @@ Counters& Counters::operator+=(const Counters& other) {
   dropped_bad_qkey += other.dropped_bad_qkey;
   dropped_wrong_address += other.dropped_wrong_address;
   dropped_no_receive += other.dropped_no_receive;
-  static_assert(sizeof(Counters) == 39 * sizeof(std::uint64_t), "a counter is missing above");
+  dropped_bad_psn += other.dropped_bad_psn;
+  dropped_bad_msn += other.dropped_bad_msn;
+  dropped_barred += other.dropped_barred;
+  static_assert(sizeof(Counters) == 43 * sizeof(std::uint64_t), "a counter is missing above");
   return *this;
 }
 

@@ -30,6 +30,7 @@ struct Counters {
   std::uint64_t implied_naks{};
   std::uint64_t cnps_sent{};
   std::uint64_t cnps_received{};
+  std::uint64_t cnps_ignored{};  // among these, the ones that cannot be the peer's
   std::uint64_t ecn_marked_received{};
   // Datagrams of the communication manager.
   std::uint64_t mads_received{};
@@ -48,6 +49,9 @@ struct Counters {
   std::uint64_t dropped_bad_qkey{};
   std::uint64_t dropped_wrong_address{};
   std::uint64_t dropped_no_receive{};  // UD and UC: nothing posted
+  std::uint64_t dropped_bad_psn{};     // requests outside any window
+  std::uint64_t dropped_bad_msn{};     // responses that do not fit what was sent
+  std::uint64_t dropped_barred{};      // UC WRITEs after too many wrong keys
 
   // Adds the counters of another engine.
   Counters& operator+=(const Counters& other);

@@ -19,12 +19,13 @@ NicConfig clamped(NicConfig config) {
   config.max_read_packets = std::max(config.max_read_packets, 1U);
   if (SelectiveRepeatConfig& repeat = config.selective_repeat; repeat.on) {
     constexpr Duration kShortest = std::chrono::microseconds{1};
-    config.max_outstanding_packets = std::min(config.max_outstanding_packets, 1U << 16U);
     repeat.timeout_of_few = std::max(repeat.timeout_of_few, kShortest);
     repeat.timeout = std::max(repeat.timeout, repeat.timeout_of_few);
     repeat.reorder_window = std::min(repeat.reorder_window, 1U << 16U);
     repeat.reorder_timeout = std::max(repeat.reorder_timeout, Duration{});
   }
+  // Peers take packets further ahead for forged ones.
+  config.max_outstanding_packets = std::min(config.max_outstanding_packets, kWidestWindow);
   config.flow_control.ack_every = std::max(config.flow_control.ack_every, 1U);
   config.limits.max_sge = std::clamp(config.limits.max_sge, 1U, 255U);
   config.limits.max_read_depth = std::min(config.limits.max_read_depth, 255U);

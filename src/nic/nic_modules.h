@@ -48,7 +48,7 @@ struct Nic::Modules {
   Requester requester{config, counters, dma, port, objects.addresses, completions, scheduler, now};
   Completer completer{config, counters, dma, port, completions, requester, scheduler, now};
   Receives receives{objects.srqs, completions};
-  Responder responder{counters, dma, receives, completions, scheduler, config.trace};
+  Responder responder{counters, dma, receives, completions, scheduler, config.trace, now};
   Datagrams datagrams{counters, dma, receives, completions, config.trace};
   Answers answers{config, counters, dma, completions};
   ConnectionManager cm{config, counters, port};

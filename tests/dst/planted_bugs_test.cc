@@ -133,6 +133,14 @@ const char* name_of(Bug bug) {
       return "StaleEndsConnection";
     case Bug::kEvictsEstablished:
       return "EvictsEstablished";
+    case Bug::kMsnWindowOneShort:
+      return "MsnWindowOneShort";
+    case Bug::kMsnNotCompared:
+      return "MsnNotCompared";
+    case Bug::kFarRequestAnswered:
+      return "FarRequestAnswered";
+    case Bug::kCnpIntervalIgnored:
+      return "CnpIntervalIgnored";
     case Bug::kCompletesBeforeLanding:
       return "CompletesBeforeLanding";
     case Bug::kAcknowledgesBeforeLanding:
@@ -194,6 +202,10 @@ bool is_of_late_memory(Bug bug) {
   return bug >= Bug::kCompletesBeforeLanding && bug <= Bug::kPacketOvertakesCopy;
 }
 
+bool is_of_strangers(Bug bug) {
+  return bug >= Bug::kMsnNotCompared && bug <= Bug::kCnpIntervalIgnored;
+}
+
 // The worlds in which a bug is visible.
 Outcome run_world_of(Bug bug, std::uint64_t seed) {
   if (bug >= Bug::kRtuNotRepeated) {
@@ -205,7 +217,8 @@ Outcome run_world_of(Bug bug, std::uint64_t seed) {
                          .family = family_of(bug),
                          .late_memory = is_of_late_memory(bug),
                          .late_copies = copies,
-                         .siblings = bug >= Bug::kKeyOutlivesRegion});
+                         .siblings = bug >= Bug::kKeyOutlivesRegion,
+                         .stranger = is_of_strangers(bug)});
 }
 
 class PlantedBugs : public ::testing::TestWithParam<std::uint8_t> {
@@ -254,6 +267,8 @@ TEST(PlantedBugsOff, NothingIsFound) {
     ASSERT_TRUE(siblings.violations.empty()) << "seed " << seed << ": " << siblings.violations[0];
     const Outcome late = run_seed(seed, {.late_memory = true});
     ASSERT_TRUE(late.violations.empty()) << "seed " << seed << ": " << late.violations[0];
+    const Outcome stranger = run_seed(seed, {.stranger = true});
+    ASSERT_TRUE(stranger.violations.empty()) << "seed " << seed << ": " << stranger.violations[0];
     for (const bool forged : {false, true}) {
       const Outcome connections = run_connections(seed, {.stranger = forged});
       ASSERT_TRUE(connections.violations.empty())

@@ -66,6 +66,27 @@ TEST(SealedWorlds, DoWhatTheModelSays) {
   });
 }
 
+// ... and where somebody forges packets between them.
+TEST(StrangerWorlds, DoWhatTheModelSays) {
+  test::for_each_seed_in_parallel(6'000, [](std::uint64_t seed) {
+    expect_no_violation(seed, {.trace = test::tracing(),
+                               .recovery = static_cast<Recovery>(seed % 3),
+                               .stranger = true,
+                               .scatter = seed / 3 % 2 == 0});
+  });
+}
+
+// ... and where QPNs follow each other in a secret order.
+TEST(ScatteredWorlds, DoWhatTheModelSays) {
+  test::for_each_seed_in_parallel(4'000, [](std::uint64_t seed) {
+    expect_no_violation(seed, {.trace = test::tracing(),
+                               .recovery = static_cast<Recovery>(seed / 4 % 3),
+                               .family = static_cast<Family>(seed % 4),
+                               .siblings = seed % 5 == 0,
+                               .scatter = true});
+  });
+}
+
 // ... and where all memory is behind a slow copy engine, like a GPU's.
 TEST(LateWorlds, DoWhatTheModelSays) {
   test::for_each_seed_in_parallel(6'000, [](std::uint64_t seed) {

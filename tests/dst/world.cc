@@ -12,6 +12,7 @@
 #include "tests/dst/network.h"
 #include "tests/dst/registry.h"
 #include "tests/dst/setup.h"
+#include "tests/dst/stranger.h"
 #include "tests/dst/wire_watch.h"
 
 namespace nerve::dst {
@@ -32,8 +33,10 @@ class World {
         network_{events_, journal_, prng_.next(), drawn_ = draw_faults(prng_), options.carriage},
         watch_{events_, journal_, network_},
         registry_{events_, journal_} {
+    if (options.stranger) stranger_.emplace(seed, network_);
     network_.set_tap([this](std::size_t from, std::size_t to, const Parcel& parcel) {
       watch_.see(from, to, parcel);
+      if (stranger_) stranger_->see(to, parcel);
     });
     // A receive of an SRQ is taken before its completion, by as much as the memory is late; the
     // exact moment of a limit event is unknown then.
@@ -71,6 +74,7 @@ class World {
     }
     for (const auto& host : hosts_) host->poll_all();
     if (finished()) check_memory();
+    if (stranger_) check_stranger();
     return {journal_.violations(), journal_.hash(),  network_.counts().sent,
             drawn_connections_,    journal_.story(), watch_.wrapped()};
   }
@@ -103,6 +107,7 @@ class World {
   }
   void check_memory();
   void check_counter();
+  void check_stranger();
 
   Prng prng_;
   Twists twists_;
@@ -115,6 +120,7 @@ class World {
   Network network_;
   WireWatch watch_;
   Registry registry_;
+  std::optional<Stranger> stranger_;
   std::deque<LateStore> stores_;
   std::deque<LatePath> paths_;
   std::vector<LatePath*> all_paths_;
@@ -154,6 +160,8 @@ void World::make_hosts(bool large, const Options& options) {
     if (options.late_memory && sibling == nullptr) stores_.emplace_back(i, events_);
     LateStore* const late = options.late_memory ? &stores_.back() : nullptr;
     config.late_memory = late;
+    config.scatter_numbers = options.scatter;
+    if (options.stranger) config.flow_control.max_cnp_burst = Stranger::kCnpBurst;
     if (options.late_copies) {
       paths_.emplace_back(gid, *late, all_paths_, prng_.next());
       config.direct_path = &paths_.back();
@@ -355,6 +363,28 @@ void World::check_counter() {
     journal_.violation(events_.now(), "additions to the shared counter found the same value");
   }
   counter_.memory->expect(counter_.offset, counter_.memory->actual(counter_.offset, 8));
+}
+
+// What a stranger forged had no effect: no gap was reported on a network that loses nothing (unless
+// a host refused packets for lack of receives), and no host heeded more CNPs than peers may have
+// sent.
+void World::check_stranger() {
+  std::uint64_t genuine = 0;
+  for (const auto& host : hosts_) genuine += host->nic().counters().cnps_sent;
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    const nic::Counters& counters = hosts_[i]->nic().counters();
+    const bool gapless = !network_.faults().any() && counters.rnr_naks_sent == 0;
+    if (gapless && counters.sequence_naks_sent > 0) {
+      journal_.violation(events_.now(), "host " + std::to_string(i) + " reports a gap of nothing");
+    }
+    const auto& flow_control = hosts_[i]->nic().config().flow_control;
+    if (flow_control.algorithm == nic::CcAlgorithm::kNone) continue;
+    const std::uint64_t heeded = counters.cnps_received - counters.cnps_ignored;
+    if (heeded > 2 * genuine + stranger_->storms(i) * (flow_control.max_cnp_burst + 1)) {
+      journal_.violation(events_.now(), "host " + std::to_string(i) + " heeds " +
+                                            std::to_string(heeded) + " CNPs");
+    }
+  }
 }
 
 }  // namespace

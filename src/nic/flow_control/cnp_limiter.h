@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/time.h"
+#include "base/token_bucket.h"
 
 namespace nerve::nic {
 
@@ -14,19 +15,12 @@ class CnpLimiter {
   // A marked packet arrived. Returns true if a CNP must be sent now. An interval of zero disables
   // CNPs.
   [[nodiscard]] bool on_mark(Duration interval, Time now) {
-    if (interval <= Duration{}) return false;
-    // A negative difference is an old time across the wrap, not a future one.
-    const Duration since = now - last_;
-    if (sent_ && since >= Duration{} && since < interval) return false;
-    sent_ = true;
-    last_ = now;
-    return true;
+    return interval > Duration{} && bucket_.take(interval, 1, now);
   }
-  void reset() { sent_ = false; }
+  void reset() { bucket_ = {}; }
 
  private:
-  Time last_{};
-  bool sent_{};
+  TokenBucket bucket_;
 };
 
 }  // namespace nerve::nic

@@ -13,6 +13,7 @@
 #include "base/rate.h"
 #include "base/time.h"
 #include "nic/config.h"
+#include "nic/flow_control/cnp_filter.h"
 #include "nic/flow_control/round_trips.h"
 #include "wire/frame.h"
 
@@ -47,6 +48,7 @@ class CongestionControl {
 
   // Used by the requester; stored here so that QPs without congestion control do not carry it.
   RoundTrips round_trips;
+  CnpFilter cnps;
 };
 
 // Null for CcAlgorithm::kNone. `packet_bytes` is the size of a full packet of the QP.

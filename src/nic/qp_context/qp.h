@@ -13,6 +13,7 @@
 #include "base/intrusive_list.h"
 #include "base/time.h"
 #include "base/timer_heap.h"
+#include "base/token_bucket.h"
 #include "nic/attributes.h"
 #include "nic/cq_manager/cq_manager.h"
 #include "nic/flow_control/cnp_limiter.h"
@@ -31,6 +32,19 @@
 #include "wire/frame.h"
 
 namespace nerve::nic {
+
+// No peer has more packets of SENDs and WRITEs in flight: 64 MiB at the usual MTU, 256 MiB at the
+// largest. A packet further away from what is expected was not sent by the peer. A READ takes as
+// many PSNs as its response has packets, which may be more; see Responder::is_far().
+inline constexpr std::uint32_t kWidestWindow = 1U << 16;
+
+// Whether the MSNs of a peer count the messages of the connection, as the standard requires
+// (9.7.7.1). Then an answer with another MSN is not the peer's.
+enum class PeerMsn : std::uint8_t {
+  kUnknown,  // it has not acknowledged a message yet
+  kCounts,
+  kDiffers,  // it does not count, or not from zero: its MSNs are not checked
+};
 
 // The requester's state.
 //
@@ -68,6 +82,7 @@ struct RequesterState {
   Time quiet_since{};            // when a request was last sent or acknowledged
   SmoothedRoundTrip round_trip;  // measured when tail probes are enabled
   SendCredits credits{};
+  PeerMsn peer_msn{};
 };
 
 // An entry of the replay cache: a READ, atomic, ATOMIC_WRITE or FLUSH that the responder has
@@ -127,6 +142,7 @@ struct ResponderState {
   std::uint32_t replay_end{};    // the next entry to fill
   std::uint32_t replay_serve{};  // the oldest entry that may be pending
   std::uint32_t receive_slot{};
+  TokenBucket wrong_keys;  // UC
 };
 
 // What a trace (nic/trace.h) no longer records of a QP, because it has recorded enough. Rare steps

@@ -30,6 +30,10 @@ bool is_write(Operation operation) {
   return operation >= Operation::kWriteFirst && operation <= Operation::kWriteOnlyImm;
 }
 
+// Wrong keys over UC: so many at once, and one per interval after that.
+constexpr std::uint32_t kWrongKeys = 16;
+constexpr Duration kWrongKeyInterval = Duration{std::chrono::seconds{1}} / kWrongKeys;
+
 bool has_immediate(const wire::OpcodeInfo& info) {
   return contains(info.headers, wire::HeaderSet::kImmDt);
 }
@@ -62,18 +66,32 @@ bool has_invalidate(const wire::OpcodeInfo& info) {
 }  // namespace
 
 void Responder::on_request(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info) {
+  const Packet packet{frame, info};
+  if (qp.reliable()) {
+    on_reliable(qp, packet);
+  } else {
+    note_arrival(qp, frame);
+    on_unreliable(qp, packet);
+  }
+}
+
+void Responder::note_arrival(Qp& qp, const wire::Frame& frame) {
   ResponderState& state = qp.responder;
   if (qp.state == QpState::kRtr && !state.established_raised) {
     state.established_raised = true;
     completions_.raise(qp, EventKind::kCommEstablished);
   }
   if (frame.flow.ecn() == wire::Ecn::kCongestion) state.ecn_seen = true;
-  const Packet packet{frame, info};
-  if (qp.reliable()) {
-    on_reliable(qp, packet);
-  } else {
-    on_unreliable(qp, packet);
-  }
+}
+
+// A request ahead by more than the window follows a READ that was lost, if it is genuine; then the
+// peer's timer recovers it. A duplicate of a READ or atomic may be behind by the length of the
+// response and is compared with the replay cache.
+bool Responder::is_far(std::int32_t ahead, const wire::OpcodeInfo& info) {
+  constexpr auto kWindow = static_cast<std::int32_t>(kWidestWindow);
+  if (ahead >= -kWindow && ahead <= kWindow) [[likely]]
+    return false;
+  return ahead > 0 || is_send(info.operation) || is_write(info.operation);
 }
 
 // Inlining is forced: with two callers, the compiler would add a call for every packet.
@@ -96,6 +114,11 @@ void Responder::on_request(Qp& qp, const wire::Frame& frame, const wire::OpcodeI
 void Responder::on_reliable(Qp& qp, const Packet& packet) {
   ResponderState& state = qp.responder;
   const std::int32_t ahead = packet.frame.headers.bth.psn.distance_from(state.expected);
+  if (is_far(ahead, packet.info) && !planted(Bug::kFarRequestAnswered)) [[unlikely]] {
+    ++counters_.dropped_bad_psn;
+    return trace_refusal(trace_, qp, packet.frame, TraceRefusal::kOutOfOrder);
+  }
+  note_arrival(qp, packet.frame);
   const bool wrongly_taken = planted(Bug::kAcceptWrongPsn) && ahead == 1;
   if (ahead > 0 && !wrongly_taken) {
     ++counters_.out_of_order_received;
@@ -134,6 +157,14 @@ void Responder::execute_held(Qp& qp) {
 void Responder::on_unreliable(Qp& qp, const Packet& packet) {
   ResponderState& state = qp.responder;
   const Psn psn = packet.frame.headers.bth.psn;
+  if (is_barred(qp, packet)) [[unlikely]] {
+    ++counters_.dropped_barred;
+    trace_refusal(trace_, qp, packet.frame, TraceRefusal::kRemoteAccess);
+    state.expected = psn + 1;
+    state.message = ResponderState::Message::kNone;
+    state.skipping = !packet.closes();
+    return;
+  }
   if (psn != state.expected) {
     ++counters_.out_of_order_received;
     trace_refusal(trace_, qp, packet.frame, TraceRefusal::kOutOfOrder);
@@ -156,6 +187,7 @@ void Responder::on_unreliable(Qp& qp, const Packet& packet) {
   }
   trace_refusal(trace_, qp, packet.frame, refusal_of(verdict));
   if (verdict == Verdict::kNoReceive) ++counters_.dropped_no_receive;
+  if (verdict == Verdict::kRemoteAccess) note_wrong_key(qp);
   // A receive that cannot hold the message is a local error and would fail the next message too.
   const bool too_long = verdict == Verdict::kTooLong;
   if (too_long || verdict == Verdict::kRemoteOperation) {
@@ -165,6 +197,18 @@ void Responder::on_unreliable(Qp& qp, const Packet& packet) {
   }
   state.message = ResponderState::Message::kNone;
   state.skipping = !packet.closes();
+}
+
+// UC answers nothing, so a wrong key does not end the connection, as it does with RC. Without a
+// limit, a stranger could try keys at line rate. SENDs need no key, and the other packets of a
+// WRITE follow one that was checked.
+bool Responder::is_barred(const Qp& qp, const Packet& packet) const {
+  return packet.opens() && is_write(packet.info.operation) &&
+         !qp.responder.wrong_keys.has_token(kWrongKeyInterval, kWrongKeys, now_);
+}
+
+void Responder::note_wrong_key(Qp& qp) {
+  (void)qp.responder.wrong_keys.take(kWrongKeyInterval, kWrongKeys, now_);
 }
 
 bool Responder::in_sequence(const Qp& qp, const Packet& packet) {

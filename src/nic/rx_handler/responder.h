@@ -37,15 +37,20 @@ enum class Verdict : std::uint8_t {
 class Responder {
  public:
   Responder(Counters& counters, DmaEngine& dma, Receives& receives, CompletionUnit& completions,
-            Scheduler& scheduler, Trace* trace)
+            Scheduler& scheduler, Trace* trace, const Time& now)
       : counters_{counters},
         dma_{dma},
         receives_{receives},
         completions_{completions},
         scheduler_{scheduler},
-        trace_{trace} {}
+        trace_{trace},
+        now_{now} {}
 
   void on_request(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info);
+
+  // Whether a packet is so many PSNs ahead of the expected one, or behind it (negative), that the
+  // peer cannot have sent it.
+  [[nodiscard]] static bool is_far(std::int32_t ahead, const wire::OpcodeInfo& info);
 
   // `frames` starts with a middle packet of a WRITE that was just accepted. Executes those behind
   // it that continue the WRITE and differ only in PSN and payload; returns how many. A long WRITE
@@ -64,6 +69,7 @@ class Responder {
     }
   };
 
+  void note_arrival(Qp& qp, const wire::Frame& frame);
   void on_reliable(Qp& qp, const Packet& packet);
   // Executes the expected packet. Returns false when it was rejected.
   bool take_in_order(Qp& qp, const Packet& packet);
@@ -73,6 +79,9 @@ class Responder {
   void hold(Qp& qp, const Packet& packet, std::uint32_t ahead);
   void execute_held(Qp& qp);
   void on_unreliable(Qp& qp, const Packet& packet);
+  // UC: whether the QP has had so many wrong keys that its WRITEs are dropped for a moment.
+  [[nodiscard]] bool is_barred(const Qp& qp, const Packet& packet) const;
+  void note_wrong_key(Qp& qp);
 
   [[nodiscard]] static bool in_sequence(const Qp& qp, const Packet& packet);
   [[nodiscard]] static bool length_fits(const Qp& qp, const Packet& packet);
@@ -107,6 +116,7 @@ class Responder {
   CompletionUnit& completions_;
   Scheduler& scheduler_;
   Trace* trace_;
+  const Time& now_;
 };
 
 }  // namespace nerve::nic

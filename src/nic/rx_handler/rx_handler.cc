@@ -17,36 +17,40 @@ bool is_write_middle(wire::Opcode code) {
 
 void RxHandler::receive(std::span<const wire::Frame> frames) {
   for (std::size_t i = 0; i < frames.size(); ++i) {
-    receive_one(frames[i]);
-    const wire::Bth& bth = frames[i].headers.bth;
-    if (is_write_middle(bth.opcode) && i + 1 < frames.size()) {
-      if (Qp* qp = qps_.find(bth.dest_qp)) i += responder_.continue_write(*qp, frames.subspan(i));
+    Qp* const qp = receive_one(frames[i]);
+    if (qp != nullptr && is_write_middle(frames[i].headers.bth.opcode) && i + 1 < frames.size()) {
+      i += responder_.continue_write(*qp, frames.subspan(i));
     }
   }
 }
 
-void RxHandler::receive_one(const wire::Frame& frame) {
+// Frames that no QP takes may come at line rate. They cost a few comparisons and one lookup, which
+// reads one word of a table.
+Qp* RxHandler::receive_one(const wire::Frame& frame) {
   ++counters_.frames_received;
   if (!port_.active()) {
     ++counters_.dropped_bad_state;
-    return;
+    return nullptr;
   }
   const wire::Bth& bth = frame.headers.bth;
   const wire::OpcodeInfo* info = wire::find_opcode(bth.opcode);
   if (info == nullptr || bth.version != 0) {
     ++counters_.dropped_malformed;
-    return;
+    return nullptr;
   }
   if (frame.flow.ecn() == wire::Ecn::kCongestion) ++counters_.ecn_marked_received;
-  if (bth.dest_qp.value() == kMulticastQpn) return to_group(frame, *info);
-  Qp* qp = qps_.find(bth.dest_qp);
-  if (qp == nullptr) {
-    // A program with a GSI QP of its own receives these datagrams itself.
-    if (bth.dest_qp == kGsiQpn) return cm_.receive(frame, now_);
-    ++counters_.dropped_no_qp;
-    return;
+  if (Qp* const qp = qps_.find(bth.dest_qp)) [[likely]] {
+    to_qp(*qp, frame, *info);
+    return qp;
   }
-  to_qp(*qp, frame, *info);
+  if (bth.dest_qp.value() == kMulticastQpn) {
+    to_group(frame, *info);
+  } else if (bth.dest_qp == kGsiQpn) {
+    cm_.receive(frame, now_);  // a program with a GSI QP of its own receives them itself
+  } else {
+    ++counters_.dropped_no_qp;
+  }
+  return nullptr;
 }
 
 void RxHandler::to_group(const wire::Frame& frame, const wire::OpcodeInfo& info) {
@@ -108,10 +112,13 @@ void RxHandler::to_qp(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& 
 
   if (is_cnp) return completer_.on_cnp(qp);
   if (qp.offers_selective && !qp.selective &&
-      (wire::is_selective_capable(frame.headers.bth) || planted(Bug::kSelectiveNakToAny))) {
+      (wire::is_selective_capable(frame.headers.bth) || planted(Bug::kSelectiveNakToAny)) &&
+      is_current(qp, frame, info)) {
     begin_selective(qp, now_);
   }
-  if (flow.ecn() == wire::Ecn::kCongestion && qp.connected()) note_congestion_mark(qp);
+  if (flow.ecn() == wire::Ecn::kCongestion && qp.connected() && is_near(qp, frame, info)) {
+    note_congestion_mark(qp);
+  }
   if (qp.datagram()) return datagrams_.on_datagram(qp, frame, info, pkey_index);
   if (info.role == wire::Role::kResponse) {
     if (qp.type == QpType::kXrcRecv) {
@@ -129,6 +136,22 @@ void RxHandler::to_qp(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& 
     qp.responder.telemetry->keep(frame.telemetry);
   }
   responder_.on_request(qp, frame, info);
+}
+
+bool RxHandler::is_near(const Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info) {
+  if (!qp.reliable()) return true;
+  const Psn psn = frame.headers.bth.psn;
+  if (info.role == wire::Role::kResponse) {
+    const RequesterState& state = qp.requester;
+    return in_flight(state, psn) || psn_span(psn, state.sent_end) <= kWidestWindow;
+  }
+  return !Responder::is_far(psn.distance_from(qp.responder.expected), info);
+}
+
+bool RxHandler::is_current(const Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info) {
+  const Psn psn = frame.headers.bth.psn;
+  if (info.role == wire::Role::kResponse) return in_flight(qp.requester, psn);
+  return psn_span(qp.responder.expected, psn) < qp.repeat->held.window();
 }
 
 void RxHandler::note_congestion_mark(Qp& qp) {

@@ -39,9 +39,18 @@ class RxHandler {
   void receive(std::span<const wire::Frame> frames);
 
  private:
-  void receive_one(const wire::Frame& frame);
+  // Returns the QP that the frame is for, if there is one.
+  Qp* receive_one(const wire::Frame& frame);
   void to_group(const wire::Frame& frame, const wire::OpcodeInfo& info);
   void to_qp(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info);
+  // Whether a packet of a reliable QP has a PSN that its peer may use now. Otherwise it must not
+  // have effects beside its own, which its handler refuses.
+  [[nodiscard]] static bool is_near(const Qp& qp, const wire::Frame& frame,
+                                    const wire::OpcodeInfo& info);
+  // Whether it is a response to an outstanding request, or a request that can be executed or held;
+  // for a QP that offers selective repeat.
+  [[nodiscard]] static bool is_current(const Qp& qp, const wire::Frame& frame,
+                                       const wire::OpcodeInfo& info);
   void note_congestion_mark(Qp& qp);
 
   const NicConfig& config_;

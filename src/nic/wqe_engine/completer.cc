@@ -50,14 +50,17 @@ void Completer::on_acknowledge(Qp& qp, const wire::Frame& frame) {
     trace_acknowledge(*config_.trace, qp, frame);
   if (kind == wire::AckKind::kAck) {
     // A PSN one before the oldest acknowledges nothing new, but may carry credits.
-    if (psn == state.unacked + 0xff'ffffU) return note_credits(qp, aeth);
-    // Likewise when the packets in between are answered by data, which no ACK covers.
-    if (psn.distance_from(state.unacked) < 0) {
-      return state.credits.on_ack(aeth.msn, wire::value_of(aeth.syndrome));
+    if (psn == state.unacked + 0xff'ffffU) {
+      return fits(qp, aeth.msn) ? note_credits(qp, aeth) : drop_answer();
     }
-    if (!in_flight(state, psn)) return;
+    // Likewise when the packets in between are answered by data, which no ACK covers.
+    if (psn.distance_from(state.unacked) < 0) return note_late_credits(qp, aeth);
+    if (!in_flight(state, psn) || !accepts_msn(qp, aeth.msn)) return;
     note_credits(qp, aeth);
-    if (!acknowledge(qp, psn + 1)) implied_nak(qp, frame);
+    const std::uint32_t oldest = qp.sends.head;
+    const bool complete = acknowledge(qp, psn + 1);
+    learn_msn(qp, oldest, aeth.msn);
+    if (!complete) implied_nak(qp, frame);
     return;
   }
   if (qp.selective) {
@@ -66,6 +69,7 @@ void Completer::on_acknowledge(Qp& qp, const wire::Frame& frame) {
     }
   }
   if (!in_flight(state, psn)) return;
+  if (!fits(qp, aeth.msn)) return drop_answer();
   if (kind == wire::AckKind::kReserved) return;
   const auto code = static_cast<wire::NakCode>(wire::value_of(aeth.syndrome));
   if (kind == wire::AckKind::kNak && code > wire::NakCode::kInvalidRdRequest)
@@ -133,6 +137,9 @@ void Completer::on_data(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo
   RequesterState& state = qp.requester;
   const Psn psn = frame.headers.bth.psn;
   if (!in_flight(state, psn)) return;
+  const bool has_aeth = contains(info.headers, wire::HeaderSet::kAeth);
+  if (has_aeth && !accepts_msn(qp, frame.headers.aeth.msn)) return;
+  const std::uint32_t first = qp.sends.head;
   // Requests sent before the one that this answers have arrived too.
   while (!qp.sends.empty()) {
     const SendWqe& oldest = qp.sends.oldest();
@@ -145,7 +152,7 @@ void Completer::on_data(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo
   SendWqe& wqe = qp.sends.oldest();
   if (!wqe.started || !wqe.wants_response()) return;
   if (psn != state.unacked) return on_response_gap(qp, frame);
-  if (contains(info.headers, wire::HeaderSet::kAeth)) {
+  if (has_aeth) {
     if (wire::kind_of(frame.headers.aeth.syndrome) != wire::AckKind::kAck) return;
     note_credits(qp, frame.headers.aeth);
   }
@@ -158,6 +165,7 @@ void Completer::on_data(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo
   } else {
     place_read(qp, wqe, frame);
   }
+  if (has_aeth) learn_msn(qp, first, frame.headers.aeth.msn);
 }
 
 void Completer::place_read(Qp& qp, SendWqe& wqe, const wire::Frame& frame) {
@@ -330,6 +338,11 @@ void Completer::settle(Qp& qp) {
 void Completer::on_cnp(Qp& qp) {
   ++counters_.cnps_received;
   if (!qp.congestion) return;
+  const FlowControlConfig& config = config_.flow_control;
+  if (!qp.congestion->cnps.admits(config.cnp_interval, config.max_cnp_burst, now_)) {
+    ++counters_.cnps_ignored;
+    return;
+  }
   qp.congestion->on_cnp(now_);
   scheduler_.rearm(qp);
 }

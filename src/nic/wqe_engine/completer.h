@@ -49,6 +49,17 @@ class Completer {
   void place_read(Qp& qp, SendWqe& wqe, const wire::Frame& frame);
   void place_atomic(Qp& qp, SendWqe& wqe, const wire::Frame& frame);
 
+  // Whether an AETH has an MSN that the peer can have sent.
+  [[nodiscard]] static bool fits(Qp& qp, std::uint32_t msn);
+  // The same for an answer that is about to acknowledge something. If it is the first one and does
+  // not fit, the peer does not count as we do, and its MSNs are not checked.
+  bool accepts_msn(Qp& qp, std::uint32_t msn);
+  // An answer with this MSN has acknowledged what was in the send queue before its present head.
+  static void learn_msn(Qp& qp, std::uint32_t head_before, std::uint32_t msn);
+  void drop_answer() { ++counters_.dropped_bad_msn; }
+  // An ACK that acknowledges nothing new.
+  void note_late_credits(Qp& qp, const wire::Aeth& aeth);
+
   // Acknowledges everything before `end`. Returns false when a READ or atomic before it is
   // unanswered.
   bool acknowledge(Qp& qp, Psn end);

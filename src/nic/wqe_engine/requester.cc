@@ -365,7 +365,9 @@ void Requester::note_sent(Qp& qp, const wire::Frame& frame, bool again) {
   }
   const std::uint64_t bytes = wire_size(frame) + kWireOverhead;
   if (paced(qp)) qp.pacer.on_send(bytes, rate_of(qp), now_);
-  if (qp.congestion) qp.congestion->on_send(bytes, now_);
+  if (!qp.congestion) return;
+  qp.congestion->on_send(bytes, now_);
+  qp.congestion->cnps.on_send(now_);
 }
 
 void Requester::advance(Qp& qp, SendWqe& wqe, std::uint32_t packets) {

@@ -114,6 +114,9 @@ void Requester::skip_arrived(Qp& qp) {
 
 void Completer::on_selective_nak(Qp& qp, const wire::PsnRun& arrived, const wire::Frame& frame) {
   RequesterState& state = qp.requester;
+  if (psn_span(arrived.first + arrived.count, state.sent_end) > kWidestWindow) {
+    return drop_answer();  // it names packets that were not sent
+  }
   ++counters_.selective_naks_received;
   const Psn expected = frame.headers.bth.psn;
   // A NAK that others overtook still reports new packets.
