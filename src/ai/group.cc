@@ -104,7 +104,9 @@ Status Group::connect(const GroupOptions& options, const Patience& patience) {
   // All are connected before any sends.
   auto ready = engine_.mesh().exchange([](int) { return std::string{"ready"}; }, patience);
   if (!ready) return passed_on(ready);
-  return try_direct_copies(patience);
+  if (Status tried = try_direct_copies(patience); !tried) return tried;
+  engine_.mesh().end_exchanges();
+  return Done{};
 }
 
 // All ranks must come to the same conclusion, because it decides how they reduce.

@@ -182,7 +182,7 @@ void Mesh::handle_control(int peer, char kind, int rank) {
 }
 
 const std::optional<Error>& Mesh::check() {
-  if (death_) return death_;
+  if (death_ || !exchanges_ended_) return death_;
   std::array<pollfd, kMaxRanks> fds{};
   std::array<int, kMaxRanks> ranks{};
   nfds_t count = 0;

@@ -29,6 +29,10 @@ class Mesh {
   Result<std::vector<std::string>, Error> exchange(const std::function<std::string(int)>& text_for,
                                                    const Patience& patience);
 
+  // The last exchange is over: what arrives on the control connections from now on is for check().
+  // A peer that is ahead may have sent its part of an exchange while this rank still waits for
+  // something else.
+  void end_exchanges() { exchanges_ended_ = true; }
   // The death or silence of a peer, noticed here or reported by another rank. Cheap enough to call
   // every millisecond.
   const std::optional<Error>& check();
@@ -67,6 +71,7 @@ class Mesh {
   Place place_;
   std::vector<Peer> peers_;
   std::optional<Error> death_;
+  bool exchanges_ended_{};
 };
 
 }  // namespace nerve::ai
