@@ -1,5 +1,6 @@
 // The memory of a Python object: a numpy array, a torch tensor, or anything that has the buffer
-// protocol or DLPack. Nothing is copied; the object must live as long as its memory is used.
+// protocol, the CUDA array interface or DLPack. Nothing is copied; the object must live as long as
+// its memory is used. Work on the stream that a GPU array names has ended when its view is made.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -21,8 +22,8 @@ struct TensorView {
   [[nodiscard]] std::size_t count() const { return bytes / element; }
 };
 
-// Throws a Python TypeError or ValueError with the reason: memory that is not contiguous, not on
-// the host, or read-only although it would be written to.
+// Throws a Python TypeError or ValueError with the reason: memory that is not contiguous, on a
+// device that is not supported, or read-only although it would be written to.
 TensorView view_of(const pybind11::handle& object, bool written);
 // The type for a reduction, or a TypeError that lists the types.
 ai::DataType reducible(const TensorView& view);

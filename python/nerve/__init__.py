@@ -5,9 +5,9 @@
     x = numpy.ones(1000, dtype=numpy.float32)
     group.all_reduce(x)                     # in place, on all ranks
 
-Arrays are numpy arrays, torch tensors on the CPU, or any object with the buffer protocol or DLPack.
-Their memory is used where it is, without a copy. Run programs under `nerve run -- python3 ...`
-where there is no RDMA hardware. docs/ai-library.md describes all calls.
+Arrays are numpy arrays, torch tensors, or any object with the buffer protocol, the CUDA array
+interface or DLPack, in host or CUDA memory. Their memory is used where it is. Run programs under
+`nerve run -- python3 ...` where there is no RDMA hardware. docs/ai-library.md describes all calls.
 
 Errors are nerve.Error with the attribute `rank`, the rank that the error is about, or None;
 nerve.PeerDied (a rank died or left) and nerve.Timeout are special cases. Where other code catches

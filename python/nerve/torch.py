@@ -4,13 +4,16 @@
     dist.init_process_group("nerve")
 
 The transport is RDMA, or what the environment variable NERVEAI_TRANSPORT says (rdma or tcp).
-NERVEAI_QPS sets the number of QPs for each peer. Tensors on a GPU are copied to the host and back.
+NERVEAI_QPS sets the number of QPs for each peer.
 
 Operations of one process group run one after the other, in the order of the calls, in a thread of
-their own, so that DistributedDataParallel overlaps them with the backward pass.
+their own, so that DistributedDataParallel overlaps them with the backward pass. An operation on a
+CUDA tensor begins when the work has ended that was on the current stream at the call. When wait()
+returns, or the future is complete, the result is there for every stream.
 """
 import collections
 import concurrent.futures
+import contextlib
 import os
 import socket
 
@@ -39,10 +42,10 @@ class _Store:
 
 
 class _NerveWork(_Work):
-    def __init__(self, running, result):
+    def __init__(self, running, result, devices):
         super().__init__()
         self._running = running
-        finished = _Future()
+        finished = _Future(devices=devices)
 
         def value(_):
             running.result()  # or its exception
@@ -79,6 +82,7 @@ class NerveProcessGroup(dist.ProcessGroup):
         # with the last reference from Python, get_future() would be gone. One that is running is
         # kept by its callback.
         self._recent = collections.deque(maxlen=16)
+        self._streams = {}
 
     def getBackendName(self):
         return "nerve"
@@ -88,10 +92,31 @@ class NerveProcessGroup(dist.ProcessGroup):
         """The nerve.Group, for put, get and stats."""
         return self._group
 
-    def _start(self, call, result):
-        work = _NerveWork(self._thread.submit(call), result)
+    def _start(self, call, result, tensors=()):
+        """Runs call() in the thread. `tensors` are those that it uses, in nested lists."""
+        devices = _cuda_devices(tensors)
+        ready = [(self._stream(device), torch.cuda.current_stream(device).record_event())
+                 for device in devices]
+
+        def run():
+            with contextlib.ExitStack() as streams:
+                for stream, event in ready:
+                    streams.enter_context(torch.cuda.stream(stream))
+                    stream.wait_event(event)
+                try:
+                    call()
+                finally:
+                    for stream, _ in ready:
+                        stream.synchronize()
+        work = _NerveWork(self._thread.submit(run), result, devices)
         self._recent.append(work)
         return work
+
+    def _stream(self, device):
+        """A stream for copies of ours: the default one would wait for kernels of other streams."""
+        if device not in self._streams:
+            self._streams[device] = torch.cuda.Stream(device)
+        return self._streams[device]
 
     # --- collectives on lists of one tensor, as torch passes them
     def allreduce(self, tensors, opts=None):
@@ -99,9 +124,9 @@ class NerveProcessGroup(dist.ProcessGroup):
 
         def run():
             for tensor in tensors:
-                with _on_host(tensor, read=True, written=True) as host:
-                    self._group.all_reduce(host, op)
-        return self._start(run, tensors)
+                with _contiguous(tensor, read=True, written=True) as here:
+                    self._group.all_reduce(here, op)
+        return self._start(run, tensors, tensors)
 
     def allreduce_coalesced(self, tensors, opts=None):
         return self.allreduce(tensors, opts)
@@ -109,52 +134,52 @@ class NerveProcessGroup(dist.ProcessGroup):
     def broadcast(self, tensors, opts):
         def run():
             is_root = opts.rootRank == self._rank
-            with _on_host(tensors[0], read=is_root, written=not is_root) as host:
-                self._group.broadcast(host, opts.rootRank)
-        return self._start(run, tensors)
+            with _contiguous(tensors[0], read=is_root, written=not is_root) as here:
+                self._group.broadcast(here, opts.rootRank)
+        return self._start(run, tensors, tensors)
 
     def reduce(self, tensors, opts):
         op = _op(opts)
 
         def run():
-            with _on_host(tensors[0], read=True, written=False) as host:
-                total = host.clone()
+            with _contiguous(tensors[0], read=True, written=False) as here:
+                total = here.clone()
                 self._group.all_reduce(total, op)
             if opts.rootRank == self._rank:
                 tensors[0].copy_(total)
-        return self._start(run, tensors)
+        return self._start(run, tensors, tensors)
 
     def allgather(self, outputs, inputs, opts=None):
         def run():
-            with _on_host(inputs[0], read=True, written=False) as host:
-                gathered = host.new_empty((self._size, *host.shape))
-                self._group.all_gather(host, gathered)
+            with _contiguous(inputs[0], read=True, written=False) as here:
+                gathered = here.new_empty((self._size, *here.shape))
+                self._group.all_gather(here, gathered)
             for out, piece in zip(outputs[0], gathered):
                 out.copy_(piece)
-        return self._start(run, outputs)
+        return self._start(run, outputs, [outputs, inputs])
 
     def _allgather_base(self, output, source, opts=None):
         def run():
-            with _on_host(source, True, False) as here, _on_host(output, False, True) as out:
+            with _contiguous(source, True, False) as here, _contiguous(output, False, True) as out:
                 self._group.all_gather(here, out)
-        return self._start(run, [output])
+        return self._start(run, [output], [output, source])
 
     def reduce_scatter(self, outputs, inputs, opts=None):
         op = _op(opts)
 
         def run():
-            source = torch.stack([piece.cpu() for piece in inputs[0]])
-            with _on_host(outputs[0], read=False, written=True) as out:
+            source = torch.stack(inputs[0])
+            with _contiguous(outputs[0], read=False, written=True) as out:
                 self._group.reduce_scatter(source, out, op)
-        return self._start(run, outputs)
+        return self._start(run, outputs, [outputs, inputs])
 
     def _reduce_scatter_base(self, output, source, opts=None):
         op = _op(opts)
 
         def run():
-            with _on_host(source, True, False) as here, _on_host(output, False, True) as out:
+            with _contiguous(source, True, False) as here, _contiguous(output, False, True) as out:
                 self._group.reduce_scatter(here, out, op)
-        return self._start(run, [output])
+        return self._start(run, [output], [output, source])
 
     def alltoall_base(self, output, source, output_sizes, input_sizes, opts=None):
         if len(set(output_sizes)) > 1 or len(set(input_sizes)) > 1:
@@ -162,39 +187,39 @@ class NerveProcessGroup(dist.ProcessGroup):
                               "pad them to one size")
 
         def run():
-            with _on_host(source, True, False) as here, _on_host(output, False, True) as out:
+            with _contiguous(source, True, False) as here, _contiguous(output, False, True) as out:
                 self._group.all_to_all(here, out)
-        return self._start(run, [output])
+        return self._start(run, [output], [output, source])
 
     def alltoall(self, outputs, inputs, opts=None):
         def run():
-            source = torch.stack([piece.cpu() for piece in inputs])
+            source = torch.stack(inputs)
             result = torch.empty_like(source)
             self._group.all_to_all(source, result)
             for out, piece in zip(outputs, result):
                 out.copy_(piece)
-        return self._start(run, outputs)
+        return self._start(run, outputs, [outputs, inputs])
 
     def gather(self, outputs, inputs, opts):
         def run():
-            with _on_host(inputs[0], read=True, written=False) as host:
-                gathered = host.new_empty((self._size, *host.shape))
-                self._group.all_gather(host, gathered)
+            with _contiguous(inputs[0], read=True, written=False) as here:
+                gathered = here.new_empty((self._size, *here.shape))
+                self._group.all_gather(here, gathered)
             if opts.rootRank == self._rank:
                 for out, piece in zip(outputs[0], gathered):
                     out.copy_(piece)
-        return self._start(run, outputs)
+        return self._start(run, outputs, [outputs, inputs])
 
     def scatter(self, outputs, inputs, opts):
         def run():
-            with _on_host(outputs[0], read=False, written=True) as host:
-                pieces = host.new_empty((self._size, *host.shape))
+            with _contiguous(outputs[0], read=False, written=True) as here:
+                pieces = here.new_empty((self._size, *here.shape))
                 if opts.rootRank == self._rank:
                     for to, piece in zip(pieces, inputs[0]):
                         to.copy_(piece)
                 self._group.broadcast(pieces, opts.rootRank)
-                host.copy_(pieces[self._rank])
-        return self._start(run, outputs)
+                here.copy_(pieces[self._rank])
+        return self._start(run, outputs, [outputs, inputs])
 
     def barrier(self, opts=None):
         return self._start(self._group.barrier, [])
@@ -202,35 +227,45 @@ class NerveProcessGroup(dist.ProcessGroup):
     # --- two ranks; the tag is not used: messages are received in the order of sending
     def send(self, tensors, peer, tag=0):
         def run():
-            with _on_host(tensors[0], read=True, written=False) as host:
-                self._group.send(host, peer)
-        return self._start(run, tensors)
+            with _contiguous(tensors[0], read=True, written=False) as here:
+                self._group.send(here, peer)
+        return self._start(run, tensors, tensors)
 
     def recv(self, tensors, peer, tag=0):
         def run():
-            with _on_host(tensors[0], read=False, written=True) as host:
-                self._group.receive(host, peer)
-        return self._start(run, tensors)
+            with _contiguous(tensors[0], read=False, written=True) as here:
+                self._group.receive(here, peer)
+        return self._start(run, tensors, tensors)
 
 
-class _on_host:
-    """The tensor, or a contiguous copy of it on the host if it is somewhere else or has gaps."""
+class _contiguous:
+    """The tensor, or a copy of it if it has gaps."""
 
     def __init__(self, tensor, read, written):
         self._tensor, self._written = tensor, written
-        if tensor.device.type == "cpu" and tensor.is_contiguous():
-            self._host = tensor.detach()
+        if tensor.is_contiguous():
+            self._used = tensor.detach()
         elif read:
-            self._host = tensor.detach().cpu().contiguous()
+            self._used = tensor.detach().contiguous()
         else:
-            self._host = torch.empty(tensor.shape, dtype=tensor.dtype)
+            self._used = torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device)
 
     def __enter__(self):
-        return self._host
+        return self._used
 
     def __exit__(self, failed, *_):
-        if self._written and failed is None and self._host.data_ptr() != self._tensor.data_ptr():
-            self._tensor.detach().copy_(self._host)
+        if self._written and failed is None and self._used.data_ptr() != self._tensor.data_ptr():
+            self._tensor.detach().copy_(self._used)
+
+
+def _cuda_devices(tensors):
+    """The GPUs of the tensors in nested lists, each once."""
+    if isinstance(tensors, torch.Tensor):
+        return [tensors.device] if tensors.device.type == "cuda" else []
+    found = []
+    for part in tensors:
+        found += [device for device in _cuda_devices(part) if device not in found]
+    return found
 
 
 def _op(opts):

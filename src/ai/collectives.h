@@ -37,24 +37,28 @@ struct Part {
 };
 Part part_of(std::size_t total, int parts, int index);
 
+// Reductions are made by the CPU, so their memory is the process's; staged_reduce.h has those of
+// GPU memory.
 Status all_reduce(const Collective& c, std::byte* data, std::size_t count, Reduction how,
                   Algorithm algorithm);
 // `in` has `count` elements for each rank.
 Status reduce_scatter(const Collective& c, const std::byte* in, std::byte* out, std::size_t count,
                       Reduction how);
 // `out` has `bytes` for each rank; `in` may be its part of this rank.
-Status all_gather(const Collective& c, const std::byte* in, std::byte* out, std::size_t bytes);
+Status all_gather(const Collective& c, const Memory& in, const Memory& out, std::size_t bytes);
 // `in` and `out` have `bytes` for each rank.
-Status all_to_all(const Collective& c, const std::byte* in, std::byte* out, std::size_t bytes);
-Status broadcast(const Collective& c, std::byte* data, std::size_t bytes, int root);
+Status all_to_all(const Collective& c, const Memory& in, const Memory& out, std::size_t bytes);
+Status broadcast(const Collective& c, const Memory& data, std::size_t bytes, int root);
 Status barrier(const Collective& c);
-Status send(const Collective& c, const std::byte* data, std::size_t bytes, int peer);
-Status receive(const Collective& c, std::byte* data, std::size_t bytes, int peer);
+Status send(const Collective& c, const Memory& data, std::size_t bytes, int peer);
+Status receive(const Collective& c, const Memory& data, std::size_t bytes, int peer);
 
 // Sends up to Streams::kCopied bytes to every other rank, or to one; they may change when it
 // returns.
-Status send_copy_to_all(const Collective& c, const std::byte* data, std::size_t bytes);
-Status send_copy(const Collective& c, const std::byte* data, std::size_t bytes, int peer);
+Status send_copy_to_all(const Collective& c, const Memory& data, std::size_t bytes);
+Status send_copy(const Collective& c, const Memory& data, std::size_t bytes, int peer);
+// The peer passed another size.
+Unexpected<Error> wrong_size(const char* what, int peer, std::uint64_t theirs, std::uint64_t ours);
 
 // The algorithms of all_reduce.
 Status exchange_all_reduce(const Collective& c, std::byte* data, std::size_t count, Reduction how);

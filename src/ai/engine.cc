@@ -135,6 +135,11 @@ void Engine::handle(const Event& event) {
 }
 
 void Engine::handle_failure(const Event& event) {
+  if (event.local) {
+    return fail({Error::Kind::kSystem,
+                 "a request to " + rank_text(event.peer) + " failed in this rank (" + event.text +
+                     "); memory must stay allocated until the call or the transfer has ended"});
+  }
   const Clock::time_point end = Clock::now() + kInquest;
   for (;;) {
     if (const auto& death = mesh_.check()) return fail(*death);

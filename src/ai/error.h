@@ -1,6 +1,8 @@
 // What can go wrong in a group: a sentence with the value and the fix, and the rank it is about.
 #pragma once
 
+#include <cstdint>
+#include <cstdio>
 #include <string>
 #include <utility>
 
@@ -29,6 +31,14 @@ using Status = Result<Done, Error>;
 
 inline Unexpected<Error> failure(Error::Kind kind, std::string text, int rank = Error::kNoRank) {
   return Unexpected{Error{kind, std::move(text), rank}};
+}
+
+// An address as errors show it.
+inline std::string address_text(const void* address) {
+  char text[24];
+  (void)std::snprintf(text, sizeof text, "0x%llx",
+                      static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(address)));
+  return text;
 }
 
 // The error of a failed result, as the result of another type.

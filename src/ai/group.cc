@@ -6,6 +6,7 @@
 #include "ai/collectives.h"
 #include "ai/machine.h"
 #include "ai/message.h"
+#include "ai/staged_reduce.h"
 
 namespace nerve::ai {
 namespace {
@@ -35,16 +36,18 @@ Status check(const GroupOptions& options) {
   return Done{};
 }
 
-std::byte* bytes_of(const void* data) { return static_cast<std::byte*>(const_cast<void*>(data)); }
-
 }  // namespace
 
 std::string Buffer::key() const {
   MessageWriter writer;
   writer.number(reinterpret_cast<std::uint64_t>(memory_->address)).number(memory_->length);
+  writer.number(memory_->gpu != nullptr ? 1 : 0);
   for (const std::uint32_t key : memory_->remote_keys) writer.number(key);
   return writer.as_text();
 }
+
+Group::Group(Mesh mesh, const GroupOptions& options)
+    : engine_{std::move(mesh), options.timeout, options.interrupted} {}
 
 Result<std::unique_ptr<Group>, Error> Group::join(const GroupOptions& options) {
   if (Status valid = check(options); !valid) return passed_on(valid);
@@ -117,6 +120,7 @@ Status Group::try_direct_copies(const Patience& patience) {
     auto tried = streams_->copies_directly(peer);
     if (!tried) return passed_on(tried);
     direct = *tried;
+    if (direct) engine_.transport().set_direct(peer);
   }
   auto all =
       engine_.mesh().exchange([&](int) { return std::string{direct ? "d" : "p"}; }, patience);
@@ -130,6 +134,7 @@ Status Group::try_direct_copies(const Patience& patience) {
 
 Group::~Group() {
   close();
+  staging_.reset();
   streams_.reset();
 }
 
@@ -199,7 +204,9 @@ Status Group::after(Status status) {
 Result<Buffer, Error> Group::add_buffer(void* address, std::size_t length) {
   if (engine_.failed()) return Unexpected{*engine_.failed()};
   if (length == 0) return failure(Error::Kind::kUsage, "a buffer of 0 bytes; it needs at least 1");
-  auto memory = streams_->memory().add_buffer(address, length);
+  auto located = gpus_.locate(address, length);
+  if (!located) return passed_on(located);
+  auto memory = streams_->memory().add_buffer(*located, length);
   if (!memory) return passed_on(memory);
   const Registration* added = *memory;
   return Buffer{added, [this, added] { streams_->memory().remove_buffer(added); }};
@@ -209,6 +216,7 @@ Result<RemoteBuffer, Error> Group::remote_buffer(int peer, const std::string& ke
   if (Status valid = check_peer(peer); !valid) return passed_on(valid);
   MessageReader reader{key};
   RemoteBuffer remote{.rank = peer, .address = reader.number(), .size = reader.number()};
+  remote.gpu = reader.number() != 0;
   for (std::uint32_t& one : remote.keys) one = static_cast<std::uint32_t>(reader.number());
   if (!reader.complete()) {
     return failure(
@@ -216,6 +224,17 @@ Result<RemoteBuffer, Error> Group::remote_buffer(int peer, const std::string& ke
         "this is not the key of a buffer; pass what key() of the peer's buffer returned");
   }
   return remote;
+}
+
+// GPU memory that was freed while it was registered: some devices would still use it.
+Status Group::check_exists(const Registration& memory) {
+  if (memory.gpu == nullptr || memory.gpu->allocation_at(memory.address) == memory.allocation) {
+    return Done{};
+  }
+  return failure(Error::Kind::kUsage,
+                 "the GPU memory at " + address_text(memory.address) + " with " +
+                     std::to_string(memory.length) +
+                     " bytes was freed after it had been registered; drop its buffer first");
 }
 
 Status Group::post_part(bool is_put, const Request& request, Counter counter) {
@@ -238,6 +257,7 @@ Result<Transfer, Error> Group::start(bool is_put, Slice local, const RemoteSlice
     return failure(Error::Kind::kUsage, "tag " + std::to_string(*notify) + " is above the limit " +
                                             std::to_string(kMaxTag));
   }
+  if (Status exists = check_exists(local.buffer->memory()); !exists) return passed_on(exists);
   const auto lanes = static_cast<std::size_t>(engine_.transport().lanes());
   const std::size_t used = std::clamp<std::size_t>(local.length / kSpread, 1, lanes);
   const Counter counter = engine_.start_counting();
@@ -253,7 +273,8 @@ Result<Transfer, Error> Group::start(bool is_put, Slice local, const RemoteSlice
                       .length = length,
                       .registration = &local.buffer->memory(),
                       .remote = there.address + remote.offset + at,
-                      .keys = there.keys};
+                      .keys = there.keys,
+                      .gpu = there.gpu};
       at += length;
       left -= length;
       if (notify && left == 0) {
@@ -311,56 +332,6 @@ Status Group::notify(int peer, std::uint32_t tag) {
 Status Group::wait_notify(int peer, std::uint32_t tag) {
   if (Status valid = check_peer(peer); !valid) return valid;
   return engine_.wait_notice(peer, tag);
-}
-
-// --- collectives ---------------------------------------------------------------------------------
-
-Collective Group::collective() { return {engine_, *streams_, shares_cpus_, copies_directly_}; }
-
-Status Group::all_reduce(void* data, std::size_t count, DataType type, ReduceOp op,
-                         Algorithm algorithm) {
-  if (engine_.failed()) return Unexpected{*engine_.failed()};
-  return after(ai::all_reduce(collective(), bytes_of(data), count, {type, op}, algorithm));
-}
-
-Status Group::reduce_scatter(const void* in, void* out, std::size_t count, DataType type,
-                             ReduceOp op) {
-  if (engine_.failed()) return Unexpected{*engine_.failed()};
-  return after(ai::reduce_scatter(collective(), bytes_of(in), bytes_of(out), count, {type, op}));
-}
-
-Status Group::all_gather(const void* in, void* out, std::size_t bytes) {
-  if (engine_.failed()) return Unexpected{*engine_.failed()};
-  return after(ai::all_gather(collective(), bytes_of(in), bytes_of(out), bytes));
-}
-
-Status Group::broadcast(void* data, std::size_t bytes, int root) {
-  if (engine_.failed()) return Unexpected{*engine_.failed()};
-  if (root < 0 || root >= size()) {
-    return failure(Error::Kind::kUsage, "the root, rank " + std::to_string(root) +
-                                            ", is not in a group of " + std::to_string(size()));
-  }
-  return after(ai::broadcast(collective(), bytes_of(data), bytes, root));
-}
-
-Status Group::all_to_all(const void* in, void* out, std::size_t bytes) {
-  if (engine_.failed()) return Unexpected{*engine_.failed()};
-  return after(ai::all_to_all(collective(), bytes_of(in), bytes_of(out), bytes));
-}
-
-Status Group::send(const void* data, std::size_t bytes, int peer) {
-  if (Status valid = check_peer(peer); !valid) return valid;
-  return after(ai::send(collective(), bytes_of(data), bytes, peer));
-}
-
-Status Group::receive(void* data, std::size_t bytes, int peer) {
-  if (Status valid = check_peer(peer); !valid) return valid;
-  return after(ai::receive(collective(), bytes_of(data), bytes, peer));
-}
-
-Status Group::barrier() {
-  if (engine_.failed()) return Unexpected{*engine_.failed()};
-  return after(ai::barrier(collective()));
 }
 
 }  // namespace nerve::ai

@@ -67,6 +67,7 @@ struct RemoteBuffer {
   std::uint64_t address{};
   std::uint64_t size{};
   Keys keys{};
+  bool gpu{};
 };
 
 // A range of a buffer.
@@ -86,7 +87,10 @@ struct Transfer {
 };
 
 struct Collective;
+class Staging;
 
+// Memory is that of the process or of a GPU (CUDA). Work of the program that produces data on a GPU
+// must have ended before a call; a call returns when its own copies have ended.
 class Group {
  public:
   static Result<std::unique_ptr<Group>, Error> join(const GroupOptions& options);
@@ -131,20 +135,24 @@ class Group {
   void close();
 
  private:
-  Group(Mesh mesh, const GroupOptions& options)
-      : engine_{std::move(mesh), options.timeout, options.interrupted} {}
+  Group(Mesh mesh, const GroupOptions& options);
   Status connect(const GroupOptions& options, const Patience& patience);
   Status try_direct_copies(const Patience& patience);
   void flush();
   Collective collective();
   Status check_peer(int peer) const;
+  static Status check_exists(const Registration& memory);
   Status after(Status status);
+  // Staging memory for a reduction with this memory.
+  Result<Staging*, Error> stage(const Memory& in, const Memory& out);
   Result<Transfer, Error> start(bool is_put, Slice local, const RemoteSlice& remote,
                                 std::optional<std::uint32_t> notify);
   Status post_part(bool is_put, const Request& request, Counter counter);
 
+  Gpus gpus_;
   Engine engine_;
   std::unique_ptr<Streams> streams_;
+  std::unique_ptr<Staging> staging_;  // of reductions on GPUs
   bool shares_cpus_{};
   bool copies_directly_{};
   bool closed_{};

@@ -92,7 +92,7 @@ Part part_of(std::size_t total, int parts, int index) {
 
 Status exchange_all_reduce(const Collective& c, std::byte* data, std::size_t count, Reduction how) {
   const std::size_t bytes = count * how.element();
-  if (Status sent = send_copy_to_all(c, data, bytes); !sent) return sent;
+  if (Status sent = send_copy_to_all(c, host_memory(data), bytes); !sent) return sent;
   Contributions all{};
   all[static_cast<std::size_t>(c.rank())] = data;
   if (Status received = receive_all(c, all); !received) return received;
@@ -105,7 +105,7 @@ Status exchange_all_reduce(const Collective& c, std::byte* data, std::size_t cou
 Status star_all_reduce(const Collective& c, std::byte* data, std::size_t count, Reduction how) {
   const std::size_t bytes = count * how.element();
   if (c.rank() != 0) {
-    if (Status sent = send_copy(c, data, bytes, 0); !sent) return sent;
+    if (Status sent = send_copy(c, host_memory(data), bytes, 0); !sent) return sent;
     auto slot = c.streams.receive(0);
     if (!slot) return passed_on(slot);
     std::memcpy(data, *slot, bytes);
@@ -115,7 +115,7 @@ Status star_all_reduce(const Collective& c, std::byte* data, std::size_t count, 
   if (Status received = receive_all(c, all); !received) return received;
   combine_all(c, how, data, all, count);
   if (Status released = release_all(c); !released) return released;
-  return send_copy_to_all(c, data, bytes);
+  return send_copy_to_all(c, host_memory(data), bytes);
 }
 
 // A rank that has sent us its contribution to a block will not read its own copy of that block
@@ -124,7 +124,7 @@ Status mesh_all_reduce(const Collective& c, std::byte* data, std::size_t count, 
   const std::size_t element = how.element();
   const Blocks blocks{c, count, element};
   const Call call{c};
-  auto memory = c.streams.memory().find_or_add(data, count * element);
+  auto memory = c.streams.memory().find_or_add(host_memory(data), count * element);
   if (!memory) return passed_on(memory);
   const auto peers = static_cast<std::size_t>(c.size());
   std::vector<Streams::Announced> theirs(peers);
@@ -141,9 +141,13 @@ Status mesh_all_reduce(const Collective& c, std::byte* data, std::size_t count, 
     if (index < kAhead) continue;
     if (index == kAhead) {
       for (int step = 1; step < c.size(); ++step) {
-        auto announced = c.streams.wait_announced(c.peer(step));
+        const int peer = c.peer(step);
+        auto announced = c.streams.wait_announced(peer);
         if (!announced) return passed_on(announced);
-        theirs[static_cast<std::size_t>(c.peer(step))] = *announced;
+        if (announced->length != count * element) {
+          return wrong_size("reduces", peer, announced->length, count * element);
+        }
+        theirs[static_cast<std::size_t>(peer)] = *announced;
       }
     }
     const Part block = blocks.block(c.rank(), index - kAhead);
@@ -178,7 +182,7 @@ Status reduce_scatter(const Collective& c, const std::byte* in, std::byte* out, 
   if (count == 0) return Done{};
   const Call call{c};
   const std::size_t bytes = count * element * static_cast<std::size_t>(c.size());
-  auto memory = c.streams.memory().find_or_add(in, bytes);
+  auto memory = c.streams.memory().find_or_add(host_memory(in), bytes);
   if (!memory) return passed_on(memory);
   const std::size_t most = blocks.most();
   for (std::size_t index = 0; index < most + kAhead; ++index) {

@@ -30,7 +30,7 @@ class Pull {
         calls_{Call{c}, Call{c}} {}
 
   Status run() {
-    auto memory = c_.streams.memory().find_or_add(data_, bytes());
+    auto memory = c_.streams.memory().find_or_add(host_memory(data_), bytes());
     if (!memory) return passed_on(memory);
     memory_ = *memory;
     if (Status known = exchange_addresses(); !known) return known;
@@ -86,11 +86,7 @@ class Pull {
       auto announced = c_.streams.wait_announced(peer);
       if (!announced) return passed_on(announced);
       if (announced->length != bytes()) {
-        return failure(Error::Kind::kProtocol,
-                       "rank " + std::to_string(peer) + " reduces " +
-                           std::to_string(announced->length) + " bytes, this rank " +
-                           std::to_string(bytes()) + "; all ranks must pass the same size",
-                       peer);
+        return wrong_size("reduces", peer, announced->length, bytes());
       }
       theirs_[static_cast<std::size_t>(peer)] = *announced;
     }

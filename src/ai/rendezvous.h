@@ -22,7 +22,7 @@ namespace nerve::ai {
 
 inline constexpr int kMaxRanks = 64;
 // Ranks of another version cannot talk to each other.
-inline constexpr std::uint64_t kVersion = 2;
+inline constexpr std::uint64_t kVersion = 3;
 
 class Store {
  public:

@@ -81,7 +81,7 @@ class Ring {
 
 Status ring_all_reduce(const Collective& c, std::byte* data, std::size_t count, Reduction how) {
   const Call call{c};
-  auto memory = c.streams.memory().find_or_add(data, count * how.element());
+  auto memory = c.streams.memory().find_or_add(host_memory(data), count * how.element());
   if (!memory) return passed_on(memory);
   Ring ring{c, data, count, how, *memory, call.counter()};
   const auto ranks = static_cast<std::size_t>(c.size());

@@ -62,7 +62,8 @@ Status Streams::create() {
                                              " bytes: " + std::strerror(errno));
   }
   scratch_ = static_cast<std::byte*>(mapped);
-  auto memory = engine_.transport().add_memory(scratch_, scratch_bytes_, Lifetime::kFixed);
+  auto memory =
+      engine_.transport().add_memory(host_memory(scratch_), scratch_bytes_, Lifetime::kFixed);
   if (!memory) return passed_on(memory);
   scratch_memory_ = std::move(*memory);
   return Done{};
@@ -232,7 +233,8 @@ Status Streams::announce(int peer, const std::byte* data, std::size_t length,
   Entry& entry = entries_[index];
   entry.used = ++clock_;
   if (!entry.known[static_cast<std::size_t>(peer)]) {
-    Announced announced{reinterpret_cast<std::uint64_t>(data), length, memory.remote_keys};
+    Announced announced{reinterpret_cast<std::uint64_t>(data), length, memory.remote_keys,
+                        memory.gpu != nullptr ? 1U : 0U};
     static_assert(sizeof announced <= kInline && sizeof announced <= kAnnouncedSize);
     Status put = engine_.put({.peer = peer,
                               .local = reinterpret_cast<std::byte*>(&announced),
@@ -269,7 +271,8 @@ Status Streams::send_direct(int peer, const std::byte* data, std::size_t length,
                       .registration = &memory,
                       .remote = to.address + offset,
                       .keys = to.keys,
-                      .immediate = immediate_of(Notice::kDirect, 0)},
+                      .immediate = immediate_of(Notice::kDirect, 0),
+                      .gpu = to.gpu != 0},
                      counter);
 }
 

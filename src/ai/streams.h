@@ -29,6 +29,7 @@ class Streams {
     std::uint64_t address;
     std::uint64_t length;
     Keys keys;
+    std::uint64_t gpu;  // 1 if it is GPU memory
   };
 
   explicit Streams(Engine& engine);

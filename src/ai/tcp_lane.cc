@@ -14,6 +14,23 @@ bool try_later(int error) { return error == EAGAIN || error == EWOULDBLOCK || er
 
 }  // namespace
 
+bool TcpLane::moved(Status status) {
+  if (!status) memory_error_ = status.error();
+  return status.has_value();
+}
+
+std::optional<Bytes> TcpLane::data_at(const Outgoing& frame, std::size_t offset) {
+  if (frame.data.gpu == nullptr) return Bytes{frame.data.data + offset, frame.length - offset};
+  if (offset < outgoing_at_ || offset >= outgoing_at_ + outgoing_length_) {
+    outgoing_.resize(kBuffer);
+    outgoing_at_ = offset;
+    outgoing_length_ = std::min(kBuffer, frame.length - offset);
+    Status read = copy(host_memory(outgoing_.data()), frame.data.at(offset), outgoing_length_);
+    if (!moved(std::move(read))) return std::nullopt;
+  }
+  return Bytes{outgoing_}.subspan(offset - outgoing_at_, outgoing_length_ + outgoing_at_ - offset);
+}
+
 bool TcpLane::send(Receiver& receiver) {
   while (!queue_.empty()) {
     Outgoing& frame = queue_.front();
@@ -26,8 +43,9 @@ bool TcpLane::send(Receiver& receiver) {
     }
     if (frame.length > 0) {
       const std::size_t done = frame.sent > frame.head_length ? frame.sent - frame.head_length : 0;
-      parts[message.msg_iovlen++] = {const_cast<std::byte*>(frame.data) + done,
-                                     frame.length - done};
+      const std::optional<Bytes> data = data_at(frame, done);
+      if (!data) return false;
+      parts[message.msg_iovlen++] = {const_cast<std::byte*>(data->data()), data->size()};
     }
     const ssize_t count = ::sendmsg(fd_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count < 0) return try_later(errno);
@@ -35,6 +53,7 @@ bool TcpLane::send(Receiver& receiver) {
     if (frame.sent < frame.head_length + frame.length) continue;
     if (frame.id != 0) receiver.sent(frame.id);
     queue_.pop_front();
+    outgoing_length_ = 0;
   }
   return true;
 }
@@ -45,15 +64,19 @@ TcpLane::Step TcpLane::consume(Receiver& receiver) {
     if (end_ - start_ < TcpFrame::kSize) return Step::kWait;
     frame_ = TcpFrame::decode(Bytes{buffer_}.subspan(start_, TcpFrame::kSize));
     start_ += TcpFrame::kSize;
-    destination_ = nullptr;
-    if (!receiver.begin(frame_, &destination_)) return Step::kBroken;
+    destination_ = {};
+    if (!receiver.begin(frame_, destination_)) return Step::kBroken;
     missing_ = frame_.carries_data() ? frame_.length : 0;
     in_data_ = true;
   }
   const std::size_t here = std::min(missing_, end_ - start_);
-  if (here > 0) std::memcpy(destination_, buffer_.data() + start_, here);
+  if (here > 0) {
+    if (!moved(copy(destination_, host_memory(buffer_.data() + start_), here))) {
+      return Step::kBroken;
+    }
+  }
   start_ += here;
-  destination_ += here;
+  destination_.data += here;
   missing_ -= here;
   if (missing_ > 0) return Step::kWait;
   in_data_ = false;
@@ -62,13 +85,14 @@ TcpLane::Step TcpLane::consume(Receiver& receiver) {
 }
 
 TcpLane::Step TcpLane::fill(Receiver& receiver) {
-  const bool direct = in_data_ && missing_ >= kDirect;  // the buffer is empty then
+  // The buffer is empty then.
+  const bool direct = in_data_ && missing_ >= kDirect && destination_.gpu == nullptr;
   if (!direct && start_ > 0) {
     std::memmove(buffer_.data(), buffer_.data() + start_, end_ - start_);
     end_ -= start_;
     start_ = 0;
   }
-  std::byte* to = direct ? destination_ : buffer_.data() + end_;
+  std::byte* to = direct ? destination_.data : buffer_.data() + end_;
   const std::size_t room = direct ? missing_ : buffer_.size() - end_;
   const ssize_t count = ::recv(fd_, to, room, MSG_DONTWAIT);
   if (count == 0) return Step::kBroken;
@@ -77,7 +101,7 @@ TcpLane::Step TcpLane::fill(Receiver& receiver) {
     end_ += static_cast<std::size_t>(count);
     return Step::kContinue;
   }
-  destination_ += count;
+  destination_.data += count;
   missing_ -= static_cast<std::size_t>(count);
   if (missing_ == 0) {
     in_data_ = false;

@@ -1,11 +1,13 @@
 // One TCP connection of the TCP transport: frames that wait to be sent, and the frame that is being
 // received. Data goes from the program's memory to the socket and from the socket to the program's
-// memory; only short data passes through a buffer.
+// memory; only short data and that of GPUs passes through a buffer.
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <vector>
 
+#include "ai/gpu.h"
 #include "ai/tcp_frame.h"
 
 namespace nerve::ai {
@@ -15,16 +17,16 @@ class TcpLane {
   struct Outgoing {
     std::array<std::byte, TcpFrame::kSize + 64> head;  // the header, and short data
     std::size_t head_length{};
-    const std::byte* data{};
+    Memory data{};
     std::size_t length{};
     std::uint64_t id{};  // reported when all is sent
     std::size_t sent{};
   };
-  // Decides where the data of a frame goes: null if the frame is invalid.
+  // Decides where the data of a frame goes; false if the frame is invalid.
   class Receiver {
    public:
     virtual ~Receiver() = default;
-    virtual bool begin(const TcpFrame& frame, std::byte** destination) = 0;
+    virtual bool begin(const TcpFrame& frame, Memory& destination) = 0;
     virtual void end(const TcpFrame& frame) = 0;
     virtual void sent(std::uint64_t id) = 0;
   };
@@ -46,6 +48,8 @@ class TcpLane {
   // Both return false when the connection is unusable.
   bool send(Receiver& receiver);
   bool receive(Receiver& receiver);
+  // Why GPU memory could not be accessed, if that made it unusable.
+  [[nodiscard]] const std::optional<Error>& memory_error() const { return memory_error_; }
 
  private:
   static constexpr std::size_t kBuffer = 1U << 16;
@@ -54,15 +58,22 @@ class TcpLane {
 
   Step consume(Receiver& receiver);
   Step fill(Receiver& receiver);
+  bool moved(Status status);
+  // The data of the frame from this offset on; of a GPU's memory, as much as fits into a buffer.
+  std::optional<Bytes> data_at(const Outgoing& frame, std::size_t offset);
 
   int fd_;
   std::deque<Outgoing> queue_;
+  std::vector<std::byte> outgoing_;  // of the first frame's data, if that is on a GPU
+  std::size_t outgoing_at_{};
+  std::size_t outgoing_length_{};
+  std::optional<Error> memory_error_;
   std::vector<std::byte> buffer_;
   std::size_t start_{};  // of what is in the buffer
   std::size_t end_{};
   bool in_data_{};
   TcpFrame frame_;
-  std::byte* destination_{};
+  Memory destination_{};
   std::size_t missing_{};  // of the frame's data
 };
 

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kQueueLimit = 256;  // as a send queue has
 
 struct PendingGet {
-  std::byte* to;
+  Memory to;
   std::size_t length;
   std::uint64_t id;
 };
@@ -24,7 +24,7 @@ class TcpConnection final : public TcpLane::Receiver {
  public:
   TcpConnection(TcpTransport& owner, int fd, int peer, int lane)
       : lane{fd}, owner_{owner}, peer_{peer}, number_{lane} {}
-  bool begin(const TcpFrame& frame, std::byte** destination) override;
+  bool begin(const TcpFrame& frame, Memory& destination) override;
   void end(const TcpFrame& frame) override;
   void sent(std::uint64_t id) override;
 
@@ -64,7 +64,7 @@ class TcpTransport final : public Transport {
                        " uses another transport; choose the same one for all ranks",
                    peer);
   }
-  Result<std::unique_ptr<Registration>, Error> add_memory(void* address, std::size_t length,
+  Result<std::unique_ptr<Registration>, Error> add_memory(const Memory& memory, std::size_t length,
                                                           Lifetime lifetime) override;
   void remove_memory(Registration& memory) override { memory_.erase(memory.remote_keys[0]); }
   [[nodiscard]] bool memory_may_change() const override { return true; }
@@ -79,8 +79,8 @@ class TcpTransport final : public Transport {
   void rest() override { poll_all(1); }
   [[nodiscard]] bool may_copy_directly() const override { return false; }
 
-  // The memory that a peer names, if all of it is registered.
-  std::byte* find(std::uint32_t key, std::uint64_t address, std::uint64_t length);
+  // The memory that a peer names, if all of it is registered; else null.
+  Memory find(std::uint32_t key, std::uint64_t address, std::uint64_t length);
   void event(Event event) { events_.push_back(std::move(event)); }
   Traffic& counted() { return traffic_; }
 
@@ -98,22 +98,22 @@ class TcpTransport final : public Transport {
 
   int lanes_;
   std::vector<std::unique_ptr<TcpConnection>> connections_;
-  struct Memory {
-    std::byte* address;
+  struct Registered {
+    Memory memory;
     std::size_t length;
   };
-  std::map<std::uint32_t, Memory> memory_;
+  std::map<std::uint32_t, Registered> memory_;
   std::uint32_t next_key_{1};
   std::vector<Event> events_;
   std::vector<pollfd> fds_;
   bool polled_{};  // fds_ has the result of a poll that progress() has not used
 };
 
-bool TcpConnection::begin(const TcpFrame& frame, std::byte** destination) {
+bool TcpConnection::begin(const TcpFrame& frame, Memory& destination) {
   if (frame.kind == TcpFrame::Kind::kAnswer) {
     const auto found = gets.find(frame.id);
     if (found == gets.end() || found->second.length != frame.length) return false;
-    *destination = found->second.to;
+    destination = found->second.to;
     return true;
   }
   const bool known = frame.kind == TcpFrame::Kind::kPut ||
@@ -121,8 +121,8 @@ bool TcpConnection::begin(const TcpFrame& frame, std::byte** destination) {
                      frame.kind == TcpFrame::Kind::kGet;
   if (!known) return false;
   if (frame.length == 0) return true;
-  *destination = owner_.find(frame.key, frame.address, frame.length);
-  return *destination != nullptr;
+  destination = owner_.find(frame.key, frame.address, frame.length);
+  return destination.data != nullptr;
 }
 
 void TcpConnection::end(const TcpFrame& frame) {
@@ -158,24 +158,26 @@ void TcpConnection::sent(std::uint64_t id) {
   owner_.event({.kind = Event::Kind::kCompleted, .peer = peer_, .lane = number_, .id = id});
 }
 
-Result<std::unique_ptr<Registration>, Error> TcpTransport::add_memory(void* address,
+Result<std::unique_ptr<Registration>, Error> TcpTransport::add_memory(const Memory& memory,
                                                                       std::size_t length,
                                                                       Lifetime /*lifetime*/) {
   auto made = std::make_unique<Registration>();
-  made->address = static_cast<std::byte*>(address);
+  made->address = memory.data;
   made->length = length;
+  made->gpu = memory.gpu;
+  made->allocation = memory.allocation;
   made->remote_keys[0] = next_key_;
-  memory_[next_key_++] = {made->address, length};
+  memory_[next_key_++] = {memory, length};
   return made;
 }
 
-std::byte* TcpTransport::find(std::uint32_t key, std::uint64_t address, std::uint64_t length) {
+Memory TcpTransport::find(std::uint32_t key, std::uint64_t address, std::uint64_t length) {
   const auto found = memory_.find(key);
-  if (found == memory_.end()) return nullptr;
-  const auto start = reinterpret_cast<std::uint64_t>(found->second.address);
+  if (found == memory_.end()) return {};
+  const auto start = reinterpret_cast<std::uint64_t>(found->second.memory.data);
   const std::uint64_t size = found->second.length;
-  if (address < start || length > size || address - start > size - length) return nullptr;
-  return found->second.address + (address - start);
+  if (address < start || length > size || address - start > size - length) return {};
+  return found->second.memory.at(address - start);
 }
 
 void TcpTransport::send(int peer, int lane, const TcpLane::Outgoing& frame) {
@@ -198,11 +200,11 @@ Status TcpTransport::put(const Request& request) {
            .key = request.keys[0]}
       .encode(out.head);
   out.head_length = TcpFrame::kSize;
-  if (request.length <= kInline) {
+  if (request.length <= kInline && request.local_gpu() == nullptr) {
     std::copy_n(request.local, request.length, out.head.data() + TcpFrame::kSize);
     out.head_length += request.length;
   } else {
-    out.data = request.local;
+    out.data = {request.local, request.local_gpu()};
     out.length = request.length;
   }
   out.id = request.id;
@@ -216,7 +218,7 @@ Status TcpTransport::get(const Request& request) {
   TcpConnection& connection = at(request.peer, request.lane);
   if (connection.failed) return Done{};
   const std::uint32_t id = connection.next_get++;
-  connection.gets[id] = {request.local, request.length, request.id};
+  connection.gets[id] = {{request.local, request.local_gpu()}, request.length, request.id};
   TcpLane::Outgoing out{};
   TcpFrame{.kind = TcpFrame::Kind::kGet,
            .address = request.remote,
@@ -246,10 +248,13 @@ void TcpTransport::broken(std::size_t index) {
   one.failed = true;
   const int peer = static_cast<int>(index) / lanes_;
   const int lane = static_cast<int>(index) % lanes_;
-  event({.kind = Event::Kind::kFailed,
-         .peer = peer,
-         .lane = lane,
-         .text = "the TCP connection was closed, or carried an invalid frame"});
+  const std::optional<Error>& memory = one.lane.memory_error();
+  event(
+      {.kind = Event::Kind::kFailed,
+       .peer = peer,
+       .lane = lane,
+       .text = memory ? memory->text : "the TCP connection was closed, or carried an invalid frame",
+       .local = memory.has_value()});
   one.lane.abandon([&](std::uint64_t id) {
     event({.kind = Event::Kind::kAbandoned, .peer = peer, .lane = lane, .id = id});
   });

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ai/error.h"
+#include "ai/gpu.h"
 #include "ai/mesh.h"
 
 namespace nerve::ai {
@@ -32,7 +33,10 @@ struct Registration {
   Keys local_keys{};
   Keys remote_keys{};
   std::array<void*, kMaxDevices> handles{};
+  Gpu* gpu{};  // null: memory of the process
+  std::uint64_t allocation{};
 
+  [[nodiscard]] Memory memory() const { return {address, gpu, allocation}; }
   [[nodiscard]] bool contains(const void* start, std::size_t size) const {
     const auto* first = static_cast<const std::byte*>(start);
     return first >= address && size <= length &&
@@ -56,6 +60,10 @@ struct Request {
   std::optional<std::uint32_t> immediate{};  // notifies the peer once the data is there
   std::uint64_t id{};                        // of the completion event; 0: none is needed
   bool bulk{};  // not in order with requests that are not; has an id and no immediate
+  bool gpu{};   // the remote memory is a GPU's; that of `local` is known from its registration
+
+  [[nodiscard]] Gpu* local_gpu() const { return registration ? registration->gpu : nullptr; }
+  [[nodiscard]] bool uses_gpu() const { return gpu || local_gpu() != nullptr; }
 };
 
 struct Event {
@@ -72,6 +80,7 @@ struct Event {
   std::uint64_t id{};
   std::string text{};
   bool refused{};  // the peer is alive and did not accept a request
+  bool local{};    // this rank's memory is the reason
 };
 
 struct Traffic {
@@ -90,11 +99,12 @@ class Transport {
   virtual std::string address_for(int peer) = 0;
   virtual Status connect(int peer, const std::string& address) = 0;
 
-  virtual Result<std::unique_ptr<Registration>, Error> add_memory(void* address, std::size_t length,
+  virtual Result<std::unique_ptr<Registration>, Error> add_memory(const Memory& memory,
+                                                                  std::size_t length,
                                                                   Lifetime lifetime) = 0;
   virtual void remove_memory(Registration& memory) = 0;
   // Whether a registration stays right when the program unmaps its memory and maps other memory at
-  // the same address, so that registrations can be kept.
+  // the same address, so that registrations can be kept. Of GPU memory none does.
   [[nodiscard]] virtual bool memory_may_change() const = 0;
 
   // Whether the lane accepts another request now. A lane that failed does, and drops it.
@@ -108,6 +118,8 @@ class Transport {
   virtual void rest() = 0;
   // Ranks share CPUs: one that waits must not keep its CPU.
   virtual void share_cpus() {}
+  // It was found to copy directly between memory of this process and of the peer's.
+  virtual void set_direct(int /*peer*/) {}
   // Whether it may copy directly between the memories of two processes.
   [[nodiscard]] virtual bool may_copy_directly() const = 0;
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
 
 #include "ai/collectives.h"
 #include "ai/reduce.h"
@@ -44,7 +43,7 @@ class Tree {
 // Where a send may come from: the tensor itself if it is long, else a copy.
 class Source {
  public:
-  Source(const Collective& c, const Call& call, std::byte* data, std::size_t bytes)
+  Source(const Collective& c, const Call& call, const Memory& data, std::size_t bytes)
       : c_{c}, call_{call}, data_{data}, bytes_{bytes} {}
 
   Status open() {
@@ -54,14 +53,15 @@ class Source {
     memory_ = *memory;
     return Done{};
   }
-  Status send(const std::vector<int>& peers, const std::byte* data, std::size_t length) {
+  Status send(const std::vector<int>& peers, const Memory& from, std::size_t length) {
     const Registration* memory = memory_;
-    if (memory == nullptr && length > kInline && !peers.empty()) {
-      auto copy = c_.streams.copy();
-      if (!copy) return passed_on(copy);
-      std::memcpy(copy->data, data, length);
-      data = copy->data;
-      memory = copy->memory;
+    const std::byte* data = from.data;
+    if (memory == nullptr && (length > kInline || from.gpu != nullptr) && !peers.empty()) {
+      auto made = c_.streams.copy();
+      if (!made) return passed_on(made);
+      if (Status copied = copy(host_memory(made->data), from, length); !copied) return copied;
+      data = made->data;
+      memory = made->memory;
     }
     const auto counter = memory_ == nullptr ? std::nullopt : std::optional{call_.counter()};
     for (const int peer : peers) {
@@ -73,17 +73,17 @@ class Source {
  private:
   const Collective& c_;
   const Call& call_;
-  std::byte* data_;
+  Memory data_;
   std::size_t bytes_;
   const Registration* memory_{};
 };
 
-Status pass_down(const Collective& c, const Tree& tree, Source& source, std::byte* data,
+Status pass_down(const Collective& c, const Tree& tree, Source& source, const Memory& data,
                  std::size_t length) {
   if (!tree.is_root()) {
     auto slot = c.streams.receive(tree.parent());
     if (!slot) return passed_on(slot);
-    std::memcpy(data, *slot, length);
+    if (Status stored = copy(data, host_memory(*slot), length); !stored) return stored;
     if (Status released = c.streams.release(tree.parent()); !released) return released;
   }
   return source.send(tree.children(), data, length);
@@ -104,12 +104,12 @@ Status pass_up(const Collective& c, const Tree& tree, Source& source, std::byte*
     if (Status released = c.streams.release(child); !released) return released;
   }
   if (tree.is_root()) return Done{};
-  return source.send({tree.parent()}, data, count * how.element());
+  return source.send({tree.parent()}, host_memory(data), count * how.element());
 }
 
 }  // namespace
 
-Status broadcast(const Collective& c, std::byte* data, std::size_t bytes, int root) {
+Status broadcast(const Collective& c, const Memory& data, std::size_t bytes, int root) {
   if (bytes == 0 || c.size() == 1) return Done{};
   const Call call{c};
   const Tree tree{c, root};
@@ -117,7 +117,7 @@ Status broadcast(const Collective& c, std::byte* data, std::size_t bytes, int ro
   if (Status opened = source.open(); !opened) return opened;
   const std::size_t chunk = c.streams.slot_bytes();
   for (std::size_t at = 0; at < bytes; at += chunk) {
-    Status passed = pass_down(c, tree, source, data + at, std::min(chunk, bytes - at));
+    Status passed = pass_down(c, tree, source, data.at(at), std::min(chunk, bytes - at));
     if (!passed) return passed;
   }
   return call.finish();
@@ -130,7 +130,7 @@ Status tree_all_reduce(const Collective& c, std::byte* data, std::size_t count, 
   const Call call{c};
   const Tree tree{c, 0};
   const std::size_t element = how.element();
-  Source source{c, call, data, count * element};
+  Source source{c, call, host_memory(data), count * element};
   if (Status opened = source.open(); !opened) return opened;
   const std::size_t chunk = c.streams.slot_bytes() / element;
   const std::size_t chunks = (count + chunk - 1) / chunk;
@@ -143,7 +143,7 @@ Status tree_all_reduce(const Collective& c, std::byte* data, std::size_t count, 
     if (i < kAhead || i - kAhead >= chunks) continue;
     const std::size_t at = i - kAhead;
     const std::size_t n = std::min(chunk, count - at * chunk);
-    Status down = pass_down(c, tree, source, data + at * chunk * element, n * element);
+    Status down = pass_down(c, tree, source, host_memory(data + at * chunk * element), n * element);
     if (!down) return down;
   }
   return call.finish();

@@ -132,23 +132,28 @@ Status VerbsTransport::bring_up(Lane& lane, int number, ibv_qp_attr attr) {
       std::string{device.name()} + ": cannot connect a queue pair: " + std::strerror(error));
 }
 
-Result<std::unique_ptr<Registration>, Error> VerbsTransport::add_memory(void* address,
+Result<std::unique_ptr<Registration>, Error> VerbsTransport::add_memory(const Memory& memory,
                                                                         std::size_t length,
                                                                         Lifetime lifetime) {
   auto made = std::make_unique<Registration>();
-  made->address = static_cast<std::byte*>(address);
+  made->address = memory.data;
   made->length = length;
+  made->gpu = memory.gpu;
+  made->allocation = memory.allocation;
+  const bool on_demand = lifetime == Lifetime::kMayChange && memory.gpu == nullptr;
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     unsigned access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
     // Each access to on-demand memory first checks that its pages are mapped.
-    if (devices_[i].on_demand && lifetime == Lifetime::kMayChange) access |= IBV_ACCESS_ON_DEMAND;
-    ibv_mr* mr = (ibv_reg_mr)(devices_[i].pd, address, length, static_cast<int>(access));
+    if (devices_[i].on_demand && on_demand) access |= IBV_ACCESS_ON_DEMAND;
+    ibv_mr* mr = (ibv_reg_mr)(devices_[i].pd, memory.data, length, static_cast<int>(access));
     if (mr == nullptr) {
       const int error = errno;
       remove_memory(*made);
       return failure(Error::Kind::kSystem, std::string{devices_[i].name()} + ": cannot register " +
-                                               std::to_string(length) +
-                                               " bytes: " + std::strerror(error) +
+                                               std::to_string(length) + " bytes " +
+                                               (memory.gpu != nullptr ? "of a GPU " : "") + "at " +
+                                               address_text(memory.data) + ": " +
+                                               std::strerror(error) +
                                                (error == ENOMEM ? "; raise `ulimit -l`" : ""));
     }
     made->handles[i] = mr;

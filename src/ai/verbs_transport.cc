@@ -57,7 +57,9 @@ Status VerbsTransport::post(const Request& request, std::size_t index, ibv_wr_op
   wr.num_sge = request.length == 0 ? 0 : 1;
   wr.wr.rdma = {.remote_addr = request.remote, .rkey = request.keys[device]};
   if (opcode == IBV_WR_RDMA_WRITE_WITH_IMM) wr.imm_data = htobe32(*request.immediate);
-  if (opcode != IBV_WR_RDMA_READ && request.length > 0 && request.length <= kInline) {
+  // Inline data is read by the CPU.
+  if (opcode != IBV_WR_RDMA_READ && request.length > 0 && request.length <= kInline &&
+      request.local_gpu() == nullptr) {
     wr.send_flags |= IBV_SEND_INLINE;
   }
   ++lane.posted;
@@ -87,7 +89,8 @@ Status VerbsTransport::put(const Request& request) {
 
 // A device that copies directly completes a WRITE at once if its QP is idle: then the notification
 // follows on the first QP, and the second stays idle for the next WRITE. The first time that it
-// does not, the lane gives up: everything goes through the second QP from then on, in order.
+// does not, the lane gives up: everything goes through the second QP from then on, in order. But a
+// copy from or to a GPU always takes a while; there the notification waits for it.
 Status VerbsTransport::put_long(const Request& request) {
   const std::size_t first = index_of(request.peer, request.lane);
   const std::size_t second = first + second_qps();
@@ -104,6 +107,10 @@ Status VerbsTransport::put_long(const Request& request) {
   if (lane.failed) return Done{};
   if (lane_table_[second].posted == 0) {
     return post(notification, first, IBV_WR_RDMA_WRITE_WITH_IMM, false);
+  }
+  if (lane.direct && request.uses_gpu()) {
+    lane_table_[second].waiting = notification;
+    return Done{};
   }
   lane.one_qp = true;
   if (lane.posted == 0) return post(notification, second, IBV_WR_RDMA_WRITE_WITH_IMM, false);
@@ -130,13 +137,15 @@ void VerbsTransport::receive_consumed(Lane& lane, std::uint64_t id) {
 void VerbsTransport::fail_lane(std::size_t first, const ibv_wc& wc, std::vector<Event>& events) {
   const int peer = static_cast<int>(first) / lanes_;
   const int number = static_cast<int>(first) % lanes_;
-  events.push_back({.kind = Event::Kind::kFailed,
-                    .peer = peer,
-                    .lane = number,
-                    .text = ibv_wc_status_str(wc.status),
-                    .refused = wc.status == IBV_WC_REM_ACCESS_ERR ||
-                               wc.status == IBV_WC_REM_INV_REQ_ERR ||
-                               wc.status == IBV_WC_REM_OP_ERR});
+  events.push_back(
+      {.kind = Event::Kind::kFailed,
+       .peer = peer,
+       .lane = number,
+       .text = ibv_wc_status_str(wc.status),
+       .refused = wc.status == IBV_WC_REM_ACCESS_ERR || wc.status == IBV_WC_REM_INV_REQ_ERR ||
+                  wc.status == IBV_WC_REM_OP_ERR,
+       .local = wc.status == IBV_WC_LOC_PROT_ERR || wc.status == IBV_WC_LOC_ACCESS_ERR ||
+                wc.status == IBV_WC_LOC_QP_OP_ERR});
   for (const std::size_t index : {first, first + second_qps()}) {
     Lane& lane = lane_table_[index];
     lane.failed = true;
@@ -170,7 +179,8 @@ void VerbsTransport::handle(const ibv_wc& wc, std::vector<Event>& events) {
   const Signaled done = lane.signaled[lane.first++ % kSendDepth];
   lane.posted -= done.requests;
   if (lane.waiting && lane.posted == 0) {
-    (void)post(*lane.waiting, first + second_qps(), IBV_WR_RDMA_WRITE_WITH_IMM, false);
+    const std::size_t other = index == first ? first + second_qps() : first;
+    (void)post(*lane.waiting, other, IBV_WR_RDMA_WRITE_WITH_IMM, false);
     lane.waiting.reset();
   }
   if (done.id != 0) {

@@ -37,8 +37,11 @@ struct Lane {
   std::uint32_t consumed{};  // receives to post again
   bool failed{};
   // Of a lane's first QP: everything goes through the second one, once the first has no requests
-  // in flight; the notification that waits for that.
+  // in flight.
   bool one_qp{};
+  // Of a lane's first QP: the device copies directly to and from this peer.
+  bool direct{};
+  // A notification for the lane's other QP, once this one has no requests in flight.
   std::optional<Request> waiting{};
 };
 
@@ -67,7 +70,7 @@ class VerbsTransport final : public Transport {
   Status create_lanes();
   std::string address_for(int peer) override;
   Status connect(int peer, const std::string& address) override;
-  Result<std::unique_ptr<Registration>, Error> add_memory(void* address, std::size_t length,
+  Result<std::unique_ptr<Registration>, Error> add_memory(const Memory& memory, std::size_t length,
                                                           Lifetime lifetime) override;
   void remove_memory(Registration& memory) override;
   [[nodiscard]] bool memory_may_change() const override {
@@ -78,7 +81,8 @@ class VerbsTransport final : public Transport {
     const std::size_t first = index_of(peer, lane);
     const Lane& a = lane_table_[first];
     const Lane& b = lane_table_[first + second_qps()];
-    return a.failed || (!a.waiting && a.posted + 3 <= kSendDepth && b.posted + 3 <= kSendDepth);
+    return a.failed ||
+           (!a.waiting && !b.waiting && a.posted + 3 <= kSendDepth && b.posted + 3 <= kSendDepth);
   }
   [[nodiscard]] bool failed(int peer, int lane) const override {
     return lane_table_[index_of(peer, lane)].failed;
@@ -88,6 +92,9 @@ class VerbsTransport final : public Transport {
   void progress(std::vector<Event>& events) override;
   void rest() override;
   void share_cpus() override { shares_cpus_ = true; }
+  void set_direct(int peer) override {
+    for (int lane = 0; lane < lanes_; ++lane) lane_table_[index_of(peer, lane)].direct = true;
+  }
   [[nodiscard]] bool may_copy_directly() const override { return true; }
 
  private:

@@ -1,5 +1,6 @@
-"""Goal: the Python module moves the right data with numpy, torch and DLPack, reports errors as
-sentences, and trains a model with torch.distributed, if this Python has numpy and torch.
+"""Goal: the Python module moves the right data with numpy, torch, DLPack and arrays in GPU memory,
+reports errors as sentences, and trains a model with torch.distributed, if this Python has numpy and
+torch.
 
     ranks_test.py NERVE     NERVE: the program `nerve`; the module is on PYTHONPATH
 """
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 RANKS = 3
 KILLED = -signal.SIGKILL
@@ -43,6 +45,13 @@ class Python(unittest.TestCase):
             self.skipTest("no numpy")
         for transport in ("rdma", "tcp"):
             self.assertEqual(run_ranks("arrays.py", RANKS, transport), "")
+
+    def test_gpu_arrays_move_between_ranks(self):
+        """FAKE_CUDA: the folder of the stand-in for the CUDA driver."""
+        with unittest.mock.patch.dict(os.environ, LD_LIBRARY_PATH=os.environ["FAKE_CUDA"],
+                                      _NERVE_GPU_COPIER_NAME=str(os.getpid())):
+            for transport in ("rdma", "tcp"):
+                self.assertEqual(run_ranks("gpu_arrays.py", RANKS, transport), "")
 
     def test_a_model_is_trained(self):
         if not has("torch"):

@@ -22,6 +22,9 @@ using What = Operation::What;
 using Lock = std::unique_lock<std::mutex>;
 
 constexpr unsigned kNonBlocking = 1;
+// Handles that stand for a stream.
+constexpr uintptr_t kLegacyStream = 1;
+constexpr uintptr_t kPerThreadStream = 2;
 constexpr int kGarbage = 0xdd;
 
 bool is_copy(const Operation& operation) {
@@ -223,6 +226,24 @@ CUresult cuStreamQuery(CUstream stream) {
   if (call.result() != kSuccess) return call.result();
   if (const CUresult wrong = check_stream(call, stream); wrong != kSuccess) return wrong;
   return stream->queue.empty() ? kSuccess : kNotReady;
+}
+
+CUresult cuStreamSynchronize(CUstream stream) {
+  Call call{"cuStreamSynchronize"};
+  if (call.result() != kSuccess) return call.result();
+  if (const CUresult refused = call.disturbs_capture(); refused != kSuccess) return refused;
+  State& all = state();
+  const auto handle = reinterpret_cast<uintptr_t>(stream);
+  if (handle == 0 || handle == kLegacyStream) {
+    const auto idle = [](const FakeStream* one) { return !one->blocking || one->queue.empty(); };
+    all.changed.wait(call.lock(), [&] {
+      return all.kernels == 0 && std::all_of(all.streams.begin(), all.streams.end(), idle);
+    });
+  } else if (handle != kPerThreadStream) {  // no test begins work there
+    if (const CUresult wrong = check_stream(call, stream); wrong != kSuccess) return wrong;
+    all.changed.wait(call.lock(), [&] { return stream->queue.empty(); });
+  }
+  return call.context()->error;
 }
 
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* address, void* memory, unsigned /*flags*/) {
