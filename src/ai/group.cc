@@ -29,6 +29,10 @@ Status check(const GroupOptions& options) {
   if (options.transport != "rdma" && options.transport != "tcp") {
     return wrong("no transport is called '" + options.transport + "'; there are rdma and tcp");
   }
+  if (options.transport == "tcp" && options.rendezvous.starts_with("rdma://")) {
+    return wrong("the transport tcp cannot be joined at " + options.rendezvous +
+                 "; join at tcp://, or choose the transport rdma");
+  }
   if (options.qps_per_peer < 1 || options.qps_per_peer > kMaxLanes) {
     return wrong(std::to_string(options.qps_per_peer) + " QPs per peer; choose 1 to " +
                  std::to_string(kMaxLanes));

@@ -26,7 +26,7 @@ namespace nerve::ai {
 struct GroupOptions {
   int rank{};
   int size{1};
-  std::string rendezvous{};        // tcp://host:port or file:///folder
+  std::string rendezvous{};        // tcp://host:port, rdma://host:port or file:///folder
   std::shared_ptr<Store> store{};  // instead of `rendezvous`
   std::string host{};  // the address of this host for the peers; empty: as the rendezvous knows it
   std::string transport{"rdma"};       // or tcp

@@ -52,7 +52,7 @@ Result<Published, Error> read_published(const std::string& text, int rank) {
 Result<Mesh, Error> Mesh::connect(Place place, Rendezvous& rendezvous, const std::string& host,
                                   std::size_t links, const Patience& patience) {
   const std::string here = host.empty() ? rendezvous.local_host() : host;
-  auto listener = listen_at({here, 0});
+  auto listener = listen_at({here, 0}, rendezvous.sockets());
   if (!listener) return passed_on(listener);
   MessageWriter mine;
   mine.text(here).number(port_of(*listener)).number(random_number());
@@ -78,7 +78,7 @@ Status Mesh::connect_all(const std::vector<Address>& addresses, std::uint64_t to
   for (Peer& peer : peers_) peer.links.resize(links);
   for (int peer = 0; peer < place_.rank; ++peer) {
     for (std::size_t index = 0; index < links; ++index) {
-      auto socket = connect_to(addresses[at(peer)], patience);
+      auto socket = connect_to(addresses[at(peer)], patience, listener.calls());
       MessageWriter hello;
       hello.number(token).number(static_cast<std::uint64_t>(place_.rank)).number(index);
       const Status sent =
@@ -152,8 +152,9 @@ void Mesh::end(Error::Kind kind, int rank, const std::string& how) {
 void Mesh::read_control(int peer) {
   Peer& from = peers_[at(peer)];
   std::array<std::byte, 64> bytes{};
+  const Descriptor& control = link(peer, kControl);
   const ssize_t count =
-      ::recv(link(peer, kControl).get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+      control.calls().recv(control.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (count <= 0) {
     link(peer, kControl).close();
@@ -186,12 +187,14 @@ const std::optional<Error>& Mesh::check() {
   std::array<pollfd, kMaxRanks> fds{};
   std::array<int, kMaxRanks> ranks{};
   nfds_t count = 0;
+  const SocketCalls* calls = &tcp_sockets();
   for (int peer = 0; peer < place_.size; ++peer) {
     if (peer == place_.rank || !link(peer, kControl).open()) continue;
     ranks[count] = peer;
+    calls = &link(peer, kControl).calls();  // the same for all
     fds[count++] = {link(peer, kControl).get(), POLLIN, 0};
   }
-  if (::poll(fds.data(), count, 0) <= 0) return death_;
+  if (calls->poll(fds.data(), count, 0) <= 0) return death_;
   for (nfds_t i = 0; i < count; ++i) {
     if (fds[i].revents != 0) read_control(ranks[i]);
   }
@@ -201,8 +204,9 @@ const std::optional<Error>& Mesh::check() {
 void Mesh::send_control(int peer, char kind, int rank) {
   if (peer == place_.rank || !link(peer, kControl).open()) return;
   const std::array<char, kControlSize> bytes{kind, static_cast<char>(rank)};
-  (void)!::send(link(peer, kControl).get(), bytes.data(), bytes.size(),
-                MSG_NOSIGNAL | MSG_DONTWAIT);
+  const Descriptor& control = link(peer, kControl);
+  (void)control.calls().send(control.get(), bytes.data(), bytes.size(),
+                             MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void Mesh::report_death(int rank) {

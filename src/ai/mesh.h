@@ -1,7 +1,7 @@
-// TCP connections between all pairs of ranks, made when a group is joined. The first of each pair
-// is the control connection: it carries the exchange of addresses and keys, and its end shows that
-// a peer has died, to a rank that only waits as well. The others are the lanes of the TCP
-// transport.
+// Connections between all pairs of ranks, made when a group is joined: TCP, or rsockets if the
+// ranks meet at rdma://. The first of each pair is the control connection: it carries the exchange
+// of addresses and keys, and its end shows that a peer has died, to a rank that only waits as well.
+// The others are the lanes of the TCP transport.
 #pragma once
 
 #include <functional>

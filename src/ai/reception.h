@@ -22,9 +22,9 @@ class Reception {
   void wait(int timeout_ms, Take take) {
     std::vector<pollfd> fds{{listener_.get(), POLLIN, 0}};
     for (const Guest& guest : guests_) fds.push_back({guest.socket.get(), POLLIN, 0});
-    if (::poll(fds.data(), fds.size(), timeout_ms) <= 0) return;
+    if (listener_.calls().poll(fds.data(), fds.size(), timeout_ms) <= 0) return;
     for (Guest& guest : guests_) {
-      const PartialMessage::State state = guest.message.read_from(guest.socket.get());
+      const PartialMessage::State state = guest.message.read_from(guest.socket);
       if (state == PartialMessage::State::kMore) continue;
       if (state == PartialMessage::State::kComplete) {
         take(std::move(guest.socket), guest.message.bytes());

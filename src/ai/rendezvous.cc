@@ -116,13 +116,14 @@ class StoreRendezvous final : public Rendezvous {
   Place place_;
 };
 
-// Rank 0 of tcp://: collects a card from every rank, then sends all texts to each.
-class TcpHost final : public Rendezvous {
+// Rank 0 of tcp:// and rdma://: collects a card from every rank, then sends all texts to each.
+class SocketHost final : public Rendezvous {
  public:
-  TcpHost(std::string host, Descriptor listener, Place place)
+  SocketHost(std::string host, Descriptor listener, Place place)
       : host_{std::move(host)}, listener_{std::move(listener)}, place_{place} {}
 
   [[nodiscard]] std::string local_host() const override { return host_; }
+  [[nodiscard]] const SocketCalls& sockets() const override { return listener_.calls(); }
 
   Result<std::vector<std::string>, Error> exchange(const std::string& mine,
                                                    const Patience& patience) override {
@@ -186,11 +187,12 @@ class TcpHost final : public Rendezvous {
   Place place_;
 };
 
-class TcpGuest final : public Rendezvous {
+class SocketGuest final : public Rendezvous {
  public:
-  TcpGuest(Descriptor socket, Place place) : socket_{std::move(socket)}, place_{place} {}
+  SocketGuest(Descriptor socket, Place place) : socket_{std::move(socket)}, place_{place} {}
 
   [[nodiscard]] std::string local_host() const override { return local_host_of(socket_); }
+  [[nodiscard]] const SocketCalls& sockets() const override { return socket_.calls(); }
 
   Result<std::vector<std::string>, Error> exchange(const std::string& mine,
                                                    const Patience& patience) override {
@@ -237,6 +239,29 @@ std::string missing_ranks(const std::vector<bool>& here) {
   return text;
 }
 
+namespace {
+
+Result<std::unique_ptr<Rendezvous>, Error> meet_at(const std::string& text,
+                                                   const SocketCalls& calls, Place place,
+                                                   const Patience& patience) {
+  auto address = parse_address(text);
+  if (!address) return passed_on(address);
+  if (place.rank == 0) {
+    auto listener = listen_at(*address, calls);
+    if (!listener) return passed_on(listener);
+    return std::unique_ptr<Rendezvous>{
+        std::make_unique<SocketHost>(address->host, std::move(*listener), place)};
+  }
+  auto socket = connect_to(*address, patience, calls);
+  if (!socket) {
+    return failure(socket.error().kind, "rank 0 is not at the rendezvous: " + socket.error().text,
+                   0);
+  }
+  return std::unique_ptr<Rendezvous>{std::make_unique<SocketGuest>(std::move(*socket), place)};
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Rendezvous>, Error> open_rendezvous(const std::string& url,
                                                            std::shared_ptr<Store> store,
                                                            Place place, const Patience& patience) {
@@ -246,25 +271,17 @@ Result<std::unique_ptr<Rendezvous>, Error> open_rendezvous(const std::string& ur
     if (!files) return passed_on(files);
     made = std::make_unique<StoreRendezvous>(*files, place);
   } else if (url.starts_with("tcp://")) {
-    auto address = parse_address(url.substr(6));
-    if (!address) return passed_on(address);
-    if (place.rank == 0) {
-      auto listener = listen_at(*address);
-      if (!listener) return passed_on(listener);
-      made = std::make_unique<TcpHost>(address->host, std::move(*listener), place);
-    } else {
-      auto socket = connect_to(*address, patience);
-      if (!socket) {
-        return failure(socket.error().kind,
-                       "rank 0 is not at the rendezvous: " + socket.error().text, 0);
-      }
-      made = std::make_unique<TcpGuest>(std::move(*socket), place);
-    }
+    return meet_at(url.substr(6), tcp_sockets(), place, patience);
+  } else if (url.starts_with("rdma://")) {
+    auto calls = rdma_sockets();
+    if (!calls) return passed_on(calls);
+    return meet_at(url.substr(7), **calls, place, patience);
   } else if (url.empty() && store) {
     made = std::make_unique<StoreRendezvous>(std::move(store), place);
   } else {
     return failure(Error::Kind::kUsage,
-                   "the rendezvous '" + url + "' is neither tcp://host:port nor file:///folder");
+                   "the rendezvous '" + url +
+                       "' is none of tcp://host:port, rdma://host:port and file:///folder");
   }
   return made;
 }

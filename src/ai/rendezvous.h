@@ -2,6 +2,7 @@
 // of all ranks.
 //
 //   tcp://host:port   rank 0 listens there and passes the texts on
+//   rdma://host:port  the same by rdma_cm, without IP sockets
 //   file:///folder    a file for each rank, renamed into place; the folder must be empty
 //   a Store           the caller's own key-value store
 //
@@ -37,6 +38,8 @@ class Rendezvous {
   virtual ~Rendezvous() = default;
   // The address of this host that the peers can reach, as far as the rendezvous knows it.
   [[nodiscard]] virtual std::string local_host() const = 0;
+  // What the ranks connect to each other with.
+  [[nodiscard]] virtual const SocketCalls& sockets() const { return tcp_sockets(); }
   // The texts of all ranks, in the order of ranks.
   virtual Result<std::vector<std::string>, Error> exchange(const std::string& mine,
                                                            const Patience& patience) = 0;

@@ -4,10 +4,6 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
@@ -43,13 +39,17 @@ Unexpected<Error> system_failure(const std::string& what) {
 }
 
 // Waits until the socket is ready; a failure if time is over or the caller interrupts.
-Status wait_for(int fd, short events, const Patience& patience) {
+Status wait_for(const Descriptor& socket, short events, const Patience& patience) {
   for (;;) {
-    pollfd one{fd, events, 0};
-    if (::poll(&one, 1, patience.slice_ms()) > 0) return Done{};
+    pollfd one{socket.get(), events, 0};
+    if (socket.calls().poll(&one, 1, patience.slice_ms()) > 0) return Done{};
     if (patience.stop()) return failure(Error::Kind::kInterrupted, "interrupted");
     if (patience.expired()) return failure(Error::Kind::kTimeout, "no answer in time");
   }
+}
+
+void do_not_block(const Descriptor& socket) {
+  socket.calls().fcntl(socket.get(), F_SETFL, O_NONBLOCK);
 }
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
@@ -57,20 +57,8 @@ bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || 
 }  // namespace
 
 void Descriptor::close() {
-  if (fd_ >= 0) ::close(fd_);
+  if (fd_ >= 0) calls_->close(fd_);
   fd_ = -1;
-}
-
-void tune_connection(int fd) {
-  const int on = 1;
-  const int idle_s = 5;
-  const int unanswered_ms = 15000;
-  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
-  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle_s, sizeof idle_s);
-  ::setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered_ms, sizeof unanswered_ms);
-  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
 Result<Address, Error> parse_address(const std::string& text) {
@@ -91,17 +79,18 @@ Result<Address, Error> parse_address(const std::string& text) {
   return address;
 }
 
-Result<Descriptor, Error> listen_at(const Address& address) {
+Result<Descriptor, Error> listen_at(const Address& address, const SocketCalls& calls) {
   auto list = resolve(address, AI_PASSIVE);
   if (!list) return passed_on(list);
   const addrinfo* one = list->get();
-  Descriptor socket{::socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+  Descriptor socket{calls.socket(one->ai_family, calls.type, 0), calls};
   const int on = 1;
-  if (!socket.open()) return system_failure("socket");
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (::bind(socket.get(), one->ai_addr, one->ai_addrlen) != 0 ||
-      ::listen(socket.get(), 128) != 0) {
-    return system_failure("cannot listen at " + address.text());
+  if (!socket.open()) return system_failure(std::string{calls.name} + " socket");
+  do_not_block(socket);
+  calls.setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (calls.bind(socket.get(), one->ai_addr, one->ai_addrlen) != 0 ||
+      calls.listen(socket.get(), 128) != 0) {
+    return system_failure("cannot listen at " + std::string{calls.name} + "://" + address.text());
   }
   return socket;
 }
@@ -109,7 +98,7 @@ Result<Descriptor, Error> listen_at(const Address& address) {
 std::uint16_t port_of(const Descriptor& listener) {
   sockaddr_storage name{};
   socklen_t length = sizeof name;
-  ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&name), &length);
+  listener.calls().getsockname(listener.get(), reinterpret_cast<sockaddr*>(&name), &length);
   return ntohs(name.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&name)->sin6_port
                                           : reinterpret_cast<sockaddr_in*>(&name)->sin_port);
 }
@@ -118,29 +107,32 @@ std::string local_host_of(const Descriptor& socket) {
   sockaddr_storage name{};
   socklen_t length = sizeof name;
   char host[NI_MAXHOST] = "127.0.0.1";
-  if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&name), &length) == 0) {
+  auto* const into = reinterpret_cast<sockaddr*>(&name);
+  if (socket.calls().getsockname(socket.get(), into, &length) == 0) {
     ::getnameinfo(reinterpret_cast<sockaddr*>(&name), length, host, sizeof host, nullptr, 0,
                   NI_NUMERICHOST);
   }
   return host;
 }
 
-Result<Descriptor, Error> connect_to(const Address& address, const Patience& patience) {
+Result<Descriptor, Error> connect_to(const Address& address, const Patience& patience,
+                                     const SocketCalls& calls) {
   auto list = resolve(address, 0);
   if (!list) return passed_on(list);
   const addrinfo* one = list->get();
   for (;;) {
-    Descriptor socket{::socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
-    if (!socket.open()) return system_failure("socket");
+    Descriptor socket{calls.socket(one->ai_family, calls.type, 0), calls};
+    if (!socket.open()) return system_failure(std::string{calls.name} + " socket");
+    do_not_block(socket);
     int error = 0;
-    if (::connect(socket.get(), one->ai_addr, one->ai_addrlen) != 0) error = errno;
+    if (calls.connect(socket.get(), one->ai_addr, one->ai_addrlen) != 0) error = errno;
     if (error == EINPROGRESS) {
-      if (Status ready = wait_for(socket.get(), POLLOUT, patience); !ready) return passed_on(ready);
+      if (Status ready = wait_for(socket, POLLOUT, patience); !ready) return passed_on(ready);
       socklen_t length = sizeof error;
-      ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &length);
+      calls.getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &length);
     }
     if (error == 0) {
-      tune_connection(socket.get());
+      calls.tune(socket.get());
       return socket;
     }
     if (patience.stop()) return failure(Error::Kind::kInterrupted, "interrupted");
@@ -153,8 +145,10 @@ Result<Descriptor, Error> connect_to(const Address& address, const Patience& pat
 }
 
 Descriptor accept_waiting(const Descriptor& listener) {
-  Descriptor socket{::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
-  if (socket.open()) tune_connection(socket.get());
+  Descriptor socket{listener.calls().accept(listener.get()), listener.calls()};
+  if (!socket.open()) return socket;
+  do_not_block(socket);
+  socket.calls().tune(socket.get());
   return socket;
 }
 
@@ -165,25 +159,25 @@ Status send_message(const Descriptor& socket, Bytes message, const Patience& pat
   std::size_t sent = 0;
   while (sent < whole.size()) {
     const ssize_t count =
-        ::send(socket.get(), whole.data() + sent, whole.size() - sent, MSG_NOSIGNAL);
+        socket.calls().send(socket.get(), whole.data() + sent, whole.size() - sent, MSG_NOSIGNAL);
     if (count > 0) {
       sent += static_cast<std::size_t>(count);
     } else if (!would_block(errno)) {
       return system_failure("the connection was closed");
-    } else if (Status ready = wait_for(socket.get(), POLLOUT, patience); !ready) {
+    } else if (Status ready = wait_for(socket, POLLOUT, patience); !ready) {
       return ready;
     }
   }
   return Done{};
 }
 
-PartialMessage::State PartialMessage::read_from(int fd) {
+PartialMessage::State PartialMessage::read_from(const Descriptor& socket) {
   for (;;) {
     const bool in_length = length_got_ < 4;
     std::byte* to = in_length ? length_ + length_got_ : bytes_.data() + got_;
     const std::size_t wanted = in_length ? 4 - length_got_ : bytes_.size() - got_;
     if (wanted == 0) return State::kComplete;
-    const ssize_t count = ::recv(fd, to, wanted, 0);
+    const ssize_t count = socket.calls().recv(socket.get(), to, wanted, 0);
     if (count == 0) return State::kClosed;
     if (count < 0) return would_block(errno) ? State::kMore : State::kClosed;
     if (!in_length) {
@@ -202,7 +196,7 @@ Result<std::vector<std::byte>, Error> receive_message(const Descriptor& socket,
                                                       const Patience& patience) {
   PartialMessage message;
   for (;;) {
-    switch (message.read_from(socket.get())) {
+    switch (message.read_from(socket)) {
       case PartialMessage::State::kComplete:
         return message.bytes();
       case PartialMessage::State::kClosed:
@@ -211,7 +205,7 @@ Result<std::vector<std::byte>, Error> receive_message(const Descriptor& socket,
         return failure(Error::Kind::kProtocol,
                        "a message longer than " + std::to_string(kLongestMessage) + " bytes");
       case PartialMessage::State::kMore:
-        if (Status ready = wait_for(socket.get(), POLLIN, patience); !ready) {
+        if (Status ready = wait_for(socket, POLLIN, patience); !ready) {
           return passed_on(ready);
         }
     }

@@ -1,4 +1,4 @@
-// TCP sockets with deadlines, and messages over them: four bytes of length, then the contents.
+// Stream sockets with deadlines, and messages over them: four bytes of length, then the contents.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ai/error.h"
+#include "ai/socket_calls.h"
 #include "ai/waiting.h"
 #include "base/bytes.h"
 
@@ -15,11 +16,12 @@ namespace nerve::ai {
 class Descriptor {
  public:
   Descriptor() = default;
-  explicit Descriptor(int fd) : fd_{fd} {}
-  Descriptor(Descriptor&& from) noexcept : fd_{std::exchange(from.fd_, -1)} {}
+  explicit Descriptor(int fd, const SocketCalls& calls = tcp_sockets()) : fd_{fd}, calls_{&calls} {}
+  Descriptor(Descriptor&& from) noexcept : fd_{std::exchange(from.fd_, -1)}, calls_{from.calls_} {}
   Descriptor& operator=(Descriptor&& from) noexcept {
     close();
     fd_ = std::exchange(from.fd_, -1);
+    calls_ = from.calls_;
     return *this;
   }
   Descriptor(const Descriptor&) = delete;
@@ -28,10 +30,12 @@ class Descriptor {
 
   [[nodiscard]] int get() const { return fd_; }
   [[nodiscard]] bool open() const { return fd_ >= 0; }
+  [[nodiscard]] const SocketCalls& calls() const { return *calls_; }
   void close();
 
  private:
   int fd_{-1};
+  const SocketCalls* calls_{&tcp_sockets()};
 };
 
 struct Address {
@@ -46,12 +50,14 @@ inline constexpr std::size_t kLongestMessage = 1U << 16;
 // "host:port" or "[v6]:port".
 Result<Address, Error> parse_address(const std::string& text);
 // Port 0: any free port; port_of() returns it.
-Result<Descriptor, Error> listen_at(const Address& address);
+Result<Descriptor, Error> listen_at(const Address& address,
+                                    const SocketCalls& calls = tcp_sockets());
 std::uint16_t port_of(const Descriptor& listener);
 // The local address of a connected socket, without its port.
 std::string local_host_of(const Descriptor& socket);
 // Repeats refused attempts until the deadline: the peer may still be starting.
-Result<Descriptor, Error> connect_to(const Address& address, const Patience& patience);
+Result<Descriptor, Error> connect_to(const Address& address, const Patience& patience,
+                                     const SocketCalls& calls = tcp_sockets());
 // A connection that waits, or an invalid descriptor.
 Descriptor accept_waiting(const Descriptor& listener);
 
@@ -63,7 +69,7 @@ Result<std::vector<std::byte>, Error> receive_message(const Descriptor& socket,
 class PartialMessage {
  public:
   enum class State { kMore, kComplete, kClosed, kTooLong };
-  State read_from(int fd);
+  State read_from(const Descriptor& socket);
   [[nodiscard]] const std::vector<std::byte>& bytes() const { return bytes_; }
 
  private:
@@ -72,8 +78,5 @@ class PartialMessage {
   std::byte length_[4]{};
   std::size_t length_got_{};
 };
-
-// No delay, keep-alive, non-blocking: what all our connections use.
-void tune_connection(int fd);
 
 }  // namespace nerve::ai

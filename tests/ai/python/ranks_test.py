@@ -4,6 +4,7 @@ torch.
 
     ranks_test.py NERVE     NERVE: the program `nerve`; the module is on PYTHONPATH
 """
+import ctypes
 import os
 import signal
 import subprocess
@@ -34,6 +35,14 @@ def run_ranks(work, ranks, transport, killed=None):
                    if process.returncode != (KILLED if rank == killed else 0))
 
 
+def has_library(name):
+    try:
+        ctypes.CDLL(name)
+    except OSError:
+        return False
+    return True
+
+
 def has(module):
     return subprocess.run([sys.executable, "-c", f"import {module}"],
                           stderr=subprocess.DEVNULL).returncode == 0
@@ -52,6 +61,12 @@ class Python(unittest.TestCase):
                                       _NERVE_GPU_COPIER_NAME=str(os.getpid())):
             for transport in ("rdma", "tcp"):
                 self.assertEqual(run_ranks("gpu_arrays.py", RANKS, transport), "")
+
+    def test_ranks_meet_by_rdma_cm(self):
+        if not has_library("librdmacm.so.1"):
+            self.skipTest("no librdmacm")
+        os.environ["MEETING"] = f"rdma://127.0.0.1:{20_000 + os.getpid() % 20_000}"
+        self.assertEqual(run_ranks("meeting.py", RANKS, "rdma", killed=1), "")
 
     def test_a_model_is_trained(self):
         if not has("torch"):
