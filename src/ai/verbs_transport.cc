@@ -17,9 +17,6 @@ constexpr std::uint32_t kSignalEvery = 64;  // requests without a completion of 
 constexpr std::size_t kSeparateNotification = 16384;
 constexpr int kPollBatch = 16;
 constexpr int kPollsForDirect = 32;
-// A rank that shares its CPU yields it after so many polls in vain; fewer would not let Nerve see
-// that this thread polls.
-constexpr std::uint32_t kPollsPerYield = 8;
 constexpr std::uint32_t kPollsPerClock = 64;
 // Polls in vain for this long before it sleeps: being woken takes some tens of microseconds.
 constexpr std::chrono::microseconds kPollFor{2000};
@@ -200,7 +197,7 @@ void VerbsTransport::progress(std::vector<Event>& events) {
 
 void VerbsTransport::rest() {
   ++rests_;
-  if (shares_cpus_ && rests_ % kPollsPerYield == 0) ::sched_yield();
+  if (shares_cpus_) ::sched_yield();
   if (rests_ % kPollsPerClock != 0) return;
   const Clock::time_point now = Clock::now();
   if (rests_ == kPollsPerClock) resting_since_ = now;

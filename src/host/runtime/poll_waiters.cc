@@ -17,11 +17,14 @@ EmptyPolls& EmptyPolls::of_this_thread() {
 
 void EmptyPolls::note(nic::Nic& nic, nic::CqHandle cq, const Lock& lock, Time now) {
   if (count_++ == 0) {
-    began_ = now;
+    last_ = now;
+    spun_ = {};
     queues_ = 0;
     lock_ = &lock;
     several_ = false;
   }
+  spun_ += std::min(now - last_, kLongestPoll);
+  last_ = now;
   several_ = several_ || lock_ != &lock;
   const Polled polled{&nic, cq};
   const auto known = std::span{polled_}.first(std::min<std::size_t>(queues_, polled_.size()));

@@ -30,8 +30,9 @@ class EmptyPolls {
   // `lock` is the one that guards the CQ.
   void note(nic::Nic& nic, nic::CqHandle cq, const Lock& lock, Time now);
   void reset() { count_ = 0; }
-  // The time of the first of these polls.
-  [[nodiscard]] Time began() const { return began_; }
+  // The time that these polls took. A thread that yields between polls, or was preempted, has not
+  // spun meanwhile.
+  [[nodiscard]] Duration spun() const { return spun_; }
   // True if the CQs are guarded by more than one lock, so that anything_completed() cannot check
   // them all.
   [[nodiscard]] bool in_several_shards() const { return several_; }
@@ -50,6 +51,8 @@ class EmptyPolls {
 
  private:
   static constexpr std::uint32_t kManySleeps = 4;
+  // An empty poll takes less; the rest of the time between two polls was spent otherwise.
+  static constexpr Duration kLongestPoll = std::chrono::microseconds{2};
 
   struct Polled {
     nic::Nic* nic{};
@@ -58,7 +61,8 @@ class EmptyPolls {
   };
 
   std::uint32_t count_{};
-  Time began_{};  // the first of them
+  Time last_{};
+  Duration spun_{};
   const Lock* lock_{};
   bool several_{};
   std::uint32_t sleeps_{};  // since it last posted

@@ -105,7 +105,7 @@ bool Polling::found_nothing(nic::Nic& nic, nic::CqHandle cq) {
   // A thread that polls on behalf of others would spin on a CPU that they need to post.
   const bool at_once = polls.only_polls() && (crowded || polls.woken_by_post());
   const Duration spin = at_once ? Duration{} : crowded ? kSpinInCrowd : kSpinBeforeSleep;
-  if (at - polls.began() < spin) return false;
+  if (polls.spun() < spin) return false;
   sleep(polls);
   return true;
 }

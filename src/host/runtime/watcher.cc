@@ -36,6 +36,10 @@ constexpr Duration kAcceptPause = milliseconds{100};
 // threshold.
 constexpr std::uint32_t kPollThreshold = 64;
 constexpr std::uint32_t kMaxPollThreshold = 1U << 20;
+// A thread that sleeps more often than this does not poll all the time.
+constexpr long kPollsPerSleep = 16;
+// A thread that has run for longer than this without polling does something else.
+constexpr Duration kTurn = microseconds{20};
 
 void control(const Descriptor& epoll, int operation, int fd, std::uint32_t events) {
   epoll_event event{};
@@ -192,10 +196,18 @@ void Watcher::end_listening() {
 void Watcher::polled(std::uint32_t frames) {
   if (left_) return;
   polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  if (mode_ == Mode::kPolled) return;
+  if (mode_ != Mode::kPolled) polled_while_watching(frames);
+}
+
+void Watcher::polled_while_watching(std::uint32_t frames) {
   // A poll that moves many frames takes as long as many empty polls.
   polls_in_a_row_ += 1 + frames;
-  if (polls_in_a_row_ < poll_threshold_) return;
+  if (polls_in_a_row_ >= poll_threshold_ || polls_whenever_it_runs(1 + frames)) leave_to_program();
+}
+
+void Watcher::leave_to_program() {
+  poller_ = this_thread();
+  poller_cpu_time_ = cpu_time_of(poller_);
   polls_seen_ = polls_;
   look_after_ = kFirstLook;
   mode_ = Mode::kPolled;  // last: the thread reads the others when it sees this
@@ -203,6 +215,21 @@ void Watcher::polled(std::uint32_t frames) {
   listen_to_frames(false);
   kick();           // it may be asleep without a deadline, and has to check every tick from now on
   asleep_ = false;  // it will run soon, even if it does not get a CPU right now
+}
+
+// True if the calling thread has polled often, and left its CPU only because others wanted it. A
+// thread that is woken, polls a few times and sleeps again is better served by doorbells; but a
+// thread may sleep now and then, for a lock for example.
+bool Watcher::polls_whenever_it_runs(std::uint32_t polls) {
+  poller_polls_ += polls;
+  if (poller_polls_ < poll_threshold_) return false;
+  const auto counted = static_cast<long>(std::exchange(poller_polls_, 0));
+  const Switches now_at = switches_of_this_thread();
+  const Switches before = std::exchange(poller_switches_, now_at);
+  const pid_t thread = this_thread();
+  if (std::exchange(poller_, thread) != thread) return false;
+  return now_at.runnable > before.runnable &&
+         now_at.asleep - before.asleep <= counted / kPollsPerSleep;
 }
 
 void Watcher::reset_poll_threshold() { poll_threshold_ = kPollThreshold; }
@@ -251,6 +278,7 @@ void Watcher::look_after_polling() {
   const bool polling = polls != polls_seen_ || watched_.a_poll_listens() || !guard;
   if (news.empty() && polling) {
     polls_seen_ = polls;
+    poller_cpu_time_ = cpu_time_of(poller_);
     if (look_after_ >= kTick) poll_threshold_ = std::max(poll_threshold_ / 2, kPollThreshold);
     look_after_ = std::min(look_after_ * 2, kTick);
     if (guard) watched_.offer_wanted();
@@ -259,11 +287,22 @@ void Watcher::look_after_polling() {
   if (!guard) guard.lock();
   for (const epoll_event& event : news) handle(guard, event.data.fd);
   if (polls_ != polls_seen_ || watched_.a_poll_listens() || mode_ != Mode::kPolled) return;
+  if (poller_waits_for_cpu()) {
+    look_after_ = std::min(look_after_ * 2, kTick);
+    (void)watched_.drive(now());
+    return;
+  }
   mode_ = Mode::kWatching;
   polls_in_a_row_ = 0;
   listen_to_frames(true);
   // Frames were waiting: the program polls, but not all the time, so raise the threshold for it.
   if (watched_.drive(now())) poll_threshold_ = std::min(poll_threshold_ * 4, kMaxPollThreshold);
+}
+
+// True if the thread that entered polled mode is runnable, but has hardly run since the last check.
+bool Watcher::poller_waits_for_cpu() {
+  const Duration before = std::exchange(poller_cpu_time_, cpu_time_of(poller_));
+  return poller_cpu_time_ - before < kTurn && is_runnable(poller_);
 }
 
 Duration Watcher::linger() {

@@ -16,6 +16,11 @@
 // peer writes. The thread notices that at its next check, and the program then has to poll for
 // longer before the background thread yields to it again. Polling tick after tick lowers that
 // threshold.
+//
+// A polling thread that waits for a CPU, or yields its CPU between polls, has not stopped to poll:
+// it would poll again before the background thread could do anything useful. So in polled mode the
+// background thread drives the engines at its checks and takes over only when the thread runs, or
+// sleeps, without polling; and polls count for polled mode although others ran in between.
 #pragma once
 
 #include <sys/epoll.h>
@@ -36,6 +41,7 @@
 #include "host/runtime/halt_polling.h"
 #include "host/runtime/lock.h"
 #include "host/runtime/stranger_limit.h"
+#include "host/runtime/thread_state.h"
 
 namespace nerve::host {
 
@@ -128,6 +134,11 @@ class Watcher {
 
   void run();
   void look_after_polling();
+  [[nodiscard]] bool polls_whenever_it_runs(std::uint32_t polls);
+  // Apart from polled(), which must be short while the program polls.
+  [[gnu::noinline]] void polled_while_watching(std::uint32_t frames);
+  void leave_to_program();  // enters polled mode
+  [[nodiscard]] bool poller_waits_for_cpu();
   void watch(Guard& guard);
   [[nodiscard]] Duration linger();
   void look_around(Guard& guard);  // handles pending events, without waiting
@@ -176,6 +187,12 @@ class Watcher {
   std::optional<Time> sleeps_until_;  // while asleep; none: no deadline
   HaltPolling halt_polling_{usable_cpus()};
   std::optional<Duration> slept_;  // the last sleep, until frames were found
+  // The thread whose polls are counted here, also over sleeps of the background thread: in watching
+  // mode the last one that polled, in polled mode the one that entered it.
+  pid_t poller_{};
+  std::uint32_t poller_polls_{};
+  Switches poller_switches_;    // when it began to count
+  Duration poller_cpu_time_{};  // at the last check in polled mode
   std::thread thread_;
 };
 
