@@ -16,7 +16,7 @@ MAY_INCLUDE = {
     "wire": {"base"},
     "nic": {"base", "wire"},
     "seal": {"base", "wire"},
-    "link": {"base", "wire"},
+    "link": {"base", "wire", "seal"},
     "host": {"base", "wire", "seal", "nic", "link"},
     "copier": {"base", "link", "host"},
     "sysfs": {"base", "wire", "nic", "link", "host"},

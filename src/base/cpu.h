@@ -13,6 +13,7 @@ struct CpuFeatures {
   bool arm64_pmull{};  // 64-bit polynomial multiply
   bool x86_pclmul{};   // PCLMULQDQ
   bool x86_sse41{};
+  bool aes{};  // on either
 };
 
 [[nodiscard]] CpuFeatures cpu_features();

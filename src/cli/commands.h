@@ -18,6 +18,7 @@ void add_decode(CLI::App& program, int& exit_code);
 void add_demo(CLI::App& program, int& exit_code);
 void add_devices(CLI::App& program, int& exit_code);
 void add_doctor(CLI::App& program, int& exit_code);
+void add_key(CLI::App& program, int& exit_code);
 void add_metrics(CLI::App& program, int& exit_code);
 void add_run(CLI::App& program, int& exit_code);
 void add_sim(CLI::App& program, int& exit_code);

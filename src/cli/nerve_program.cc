@@ -63,6 +63,7 @@ int run_nerve(int argc, char** argv) {
   add_web(program, exit_code);
   add_doctor(program, exit_code);
   add_decode(program, exit_code);
+  add_key(program, exit_code);
   program.add_subcommand("sim", kSimSummary);
   program.add_subcommand("sweep", kSweepSummary);
   const std::string_view word = argc > 1 ? argv[1] : "";

@@ -135,6 +135,9 @@ class Adapter::Session {
   // were in.
   void let_users_leave() { users_leave_ = true; }
 
+  // A connected QP has a new state: its packets may have to be sealed from now on, or not any more.
+  void follow_seal(Qpn qpn, nic::QpState state);
+
   // Send work was posted. It is transmitted now if nothing else waits, otherwise together with
   // later posts.
   void posted();

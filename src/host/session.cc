@@ -153,6 +153,25 @@ nic::Nic& Adapter::Session::nic() const { return state_.nic; }
 
 int Adapter::Session::groups_changed() { return state_.shard.network.follow_groups(); }
 
+void Adapter::Session::follow_seal(Qpn qpn, nic::QpState state) {
+  Shard& shard = state_.shard;
+  if (!shard.seals.active()) return;
+  if (state == nic::QpState::kReset || state == nic::QpState::kInit) {
+    shard.seals.disconnect(qpn);
+    return;
+  }
+  const auto route = state_.nic.route_of(qpn);
+  if (state != nic::QpState::kRtr || !route || route->peer == Qpn{}) return;
+  const std::uint32_t slot = slot_of(route->peer);
+  const bool by_ring = shard.exchange.ring_to(route->destination, route->peer) != nullptr ||
+                       (slot == shard.slot && shard.exchange.is_local(route->destination) &&
+                        shard.config.transport != Transport::kUdp);
+  if (by_ring) return;  // its packets do not leave the host
+  shard.seals.connect({.gid = route->source, .qpn = qpn},
+                      {.gid = route->destination, .qpn = route->peer}, shard.look_at_clock());
+  if (!shard.is_driven()) shard.watcher.ring();
+}
+
 void Adapter::Session::posted() {
   Shard& shard = state_.shard;
   posted_ = true;

@@ -50,6 +50,10 @@ Shard::Shard(Config settings, Membership joined, Mailbox mailbox, Shard* first)
       config{std::move(settings)},
       slot{joined.slot},
       shards{first != nullptr ? first->shards : *own_set_},
+      seal_setup{first != nullptr
+                     ? first->seal_setup
+                     : SealSetup::make(config.seal, config.seal_suites, config.seal_key)},
+      seals{seal_setup},
       exchange{config.transport, joined.slot},
       watcher{*this, lock, std::move(mailbox), std::move(joined.listener),
               std::move(joined.private_listener)},
@@ -59,6 +63,7 @@ Shard::Shard(Config settings, Membership joined, Mailbox mailbox, Shard* first)
       meetings{*this},
       polling{*this} {
   set_log_level(config.log);
+  if (seals.active()) exchange.set_seals(seals);
   exchange.set_local(addresses_of(list_interfaces()));
   exchange.set_own(OwnRing::make(ring_size(config.ring_size)));
   std::vector<std::string> problems;
@@ -123,18 +128,24 @@ bool Shard::came_by_its_path(const Adapter::State& adapter, const wire::Frame& f
          exchange.may_come_from(route->destination, slot_of(route->peer));
 }
 
+bool Shard::may_enter(const Adapter::State& adapter, const wire::Frame& frame) {
+  // Frames in a ring never left the host.
+  return came_by_its_path(adapter, frame) &&
+         (!seals.active() || !exchange.reads_network() || seals.accepts(frame));
+}
+
 void Shard::pass_to(Adapter::State& adapter, std::span<const wire::Frame> frames, Time at) {
-  if (exchange.need_no_check()) return adapter.nic.receive(frames, at);
+  if (exchange.need_no_check() && !seals.active()) return adapter.nic.receive(frames, at);
   const auto same_qps = [](const wire::Frame& a, const wire::Frame& b) {
     const wire::Transport transport = wire::transport_of(a.headers.bth.opcode);
-    return a.headers.bth.dest_qp == b.headers.bth.dest_qp &&
+    return a.headers.bth.dest_qp == b.headers.bth.dest_qp && a.sealed == b.sealed &&
            transport == wire::transport_of(b.headers.bth.opcode) &&
            transport != wire::Transport::kUd;
   };
   while (!frames.empty()) {
     std::size_t run = 0;
     while (run < frames.size() && ((run > 0 && same_qps(frames[run - 1], frames[run])) ||
-                                   came_by_its_path(adapter, frames[run]))) {
+                                   may_enter(adapter, frames[run]))) {
       ++run;
     }
     if (run > 0) adapter.nic.receive(frames.first(run), at);
@@ -161,6 +172,7 @@ void Shard::expire(Time at) {
     if (deadline && *deadline <= at) adapter->nic.expire(at);
   }
   taps->expire(at);
+  if (seals.active() && network.udp() != nullptr) seals.expire(at, network.udp()->sender());
 }
 
 bool Shard::drive(Time at) {
@@ -218,6 +230,7 @@ std::optional<Time> Shard::next_wake() {
     if (adapter->nic.any_parked()) consider(now() + kLookForRoom);
   }
   consider(exchange.next_room());
+  if (seals.active()) consider(seals.next_deadline());
   consider(delayed_ack.until());
   // No doorbell rings for frames that a thread of this process left to be read or sent.
   if (exchange.wants_ring() || exchange.own_pending() || anything_unsent()) consider(now());
@@ -271,6 +284,7 @@ void Shard::leave_to_parent() {
   left_to_parent = true;
   if (trace_file != nullptr) trace_file->trace().stop();
   exchange.leave();
+  seals.leave();
   polling.waiters.leave();
   peer_memory.leave();
   network.leave();

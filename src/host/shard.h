@@ -28,6 +28,7 @@
 #include "host/runtime/polling.h"
 #include "host/runtime/process_memory.h"
 #include "host/runtime/watcher.h"
+#include "host/seal/seal_table.h"
 #include "host/shard_choice.h"
 #include "host/shard_set.h"
 
@@ -99,8 +100,9 @@ class Shard final : public link::FrameSink, public Watched {
   Shard(Config settings, Membership joined, Mailbox mailbox, Shard* first);
   [[nodiscard]] bool is_for_us(const wire::Frame& frame) const;
   // Passes frames to the engine, except those that did not come by the path that the QP's peer
-  // uses.
+  // uses, or that are not sealed although they must be.
   void pass_to(Adapter::State& adapter, std::span<const wire::Frame> frames, Time at);
+  [[nodiscard]] bool may_enter(const Adapter::State& adapter, const wire::Frame& frame);
   [[nodiscard]] bool came_by_its_path(const Adapter::State& adapter,
                                       const wire::Frame& frame) const;
   [[nodiscard]] link::PcapSink::Origins origins() const;
@@ -128,6 +130,8 @@ class Shard final : public link::FrameSink, public Watched {
   std::vector<Shard*> members{this};  // only in a leader
   std::uint32_t cqs{};  // CQs and SRQs that belong to this shard; guarded by ShardSet::making
   Lock lock;
+  const std::shared_ptr<const SealSetup> seal_setup;  // of all shards
+  SealTable seals;
   Exchange exchange;
   std::unique_ptr<TraceFile> trace_file;  // null: nothing is traced
   std::optional<Taps> taps;

@@ -176,6 +176,7 @@ Opening Session::receive(const wire::Flow& flow, MutableBytes packet, Time now, 
   if (packet.size() < kClearSize) return count(Opening::kMalformed);
   const auto header = Header::decode(packet.subspan(wire::Bth::kSize).first<Header::kSize>());
   if (!header) return count(Opening::kMalformed);
+  heard_from_peer_ = true;
   const Bytes message = packet.subspan(kClearSize);
   switch (header->kind) {
     case Kind::kData: {

@@ -33,6 +33,7 @@ namespace nerve::seal {
 struct Endpoint {
   wire::Gid gid{};
   Qpn qpn{};
+  friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 
 struct SessionSetup {
@@ -62,6 +63,8 @@ class Session {
   // True if both have keys: frames may be sealed.
   [[nodiscard]] bool is_open() const { return outgoing_.has_value(); }
   [[nodiscard]] Suite suite() const { return suite_; }
+  // True if somebody at the peer's address wants to agree on keys.
+  [[nodiscard]] bool heard_from_peer() const { return heard_from_peer_; }
 
   // When next_packet() has something; nothing if it waits for the peer.
   [[nodiscard]] std::optional<Time> deadline() const { return due_; }
@@ -123,6 +126,7 @@ class Session {
   Crypto& crypto_;
   SessionSetup setup_;
   Suite suite_{};
+  bool heard_from_peer_{};
 
   // Of the caller.
   std::optional<Noise> noise_;

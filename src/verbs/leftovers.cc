@@ -23,6 +23,7 @@ void destroy_leftovers(VerbsContext& context) {
       const VerbsQp& mine = ours(static_cast<ibv_qp*>(qp));
       Session session{*context.adapter, mine.shard, Session::For::kObjects};
       (void)session->destroy_qp(mine.handle);
+      session.follow_seal(Qpn{static_cast<ibv_qp*>(qp)->qp_num}, nic::QpState::kReset);
       if (mine.datagram) (void)session.groups_changed();
     });
     const Session session{*context.adapter, Session::For::kAll};

@@ -117,11 +117,13 @@ void reach_peer(VerbsQp& qp, const nic::QpAttributes& to, QpAttrs given) {
 int modify(VerbsQp& qp, std::optional<nic::QpState> to, QpAttrs given, nic::QpAttributes values) {
   values.path = with_gid(Session(*qp.adapter, qp.shard, Session::For::kControl).nic(), values.path);
   reach_peer(qp, values, given);
-  const Session session{*qp.adapter, qp.shard, Session::For::kControl};
+  Session session{*qp.adapter, qp.shard, Session::For::kControl};
   const auto query = session->query_qp(qp.handle);
   if (!query) return refused(qp.base(), query.error());
   const auto changed = session->modify_qp(qp.handle, to.value_or(query->state), given, values);
-  return changed ? 0 : refused(qp.base(), changed.error());
+  if (!changed) return refused(qp.base(), changed.error());
+  if (to && !qp.datagram) session.follow_seal(Qpn{qp.base().qp_num}, *to);
+  return 0;
 }
 
 void fill(ibv_qp_attr& attr, const nic::QpQuery& query) {

@@ -204,6 +204,7 @@ int ibv_destroy_qp(ibv_qp* qp) VERBS_NOEXCEPT {
     Session session{*mine.adapter, mine.shard, Session::For::kObjects};
     const auto gone = session->destroy_qp(mine.handle);
     if (!gone) return refused(*qp, gone.error());
+    session.follow_seal(Qpn{qp->qp_num}, nic::QpState::kReset);
     if (mine.datagram) (void)session.groups_changed();
   }
   remove_live(qp);

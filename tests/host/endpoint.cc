@@ -60,8 +60,9 @@ void Endpoint::connect(const Card& to) {
                      .max_read = 16,
                      .min_rnr_timer = 12,
                      .timeout = 14,
-                     .retry_count = 3,
+                     .retry_count = 7,
                      .rnr_retry = 7}));
+  session.follow_seal(session->query_qp(qp_)->qpn, QpState::kRtr);
 }
 
 bool Endpoint::post_send(nic::SendOp op, std::uint64_t wr_id, std::size_t offset,

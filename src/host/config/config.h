@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "host/devices/device.h"
+#include "host/seal/policy.h"
+#include "host/seal/suites.h"
 #include "nic/config.h"
 #include "wire/frame.h"
 
@@ -43,6 +45,9 @@ struct Config {
   Offloads offloads{Offloads::kOn};
   nic::CcAlgorithm congestion{nic::CcAlgorithm::kNone};
   std::uint64_t socket_buffer{std::uint64_t{16} << 20};
+  SealPolicy seal;
+  std::string seal_key;  // file name; empty: none
+  std::vector<seal::Suite> seal_suites{default_suites()};
   bool gpu_direct{};      // NCCL may use GPU memory
   bool gpu_copier{true};  // a process of ours copies it
   Offer offer{Offer::kAuto};

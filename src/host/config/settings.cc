@@ -140,6 +140,23 @@ bool read_log(std::string_view text, Config& config) {
   return put_named(text, kNames, config.log);
 }
 
+bool read_seal(std::string_view text, Config& config) {
+  return put(parse_seal_mode(text), config.seal.mode);
+}
+
+bool read_seal_networks(std::string_view text, Config& config) {
+  return put(parse_seal_networks(text), config.seal.networks);
+}
+
+bool read_seal_key(std::string_view text, Config& config) {
+  config.seal_key = text;
+  return true;
+}
+
+bool read_seal_suites(std::string_view text, Config& config) {
+  return put(parse_suites(text), config.seal_suites);
+}
+
 bool read_gpu_direct(std::string_view text, Config& config) {
   return put(parse_switch(text), config.gpu_direct);
 }
@@ -218,6 +235,22 @@ constexpr Setting kSettings[] = {
      "none or dcqcn",
      "congestion control algorithm",
      read_congestion},
+    {"seal", "NERVE_SEAL", "--seal", "off|prefer|require", "off",
+     "off, prefer or require",
+     "encrypt and authenticate the packets of RC and UC QPs to other hosts (docs/security.md)",
+     read_seal},
+    {"seal_networks", "NERVE_SEAL_NETWORKS", "--seal-networks", "NET=MODE", "none",
+     "networks as in 10.0.0.0/8=require, several with ',' between",
+     "the same for single networks; the longest that has the peer's address decides",
+     read_seal_networks},
+    {"seal_key", "NERVE_SEAL_KEY", "--seal-key", "FILE", "none",
+     "a file name",
+     "the file with keys for sealed QPs; `nerve key FILE` creates one",
+     read_seal_key},
+    {"seal_suites", "NERVE_SEAL_SUITES", "--seal-suites", "NAMES", "auto",
+     "auto, or some of aes128-gcm, aes256-gcm, chacha20-poly1305, aes256-gmac with ',' between",
+     "which ciphers may be used, the best one first; auto is AES where the CPU has it",
+     read_seal_suites},
     {"gpu_direct", "NERVE_GPU_DIRECT", "--gpu-direct", "", "off",
      "on or off",
      "let NCCL send from and to GPU memory (GPUDirect); docs/gpu-memory.md says when that is fast",

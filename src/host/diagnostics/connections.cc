@@ -49,7 +49,8 @@ std::string_view state_text(nic::QpState state) {
 }
 
 // "qp nerve0 4660 RC RTS 4661 10.0.0.1 shm 0": device, number, type, state, the peer's number and
-// address, the path to it, the rate in bits per second that congestion control allows (0: any).
+// address, the path to it ("udp/aes128-gcm" if it is sealed), the rate in bits per second that
+// congestion control allows (0: any).
 std::string qp_line(const Shard& shard, std::string_view device, const nic::QpGlance& qp) {
   const bool connected = qp.peer != Qpn{};
   std::string text = "qp " + std::string{device};
@@ -58,6 +59,7 @@ std::string qp_line(const Shard& shard, std::string_view device, const nic::QpGl
   text += " " + std::to_string(qp.peer.value());
   text += " " + (connected ? wire::to_string(qp.destination) : std::string{"-"});
   text.append(" ").append(path_to(shard, qp));
+  if (const std::string seal = shard.seals.state_of(qp.qpn); !seal.empty()) text += "/" + seal;
   text += " " + std::to_string(qp.rate ? qp.rate->bits_per_second() : 0);
   return text + "\n";
 }

@@ -26,6 +26,8 @@ constexpr CounterName kNames[] = {
      "Packets sent by UDP."},
     {"udp_bytes_sent", [](const DeviceCounters& c) { return c.transports.udp_bytes; },
      "Payload sent by UDP."},
+    {"sealed_packets_sent", [](const DeviceCounters& c) { return c.transports.sealed_frames; },
+     "Among udp_packets_sent, those that were sealed."},
     {"direct_times", [](const DeviceCounters& c) { return c.direct.times(); },
      "Requests carried out in a peer's memory, without packets."},
     {"direct_bytes", [](const DeviceCounters& c) { return c.direct.bytes(); },
@@ -88,7 +90,8 @@ constexpr CounterName kNames[] = {
      [](const DeviceCounters& c) { return c.engine.dropped_wrong_address; },
      "Packets dropped: not from the address of the QP's peer."},
     {"dropped_wrong_path", [](const DeviceCounters& c) { return c.transports.wrong_path; },
-     "Packets dropped: from UDP or a third process, for a QP whose peer has its own ring."},
+     "Packets dropped: from UDP or a third process, for a QP whose peer has its own ring; or not "
+     "sealed, although the QP is."},
     {"dropped_bad_state", [](const DeviceCounters& c) { return c.engine.dropped_bad_state; },
      "Packets dropped: the QP's state does not allow them."},
     {"dropped_bad_pkey", [](const DeviceCounters& c) { return c.engine.dropped_bad_pkey; },

@@ -30,6 +30,7 @@ struct Summary {
   std::string program;
   Carried shm;
   Carried udp;
+  std::uint64_t sealed{};          // among the packets of `udp`
   Carried direct;                  // written to or read from a peer's memory
   std::uint64_t gpu_bytes_sent{};  // from GPU memory, through a buffer of the host
   std::uint64_t gpu_bytes_received{};

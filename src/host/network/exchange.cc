@@ -99,6 +99,10 @@ void Exchange::send_run(std::span<const wire::Frame> frames, Time now) {
       counters_->shm_bytes += bytes_of(frames);
       break;
     case Path::kUdp:
+      if (seals_ != nullptr &&
+          seals_->way_to(first.flow.destination, first.headers.bth.dest_qp).session != nullptr) {
+        counters_->sealed_frames += frames.size();
+      }
       udp_out_->send(frames, now);
       sent_unreliable(frames, now);
       udp_quiet_ = 0;
@@ -152,6 +156,10 @@ std::uint32_t Exchange::grant(const Request& request) {
   last_granted_ = route.ring;
   granted_by_room_ = false;
   if (route.path != Path::kRing) {
+    if (seals_ != nullptr && seals_->waits(request.flow.destination, request.destination)) {
+      refused_ = true;
+      return 0;
+    }
     if (route.path != Path::kUdp || request.reliable) return request.frames;
     const std::uint32_t granted = grant_unreliable(request);
     refused_ = refused_ || granted == 0;
@@ -197,7 +205,8 @@ void Exchange::sent_unreliable(std::span<const wire::Frame> frames, Time now) {
 
 bool Exchange::grant_acknowledge(const wire::Flow& flow, Qpn destination) {
   const Route route = route_to(flow.destination, slot_of(destination));
-  return route.path != Path::kRing || route.ring->grant_bare();
+  if (route.path == Path::kRing) return route.ring->grant_bare();
+  return seals_ == nullptr || !seals_->waits(flow.destination, destination);
 }
 
 // A ring drops packets only if its reader is stuck.
@@ -233,9 +242,9 @@ bool Exchange::room_again(Time now) {
     return ring->writer().room() >= std::min(kWorthResuming, ring->writer().capacity() / 2);
   };
   const auto ready = [&](auto& ring) { return roomy(ring) || stuck(*ring); };
-  const bool room = ring_gone_ || pace_.room_again(now) ||
-                    (room_ != nullptr && room_->room_again(now)) || (own_ && roomy(own_)) ||
-                    std::ranges::any_of(outgoing_, ready);
+  const bool room = ring_gone_ || (seals_ != nullptr && seals_->stopped_waiting()) ||
+                    pace_.room_again(now) || (room_ != nullptr && room_->room_again(now)) ||
+                    (own_ && roomy(own_)) || std::ranges::any_of(outgoing_, ready);
   if (room) refused_ = ring_gone_ = false;
   return room;
 }

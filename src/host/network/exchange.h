@@ -18,6 +18,7 @@
 #include "host/peers/membership.h"
 #include "host/peers/rings.h"
 #include "host/peers/statistics_layout.h"
+#include "host/seal/seal_table.h"
 #include "link/link.h"
 #include "nic/flow_control/egress_gate.h"
 
@@ -111,6 +112,7 @@ class Exchange final : public link::Egress, public nic::EgressGate {
   [[nodiscard]] bool has_ring_to(std::uint32_t slot) const;
   void set_own(std::unique_ptr<OwnRing> ring) { own_ = std::move(ring); }
   void set_ports(const PortSpace& ports) { ports_ = &ports; }
+  void set_seals(SealTable& seals) { seals_ = &seals; }
   // `room` tracks the receive sockets of this host's processes.
   void set_udp(link::Egress& out, link::Ingress& in, SocketRoom& room) {
     udp_out_ = &out;
@@ -192,6 +194,7 @@ class Exchange final : public link::Egress, public nic::EgressGate {
   std::vector<std::shared_ptr<IncomingRing>> incoming_;
   std::bitset<kSlots> has_incoming_;  // slots with a ring to us
   const PortSpace* ports_{};
+  SealTable* seals_{};  // null: nothing is sealed
   WaitingMads waiting_;
   std::uint32_t origin_{kNobody};
   link::Egress* udp_out_{};

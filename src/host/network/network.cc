@@ -25,6 +25,10 @@ void Network::open() {
   }
   udp_ = *std::move(port);
   update_interfaces(list_interfaces());
+  if (shard_.seals.active()) {
+    udp_->sender().seal_with(shard_.seals);
+    udp_->receiver().open_with(shard_.seals);
+  }
   shard_.exchange.set_udp(udp_->sender(), udp_->receiver(), udp_->room());
   shard_.watcher.watch_socket(udp_->receiver().fd());
 }

@@ -28,6 +28,7 @@ struct ExchangeCounters {
   std::uint64_t shm_bytes{};
   std::uint64_t udp_frames{};
   std::uint64_t udp_bytes{};
+  std::uint64_t sealed_frames{};  // among udp_frames
   ExchangeCounters& operator+=(const ExchangeCounters& other) {
     unreachable += other.unreachable;
     forwarded += other.forwarded;
@@ -36,6 +37,7 @@ struct ExchangeCounters {
     shm_bytes += other.shm_bytes;
     udp_frames += other.udp_frames;
     udp_bytes += other.udp_bytes;
+    sealed_frames += other.sealed_frames;
     return *this;
   }
 };

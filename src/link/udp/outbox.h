@@ -22,10 +22,14 @@ class Outbox {
   static constexpr std::size_t kMaxMessages = 64;
   static constexpr std::size_t kMaxBytes = 65'507;  // the largest UDP datagram over IPv4
 
+  // A plain packet ends with its ICRC.
+  enum class Contents : std::uint8_t { kPlain, kSealed };
+
   struct Message {
     wire::Flow flow{};  // with the source port that it is sent from
     MutableBytes bytes{};
     std::uint16_t segment{};  // zero: a single packet
+    Contents contents{};
 
     [[nodiscard]] std::size_t packets() const {
       return segment == 0 ? 1 : (bytes.size() + segment - 1) / segment;

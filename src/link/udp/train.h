@@ -21,6 +21,8 @@ struct Train {
 // The longest train at the beginning of `frames`, which must not be empty. Flows and sizes are
 // compared here instead of using Frame::continues_train, because a tap may have removed a frame
 // from the burst, and because ACKs of one flow form trains too without being marked.
-[[nodiscard]] Train next_train(std::span<const wire::Frame> frames, std::size_t max_packets);
+// Each packet takes `extra` bytes more than as it is.
+[[nodiscard]] Train next_train(std::span<const wire::Frame> frames, std::size_t max_packets,
+                               std::size_t extra = 0);
 
 }  // namespace nerve::link

@@ -94,7 +94,7 @@ std::size_t UdpReceiver::receive(FrameSink& sink, std::size_t budget, Time now) 
 
 std::size_t UdpReceiver::take_message(std::size_t index, FrameSink& sink, Time now) {
   mmsghdr& header = headers_[index];
-  Bytes rest{buffer_.get() + index * kMessageSize, header.msg_len};
+  MutableBytes rest{buffer_.get() + index * kMessageSize, header.msg_len};
   const ReceivedFrom from = read_origin(header.msg_hdr);
   const std::size_t segment = from.segment != 0 ? from.segment : rest.size();
   if (segment < kMinPacket || segment > wire::kMaxUdpPayload ||
@@ -113,7 +113,12 @@ std::size_t UdpReceiver::take_message(std::size_t index, FrameSink& sink, Time n
     }
     if (size != segment) outer = &outer_of(from.flow, size);
     if (batched_ == kBatch) deliver(sink, now);
-    take_packet(from.flow, *outer, rest.first(size));
+    const MutableBytes packet = rest.first(size);
+    if (sealing_ != nullptr && seal::is_sealed(packet)) {
+      take_sealed(from.flow, packet, now);
+    } else {
+      take_packet(from.flow, *outer, packet);
+    }
     rest = rest.subspan(size);
   }
   return packets;
@@ -145,6 +150,24 @@ void UdpReceiver::take_packet(const wire::Flow& flow, wire::OuterSum& outer, Byt
   ++counters_.packets;
   counters_.bytes += bytes.size();
   frame.flow = flow;
+  frame.sealed = false;
+  ++batched_;
+}
+
+void UdpReceiver::take_sealed(const wire::Flow& flow, MutableBytes packet, Time now) {
+  seal::Session* const session = sealing_->session_of(flow, packet);
+  wire::Frame& frame = frames_[batched_];
+  const auto opening = session != nullptr
+                           ? session->receive(flow, packet, now, frame, pieces_[batched_])
+                           : seal::Opening::kUnknown;
+  if (opening == seal::Opening::kEmpty) return;
+  if (opening != seal::Opening::kGood) {
+    ++counters_.bad_seal;
+    return;
+  }
+  ++counters_.packets;
+  counters_.bytes += packet.size();
+  frame.sealed = true;
   ++batched_;
 }
 

@@ -13,6 +13,7 @@
 #include "link/udp/offloads.h"
 #include "link/udp/port_group.h"
 #include "link/udp/receive_options.h"
+#include "link/udp/sealing.h"
 #include "wire/packet.h"
 
 namespace nerve::link {
@@ -24,6 +25,7 @@ struct UdpReceiverCounters {
   std::uint64_t calls{};     // of recvmmsg
   std::uint64_t solved{};    // identifications that differed from the prediction
   std::uint64_t bad_icrc{};
+  std::uint64_t bad_seal{};  // sealed, but not for a QP of ours, or not authentic
   std::uint64_t malformed{};
 };
 
@@ -57,6 +59,9 @@ class UdpReceiver final : public Ingress {
   UdpReceiver(const PortGroup& group, std::uint32_t index, Unread unread = Unread::kDiscard)
       : UdpReceiver{group.socket(index), group.port(), unread} {}
 
+  // From now on sealed packets are opened. `sealing` must outlive the receiver.
+  void open_with(Sealing& sealing) { sealing_ = &sealing; }
+
   // `budget` counts invalid packets too, so that a flood of them does not starve other work.
   std::size_t receive(FrameSink& sink, std::size_t budget, Time now) override;
 
@@ -89,6 +94,7 @@ class UdpReceiver final : public Ingress {
   [[nodiscard]] std::size_t messages_for(std::size_t budget) const;
   std::size_t take_message(std::size_t index, FrameSink& sink, Time now);
   void take_packet(const wire::Flow& flow, wire::OuterSum& outer, Bytes bytes);
+  void take_sealed(const wire::Flow& flow, MutableBytes packet, Time now);
   // The partial ICRC over the outer headers of such packets; the last one is cached.
   wire::OuterSum& outer_of(const wire::Flow& flow, std::size_t size);
   void deliver(FrameSink& sink, Time now);
@@ -97,6 +103,7 @@ class UdpReceiver final : public Ingress {
   void discard_stale();
 
   const UdpSocket& socket_;
+  Sealing* sealing_{};
   std::uint16_t port_;  // the destination port of the packets
   std::unique_ptr<std::byte[]> buffer_;
   std::vector<Slot> slots_;

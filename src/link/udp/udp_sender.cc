@@ -74,38 +74,81 @@ bool UdpSender::can_reach(const wire::Flow& flow) const {
   return ipv4 == flow.source.is_ipv4() && (ipv4 || config_.family == IpFamily::kDual);
 }
 
-void UdpSender::send(std::span<const wire::Frame> frames, Time /*now*/) {
+UdpSender::Run UdpSender::next_run(std::span<const wire::Frame> frames) const {
+  if (sealing_ == nullptr) return {.frames = frames.size(), .way = {}};
+  const auto& first = frames.front();
+  const Qpn to = first.headers.bth.dest_qp;
+  std::size_t run = 1;
+  while (run < frames.size() && frames[run].headers.bth.dest_qp == to &&
+         frames[run].flow.destination == first.flow.destination) {
+    ++run;
+  }
+  return {.frames = run, .way = sealing_->way_to(first.flow.destination, to)};
+}
+
+void UdpSender::send(std::span<const wire::Frame> frames, Time now) {
   while (!frames.empty()) {
-    const Train train = next_train(frames, segmentation_.works ? kMaxTrainPackets : 1);
+    const Run run = next_run(frames);
+    if (run.way.may_send) {
+      send_run(frames.first(run.frames), run.way.session, now);
+    } else {
+      counters_.dropped_unsealed += run.frames;
+    }
+    frames = frames.subspan(run.frames);
+  }
+  flush();
+}
+
+void UdpSender::send_run(std::span<const wire::Frame> frames, seal::Session* session, Time now) {
+  constexpr std::size_t kSealed = seal::kOverhead - wire::kIcrcSize;
+  while (!frames.empty()) {
+    const Train train = next_train(frames, segmentation_.works ? kMaxTrainPackets : 1,
+                                   session != nullptr ? kSealed : 0);
     if (train.segment > wire::kMaxUdpPayload) {
       ++counters_.dropped_too_big;
     } else if (!can_reach(frames.front().flow)) {
       counters_.dropped_unreachable += train.packets;
     } else {
-      send_train(frames.first(train.packets), train.segment, train.bytes);
+      send_train(frames.first(train.packets), train, session, now);
     }
     frames = frames.subspan(train.packets);
   }
-  flush();
 }
 
-void UdpSender::send_train(std::span<const wire::Frame> frames, std::size_t segment,
-                           std::size_t bytes) {
+void UdpSender::send_train(std::span<const wire::Frame> frames, const Train& train,
+                           seal::Session* session, Time now) {
+  const std::size_t segment = train.segment;
   const bool cut = frames.size() > 1;
   const auto [flow, room] =
-      open_message(frames.front().flow, bytes, cut ? static_cast<std::uint16_t>(segment) : 0);
+      open_message(frames.front().flow, train.bytes, cut ? static_cast<std::uint16_t>(segment) : 0,
+                   session != nullptr ? Outbox::Contents::kSealed : Outbox::Contents::kPlain);
   wire::OuterSum outer{flow, segment, config_.port};
   std::size_t at = 0;
   for (std::size_t i = 0; i < frames.size(); ++i) {
-    const std::size_t size = std::min(segment, bytes - at);
+    const std::size_t size = std::min(segment, train.bytes - at);
+    const MutableBytes packet = room.subspan(at, size);
+    at += size;
+    if (session != nullptr) {
+      // Without its tag a packet is dropped by its receiver.
+      if (!session->seal(frames[i], now, packet)) std::ranges::fill(packet, std::byte{0});
+      continue;
+    }
     if (size != segment) outer = {flow, size, config_.port};  // the last one may be shorter
     // The kernel numbers the segments, so segment i has identification i.
-    wire::encode_after_sum(frames[i], outer(static_cast<std::uint16_t>(i)), room.subspan(at, size));
-    at += size;
+    wire::encode_after_sum(frames[i], outer(static_cast<std::uint16_t>(i)), packet);
   }
 }
 
-void UdpSender::send_bytes(const wire::Flow& flow, Bytes udp_payload, Time /*now*/) {
+void UdpSender::send_bytes(const wire::Flow& flow, Bytes udp_payload, Time now) {
+  if (sealing_ != nullptr) {
+    const auto bth = wire::Bth::decode(udp_payload);
+    const auto way = bth ? sealing_->way_to(flow.destination, bth->dest_qp) : Sealing::Way{};
+    if (!way.may_send) {
+      ++counters_.dropped_unsealed;
+      return;
+    }
+    if (way.session != nullptr) return seal_bytes(flow, udp_payload, *way.session, now);
+  }
   if (udp_payload.size() > wire::kMaxUdpPayload) {
     ++counters_.dropped_too_big;
     return;
@@ -114,7 +157,7 @@ void UdpSender::send_bytes(const wire::Flow& flow, Bytes udp_payload, Time /*now
     ++counters_.dropped_unreachable;
     return;
   }
-  const Opened message = open_message(flow, udp_payload.size(), 0);
+  const Opened message = open_message(flow, udp_payload.size(), 0, Outbox::Contents::kPlain);
   std::copy(udp_payload.begin(), udp_payload.end(), message.room.begin());
   wire::icrc_follow(message.room, wire::kAfterUdpSourcePort,
                     static_cast<std::uint16_t>(flow.source_port ^ message.flow.source_port));
@@ -123,16 +166,38 @@ void UdpSender::send_bytes(const wire::Flow& flow, Bytes udp_payload, Time /*now
   flush();
 }
 
+void UdpSender::seal_bytes(const wire::Flow& flow, Bytes udp_payload, seal::Session& session,
+                           Time now) {
+  const auto packet = wire::decode_udp_payload(flow, {}, udp_payload);
+  if (!packet) return;
+  const Bytes plain = udp_payload.first(udp_payload.size() - wire::kIcrcSize);
+  std::vector<std::byte> sealed(plain.size() + seal::kOverhead);
+  if (!session.seal(flow, plain, now, sealed)) return;
+  if (packet->icrc == wire::IcrcVerdict::kBad) sealed.back() ^= std::byte{1};  // a corrupted packet
+  send_sealed(flow, sealed);
+}
+
+void UdpSender::send_sealed(const wire::Flow& flow, Bytes packet) {
+  if (!can_reach(flow)) {
+    ++counters_.dropped_unreachable;
+    return;
+  }
+  const Opened message = open_message(flow, packet.size(), 0, Outbox::Contents::kSealed);
+  std::ranges::copy(packet, message.room.begin());
+  flush();
+}
+
 UdpSender::Opened UdpSender::open_message(const wire::Flow& wanted, std::size_t bytes,
-                                          std::uint16_t segment) {
+                                          std::uint16_t segment, Outbox::Contents contents) {
   const SendSocket socket = sockets_.for_port(wanted.source_port);
   if (socket.fd != outbox_fd_ || !outbox_.fits(bytes)) flush();
   outbox_fd_ = socket.fd;
   Opened opened{.flow = wanted, .room{}};
   opened.flow.source_port = socket.port;
-  opened.room = outbox_.add({.flow = opened.flow, .bytes{}, .segment = segment},
-                            SocketName::of(config_.family, wanted.destination, config_.port),
-                            interface_of(wanted), bytes);
+  opened.room =
+      outbox_.add({.flow = opened.flow, .bytes{}, .segment = segment, .contents = contents},
+                  SocketName::of(config_.family, wanted.destination, config_.port),
+                  interface_of(wanted), bytes);
   return opened;
 }
 
@@ -192,7 +257,9 @@ int UdpSender::send_segments(std::size_t index) {
   int first_error = 0;
   for (std::size_t i = 0; i < train.packets(); ++i) {
     const MutableBytes packet = train.packet(i);
-    if (train.flow.destination.is_ipv4()) {  // sent alone, it will have identification zero
+    if (train.flow.destination.is_ipv4() &&
+        train.contents ==
+            Outbox::Contents::kPlain) {  // sent alone, it will have identification zero
       wire::icrc_follow(packet, wire::kAfterIpv4Identification, static_cast<std::uint16_t>(i));
     }
     iovec bytes{.iov_base = packet.data(), .iov_len = packet.size()};

@@ -13,7 +13,9 @@
 #include "link/link.h"
 #include "link/udp/offloads.h"
 #include "link/udp/outbox.h"
+#include "link/udp/sealing.h"
 #include "link/udp/send_sockets.h"
+#include "link/udp/train.h"
 
 namespace nerve::link {
 
@@ -35,6 +37,7 @@ struct UdpSenderCounters {
   std::uint64_t dropped_full{};
   std::uint64_t dropped_too_big{};      // larger than the path MTU
   std::uint64_t dropped_unreachable{};  // no route, no such source address, or refused by a filter
+  std::uint64_t dropped_unsealed{};     // they had to be sealed, and the peer has no keys (yet)
 };
 
 class UdpSender final : public Egress {
@@ -43,6 +46,11 @@ class UdpSender final : public Egress {
 
   void send(std::span<const wire::Frame> frames, Time now) override;
   void send_bytes(const wire::Flow& flow, Bytes udp_payload, Time now) override;
+
+  // From now on packets are sealed as `sealing` says. It must outlive the sender.
+  void seal_with(Sealing& sealing) { sealing_ = &sealing; }
+  // Sends a packet of a sealed QP, without changing it.
+  void send_sealed(const wire::Flow& flow, Bytes packet);
 
   // Sets the interface through which a source address reaches link-local and multicast
   // destinations.
@@ -65,9 +73,19 @@ class UdpSender final : public Egress {
     MutableBytes room;
   };
 
-  void send_train(std::span<const wire::Frame> frames, std::size_t segment, std::size_t bytes);
+  // Frames that are sealed in the same way, or not at all.
+  void send_run(std::span<const wire::Frame> frames, seal::Session* session, Time now);
+  void send_train(std::span<const wire::Frame> frames, const Train& train, seal::Session* session,
+                  Time now);
+  // The way of the first frames, and how many of them take it.
+  struct Run {
+    std::size_t frames;
+    Sealing::Way way;
+  };
+  [[nodiscard]] Run next_run(std::span<const wire::Frame> frames) const;
+  void seal_bytes(const wire::Flow& flow, Bytes udp_payload, seal::Session& session, Time now);
   [[nodiscard]] Opened open_message(const wire::Flow& wanted, std::size_t bytes,
-                                    std::uint16_t segment);
+                                    std::uint16_t segment, Outbox::Contents contents);
   [[nodiscard]] bool can_reach(const wire::Flow& flow) const;
   void flush();
   void take_refusal(std::size_t index, int error);
@@ -80,6 +98,7 @@ class UdpSender final : public Egress {
   SendSockets sockets_;
   Offload segmentation_;
   std::vector<std::pair<wire::Gid, std::uint32_t>> interfaces_;
+  Sealing* sealing_{};
   Outbox outbox_;
   int outbox_fd_{-1};
   UdpSenderCounters counters_;

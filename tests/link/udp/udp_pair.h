@@ -128,7 +128,7 @@ class UdpPair {
 
   static std::uint64_t seen(const UdpReceiver& receiver) {
     const UdpReceiverCounters& counters = receiver.counters();
-    return counters.packets + counters.bad_icrc + counters.malformed;
+    return counters.packets + counters.bad_icrc + counters.bad_seal + counters.malformed;
   }
 
   std::unique_ptr<PortGroup> group;

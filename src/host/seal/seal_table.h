@@ -1,0 +1,111 @@
+// The sealed QPs of a shard: their sessions, and which packets may travel without one.
+//
+//   opening   both sides agree on keys; frames wait
+//   open      frames are sealed; plain packets from the network are dropped
+//   plain     the peer does not seal, and need not (SealMode::kPrefer)
+//   refused   the peer does not seal, but must: frames are dropped, and their QP's retries run out
+//
+// Guarded by the shard's lock.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/time.h"
+#include "host/seal/key_file.h"
+#include "host/seal/policy.h"
+#include "link/udp/sealing.h"
+#include "link/udp/udp_sender.h"
+
+namespace nerve::host {
+
+// What all shards of a process share.
+struct SealSetup {
+  SealPolicy policy;
+  std::vector<seal::Suite> suites;
+  seal::Crypto* crypto{};  // null: nothing can be sealed
+  SealKeys keys;
+
+  // Null if the policy seals nothing. Problems are logged: then packets that must be sealed are
+  // dropped.
+  [[nodiscard]] static std::shared_ptr<const SealSetup> make(const SealPolicy& policy,
+                                                             std::vector<seal::Suite> suites,
+                                                             const std::string& key_file);
+};
+
+struct SealCounters {
+  std::uint64_t opened{};         // QPs that have keys
+  std::uint64_t plain{};          // QPs whose peers do not seal, and need not
+  std::uint64_t refused{};        // ... but must
+  std::uint64_t dropped_plain{};  // packets that were not sealed, but had to be
+};
+
+class SealTable final : public link::Sealing {
+ public:
+  explicit SealTable(std::shared_ptr<const SealSetup> setup) : setup_{std::move(setup)} {}
+
+  [[nodiscard]] bool active() const { return setup_ != nullptr; }
+
+  // A QP of ours is connected by UDP and can receive, or is not any more.
+  void connect(const seal::Endpoint& own, const seal::Endpoint& peer, Time now);
+  void disconnect(Qpn own);
+  // In the child of a fork(): all keys are erased.
+  void leave();
+
+  Way way_to(const wire::Gid& destination, Qpn qpn) override;
+  seal::Session* session_of(const wire::Flow& flow, Bytes packet) override;
+
+  // True if frames to this QP must wait.
+  [[nodiscard]] bool waits(const wire::Gid& destination, Qpn qpn) const;
+  // True once after QPs stopped waiting.
+  [[nodiscard]] bool stopped_waiting() { return std::exchange(stopped_waiting_, false); }
+  // Whether to accept a frame from the network.
+  [[nodiscard]] bool accepts(const wire::Frame& frame);
+
+  [[nodiscard]] std::optional<Time> next_deadline() const;
+  // Sends what is due.
+  void expire(Time now, link::UdpSender& out);
+
+  [[nodiscard]] const SealCounters& counters() const { return counters_; }
+  // "aes128-gcm", "plain", "refused"; empty if the QP is not sealed.
+  [[nodiscard]] std::string state_of(Qpn own) const;
+
+ private:
+  enum class State : std::uint8_t { kOpening, kOpen, kPlain, kRefused };
+  struct Entry {
+    Entry(seal::Crypto& crypto, const seal::SessionSetup& setup, SealMode wanted, Time now)
+        : session{crypto, setup, now}, own{setup.own}, peer{setup.peer}, mode{wanted}, began{now} {}
+
+    seal::Session session;
+    seal::Endpoint own;
+    seal::Endpoint peer;
+    SealMode mode;
+    State state{State::kOpening};
+    Time began;
+    bool speaks{};  // in `speaking_`
+  };
+  struct PeerHash {
+    std::size_t operator()(const seal::Endpoint& end) const;
+  };
+
+  void speak(Entry& entry);
+  // Looks at the session's progress. Returns false if it has nothing to send any more.
+  bool follow(Entry& entry, Time now);
+  void settle(Entry& entry, State state);
+  [[nodiscard]] Entry* find(Qpn own) const;
+  [[nodiscard]] Entry* find(const wire::Gid& destination, Qpn qpn) const;
+
+  std::shared_ptr<const SealSetup> setup_;
+  std::unordered_map<std::uint32_t, std::unique_ptr<Entry>> entries_;  // by our QPN
+  std::unordered_map<seal::Endpoint, Entry*, PeerHash> by_peer_;
+  std::vector<Entry*> speaking_;  // their sessions may have something to send
+  bool stopped_waiting_{};
+  SealCounters counters_;
+};
+
+}  // namespace nerve::host
