@@ -171,8 +171,7 @@ std::vector<std::uint32_t> private_slots() {
 
 std::vector<std::uint32_t> without_repeats(std::vector<std::uint32_t> slots) {
   std::ranges::sort(slots);
-  const auto repeated = std::ranges::unique(slots);
-  slots.erase(repeated.begin(), repeated.end());
+  slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
   return slots;
 }
 
