@@ -9,10 +9,14 @@ namespace {
 
 // The SSN of the last message that was acknowledged: the one before the oldest in flight.
 std::uint32_t last_acknowledged(Qp& qp) {
-  std::uint32_t position = qp.sends.head;
-  while (position != qp.sends.tail && qp.sends.at(position).is_local()) ++position;
-  const bool any = position != qp.sends.tail && qp.sends.at(position).started;
-  return (any ? qp.sends.at(position).sequence : qp.requester.next_sequence) + 0xff'ffffU;
+  std::uint32_t oldest = qp.requester.next_sequence;
+  for (std::uint32_t position = qp.sends.head; position != qp.sends.tail; ++position) {
+    const SendWqe& wqe = qp.sends.at(position);
+    if (wqe.is_local()) continue;
+    if (wqe.started) oldest = wqe.sequence;
+    break;
+  }
+  return oldest + 0xff'ffffU;
 }
 
 }  // namespace
