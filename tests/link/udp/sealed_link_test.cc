@@ -11,7 +11,7 @@ namespace {
 constexpr Qpn kSealedQpn{0x4001};
 constexpr Qpn kPlainQpn{0x4002};
 constexpr Qpn kForbiddenQpn{0x4003};
-const wire::Flow kFlow{.source = kHere4, .destination = kThere4};
+const wire::Flow kSealedFlow{.source = kHere4, .destination = kThere4};
 
 // A session from kHere4 to kSealedQpn of kThere4, with both ends.
 class OneSession final : public Sealing {
@@ -69,7 +69,7 @@ struct SealedPair {
 std::vector<Sample> samples(Prng& prng, Qpn to, std::size_t count, std::size_t length) {
   std::vector<Sample> made;
   for (std::size_t i = 0; i < count; ++i) {
-    made.push_back(random_sample(prng, kFlow, kSendMiddle, length));
+    made.push_back(random_sample(prng, kSealedFlow, kSendMiddle, length));
     made.back().headers.bth.dest_qp = to;
   }
   return made;
@@ -118,11 +118,11 @@ TEST(SealedLink, SealsBytesAndKeepsThemCorrupt) {
   const Frames frames{sent};
   std::vector<std::byte> bytes(wire::udp_payload_size(frames.span()[0]));
   wire::encode_udp_payload(frames.span()[0], wire::Envelope{}, bytes);
-  sealed.pair.sender->send_bytes(kFlow, bytes, Time{});
+  sealed.pair.sender->send_bytes(kSealedFlow, bytes, Time{});
   expect_equal(sealed.pair.receive(1), sent);
 
   bytes[40] ^= std::byte{1};
-  sealed.pair.sender->send_bytes(kFlow, bytes, Time{});
+  sealed.pair.sender->send_bytes(kSealedFlow, bytes, Time{});
   EXPECT_TRUE(sealed.pair.receive(1).empty());
   EXPECT_EQ(sealed.pair.receivers[0]->counters().bad_seal, 1U);
 }
