@@ -97,6 +97,7 @@ class ForgedFrames : public testing::Test {
 TEST_F(ForgedFrames, FromTheNetworkAreDropped) {
   auto sender = link::UdpSender::open({});
   ASSERT_TRUE(sender);
+  (*sender)->set_interface(endpoint_->peer.gid, endpoint_->adapter->interface_index());
   ForgedSend{endpoint_->peer, endpoint_->card()}.send(**sender);
   expect_only_the_true_one();
 }

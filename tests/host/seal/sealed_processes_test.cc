@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 
 #include "host/peers/inquiry.h"
@@ -77,6 +78,13 @@ std::string path_of_our_qp() {
   return "";
 }
 
+std::uint64_t dropped_plain() {
+  for (const host::ProcessReport& report : host::ask_processes(std::chrono::seconds{5})) {
+    if (report.pid == ::getpid()) return report["dropped_wrong_path"];
+  }
+  return 0;
+}
+
 // This process and its peer, each with its own settings.
 class World {
  public:
@@ -130,40 +138,52 @@ class World {
   Endpoint endpoint;
 };
 
+// A process reads its settings once, so each test has one of its own.
+void apart(const std::function<void()>& life) {
+  Process process{[&](Line line) {
+    life();
+    line.say('e');
+  }};
+  (void)process.line().hear<char>();
+}
+
 TEST(SealedProcesses, ExchangeMessages) {
-  const Key key;
-  World world{{"require", key.path()}, {"require", key.path()}};
-  for (const std::uint32_t size : {8U, 1U, 5000U, kRoom}) EXPECT_TRUE(world.passes(size)) << size;
-  const std::string path = path_of_our_qp();
-  EXPECT_TRUE(path == "udp/aes128-gcm" || path == "udp/chacha20-poly1305") << path;
+  apart([] {
+    const Key key;
+    World world{{"require", key.path()}, {"require", key.path()}};
+    for (const std::uint32_t size : {8U, 1U, 5000U, kRoom}) EXPECT_TRUE(world.passes(size)) << size;
+    const std::string path = path_of_our_qp();
+    EXPECT_TRUE(path == "udp/aes128-gcm" || path == "udp/chacha20-poly1305") << path;
+  });
 }
 
 TEST(SealedProcesses, UseTheSuiteThatBothHave) {
   const Key key;
   for (const char* suite : {"aes256-gcm", "chacha20-poly1305", "aes256-gmac"}) {
     const Side side{.seal = "require", .key = key.path(), .suites = suite};
-    Process child{[&](Line line) {
+    apart([&] {
       World world{side,
                   {"prefer", key.path(), "aes128-gcm,aes256-gmac,chacha20-poly1305,aes256-gcm"}};
       EXPECT_TRUE(world.passes(5000));
       EXPECT_EQ(path_of_our_qp(), std::string{"udp/"} + suite);
-      line.say('e');
-    }};
-    (void)child.line().hear<char>();
+    });
   }
 }
 
 TEST(SealedProcesses, GoOnPlainWithAPeerThatNeedNotSeal) {
-  const Key key;
-  World world{{"prefer", key.path()}, {"off", ""}};
-  EXPECT_TRUE(world.passes(5000));
-  EXPECT_EQ(path_of_our_qp(), "udp/plain");
+  apart([] {
+    const Key key;
+    World world{{"prefer", key.path()}, {"off", ""}};
+    EXPECT_TRUE(world.passes(5000));
+    EXPECT_EQ(path_of_our_qp(), "udp/plain");
+  });
 }
 
 // What a stranger says, who knows the QPN and the PSN.
-void send_forged(const Card& from, const Card& to) {
+void send_forged(const Card& from, const Card& to, std::uint32_t interface) {
   auto sender = link::UdpSender::open({});
   ASSERT_TRUE(sender);
+  (*sender)->set_interface(from.gid, interface);
   const std::vector<std::byte> payload(64, kForged);
   const wire::Piece piece{.address = reinterpret_cast<std::uint64_t>(payload.data()), .length = 64};
   wire::Frame frame{.flow = {.source = from.gid, .destination = to.gid}};
@@ -176,23 +196,30 @@ void send_forged(const Card& from, const Card& to) {
 }
 
 TEST(SealedProcesses, TakeNothingPlain) {
-  const Key key;
-  World world{{"require", key.path()}, {"require", key.path()}};
-  ASSERT_TRUE(world.endpoint.post_receive(9, 0, kRoom));
-  world.endpoint.memory[0] = kTrue;
-  send_forged(world.endpoint.peer, world.endpoint.card());
-  EXPECT_FALSE(world.endpoint.next(std::chrono::milliseconds{300})) << "a forged message was taken";
-  EXPECT_EQ(world.endpoint.memory[0], kTrue);
+  apart([] {
+    const Key key;
+    World world{{"require", key.path()}, {"require", key.path()}};
+    ASSERT_TRUE(world.endpoint.post_receive(9, 0, kRoom));
+    world.endpoint.memory[0] = kTrue;
+    send_forged(world.endpoint.peer, world.endpoint.card(),
+                world.endpoint.adapter->interface_index());
+    EXPECT_FALSE(world.endpoint.next(std::chrono::milliseconds{300}))
+        << "a forged message was taken";
+    EXPECT_EQ(world.endpoint.memory[0], kTrue);
+    EXPECT_EQ(dropped_plain(), 1U);
+  });
 }
 
 TEST(SealedProcesses, OfferNothingToAPeerWithAnotherKey) {
-  const Key key;
-  const Key other;
-  World world{{"require", key.path()}, {"require", other.path()}};
-  ASSERT_TRUE(world.endpoint.post_send(nic::SendOp::kSend, 4, 0, 100));
-  const auto done = world.endpoint.next(std::chrono::seconds{30});
-  ASSERT_TRUE(done);
-  EXPECT_EQ(done->status, nic::WcStatus::kRetryExceeded);
+  apart([] {
+    const Key key;
+    const Key other;
+    World world{{"require", key.path()}, {"require", other.path()}};
+    ASSERT_TRUE(world.endpoint.post_send(nic::SendOp::kSend, 4, 0, 100));
+    const auto done = world.endpoint.next(std::chrono::seconds{30});
+    ASSERT_TRUE(done);
+    EXPECT_EQ(done->status, nic::WcStatus::kRetryExceeded);
+  });
 }
 
 }  // namespace
