@@ -317,6 +317,7 @@ TEST_F(TwoPrograms, RemovingMemoryWaitsForCopiesOfTheOther) {
         await(2);
         gpu->remove(memory.address(), memory.size(), memory.buffer());
         EXPECT_EQ(memory.contents(), pattern(4096, 1));
+        reach(3);
       },
       [&] {
         const Memory memory{4096};
@@ -327,7 +328,7 @@ TEST_F(TwoPrograms, RemovingMemoryWaitsForCopiesOfTheOther) {
             gpu->copy(GpuMemory::Direction::kSend, memory.address(), meeting->target, 4096);
         reach(2);
         const bool done = landed(gpu->written()) == Progress::kDone;
-        // From now on there is no such memory.
+        await(3);  // from now on there is no such memory
         (void)gpu->copy(GpuMemory::Direction::kSend, memory.address(), meeting->target, 4096);
         return begun && done && landed(gpu->written()) == Progress::kFailed;
       });
