@@ -14,7 +14,7 @@ bool try_later(int error) { return error == EAGAIN || error == EWOULDBLOCK || er
 
 }  // namespace
 
-bool TcpLane::moved(Status status) {
+bool TcpLane::moved(const Status& status) {
   if (!status) memory_error_ = status.error();
   return status.has_value();
 }

@@ -58,7 +58,7 @@ class TcpLane {
 
   Step consume(Receiver& receiver);
   Step fill(Receiver& receiver);
-  bool moved(Status status);
+  bool moved(const Status& status);
   // The data of the frame from this offset on; of a GPU's memory, as much as fits into a buffer.
   std::optional<Bytes> data_at(const Outgoing& frame, std::size_t offset);
 

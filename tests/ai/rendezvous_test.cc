@@ -131,7 +131,8 @@ TEST(Join, ReportsInvalidOptions) {
   const auto error = [](const GroupOptions& options) { return Group::join(options).error().text; };
   contains(error({.rank = 2, .size = 2}), "rank 2 of 2 ranks");
   contains(error({.rank = 0, .size = 65}), "the limit is 64");
-  contains(error({.size = 2, .rendezvous = "http://x"}), "none of tcp://host:port, rdma://host:port and file");
+  contains(error({.size = 2, .rendezvous = "http://x"}),
+           "none of tcp://host:port, rdma://host:port and file");
   contains(error({.size = 2, .transport = "carrier pigeon"}), "there are rdma and tcp");
   contains(error({.size = 2, .rendezvous = "tcp://127.0.0.1"}), "write host:port");
 }

@@ -17,30 +17,63 @@ namespace {
 
 constexpr const char* kFile = "libcrypto.so.3";
 
-// The functions that are used.
-#define NERVE_FUNCTIONS(each)                                                                      \
-  each(EVP_CIPHER_CTX_new) each(EVP_CIPHER_CTX_free) each(EVP_CIPHER_CTX_ctrl)                     \
-      each(EVP_CipherInit_ex) each(EVP_CipherUpdate) each(EVP_CipherFinal_ex)                      \
-          each(EVP_aes_128_gcm) each(EVP_aes_256_gcm) each(EVP_chacha20_poly1305) each(EVP_sha256) \
-              each(EVP_Digest) each(HMAC) each(RAND_priv_bytes) each(EVP_PKEY_new_raw_private_key) \
-                  each(EVP_PKEY_new_raw_public_key) each(EVP_PKEY_get_raw_public_key)              \
-                      each(EVP_PKEY_free) each(EVP_PKEY_CTX_new) each(EVP_PKEY_CTX_free)           \
-                          each(EVP_PKEY_derive_init) each(EVP_PKEY_derive_set_peer)                \
-                              each(EVP_PKEY_derive) each(OpenSSL_version)
-
+// The functions that are used, under their own names.
 struct Functions {
-#define NERVE_MEMBER(name) decltype(&::name) name{};
-  NERVE_FUNCTIONS(NERVE_MEMBER)
-#undef NERVE_MEMBER
+  decltype(&::EVP_CIPHER_CTX_new) EVP_CIPHER_CTX_new{};
+  decltype(&::EVP_CIPHER_CTX_free) EVP_CIPHER_CTX_free{};
+  decltype(&::EVP_CIPHER_CTX_ctrl) EVP_CIPHER_CTX_ctrl{};
+  decltype(&::EVP_CipherInit_ex) EVP_CipherInit_ex{};
+  decltype(&::EVP_CipherUpdate) EVP_CipherUpdate{};
+  decltype(&::EVP_CipherFinal_ex) EVP_CipherFinal_ex{};
+  decltype(&::EVP_aes_128_gcm) EVP_aes_128_gcm{};
+  decltype(&::EVP_aes_256_gcm) EVP_aes_256_gcm{};
+  decltype(&::EVP_chacha20_poly1305) EVP_chacha20_poly1305{};
+  decltype(&::EVP_sha256) EVP_sha256{};
+  decltype(&::EVP_Digest) EVP_Digest{};
+  decltype(&::HMAC) HMAC{};
+  decltype(&::RAND_priv_bytes) RAND_priv_bytes{};
+  decltype(&::EVP_PKEY_new_raw_private_key) EVP_PKEY_new_raw_private_key{};
+  decltype(&::EVP_PKEY_new_raw_public_key) EVP_PKEY_new_raw_public_key{};
+  decltype(&::EVP_PKEY_get_raw_public_key) EVP_PKEY_get_raw_public_key{};
+  decltype(&::EVP_PKEY_free) EVP_PKEY_free{};
+  decltype(&::EVP_PKEY_CTX_new) EVP_PKEY_CTX_new{};
+  decltype(&::EVP_PKEY_CTX_free) EVP_PKEY_CTX_free{};
+  decltype(&::EVP_PKEY_derive_init) EVP_PKEY_derive_init{};
+  decltype(&::EVP_PKEY_derive_set_peer) EVP_PKEY_derive_set_peer{};
+  decltype(&::EVP_PKEY_derive) EVP_PKEY_derive{};
+  decltype(&::OpenSSL_version) OpenSSL_version{};
 
   // The name of one that the library does not have; null if it has them all.
   const char* find(void* library) {
-#define NERVE_FIND(name)                                               \
-  name = reinterpret_cast<decltype(&::name)>(::dlsym(library, #name)); \
-  if (name == nullptr) return #name;
-    NERVE_FUNCTIONS(NERVE_FIND)
-#undef NERVE_FIND
-    return nullptr;
+    const char* missing = nullptr;
+    const auto look_up = [&]<class Function>(const char* name, Function& into) {
+      into = reinterpret_cast<Function>(::dlsym(library, name));
+      if (into == nullptr) missing = name;
+    };
+    look_up("EVP_CIPHER_CTX_new", EVP_CIPHER_CTX_new);
+    look_up("EVP_CIPHER_CTX_free", EVP_CIPHER_CTX_free);
+    look_up("EVP_CIPHER_CTX_ctrl", EVP_CIPHER_CTX_ctrl);
+    look_up("EVP_CipherInit_ex", EVP_CipherInit_ex);
+    look_up("EVP_CipherUpdate", EVP_CipherUpdate);
+    look_up("EVP_CipherFinal_ex", EVP_CipherFinal_ex);
+    look_up("EVP_aes_128_gcm", EVP_aes_128_gcm);
+    look_up("EVP_aes_256_gcm", EVP_aes_256_gcm);
+    look_up("EVP_chacha20_poly1305", EVP_chacha20_poly1305);
+    look_up("EVP_sha256", EVP_sha256);
+    look_up("EVP_Digest", EVP_Digest);
+    look_up("HMAC", HMAC);
+    look_up("RAND_priv_bytes", RAND_priv_bytes);
+    look_up("EVP_PKEY_new_raw_private_key", EVP_PKEY_new_raw_private_key);
+    look_up("EVP_PKEY_new_raw_public_key", EVP_PKEY_new_raw_public_key);
+    look_up("EVP_PKEY_get_raw_public_key", EVP_PKEY_get_raw_public_key);
+    look_up("EVP_PKEY_free", EVP_PKEY_free);
+    look_up("EVP_PKEY_CTX_new", EVP_PKEY_CTX_new);
+    look_up("EVP_PKEY_CTX_free", EVP_PKEY_CTX_free);
+    look_up("EVP_PKEY_derive_init", EVP_PKEY_derive_init);
+    look_up("EVP_PKEY_derive_set_peer", EVP_PKEY_derive_set_peer);
+    look_up("EVP_PKEY_derive", EVP_PKEY_derive);
+    look_up("OpenSSL_version", OpenSSL_version);
+    return missing;
   }
 };
 
