@@ -16,6 +16,7 @@ namespace nerve::host {
 namespace {
 
 constexpr int kFirstPassed = 3;  // SD_LISTEN_FDS_START
+constexpr int kMostPassed = 1 << 16;
 
 int number_in(const char* variable) {
   const char* const text = ::secure_getenv(variable);
@@ -32,6 +33,7 @@ std::vector<int> passed_sockets(std::uint16_t port) {
   std::vector<int> found;
   if (number_in("LISTEN_PID") != ::getpid()) return found;
   const int count = number_in("LISTEN_FDS");
+  if (count > kMostPassed) return found;
   for (int fd = kFirstPassed; fd < kFirstPassed + count; ++fd) {
     const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, kFirstPassed + count);
     if (copy < 0) break;  // not as many as announced
