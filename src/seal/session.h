@@ -12,9 +12,9 @@
 //     --- an empty sealed packet ---->          proves that the caller made this call
 //     <-- an empty sealed packet -----          ... and that the answerer made this answer
 //
-// To check a call or an answer costs up to 50 us, so a stranger could keep a process busy with
-// forged ones. Each invitation and each call has a random number, which the reply repeats: packets
-// with the right one are checked first, others only now and then.
+// To check a call or an answer costs an exchange of keys, so a stranger could keep a process busy
+// with forged ones. Each invitation and each call has a random number, which the reply repeats:
+// packets with the right one are checked first, others only now and then.
 //
 // No I/O: the driver sends what next_packet() returns, at deadline(), and passes received packets
 // in.

@@ -150,17 +150,13 @@ bool SealTable::accepts(const wire::Frame& frame) {
   } else {
     accepted = entry->state == State::kPlain;
   }
-  if (!accepted) ++counters_.dropped_plain;
   return accepted;
 }
 
 void SealTable::settle(Entry& entry, State state) {
   entry.state = state;
   stopped_waiting_ = true;
-  if (state == State::kOpen) ++counters_.opened;
-  if (state == State::kPlain) ++counters_.plain;
   if (state == State::kRefused) {
-    ++counters_.refused;
     const bool other_key = entry.session.heard_from_peer();
     log(LogLevel::kWarn, "%s %s: packets to it are dropped; give it the same seal_key%s",
         wire::to_string(entry.peer.gid).c_str(), other_key ? "has another key" : "does not seal",

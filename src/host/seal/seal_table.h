@@ -38,13 +38,6 @@ struct SealSetup {
                                                              const std::string& key_file);
 };
 
-struct SealCounters {
-  std::uint64_t opened{};         // QPs that have keys
-  std::uint64_t plain{};          // QPs whose peers do not seal, and need not
-  std::uint64_t refused{};        // ... but must
-  std::uint64_t dropped_plain{};  // packets that were not sealed, but had to be
-};
-
 class SealTable final : public link::Sealing {
  public:
   explicit SealTable(std::shared_ptr<const SealSetup> setup) : setup_{std::move(setup)} {}
@@ -71,7 +64,6 @@ class SealTable final : public link::Sealing {
   // Sends what is due.
   void expire(Time now, link::UdpSender& out);
 
-  [[nodiscard]] const SealCounters& counters() const { return counters_; }
   // "aes128-gcm", "plain", "refused"; empty if the QP is not sealed.
   [[nodiscard]] std::string state_of(Qpn own) const;
 
@@ -105,7 +97,6 @@ class SealTable final : public link::Sealing {
   std::unordered_map<seal::Endpoint, Entry*, PeerHash> by_peer_;
   std::vector<Entry*> speaking_;  // their sessions may have something to send
   bool stopped_waiting_{};
-  SealCounters counters_;
 };
 
 }  // namespace nerve::host
