@@ -93,6 +93,7 @@ enum class Bug : std::uint8_t {
   kOldEpochForEver,      // the keys of an epoch that is over are kept
   kBthNotAuthenticated,  // a sealed packet whose BTH was changed is accepted
   kShortTag,             // only the first four bytes of a tag are compared
+  kUnsignedMadAccepted,  // the MAC of a management datagram is not compared
 };
 
 #ifdef NERVE_PLANTED_BUGS

@@ -82,9 +82,7 @@ Host& Host::current() {
   if (Host* host = current_host) return *host;
   static const int registered =
       ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-  static const int at_end = std::atexit(finish_current);
   (void)registered;
-  (void)at_end;
   current_host = new Host;  // never deleted: the background thread may run during exit
   return *current_host;
 }
@@ -118,6 +116,10 @@ Shard* Host::primary() {
     return nullptr;
   }
   primary_ = made.release();
+  // Functions that are registered later run earlier: libcrypto, which the shard has loaded or the
+  // program uses itself, must not end before we have sealed our last packets.
+  static const int at_end = std::atexit(finish_current);
+  (void)at_end;
   return primary_;
 }
 

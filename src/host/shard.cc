@@ -129,9 +129,11 @@ bool Shard::came_by_its_path(const Adapter::State& adapter, const wire::Frame& f
 }
 
 bool Shard::may_enter(const Adapter::State& adapter, const wire::Frame& frame) {
-  // Frames in a ring never left the host.
-  return came_by_its_path(adapter, frame) &&
-         (!seals.active() || !exchange.reads_network() || seals.accepts(frame));
+  if (!came_by_its_path(adapter, frame)) return false;
+  if (!seals.active()) return true;
+  // A process that reads the network forwards what is for us.
+  const bool network = exchange.reads_network() || !exchange.is_local(frame.flow.source);
+  return seals.accepts(frame, network ? SealTable::Arrival::kNetwork : SealTable::Arrival::kRing);
 }
 
 void Shard::pass_to(Adapter::State& adapter, std::span<const wire::Frame> frames, Time at) {
@@ -142,17 +144,25 @@ void Shard::pass_to(Adapter::State& adapter, std::span<const wire::Frame> frames
            transport == wire::transport_of(b.headers.bth.opcode) &&
            transport != wire::Transport::kUd;
   };
+  const auto is_closed = [this](const wire::Frame& frame) {
+    return seals.active() && SealTable::is_closed(frame);
+  };
   while (!frames.empty()) {
     std::size_t run = 0;
-    while (run < frames.size() && ((run > 0 && same_qps(frames[run - 1], frames[run])) ||
-                                   may_enter(adapter, frames[run]))) {
+    while (
+        run < frames.size() && !is_closed(frames[run]) &&
+        ((run > 0 && same_qps(frames[run - 1], frames[run])) || may_enter(adapter, frames[run]))) {
       ++run;
     }
-    if (run > 0) adapter.nic.receive(frames.first(run), at);
-    frames = frames.subspan(run);
-    if (frames.empty()) break;
-    ++adapter.counters.transports.wrong_path;
-    frames = frames.subspan(1);
+    if (run > 0) {
+      adapter.nic.receive(frames.first(run), at);
+    } else if (const auto opened = is_closed(frames[0]) ? seals.open(frames[0], at) : std::nullopt;
+               opened && came_by_its_path(adapter, *opened)) {
+      adapter.nic.receive({&*opened, 1}, at);
+    } else {
+      ++adapter.counters.transports.wrong_path;
+    }
+    frames = frames.subspan(std::max<std::size_t>(run, 1));
   }
 }
 

@@ -8,14 +8,12 @@ namespace nerve::seal {
 
 Associated associated_data(const wire::Flow& flow, std::span<const std::byte, kClearSize> clear) {
   constexpr std::size_t kGidSize = sizeof(wire::Gid);
-  constexpr std::size_t kMutableByte =
-      4;  // of the BTH: FECN and BECN, which the ICRC leaves out too
   Associated data{};
   std::ranges::copy(flow.source.bytes, data.begin());
   std::ranges::copy(flow.destination.bytes, data.begin() + kGidSize);
   if (planted(Bug::kBthNotAuthenticated)) return data;
   std::ranges::copy(clear, data.begin() + 2 * kGidSize);
-  data[2 * kGidSize + kMutableByte] = std::byte{0xff};
+  data[2 * kGidSize + kBthMutableByte] = std::byte{0xff};
   return data;
 }
 

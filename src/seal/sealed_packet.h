@@ -28,6 +28,9 @@ inline constexpr std::size_t kOverhead = Header::kSize + kInnerSize + kTagSize;
   return udp_payload.size() >= kClearSize && udp_payload[0] == std::byte{kSealedOpcode};
 }
 
+// The byte of the BTH with FECN and BECN, which the network may set. It is taken as 0xff.
+inline constexpr std::size_t kBthMutableByte = 4;
+
 // What is authenticated, but not encrypted: both addresses, the BTH without the bits that the
 // network may set, and the header.
 using Associated = std::array<std::byte, 2 * sizeof(wire::Gid) + kClearSize>;

@@ -44,6 +44,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument('--jobs', type=int, default=1, metavar='N', help='cases at a time; default: 1')
     parser.add_argument('--keep-logs', action='store_true', help='keep the logs of cases that passed too')
     parser.add_argument('--long', action='store_true', help='as many iterations as the programs do by themselves')
+    parser.add_argument('--seal', action='store_true',
+                        help='over UDP, with all packets sealed; cases with datagram QPs are left out')
     parser.add_argument('--build', type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -71,6 +73,9 @@ def judge(case: Case, transport: str, port: int, place: world.World, log: pathli
 
 def run(options: argparse.Namespace) -> int:
     place = world.enter(options.build.resolve())
+    if options.seal:
+        options.transport = 'udp'
+        place = place.sealed()
     transports = (options.transport,) if options.transport else ('shm', 'udp')
     wanted = [(transport, case) for transport in transports
               for case in all_cases(place.second is not None, options.long)

@@ -158,6 +158,7 @@ const char* name_of(Bug bug) {
     case Bug::kOldEpochForEver:
     case Bug::kBthNotAuthenticated:
     case Bug::kShortTag:
+    case Bug::kUnsignedMadAccepted:
       break;
   }
   return "Unnamed";

@@ -3,6 +3,7 @@
 
 #include "base/planted.h"
 #include "host/seal/libcrypto.h"
+#include "seal/signed_mad.h"
 #include "tests/seal/hostile_world.h"
 
 namespace nerve {
@@ -46,6 +47,16 @@ TEST(SealPlanted, ATagThatIsComparedInPartIsNoticed) {
   EXPECT_FALSE(accepts_another_tag());
   active_bug = Bug::kShortTag;
   EXPECT_TRUE(accepts_another_tag());
+  active_bug = Bug::kNone;
+}
+
+TEST(SealPlanted, AManagementDatagramWithoutSignatureIsNoticed) {
+  const auto key = MadKey::make(**host::Libcrypto::load(), Preshared{});
+  ASSERT_TRUE(key);
+  const auto accepts_unsigned = [&] { return key->verify({}, {}, SignedMad{}); };
+  EXPECT_FALSE(accepts_unsigned());
+  active_bug = Bug::kUnsignedMadAccepted;
+  EXPECT_TRUE(accepts_unsigned());
   active_bug = Bug::kNone;
 }
 

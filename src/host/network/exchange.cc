@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "host/peers/membership.h"
+#include "wire/packet.h"
 
 namespace nerve::host {
 namespace {
@@ -99,6 +100,10 @@ void Exchange::send_run(std::span<const wire::Frame> frames, Time now) {
       counters_->shm_bytes += bytes_of(frames);
       break;
     case Path::kUdp:
+      if (seals_ != nullptr && first.headers.bth.dest_qp == kManagementQpn) {
+        send_management(first, now);
+        break;
+      }
       if (seals_ != nullptr &&
           seals_->way_to(first.flow.destination, first.headers.bth.dest_qp).session != nullptr) {
         counters_->sealed_frames += frames.size();
@@ -118,6 +123,18 @@ void Exchange::send_run(std::span<const wire::Frame> frames, Time now) {
       }
       break;
   }
+}
+
+void Exchange::send_management(const wire::Frame& mad, Time now) {
+  const auto send = [&](const wire::Frame& frame) {
+    udp_out_->send({&frame, 1}, now);
+    udp_quiet_ = 0;
+    ++frames_sent_;
+    ++counters_->udp_frames;
+    counters_->udp_bytes += frame.payload_length;
+  };
+  if (const auto made = seals_->mads.sign(mad)) send(*made);
+  if (seals_->mads.may_be_plain(mad.flow.destination)) send(mad);
 }
 
 bool Exchange::want_ring(const wire::Gid& gid, std::uint32_t slot) {
@@ -141,6 +158,14 @@ void Exchange::send_bytes(const wire::Flow& flow, Bytes udp_payload, Time now) {
       ++counters_->shm_frames;
       return route.ring->send_bytes(flow, udp_payload, now);
     case Path::kUdp:
+      if (seals_ != nullptr && bth->dest_qp == kManagementQpn) {
+        const auto packet = wire::decode_udp_payload(flow, {}, udp_payload);
+        wire::Piece piece;
+        if (packet && packet->icrc == wire::IcrcVerdict::kGood) {
+          send_management(packet->frame(piece), now);
+        }
+        return;
+      }
       ++frames_sent_;
       ++counters_->udp_frames;
       udp_quiet_ = 0;
@@ -291,6 +316,10 @@ std::size_t Exchange::receive_aside(link::Ingress& in, link::FrameSink& others, 
 
 void Exchange::forward(std::span<const wire::Frame> frames, Time now) {
   for (const wire::Frame& frame : frames) {
+    if (seals_ != nullptr && frame.headers.bth.dest_qp == kManagementQpn &&
+        !MadSeal::is_signed(frame) && !seals_->mads.may_be_plain(frame.flow.source)) {
+      continue;
+    }
     const std::uint32_t slot = slot_for(frame);
     OutgoingRing* ring = by_slot_[slot];
     if (ring == nullptr) {

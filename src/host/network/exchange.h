@@ -174,6 +174,8 @@ class Exchange final : public link::Egress, public nic::EgressGate {
   void note_incoming();
   [[nodiscard]] Route route_to(const wire::Gid& gid, std::uint32_t slot) const;
   void send_run(std::span<const wire::Frame> frames, Time now);
+  // By UDP, in the forms that its peer may know.
+  void send_management(const wire::Frame& mad, Time now);
   // Requests a ring to the slot. Returns false if there cannot be one.
   bool want_ring(const wire::Gid& gid, std::uint32_t slot);
   [[nodiscard]] bool stuck(const OutgoingRing& ring) const;

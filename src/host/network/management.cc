@@ -76,16 +76,17 @@ std::optional<std::uint32_t> slot_for_mad(Bytes udp_payload, const PortSpace* po
 }
 
 void WaitingMads::add(std::uint32_t slot, const wire::Frame& frame) {
-  if (frame.payload_length != kSize) return;
-  Waiting waiting{.slot = slot, .flow = frame.flow, .headers = frame.headers};
+  if (frame.payload_length < wire::kMadSize || frame.payload_length > kMaxSize) return;
+  Waiting waiting{
+      .slot = slot, .flow = frame.flow, .headers = frame.headers, .size = frame.payload_length};
   std::size_t filled = 0;
   for (const wire::Piece& piece : frame.payload) {
-    if (piece.port != nullptr || piece.length > kSize - filled) return;
+    if (piece.port != nullptr || piece.length > waiting.size - filled) return;
     std::memcpy(waiting.bytes.data() + filled, reinterpret_cast<const void*>(piece.address),
                 piece.length);
     filled += piece.length;
   }
-  if (filled != kSize) return;
+  if (filled != waiting.size) return;
   if (mads_.size() == kMaxWaiting) mads_.erase(mads_.begin());
   mads_.push_back(waiting);
 }
@@ -99,11 +100,11 @@ std::size_t WaitingMads::take(std::uint32_t slot, Take take) {
   mads_.erase(rest, mads_.end());
   for (const Waiting& waiting : taken) {
     const wire::Piece piece{.address = reinterpret_cast<std::uint64_t>(waiting.bytes.data()),
-                            .length = kSize};
+                            .length = waiting.size};
     const wire::Frame frame{.flow = waiting.flow,
                             .headers = waiting.headers,
                             .payload = {&piece, 1},
-                            .payload_length = kSize};
+                            .payload_length = waiting.size};
     take(std::span{&frame, 1});
   }
   return taken.size();

@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "host/peers/port_space.h"
 #include "link/link.h"
+#include "seal/signed_mad.h"
 #include "wire/frame.h"
 
 namespace nerve::host {
@@ -41,14 +42,15 @@ class WaitingMads {
   [[nodiscard]] bool empty() const { return mads_.empty(); }
 
  private:
-  static constexpr std::size_t kSize = 256;
+  static constexpr std::size_t kMaxSize = seal::kSignedMadSize;
   static constexpr std::size_t kMaxWaiting = 64;
 
   struct Waiting {
     std::uint32_t slot{};
     wire::Flow flow{};
     wire::Headers headers{};
-    std::array<std::byte, kSize> bytes{};
+    std::array<std::byte, kMaxSize> bytes{};
+    std::uint32_t size{};
   };
   template <class Take>
   std::size_t take(std::uint32_t slot, Take take);

@@ -41,6 +41,7 @@ struct Functions {
   decltype(&::EVP_PKEY_derive_init) EVP_PKEY_derive_init{};
   decltype(&::EVP_PKEY_derive_set_peer) EVP_PKEY_derive_set_peer{};
   decltype(&::EVP_PKEY_derive) EVP_PKEY_derive{};
+  decltype(&::OPENSSL_init_crypto) OPENSSL_init_crypto{};
   decltype(&::OpenSSL_version) OpenSSL_version{};
 
   // The name of one that the library does not have; null if it has them all.
@@ -72,6 +73,7 @@ struct Functions {
     look_up("EVP_PKEY_derive_init", EVP_PKEY_derive_init);
     look_up("EVP_PKEY_derive_set_peer", EVP_PKEY_derive_set_peer);
     look_up("EVP_PKEY_derive", EVP_PKEY_derive);
+    look_up("OPENSSL_init_crypto", OPENSSL_init_crypto);
     look_up("OpenSSL_version", OpenSSL_version);
     return missing;
   }
@@ -240,6 +242,9 @@ struct Loaded {
     } else if (const char* const missing = functions.find(library)) {
       error = std::string{"sealing needs "} + kFile + ": it has no " + missing +
               "; OpenSSL 3.0 or later has it";
+    } else {
+      // Connections end at exit, with packets that are sealed: the library must still work then.
+      (void)functions.OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
     }
   }
 };

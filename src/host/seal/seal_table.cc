@@ -4,7 +4,6 @@
 #include <array>
 
 #include "host/diagnostics/log.h"
-#include "host/seal/libcrypto.h"
 #include "host/seal/suites.h"
 #include "wire/describe.h"
 
@@ -26,27 +25,6 @@ constexpr Duration patience_with(SealMode mode) {
 }
 
 }  // namespace
-
-std::shared_ptr<const SealSetup> SealSetup::make(const SealPolicy& policy,
-                                                 std::vector<seal::Suite> suites,
-                                                 const std::string& key_file) {
-  if (!policy.any()) return nullptr;
-  auto setup = std::make_shared<SealSetup>();
-  setup->policy = policy;
-  setup->suites = std::move(suites);
-  auto keys = key_file.empty() ? Result<SealKeys, std::string>{Unexpected{std::string{
-                                     "no file with keys is given; set seal_key (NERVE_SEAL_KEY)"}}}
-                               : SealKeys::read(key_file);
-  const auto library = Libcrypto::load();
-  if (!keys || !library) {
-    log(LogLevel::kError, "nothing can be sealed: %s",
-        (keys ? library.error() : keys.error()).c_str());
-    return setup;
-  }
-  setup->keys = *std::move(keys);
-  setup->crypto = *library;
-  return setup;
-}
 
 std::size_t SealTable::PeerHash::operator()(const seal::Endpoint& end) const {
   const std::uint64_t upper = load_be<8>(end.gid.bytes, 0);
@@ -117,7 +95,7 @@ link::Sealing::Way SealTable::way_to(const wire::Gid& destination, Qpn qpn) {
         return {.may_send = false};
     }
   }
-  // Connections are made in the clear; datagrams cannot be sealed.
+  // Management datagrams are signed (MadSeal); others cannot be sealed.
   return {.may_send =
               qpn == kManagement || setup_->policy.mode_for(destination) != SealMode::kRequire};
 }
@@ -136,13 +114,13 @@ bool SealTable::waits(const wire::Gid& destination, Qpn qpn) const {
   return entry != nullptr && entry->state == State::kOpening;
 }
 
-bool SealTable::accepts(const wire::Frame& frame) {
-  const Qpn qpn = frame.headers.bth.dest_qp;
-  if (frame.sealed || qpn == kManagement) return true;
-  Entry* const entry = find(qpn);
+bool SealTable::accepts(const wire::Frame& frame, Arrival arrival) {
+  if (frame.sealed) return true;
+  Entry* const entry = find(frame.headers.bth.dest_qp);
   bool accepted = false;
   if (entry == nullptr) {
-    accepted = setup_->policy.mode_for(frame.flow.source) != SealMode::kRequire;
+    accepted = arrival == Arrival::kRing || mads.may_be_plain(frame.flow.source);
+    if (!accepted && frame.headers.bth.dest_qp == kManagement) warn_of(frame.flow.source);
   } else if (entry->state == State::kOpening && entry->mode == SealMode::kPrefer &&
              entry->peer.gid == frame.flow.source) {
     settle(*entry, State::kPlain);
@@ -151,6 +129,41 @@ bool SealTable::accepts(const wire::Frame& frame) {
     accepted = entry->state == State::kPlain;
   }
   return accepted;
+}
+
+void SealTable::warn_of(const wire::Gid& peer) {
+  constexpr std::uint32_t kMostWarnings = 8;
+  if (warnings_ >= kMostWarnings || peer == warned_of_) return;
+  ++warnings_;
+  warned_of_ = peer;
+  log(LogLevel::kWarn,
+      "%s wants to connect without sealing, which is required: ignored; give it the same seal_key "
+      "and seal=prefer or require",
+      wire::to_string(peer).c_str());
+}
+
+bool SealTable::is_closed(const wire::Frame& frame) {
+  return frame.headers.bth.opcode == seal::kSealedOpcode || MadSeal::is_signed(frame);
+}
+
+std::optional<wire::Frame> SealTable::open(const wire::Frame& frame, Time now) {
+  if (MadSeal::is_signed(frame)) return mads.open(frame);
+  packet_.resize(wire::Bth::kSize);
+  frame.headers.bth.encode(std::span{packet_}.first<wire::Bth::kSize>());
+  for (const wire::Piece& piece : frame.payload) {
+    if (piece.port != nullptr) return std::nullopt;
+    const auto* const from = reinterpret_cast<const std::byte*>(piece.address);
+    packet_.insert(packet_.end(), from, from + piece.length);
+  }
+  seal::Session* const session =
+      seal::is_sealed(packet_) ? session_of(frame.flow, packet_) : nullptr;
+  wire::Frame opened;
+  if (session == nullptr ||
+      session->receive(frame.flow, packet_, now, opened, piece_) != seal::Opening::kGood) {
+    return std::nullopt;
+  }
+  opened.sealed = true;
+  return opened;
 }
 
 void SealTable::settle(Entry& entry, State state) {

@@ -17,30 +17,24 @@
 
 #include "base/ids.h"
 #include "base/time.h"
-#include "host/seal/key_file.h"
-#include "host/seal/policy.h"
+#include "host/seal/mad_seal.h"
+#include "host/seal/seal_setup.h"
 #include "link/udp/sealing.h"
 #include "link/udp/udp_sender.h"
 
 namespace nerve::host {
 
-// What all shards of a process share.
-struct SealSetup {
-  SealPolicy policy;
-  std::vector<seal::Suite> suites;
-  seal::Crypto* crypto{};  // null: nothing can be sealed
-  SealKeys keys;
-
-  // Null if the policy seals nothing. Problems are logged: then packets that must be sealed are
-  // dropped.
-  [[nodiscard]] static std::shared_ptr<const SealSetup> make(const SealPolicy& policy,
-                                                             std::vector<seal::Suite> suites,
-                                                             const std::string& key_file);
-};
-
 class SealTable final : public link::Sealing {
  public:
-  explicit SealTable(std::shared_ptr<const SealSetup> setup) : setup_{std::move(setup)} {}
+  explicit SealTable(const std::shared_ptr<const SealSetup>& setup) : mads{setup}, setup_{setup} {}
+
+  // Of connections that are being made or ended. Only while active().
+  MadSeal mads;
+
+  enum class Arrival : std::uint8_t {
+    kNetwork,
+    kRing,  // from a process of this host, which may have read it from the network
+  };
 
   [[nodiscard]] bool active() const { return setup_ != nullptr; }
 
@@ -57,8 +51,15 @@ class SealTable final : public link::Sealing {
   [[nodiscard]] bool waits(const wire::Gid& destination, Qpn qpn) const;
   // True once after QPs stopped waiting.
   [[nodiscard]] bool stopped_waiting() { return std::exchange(stopped_waiting_, false); }
-  // Whether to accept a frame from the network.
-  [[nodiscard]] bool accepts(const wire::Frame& frame);
+  // Whether to accept a frame that is not closed.
+  [[nodiscard]] bool accepts(const wire::Frame& frame, Arrival arrival);
+
+  // Signed management datagrams, and sealed packets that a process without their keys read from
+  // the socket.
+  [[nodiscard]] static bool is_closed(const wire::Frame& frame);
+  // What a closed frame contains; nothing if it is forged, or carries no frame. The result is valid
+  // until the next call.
+  [[nodiscard]] std::optional<wire::Frame> open(const wire::Frame& frame, Time now);
 
   [[nodiscard]] std::optional<Time> next_deadline() const;
   // Sends what is due.
@@ -89,6 +90,8 @@ class SealTable final : public link::Sealing {
   // Looks at the session's progress. Returns false if it has nothing to send any more.
   bool follow(Entry& entry, Time now);
   void settle(Entry& entry, State state);
+  // Says, a few times at most, that a peer tried to connect in the clear.
+  void warn_of(const wire::Gid& peer);
   [[nodiscard]] Entry* find(Qpn own) const;
   [[nodiscard]] Entry* find(const wire::Gid& destination, Qpn qpn) const;
 
@@ -97,6 +100,10 @@ class SealTable final : public link::Sealing {
   std::unordered_map<seal::Endpoint, Entry*, PeerHash> by_peer_;
   std::vector<Entry*> speaking_;  // their sessions may have something to send
   bool stopped_waiting_{};
+  wire::Gid warned_of_{};
+  std::uint32_t warnings_{};
+  std::vector<std::byte> packet_;  // the result of open() refers to it
+  wire::Piece piece_{};
 };
 
 }  // namespace nerve::host

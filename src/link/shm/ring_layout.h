@@ -31,12 +31,14 @@
 // by the same rule (DataCursor): the ring contains no offsets that a faulty peer could get wrong.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "seal/sealed_packet.h"
 #include "wire/frame.h"
 #include "wire/icrc.h"
 
@@ -61,9 +63,9 @@ inline constexpr std::size_t kSlotRoom = kLine - kCommitSize;
 static_assert(wire::kMaxHeadersSize <= kSlotRoom);
 
 inline constexpr std::uint32_t kMaxPayload = 4096;
-// The largest packet, from BTH to ICRC.
+// The largest packet, from BTH to ICRC, or to the tag of a sealed one.
 inline constexpr std::uint32_t kMaxBytes =
-    kMaxPayload + wire::kMaxHeadersSize + wire::kIcrcSize + 3;
+    kMaxPayload + wire::kMaxHeadersSize + 3 + std::max(wire::kIcrcSize, seal::kOverhead);
 // The most data that one slot uses.
 inline constexpr std::uint32_t kMaxSpan = (kMaxBytes + kLine - 1) / kLine * kLine;
 

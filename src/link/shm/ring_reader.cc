@@ -94,7 +94,7 @@ RingReader::Step RingReader::read_slot(std::size_t limit) {
 }
 
 RingReader::Step RingReader::read_frame(const Commit& commit, std::byte* slot) {
-  if (commit.length > kMaxPayload || !announced_[commit.flow]) return Step::kBad;
+  if (commit.length > kMaxBytes || !announced_[commit.flow]) return Step::kBad;
   std::array<std::byte, kSlotRoom> bytes;  // a copy, so that it cannot change between check and use
   std::memcpy(bytes.data(), slot + kCommitSize, kSlotRoom);
   wire::Frame& frame = frames_[count_];

@@ -102,7 +102,7 @@ void RingWriter::put(const wire::Frame& frame) {
   const std::size_t headers = frame.headers.size();
   const FlowSlot flow = find_flow(frame.flow);
   const bool in_slot = headers + length <= kSlotRoom;
-  if (length > kMaxPayload || !fits(flow.announced ? 1 : kSlotsPerFrame, in_slot ? 0 : length)) {
+  if (length > kMaxBytes || !fits(flow.announced ? 1 : kSlotsPerFrame, in_slot ? 0 : length)) {
     ++counters_.dropped;
     return;
   }

@@ -114,7 +114,7 @@ std::size_t UdpReceiver::take_message(std::size_t index, FrameSink& sink, Time n
     if (size != segment) outer = &outer_of(from.flow, size);
     if (batched_ == kBatch) deliver(sink, now);
     const MutableBytes packet = rest.first(size);
-    if (sealing_ != nullptr && seal::is_sealed(packet)) {
+    if (seal::is_sealed(packet)) {
       take_sealed(from.flow, packet, now);
     } else {
       take_packet(from.flow, *outer, packet);
@@ -155,11 +155,10 @@ void UdpReceiver::take_packet(const wire::Flow& flow, wire::OuterSum& outer, Byt
 }
 
 void UdpReceiver::take_sealed(const wire::Flow& flow, MutableBytes packet, Time now) {
-  seal::Session* const session = sealing_->session_of(flow, packet);
+  seal::Session* const session = sealing_ != nullptr ? sealing_->session_of(flow, packet) : nullptr;
+  if (session == nullptr) return take_closed(flow, packet);
   wire::Frame& frame = frames_[batched_];
-  const auto opening = session != nullptr
-                           ? session->receive(flow, packet, now, frame, pieces_[batched_])
-                           : seal::Opening::kUnknown;
+  const auto opening = session->receive(flow, packet, now, frame, pieces_[batched_]);
   if (opening == seal::Opening::kEmpty) return;
   if (opening != seal::Opening::kGood) {
     ++counters_.bad_seal;
@@ -168,6 +167,19 @@ void UdpReceiver::take_sealed(const wire::Flow& flow, MutableBytes packet, Time 
   ++counters_.packets;
   counters_.bytes += packet.size();
   frame.sealed = true;
+  ++batched_;
+}
+
+// It may be for another process that reads this socket, which has the keys.
+void UdpReceiver::take_closed(const wire::Flow& flow, Bytes packet) {
+  const Bytes payload = packet.subspan(wire::Bth::kSize);
+  wire::Piece& piece = pieces_[batched_];
+  piece = {.address = reinterpret_cast<std::uint64_t>(payload.data()),
+           .length = static_cast<std::uint32_t>(payload.size())};
+  wire::Frame& frame = frames_[batched_];
+  frame = {.flow = flow, .payload = {&piece, 1}, .payload_length = piece.length};
+  wire::Bth::decode_into(packet.first<wire::Bth::kSize>(), frame.headers.bth);
+  ++counters_.closed;
   ++batched_;
 }
 

@@ -25,7 +25,8 @@ struct UdpReceiverCounters {
   std::uint64_t calls{};     // of recvmmsg
   std::uint64_t solved{};    // identifications that differed from the prediction
   std::uint64_t bad_icrc{};
-  std::uint64_t bad_seal{};  // sealed, but not for a QP of ours, or not authentic
+  std::uint64_t bad_seal{};  // not authentic
+  std::uint64_t closed{};    // sealed for a QP of which we have no keys; passed on as they are
   std::uint64_t malformed{};
 };
 
@@ -95,6 +96,7 @@ class UdpReceiver final : public Ingress {
   std::size_t take_message(std::size_t index, FrameSink& sink, Time now);
   void take_packet(const wire::Flow& flow, wire::OuterSum& outer, Bytes bytes);
   void take_sealed(const wire::Flow& flow, MutableBytes packet, Time now);
+  void take_closed(const wire::Flow& flow, Bytes packet);
   // The partial ICRC over the outer headers of such packets; the last one is cached.
   wire::OuterSum& outer_of(const wire::Flow& flow, std::size_t size);
   void deliver(FrameSink& sink, Time now);

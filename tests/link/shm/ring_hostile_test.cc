@@ -46,7 +46,7 @@ constexpr Bad kBad[] = {
     {"a turn that is not due", {.turn = 3, .length = 0, .flow = 0, .kind = kFrameKind}},
     {"no kind", {.turn = 2, .length = 0, .flow = 0, .kind = 0}},
     {"an unknown kind", {.turn = 2, .length = 0, .flow = 0, .kind = 6}},
-    {"too long", {.turn = 2, .length = kMaxPayload + 1, .flow = 0, .kind = kFrameKind}},
+    {"too long", {.turn = 2, .length = kMaxBytes + 1, .flow = 0, .kind = kFrameKind}},
     {"too long a packet", {.turn = 2, .length = kMaxBytes + 1, .flow = 0, .kind = kBytesKind}},
     {"no such flow", {.turn = 2, .length = 0, .flow = kFlows, .kind = kFrameKind}},
     {"a flow that was not announced", {.turn = 2, .length = 0, .flow = 7, .kind = kFrameKind}},

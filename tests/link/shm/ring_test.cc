@@ -238,9 +238,9 @@ TEST(ShmRing, AnOversizedFrameIsDropped) {
   RingMemory ring;
   RingWriter writer{ring.memory, ring.size};
   RingReader reader{ring.memory, ring.size};
-  std::vector<std::byte> large(kMaxPayload + 1);
+  std::vector<std::byte> large(kMaxBytes + 1);
   const std::vector<wire::Piece> payload{
-      {.address = reinterpret_cast<std::uint64_t>(large.data()), .length = kMaxPayload + 1}};
+      {.address = reinterpret_cast<std::uint64_t>(large.data()), .length = kMaxBytes + 1}};
   const wire::Frame frame = write_only(payload);
   writer.send({&frame, 1}, {});
   writer.send_bytes({}, std::vector<std::byte>(kMaxBytes + 1), {});

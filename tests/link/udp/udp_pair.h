@@ -128,7 +128,8 @@ class UdpPair {
 
   static std::uint64_t seen(const UdpReceiver& receiver) {
     const UdpReceiverCounters& counters = receiver.counters();
-    return counters.packets + counters.bad_icrc + counters.bad_seal + counters.malformed;
+    return counters.packets + counters.bad_icrc + counters.bad_seal + counters.closed +
+           counters.malformed;
   }
 
   std::unique_ptr<PortGroup> group;

@@ -1,0 +1,79 @@
+#include "host/seal/mad_seal.h"
+
+#include <cstring>
+
+#include "wire/opcode.h"
+
+namespace nerve::host {
+namespace {
+
+constexpr wire::Opcode kPlainOpcode =
+    wire::opcode(wire::Transport::kUd, wire::Operation::kSendOnly);
+
+}  // namespace
+
+bool MadSeal::may_be_plain(const wire::Gid& peer) const {
+  return setup_->policy.mode_for(peer) != SealMode::kRequire;
+}
+
+const seal::MadKey* MadSeal::key_for(const wire::Gid& peer) {
+  if (setup_->crypto == nullptr || setup_->policy.mode_for(peer) == SealMode::kOff) return nullptr;
+  const auto known = pinned_.find(peer.bytes);
+  if (known != pinned_.end()) return &known->second;
+  const auto credentials = setup_->keys.for_peer(peer);
+  if (!credentials) return nullptr;
+  const bool preshared = std::holds_alternative<seal::Preshared>(*credentials);
+  if (preshared && common_) return &*common_;
+  auto made = seal::MadKey::make(*setup_->crypto, *credentials);
+  if (!made) return nullptr;
+  if (preshared) return &common_.emplace(*made);
+  return &pinned_.emplace(peer.bytes, *made).first->second;
+}
+
+bool MadSeal::copy(const wire::Frame& from, std::size_t size) {
+  if (from.payload_length != size) return false;
+  std::size_t filled = 0;
+  for (const wire::Piece& piece : from.payload) {
+    if (piece.port != nullptr || piece.length > size - filled) return false;
+    std::memcpy(mad_.data() + filled, reinterpret_cast<const void*>(piece.address), piece.length);
+    filled += piece.length;
+  }
+  return filled == size;
+}
+
+wire::Frame MadSeal::with_payload(const wire::Frame& like, std::size_t size) {
+  piece_ = {.address = reinterpret_cast<std::uint64_t>(mad_.data()),
+            .length = static_cast<std::uint32_t>(size)};
+  wire::Frame frame = like;
+  frame.payload = {&piece_, 1};
+  frame.payload_length = piece_.length;
+  return frame;
+}
+
+std::optional<wire::Frame> MadSeal::sign(const wire::Frame& plain) {
+  const seal::MadKey* const key = key_for(plain.flow.destination);
+  if (key == nullptr || !copy(plain, wire::kMadSize)) return std::nullopt;
+  wire::Frame made = with_payload(plain, mad_.size());
+  made.headers.bth.opcode = seal::kSignedMadOpcode;
+  key->sign(made.flow, made.headers.bth, mad_);
+  return made;
+}
+
+bool MadSeal::is_signed(const wire::Frame& frame) {
+  return frame.headers.bth.opcode == seal::kSignedMadOpcode;
+}
+
+std::optional<wire::Frame> MadSeal::open(const wire::Frame& frame) {
+  const seal::MadKey* const key = key_for(frame.flow.source);
+  if (key == nullptr || !copy(frame, mad_.size()) ||
+      !key->verify(frame.flow, frame.headers.bth, mad_)) {
+    return std::nullopt;
+  }
+  wire::Frame plain = with_payload(frame, wire::kMadSize);
+  plain.headers.bth.opcode = kPlainOpcode;
+  plain.headers.deth = {.qkey = wire::kGsiQkey, .source_qp = Qpn{1}};
+  plain.sealed = true;
+  return plain;
+}
+
+}  // namespace nerve::host

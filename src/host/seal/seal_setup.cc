@@ -1,0 +1,29 @@
+#include "host/seal/seal_setup.h"
+
+#include "host/diagnostics/log.h"
+#include "host/seal/libcrypto.h"
+
+namespace nerve::host {
+
+std::shared_ptr<const SealSetup> SealSetup::make(const SealPolicy& policy,
+                                                 std::vector<seal::Suite> suites,
+                                                 const std::string& key_file) {
+  if (!policy.any()) return nullptr;
+  auto setup = std::make_shared<SealSetup>();
+  setup->policy = policy;
+  setup->suites = std::move(suites);
+  auto keys = key_file.empty() ? Result<SealKeys, std::string>{Unexpected{std::string{
+                                     "no file with keys is given; set seal_key (NERVE_SEAL_KEY)"}}}
+                               : SealKeys::read(key_file);
+  const auto library = Libcrypto::load();
+  if (!keys || !library) {
+    log(LogLevel::kError, "nothing can be sealed: %s",
+        (keys ? library.error() : keys.error()).c_str());
+    return setup;
+  }
+  setup->keys = *std::move(keys);
+  setup->crypto = *library;
+  return setup;
+}
+
+}  // namespace nerve::host

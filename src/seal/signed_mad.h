@@ -1,0 +1,42 @@
+// Datagrams of connection management (QP 1) that prove who sent them (docs/wire-seal.md).
+//
+//    BTH (12) | MAD (256) | MAC (16) | ICRC (4)
+//
+// They are not encrypted: the processes of a host share QP 1, and the MAD says for whom it is.
+#pragma once
+
+#include <optional>
+
+#include "seal/noise.h"
+#include "wire/cm_mad.h"
+#include "wire/frame.h"
+
+namespace nerve::seal {
+
+// In the range that IBTA leaves to manufacturers: receivers that do not know it drop the packet.
+inline constexpr wire::Opcode kSignedMadOpcode = 0xd6;
+
+// The payload of such a datagram.
+inline constexpr std::size_t kSignedMadSize = wire::kMadSize + kTagSize;
+using SignedMad = std::array<std::byte, kSignedMadSize>;
+
+// What two hosts sign with. It follows from their credentials, without a handshake.
+class MadKey {
+ public:
+  // Nothing if the peer's public key is not one.
+  [[nodiscard]] static std::optional<MadKey> make(Crypto& crypto, const Credentials& credentials);
+
+  // Writes the MAC behind the MAD.
+  void sign(const wire::Flow& flow, const wire::Bth& bth, SignedMad& mad) const;
+  [[nodiscard]] bool verify(const wire::Flow& flow, const wire::Bth& bth,
+                            const SignedMad& mad) const;
+
+ private:
+  explicit MadKey(Crypto& crypto) : crypto_{&crypto} {}
+  [[nodiscard]] HashValue mac_of(const wire::Flow& flow, const wire::Bth& bth, Bytes mad) const;
+
+  Crypto* crypto_;
+  Secret<kHashSize> key_;
+};
+
+}  // namespace nerve::seal
