@@ -26,7 +26,8 @@ const char* advice(wire::CaptureError error) {
 
 class Walk {
  public:
-  Walk(const std::string& file, CaptureReport& report) : file_{file}, report_{report} {}
+  Walk(const std::string& file, CaptureKeys& keys, CaptureReport& report)
+      : file_{file}, keys_{keys}, report_{report} {}
 
   void frame(const wire::CaptureRecord& record) {
     if (counts_.frames++ == 0) counts_.first_ns = record.time_ns;
@@ -36,6 +37,7 @@ class Walk {
     const auto packet = wire::decode_packet(*ip);
     if (!packet) return failed(record, packet.error());
     if (packet->icrc == wire::IcrcVerdict::kGood) return decoded(record, *packet);
+    if (packet->headers.bth.opcode == seal::kSealedOpcode) return sealed(record, *ip, *packet);
     const auto train = wire::UncutTrain::find(*ip, *packet, segment_);
     if (!train) return decoded(record, *packet);
     ++counts_.trains;
@@ -53,6 +55,44 @@ class Walk {
     ++counts_.opcodes[packet.headers.bth.opcode];
     report_.packet(counts_, record, packet);
   }
+  void sealed(const wire::CaptureRecord& record, Bytes ip, const wire::Packet& packet) {
+    const std::size_t size = wire::Bth::kSize + packet.payload.size() + packet.headers.bth.pad +
+                             wire::kIcrcSize;  // which a plain packet would have
+    Bytes rest = ip.subspan(wire::ip_size(packet.flow) + wire::UdpHeader::kSize, size);
+    if (!seal::is_sealed(rest)) return failed(record, wire::WireError::kTruncated);
+    const std::size_t segment = sealed_segment(rest);
+    if (segment < rest.size()) ++counts_.trains;
+    while (!rest.empty()) {
+      const Bytes one = rest.first(std::min(segment, rest.size()));
+      rest = rest.subspan(one.size());
+      const SealedPacket opened = keys_.open(packet.flow, one);
+      count(opened);
+      report_.sealed_packet(counts_, record, opened);
+    }
+  }
+  void count(const SealedPacket& packet) {
+    ++counts_.sealed;
+    ++counts_.opcodes[packet.packet.headers.bth.opcode];
+    switch (packet.outcome) {
+      case SealOutcome::kOpened:
+      case SealOutcome::kEmpty:
+        ++counts_.opened;
+        break;
+      case SealOutcome::kNotAuthentic:
+        ++counts_.not_authentic;
+        break;
+      case SealOutcome::kNoKey:
+        ++counts_.no_key;
+        break;
+      case SealOutcome::kCall:
+      case SealOutcome::kAnswer:
+      case SealOutcome::kInvitation:
+        ++counts_.handshake;
+        break;
+      case SealOutcome::kUnknown:
+        ++counts_.unknown_seal;
+    }
+  }
   void failed(const wire::CaptureRecord& record, wire::WireError error) {
     if (error == wire::WireError::kNotRoce) {
       ++counts_.skipped;
@@ -69,6 +109,7 @@ class Walk {
   }
 
   const std::string& file_;
+  CaptureKeys& keys_;
   CaptureReport& report_;
   CaptureCounts counts_{};
   std::size_t segment_{};  // of the last train; the next one probably has the same
@@ -76,7 +117,8 @@ class Walk {
 
 }  // namespace
 
-bool report_capture(const std::string& file, Bytes bytes, CaptureReport& report) {
+bool report_capture(const std::string& file, Bytes bytes, CaptureKeys& keys,
+                    CaptureReport& report) {
   const auto complain = [&](wire::CaptureError error, const std::string& where) {
     fmt::print(stderr, "nerve decode: {}: {}{}; {}\n", file, where, wire::to_string(error),
                advice(error));
@@ -101,7 +143,7 @@ bool report_capture(const std::string& file, Bytes bytes, CaptureReport& report)
   }
   // Processes that share a capture append to it in batches, so an ACK may precede its request.
   std::ranges::stable_sort(records, {}, &wire::CaptureRecord::time_ns);
-  Walk walk{file, report};
+  Walk walk{file, keys, report};
   for (const wire::CaptureRecord& record : records) walk.frame(record);
   report.summary(walk.counts());
   return whole && walk.counts().undecodable == 0;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "cli/capture_keys.h"
 #include "wire/capture.h"
 #include "wire/packet.h"
 
@@ -18,11 +19,17 @@ struct CaptureCounts {
   std::uint64_t skipped{};      // not RoCEv2
   std::uint64_t undecodable{};  // malformed RoCEv2
   std::uint64_t trains{};       // frames with several packets, captured before segmentation
+  std::uint64_t sealed{};       // which have no ICRC; each is one of the next five
+  std::uint64_t opened{};
+  std::uint64_t not_authentic{};
+  std::uint64_t no_key{};
+  std::uint64_t handshake{};
+  std::uint64_t unknown_seal{};  // a version or kind that we do not know
   std::uint64_t first_ns{};
   std::uint64_t last_ns{};
   std::map<std::uint8_t, std::uint64_t> opcodes;
 
-  [[nodiscard]] std::uint64_t packets() const { return good + bad + undecodable; }
+  [[nodiscard]] std::uint64_t packets() const { return good + bad + undecodable + sealed; }
 };
 
 class CaptureReport {
@@ -32,6 +39,8 @@ class CaptureReport {
   // share one frame.
   virtual void packet(const CaptureCounts& counts, const wire::CaptureRecord& record,
                       const wire::Packet& packet) = 0;
+  virtual void sealed_packet(const CaptureCounts& /*counts*/, const wire::CaptureRecord& /*record*/,
+                             const SealedPacket& /*sealed*/) {}
   virtual void summary(const CaptureCounts& counts) = 0;
 };
 
@@ -39,8 +48,8 @@ class CaptureReport {
 [[nodiscard]] std::unique_ptr<CaptureReport> make_check_report(std::string file);
 [[nodiscard]] std::unique_ptr<CaptureReport> make_json_report(std::string file);
 
-// Reads the capture and reports its frames in the order of their times. Problems go to standard
-// error; returns false if there were any.
-bool report_capture(const std::string& file, Bytes bytes, CaptureReport& report);
+// Reads the capture and reports its frames in the order of their times; opens those that `keys` has
+// keys for. Problems go to standard error; returns false if there were any.
+bool report_capture(const std::string& file, Bytes bytes, CaptureKeys& keys, CaptureReport& report);
 
 }  // namespace nerve::cli

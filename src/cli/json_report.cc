@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/capture_report.h"
+#include "host/seal/suites.h"
 #include "wire/describe.h"
 #include "wire/mad_peek.h"
 #include "wire/selective_nak.h"
@@ -75,35 +76,48 @@ void add_extended(Json& json, const wire::Headers& headers, wire::HeaderSet set)
   if (contains(set, kIeth)) json["invalidate"] = headers.invalidate.value();
 }
 
+Json seal_json(const SealedPacket& sealed) {
+  Json json{{"outcome", to_string(sealed.outcome)}, {"bytes", sealed.bytes}};
+  const seal::Header& header = sealed.header;
+  switch (sealed.outcome) {
+    case SealOutcome::kCall:
+      json["number"] = hex(header.counter);
+      json["invitation"] = header.spi;
+      break;
+    case SealOutcome::kAnswer:
+      json["number"] = hex(header.counter);
+      break;
+    case SealOutcome::kInvitation:
+      json["invitation"] = header.spi;
+      break;
+    case SealOutcome::kUnknown:
+      break;
+    default:
+      json["spi"] = header.spi;
+      json["epoch"] = sealed.epoch;
+      json["counter"] = hex(header.counter);
+  }
+  if (sealed.opened()) json["suite"] = host::name_of(sealed.suite);
+  return json;
+}
+
 class JsonReport : public CaptureReport {
  public:
   explicit JsonReport(std::string file) : file_{std::move(file)} {}
 
   void packet(const CaptureCounts& counts, const wire::CaptureRecord& record,
               const wire::Packet& packet) override {
-    const wire::Flow& flow = packet.flow;
-    const wire::Headers& headers = packet.headers;
-    Json json{{"file", file_},
-              {"packet", counts.frames},
-              {"time_ns", record.time_ns},
-              {"source", to_string(flow.source)},
-              {"source_port", flow.source_port},
-              {"destination", to_string(flow.destination)},
-              {"traffic_class", flow.traffic_class},
-              {"hop_limit", flow.hop_limit},
-              {"name", opcode_name(headers.bth.opcode)},
-              {"bth", bth_json(headers.bth)}};
-    if (const wire::OpcodeInfo* info = wire::find_opcode(headers.bth.opcode)) {
-      add_extended(json, headers, info->headers);
-    }
-    json["payload_length"] = packet.payload.size();
-    if (const auto mad = wire::peek_mad(headers, packet.payload)) {
-      json["mad"] = {{"class", mad->management_class},
-                     {"method", mad->method},
-                     {"attribute", mad->attribute},
-                     {"transaction", hex(mad->transaction)}};
-    }
+    Json json = head(counts, record, packet, opcode_name(packet.headers.bth.opcode));
+    add_contents(json, packet);
     json["icrc"] = packet.icrc == wire::IcrcVerdict::kGood ? "good" : "bad";
+    fmt::print("{}\n", print(json));
+  }
+
+  void sealed_packet(const CaptureCounts& counts, const wire::CaptureRecord& record,
+                     const SealedPacket& sealed) override {
+    Json json = head(counts, record, sealed.packet, name_of(sealed));
+    if (sealed.outcome == SealOutcome::kOpened) add_contents(json, sealed.packet);
+    json["sealed"] = seal_json(sealed);
     fmt::print("{}\n", print(json));
   }
 
@@ -118,11 +132,44 @@ class JsonReport : public CaptureReport {
                       {"skipped", counts.skipped},
                       {"undecodable", counts.undecodable},
                       {"uncut_trains", counts.trains},
+                      {"sealed", counts.sealed},
+                      {"opened", counts.opened},
+                      {"not_authentic", counts.not_authentic},
+                      {"no_key", counts.no_key},
+                      {"handshake", counts.handshake},
                       {"opcodes", opcodes}}}};
     fmt::print("{}\n", print(json));
   }
 
  private:
+  [[nodiscard]] Json head(const CaptureCounts& counts, const wire::CaptureRecord& record,
+                          const wire::Packet& packet, const std::string& name) const {
+    const wire::Flow& flow = packet.flow;
+    return {{"file", file_},
+            {"packet", counts.frames},
+            {"time_ns", record.time_ns},
+            {"source", to_string(flow.source)},
+            {"source_port", flow.source_port},
+            {"destination", to_string(flow.destination)},
+            {"traffic_class", flow.traffic_class},
+            {"hop_limit", flow.hop_limit},
+            {"name", name},
+            {"bth", bth_json(packet.headers.bth)}};
+  }
+  static void add_contents(Json& json, const wire::Packet& packet) {
+    const wire::Headers& headers = packet.headers;
+    if (const wire::OpcodeInfo* info = wire::find_opcode(headers.bth.opcode)) {
+      add_extended(json, headers, info->headers);
+    }
+    json["payload_length"] = packet.payload.size();
+    if (const auto mad = wire::peek_mad(headers, packet.payload)) {
+      json["mad"] = {{"class", mad->management_class},
+                     {"method", mad->method},
+                     {"attribute", mad->attribute},
+                     {"transaction", hex(mad->transaction)}};
+    }
+  }
+
   std::string file_;
 };
 

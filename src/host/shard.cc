@@ -50,9 +50,9 @@ Shard::Shard(Config settings, Membership joined, Mailbox mailbox, Shard* first)
       config{std::move(settings)},
       slot{joined.slot},
       shards{first != nullptr ? first->shards : *own_set_},
-      seal_setup{first != nullptr
-                     ? first->seal_setup
-                     : SealSetup::make(config.seal, config.seal_suites, config.seal_key)},
+      seal_setup{first != nullptr ? first->seal_setup
+                                  : SealSetup::make(config.seal, config.seal_suites,
+                                                    config.seal_key, config.seal_key_log)},
       seals{seal_setup},
       exchange{config.transport, joined.slot},
       watcher{*this, lock, std::move(mailbox), std::move(joined.listener),

@@ -5,21 +5,10 @@
 #include <optional>
 
 #include "base/time.h"
-#include "seal/key_schedule.h"
+#include "seal/opening.h"
 #include "seal/replay_window.h"
-#include "seal/sealed_packet.h"
 
 namespace nerve::seal {
-
-enum class Opening : std::uint8_t {
-  kGood,
-  kEmpty,  // good, and without a frame
-  kMalformed,
-  kUnknown,   // another SPI
-  kReplayed,  // it arrived before, or is too old to tell
-  kOldEpoch,
-  kForged,
-};
 
 class Incoming {
  public:

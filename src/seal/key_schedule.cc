@@ -16,6 +16,12 @@ void expand(Crypto& crypto, Bytes secret, std::string_view label, MutableBytes o
   std::copy_n(block.begin(), out.size(), out.begin());
 }
 
+ChainSecret following(Crypto& crypto, const ChainSecret& secret) {
+  ChainSecret next;
+  expand(crypto, secret.bytes(), "nerve seal next", next.bytes());
+  return next;
+}
+
 EpochKey::EpochKey(Crypto& crypto, Suite suite, const ChainSecret& secret) {
   Secret<kHashSize> key;
   const MutableBytes used = key.bytes().first(key_size(suite));
@@ -33,9 +39,7 @@ Nonce EpochKey::nonce(std::uint64_t counter) const {
 
 EpochKey KeySchedule::next() {
   EpochKey key{*crypto_, suite_, secret_};
-  ChainSecret following;
-  expand(*crypto_, secret_.bytes(), "nerve seal next", following.bytes());
-  secret_ = following;
+  secret_ = following(*crypto_, secret_);
   return key;
 }
 

@@ -14,6 +14,9 @@ using ChainSecret = Secret<kHashSize>;
 // HKDF-Expand (RFC 5869) with SHA-256, up to one block.
 void expand(Crypto& crypto, Bytes secret, std::string_view label, MutableBytes out);
 
+// The secret of the epoch after that of `secret`.
+[[nodiscard]] ChainSecret following(Crypto& crypto, const ChainSecret& secret);
+
 // The key and the nonces of one epoch.
 class EpochKey {
  public:

@@ -258,6 +258,8 @@ void Session::answer_call(const Header& header, Bytes message, Time now) {
                          .suite = *suite,
                          .incoming = Incoming{crypto_, *suite, from_caller, answer.spi},
                          .outgoing = Outgoing{crypto_, *suite, to_caller, offer.spi},
+                         .secrets = revealed({.to_peer = {offer.spi, to_caller},
+                                              .from_peer = {answer.spi, from_caller}}),
                          .made = now});
   reply_soon(now);
 }
@@ -277,11 +279,13 @@ void Session::take_answer(const Header& header, Bytes message, Time now) {
   const auto chosen = static_cast<Suite>(answer.suites);
   if (std::ranges::find(setup_.suites, chosen) == setup_.suites.end()) return;
   const auto [from_us, to_us] = noise.split();
-  candidates_.push_back({.received = copy_of(message),
-                         .suite = chosen,
-                         .incoming = Incoming{crypto_, chosen, to_us, spi_},
-                         .outgoing = Outgoing{crypto_, chosen, from_us, answer.spi},
-                         .made = now});
+  candidates_.push_back(
+      {.received = copy_of(message),
+       .suite = chosen,
+       .incoming = Incoming{crypto_, chosen, to_us, spi_},
+       .outgoing = Outgoing{crypto_, chosen, from_us, answer.spi},
+       .secrets = revealed({.to_peer = {answer.spi, from_us}, .from_peer = {spi_, to_us}}),
+       .made = now});
   reply_soon(now);
 }
 
@@ -302,12 +306,22 @@ Opening Session::open_candidate(const wire::Flow& flow, MutableBytes packet, Tim
     incoming_.emplace(std::move(candidate.incoming));
     outgoing_.emplace(std::move(candidate.outgoing));
     outgoing_->change_keys(setup_.limits, now);
+    secrets_ = candidate.secrets;
     candidates_.clear();
     noise_.reset();
     due_.reset();
     break;
   }
   return result;
+}
+
+std::optional<SessionSecrets> Session::revealed(const SessionSecrets& secrets) const {
+  if (!setup_.reveals_secrets) return std::nullopt;
+  return secrets;
+}
+
+std::optional<SessionSecrets> Session::take_secrets() {
+  return std::exchange(secrets_, std::nullopt);
 }
 
 bool Session::seal(const wire::Frame& frame, Time now, MutableBytes out) {

@@ -42,6 +42,17 @@ struct SessionSetup {
   Credentials credentials;
   std::vector<Suite> suites;  // that may be used, the best one first
   EpochLimits limits{};
+  bool reveals_secrets{};  // take_secrets() returns something once
+};
+
+// With the secrets of epoch 0 somebody else can open the packets of a session.
+struct SessionSecrets {
+  struct Direction {
+    std::uint32_t spi{};
+    ChainSecret first;
+  };
+  Direction to_peer;
+  Direction from_peer;
 };
 
 struct SessionCounters {
@@ -63,6 +74,9 @@ class Session {
   // True if both have keys: frames may be sealed.
   [[nodiscard]] bool is_open() const { return outgoing_.has_value(); }
   [[nodiscard]] Suite suite() const { return suite_; }
+  // For a log of keys that the user asked for: the secrets, once, after it is open. Nothing if the
+  // setup does not reveal them.
+  [[nodiscard]] std::optional<SessionSecrets> take_secrets();
   // True if somebody at the peer's address wants to agree on keys.
   [[nodiscard]] bool heard_from_peer() const { return heard_from_peer_; }
 
@@ -99,6 +113,7 @@ class Session {
     Suite suite;
     Incoming incoming;
     Outgoing outgoing;
+    std::optional<SessionSecrets> secrets;
     Time made;
   };
   static constexpr std::size_t kMaxCandidates = 4;
@@ -115,6 +130,7 @@ class Session {
   [[nodiscard]] Opening open_candidate(const wire::Flow& flow, MutableBytes packet, Time now,
                                        wire::Frame& frame, wire::Piece& piece);
   [[nodiscard]] bool make_room(Time now);
+  [[nodiscard]] std::optional<SessionSecrets> revealed(const SessionSecrets& secrets) const;
   [[nodiscard]] std::optional<Suite> choose(std::uint8_t offered) const;
   [[nodiscard]] std::uint64_t random_number();
   [[nodiscard]] std::uint32_t random_spi() { return static_cast<std::uint32_t>(random_number()); }
@@ -142,6 +158,7 @@ class Session {
   bool began_again_{};  // the last packet was a call or an invitation
   std::optional<Incoming> incoming_;
   std::optional<Outgoing> outgoing_;
+  std::optional<SessionSecrets> secrets_;
 
   Time next_exchange_{};  // calls and answers with the right number are ignored before
   std::optional<Time> due_;

@@ -26,14 +26,16 @@ SessionPair::SessionPair(const PairSetup& setup) : crypto_{setup.seed, ledger_} 
                              .peer = answerer,
                              .credentials = first,
                              .suites = setup.caller_suites,
-                             .limits = setup.limits},
+                             .limits = setup.limits,
+                             .reveals_secrets = setup.reveals_secrets},
                    .session{}});
   ends_.push_back({.starts = setup.answerer_starts,
                    .setup = {.own = answerer,
                              .peer = caller,
                              .credentials = second,
                              .suites = setup.answerer_suites,
-                             .limits = setup.limits},
+                             .limits = setup.limits,
+                             .reveals_secrets = setup.reveals_secrets},
                    .session{}});
 }
 

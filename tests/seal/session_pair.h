@@ -20,6 +20,7 @@ struct PairSetup {
   bool same_key{true};
   bool pinned{};
   EpochLimits limits{};
+  bool reveals_secrets{};
 };
 
 class SessionPair {
@@ -35,6 +36,7 @@ class SessionPair {
   [[nodiscard]] Session& b() { return *ends_[1].session; }
   [[nodiscard]] Time now() const { return now_; }
   [[nodiscard]] ToyLedger& ledger() { return ledger_; }
+  [[nodiscard]] ToyCrypto& crypto() { return crypto_; }
   [[nodiscard]] std::uint64_t packets_sent() const { return sent_; }
 
   // Sees every packet, in order, and may change it. False: it is lost.

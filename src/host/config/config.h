@@ -47,6 +47,7 @@ struct Config {
   std::uint64_t socket_buffer{std::uint64_t{16} << 20};
   SealPolicy seal;
   std::string seal_key;  // file name; empty: none
+  std::string seal_key_log;  // file name; empty: keys are not written
   std::vector<seal::Suite> seal_suites{default_suites()};
   bool gpu_direct{};      // NCCL may use GPU memory
   bool gpu_copier{true};  // a process of ours copies it

@@ -153,6 +153,11 @@ bool read_seal_key(std::string_view text, Config& config) {
   return true;
 }
 
+bool read_seal_key_log(std::string_view text, Config& config) {
+  config.seal_key_log = text;
+  return true;
+}
+
 bool read_seal_suites(std::string_view text, Config& config) {
   return put(parse_suites(text), config.seal_suites);
 }
@@ -251,6 +256,10 @@ constexpr Setting kSettings[] = {
      "auto, or some of aes128-gcm, aes256-gcm, chacha20-poly1305, aes256-gmac with ',' between",
      "which ciphers may be used, the best one first; auto is AES where the CPU has it",
      read_seal_suites},
+    {"seal_key_log", "NERVE_SEAL_KEY_LOG", "--seal-key-log", "FILE", "none",
+     "a file name",
+     "write the keys of sealed QPs there, for nerve decode --keys: who reads it reads their packets",
+     read_seal_key_log},
     {"gpu_direct", "NERVE_GPU_DIRECT", "--gpu-direct", "", "off",
      "on or off",
      "let NCCL send from and to GPU memory (GPUDirect); docs/gpu-memory.md says when that is fast",

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/toml.h"
+#include "host/seal/hex.h"
 #include "host/seal/policy.h"
 #include "link/descriptor.h"
 
@@ -15,33 +16,6 @@ namespace nerve::host {
 namespace {
 
 constexpr std::size_t kLongest = 64 * 1024;
-
-template <std::size_t Size>
-bool read_hex(std::string_view text, std::span<std::byte, Size> out) {
-  const auto digit = [](char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-  };
-  if (text.size() != 2 * Size) return false;
-  for (std::size_t i = 0; i < Size; ++i) {
-    const int high = digit(text[2 * i]);
-    const int low = digit(text[2 * i + 1]);
-    if (high < 0 || low < 0) return false;
-    out[i] = static_cast<std::byte>(high << 4 | low);
-  }
-  return true;
-}
-
-std::string hex_of(Bytes bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const std::byte b : bytes) {
-    text += kDigits[std::to_integer<unsigned>(b) >> 4U];
-    text += kDigits[std::to_integer<unsigned>(b) & 0xfU];
-  }
-  return text;
-}
 
 // The contents, if nobody else can read or change them.
 Result<std::string, std::string> read_private(const std::string& path) {
@@ -81,8 +55,7 @@ std::optional<std::string> write_private(const std::string& path, const std::str
          (errno == EEXIST ? "; remove it first if its key is not used any more" : "");
 }
 
-template <std::size_t Size>
-bool take_key(const toml::node_view<const toml::node>& node, std::span<std::byte, Size> out) {
+bool take_key(const toml::node_view<const toml::node>& node, MutableBytes out) {
   const auto* const text = node.as_string();
   return text != nullptr && read_hex(text->get(), out);
 }
@@ -110,15 +83,15 @@ Result<SealKeys, std::string> SealKeys::read(const std::string& path) {
   }
   if (const toml::table* const peers = table["peers"].as_table()) {
     for (const auto& [name, node] : *peers) {
-      const auto address = parse_seal_networks(std::string{name.str()} + "=off");
-      if (!address || address->size() != 1 || address->front().bits != 128) {
+      const auto address = parse_address(name.str());
+      if (!address) {
         return Unexpected{path + ": '" + std::string{name.str()} + "' is not an address"};
       }
       seal::PublicKey key{};
-      if (!take_key(toml::node_view<const toml::node>{node}, std::span{key})) {
+      if (!take_key(toml::node_view<const toml::node>{node}, key)) {
         return wrong(std::string{name.str()});
       }
-      keys.peers_.insert_or_assign(address->front().base.bytes, key);
+      keys.peers_.insert_or_assign(address->bytes, key);
     }
   }
   if (!keys.preshared_ && !keys.own_) {

@@ -18,8 +18,9 @@ struct Address {
   unsigned bits_before{};  // of the address itself
 };
 
-std::optional<Address> parse_address(const std::string& text) {
+std::optional<Address> parse_base(const std::string& text) {
   Address address;
+  if (text.find('\0') != std::string::npos) return std::nullopt;
   if (::inet_pton(AF_INET6, text.c_str(), address.gid.bytes.data()) == 1) return address;
   in_addr ipv4{};
   if (::inet_pton(AF_INET, text.c_str(), &ipv4) != 1) return std::nullopt;
@@ -46,7 +47,7 @@ std::optional<SealNetwork> parse_network(std::string_view text) {
   const auto mode = parse_seal_mode(text.substr(equals + 1));
   const std::string_view range = text.substr(0, equals);
   const std::size_t slash = range.find('/');
-  const auto address = parse_address(std::string{range.substr(0, slash)});
+  const auto address = parse_base(std::string{range.substr(0, slash)});
   if (!mode || !address) return std::nullopt;
   unsigned bits = kGidBits - address->bits_before;
   if (slash != std::string_view::npos) {
@@ -71,6 +72,11 @@ bool SealPolicy::any() const {
   return mode != SealMode::kOff || std::ranges::any_of(networks, [](const SealNetwork& network) {
            return network.mode != SealMode::kOff;
          });
+}
+
+std::optional<wire::Gid> parse_address(std::string_view text) {
+  const auto address = parse_base(std::string{text});
+  return address ? std::optional{address->gid} : std::nullopt;
 }
 
 std::optional<SealMode> parse_seal_mode(std::string_view text) {

@@ -36,6 +36,8 @@ struct SealPolicy {
   [[nodiscard]] bool any() const;
 };
 
+// "10.0.0.1" or "fd00::1".
+[[nodiscard]] std::optional<wire::Gid> parse_address(std::string_view text);
 [[nodiscard]] std::optional<SealMode> parse_seal_mode(std::string_view text);
 // "10.0.0.0/8=require,fd00::/16=prefer,10.9.0.1=off".
 [[nodiscard]] std::optional<std::vector<SealNetwork>> parse_seal_networks(std::string_view text);

@@ -4,10 +4,27 @@
 #include "host/seal/libcrypto.h"
 
 namespace nerve::host {
+namespace {
+
+std::shared_ptr<KeyLog> open_key_log(const std::string& path) {
+  auto opened = KeyLog::open(path);
+  if (!opened) {
+    log(LogLevel::kError, "keys are not written: %s", opened.error().c_str());
+    return nullptr;
+  }
+  log(LogLevel::kWarn,
+      "the keys of sealed QPs are written to %s (seal_key_log): who reads it can read their "
+      "packets",
+      path.c_str());
+  return *std::move(opened);
+}
+
+}  // namespace
 
 std::shared_ptr<const SealSetup> SealSetup::make(const SealPolicy& policy,
                                                  std::vector<seal::Suite> suites,
-                                                 const std::string& key_file) {
+                                                 const std::string& key_file,
+                                                 const std::string& key_log) {
   if (!policy.any()) return nullptr;
   auto setup = std::make_shared<SealSetup>();
   setup->policy = policy;
@@ -23,6 +40,7 @@ std::shared_ptr<const SealSetup> SealSetup::make(const SealPolicy& policy,
   }
   setup->keys = *std::move(keys);
   setup->crypto = *library;
+  if (!key_log.empty()) setup->key_log = open_key_log(key_log);
   return setup;
 }
 

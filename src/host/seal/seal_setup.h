@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "host/seal/key_file.h"
+#include "host/seal/key_log.h"
 #include "host/seal/policy.h"
 #include "seal/crypto.h"
 
@@ -17,12 +18,14 @@ struct SealSetup {
   std::vector<seal::Suite> suites;
   seal::Crypto* crypto{};  // null: nothing can be sealed
   SealKeys keys;
+  std::shared_ptr<KeyLog> key_log;  // null: keys are not written
 
   // Null if the policy seals nothing. Problems are logged: then packets that must be sealed are
   // dropped.
   [[nodiscard]] static std::shared_ptr<const SealSetup> make(const SealPolicy& policy,
                                                              std::vector<seal::Suite> suites,
-                                                             const std::string& key_file);
+                                                             const std::string& key_file,
+                                                             const std::string& key_log);
 };
 
 }  // namespace nerve::host

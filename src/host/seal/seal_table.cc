@@ -53,8 +53,11 @@ void SealTable::connect(const seal::Endpoint& own, const seal::Endpoint& peer, T
         mode == SealMode::kRequire ? "its packets are dropped" : "its packets are not sealed");
     return;
   }
-  const seal::SessionSetup setup{
-      .own = own, .peer = peer, .credentials = *credentials, .suites = setup_->suites};
+  const seal::SessionSetup setup{.own = own,
+                                 .peer = peer,
+                                 .credentials = *credentials,
+                                 .suites = setup_->suites,
+                                 .reveals_secrets = setup_->key_log != nullptr};
   auto entry = std::make_unique<Entry>(*setup_->crypto, setup, mode, now);
   by_peer_.insert_or_assign(peer, entry.get());
   speak(*entry);
@@ -169,12 +172,29 @@ std::optional<wire::Frame> SealTable::open(const wire::Frame& frame, Time now) {
 void SealTable::settle(Entry& entry, State state) {
   entry.state = state;
   stopped_waiting_ = true;
+  if (state == State::kOpen) write_keys(entry);
   if (state == State::kRefused) {
     const bool other_key = entry.session.heard_from_peer();
     log(LogLevel::kWarn, "%s %s: packets to it are dropped; give it the same seal_key%s",
         wire::to_string(entry.peer.gid).c_str(), other_key ? "has another key" : "does not seal",
         other_key ? "" : " and seal=prefer or require");
   }
+}
+
+void SealTable::write_keys(Entry& entry) const {
+  const auto secrets = entry.session.take_secrets();
+  if (!secrets) return;
+  const auto write = [&](const seal::Endpoint& from, const seal::Endpoint& to,
+                         const seal::SessionSecrets::Direction& direction) {
+    setup_->key_log->write({.suite = entry.session.suite(),
+                            .source = from.gid,
+                            .destination = to.gid,
+                            .qpn = to.qpn,
+                            .spi = direction.spi,
+                            .secret = direction.first});
+  };
+  write(entry.own, entry.peer, secrets->to_peer);
+  write(entry.peer, entry.own, secrets->from_peer);
 }
 
 bool SealTable::follow(Entry& entry, Time now) {

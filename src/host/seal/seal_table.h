@@ -92,6 +92,7 @@ class SealTable final : public link::Sealing {
   void settle(Entry& entry, State state);
   // Says, a few times at most, that a peer tried to connect in the clear.
   void warn_of(const wire::Gid& peer);
+  void write_keys(Entry& entry) const;
   [[nodiscard]] Entry* find(Qpn own) const;
   [[nodiscard]] Entry* find(const wire::Gid& destination, Qpn qpn) const;
 

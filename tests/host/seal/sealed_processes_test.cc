@@ -3,11 +3,14 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <map>
 #include <optional>
 
 #include "host/peers/inquiry.h"
 #include "host/seal/key_file.h"
+#include "host/seal/key_line.h"
 #include "host/seal/libcrypto.h"
 #include "link/udp/udp_sender.h"
 #include "tests/host/endpoint.h"
@@ -155,6 +158,27 @@ TEST(SealedProcesses, ExchangeMessages) {
     const std::string path = path_of_our_qp();
     EXPECT_TRUE(path == "udp/aes128-gcm" || path == "udp/chacha20-poly1305") << path;
   });
+}
+
+// Both processes write the keys of both directions, each of which is one secret.
+TEST(SealedProcesses, WriteTheirKeysIfAsked) {
+  const std::string path =
+      std::filesystem::temp_directory_path() / ("nerve-sealed-log-" + std::to_string(::getpid()));
+  std::filesystem::remove(path);
+  apart([&] {
+    const Setting log{"NERVE_SEAL_KEY_LOG", path.c_str()};
+    const Key key;
+    World world{{"require", key.path()}, {"require", key.path()}};
+    EXPECT_TRUE(world.passes(5000));
+  });
+  std::map<std::string, int> found;
+  std::ifstream in{path};
+  for (std::string line; std::getline(in, line); ++found[line]) {
+    EXPECT_TRUE(host::KeyLine::parse(line)) << "not a key line";
+  }
+  std::filesystem::remove(path);
+  EXPECT_EQ(found.size(), 2U);
+  for (const auto& [line, count] : found) EXPECT_EQ(count, 2);
 }
 
 TEST(SealedProcesses, UseTheSuiteThatBothHave) {
