@@ -12,6 +12,7 @@ namespace {
 SealOutcome outcome_of(seal::Kind kind) {
   switch (kind) {
     case seal::Kind::kData:
+    case seal::Kind::kDatagram:  // whose keys no log has
       return SealOutcome::kNoKey;
     case seal::Kind::kCall:
       return SealOutcome::kCall;

@@ -3,6 +3,7 @@
 
 #include "cli/capture_report.h"
 #include "host/seal/suites.h"
+#include "seal/signed_mad.h"
 #include "wire/describe.h"
 
 namespace nerve::cli {
@@ -114,9 +115,10 @@ class TextReport : public CaptureReport {
     for (const auto& [code, count] : counts.opcodes) {
       const wire::OpcodeInfo* info = wire::find_opcode(code);
       fmt::print("  {:>6} {}\n", count,
-                 info != nullptr               ? std::string{info->name}
-                 : code == seal::kSealedOpcode ? "sealed, and not opened or without a frame"
-                                               : fmt::format("opcode {:#04x} (unknown)", code));
+                 info != nullptr                  ? std::string{info->name}
+                 : code == seal::kSealedOpcode    ? "sealed, and not opened or without a frame"
+                 : code == seal::kSignedMadOpcode ? "signed management datagrams"
+                                                  : fmt::format("opcode {:#04x} (unknown)", code));
     }
   }
 

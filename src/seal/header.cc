@@ -5,7 +5,7 @@ namespace nerve::seal {
 std::optional<Header> Header::decode(std::span<const std::byte, kSize> in) {
   const auto first = std::to_integer<unsigned>(in[0]);
   const unsigned kind = first & 0xfU;
-  if (first >> 4U != kVersion || kind > static_cast<unsigned>(Kind::kInvite)) return std::nullopt;
+  if (first >> 4U != kVersion || kind > static_cast<unsigned>(Kind::kDatagram)) return std::nullopt;
   if (load_be<2>(in, 2) != 0) return std::nullopt;
   return Header{.kind = static_cast<Kind>(kind),
                 .epoch = std::to_integer<std::uint8_t>(in[1]),

@@ -23,6 +23,7 @@ enum class Kind : std::uint8_t {
   kCall = 1,    // the first message of the handshake
   kAnswer = 2,  // the second
   kInvite = 3,  // asks the peer to call
+  kDatagram = 4,
 };
 
 struct Header {

@@ -39,8 +39,8 @@ class Outgoing {
 
  private:
   [[nodiscard]] bool epoch_is_over(Time now) const;
-  // Writes everything in front of the ciphertext, and begins the encryption.
-  [[nodiscard]] bool begin(const wire::Flow& flow, Bytes bth, Time now, MutableBytes out);
+  // That of the next packet, which takes its counter. Nothing if there is none.
+  [[nodiscard]] std::optional<Header> next_header(Time now);
 
   KeySchedule schedule_;
   EpochKey key_;

@@ -195,6 +195,8 @@ Opening Session::receive(const wire::Flow& flow, MutableBytes packet, Time now, 
     case Kind::kInvite:
       if (is_caller() && !is_open()) take_invitation(*header, now);
       break;
+    case Kind::kDatagram:
+      return count(Opening::kMalformed);
   }
   return Opening::kEmpty;
 }

@@ -27,6 +27,7 @@
 #include "seal/incoming.h"
 #include "seal/noise.h"
 #include "seal/outgoing.h"
+#include "seal/sealer.h"
 
 namespace nerve::seal {
 
@@ -62,7 +63,7 @@ struct SessionCounters {
   std::uint64_t refused{};  // forged, malformed, or of an epoch that is over
 };
 
-class Session {
+class Session final : public Sealer, public Opener {
  public:
   // The largest packet of the handshake, as a UDP payload.
   static constexpr std::size_t kPayloadSize = 8;
@@ -91,10 +92,10 @@ class Session {
   // Takes a sealed packet, which it decrypts where it lies. If the result is kGood, `frame` refers
   // to it. A packet of the handshake is kEmpty.
   [[nodiscard]] Opening receive(const wire::Flow& flow, MutableBytes packet, Time now,
-                                wire::Frame& frame, wire::Piece& piece);
+                                wire::Frame& frame, wire::Piece& piece) override;
   // Only while is_open(). False: the packet must not be sent.
-  [[nodiscard]] bool seal(const wire::Frame& frame, Time now, MutableBytes out);
-  [[nodiscard]] bool seal(const wire::Flow& flow, Bytes plain, Time now, MutableBytes out);
+  [[nodiscard]] bool seal(const wire::Frame& frame, Time now, MutableBytes out) override;
+  [[nodiscard]] bool seal(const wire::Flow& flow, Bytes plain, Time now, MutableBytes out) override;
 
   [[nodiscard]] const SessionCounters& counters() const { return counters_; }
   [[nodiscard]] std::uint64_t epochs() const { return outgoing_ ? outgoing_->epochs() : 0; }

@@ -6,25 +6,6 @@
 #include "seal/sealed_packet.h"
 
 namespace nerve::seal {
-namespace {
-
-constexpr std::string_view kLabel = "nerve seal management";
-
-}  // namespace
-
-std::optional<MadKey> MadKey::make(Crypto& crypto, const Credentials& credentials) {
-  std::optional<MadKey> made{MadKey{crypto}};
-  if (const auto* preshared = std::get_if<Preshared>(&credentials)) {
-    expand(crypto, preshared->key.bytes(), kLabel, made->key_.bytes());
-    return made;
-  }
-  const auto& pinned = std::get<Pinned>(credentials);
-  ExchangeKey common;
-  if (!crypto.exchange(pinned.own, pinned.peer, common)) return std::nullopt;
-  expand(crypto, common.bytes(), kLabel, made->key_.bytes());
-  return made;
-}
-
 HashValue MadKey::mac_of(const wire::Flow& flow, const wire::Bth& bth, Bytes mad) const {
   constexpr std::size_t kGids = 2 * sizeof(wire::Gid);
   std::array<std::byte, kGids + wire::Bth::kSize + wire::kMadSize> text{};
@@ -35,7 +16,7 @@ HashValue MadKey::mac_of(const wire::Flow& flow, const wire::Bth& bth, Bytes mad
   header[0] = std::byte{kSignedMadOpcode};
   header[kBthMutableByte] = std::byte{0xff};
   std::ranges::copy(mad, text.begin() + kGids + wire::Bth::kSize);
-  return crypto_->authenticate(key_.bytes(), text);
+  return crypto_.authenticate(secret_.bytes(), text);
 }
 
 void MadKey::sign(const wire::Flow& flow, const wire::Bth& bth, SignedMad& mad) const {

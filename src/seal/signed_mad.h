@@ -5,9 +5,7 @@
 // They are not encrypted: the processes of a host share QP 1, and the MAD says for whom it is.
 #pragma once
 
-#include <optional>
-
-#include "seal/noise.h"
+#include "seal/common_secret.h"
 #include "wire/cm_mad.h"
 #include "wire/frame.h"
 
@@ -20,11 +18,10 @@ inline constexpr wire::Opcode kSignedMadOpcode = 0xd6;
 inline constexpr std::size_t kSignedMadSize = wire::kMadSize + kTagSize;
 using SignedMad = std::array<std::byte, kSignedMadSize>;
 
-// What two hosts sign with. It follows from their credentials, without a handshake.
+// What two hosts sign with: their common secret for kManagementPurpose.
 class MadKey {
  public:
-  // Nothing if the peer's public key is not one.
-  [[nodiscard]] static std::optional<MadKey> make(Crypto& crypto, const Credentials& credentials);
+  MadKey(Crypto& crypto, const ChainSecret& secret) : crypto_{crypto}, secret_{secret} {}
 
   // Writes the MAC behind the MAD.
   void sign(const wire::Flow& flow, const wire::Bth& bth, SignedMad& mad) const;
@@ -32,11 +29,10 @@ class MadKey {
                             const SignedMad& mad) const;
 
  private:
-  explicit MadKey(Crypto& crypto) : crypto_{&crypto} {}
   [[nodiscard]] HashValue mac_of(const wire::Flow& flow, const wire::Bth& bth, Bytes mad) const;
 
-  Crypto* crypto_;
-  Secret<kHashSize> key_;
+  Crypto& crypto_;
+  const ChainSecret& secret_;
 };
 
 }  // namespace nerve::seal

@@ -45,7 +45,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument('--keep-logs', action='store_true', help='keep the logs of cases that passed too')
     parser.add_argument('--long', action='store_true', help='as many iterations as the programs do by themselves')
     parser.add_argument('--seal', action='store_true',
-                        help='over UDP, with all packets sealed; cases with datagram QPs are left out')
+                        help='over UDP, with all packets sealed')
     parser.add_argument('--build', type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     return parser.parse_args()
 

@@ -51,9 +51,9 @@ TEST(SealPlanted, ATagThatIsComparedInPartIsNoticed) {
 }
 
 TEST(SealPlanted, AManagementDatagramWithoutSignatureIsNoticed) {
-  const auto key = MadKey::make(**host::Libcrypto::load(), Preshared{});
-  ASSERT_TRUE(key);
-  const auto accepts_unsigned = [&] { return key->verify({}, {}, SignedMad{}); };
+  const ChainSecret secret;
+  const MadKey key{**host::Libcrypto::load(), secret};
+  const auto accepts_unsigned = [&] { return key.verify({}, {}, SignedMad{}); };
   EXPECT_FALSE(accepts_unsigned());
   active_bug = Bug::kUnsignedMadAccepted;
   EXPECT_TRUE(accepts_unsigned());

@@ -8,9 +8,9 @@
 namespace nerve::seal {
 namespace {
 
-const wire::Flow kFlow{.source = wire::Gid::ipv4(10, 0, 0, 1),
-                       .destination = wire::Gid::ipv4(10, 0, 0, 2)};
-const wire::Bth kBth{.opcode = kSignedMadOpcode, .dest_qp = Qpn{1}, .psn = Psn{77}};
+const wire::Flow kMadFlow{.source = wire::Gid::ipv4(10, 0, 0, 1),
+                          .destination = wire::Gid::ipv4(10, 0, 0, 2)};
+const wire::Bth kMadBth{.opcode = kSignedMadOpcode, .dest_qp = Qpn{1}, .psn = Psn{77}};
 
 Crypto& mad_library() { return **host::Libcrypto::load(); }
 
@@ -20,49 +20,56 @@ Preshared preshared(std::uint8_t first) {
   return made;
 }
 
+ChainSecret secret_of(const Credentials& credentials) {
+  const auto secret = common_secret(mad_library(), credentials, kManagementPurpose);
+  EXPECT_TRUE(secret);
+  return secret.value_or(ChainSecret{});
+}
+
 SignedMad signed_by(const MadKey& key) {
   SignedMad mad{};
   for (std::size_t i = 0; i < wire::kMadSize; ++i) mad[i] = static_cast<std::byte>(i);
-  key.sign(kFlow, kBth, mad);
+  key.sign(kMadFlow, kMadBth, mad);
   return mad;
 }
 
 TEST(SignedMads, AreAcceptedByThePeer) {
-  const auto key = MadKey::make(mad_library(), preshared(1));
-  ASSERT_TRUE(key);
-  EXPECT_TRUE(key->verify(kFlow, kBth, signed_by(*key)));
+  const ChainSecret key_secret = secret_of(preshared(1));
+  const MadKey key{mad_library(), key_secret};
+  EXPECT_TRUE(key.verify(kMadFlow, kMadBth, signed_by(key)));
 }
 
 TEST(SignedMads, AreRefusedWithAnotherKey) {
-  const auto key = MadKey::make(mad_library(), preshared(1));
-  const auto other = MadKey::make(mad_library(), preshared(2));
-  ASSERT_TRUE(key && other);
-  EXPECT_FALSE(other->verify(kFlow, kBth, signed_by(*key)));
+  const ChainSecret key_secret = secret_of(preshared(1));
+  const MadKey key{mad_library(), key_secret};
+  const ChainSecret other_secret = secret_of(preshared(2));
+  const MadKey other{mad_library(), other_secret};
+  EXPECT_FALSE(other.verify(kMadFlow, kMadBth, signed_by(key)));
 }
 
 TEST(SignedMads, AreRefusedWithAnyByteChanged) {
-  const auto key = MadKey::make(mad_library(), preshared(1));
-  ASSERT_TRUE(key);
-  const SignedMad good = signed_by(*key);
+  const ChainSecret key_secret = secret_of(preshared(1));
+  const MadKey key{mad_library(), key_secret};
+  const SignedMad good = signed_by(key);
   for (std::size_t i = 0; i < good.size(); ++i) {
     SignedMad changed = good;
     changed[i] ^= std::byte{0x10};
-    EXPECT_FALSE(key->verify(kFlow, kBth, changed)) << i;
+    EXPECT_FALSE(key.verify(kMadFlow, kMadBth, changed)) << i;
   }
 }
 
 TEST(SignedMads, BelongToTheirAddressesAndHeader) {
-  const auto key = MadKey::make(mad_library(), preshared(1));
-  ASSERT_TRUE(key);
-  const SignedMad mad = signed_by(*key);
-  const wire::Flow back{.source = kFlow.destination, .destination = kFlow.source};
-  EXPECT_FALSE(key->verify(back, kBth, mad)) << "sent back to its sender";
-  wire::Bth bth = kBth;
+  const ChainSecret key_secret = secret_of(preshared(1));
+  const MadKey key{mad_library(), key_secret};
+  const SignedMad mad = signed_by(key);
+  const wire::Flow back{.source = kMadFlow.destination, .destination = kMadFlow.source};
+  EXPECT_FALSE(key.verify(back, kMadBth, mad)) << "sent back to its sender";
+  wire::Bth bth = kMadBth;
   bth.psn = Psn{78};
-  EXPECT_FALSE(key->verify(kFlow, bth, mad));
-  bth = kBth;
+  EXPECT_FALSE(key.verify(kMadFlow, bth, mad));
+  bth = kMadBth;
   bth.fecn = true;  // a switch may set it
-  EXPECT_TRUE(key->verify(kFlow, bth, mad));
+  EXPECT_TRUE(key.verify(kMadFlow, bth, mad));
 }
 
 TEST(SignedMads, AreAcceptedFromThePeerWhosePublicKeyIsKnown) {
@@ -75,18 +82,20 @@ TEST(SignedMads, AreAcceptedFromThePeerWhosePublicKeyIsKnown) {
   hosts[0].peer = known[1];
   hosts[1].peer = known[0];
   hosts[2].peer = known[1];
-  const auto sender = MadKey::make(mad_library(), hosts[0]);
-  const auto receiver = MadKey::make(mad_library(), hosts[1]);
-  const auto stranger = MadKey::make(mad_library(), hosts[2]);
-  ASSERT_TRUE(sender && receiver && stranger);
-  EXPECT_TRUE(receiver->verify(kFlow, kBth, signed_by(*sender)));
-  EXPECT_FALSE(receiver->verify(kFlow, kBth, signed_by(*stranger)));
+  const ChainSecret sender_secret = secret_of(hosts[0]);
+  const MadKey sender{mad_library(), sender_secret};
+  const ChainSecret receiver_secret = secret_of(hosts[1]);
+  const MadKey receiver{mad_library(), receiver_secret};
+  const ChainSecret stranger_secret = secret_of(hosts[2]);
+  const MadKey stranger{mad_library(), stranger_secret};
+  EXPECT_TRUE(receiver.verify(kMadFlow, kMadBth, signed_by(sender)));
+  EXPECT_FALSE(receiver.verify(kMadFlow, kMadBth, signed_by(stranger)));
 }
 
 TEST(SignedMads, HaveNoKeyIfThePeersPublicKeyRevealsIt) {
   Pinned pinned;
   mad_library().fill_random(pinned.own.bytes());
-  EXPECT_FALSE(MadKey::make(mad_library(), pinned));
+  EXPECT_FALSE(common_secret(mad_library(), pinned, kManagementPurpose));
 }
 
 }  // namespace

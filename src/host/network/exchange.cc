@@ -104,8 +104,7 @@ void Exchange::send_run(std::span<const wire::Frame> frames, Time now) {
         send_management(first, now);
         break;
       }
-      if (seals_ != nullptr &&
-          seals_->way_to(first.flow.destination, first.headers.bth.dest_qp).session != nullptr) {
+      if (seals_ != nullptr && seals_->way_of(first.flow, first.headers.bth).sealer != nullptr) {
         counters_->sealed_frames += frames.size();
       }
       udp_out_->send(frames, now);

@@ -16,18 +16,11 @@ bool MadSeal::may_be_plain(const wire::Gid& peer) const {
   return setup_->policy.mode_for(peer) != SealMode::kRequire;
 }
 
-const seal::MadKey* MadSeal::key_for(const wire::Gid& peer) {
-  if (setup_->crypto == nullptr || setup_->policy.mode_for(peer) == SealMode::kOff) return nullptr;
-  const auto known = pinned_.find(peer.bytes);
-  if (known != pinned_.end()) return &known->second;
-  const auto credentials = setup_->keys.for_peer(peer);
-  if (!credentials) return nullptr;
-  const bool preshared = std::holds_alternative<seal::Preshared>(*credentials);
-  if (preshared && common_) return &*common_;
-  auto made = seal::MadKey::make(*setup_->crypto, *credentials);
-  if (!made) return nullptr;
-  if (preshared) return &common_.emplace(*made);
-  return &pinned_.emplace(peer.bytes, *made).first->second;
+std::optional<seal::MadKey> MadSeal::key_for(const wire::Gid& peer) {
+  if (setup_->policy.mode_for(peer) == SealMode::kOff) return std::nullopt;
+  const seal::ChainSecret* const secret = secrets_.with(peer);
+  if (secret == nullptr) return std::nullopt;
+  return seal::MadKey{*setup_->crypto, *secret};
 }
 
 bool MadSeal::copy(const wire::Frame& from, std::size_t size) {
@@ -51,8 +44,8 @@ wire::Frame MadSeal::with_payload(const wire::Frame& like, std::size_t size) {
 }
 
 std::optional<wire::Frame> MadSeal::sign(const wire::Frame& plain) {
-  const seal::MadKey* const key = key_for(plain.flow.destination);
-  if (key == nullptr || !copy(plain, wire::kMadSize)) return std::nullopt;
+  const auto key = key_for(plain.flow.destination);
+  if (!key || !copy(plain, wire::kMadSize)) return std::nullopt;
   wire::Frame made = with_payload(plain, mad_.size());
   made.headers.bth.opcode = seal::kSignedMadOpcode;
   key->sign(made.flow, made.headers.bth, mad_);
@@ -64,9 +57,8 @@ bool MadSeal::is_signed(const wire::Frame& frame) {
 }
 
 std::optional<wire::Frame> MadSeal::open(const wire::Frame& frame) {
-  const seal::MadKey* const key = key_for(frame.flow.source);
-  if (key == nullptr || !copy(frame, mad_.size()) ||
-      !key->verify(frame.flow, frame.headers.bth, mad_)) {
+  const auto key = key_for(frame.flow.source);
+  if (!key || !copy(frame, mad_.size()) || !key->verify(frame.flow, frame.headers.bth, mad_)) {
     return std::nullopt;
   }
   wire::Frame plain = with_payload(frame, wire::kMadSize);

@@ -3,18 +3,18 @@
 // With `prefer` a datagram is sent in both forms: the peer may know only one of them.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
 
-#include "host/seal/seal_setup.h"
+#include "host/seal/host_secrets.h"
 #include "seal/signed_mad.h"
 
 namespace nerve::host {
 
 class MadSeal {
  public:
-  explicit MadSeal(std::shared_ptr<const SealSetup> setup) : setup_{std::move(setup)} {}
+  explicit MadSeal(const std::shared_ptr<const SealSetup>& setup)
+      : setup_{setup}, secrets_{setup, seal::kManagementPurpose} {}
 
   // True if a plain datagram between us and this peer may cross the network.
   [[nodiscard]] bool may_be_plain(const wire::Gid& peer) const;
@@ -26,15 +26,14 @@ class MadSeal {
   [[nodiscard]] std::optional<wire::Frame> open(const wire::Frame& frame);
 
  private:
-  [[nodiscard]] const seal::MadKey* key_for(const wire::Gid& peer);
+  [[nodiscard]] std::optional<seal::MadKey> key_for(const wire::Gid& peer);
   // Copies the payload to `mad_`: other processes can write to where it lies. False if it does not
   // have this size.
   [[nodiscard]] bool copy(const wire::Frame& from, std::size_t size);
   [[nodiscard]] wire::Frame with_payload(const wire::Frame& like, std::size_t size);
 
   std::shared_ptr<const SealSetup> setup_;
-  std::optional<seal::MadKey> common_;                        // from a preshared key
-  std::map<std::array<std::byte, 16>, seal::MadKey> pinned_;  // not more than the file has peers
+  HostSecrets secrets_;
   seal::SignedMad mad_{};
   wire::Piece piece_{};
 };

@@ -86,11 +86,11 @@ void SealTable::speak(Entry& entry) {
   if (!std::exchange(entry.speaks, true)) speaking_.push_back(&entry);
 }
 
-link::Sealing::Way SealTable::way_to(const wire::Gid& destination, Qpn qpn) {
-  if (Entry* const entry = find(destination, qpn)) {
+link::Sealing::Way SealTable::way_of(const wire::Flow& flow, const wire::Bth& bth) {
+  if (Entry* const entry = find(flow.destination, bth.dest_qp)) {
     switch (entry->state) {
       case State::kOpen:
-        return {.session = &entry->session};
+        return {.sealer = &entry->session};
       case State::kPlain:
         return {};
       case State::kOpening:
@@ -98,12 +98,15 @@ link::Sealing::Way SealTable::way_to(const wire::Gid& destination, Qpn qpn) {
         return {.may_send = false};
     }
   }
-  // Management datagrams are signed (MadSeal); others cannot be sealed.
-  return {.may_send =
-              qpn == kManagement || setup_->policy.mode_for(destination) != SealMode::kRequire};
+  // Management datagrams are signed (MadSeal).
+  if (bth.dest_qp == kManagement || mads.may_be_plain(flow.destination)) return {};
+  const bool datagram = wire::transport_of(bth.opcode) == wire::Transport::kUd;
+  seal::Sealer* const sealer = datagram ? datagrams_.sealer_for(flow) : nullptr;
+  return {.may_send = sealer != nullptr, .sealer = sealer};
 }
 
-seal::Session* SealTable::session_of(const wire::Flow& flow, Bytes packet) {
+seal::Opener* SealTable::opener_of(const wire::Flow& flow, Bytes packet) {
+  if (seal::is_datagram(packet)) return &datagrams_;
   const auto bth = wire::Bth::decode(packet);
   Entry* const entry = bth ? find(bth->dest_qp) : nullptr;
   if (entry == nullptr || !(entry->peer.gid == flow.source)) return nullptr;
@@ -158,11 +161,10 @@ std::optional<wire::Frame> SealTable::open(const wire::Frame& frame, Time now) {
     const auto* const from = reinterpret_cast<const std::byte*>(piece.address);
     packet_.insert(packet_.end(), from, from + piece.length);
   }
-  seal::Session* const session =
-      seal::is_sealed(packet_) ? session_of(frame.flow, packet_) : nullptr;
+  seal::Opener* const opener = seal::is_sealed(packet_) ? opener_of(frame.flow, packet_) : nullptr;
   wire::Frame opened;
-  if (session == nullptr ||
-      session->receive(frame.flow, packet_, now, opened, piece_) != seal::Opening::kGood) {
+  if (opener == nullptr ||
+      opener->receive(frame.flow, packet_, now, opened, piece_) != seal::Opening::kGood) {
     return std::nullopt;
   }
   opened.sealed = true;

@@ -17,16 +17,19 @@
 
 #include "base/ids.h"
 #include "base/time.h"
+#include "host/seal/datagram_seal.h"
 #include "host/seal/mad_seal.h"
 #include "host/seal/seal_setup.h"
 #include "link/udp/sealing.h"
 #include "link/udp/udp_sender.h"
+#include "seal/session.h"
 
 namespace nerve::host {
 
 class SealTable final : public link::Sealing {
  public:
-  explicit SealTable(const std::shared_ptr<const SealSetup>& setup) : mads{setup}, setup_{setup} {}
+  explicit SealTable(const std::shared_ptr<const SealSetup>& setup)
+      : mads{setup}, setup_{setup}, datagrams_{setup} {}
 
   // Of connections that are being made or ended. Only while active().
   MadSeal mads;
@@ -44,8 +47,8 @@ class SealTable final : public link::Sealing {
   // In the child of a fork(): all keys are erased.
   void leave();
 
-  Way way_to(const wire::Gid& destination, Qpn qpn) override;
-  seal::Session* session_of(const wire::Flow& flow, Bytes packet) override;
+  Way way_of(const wire::Flow& flow, const wire::Bth& bth) override;
+  seal::Opener* opener_of(const wire::Flow& flow, Bytes packet) override;
 
   // True if frames to this QP must wait.
   [[nodiscard]] bool waits(const wire::Gid& destination, Qpn qpn) const;
@@ -97,6 +100,7 @@ class SealTable final : public link::Sealing {
   [[nodiscard]] Entry* find(const wire::Gid& destination, Qpn qpn) const;
 
   std::shared_ptr<const SealSetup> setup_;
+  DatagramSeal datagrams_;
   std::unordered_map<std::uint32_t, std::unique_ptr<Entry>> entries_;  // by our QPN
   std::unordered_map<seal::Endpoint, Entry*, PeerHash> by_peer_;
   std::vector<Entry*> speaking_;  // their sessions may have something to send

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/ids.h"
-#include "seal/session.h"
+#include "seal/sealer.h"
 #include "wire/frame.h"
 
 namespace nerve::link {
@@ -14,11 +14,11 @@ class Sealing {
 
   struct Way {
     bool may_send{true};
-    seal::Session* session{};  // null: as they are
+    seal::Sealer* sealer{};  // null: as they are
   };
-  [[nodiscard]] virtual Way way_to(const wire::Gid& destination, Qpn qpn) = 0;
-  // The session that receives this packet. Null: it is dropped.
-  [[nodiscard]] virtual seal::Session* session_of(const wire::Flow& flow, Bytes packet) = 0;
+  [[nodiscard]] virtual Way way_of(const wire::Flow& flow, const wire::Bth& bth) = 0;
+  // What opens this packet. Null if its keys are not ours.
+  [[nodiscard]] virtual seal::Opener* opener_of(const wire::Flow& flow, Bytes packet) = 0;
 };
 
 }  // namespace nerve::link

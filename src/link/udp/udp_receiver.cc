@@ -155,10 +155,10 @@ void UdpReceiver::take_packet(const wire::Flow& flow, wire::OuterSum& outer, Byt
 }
 
 void UdpReceiver::take_sealed(const wire::Flow& flow, MutableBytes packet, Time now) {
-  seal::Session* const session = sealing_ != nullptr ? sealing_->session_of(flow, packet) : nullptr;
-  if (session == nullptr) return take_closed(flow, packet);
+  seal::Opener* const opener = sealing_ != nullptr ? sealing_->opener_of(flow, packet) : nullptr;
+  if (opener == nullptr) return take_closed(flow, packet);
   wire::Frame& frame = frames_[batched_];
-  const auto opening = session->receive(flow, packet, now, frame, pieces_[batched_]);
+  const auto opening = opener->receive(flow, packet, now, frame, pieces_[batched_]);
   if (opening == seal::Opening::kEmpty) return;
   if (opening != seal::Opening::kGood) {
     ++counters_.bad_seal;

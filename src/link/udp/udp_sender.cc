@@ -80,17 +80,18 @@ UdpSender::Run UdpSender::next_run(std::span<const wire::Frame> frames) const {
   const Qpn to = first.headers.bth.dest_qp;
   std::size_t run = 1;
   while (run < frames.size() && frames[run].headers.bth.dest_qp == to &&
-         frames[run].flow.destination == first.flow.destination) {
+         frames[run].flow.destination == first.flow.destination &&
+         frames[run].flow.source == first.flow.source) {
     ++run;
   }
-  return {.frames = run, .way = sealing_->way_to(first.flow.destination, to)};
+  return {.frames = run, .way = sealing_->way_of(first.flow, first.headers.bth)};
 }
 
 void UdpSender::send(std::span<const wire::Frame> frames, Time now) {
   while (!frames.empty()) {
     const Run run = next_run(frames);
     if (run.way.may_send) {
-      send_run(frames.first(run.frames), run.way.session, now);
+      send_run(frames.first(run.frames), run.way.sealer, now);
     } else {
       counters_.dropped_unsealed += run.frames;
     }
@@ -99,38 +100,38 @@ void UdpSender::send(std::span<const wire::Frame> frames, Time now) {
   flush();
 }
 
-void UdpSender::send_run(std::span<const wire::Frame> frames, seal::Session* session, Time now) {
+void UdpSender::send_run(std::span<const wire::Frame> frames, seal::Sealer* sealer, Time now) {
   constexpr std::size_t kSealed = seal::kOverhead - wire::kIcrcSize;
   while (!frames.empty()) {
     const Train train = next_train(frames, segmentation_.works ? kMaxTrainPackets : 1,
-                                   session != nullptr ? kSealed : 0);
+                                   sealer != nullptr ? kSealed : 0);
     if (train.segment > wire::kMaxUdpPayload) {
       ++counters_.dropped_too_big;
     } else if (!can_reach(frames.front().flow)) {
       counters_.dropped_unreachable += train.packets;
     } else {
-      send_train(frames.first(train.packets), train, session, now);
+      send_train(frames.first(train.packets), train, sealer, now);
     }
     frames = frames.subspan(train.packets);
   }
 }
 
 void UdpSender::send_train(std::span<const wire::Frame> frames, const Train& train,
-                           seal::Session* session, Time now) {
+                           seal::Sealer* sealer, Time now) {
   const std::size_t segment = train.segment;
   const bool cut = frames.size() > 1;
   const auto [flow, room] =
       open_message(frames.front().flow, train.bytes, cut ? static_cast<std::uint16_t>(segment) : 0,
-                   session != nullptr ? Outbox::Contents::kSealed : Outbox::Contents::kPlain);
+                   sealer != nullptr ? Outbox::Contents::kSealed : Outbox::Contents::kPlain);
   wire::OuterSum outer{flow, segment, config_.port};
   std::size_t at = 0;
   for (std::size_t i = 0; i < frames.size(); ++i) {
     const std::size_t size = std::min(segment, train.bytes - at);
     const MutableBytes packet = room.subspan(at, size);
     at += size;
-    if (session != nullptr) {
+    if (sealer != nullptr) {
       // Without its tag a packet is dropped by its receiver.
-      if (!session->seal(frames[i], now, packet)) std::ranges::fill(packet, std::byte{0});
+      if (!sealer->seal(frames[i], now, packet)) std::ranges::fill(packet, std::byte{0});
       continue;
     }
     if (size != segment) outer = {flow, size, config_.port};  // the last one may be shorter
@@ -142,12 +143,12 @@ void UdpSender::send_train(std::span<const wire::Frame> frames, const Train& tra
 void UdpSender::send_bytes(const wire::Flow& flow, Bytes udp_payload, Time now) {
   if (sealing_ != nullptr) {
     const auto bth = wire::Bth::decode(udp_payload);
-    const auto way = bth ? sealing_->way_to(flow.destination, bth->dest_qp) : Sealing::Way{};
+    const auto way = bth ? sealing_->way_of(flow, *bth) : Sealing::Way{};
     if (!way.may_send) {
       ++counters_.dropped_unsealed;
       return;
     }
-    if (way.session != nullptr) return seal_bytes(flow, udp_payload, *way.session, now);
+    if (way.sealer != nullptr) return seal_bytes(flow, udp_payload, *way.sealer, now);
   }
   if (udp_payload.size() > wire::kMaxUdpPayload) {
     ++counters_.dropped_too_big;
@@ -166,13 +167,13 @@ void UdpSender::send_bytes(const wire::Flow& flow, Bytes udp_payload, Time now) 
   flush();
 }
 
-void UdpSender::seal_bytes(const wire::Flow& flow, Bytes udp_payload, seal::Session& session,
+void UdpSender::seal_bytes(const wire::Flow& flow, Bytes udp_payload, seal::Sealer& sealer,
                            Time now) {
   const auto packet = wire::decode_udp_payload(flow, {}, udp_payload);
   if (!packet) return;
   const Bytes plain = udp_payload.first(udp_payload.size() - wire::kIcrcSize);
   std::vector<std::byte> sealed(plain.size() + seal::kOverhead);
-  if (!session.seal(flow, plain, now, sealed)) return;
+  if (!sealer.seal(flow, plain, now, sealed)) return;
   if (packet->icrc == wire::IcrcVerdict::kBad) sealed.back() ^= std::byte{1};  // a corrupted packet
   send_sealed(flow, sealed);
 }

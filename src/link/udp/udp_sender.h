@@ -74,8 +74,8 @@ class UdpSender final : public Egress {
   };
 
   // Frames that are sealed in the same way, or not at all.
-  void send_run(std::span<const wire::Frame> frames, seal::Session* session, Time now);
-  void send_train(std::span<const wire::Frame> frames, const Train& train, seal::Session* session,
+  void send_run(std::span<const wire::Frame> frames, seal::Sealer* sealer, Time now);
+  void send_train(std::span<const wire::Frame> frames, const Train& train, seal::Sealer* sealer,
                   Time now);
   // The way of the first frames, and how many of them take it.
   struct Run {
@@ -83,7 +83,7 @@ class UdpSender final : public Egress {
     Sealing::Way way;
   };
   [[nodiscard]] Run next_run(std::span<const wire::Frame> frames) const;
-  void seal_bytes(const wire::Flow& flow, Bytes udp_payload, seal::Session& session, Time now);
+  void seal_bytes(const wire::Flow& flow, Bytes udp_payload, seal::Sealer& sealer, Time now);
   [[nodiscard]] Opened open_message(const wire::Flow& wanted, std::size_t bytes,
                                     std::uint16_t segment, Outbox::Contents contents);
   [[nodiscard]] bool can_reach(const wire::Flow& flow) const;

@@ -127,7 +127,7 @@ struct Pair {
   static seal::Session& session(SealTable& table, const wire::Gid& from, Qpn own) {
     std::array<std::byte, wire::Bth::kSize> bth{};
     wire::Bth{.opcode = seal::kSealedOpcode, .dest_qp = own}.encode(bth);
-    return *table.session_of({.source = from}, bth);
+    return dynamic_cast<seal::Session&>(*table.opener_of({.source = from}, bth));
   }
   void pass(seal::Session& from, seal::Session& to) const {
     std::vector<std::byte> packet(seal::Session::kMaxPacket);
@@ -168,6 +168,45 @@ TEST(SealTable, ForwardedPlainPacketsReachNoSealedQp) {
   const Sample plain{wire::opcode(wire::Transport::kRc, wire::Operation::kSendOnly), kPeer, 8};
   EXPECT_FALSE(pair.there.accepts(plain.frame, Arrival::kNetwork));
   EXPECT_FALSE(pair.there.accepts(plain.frame, Arrival::kRing));
+}
+
+TEST(SealTable, SealsDatagramsWhereTheyMustBe) {
+  SealTable here{setup_with(SealMode::kRequire, 1)};
+  SealTable there{setup_with(SealMode::kRequire, 1)};
+  SealTable stranger{setup_with(SealMode::kRequire, 2)};
+  for (const wire::Gid& to : {kThere, wire::Gid::ipv4(239, 0, 0, 9)}) {
+    Sample plain{kUdSend, kPeer, 300};
+    plain.frame.flow.destination = to;
+    const auto way = here.way_of(plain.frame.flow, plain.frame.headers.bth);
+    ASSERT_NE(way.sealer, nullptr);
+    std::vector<std::byte> packet(seal::sealed_size(plain.frame));
+    ASSERT_TRUE(way.sealer->seal(plain.frame, Time{}, packet));
+    std::vector<std::byte> copy = packet;
+    wire::Frame frame;
+    wire::Piece piece;
+    const auto open = [&](SealTable& table, std::vector<std::byte>& bytes) {
+      seal::Opener* const opener = table.opener_of(plain.frame.flow, bytes);
+      return opener != nullptr ? opener->receive(plain.frame.flow, bytes, Time{}, frame, piece)
+                               : seal::Opening::kUnknown;
+    };
+    EXPECT_EQ(open(stranger, copy), seal::Opening::kForged);
+    ASSERT_EQ(open(there, packet), seal::Opening::kGood);
+    EXPECT_TRUE(same_payload(frame, plain.bytes));
+  }
+}
+
+TEST(SealTable, SendsNothingInTheClearThatMustBeSealed) {
+  SealTable requires_it{setup_with(SealMode::kRequire, 1)};
+  SealTable prefers_it{setup_with(SealMode::kPrefer, 1)};
+  const Sample datagram{kUdSend, kPeer, 8};
+  const Sample connected{wire::opcode(wire::Transport::kRc, wire::Operation::kSendOnly), kPeer, 8};
+  const auto way = [](SealTable& table, const Sample& of) {
+    return table.way_of(of.frame.flow, of.frame.headers.bth);
+  };
+  EXPECT_NE(way(requires_it, datagram).sealer, nullptr);
+  EXPECT_FALSE(way(requires_it, connected).may_send) << "its QP has no session yet";
+  EXPECT_TRUE(way(prefers_it, datagram).may_send);
+  EXPECT_EQ(way(prefers_it, datagram).sealer, nullptr) << "the peer may not be able to open it";
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // other QPs beside them stay as they are.
 #include <gtest/gtest.h>
 
+#include "seal/session.h"
 #include "tests/link/udp/udp_pair.h"
 #include "tests/seal/toy_crypto.h"
 
@@ -25,14 +26,12 @@ class OneSession final : public Sealing {
     EXPECT_TRUE(here_.is_open() && there_.is_open());
   }
 
-  Way way_to(const wire::Gid& destination, Qpn qpn) override {
-    if (qpn == kForbiddenQpn) return {.may_send = false};
-    const bool sealed = destination == kThere4 && qpn == kSealedQpn;
-    return {.session = sealed ? &here_ : nullptr};
+  Way way_of(const wire::Flow& flow, const wire::Bth& bth) override {
+    if (bth.dest_qp == kForbiddenQpn) return {.may_send = false};
+    const bool sealed = flow.destination == kThere4 && bth.dest_qp == kSealedQpn;
+    return {.sealer = sealed ? &here_ : nullptr};
   }
-  seal::Session* session_of(const wire::Flow& /*flow*/, Bytes /*packet*/) override {
-    return &there_;
-  }
+  seal::Opener* opener_of(const wire::Flow& /*flow*/, Bytes /*packet*/) override { return &there_; }
 
  private:
   static seal::SessionSetup setup(const wire::Gid& own, Qpn own_qpn, const wire::Gid& peer,
