@@ -26,7 +26,7 @@ const char* advice(wire::CaptureError error) {
 
 class Walk {
  public:
-  Walk(const std::string& file, CaptureKeys& keys, CaptureReport& report)
+  Walk(const std::string& file, host::CaptureKeys& keys, CaptureReport& report)
       : file_{file}, keys_{keys}, report_{report} {}
 
   void frame(const wire::CaptureRecord& record) {
@@ -60,36 +60,36 @@ class Walk {
                              wire::kIcrcSize;  // which a plain packet would have
     Bytes rest = ip.subspan(wire::ip_size(packet.flow) + wire::UdpHeader::kSize, size);
     if (!seal::is_sealed(rest)) return failed(record, wire::WireError::kTruncated);
-    const std::size_t segment = sealed_segment(rest);
+    const std::size_t segment = host::sealed_segment(rest);
     if (segment < rest.size()) ++counts_.trains;
     while (!rest.empty()) {
       const Bytes one = rest.first(std::min(segment, rest.size()));
       rest = rest.subspan(one.size());
-      const SealedPacket opened = keys_.open(packet.flow, one);
+      const host::SealedPacket opened = keys_.open(packet.flow, one);
       count(opened);
       report_.sealed_packet(counts_, record, opened);
     }
   }
-  void count(const SealedPacket& packet) {
+  void count(const host::SealedPacket& packet) {
     ++counts_.sealed;
     ++counts_.opcodes[packet.packet.headers.bth.opcode];
     switch (packet.outcome) {
-      case SealOutcome::kOpened:
-      case SealOutcome::kEmpty:
+      case host::SealOutcome::kOpened:
+      case host::SealOutcome::kEmpty:
         ++counts_.opened;
         break;
-      case SealOutcome::kNotAuthentic:
+      case host::SealOutcome::kNotAuthentic:
         ++counts_.not_authentic;
         break;
-      case SealOutcome::kNoKey:
+      case host::SealOutcome::kNoKey:
         ++counts_.no_key;
         break;
-      case SealOutcome::kCall:
-      case SealOutcome::kAnswer:
-      case SealOutcome::kInvitation:
+      case host::SealOutcome::kCall:
+      case host::SealOutcome::kAnswer:
+      case host::SealOutcome::kInvitation:
         ++counts_.handshake;
         break;
-      case SealOutcome::kUnknown:
+      case host::SealOutcome::kUnknown:
         ++counts_.unknown_seal;
     }
   }
@@ -109,7 +109,7 @@ class Walk {
   }
 
   const std::string& file_;
-  CaptureKeys& keys_;
+  host::CaptureKeys& keys_;
   CaptureReport& report_;
   CaptureCounts counts_{};
   std::size_t segment_{};  // of the last train; the next one probably has the same
@@ -117,7 +117,7 @@ class Walk {
 
 }  // namespace
 
-bool report_capture(const std::string& file, Bytes bytes, CaptureKeys& keys,
+bool report_capture(const std::string& file, Bytes bytes, host::CaptureKeys& keys,
                     CaptureReport& report) {
   const auto complain = [&](wire::CaptureError error, const std::string& where) {
     fmt::print(stderr, "nerve decode: {}: {}{}; {}\n", file, where, wire::to_string(error),

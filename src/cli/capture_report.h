@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "cli/capture_keys.h"
+#include "host/seal/capture_keys.h"
 #include "wire/capture.h"
 #include "wire/packet.h"
 
@@ -40,7 +40,7 @@ class CaptureReport {
   virtual void packet(const CaptureCounts& counts, const wire::CaptureRecord& record,
                       const wire::Packet& packet) = 0;
   virtual void sealed_packet(const CaptureCounts& /*counts*/, const wire::CaptureRecord& /*record*/,
-                             const SealedPacket& /*sealed*/) {}
+                             const host::SealedPacket& /*sealed*/) {}
   virtual void summary(const CaptureCounts& counts) = 0;
 };
 
@@ -50,6 +50,7 @@ class CaptureReport {
 
 // Reads the capture and reports its frames in the order of their times; opens those that `keys` has
 // keys for. Problems go to standard error; returns false if there were any.
-bool report_capture(const std::string& file, Bytes bytes, CaptureKeys& keys, CaptureReport& report);
+bool report_capture(const std::string& file, Bytes bytes, host::CaptureKeys& keys,
+                    CaptureReport& report);
 
 }  // namespace nerve::cli

@@ -64,14 +64,14 @@ std::unique_ptr<CaptureReport> make_report(const DecodeOptions& options, const s
 }
 
 // Nothing if there are none. Sets `exit_code` if the file has wrong lines.
-std::optional<CaptureKeys> read_keys(const std::string& file, int& exit_code) {
+std::optional<host::CaptureKeys> read_keys(const std::string& file, int& exit_code) {
   FileBytes input = read_bytes(file);
   if (!input.error.empty()) {
     fmt::print(stderr, "nerve decode: {}: {}\n", file, input.error);
     return std::nullopt;
   }
-  CaptureKeys::BadLines bad;
-  auto keys = CaptureKeys::read(input.bytes, bad);
+  host::CaptureKeys::BadLines bad;
+  auto keys = host::CaptureKeys::read(input.bytes, bad);
   ::explicit_bzero(input.bytes.data(), input.bytes.size());
   if (!keys) {
     fmt::print(stderr, "nerve decode: {}: {}\n", file, keys.error());
@@ -86,7 +86,7 @@ std::optional<CaptureKeys> read_keys(const std::string& file, int& exit_code) {
 }
 
 // True if the whole file was decoded.
-bool decode_file(const DecodeOptions& options, CaptureKeys& keys, const std::string& file) {
+bool decode_file(const DecodeOptions& options, host::CaptureKeys& keys, const std::string& file) {
   const FileBytes input = read_bytes(file);
   if (!input.error.empty()) {
     fmt::print(stderr, "nerve decode: {}: {}\n", file, input.error);
@@ -107,7 +107,7 @@ void add_decode(CLI::App& program, int& exit_code) {
   command->add_flag("--json", options->json, "JSON, one object per line")->excludes(check);
   command->footer(kDecodeFooter);
   command->callback([options, &exit_code] {
-    std::optional<CaptureKeys> keys{std::in_place};
+    std::optional<host::CaptureKeys> keys{std::in_place};
     if (!options->keys.empty()) keys = read_keys(options->keys, exit_code);
     if (!keys) {
       exit_code = kExitFailed;

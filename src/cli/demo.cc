@@ -162,7 +162,7 @@ bool show_packets(const Stage& stage) {
   fmt::print("\nThe first packets of an ibv_rc_pingpong over UDP, as {} decode shows them:\n",
              command_name());
   FirstPackets report{file};
-  CaptureKeys none;
+  host::CaptureKeys none;
   const bool whole = report_capture(file, capture.bytes, none, report);
   fmt::print("All of them are in {}; Wireshark opens it.\n", file);
   return whole;

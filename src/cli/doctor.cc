@@ -28,6 +28,7 @@ int examine(bool json) {
   examine_network(checkup, findings);
   examine_library(findings);
   examine_sysfs(findings);
+  examine_seal(findings);
   examine_programs(findings);
   for (const Finding& finding : findings) {
     fmt::print("{}", json ? finding_json(finding) : finding_text(finding));

@@ -32,6 +32,7 @@ void examine_network(const host::Checkup& checkup,
                      Findings& findings);   // interfaces, devices, the UDP port, offloads
 void examine_library(Findings& findings);   // our libibverbs, and which one programs load
 void examine_sysfs(Findings& findings);     // paths that programs look for
+void examine_seal(Findings& findings);      // encryption: library, keys
 void examine_programs(Findings& findings);  // clients, and RDMA devices of the kernel
 
 [[nodiscard]] std::string finding_text(const Finding& finding);

@@ -76,21 +76,21 @@ void add_extended(Json& json, const wire::Headers& headers, wire::HeaderSet set)
   if (contains(set, kIeth)) json["invalidate"] = headers.invalidate.value();
 }
 
-Json seal_json(const SealedPacket& sealed) {
+Json seal_json(const host::SealedPacket& sealed) {
   Json json{{"outcome", to_string(sealed.outcome)}, {"bytes", sealed.bytes}};
   const seal::Header& header = sealed.header;
   switch (sealed.outcome) {
-    case SealOutcome::kCall:
+    case host::SealOutcome::kCall:
       json["number"] = hex(header.counter);
       json["invitation"] = header.spi;
       break;
-    case SealOutcome::kAnswer:
+    case host::SealOutcome::kAnswer:
       json["number"] = hex(header.counter);
       break;
-    case SealOutcome::kInvitation:
+    case host::SealOutcome::kInvitation:
       json["invitation"] = header.spi;
       break;
-    case SealOutcome::kUnknown:
+    case host::SealOutcome::kUnknown:
       break;
     default:
       json["spi"] = header.spi;
@@ -114,9 +114,9 @@ class JsonReport : public CaptureReport {
   }
 
   void sealed_packet(const CaptureCounts& counts, const wire::CaptureRecord& record,
-                     const SealedPacket& sealed) override {
+                     const host::SealedPacket& sealed) override {
     Json json = head(counts, record, sealed.packet, name_of(sealed));
-    if (sealed.outcome == SealOutcome::kOpened) add_contents(json, sealed.packet);
+    if (sealed.outcome == host::SealOutcome::kOpened) add_contents(json, sealed.packet);
     json["sealed"] = seal_json(sealed);
     fmt::print("{}\n", print(json));
   }

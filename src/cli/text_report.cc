@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "cli/capture_report.h"
+#include "host/seal/mad_seal.h"
 #include "host/seal/suites.h"
-#include "seal/signed_mad.h"
 #include "wire/describe.h"
 
 namespace nerve::cli {
@@ -49,19 +49,19 @@ const char* ecn_text(const wire::Flow& flow) {
   return flow.ecn() == wire::Ecn::kCongestion ? " ecn=ce" : "";
 }
 
-std::string seal_text(const SealedPacket& sealed) {
+std::string seal_text(const host::SealedPacket& sealed) {
   const seal::Header& header = sealed.header;
   const wire::Bth& bth = sealed.packet.headers.bth;
   const std::string name = fmt::format("{} qp={:#08x}", name_of(sealed), bth.dest_qp.value());
   switch (sealed.outcome) {
-    case SealOutcome::kCall:
+    case host::SealOutcome::kCall:
       return fmt::format("{} number={:#018x} invitation={:#010x}", name, header.counter,
                          header.spi);
-    case SealOutcome::kAnswer:
+    case host::SealOutcome::kAnswer:
       return fmt::format("{} number={:#018x}", name, header.counter);
-    case SealOutcome::kInvitation:
+    case host::SealOutcome::kInvitation:
       return fmt::format("{} invitation={:#010x}", name, header.spi);
-    case SealOutcome::kUnknown:
+    case host::SealOutcome::kUnknown:
       return fmt::format("{} bytes={} {}", name, sealed.bytes, to_string(sealed.outcome));
     default:
       break;
@@ -72,7 +72,8 @@ std::string seal_text(const SealedPacket& sealed) {
     return fmt::format("{} psn={:#08x} bytes={} sealed[{}] {}", name, bth.psn.value(), sealed.bytes,
                        place, to_string(sealed.outcome));
   }
-  const std::string plain = sealed.outcome == SealOutcome::kOpened ? describe(sealed.packet) : name;
+  const std::string plain =
+      sealed.outcome == host::SealOutcome::kOpened ? describe(sealed.packet) : name;
   return fmt::format("{} sealed[{} {}]", plain, host::name_of(sealed.suite), place);
 }
 
@@ -99,7 +100,7 @@ class TextReport : public CaptureReport {
   }
 
   void sealed_packet(const CaptureCounts& counts, const wire::CaptureRecord& record,
-                     const SealedPacket& sealed) override {
+                     const host::SealedPacket& sealed) override {
     const wire::Flow& flow = sealed.packet.flow;
     fmt::print("{} {}{}\n", place_of(counts, record, flow), seal_text(sealed), ecn_text(flow));
   }

@@ -1,4 +1,4 @@
-// Opens the sealed packets of a capture with the keys of a key log (host/seal/key_log.h).
+// Opens the sealed packets of a capture with the keys of a key log (key_log.h).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 #include "seal/recorded.h"
 #include "wire/packet.h"
 
-namespace nerve::cli {
+namespace nerve::host {
 
 enum class SealOutcome : std::uint8_t {
   kOpened,
@@ -79,7 +79,7 @@ class CaptureKeys {
     std::optional<seal::Recorded> recorded;  // made for the first packet
   };
 
-  void add(const host::KeyLine& line);
+  void add(const KeyLine& line);
   void open_with(Direction& direction, SealedPacket& sealed);
 
   seal::Crypto* crypto_{};
@@ -91,4 +91,4 @@ class CaptureKeys {
 // were captured before segmentation; otherwise the length of all bytes.
 [[nodiscard]] std::size_t sealed_segment(Bytes payload);
 
-}  // namespace nerve::cli
+}  // namespace nerve::host

@@ -1,4 +1,4 @@
-#include "cli/capture_keys.h"
+#include "host/seal/capture_keys.h"
 
 #include <algorithm>
 #include <string_view>
@@ -6,7 +6,7 @@
 #include "host/seal/libcrypto.h"
 #include "wire/bth.h"
 
-namespace nerve::cli {
+namespace nerve::host {
 namespace {
 
 SealOutcome outcome_of(seal::Kind kind) {
@@ -83,7 +83,7 @@ std::size_t CaptureKeys::NameHash::operator()(const Name& name) const {
 }
 
 Result<CaptureKeys, std::string> CaptureKeys::read(Bytes text, BadLines& bad) {
-  const auto library = host::Libcrypto::load();
+  const auto library = Libcrypto::load();
   if (!library) return Unexpected{library.error()};
   CaptureKeys keys;
   keys.crypto_ = *library;
@@ -93,7 +93,7 @@ Result<CaptureKeys, std::string> CaptureKeys::read(Bytes text, BadLines& bad) {
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty() || line.starts_with('#')) continue;
-    if (const auto key = host::KeyLine::parse(line)) {
+    if (const auto key = KeyLine::parse(line)) {
       keys.add(*key);
     } else if (bad.count++ == 0) {
       bad.first = "line " + std::to_string(number) + ": " + key.error();
@@ -106,7 +106,7 @@ Result<CaptureKeys, std::string> CaptureKeys::read(Bytes text, BadLines& bad) {
   return keys;
 }
 
-void CaptureKeys::add(const host::KeyLine& line) {
+void CaptureKeys::add(const KeyLine& line) {
   auto& directions = directions_[{.source = line.source,
                                   .destination = line.destination,
                                   .qpn = line.qpn.value(),
@@ -191,4 +191,4 @@ std::size_t sealed_segment(Bytes payload) {
   return payload.size();
 }
 
-}  // namespace nerve::cli
+}  // namespace nerve::host
