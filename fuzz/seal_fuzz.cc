@@ -1,5 +1,6 @@
-// Any packets may reach a session, at any point of its handshake: it takes only frames that its
-// peer sealed, and nothing that a stranger sends keeps the two from opening.
+// Any packets may reach a session, at any point of its handshake, and a receiver of datagrams: they
+// take only frames that their peer sealed, and nothing that a stranger sends keeps two sessions
+// from opening.
 //
 // The input is a list of packets: two bytes of length and one that says which side gets it, and
 // whether the peer's last packet replaces its beginning. Between them the two sides talk.
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "seal/datagram.h"
 #include "seal/session.h"
 #include "tests/seal/toy_crypto.h"
 
@@ -55,6 +57,8 @@ class World {
     wire::Piece piece;
     const wire::Flow flow{.source = kGids[1 - to], .destination = kGids[to]};
     // Neither side seals a frame here.
+    std::vector<std::byte> copy = packet;
+    CHECK(datagrams_.receive(secret_, flow, copy, now_, frame, piece) != Opening::kGood);
     CHECK(sessions_[to].receive(flow, packet, now_, frame, piece) != Opening::kGood);
   }
 
@@ -72,6 +76,8 @@ class World {
   Time now_{std::chrono::seconds{1}};
   ToyLedger ledger_;
   ToyCrypto crypto_{1, ledger_};
+  ChainSecret secret_;
+  DatagramReceiver datagrams_{crypto_, 0x1e};
   Session sessions_[2]{Session{crypto_, setup(0), now_}, Session{crypto_, setup(1), now_}};
   std::vector<std::byte> last_[2];
 };

@@ -39,6 +39,12 @@ class Figures {
     return perftest("ib_write_bw", kSmall, transport, Unit::kMillions,
                     {"-D", seconds(), "--report_gbits"});
   }
+  // The same with all packets sealed.
+  [[nodiscard]] static Figure sealed(Figure figure) {
+    figure.name += ", sealed";
+    figure.settings["NERVE_SEAL"] = "require";
+    return figure;
+  }
   [[nodiscard]] Figure idle(const std::string& transport) const {
     Figure figure = own("idle, 1000 QPs, " + transport, Unit::kPercent);
     figure.program = "nerve_live_idle";
@@ -153,6 +159,8 @@ void add_aims(const Figures& of, Plan& plan) {
   plan.add(of.latency("ib_send_lat", "udp"), of.udp_pingpong(), at_most(1.4));
   plan.add(of.bandwidth("ib_write_bw", kMiddle, "udp"), of.iperf3(), at_least(1));
   plan.add(of.bandwidth("ib_write_bw", kLarge, "udp"), of.iperf3(), at_least(1));
+  plan.add(Figures::sealed(of.bandwidth("ib_write_bw", kLarge, "udp")),
+           of.bandwidth("ib_write_bw", kLarge, "udp"), at_least(0.5));
   plan.add(of.idle("shm"), std::nullopt, below(1));
   plan.add(of.idle("udp"), std::nullopt, below(1));
 }
@@ -173,6 +181,8 @@ void add_others(const Figures& of, Plan& plan) {
   plan.add(of.bandwidth("ib_write_bw", kLarge, "udp"), of.fabric_bandwidth("tcp"), std::nullopt);
   plan.add(of.bandwidth("ib_send_bw", kLarge, "udp"), of.iperf3(), std::nullopt);
   plan.add(of.bandwidth("ib_read_bw", kLarge, "udp"), of.iperf3(), std::nullopt);
+  plan.add(Figures::sealed(of.latency("ib_send_lat", "udp")), of.latency("ib_send_lat", "udp"),
+           std::nullopt);
 }
 
 }  // namespace

@@ -19,6 +19,8 @@
 #include "cli/child.h"
 #include "cli/progress.h"
 #include "cli/run_plan.h"
+#include "host/seal/key_file.h"
+#include "host/seal/libcrypto.h"
 
 namespace nerve::bench {
 namespace {
@@ -106,6 +108,9 @@ std::optional<Place> set_place(bool realtime) {
     fmt::print(stderr, "nerve bench live: cannot create a folder for logs at {}; set TMPDIR\n",
                folder);
     return std::nullopt;
+  }
+  if (const auto library_of_seals = host::Libcrypto::load()) {
+    (void)host::make_preshared_key(**library_of_seals, folder + kSealKey);
   }
   const char* path = std::getenv("PATH");
   return Place{.stage = {.library_folder = *library,

@@ -50,6 +50,9 @@ std::optional<double> own_value(const std::string& text) {
 host::Environment environment_of(const Place& place, const Figure& figure) {
   const bool ours = figure.settings.contains("NERVE_TRANSPORT");
   host::Environment environment = cli::demo_environment(place.stage, figure.settings);
+  if (figure.settings.contains("NERVE_SEAL")) {
+    environment["NERVE_SEAL_KEY"] = place.stage.folder + kSealKey;
+  }
   std::erase_if(environment, [&](const auto& one) {
     const std::string& name = one.first;
     if (figure.settings.contains(name)) return false;

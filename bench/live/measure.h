@@ -17,6 +17,9 @@ struct Cores {
 };
 [[nodiscard]] Cores choose_cores();
 
+// The file with the key of sealed figures, in the folder of the stage.
+inline constexpr const char* kSealKey = "/seal-key.toml";
+
 struct Place {
   cli::Stage stage;
   std::string programs;  // the folder of our own programs
