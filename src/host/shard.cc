@@ -295,6 +295,7 @@ void Shard::leave_to_parent() {
   if (trace_file != nullptr) trace_file->trace().stop();
   exchange.leave();
   seals.leave();
+  seal_setup.reset();
   polling.waiters.leave();
   peer_memory.leave();
   network.leave();

@@ -130,7 +130,7 @@ class Shard final : public link::FrameSink, public Watched {
   std::vector<Shard*> members{this};  // only in a leader
   std::uint32_t cqs{};  // CQs and SRQs that belong to this shard; guarded by ShardSet::making
   Lock lock;
-  const std::shared_ptr<const SealSetup> seal_setup;  // of all shards
+  std::shared_ptr<const SealSetup> seal_setup;  // of all shards
   SealTable seals;
   Exchange exchange;
   std::unique_ptr<TraceFile> trace_file;  // null: nothing is traced

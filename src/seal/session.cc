@@ -62,7 +62,11 @@ std::size_t write_packet(const Header& header, Qpn to, Bytes message, MutableByt
 }  // namespace
 
 Session::Session(Crypto& crypto, const SessionSetup& setup, Time now)
-    : crypto_{crypto}, setup_{setup}, next_stranger_{now}, next_exchange_{now} {
+    : crypto_{crypto},
+      setup_{setup},
+      next_stranger_{now},
+      candidates_{setup.memory != nullptr ? setup.memory : std::pmr::new_delete_resource()},
+      next_exchange_{now} {
   if (is_caller()) {
     call();
   } else {
@@ -310,6 +314,7 @@ Opening Session::open_candidate(const wire::Flow& flow, MutableBytes packet, Tim
     outgoing_->change_keys(setup_.limits, now);
     secrets_ = candidate.secrets;
     candidates_.clear();
+    candidates_.shrink_to_fit();
     noise_.reset();
     due_.reset();
     break;

@@ -21,6 +21,7 @@
 #pragma once
 
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <vector>
 
@@ -43,7 +44,8 @@ struct SessionSetup {
   Credentials credentials;
   std::vector<Suite> suites;  // that may be used, the best one first
   EpochLimits limits{};
-  bool reveals_secrets{};  // take_secrets() returns something once
+  bool reveals_secrets{};               // take_secrets() returns something once
+  std::pmr::memory_resource* memory{};  // for keys that are being agreed on; null: the heap
 };
 
 // With the secrets of epoch 0 somebody else can open the packets of a session.
@@ -155,7 +157,7 @@ class Session final : public Sealer, public Opener {
   std::uint32_t own_invitation_{};
   Time next_stranger_{};  // calls without the number of our invitation are ignored before
 
-  std::vector<Candidate> candidates_;
+  std::pmr::vector<Candidate> candidates_;
   bool began_again_{};  // the last packet was a call or an invitation
   std::optional<Incoming> incoming_;
   std::optional<Outgoing> outgoing_;

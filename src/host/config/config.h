@@ -46,7 +46,7 @@ struct Config {
   nic::CcAlgorithm congestion{nic::CcAlgorithm::kNone};
   std::uint64_t socket_buffer{std::uint64_t{16} << 20};
   SealPolicy seal;
-  std::string seal_key;  // file name; empty: none
+  std::string seal_key;      // file name; empty: none
   std::string seal_key_log;  // file name; empty: keys are not written
   std::vector<seal::Suite> seal_suites{default_suites()};
   bool gpu_direct{};      // NCCL may use GPU memory

@@ -18,6 +18,13 @@ DatagramSeal::DatagramSeal(const std::shared_ptr<const SealSetup>& setup)
   }
 }
 
+void DatagramSeal::leave() {
+  senders_.clear();
+  receiver_.reset();
+  secrets_.leave();
+  setup_.reset();
+}
+
 seal::Sealer* DatagramSeal::sealer_for(const wire::Flow& flow) {
   const seal::ChainSecret* const secret = secrets_.with(flow.destination);
   if (secret == nullptr || setup_->suites.empty()) return nullptr;

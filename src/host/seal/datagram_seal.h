@@ -15,6 +15,9 @@ class DatagramSeal final : public seal::Opener {
  public:
   explicit DatagramSeal(const std::shared_ptr<const SealSetup>& setup);
 
+  // In the child of a fork(): the keys are erased.
+  void leave();
+
   // Null if there is no key for the destination.
   [[nodiscard]] seal::Sealer* sealer_for(const wire::Flow& flow);
   seal::Opening receive(const wire::Flow& flow, MutableBytes packet, Time now, wire::Frame& frame,
@@ -26,7 +29,9 @@ class DatagramSeal final : public seal::Opener {
   std::shared_ptr<const SealSetup> setup_;
   HostSecrets secrets_;
   // By source address, and secret.
-  std::map<std::pair<GidBytes, const seal::ChainSecret*>, seal::DatagramSender> senders_;
+  SecretMemory memory_;
+  std::pmr::map<std::pair<GidBytes, const seal::ChainSecret*>, seal::DatagramSender> senders_{
+      &memory_.resource()};
   std::optional<seal::DatagramReceiver> receiver_;
 };
 

@@ -4,7 +4,6 @@
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <string_view>
 
 #include "host/seal/seal_setup.h"
@@ -16,6 +15,8 @@ class HostSecrets {
  public:
   HostSecrets(std::shared_ptr<const SealSetup> setup, std::string_view purpose)
       : setup_{std::move(setup)}, purpose_{purpose} {}
+  // In the child of a fork(): they are erased.
+  void leave();
 
   // Null if the file has no key for this peer.
   [[nodiscard]] const seal::ChainSecret* with(const wire::Gid& peer);
@@ -23,9 +24,11 @@ class HostSecrets {
  private:
   std::shared_ptr<const SealSetup> setup_;
   std::string_view purpose_;
-  std::optional<seal::ChainSecret> preshared_;
+  SecretMemory memory_;
+  SecretPtr<seal::ChainSecret> preshared_;
   // Not more than the file has peers.
-  std::map<std::array<std::byte, sizeof(wire::Gid)>, seal::ChainSecret> pinned_;
+  std::pmr::map<std::array<std::byte, sizeof(wire::Gid)>, seal::ChainSecret> pinned_{
+      &memory_.resource()};
 };
 
 }  // namespace nerve::host

@@ -55,9 +55,13 @@ std::optional<std::string> write_private(const std::string& path, const std::str
          (errno == EEXIST ? "; remove it first if its key is not used any more" : "");
 }
 
-bool take_key(const toml::node_view<const toml::node>& node, MutableBytes out) {
-  const auto* const text = node.as_string();
-  return text != nullptr && read_hex(text->get(), out);
+// Reads a key and erases its digits.
+bool take_key(toml::node& node, MutableBytes out) {
+  auto* const text = node.as_string();
+  if (text == nullptr) return false;
+  const bool good = read_hex(text->get(), out);
+  ::explicit_bzero(text->get().data(), text->get().size());
+  return good;
 }
 
 }  // namespace
@@ -65,30 +69,30 @@ bool take_key(const toml::node_view<const toml::node>& node, MutableBytes out) {
 Result<SealKeys, std::string> SealKeys::read(const std::string& path) {
   auto text = read_private(path);
   if (!text) return Unexpected{text.error()};
-  const toml::parse_result parsed = toml::parse(*text, path);
+  toml::parse_result parsed = toml::parse(*text, path);
   ::explicit_bzero(text->data(), text->size());
   if (!parsed) {
     return Unexpected{path + ": not TOML: " + std::string{parsed.error().description()}};
   }
-  const toml::table& table = parsed.table();
+  toml::table& table = parsed.table();
   const auto wrong = [&](const std::string& key) {
     return Unexpected{path + ": " + key + " must be 64 hexadecimal digits"};
   };
   SealKeys keys;
-  if (const auto node = table["psk"]) {
-    if (!take_key(node, keys.preshared_.emplace().key.bytes())) return wrong("psk");
+  if (toml::node* const node = table.get("psk")) {
+    if (!take_key(*node, keys.preshared_.emplace().key.bytes())) return wrong("psk");
   }
-  if (const auto node = table["private"]) {
-    if (!take_key(node, keys.own_.emplace().bytes())) return wrong("private");
+  if (toml::node* const node = table.get("private")) {
+    if (!take_key(*node, keys.own_.emplace().bytes())) return wrong("private");
   }
-  if (const toml::table* const peers = table["peers"].as_table()) {
-    for (const auto& [name, node] : *peers) {
+  if (toml::table* const peers = table["peers"].as_table()) {
+    for (auto&& [name, node] : *peers) {
       const auto address = parse_address(name.str());
       if (!address) {
         return Unexpected{path + ": '" + std::string{name.str()} + "' is not an address"};
       }
       seal::PublicKey key{};
-      if (!take_key(toml::node_view<const toml::node>{node}, key)) {
+      if (!take_key(node, key)) {
         return wrong(std::string{name.str()});
       }
       keys.peers_.insert_or_assign(address->bytes, key);

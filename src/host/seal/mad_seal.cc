@@ -12,6 +12,11 @@ constexpr wire::Opcode kPlainOpcode =
 
 }  // namespace
 
+void MadSeal::leave() {
+  secrets_.leave();
+  setup_.reset();
+}
+
 bool MadSeal::may_be_plain(const wire::Gid& peer) const {
   return setup_->policy.mode_for(peer) != SealMode::kRequire;
 }

@@ -16,6 +16,9 @@ class MadSeal {
   explicit MadSeal(const std::shared_ptr<const SealSetup>& setup)
       : setup_{setup}, secrets_{setup, seal::kManagementPurpose} {}
 
+  // In the child of a fork(): the keys are erased.
+  void leave();
+
   // True if a plain datagram between us and this peer may cross the network.
   [[nodiscard]] bool may_be_plain(const wire::Gid& peer) const;
   // Nothing if there is no key for the destination. The frame is valid until the next call.

@@ -38,7 +38,7 @@ std::shared_ptr<const SealSetup> SealSetup::make(const SealPolicy& policy,
         (keys ? library.error() : keys.error()).c_str());
     return setup;
   }
-  setup->keys = *std::move(keys);
+  setup->keys = make_secret<SealKeys>(setup->memory, *std::move(keys));
   setup->crypto = *library;
   if (!key_log.empty()) setup->key_log = open_key_log(key_log);
   return setup;

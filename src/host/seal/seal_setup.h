@@ -8,6 +8,7 @@
 #include "host/seal/key_file.h"
 #include "host/seal/key_log.h"
 #include "host/seal/policy.h"
+#include "host/seal/secret_memory.h"
 #include "seal/crypto.h"
 
 namespace nerve::host {
@@ -16,8 +17,9 @@ namespace nerve::host {
 struct SealSetup {
   SealPolicy policy;
   std::vector<seal::Suite> suites;
-  seal::Crypto* crypto{};  // null: nothing can be sealed
-  SealKeys keys;
+  seal::Crypto* crypto{};           // null: nothing can be sealed
+  SecretMemory memory;              // of `keys`
+  SecretPtr<SealKeys> keys;         // null if `crypto` is
   std::shared_ptr<KeyLog> key_log;  // null: keys are not written
 
   // Null if the policy seals nothing. Problems are logged: then packets that must be sealed are

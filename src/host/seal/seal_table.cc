@@ -46,7 +46,7 @@ void SealTable::connect(const seal::Endpoint& own, const seal::Endpoint& peer, T
   disconnect(own.qpn);
   const SealMode mode = active() ? setup_->policy.mode_for(peer.gid) : SealMode::kOff;
   if (mode == SealMode::kOff || setup_->crypto == nullptr) return;
-  const auto credentials = setup_->keys.for_peer(peer.gid);
+  const auto credentials = setup_->keys->for_peer(peer.gid);
   if (!credentials) {
     log(LogLevel::kWarn, "the file with keys has none for %s: %s",
         wire::to_string(peer.gid).c_str(),
@@ -57,8 +57,9 @@ void SealTable::connect(const seal::Endpoint& own, const seal::Endpoint& peer, T
                                  .peer = peer,
                                  .credentials = *credentials,
                                  .suites = setup_->suites,
-                                 .reveals_secrets = setup_->key_log != nullptr};
-  auto entry = std::make_unique<Entry>(*setup_->crypto, setup, mode, now);
+                                 .reveals_secrets = setup_->key_log != nullptr,
+                                 .memory = &memory_.resource()};
+  auto entry = make_secret<Entry>(memory_, *setup_->crypto, setup, mode, now);
   by_peer_.insert_or_assign(peer, entry.get());
   speak(*entry);
   entries_.insert_or_assign(own.qpn.value(), std::move(entry));
@@ -76,6 +77,8 @@ void SealTable::disconnect(Qpn own) {
 }
 
 void SealTable::leave() {
+  mads.leave();
+  datagrams_.leave();
   speaking_.clear();
   by_peer_.clear();
   entries_.clear();

@@ -101,7 +101,8 @@ class SealTable final : public link::Sealing {
 
   std::shared_ptr<const SealSetup> setup_;
   DatagramSeal datagrams_;
-  std::unordered_map<std::uint32_t, std::unique_ptr<Entry>> entries_;  // by our QPN
+  SecretMemory memory_;                                          // of entries
+  std::unordered_map<std::uint32_t, SecretPtr<Entry>> entries_;  // by our QPN
   std::unordered_map<seal::Endpoint, Entry*, PeerHash> by_peer_;
   std::vector<Entry*> speaking_;  // their sessions may have something to send
   bool stopped_waiting_{};

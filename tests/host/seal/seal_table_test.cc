@@ -34,7 +34,7 @@ std::shared_ptr<const SealSetup> setup_with(SealMode mode, std::uint8_t key) {
   // The same file for each number: both ends of a test have one key.
   static std::map<std::uint8_t, SealKeys> keys;
   if (!keys.contains(key)) keys.emplace(key, *SealKeys::read(path));
-  setup->keys = keys.at(key);
+  setup->keys = make_secret<SealKeys>(setup->memory, keys.at(key));
   std::filesystem::remove(path);
   return setup;
 }
