@@ -37,5 +37,16 @@ class Channel:
             raise EOFError
         return json.loads(packet)
 
+    def ends_within(self, seconds: float) -> bool:
+        """Discards messages until the peer is gone; False if none came for this long instead."""
+        self._socket.settimeout(seconds)
+        try:
+            while True:
+                self.receive()
+        except EOFError:
+            return True
+        except TimeoutError:
+            return False
+
     def close(self) -> None:
         self._socket.close()

@@ -45,6 +45,8 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--loss", metavar="P%", help="also run over udp with this packet loss: 1%%")
     parser.add_argument("--kill-decode", action="store_true",
                         help="also run with a decode worker killed in the middle")
+    parser.add_argument("--kill-prefill", action="store_true",
+                        help="also run with a prefill worker killed in the middle of a prompt")
     parser.add_argument("--check", action="store_true",
                         help="verify the identity and the checksum of every block that arrives")
     number("seed", 1, "of the model and the requests")
@@ -101,7 +103,7 @@ def spec_of(options: argparse.Namespace) -> dict[str, Any]:
             "rate": options.rate, "prompt": options.prompt, "answer": options.answer,
             "prefill": options.prefill, "decode": options.decode, "workers": workers,
             "prefill_blocks": options.prefill_blocks, "decode_blocks": options.decode_blocks,
-            "batch": options.batch, "mode": options.mode, "check": options.check, "kill": False}
+            "batch": options.batch, "mode": options.mode, "check": options.check, "kill": None}
 
 
 def plan(options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -112,16 +114,17 @@ def plan(options: argparse.Namespace) -> list[dict[str, Any]]:
     if options.loss:
         runs.append({"name": f"udp, {options.loss} loss", "transport": "udp",
                      "mode": options.mode, "fault": f"loss={options.loss},seed={options.seed}"})
-    if options.kill_decode:
-        runs.append({"name": f"{chosen[0]}, decode 0 killed", "transport": chosen[0],
-                     "mode": options.mode, "kill": True})
+    for kind, asked in (("decode", options.kill_decode), ("prefill", options.kill_prefill)):
+        if asked:
+            runs.append({"name": f"{chosen[0]}, {kind} 0 killed", "transport": chosen[0],
+                         "mode": options.mode, "kill": kind})
     return runs
 
 
 def measure(spec: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
     progress = launch.Progress(f"serve over {run['name']}", spec["requests"])
     result = launch.run("server:serve",
-                        {**spec, "mode": run["mode"], "kill": run.get("kill", False)},
+                        {**spec, "mode": run["mode"], "kill": run.get("kill")},
                         run["transport"], progress, run.get("fault"))
     progress.end()
     workers = result["prefill"] + result["decode"]
@@ -134,17 +137,17 @@ def measure(spec: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
             "ttft_p99": report.percentile(result["ttft"], 0.99),
             "gap": statistics.fmean(result["gaps"]),
             "gap_p99": report.percentile(result["gaps"], 0.99),
-            "kv_wait": statistics.fmean(waits) if waits and run["mode"] != "recompute" else None,
-            "kv_wait_p99": report.percentile(waits, 0.99) if run["mode"] != "recompute" else None,
+            "kv_wait": statistics.fmean(waits) if waits else None,
+            "kv_wait_p99": report.percentile(waits, 0.99) if waits else None,
             "kv_bytes": sum(worker["bytes"] for worker in workers),
             "prefill_busy": sum(worker["busy"] for worker in result["prefill"]),
             "decode_busy": sum(worker["busy"] for worker in result["decode"]),
             "evictions": sum(worker["evictions"] for worker in result["prefill"]),
             "hit_share": sum(w["hits"] for w in result["prefill"]) / lookups if lookups else None,
             "verified": sum(worker["verified"] for worker in result["decode"]),
-            "moved": result["moved"], "killed": result["killed"], "ttfts": result["ttft"],
-            "gaps": result["gaps"], "tokens": result["tokens"],
-            "path": result["prefill"][0]["transport"] if result["prefill"] else "no transfers"}
+            "moved": result["moved"], "kill": run.get("kill"), "killed": result["killed"],
+            "ttfts": result["ttft"], "gaps": result["gaps"], "tokens": result["tokens"],
+            "path": result["decode"][0]["transport"]}
 
 
 def checks(one: dict[str, Any], runs: list[dict[str, Any]], check_blocks: bool) -> list:
@@ -154,9 +157,13 @@ def checks(one: dict[str, Any], runs: list[dict[str, Any]], check_blocks: bool) 
         out.append({"text": f"{run['name']}: {same} of {len(one['tokens'])} answers equal those of "
                     "one process, token for token", "passed": run["tokens"] == one["tokens"]})
         if run["killed"]:
-            out.append({"text": f"{run['name']}: {run['moved']} requests continued on another "
-                        "worker, none was lost",
-                        "passed": run["moved"] > 0 and all(run["tokens"])})
+            out.append({"text": f"{run['name']}: {run['moved']} requests started again, none was "
+                        "lost",
+                        "passed": (run["moved"] or not run["kill"]) and all(run["tokens"])})
+        elif run["kill"]:
+            out.append({"text": f"{run['name']}: no worker was killed, because none was in the "
+                        "middle of its work; use more --requests or a longer --answer",
+                        "passed": False})
     if check_blocks:
         rows = [run["verified"] for run in runs if run["mode"] != "recompute"]
         out.append({"text": f"{sum(rows)} rows of blocks arrived with the right identity and "

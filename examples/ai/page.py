@@ -188,8 +188,8 @@ def infer(result: dict[str, Any]) -> str:
     if prediction:
         fabric.append([f"fabric, {prediction['ranks']} ranks, simulated: whole transfer", size,
                        s(prediction["flow_mean"]), s(prediction["flow_p99"])])
-    moved = "".join(f"<p>{html.escape(run['name'])}: {run['moved']} requests continued on another "
-                    "worker.</p>" for run in runs if run["killed"])
+    moved = "".join(f"<p>{html.escape(run['name'])}: {run['moved']} requests started "
+                    "again.</p>" for run in runs if run["killed"])
     busy = [(run["name"], {"prefill": run["prefill_busy"], "decode": run["decode_busy"]})
             for run in runs]
     return _page(

@@ -14,12 +14,12 @@ class Job:
     prompt: list[int]
     answer: int                     # tokens to generate in all
     generated: list[int] = dataclasses.field(default_factory=list)
-    attempt: int = 0                # how often its decode worker died
+    attempt: int = 0                # how often a worker died that it needed
     prefill: int | None = None
     decode: int | None = None
 
     def tokens(self) -> list[int]:
-        """What a prefill worker computes: after a death, what was generated as well."""
+        """What is computed as its prompt: after a death, what was generated as well."""
         return self.prompt + self.generated
 
     def blocks(self) -> int:
@@ -31,10 +31,11 @@ class Job:
 
 class Dispatcher:
     """Assigns requests in the order of arrival. A request starts when a decode worker has room for
-    its prompt and its whole answer, so that a running request never lacks a block."""
+    its prompt and its whole answer, so that a running request never lacks a block. Without prefill
+    workers, decode workers compute the prompts."""
 
     def __init__(self, prefill: int, decode: int, blocks: int):
-        self._queued = [0] * prefill            # requests of each prefill worker
+        self._queued = dict.fromkeys(range(prefill), 0)  # requests of each prefill worker
         self._room = {worker: blocks for worker in range(decode)}
         self._waiting: collections.deque[Job] = collections.deque()
         self.running: dict[int, Job] = {}
@@ -54,36 +55,42 @@ class Dispatcher:
         self._room[worker] -= job.blocks()
         job.decode = worker
         if self._queued:
-            job.prefill = min(range(len(self._queued)), key=self._queued.__getitem__)
+            job.prefill = min(self._queued, key=self._queued.__getitem__)
             self._queued[job.prefill] += 1
         self.running[job.number] = job
         return job
 
     def prefilled(self, job: Job) -> None:
-        if job.prefill is not None:
+        if job.prefill in self._queued:
             self._queued[job.prefill] -= 1
-            job.prefill = None
+        job.prefill = None
 
     def finished(self, job: Job) -> None:
         self._room[job.decode] += job.blocks()
         del self.running[job.number]
 
-    def died(self, worker: int) -> list[Job]:
-        """A decode worker died: its requests start again, before all that wait. Those that lacked
-        only the message that they are finished are done. Returns all of them."""
-        del self._room[worker]
+    def prefill_died(self, worker: int) -> None:
+        """Requests whose blocks are missing are still running until lost() is called for them."""
+        del self._queued[worker]
+
+    def decode_died(self, worker: int) -> list[Job]:
+        """Returns the requests of this worker, which were lost."""
         lost = [job for job in self.running.values() if job.decode == worker]
-        for job in reversed(lost):
-            self.prefilled(job)
-            job.attempt += 1
-            job.decode = None
-            del self.running[job.number]
-            if not job.done():
-                self._waiting.appendleft(job)
+        for job in lost:
+            self.lost(job)
+        del self._room[worker]
         return lost
 
-    def decoders(self) -> list[int]:
-        return sorted(self._room)
+    def lost(self, job: Job) -> None:
+        """A worker died that this request needed: it starts again, before all that came after it.
+        One that has all its tokens is done."""
+        self.prefilled(job)
+        self.finished(job)
+        job.attempt += 1
+        job.decode = None
+        if not job.done():
+            self._waiting = collections.deque(sorted([job, *self._waiting],
+                                                     key=lambda one: one.number))
 
 
 class Batch:

@@ -1,7 +1,8 @@
 """The router: starts the workers, gives them requests as they arrive, and collects the tokens.
 
 It is the only process that knows everything about a request, so a request survives the death of its
-decode worker: what was generated becomes a part of the prompt, and another worker continues.
+workers: what was generated becomes a part of the prompt, and another worker continues. Prompts of a
+prefill worker that died go to another one; if none is left, decode workers compute them.
 """
 from __future__ import annotations
 
@@ -29,16 +30,17 @@ class Router:
     def __init__(self, folder: pathlib.Path, spec: dict[str, Any]):
         self._folder, self._spec = folder, spec
         both = spec["mode"] == "recompute"
-        self._prefills = 0 if both else spec["prefill"]
+        self._prefills = 0 if both else spec["prefill"]  # at the start
         self._decodes = spec["prefill"] + spec["decode"] if both else spec["decode"]
         self._dispatcher = Dispatcher(self._prefills, self._decodes, spec["decode_blocks"])
         self._channels: dict[tuple[str, int], Channel] = {}
         self._workers: dict[tuple[str, int], launch.Rank] = {}
         self._times: dict[int, list[float]] = {}   # of the tokens of each request
         self._arrived: dict[int, float] = {}
-        self._moved = 0                            # requests that changed their worker
+        self._moved: set[int] = set()              # requests that started again after a death
         self._results: dict[str, list] = {"prefill": [], "decode": []}
-        self._killed: list[int] = []
+        self._killed: list[str] = []
+        self._decode_to_kill = spec["kill"] == "decode"
         self._left = spec["requests"]
 
     def run(self) -> dict[str, Any]:
@@ -59,7 +61,7 @@ class Router:
                 "ttft": [self._times[n][0] - self._arrived[n] for n in sorted(answers)],
                 "gaps": [b - a for n in sorted(answers)
                          for a, b in zip(self._times[n], self._times[n][1:])],
-                "moved": self._moved, "killed": self._killed, **self._results}
+                "moved": len(self._moved), "killed": self._killed, **self._results}
 
     # --- workers
     def _start_workers(self) -> None:
@@ -92,11 +94,9 @@ class Router:
             channel.close()
 
     def _stop(self) -> None:
-        for channel in self._channels.values():
-            channel.send(do="stop")
+        for kind, number in self._channels:
+            self._send(kind, number, do="stop")
         for (kind, number), worker in self._workers.items():
-            if kind == "decode" and number in self._killed:
-                continue
             result = worker.wait()
             if why := launch.reason(result):
                 raise launch.Failed(f"{kind} worker {number}: {why}")
@@ -124,12 +124,14 @@ class Router:
     def _dispatch(self, job: Job) -> None:
         left = job.answer - len(job.generated)
         message = {"id": job.number, "attempt": job.attempt, "tokens": job.tokens(), "left": left}
-        self._send("decode", job.decode, do="expect" if self._prefills else "compute", **message,
-                   **{"from": job.prefill})
+        self._send("decode", job.decode, do="compute" if job.prefill is None else "expect",
+                   **message, **{"from": job.prefill})
 
     def _send(self, kind: str, number: int, **message: Any) -> None:
+        """Nothing if the worker is dead: its requests start again, if they have not already."""
         try:
-            self._channels[kind, number].send(**message)
+            if channel := self._channels.get((kind, number)):
+                channel.send(**message)
         except (BrokenPipeError, ConnectionResetError):
             pass  # its end is noticed when its channel is read
 
@@ -139,23 +141,29 @@ class Router:
                 if job := self._current(number, attempt):
                     self._token(job, token, message["at"])
             return
-        kind = next(kind for kind in ("table", "first", "finished") if kind in message)
+        kind = next(kind for kind in ("table", "first", "finished", "lost") if kind in message)
         job = self._current(message[kind], message["attempt"])
         if job is None:
-            return  # of a worker that is dead by now
+            return  # the request has started again since
         if kind == "table":
             self._send("prefill", job.prefill, do="prefill", id=job.number, attempt=job.attempt,
                        tokens=job.tokens(), to=job.decode, table=message["blocks"])
         elif kind == "first":
-            self._dispatcher.prefilled(job)
-            if self._prefills:
-                self._send("decode", job.decode, do="first", id=job.number,
+            if job.prefill is not None:
+                self._send("decode", job.decode, do="first", id=job.number, attempt=job.attempt,
                            token=message["token"], at=message["at"])
+            self._dispatcher.prefilled(job)
             self._token(job, message["token"], message["at"])
+        elif kind == "lost":
+            self._dispatcher.lost(job)
+            self._started_again(job)
         else:
             self._dispatcher.finished(job)
-            self._left -= 1
-            launch.show_progress(self._folder, self._spec["requests"] - self._left)
+            self._finished()
+
+    def _finished(self) -> None:
+        self._left -= 1
+        launch.show_progress(self._folder, self._spec["requests"] - self._left)
 
     def _current(self, number: int, attempt: int) -> Job | None:
         job = self._dispatcher.running.get(number)
@@ -167,25 +175,35 @@ class Router:
 
     # --- deaths
     def _kill_if_asked(self) -> None:
-        """Kills decode worker 0 in the middle of several answers, after a third of all requests."""
-        if not self._spec["kill"] or self._killed or self._left > self._spec["requests"] * 2 // 3:
+        """Kills decode worker 0 in the middle of several answers, after a third of all requests. A
+        prefill worker kills itself, in the middle of a prompt."""
+        if not self._decode_to_kill or self._left > self._spec["requests"] * 2 // 3:
             return
-        busy = [job for job in self._dispatcher.running.values()
-                if job.decode == 0 and 1 < len(job.generated) < job.answer]
-        if busy:
-            self._killed.append(0)
+        if any(job.decode == 0 and 1 < len(job.generated) < job.answer
+               for job in self._dispatcher.running.values()):
+            self._decode_to_kill = False
             os.kill(self._workers["decode", 0].pid, signal.SIGKILL)
 
     def _died(self, kind: str, number: int) -> None:
+        """The job survives a worker that was killed, and not one that ended with an error."""
         del self._channels[kind, number]
-        if kind != "decode" or number not in self._killed:
-            why = launch.reason(self._workers[kind, number].wait())
-            raise launch.Failed(f"{kind} worker {number}: {why}")
-        self._workers[kind, number].wait()
-        lost = self._dispatcher.died(number)
-        complete = sum(job.done() for job in lost)
-        self._moved += len(lost) - complete
-        self._left -= complete
+        result = self._workers.pop((kind, number)).wait()
+        if result.get("killed") != signal.SIGKILL:
+            raise launch.Failed(f"{kind} worker {number}: {launch.reason(result)}")
+        self._killed.append(f"{kind} {number}")
+        if kind == "prefill":  # decode workers report the requests whose blocks are missing
+            self._dispatcher.prefill_died(number)
+            return
+        for job in self._dispatcher.decode_died(number):
+            self._started_again(job)
+        if not any(kind == "decode" for kind, _ in self._channels):
+            raise launch.Failed("all decode workers were killed; no worker is left to answer")
+
+    def _started_again(self, job: Job) -> None:
+        if job.done():
+            self._finished()  # it lacked only the message that says so
+        else:
+            self._moved.add(job.number)
 
 
 def serve(folder: pathlib.Path, spec: dict[str, Any]) -> dict[str, Any]:

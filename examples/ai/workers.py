@@ -11,6 +11,7 @@ import os
 import pathlib
 import queue
 import select
+import signal
 import threading
 import time
 from typing import Any
@@ -30,6 +31,7 @@ class PrefillWorker:
     def __init__(self, folder: pathlib.Path, spec: dict[str, Any], number: int, router: Channel,
                  controls: dict[int, Channel]):
         self._spec, self._router, self._controls = spec, router, controls
+        self._number = number
         self._model = compute.model_of(spec)
         self._pool = BlockPool(spec["prefill_blocks"])
         self._memory = KvMemory(self._model.shape, spec["prefill_blocks"])
@@ -38,6 +40,9 @@ class PrefillWorker:
         self._fetched: queue.SimpleQueue = queue.SimpleQueue()  # tables that are no longer read
         self._announced = {decode: queue.SimpleQueue() for decode in controls}
         self._busy = 0.0
+        # Requests until this worker kills itself; None: it does not.
+        self._dies_after = spec["requests"] // (3 * spec["prefill"]) \
+            if spec["kill"] == "prefill" and number == 0 else None
 
     def run(self) -> dict[str, Any]:
         if self._spec["mode"] == "read":
@@ -49,11 +54,10 @@ class PrefillWorker:
             self._prefill(message)
             self._busy += now() - begin
         moved = sum(pair.bytes_moved() for pair in self._pairs.values())
-        transport = next(iter(self._pairs.values())).transport()
         for pair in self._pairs.values():
             pair.close()
         return {"bytes": moved, "evictions": self._pool.evictions, "hits": self._pool.hits,
-                "lookups": self._pool.lookups, "busy": self._busy, "transport": transport}
+                "lookups": self._pool.lookups, "busy": self._busy}
 
     def _prefill(self, message: dict[str, Any]) -> None:
         tokens, decode, request = message["tokens"], message["to"], message["id"]
@@ -73,6 +77,7 @@ class PrefillWorker:
                 self._controls[decode].send(id=request, layer=layer, table=table)
             except (nerve.Error, OSError):
                 pass  # the decode worker died; the router knows and sends its requests again
+            self._die_if_asked(layer)
         token = compute.prefill(self._model, self._memory, table, tokens, cached * BLOCK,
                                 layer_done)
         self._pool.publish(tokens, table)
@@ -84,6 +89,14 @@ class PrefillWorker:
             pass
         if self._spec["mode"] == "write":
             self._pool.release(table)
+
+    def _die_if_asked(self, layer: int) -> None:
+        """Half of the layers of a prompt are on their way."""
+        if self._dies_after is None or layer != (self._memory.layers - 1) // 2:
+            return
+        if self._dies_after == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        self._dies_after -= 1
 
     def _allocate(self, tokens: list[int]) -> tuple[list[int], int]:
         """A block table for these tokens, and how many of its blocks were in the cache."""
@@ -123,6 +136,7 @@ class Sequence:
         self.length, self.table = len(self.tokens), table
         self.token: int | None = None
         self.first_at = self.kv_at = 0.0
+        self.lost = False  # its prefill worker died before all blocks had arrived
 
 
 class DecodeWorker:
@@ -136,6 +150,7 @@ class DecodeWorker:
         self._memory = KvMemory(self._model.shape, spec["decode_blocks"])
         self._pairs = {prefill: Pair(folder, prefill, number, DECODE, self._memory)
                        for prefill in controls}
+        self._transport = next((pair.transport() for pair in self._pairs.values()), "no transfers")
         self._expected = {prefill: queue.SimpleQueue() for prefill in controls}
         self._arrived: queue.SimpleQueue = queue.SimpleQueue()  # sequences, or an exception
         self._wake_read, self._wake_write = os.pipe()
@@ -146,6 +161,7 @@ class DecodeWorker:
         self._waits: list[float] = []
         self._busy = 0.0
         self._verified = 0  # rows
+        self._bytes = 0     # of pairs that ended before this worker
 
     def run(self) -> dict[str, Any]:
         for prefill in self._pairs:
@@ -165,20 +181,20 @@ class DecodeWorker:
             elif self._batch.admit():
                 self._step()
             self._busy += now() - begin
-        moved = sum(pair.bytes_moved() for pair in self._pairs.values())
-        for pair in self._pairs.values():
-            pair.close()
-        return {"bytes": moved, "waits": self._waits, "busy": self._busy,
-                "verified": self._verified}
+        for prefill in list(self._pairs):
+            self._close_pair(prefill)
+        return {"bytes": self._bytes, "waits": self._waits, "busy": self._busy,
+                "verified": self._verified, "transport": self._transport}
 
     def _take_messages(self) -> None:
         while (message := self._router.receive(wait=False)) is not None:
             if message["do"] == "stop":
                 self._stopping = True
             elif message["do"] == "first":
-                sequence = self._sequences[message["id"]]
-                sequence.token, sequence.first_at = message["token"], message["at"]
-                self._start_if_complete(sequence)
+                sequence = self._sequences.get(message["id"])
+                if sequence and sequence.attempt == message["attempt"]:  # else it was lost
+                    sequence.token, sequence.first_at = message["token"], message["at"]
+                    self._start_if_complete(sequence)
             else:
                 total = message["left"] + len(message["tokens"])
                 sequence = Sequence(message, self._pool.allocate(blocks_for(total)))
@@ -196,31 +212,35 @@ class DecodeWorker:
             arrived = self._arrived.get()
             if isinstance(arrived, BaseException):
                 raise arrived
-            arrived.kv_at = now()
-            self._start_if_complete(arrived)
+            if arrived.lost:
+                self._end(arrived, "lost")
+            else:
+                arrived.kv_at = now()
+                self._start_if_complete(arrived)
 
     def _start_if_complete(self, sequence: Sequence) -> None:
         """Decoding starts with the first token and all keys and values."""
-        if sequence.token is None or not sequence.kv_at:
-            return
-        self._waits.append(max(0.0, sequence.kv_at - sequence.first_at))
+        if sequence.token is not None and sequence.kv_at:
+            self._waits.append(max(0.0, sequence.kv_at - sequence.first_at))
+            self._start(sequence)
+
+    def _start(self, sequence: Sequence) -> None:
         if sequence.left > 1:
             self._batch.add(sequence)
         else:
-            self._end(sequence)
+            self._end(sequence, "finished")
 
-    def _end(self, sequence: Sequence) -> None:
+    def _end(self, sequence: Sequence, how: str) -> None:
         self._pool.release(sequence.table)
         del self._sequences[sequence.request]
-        self._router.send(finished=sequence.request, attempt=sequence.attempt)
+        self._router.send(**{how: sequence.request}, attempt=sequence.attempt)
 
     def _compute_prompt(self, sequence: Sequence) -> None:
         sequence.token = compute.prefill(self._model, self._memory, sequence.table,
                                          sequence.tokens, 0, lambda layer: None)
         self._router.send(first=sequence.request, attempt=sequence.attempt, token=sequence.token,
                           at=now())
-        sequence.first_at = sequence.kv_at = now()
-        self._start_if_complete(sequence)
+        self._start(sequence)
 
     def _step(self) -> None:
         running = list(self._batch.running)
@@ -231,20 +251,41 @@ class DecodeWorker:
             one.token, one.length, one.left = token, one.length + 1, one.left - 1
             if one.left == 1:  # the first token came from the prefill worker
                 self._batch.leave(one)
-                self._end(one)
+                self._end(one, "finished")
 
     def _receive_blocks(self, prefill: int) -> None:
-        """A thread: waits for the blocks of one request after the other, in their order."""
-        pair = self._pairs[prefill]
+        """A thread: waits for the blocks of one request after the other, in their order. If the
+        prefill worker dies, all requests that expect blocks of it are lost."""
         try:
             while True:
                 sequence = self._expected[prefill].get()
-                self._receive(pair, self._controls[prefill], sequence)
+                sequence.lost = not self._received(prefill, sequence)
                 self._arrived.put(sequence)
                 os.write(self._wake_write, b".")
         except BaseException as error:  # shown by the main thread
             self._arrived.put(error)
             os.write(self._wake_write, b".")
+
+    def _received(self, prefill: int, sequence: Sequence) -> bool:
+        """Waits for the blocks of a request. False if the prefill worker is dead."""
+        if prefill not in self._pairs:
+            return False
+        try:
+            self._receive(self._pairs[prefill], self._controls[prefill], sequence)
+            return True
+        except (nerve.PeerDied, EOFError) as error:
+            # A connection that failed, to a worker that is alive, is an error instead.
+            if isinstance(error, nerve.PeerDied) and not self._controls[prefill].ends_within(5):
+                raise
+            # Deregisters the cache from this pair: a write that is still on its way to these blocks
+            # must not arrive when they belong to another request.
+            self._close_pair(prefill)
+            return False
+
+    def _close_pair(self, prefill: int) -> None:
+        pair = self._pairs.pop(prefill)
+        self._bytes += pair.bytes_moved()
+        pair.close()
 
     def _receive(self, pair: Pair, control: Channel, sequence: Sequence) -> None:
         table = sequence.table[:blocks_for(sequence.length)]
@@ -262,7 +303,15 @@ class DecodeWorker:
                 for block, name in zip(table, names):
                     self._memory.verify(layer, block, name, sequence.request)
                     self._verified += 1
-        if self._spec["mode"] == "read" and pair.must_serve:
-            pair.tell_fetched(sequence.request)
-        elif self._spec["mode"] == "read":
-            control.send(fetched=sequence.request)
+        if self._spec["mode"] == "read":
+            self._tell_fetched(pair, control, sequence.request)
+
+    def _tell_fetched(self, pair: Pair, control: Channel, request: int) -> None:
+        """A prefill worker that died in the meantime is noticed at the next request."""
+        try:
+            if pair.must_serve:
+                pair.tell_fetched(request)
+            else:
+                control.send(fetched=request)
+        except (nerve.PeerDied, BrokenPipeError, ConnectionResetError):
+            pass

@@ -1,7 +1,11 @@
 """Planted bugs: each function runs a job of examples/ai in a world, with one part of it broken in a
-way that real programs break. run.py expects that every one is noticed."""
+way that real programs break. run.py expects that every one is noticed, except prefill_dies_late,
+which is only a death at an unlikely moment."""
+import os
 import pathlib
+import signal
 import sys
+import time
 
 import pair
 import server
@@ -66,6 +70,30 @@ def answers_start_again_without_their_tokens(folder, spec):
     """After a death the prompt is computed without what was generated."""
     Job.tokens = lambda self: self.prompt
     return server.serve(folder, spec)
+
+
+def prefill_dies_late(folder, spec):
+    """Prefill worker 0 dies after its third prompt, whose blocks have not been read yet."""
+    prefill, fetch, prompts = workers.PrefillWorker._prefill, pair.Pair.fetch, []
+
+    def last_prompt(self, message):
+        prefill(self, message)
+        prompts.append(message)
+        if self._number == 0 and len(prompts) == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def slowly(self, *what):
+        time.sleep(0.1)
+        fetch(self, *what)
+    workers.PrefillWorker._prefill, pair.Pair.fetch = last_prompt, slowly
+    return server.serve(folder, spec)
+
+
+def blocks_of_a_dead_worker_count_as_read(folder, spec):
+    received = workers.DecodeWorker._received
+    workers.DecodeWorker._received = lambda self, prefill, sequence: \
+        received(self, prefill, sequence) or sequence.token is not None
+    return prefill_dies_late(folder, spec)
 
 
 def gradient_of_one_rank_missing(folder, spec):

@@ -66,23 +66,37 @@ def noticed(work, expected, transport="shm", **changes):
     return case
 
 
+def checks_of(job, work, words, **changes):
+    """What the command would check after this work."""
+    module = {"train": train, "infer": infer}[job]
+    spec = {**module.spec_of(module.arguments(list(words))), **changes}
+    reference = "trainer:reference" if job == "train" else "server:reference"
+    one = launch.run(reference, spec, "tcp", Quiet())
+    result = launch.run(f"planted:{work}", spec, "shm", Quiet(), limit=60)
+    run = {"name": "planted", "transport": "shm"}
+    if job == "train":
+        return train.checks(one, [train.summary(run, result)])
+    return infer.checks(one, [{**run, **result, "mode": "read", "kill": spec["kill"],
+                               "verified": 1}], False)
+
+
 def fails_check(job, work, expected, words=(), **changes):
     """A planted bug lets a check of the command fail."""
     def case():
-        module = {"train": train, "infer": infer}[job]
-        spec = {**module.spec_of(module.arguments(list(words))), **changes}
-        reference = "trainer:reference" if job == "train" else "server:reference"
-        one = launch.run(reference, spec, "tcp", Quiet())
-        result = launch.run(f"planted:{work}", spec, "shm", Quiet(), limit=60)
-        run = {"name": "planted", "transport": "shm"}
-        if job == "train":
-            checks = train.checks(one, [train.summary(run, result)])
-        else:
-            checks = infer.checks(one, [{**run, "mode": "read", "tokens": result["tokens"],
-                                         "killed": result["killed"], "moved": result["moved"],
-                                         "verified": 1}], False)
-        bad = [check["text"] for check in checks if not check["passed"]]
+        bad = [check["text"] for check in checks_of(job, work, words, **changes)
+               if not check["passed"]]
         return "" if any(expected in text for text in bad) else f"failed checks: {bad}"
+    return case
+
+
+def passes_checks(job, work, words):
+    """All checks pass, and one of them is about a death."""
+    def case():
+        checks = checks_of(job, work, words)
+        bad = [check["text"] for check in checks if not check["passed"]]
+        if bad or not any("started again" in check["text"] for check in checks):
+            return f"failed checks: {bad} of {checks}"
+        return ""
     return case
 
 
@@ -153,6 +167,22 @@ CASES = {
                  also=several_moved),
     "infer: decode worker killed, blocks read over tcp":
         succeeds("infer", *FEW, "--kill-decode", "--transport", "tcp", also=several_moved),
+    "infer: only prefill worker killed, blocks read over shm":
+        succeeds("infer", *FEW, "--kill-prefill", "--transport", "shm", also=several_moved),
+    "infer: prefill worker of two killed, blocks read over udp":
+        succeeds("infer", *FEW, "--prefill", "2", "--kill-prefill", "--transport", "udp",
+                 also=several_moved),
+    "infer: prefill worker of two killed, blocks written over shm":
+        succeeds("infer", *FEW, "--prefill", "2", "--kill-prefill", "--transport", "shm",
+                 "--mode", "write", also=several_moved),
+    "infer: only prefill worker killed, blocks written over udp":
+        succeeds("infer", *FEW, "--kill-prefill", "--transport", "udp", "--mode", "write",
+                 also=several_moved),
+    "infer: prefill worker of two killed, blocks read over tcp":
+        succeeds("infer", *FEW, "--prefill", "2", "--kill-prefill", "--transport", "tcp",
+                 also=several_moved),
+    "infer: prefill worker dies before its blocks are read":
+        passes_checks("infer", "prefill_dies_late", ["--requests", "12"]),
     "infer: page, scenario and prediction": page_and_scenario("infer"),
 
     "planted: a block of another request": noticed("block_of_another_request", "another request"),
@@ -163,7 +193,10 @@ CASES = {
         noticed("push_to_another_table", "another request", mode="write"),
     "planted: answers that start again without their tokens":
         fails_check("infer", "answers_start_again_without_their_tokens", "answers equal",
-                    ["--requests", "16"], kill=True),
+                    ["--requests", "16"], kill="decode"),
+    "planted: blocks of a dead prefill worker count as read":
+        fails_check("infer", "blocks_of_a_dead_worker_count_as_read", "answers equal",
+                    ["--requests", "12"]),
     "planted: a gradient of one rank is missing":
         fails_check("train", "gradient_of_one_rank_missing", "parameters equal those", SMALL),
     "planted: one rank has another learning rate":

@@ -105,12 +105,36 @@ class Dispatching(unittest.TestCase):
         jobs = [dispatcher.next() for _ in range(3)]
         self.assertEqual([job.decode for job in jobs], [0, 1, 0])
         jobs[0].generated, jobs[2].generated = [7], [7, 8, 9]
-        lost = dispatcher.died(0)
+        lost = dispatcher.decode_died(0)
         self.assertEqual([job.number for job in lost], [0, 2])
         again = dispatcher.next()
         self.assertEqual((again.number, again.decode, again.attempt), (0, 1, 1))
         self.assertEqual(again.tokens(), [1, 2, 7])
         self.assertIsNone(dispatcher.next())  # request 2 was complete
+
+    def test_death_of_a_prefill_worker_leaves_its_requests_to_the_others(self):
+        dispatcher = Dispatcher(2, 1, 32)
+        for number in range(4):
+            dispatcher.arrive(Job(number, [1, 2], 3))
+        jobs = [dispatcher.next() for _ in range(3)]
+        self.assertEqual([job.prefill for job in jobs], [0, 1, 0])
+        dispatcher.prefill_died(0)
+        for job in (jobs[2], jobs[0]):
+            dispatcher.lost(job)
+        again = [dispatcher.next() for _ in range(3)]  # in the order of arrival
+        self.assertEqual([(job.number, job.prefill, job.attempt) for job in again],
+                         [(0, 1, 1), (2, 1, 1), (3, 1, 0)])
+
+    def test_without_prefill_workers_decode_workers_compute(self):
+        dispatcher = Dispatcher(1, 1, 2)
+        dispatcher.arrive(Job(0, [1, 2], BLOCK))
+        job = dispatcher.next()
+        job.generated = [7]
+        dispatcher.prefill_died(0)
+        dispatcher.prefilled(job)  # its last message may come after the death
+        dispatcher.lost(job)
+        again = dispatcher.next()  # the decode worker has room for it again
+        self.assertEqual((again.number, again.prefill, again.tokens()), (0, None, [1, 2, 7]))
 
     def test_batch_admits_when_others_leave(self):
         batch = Batch(2)
