@@ -55,8 +55,8 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     number("batch", 8, "requests that a worker decodes at once, at most")
     number("prefill-blocks", 48, f"cache of a prefill worker, in blocks of {kv_cache.BLOCK} tokens")
     number("decode-blocks", 64, "cache of a decode worker")
-    number("hidden", 128, "of the model")
-    number("layers", 4, "of the model")
+    number("hidden", 128, f"width of the model, a multiple of {HEADS}")
+    number("layers", 4, "transformer blocks of the model")
     report.add_output_options(parser, "transfers")
     return parser.parse_args(words)
 

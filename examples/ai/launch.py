@@ -71,7 +71,7 @@ def run(work: str, spec: dict[str, Any], transport: str, progress: Progress,
                          + _tail(base / "log"))
         result = json.loads((base / "result.json").read_text())
         if "reason" in result:
-            raise Failed(f"{transport}: {result['reason']}")
+            raise Failed("\n".join([f"{transport}: {result['reason']}", *_warnings(base / "log")]))
         return result
 
 
@@ -86,6 +86,12 @@ def _end_session(world: subprocess.Popen) -> None:
 
 def _tail(path: pathlib.Path) -> str:
     return "\n".join(path.read_text(errors="replace").splitlines()[-25:])
+
+
+def _warnings(path: pathlib.Path) -> list[str]:
+    """What Nerve printed, each line once: it may be the cause of an error."""
+    lines = path.read_text(errors="replace").splitlines()
+    return list(dict.fromkeys(line for line in lines if line.startswith("nerve: ")))[:5]
 
 
 def _number(path: pathlib.Path) -> int:

@@ -177,7 +177,7 @@ class Router:
     def _kill_if_asked(self) -> None:
         """Kills decode worker 0 in the middle of several answers, after a third of all requests. A
         prefill worker kills itself, in the middle of a prompt."""
-        if not self._decode_to_kill or self._left > self._spec["requests"] * 2 // 3:
+        if not self._decode_to_kill or self._left > max(1, self._spec["requests"] * 2 // 3):
             return
         if any(job.decode == 0 and 1 < len(job.generated) < job.answer
                for job in self._dispatcher.running.values()):

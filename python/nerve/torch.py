@@ -74,7 +74,7 @@ class NerveProcessGroup(dist.ProcessGroup):
         super().__init__(rank, size)
         self._group = nerve.join(rank=rank, ranks=size, store=_Store(store), host=_host(),
                                  transport=os.environ.get("NERVEAI_TRANSPORT", "rdma"),
-                                 qps=int(os.environ.get("NERVEAI_QPS", "1")),
+                                 qps=_qps(),
                                  timeout=timeout.total_seconds())
         self._rank, self._size = rank, size
         self._thread = concurrent.futures.ThreadPoolExecutor(1, "nerve")
@@ -275,6 +275,13 @@ def _op(opts):
         if opts.reduceOp == getattr(dist.ReduceOp, name):
             return op
     raise nerve.Error(f"this operation of torch is not supported; use one of {', '.join(_OPS)}")
+
+
+def _qps():
+    text = os.environ.get("NERVEAI_QPS", "1")
+    if not text.isdecimal():
+        raise nerve.Error(f"NERVEAI_QPS={text} is not a number; use 1 to 16")
+    return int(text)
 
 
 def _host():

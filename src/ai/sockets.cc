@@ -90,7 +90,13 @@ Result<Descriptor, Error> listen_at(const Address& address, const SocketCalls& c
   calls.setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (calls.bind(socket.get(), one->ai_addr, one->ai_addrlen) != 0 ||
       calls.listen(socket.get(), 128) != 0) {
-    return system_failure("cannot listen at " + std::string{calls.name} + "://" + address.text());
+    const std::string where = std::string{calls.name} + "://" + address.text();
+    if (errno == EADDRINUSE) {
+      return failure(Error::Kind::kSystem, "cannot listen at " + where +
+                                               ": another program uses this port; choose another "
+                                               "one for all ranks");
+    }
+    return system_failure("cannot listen at " + where);
   }
   return socket;
 }

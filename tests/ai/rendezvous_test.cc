@@ -69,6 +69,13 @@ TEST_P(Rendezvous, GivesAllTextsToAllRanks) {
   }
 }
 
+TEST(RendezvousPort, ThatIsInUseIsNamed) {
+  const auto taken = nerve::ai::listen_at({"127.0.0.1", 0});
+  const std::string url = "tcp://127.0.0.1:" + std::to_string(port_of(*taken));
+  const Outcome outcome = meet(url, {0, 2}, milliseconds{200});
+  contains(outcome.error, "cannot listen at " + url + ": another program uses this port");
+}
+
 TEST_P(Rendezvous, NamesTheRanksThatDoNotCome) {
   const auto outcomes = meet_all(url(), {{0, 5}, {3, 5}}, milliseconds{200});
   contains(outcomes[0].error, "ranks 1, 2 and 4 of 5 did not come");
