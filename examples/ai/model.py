@@ -82,6 +82,11 @@ class Transformer(nn.Module):
                 elif name.endswith("bias"):
                     weight.zero_()
 
+    def parts(self) -> list[list[nn.Module]]:
+        """All modules with parameters, in the order in which forward() needs them."""
+        return [[self.tokens, self.places], *([block] for block in self.blocks[:-1]),
+                [self.blocks[-1], self.norm]]
+
     def embed(self, tokens: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
         return self.tokens(tokens) + self.places(places)
 

@@ -160,7 +160,7 @@ def train(result: dict[str, Any]) -> str:
         [f"<h2>Transports</h2>{_table(rows)}{deaths}",
          "<h2>Where the time of a step went</h2>"
          + _bars([(run["name"], run["parts"]) for run in runs], PARTS)
-         + '<p class="quiet">Exposed: communication that the backward pass does not hide, and '
+         + '<p class="quiet">Exposed: communication that computation does not hide, and '
          'waiting for slower ranks.</p>',
          "<h2>Loss</h2>" + _lines(curves, "step", "Loss; equal curves lie on each other"),
          *_fabric(result, fabric), _checks(result), _repeat(result)])

@@ -35,9 +35,12 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--loss", metavar="P%", help="also run over udp with this packet loss: 1%%")
     parser.add_argument("--kill", metavar="RANK@STEP",
                         help="also run with this rank killed in this step, and resume")
-    for name, default in (("hidden", 64), ("layers", 2), ("batch", 8), ("length", 24)):
+    for name, default, text in (("hidden", 64, f"width of the model, a multiple of {HEADS}"),
+                                ("layers", 2, "transformer blocks of the model"),
+                                ("batch", 8, "sequences of one rank in a step"),
+                                ("length", 24, "tokens of a sequence")):
         parser.add_argument(f"--{name}", type=int, default=default, metavar="N",
-                            help=f"of the model or its data; default {default}")
+                            help=f"{text}; default {default}")
     report.add_output_options(parser, "job")
     return parser.parse_args(words)
 
@@ -175,7 +178,7 @@ def text(result: dict[str, Any]) -> str:
                      *(report.seconds(parts[name]) for name in parts),
                      f"{run['megabytes_per_step']:.2f}"])
     lines += report.table(rows)
-    lines += ["", "exposed: communication that the backward pass does not hide. "
+    lines += ["", "exposed: communication that computation does not hide. "
               "job: all steps. Parts: means of the steps after the first."]
     losses = result["one"]["losses"]
     lines += [f"loss: {losses[0]:.3f} at the first step, {losses[-1]:.3f} at the last", ""]

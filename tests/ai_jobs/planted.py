@@ -8,6 +8,7 @@ import sys
 import time
 
 import pair
+import parallel
 import server
 import trainer
 import workers
@@ -113,11 +114,36 @@ def stale_checkpoint(folder, spec):
     """The optimizer's state is not restored."""
     load = trainer.load
 
-    def forgetful(folder, step, rank, flat, adam):
-        losses = load(folder, step, rank, flat, adam)
-        adam.mean.zero_()
+    def forgetful(folder, step, rank, flat, adams):
+        losses = load(folder, step, rank, flat, adams)
+        adams[0].mean.zero_()
         return losses
     trainer.load = forgetful
+    return trainer.ranks(folder, spec)
+
+
+def parameters_used_before_they_arrive(folder, spec):
+    """A sharded step does not wait for its parameters, which come late."""
+    import nerve.torch
+    gather = nerve.torch.NerveProcessGroup._allgather_base
+
+    def late(self, *what):
+        self._thread.submit(time.sleep, 0.1)
+        return gather(self, *what)
+    nerve.torch.NerveProcessGroup._allgather_base = late
+    parallel.Sharded._before_use = lambda self, part: None
+    return trainer.ranks(folder, spec)
+
+
+def gradients_sent_before_they_are_complete(folder, spec):
+    """The gradients of a part are reduced when the first of them is ready."""
+    ready = parallel.Sharded._gradient_ready
+
+    def early(self, part):
+        if part.missing == len(part.weights):
+            part.missing = 1
+        ready(self, part)
+    parallel.Sharded._gradient_ready = early
     return trainer.ranks(folder, spec)
 
 

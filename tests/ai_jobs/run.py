@@ -201,6 +201,12 @@ CASES = {
         fails_check("train", "gradient_of_one_rank_missing", "parameters equal those", SMALL),
     "planted: one rank has another learning rate":
         fails_check("train", "one_rank_with_another_rate", "same parameters", SMALL),
+    "planted: parameters are used before they arrive":
+        fails_check("train", "parameters_used_before_they_arrive", "parameters equal those", SMALL,
+                    sharded=True),
+    "planted: gradients are sent before they are complete":
+        fails_check("train", "gradients_sent_before_they_are_complete", "parameters equal those",
+                    SMALL, sharded=True),
     "planted: a checkpoint without the optimizer's state":
         fails_check("train", "stale_checkpoint", "parameters equal those", SMALL, **KILL),
 
