@@ -20,7 +20,7 @@ cuda::Address gpu_address(const void* pointer) { return reinterpret_cast<cuda::A
 
 // What CUDA knows about an address.
 struct Lookup {
-  cuda::Result result{};
+  cuda::Status result{};
   bool on_gpu{};
   cuda::Context context{};
   cuda::Address base{};
@@ -42,14 +42,14 @@ Lookup look_up(const cuda::Driver& driver, const void* address) {
   found.result = driver.pointer_get_attributes(attributes.size(), attributes.data(), values.data(),
                                                gpu_address(address));
   // Managed memory is accessible to the CPU.
-  found.on_gpu = found.result == cuda::Result::kSuccess && type == cuda::kMemoryTypeDevice &&
+  found.on_gpu = found.result == cuda::Status::kSuccess && type == cuda::kMemoryTypeDevice &&
                  managed == 0 && found.size > 0;
   if (found.on_gpu && found.context == nullptr) {
     // Memory from cuMemCreate() or from a pool belongs to a device. The reference to its primary
     // context is kept for as long as the process lives.
     cuda::Device device{};
     found.result = driver.device_get(&device, ordinal);
-    if (found.result == cuda::Result::kSuccess) {
+    if (found.result == cuda::Status::kSuccess) {
       found.result = driver.device_primary_ctx_retain(&found.context, device);
     }
   }
@@ -71,9 +71,9 @@ bool is_mapped(const void* address, std::size_t length) {
 template <class Call>
 Status Gpu::call(const char* what, const std::byte* address, Call make) const {
   const cuda::CurrentContext current{driver_, context_};
-  cuda::Result result = current.result();
-  if (result == cuda::Result::kSuccess) result = make();
-  if (result == cuda::Result::kSuccess) return Done{};
+  cuda::Status result = current.status();
+  if (result == cuda::Status::kSuccess) result = make();
+  if (result == cuda::Status::kSuccess) return Done{};
   return failure(Error::Kind::kSystem,
                  std::string{"cannot "} + what + " GPU memory at " + address_text(address) + ": " +
                      describe(driver_, result) + "; was it freed, or has its GPU failed?");
@@ -81,8 +81,8 @@ Status Gpu::call(const char* what, const std::byte* address, Call make) const {
 
 Status Gpu::open() {
   return call("use", nullptr, [&] {
-    const cuda::Result made = driver_.stream_create(&reads_, cuda::kStreamNonBlocking);
-    return made == cuda::Result::kSuccess
+    const cuda::Status made = driver_.stream_create(&reads_, cuda::kStreamNonBlocking);
+    return made == cuda::Status::kSuccess
                ? driver_.stream_create(&writes_, cuda::kStreamNonBlocking)
                : made;
   });
@@ -90,7 +90,7 @@ Status Gpu::open() {
 
 Gpu::~Gpu() {
   const cuda::CurrentContext current{driver_, context_};
-  if (current.result() != cuda::Result::kSuccess) return;  // it is gone, with its streams
+  if (current.status() != cuda::Status::kSuccess) return;  // it is gone, with its streams
   for (const cuda::Stream stream : {reads_, writes_}) {
     if (stream != nullptr) (void)driver_.stream_destroy(stream);
   }
@@ -173,15 +173,15 @@ Status finish_stream(const void* address, std::uint64_t stream) {
                                             "libcuda.so.1");
   }
   const Lookup found = look_up(*driver, address);
-  cuda::Result result = found.result;
-  if (result == cuda::Result::kSuccess && found.on_gpu) {
+  cuda::Status result = found.result;
+  if (result == cuda::Status::kSuccess && found.on_gpu) {
     const cuda::CurrentContext current{*driver, found.context};
-    result = current.result();
-    if (result == cuda::Result::kSuccess) {
+    result = current.status();
+    if (result == cuda::Status::kSuccess) {
       result = driver->stream_synchronize(reinterpret_cast<cuda::Stream>(stream));
     }
   }
-  if (result == cuda::Result::kSuccess) return Done{};
+  if (result == cuda::Status::kSuccess) return Done{};
   return failure(Error::Kind::kSystem, "cannot wait for the stream of the memory at " +
                                            address_text(address) + ": " +
                                            describe(*driver, result));
@@ -202,19 +202,19 @@ Result<Memory, Error> Gpus::locate(const void* address, std::size_t length) {
   const cuda::Driver* driver = cuda::loaded_driver();
   if (driver == nullptr || length == 0) return memory;
   const Lookup found = look_up(*driver, address);
-  if (found.result == cuda::Result::kNotInitialized) return memory;
+  if (found.result == cuda::Status::kNotInitialized) return memory;
   const auto what = [&] {
     return address_text(address) + " with " + std::to_string(length) + " bytes";
   };
   if (!found.on_gpu) {
     if (is_mapped(address, length)) return memory;
     const bool failed =
-        found.result != cuda::Result::kSuccess && found.result != cuda::Result::kInvalidValue;
+        found.result != cuda::Status::kSuccess && found.result != cuda::Status::kInvalidValue;
     return failure(Error::Kind::kUsage,
                    what() + " is memory of neither a GPU nor this process" +
                        (failed ? ": " + describe(*driver, found.result) : "; was it freed?"));
   }
-  if (found.result != cuda::Result::kSuccess) {
+  if (found.result != cuda::Status::kSuccess) {
     return failure(Error::Kind::kSystem,
                    "CUDA cannot use " + what() + ": " + describe(*driver, found.result));
   }

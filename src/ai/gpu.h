@@ -10,8 +10,8 @@
 #include <memory>
 #include <vector>
 
-#include "ai/cuda.h"
 #include "ai/error.h"
+#include "cuda/driver.h"
 
 namespace nerve::ai {
 

@@ -17,12 +17,12 @@
 namespace nerve::copier {
 namespace {
 
+using cuda::Status;
 using host::copier::Command;
 using host::copier::Outcome;
 using host::copier::Reply;
 using host::copier::Request;
 using host::copier::What;
-using host::cuda::Status;
 using Kind = host::GpuCopies::Kind;
 
 // Programs send small messages with pauses of some microseconds. To wake up takes longer.
@@ -82,12 +82,12 @@ void Client::reply(std::uint64_t value) {
   (void)host::send_message(socket_.get(), {reinterpret_cast<std::byte*>(&reply), sizeof reply}, {});
 }
 
-std::optional<host::cuda::Device> Client::find_device(const host::cuda::Uuid& uuid) const {
+std::optional<cuda::Device> Client::find_device(const cuda::Uuid& uuid) const {
   int count = 0;
   if (driver_.sharing->device_get_count(&count) != Status::kSuccess) return std::nullopt;
   for (int ordinal = 0; ordinal < count; ++ordinal) {
-    host::cuda::Device device{};
-    host::cuda::Uuid found{};
+    cuda::Device device{};
+    cuda::Uuid found{};
     if (driver_.device_get(&device, ordinal) == Status::kSuccess &&
         driver_.sharing->device_get_uuid(&found, device) == Status::kSuccess && found == uuid) {
       return device;
@@ -118,7 +118,7 @@ bool Client::join() {
     return false;
   }
   device_ = *device;
-  host::cuda::Context context{};
+  cuda::Context context{};
   Status status = driver_.device_primary_ctx_retain(&context, device_);
   if (status == Status::kSuccess) {
     current_.emplace(driver_, context);
@@ -126,7 +126,7 @@ bool Client::join() {
     status = copies_->prepare(memory_.bytes().data() + host::copier::kStagingAt);
   }
   if (status != Status::kSuccess) {
-    refuse(host::cuda::describe(driver_, status));
+    refuse(cuda::describe(driver_, status));
     return false;
   }
   wake_ = std::move(asked->descriptors[1]);
@@ -201,7 +201,7 @@ void Client::begin(const GpuCopies::Copy& copy, std::uint64_t number) {
   const bool allowed =
       started.memory[0] != nullptr && (!between_gpus(copy.kind) || started.memory[1] != nullptr);
   const Status status = allowed ? copies_->begin(copy) : Status::kInvalidValue;
-  if (host::cuda::ends_context(status)) std::_Exit(1);  // every program notices
+  if (cuda::ends_context(status)) std::_Exit(1);  // every program notices
   if (status != Status::kSuccess) {
     leave(started);
     return publish(number, copy.done, Outcome::kFailed);
@@ -274,7 +274,7 @@ bool Client::answer() {
       Status why{};
       const std::uint64_t at = imports_.open(copies_->context(), device_, request, file, why);
       if (at == 0) {
-        refuse(host::cuda::describe(driver_, why));
+        refuse(cuda::describe(driver_, why));
       } else {
         opened_.push_back(at);
         reply(at);

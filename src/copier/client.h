@@ -20,7 +20,7 @@ class Clients;
 
 class Client {
  public:
-  Client(const host::cuda::Driver& driver, Imports& imports, Clients& all, link::Descriptor socket)
+  Client(const cuda::Driver& driver, Imports& imports, Clients& all, link::Descriptor socket)
       : driver_{driver}, imports_{imports}, all_{all}, socket_{std::move(socket)} {}
 
   // Serves the program until it disconnects.
@@ -44,7 +44,7 @@ class Client {
 
   [[nodiscard]] bool join();
   void work();
-  [[nodiscard]] std::optional<host::cuda::Device> find_device(const host::cuda::Uuid& uuid) const;
+  [[nodiscard]] std::optional<cuda::Device> find_device(const cuda::Uuid& uuid) const;
   // One step of each kind; true if something happened.
   bool step();
   void take_command();
@@ -61,14 +61,14 @@ class Client {
   void refuse(const std::string& why);
   [[nodiscard]] host::copier::Area& area() const;
 
-  const host::cuda::Driver& driver_;
+  const cuda::Driver& driver_;
   Imports& imports_;
   Clients& all_;
   link::Descriptor socket_;
   link::Descriptor wake_;
   host::Mapping memory_;
-  host::cuda::Device device_{};
-  std::optional<host::cuda::CurrentContext> current_;  // to the thread that serves
+  cuda::Device device_{};
+  std::optional<cuda::CurrentContext> current_;  // to the thread that serves
   std::unique_ptr<host::CudaCopies> copies_;
   std::vector<std::uint64_t> opened_;  // addresses
   std::atomic<bool> joined_{};

@@ -4,12 +4,12 @@
 
 namespace nerve::copier {
 
-using host::cuda::Status;
+using cuda::Status;
 
-std::uint64_t Imports::open(host::cuda::Context context, host::cuda::Device device,
+std::uint64_t Imports::open(cuda::Context context, cuda::Device device,
                             const host::copier::Request& request,
                             const link::Descriptor& descriptor, Status& why) {
-  const host::cuda::CurrentContext current{driver_, context};
+  const cuda::CurrentContext current{driver_, context};
   why = current.status();
   if (why != Status::kSuccess) return 0;
   auto memory = std::make_unique<Memory>();
@@ -18,8 +18,8 @@ std::uint64_t Imports::open(host::cuda::Context context, host::cuda::Device devi
   if (descriptor) {
     why = map(*memory, device, descriptor.get());
   } else {
-    host::cuda::Address at{};
-    why = driver_.sharing->ipc_open_mem_handle(&at, request.handle, host::cuda::kIpcLazyPeerAccess);
+    cuda::Address at{};
+    why = driver_.sharing->ipc_open_mem_handle(&at, request.handle, cuda::kIpcLazyPeerAccess);
     memory->address = at;
   }
   if (why != Status::kSuccess) return 0;
@@ -28,21 +28,21 @@ std::uint64_t Imports::open(host::cuda::Context context, host::cuda::Device devi
   return all_.back()->address;
 }
 
-Status Imports::map(Memory& memory, host::cuda::Device device, int descriptor) {
-  const host::cuda::Driver::Sharing& sharing = *driver_.sharing;
-  host::cuda::Allocation allocation{};
+Status Imports::map(Memory& memory, cuda::Device device, int descriptor) {
+  const cuda::Driver::Sharing& sharing = *driver_.sharing;
+  cuda::Allocation allocation{};
   Status status = sharing.mem_import_from_shareable_handle(
       &allocation, reinterpret_cast<void*>(static_cast<std::intptr_t>(descriptor)),
-      host::cuda::kHandleIsDescriptor);
+      cuda::kHandleIsDescriptor);
   if (status != Status::kSuccess) return status;
-  host::cuda::Address at{};
+  cuda::Address at{};
   status = sharing.mem_address_reserve(&at, memory.size, 0, 0, 0);
   if (status == Status::kSuccess) {
     status = sharing.mem_map(at, memory.size, 0, allocation, 0);
     if (status == Status::kSuccess) {
-      const host::cuda::AccessRight right{.location_type = host::cuda::kLocationIsDevice,
-                                          .location = device,
-                                          .flags = host::cuda::kReadAndWrite};
+      const cuda::AccessRight right{.location_type = cuda::kLocationIsDevice,
+                                    .location = device,
+                                    .flags = cuda::kReadAndWrite};
       status = sharing.mem_set_access(at, memory.size, &right, 1);
       if (status != Status::kSuccess) (void)sharing.mem_unmap(at, memory.size);
     }
@@ -73,8 +73,8 @@ void Imports::close(std::uint64_t address, const std::function<void()>& meanwhil
     all_.erase(found);
   }
   while (is_busy(*memory)) meanwhile();
-  const host::cuda::CurrentContext current{driver_, memory->context};
-  const host::cuda::Driver::Sharing& sharing = *driver_.sharing;
+  const cuda::CurrentContext current{driver_, memory->context};
+  const cuda::Driver::Sharing& sharing = *driver_.sharing;
   if (!memory->allocation) {
     (void)sharing.ipc_close_mem_handle(memory->address);
     return;

@@ -12,8 +12,8 @@
 #include <optional>
 #include <vector>
 
+#include "cuda/driver.h"
 #include "host/gpu/copier_layout.h"
-#include "host/gpu/cuda_driver.h"
 #include "link/descriptor.h"
 
 namespace nerve::copier {
@@ -23,17 +23,17 @@ class Imports {
   struct Memory {
     std::uint64_t address{};
     std::uint64_t size{};
-    std::optional<host::cuda::Allocation> allocation;  // if it came as a descriptor
-    host::cuda::Context context{};
+    std::optional<cuda::Allocation> allocation;  // if it came as a descriptor
+    cuda::Context context{};
     std::uint64_t copies{};  // under way
   };
 
-  explicit Imports(const host::cuda::Driver& driver) : driver_{driver} {}
+  explicit Imports(const cuda::Driver& driver) : driver_{driver} {}
 
   // Opens memory in a context; zero, with the reason, if CUDA refuses.
-  [[nodiscard]] std::uint64_t open(host::cuda::Context context, host::cuda::Device device,
+  [[nodiscard]] std::uint64_t open(cuda::Context context, cuda::Device device,
                                    const host::copier::Request& request,
-                                   const link::Descriptor& descriptor, host::cuda::Status& why);
+                                   const link::Descriptor& descriptor, cuda::Status& why);
   // Closes it. Calls `meanwhile` again and again while copies use it.
   void close(std::uint64_t address, const std::function<void()>& meanwhile);
 
@@ -42,10 +42,10 @@ class Imports {
   void leave(Memory& memory);
 
  private:
-  [[nodiscard]] host::cuda::Status map(Memory& memory, host::cuda::Device device, int descriptor);
+  [[nodiscard]] cuda::Status map(Memory& memory, cuda::Device device, int descriptor);
   [[nodiscard]] bool is_busy(const Memory& memory);
 
-  const host::cuda::Driver& driver_;
+  const cuda::Driver& driver_;
   std::mutex guard_;
   std::vector<std::unique_ptr<Memory>> all_;
 };

@@ -20,7 +20,7 @@ using namespace nerve;
 // A program may disconnect and come again.
 constexpr int kStayFor = 1000;  // ms
 
-int serve(const host::cuda::Driver& driver, int listener) {
+int serve(const cuda::Driver& driver, int listener) {
   std::uint64_t identity = 0;
   while (identity == 0) (void)!::getrandom(&identity, sizeof identity, 0);
   copier::Imports imports{driver};
@@ -60,8 +60,8 @@ int main(int count, char** /*arguments*/) {
   (void)::setsid();
   if (::chdir("/") != 0) return 1;
   (void)std::signal(SIGPIPE, SIG_IGN);
-  const host::cuda::Driver* const driver = host::cuda::load_driver();
+  const cuda::Driver* const driver = cuda::load_driver();
   if (driver == nullptr || driver->sharing == nullptr) return 1;
-  if (driver->sharing->init(0) != host::cuda::Status::kSuccess) return 1;
+  if (driver->sharing->init(0) != cuda::Status::kSuccess) return 1;
   return serve(*driver, listener);
 }

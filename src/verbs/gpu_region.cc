@@ -35,9 +35,8 @@ Backing find_gpu(ibv_context* context, std::uint64_t address, std::size_t length
       return {.error = EFAULT, .gpu = nullptr};
     case GpuFinding::kFailed:
       host::log(LogLevel::kWarn, "%s: mr: CUDA cannot use 0x%" PRIx64 ": %s", name_of(context),
-                address, host::cuda::describe(*host::cuda::loaded_driver(), found.status).c_str());
-      return {.error = found.status == host::cuda::Status::kOutOfMemory ? ENOMEM : EIO,
-              .gpu = nullptr};
+                address, cuda::describe(*host::gpu_driver(), found.status).c_str());
+      return {.error = found.status == cuda::Status::kOutOfMemory ? ENOMEM : EIO, .gpu = nullptr};
     case GpuFinding::kGpu:
       break;
   }
@@ -68,7 +67,7 @@ bool is_readable(const void* address, std::size_t length) {
 // On hardware, registration pins pages and fails where there are none. Nothing is pinned here, but
 // the first access to a region over unmapped memory would end the process.
 Backing find_backing(ibv_pd* pd, const void* address, std::size_t length, unsigned access) {
-  const bool has_cuda = host::cuda::loaded_driver() != nullptr;
+  const bool has_cuda = host::gpu_driver() != nullptr;
   if (has_cuda) {
     if (const int error = check_live(pd); error != 0) return {.error = error, .gpu = nullptr};
     Backing gpu = find_gpu(pd->context, reinterpret_cast<std::uint64_t>(address), length, access);
@@ -93,7 +92,7 @@ Backing find_backing(ibv_pd* pd, const void* address, std::size_t length, unsign
 // (docs/gpu-memory.md), so it must be asked for.
 ibv_mr* register_dmabuf(ibv_pd* pd, std::uint64_t offset, std::size_t length, std::uint64_t iova,
                         int fd, unsigned access) {
-  const bool has_cuda = host::cuda::loaded_driver() != nullptr;
+  const bool has_cuda = host::gpu_driver() != nullptr;
   if (fd < 0) {
     const bool offered =
         !has_cuda || check_live(pd) != 0 || ours(pd->context).adapter->gpu_direct();

@@ -193,7 +193,7 @@ TEST_F(Copier, RefusesCommandsThatMakeNoSense) {
   const Memory memory{4096};
   add(memory);
   std::string why;
-  nerve::host::cuda::Uuid uuid{};
+  nerve::cuda::Uuid uuid{};
   uuid.fill(std::byte{1});
   const auto client = nerve::host::CopierClient::join(uuid, NERVE_GPU_COPIER_FILE, why);
   ASSERT_TRUE(client) << why;

@@ -15,7 +15,7 @@ using nerve::host::GpuLookup;
 class GpuRangeTest : public Cuda {
  protected:
   static GpuLookup find(std::uint64_t address, std::uint64_t length) {
-    const auto* driver = nerve::host::cuda::loaded_driver();
+    const auto* driver = nerve::cuda::loaded_driver();
     EXPECT_NE(driver, nullptr);
     return find_gpu_memory(*driver, address, length);
   }

@@ -19,7 +19,7 @@
 #include <cstdint>
 #include <string>
 
-#include "host/gpu/cuda_abi.h"
+#include "cuda/abi.h"
 #include "host/gpu/gpu_staging.h"
 
 namespace nerve::host::copier {

@@ -11,7 +11,7 @@
 #include <array>
 #include <cstddef>
 
-#include "host/gpu/cuda_driver.h"
+#include "cuda/driver.h"
 #include "host/gpu/gpu_copies.h"
 #include "host/gpu/gpu_staging.h"
 

@@ -85,7 +85,7 @@ GpuMemory::Area* GpuMemory::area_for(const cuda::Driver& driver, cuda::Context c
 }
 
 GpuLookup GpuMemory::add(std::uint64_t address, std::uint64_t length) {
-  const cuda::Driver* const driver = left_ ? nullptr : cuda::loaded_driver();
+  const cuda::Driver* const driver = left_ ? nullptr : gpu_driver();
   if (driver == nullptr) return {};
   GpuLookup found = find_gpu_memory(*driver, address, length);
   if (found.finding != GpuFinding::kGpu) return found;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "host/diagnostics/log.h"
+
 namespace nerve::host {
 namespace {
 
@@ -68,6 +70,12 @@ bool contains(const GpuRange& allocation, std::uint64_t address, std::uint64_t l
 }
 
 }  // namespace
+
+const cuda::Driver* gpu_driver() {
+  return cuda::loaded_driver([](const char* function) {
+    log(LogLevel::kWarn, "libcuda.so.1 has no %s: GPU memory cannot be registered", function);
+  });
+}
 
 GpuLookup find_gpu_memory(const cuda::Driver& driver, std::uint64_t address, std::uint64_t length) {
   const GpuLookup at_begin = look_up(driver, address);

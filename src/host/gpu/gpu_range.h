@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "host/gpu/cuda_driver.h"
+#include "cuda/driver.h"
 
 namespace nerve::host {
 
@@ -29,6 +29,10 @@ struct GpuLookup {
   GpuRange range{};       // if kGpu or kCrosses: the allocation in which it begins
   cuda::Status status{};  // if kFailed
 };
+
+// The CUDA driver that the program has loaded; null if there is none, or none that can be used,
+// which is logged.
+[[nodiscard]] const cuda::Driver* gpu_driver();
 
 // Programs round the ranges that they register to whole pages (NCCL does). So a range may begin and
 // end outside of the allocation, within its first and last page.

@@ -1,4 +1,4 @@
-#include "host/gpu/cuda_driver.h"
+#include "cuda/driver.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -6,9 +6,7 @@
 #include <atomic>
 #include <mutex>
 
-#include "host/diagnostics/log.h"
-
-namespace nerve::host::cuda {
+namespace nerve::cuda {
 namespace {
 
 // The number of libraries that this process has loaded so far.
@@ -25,47 +23,48 @@ unsigned long long libraries_loaded() {
 template <class Function>
 bool resolve(void* library, const char* name, Function*& into) {
   into = reinterpret_cast<Function*>(::dlsym(library, name));
-  if (into == nullptr) {
-    log(LogLevel::kWarn, "libcuda.so.1 has no %s: GPU memory cannot be registered", name);
-  }
   return into != nullptr;
 }
 
-bool resolve_all(void* library, Driver& into) {
-  into.mem_host_get_device_pointer =
-      reinterpret_cast<MemHostGetDevicePointer*>(::dlsym(library, "cuMemHostGetDevicePointer_v2"));
-  into.stream_write_value =
-      reinterpret_cast<StreamWriteValue32*>(::dlsym(library, "cuStreamWriteValue32_v2"));
-  into.thread_exchange_stream_capture_mode = reinterpret_cast<ThreadExchangeStreamCaptureMode*>(
-      ::dlsym(library, "cuThreadExchangeStreamCaptureMode"));
-  return resolve(library, "cuPointerGetAttributes", into.pointer_get_attributes) &&
-         resolve(library, "cuGetErrorName", into.get_error_name) &&
-         resolve(library, "cuGetErrorString", into.get_error_string) &&
-         resolve(library, "cuDeviceGet", into.device_get) &&
-         resolve(library, "cuDevicePrimaryCtxRetain", into.device_primary_ctx_retain) &&
-         resolve(library, "cuCtxPushCurrent_v2", into.ctx_push_current) &&
-         resolve(library, "cuCtxPopCurrent_v2", into.ctx_pop_current) &&
-         resolve(library, "cuStreamCreate", into.stream_create) &&
-         resolve(library, "cuStreamDestroy_v2", into.stream_destroy) &&
-         resolve(library, "cuStreamWaitEvent", into.stream_wait_event) &&
-         resolve(library, "cuEventCreate", into.event_create) &&
-         resolve(library, "cuEventDestroy_v2", into.event_destroy) &&
-         resolve(library, "cuEventRecord", into.event_record) &&
-         resolve(library, "cuEventQuery", into.event_query) &&
-         resolve(library, "cuMemHostRegister_v2", into.mem_host_register) &&
-         resolve(library, "cuMemHostUnregister", into.mem_host_unregister) &&
-         resolve(library, "cuMemcpyHtoDAsync_v2", into.memcpy_htod_async) &&
-         resolve(library, "cuMemcpyDtoHAsync_v2", into.memcpy_dtoh_async) &&
-         resolve(library, "cuMemcpyDtoDAsync_v2", into.memcpy_dtod_async) &&
-         resolve(library, "cuStreamQuery", into.stream_query);
+// The name of a function that this library lacks and that is always needed; null if there is none.
+const char* resolve_all(void* library, Driver& into) {
+  (void)resolve(library, "cuMemHostGetDevicePointer_v2", into.mem_host_get_device_pointer);
+  (void)resolve(library, "cuStreamWriteValue32_v2", into.stream_write_value);
+  (void)resolve(library, "cuThreadExchangeStreamCaptureMode",
+                into.thread_exchange_stream_capture_mode);
+  const char* missing = nullptr;
+  const auto need = [&]<class Function>(const char* name, Function*& function) {
+    if (!resolve(library, name, function)) missing = name;
+  };
+  need("cuPointerGetAttributes", into.pointer_get_attributes);
+  need("cuGetErrorName", into.get_error_name);
+  need("cuGetErrorString", into.get_error_string);
+  need("cuDeviceGet", into.device_get);
+  need("cuDevicePrimaryCtxRetain", into.device_primary_ctx_retain);
+  need("cuCtxPushCurrent_v2", into.ctx_push_current);
+  need("cuCtxPopCurrent_v2", into.ctx_pop_current);
+  need("cuStreamCreate", into.stream_create);
+  need("cuStreamDestroy_v2", into.stream_destroy);
+  need("cuStreamWaitEvent", into.stream_wait_event);
+  need("cuStreamQuery", into.stream_query);
+  need("cuStreamSynchronize", into.stream_synchronize);
+  need("cuEventCreate", into.event_create);
+  need("cuEventDestroy_v2", into.event_destroy);
+  need("cuEventRecord", into.event_record);
+  need("cuEventQuery", into.event_query);
+  need("cuMemHostRegister_v2", into.mem_host_register);
+  need("cuMemHostUnregister", into.mem_host_unregister);
+  need("cuMemcpyHtoDAsync_v2", into.memcpy_htod_async);
+  need("cuMemcpyDtoHAsync_v2", into.memcpy_dtoh_async);
+  need("cuMemcpyDtoDAsync_v2", into.memcpy_dtod_async);
+  return missing;
 }
 
 const Driver::Sharing* find_sharing(void* library) {
   static Driver::Sharing found;
   bool complete = true;
   const auto look_up = [&]<class Function>(const char* name, Function*& into) {
-    into = reinterpret_cast<Function*>(::dlsym(library, name));
-    complete = complete && into != nullptr;
+    complete = resolve(library, name, into) && complete;
   };
   look_up("cuInit", found.init);
   look_up("cuDeviceGetCount", found.device_get_count);
@@ -92,11 +91,11 @@ std::atomic<unsigned long long> searched_at;
 
 }  // namespace
 
-const Driver* loaded_driver() {
+const Driver* loaded_driver(ReportMissing report) {
   if (const Driver* driver = found.load(std::memory_order_acquire)) return driver;
   const unsigned long long loaded = libraries_loaded();
   if (loaded == searched_at.load(std::memory_order_relaxed)) return nullptr;
-  // The loader's lock is taken inside this one, and nothing is called back.
+  // The loader's lock is taken inside this one; only `report` is called back.
   const std::scoped_lock guard{searching};
   if (const Driver* driver = found.load(std::memory_order_acquire)) return driver;
   searched_at.store(loaded, std::memory_order_relaxed);
@@ -104,7 +103,10 @@ const Driver* loaded_driver() {
   void* const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   if (library == nullptr) return nullptr;
   static Driver driver;
-  if (!resolve_all(library, driver)) return nullptr;
+  if (const char* missing = resolve_all(library, driver); missing != nullptr) {
+    if (report != nullptr) report(missing);
+    return nullptr;
+  }
   driver.sharing = find_sharing(library);
   found.store(&driver, std::memory_order_release);
   return &driver;
@@ -158,4 +160,4 @@ CurrentContext::~CurrentContext() {
   (void)driver_.ctx_pop_current(&popped);
 }
 
-}  // namespace nerve::host::cuda
+}  // namespace nerve::cuda

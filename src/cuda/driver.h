@@ -1,15 +1,16 @@
-// The CUDA driver of this process, as a table of functions.
+// The CUDA driver of this process, as a table of functions, for whoever copies GPU memory: the NIC
+// (host/) and the tensor library (ai/).
 //
-// The driver is never loaded from here. A program that has CUDA memory has loaded libcuda.so.1
-// itself; in every other process there is no driver, and finding that out again costs less than a
-// system call.
+// The driver of a program is never loaded from here. A program that has CUDA memory has loaded
+// libcuda.so.1 itself; in every other process there is no driver, and finding that out again costs
+// less than a system call.
 #pragma once
 
 #include <string>
 
-#include "host/gpu/cuda_abi.h"
+#include "cuda/abi.h"
 
-namespace nerve::host::cuda {
+namespace nerve::cuda {
 
 struct Driver {
   PointerGetAttributes* pointer_get_attributes{};
@@ -32,6 +33,7 @@ struct Driver {
   MemcpyDtoHAsync* memcpy_dtoh_async{};
   MemcpyDtoDAsync* memcpy_dtod_async{};
   StreamQuery* stream_query{};
+  StreamSynchronize* stream_synchronize{};
   // These are null before CUDA 12.
   MemHostGetDevicePointer* mem_host_get_device_pointer{};
   StreamWriteValue32* stream_write_value{};
@@ -58,8 +60,11 @@ struct Driver {
   const Sharing* sharing{};
 };
 
+// Called with a function that the driver lacks, so that it cannot be used.
+using ReportMissing = void (*)(const char* function);
+
 // The driver that the program has loaded; null if it has loaded none. Once found, it stays.
-[[nodiscard]] const Driver* loaded_driver();
+[[nodiscard]] const Driver* loaded_driver(ReportMissing report = nullptr);
 
 // For a process of ours: loads the driver. Null if there is none.
 [[nodiscard]] const Driver* load_driver();
@@ -89,4 +94,4 @@ class CurrentContext {
   int capture_mode_{kCaptureModeRelaxed};
 };
 
-}  // namespace nerve::host::cuda
+}  // namespace nerve::cuda

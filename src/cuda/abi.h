@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace nerve::host::cuda {
+namespace nerve::cuda {
 
 using Address = unsigned long long;      // CUdeviceptr
 using Device = int;                      // CUdevice
@@ -102,6 +102,7 @@ using MemcpyDtoDAsync = Status(Address to, Address from, std::size_t length, Str
 using MemHostGetDevicePointer = Status(Address* pointer, void* memory, unsigned flags);
 using StreamWriteValue32 = Status(Stream stream, Address to, std::uint32_t value, unsigned flags);
 using StreamQuery = Status(Stream stream);
+using StreamSynchronize = Status(Stream stream);
 using Init = Status(unsigned flags);
 using DeviceGetCount = Status(int* count);
 using DeviceGetUuid = Status(Uuid* uuid, Device device);
@@ -124,4 +125,4 @@ using MemSetAccess = Status(Address pointer, std::size_t size, const AccessRight
 using ThreadExchangeStreamCaptureMode = Status(int* mode);
 }
 
-}  // namespace nerve::host::cuda
+}  // namespace nerve::cuda
