@@ -157,8 +157,8 @@ def checks(one: dict[str, Any], runs: list[dict[str, Any]], check_blocks: bool) 
         out.append({"text": f"{run['name']}: {same} of {len(one['tokens'])} answers equal those of "
                     "one process, token for token", "passed": run["tokens"] == one["tokens"]})
         if run["killed"]:
-            out.append({"text": f"{run['name']}: {run['moved']} requests started again, none was "
-                        "lost",
+            out.append({"text": f"{run['name']}: {' and '.join(run['killed'])} died, "
+                        f"{run['moved']} requests started again, none was lost",
                         "passed": (run["moved"] or not run["kill"]) and all(run["tokens"])})
         elif run["kill"]:
             out.append({"text": f"{run['name']}: no worker was killed, because none was in the "
@@ -208,8 +208,10 @@ def main() -> int:
     one = launch.run("server:reference", spec, "tcp", progress)
     progress.end()
     measured = [measure(spec, run) for run in runs]
-    mean = statistics.fmean(run["kv_bytes"] for run in measured
-                            if run["mode"] != "recompute" and not run["killed"])
+    transfers = [run for run in measured if run["mode"] != "recompute"]
+    # The bytes of a killed worker are not known.
+    whole = [run for run in transfers if not run["killed"]] or transfers
+    mean = statistics.fmean(run["kv_bytes"] for run in whole)
     result = {"kind": "infer", "job": spec, "parameters": report.parameters(spec["shape"]),
               "one": one, "runs": measured, "checks": checks(one, measured, spec["check"]),
               "kv_bytes_per_request": mean / spec["requests"],
