@@ -67,12 +67,31 @@ Session::Session(Crypto& crypto, const SessionSetup& setup, Time now)
       next_stranger_{now},
       candidates_{setup.memory != nullptr ? setup.memory : std::pmr::new_delete_resource()},
       next_exchange_{now} {
+  if (setup_.own == setup_.peer) {
+    open_to_itself(now);
+    return;
+  }
   if (is_caller()) {
     call();
   } else {
     own_invitation_ = random_spi();
   }
   send_soon(now);
+}
+
+void Session::open_to_itself(Time now) {
+  if (setup_.suites.empty()) return;
+  ChainSecret secret;
+  crypto_.fill_random(secret.bytes());
+  suite_ = setup_.suites.front();
+  const std::uint32_t spi = random_spi();
+  incoming_.emplace(crypto_, suite_, secret, spi);
+  outgoing_.emplace(crypto_, suite_, secret, spi);
+  outgoing_->change_keys(setup_.limits, now);
+  if (setup_.reveals_secrets) {
+    secrets_ = SessionSecrets{.to_peer = {.spi = spi, .first = secret},
+                              .from_peer = {.spi = spi, .first = secret}};
+  }
 }
 
 bool Session::is_caller() const {

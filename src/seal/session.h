@@ -121,6 +121,8 @@ class Session final : public Sealer, public Opener {
   };
   static constexpr std::size_t kMaxCandidates = 4;
 
+  // A QP may be its own peer. It has nobody to agree with.
+  void open_to_itself(Time now);
   [[nodiscard]] bool is_caller() const;
   [[nodiscard]] std::vector<std::byte> prologue() const;
   void call();

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tests/seal/session_pair.h"
+#include "tests/seal/toy_crypto.h"
 
 namespace nerve::seal {
 namespace {
@@ -20,6 +21,25 @@ TEST(Sessions, OpenAfterOneExchange) {
   EXPECT_TRUE(pair.passes_both_ways());
   EXPECT_FALSE(pair.a().deadline());  // nothing more to send
   EXPECT_FALSE(pair.b().deadline());
+}
+
+TEST(Sessions, AreOpenAtOnceIfAQpIsItsOwnPeer) {
+  ToyLedger ledger;
+  ToyCrypto crypto{1, ledger};
+  const Endpoint end{.gid = wire::Gid::ipv4(10, 0, 0, 1), .qpn = Qpn{7}};
+  Session session{
+      crypto,
+      {.own = end, .peer = end, .credentials = Preshared{}, .suites = {Suite::kAes128Gcm}},
+      Time{}};
+  ASSERT_TRUE(session.is_open());
+  EXPECT_FALSE(session.deadline());
+  wire::Frame frame{.flow = session.flow()};
+  frame.headers.bth = {.opcode = 0x04, .dest_qp = end.qpn};
+  std::vector<std::byte> packet(sealed_size(frame));
+  ASSERT_TRUE(session.seal(frame, Time{}, packet));
+  wire::Frame opened;
+  wire::Piece piece;
+  EXPECT_EQ(session.receive(frame.flow, packet, Time{}, opened, piece), Opening::kGood);
 }
 
 TEST(Sessions, OpenWhenEitherSideIsLate) {

@@ -61,7 +61,11 @@ void SealTable::connect(const seal::Endpoint& own, const seal::Endpoint& peer, T
                                  .memory = &memory_.resource()};
   auto entry = make_secret<Entry>(memory_, *setup_->crypto, setup, mode, now);
   by_peer_.insert_or_assign(peer, entry.get());
-  speak(*entry);
+  if (entry->session.is_open()) {
+    settle(*entry, State::kOpen);
+  } else {
+    speak(*entry);
+  }
   entries_.insert_or_assign(own.qpn.value(), std::move(entry));
 }
 
