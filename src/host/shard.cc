@@ -132,8 +132,8 @@ bool Shard::may_enter(const Adapter::State& adapter, const wire::Frame& frame) {
   if (!came_by_its_path(adapter, frame)) return false;
   if (!seals.active()) return true;
   // A process that reads the network forwards what is for us.
-  const bool network = exchange.reads_network() || !exchange.is_local(frame.flow.source);
-  return seals.accepts(frame, network ? SealTable::Arrival::kNetwork : SealTable::Arrival::kRing);
+  const bool remote = exchange.reads_network() || !exchange.is_local(frame.flow.source);
+  return seals.accepts(frame, remote ? SealTable::Arrival::kNetwork : SealTable::Arrival::kRing);
 }
 
 void Shard::pass_to(Adapter::State& adapter, std::span<const wire::Frame> frames, Time at) {

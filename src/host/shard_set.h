@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "host/config/config.h"
 #include "host/runtime/lock.h"
 #include "host/shard_choice.h"
 
