@@ -1,8 +1,8 @@
 """Where the programs run: as an ordinary user, and alone on their network if possible.
 
 Started by root, the runner moves into its own network namespace (other tests on the machine hold ports and
-names there), gives it a second interface and an empty /tmp (some programs have fixed names for their files
-there), and then drops its privileges permanently: that the programs need none is part of the test.
+names there), gives it a second interface, an empty /tmp and /dev/shm (some programs have fixed names for
+their files there), and then drops its privileges permanently: that the programs need none is part of the test.
 Started by another user, it stays where it is.
 """
 import ctypes
@@ -62,7 +62,7 @@ def enter(build: pathlib.Path) -> World:
         return World(build / 'lib', logs, logs, scratch, other_interface())
     second = _second_interface() if _own_network() else other_interface()
     if pathlib.Path('/tmp') not in build.parents:
-        _own_tmp()
+        _own_folders()
     scratch = pathlib.Path(tempfile.mkdtemp(prefix='nerve-clients-'))
     library = build / 'lib'
     if not _reachable(library):  # a clone below another user's home
@@ -99,10 +99,11 @@ def _own_network() -> bool:
     return True
 
 
-def _own_tmp() -> None:
+def _own_folders() -> None:
     if _libc.unshare(_CLONE_NEWNS) == 0 and \
             _libc.mount(b'none', b'/', None, _MS_REC | _MS_PRIVATE, None) == 0:
-        _libc.mount(b'tmpfs', b'/tmp', b'tmpfs', 0, b'mode=1777')
+        for folder in (b'/tmp', b'/dev/shm'):
+            _libc.mount(b'tmpfs', folder, b'tmpfs', 0, b'mode=1777')
 
 
 def _second_interface() -> Optional[str]:
