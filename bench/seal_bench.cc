@@ -55,9 +55,28 @@ void seal_and_open(benchmark::State& state) {
   state.SetBytesProcessed(state.iterations() * state.range(0));
 }
 
+// A new epoch with each packet, on both sides.
+void change_keys(benchmark::State& state) {
+  Packet packet{8};
+  Crypto& library = **host::Libcrypto::load();
+  const auto suite = static_cast<Suite>(state.range(0));
+  Outgoing outgoing{library, suite, {}, 1};
+  Incoming incoming{library, suite, {}, 1};
+  outgoing.change_keys({.packets = 1}, Time{});
+  for (auto _ : state) {
+    (void)outgoing.seal(packet.frame, Time{}, packet.sealed);
+    wire::Frame frame;
+    wire::Piece piece;
+    if (incoming.open(packet.frame.flow, packet.sealed, Time{}, frame, piece) != Opening::kGood) {
+      state.SkipWithError("the packet was not opened");
+    }
+  }
+}
+
 // Bytes, and suite: AES-128-GCM, AES-256-GCM, ChaCha20-Poly1305, AES-256-GMAC.
 BENCHMARK(seal)->ArgsProduct({{8, 1024, 4096}, {1, 2, 3, 4}});
 BENCHMARK(seal_and_open)->ArgsProduct({{8, 4096}, {1, 2, 3, 4}});
+BENCHMARK(change_keys)->DenseRange(1, 4);
 
 }  // namespace
 }  // namespace nerve::seal

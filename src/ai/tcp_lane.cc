@@ -25,8 +25,9 @@ std::optional<Bytes> TcpLane::data_at(const Outgoing& frame, std::size_t offset)
     outgoing_.resize(kBuffer);
     outgoing_at_ = offset;
     outgoing_length_ = std::min(kBuffer, frame.length - offset);
-    Status read = copy(host_memory(outgoing_.data()), frame.data.at(offset), outgoing_length_);
-    if (!moved(std::move(read))) return std::nullopt;
+    const Status read =
+        copy(host_memory(outgoing_.data()), frame.data.at(offset), outgoing_length_);
+    if (!moved(read)) return std::nullopt;
   }
   return Bytes{outgoing_}.subspan(offset - outgoing_at_, outgoing_length_ + outgoing_at_ - offset);
 }

@@ -98,7 +98,7 @@ Opening DatagramReceiver::receive(const ChainSecret& secret, const wire::Flow& f
   const auto header = datagram_header(packet);
   if (!header) return Opening::kMalformed;
   if (header->epoch > kSuites || (suites_ >> header->epoch & 1U) == 0) return Opening::kUnknown;
-  const Name name{.source = flow.source.bytes, .number = number_of(*header)};
+  const Name name{flow.source.bytes, number_of(*header)};
   const auto known = by_name_.find(name);
   const auto read = [&] {
     const Opening opening = read_decrypted(flow, packet, frame, piece);
@@ -118,7 +118,7 @@ Opening DatagramReceiver::receive(const ChainSecret& secret, const wire::Flow& f
   if (!may_derive(now)) return Opening::kUnknown;
   Stream stream{.name = name,
                 .key = stream_key(crypto_, static_cast<Suite>(header->epoch), secret, flow.source,
-                                  name.number),
+                                  name.second),
                 .window{}};
   if (!stream.key || !decrypt(stream.key, *header, flow, packet)) return Opening::kForged;
   stream.window.note(header->counter);

@@ -9,6 +9,7 @@
 #include <list>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "seal/outgoing.h"
 #include "seal/replay_window.h"
@@ -57,11 +58,8 @@ class DatagramReceiver {
   [[nodiscard]] std::size_t streams() const { return streams_.size(); }
 
  private:
-  struct Name {
-    std::array<std::byte, sizeof(wire::Gid)> source;
-    std::uint64_t number;
-    friend auto operator<=>(const Name&, const Name&) = default;
-  };
+  // The source's GID, and the number of the stream.
+  using Name = std::pair<std::array<std::byte, sizeof(wire::Gid)>, std::uint64_t>;
   struct Stream {
     Name name;
     EpochKey key;
