@@ -61,6 +61,9 @@ bool has(const std::string& flags, const std::string& flag) {
 }
 
 bool may_lock() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return false;  // sanitizers replace mlock() by nothing
+#endif
   rlimit limit{};
   ::getrlimit(RLIMIT_MEMLOCK, &limit);
   return ::geteuid() == 0 || limit.rlim_cur >= 256 * 1024;
