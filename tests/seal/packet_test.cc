@@ -218,7 +218,7 @@ TEST(SealHeader, RefusesWhatItDoesNotKnow) {
   const Header header{.kind = Kind::kAnswer, .epoch = 3, .spi = 0x01020304, .counter = 5};
   header.encode(bytes);
   EXPECT_EQ(Header::decode(bytes), header);
-  for (const auto& [at, value] : {std::pair{0, 0x22}, {0, 0x14}, {2, 1}, {3, 1}}) {
+  for (const auto& [at, value] : {std::pair{0, 0x22}, {0, 0x15}, {2, 1}, {3, 1}}) {
     auto changed = bytes;
     changed[static_cast<std::size_t>(at)] = static_cast<std::byte>(value);
     EXPECT_EQ(Header::decode(changed), std::nullopt) << at;
