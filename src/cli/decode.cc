@@ -72,7 +72,7 @@ std::optional<host::CaptureKeys> read_keys(const std::string& file, int& exit_co
   }
   host::CaptureKeys::BadLines bad;
   auto keys = host::CaptureKeys::read(input.bytes, bad);
-  ::explicit_bzero(input.bytes.data(), input.bytes.size());
+  if (!input.bytes.empty()) ::explicit_bzero(input.bytes.data(), input.bytes.size());
   if (!keys) {
     fmt::print(stderr, "nerve decode: {}: {}\n", file, keys.error());
     return std::nullopt;
