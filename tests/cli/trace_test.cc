@@ -92,12 +92,13 @@ TEST_F(TraceCommand, ShowsBothEndsOfEachMessage) {
 }
 
 TEST_F(TraceCommand, ShowsPacketsThatFaultsDrop) {
-  const Outcome run = nerve(outputs() + "--fault 'drop=5' -- sh -c '" +
+  const Outcome run = nerve(outputs() + "--fault 'drop=2,op=SEND*' -- sh -c '" +
                             peers("rounds=20 window=1 seed=3") + "; wait'");
   EXPECT_EQ(run.exit_code, 0) << run.text;
   const json trace = document();
   ASSERT_FALSE(trace.is_discarded());
-  EXPECT_EQ(count(trace, "packet_dropped"), 2U);  // one of each direction
+  // One of each direction. Not an ACK: the next one may make up for it.
+  EXPECT_EQ(count(trace, "packet_dropped"), 2U);
   EXPECT_GT(count(trace, "retransmit"), 0U);
   for (const json& event : trace["events"]) {
     const std::string step = trace["steps"][event[2].get<std::size_t>()]["name"];
