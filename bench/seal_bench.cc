@@ -28,6 +28,15 @@ struct Packet {
   std::vector<std::byte> sealed;
 };
 
+void pass(Packet& packet, Outgoing& outgoing, Incoming& incoming, benchmark::State& state) {
+  (void)outgoing.seal(packet.frame, Time{}, packet.sealed);
+  wire::Frame frame;
+  wire::Piece piece;
+  if (incoming.open(packet.frame.flow, packet.sealed, Time{}, frame, piece) != Opening::kGood) {
+    state.SkipWithError("the packet was not opened");
+  }
+}
+
 void seal(benchmark::State& state) {
   Packet packet{static_cast<std::size_t>(state.range(0))};
   Outgoing outgoing{**host::Libcrypto::load(), static_cast<Suite>(state.range(1)), {}, 1};
@@ -45,12 +54,7 @@ void seal_and_open(benchmark::State& state) {
   Outgoing outgoing{library, suite, {}, 1};
   Incoming incoming{library, suite, {}, 1};
   for (auto _ : state) {
-    (void)outgoing.seal(packet.frame, Time{}, packet.sealed);
-    wire::Frame frame;
-    wire::Piece piece;
-    if (incoming.open(packet.frame.flow, packet.sealed, Time{}, frame, piece) != Opening::kGood) {
-      state.SkipWithError("the packet was not opened");
-    }
+    pass(packet, outgoing, incoming, state);
   }
   state.SetBytesProcessed(state.iterations() * state.range(0));
 }
@@ -64,12 +68,7 @@ void change_keys(benchmark::State& state) {
   Incoming incoming{library, suite, {}, 1};
   outgoing.change_keys({.packets = 1}, Time{});
   for (auto _ : state) {
-    (void)outgoing.seal(packet.frame, Time{}, packet.sealed);
-    wire::Frame frame;
-    wire::Piece piece;
-    if (incoming.open(packet.frame.flow, packet.sealed, Time{}, frame, piece) != Opening::kGood) {
-      state.SkipWithError("the packet was not opened");
-    }
+    pass(packet, outgoing, incoming, state);
   }
 }
 

@@ -14,6 +14,7 @@
 #include "host/seal/libcrypto.h"
 #include "seal/outgoing.h"
 #include "seal/session.h"
+#include "tests/cli/decode_run.h"
 #include "wire/packet.h"
 #include "wire/pcap.h"
 
@@ -26,34 +27,6 @@ const wire::Flow kThere{.source = wire::Gid::ipv4(10, 0, 0, 1),
                         .destination = wire::Gid::ipv4(10, 0, 0, 2)};
 constexpr std::uint32_t kSpi = 0x1a2b3c4d;
 constexpr Qpn kQpn{0x12};
-
-struct Outcome {
-  int exit_code{};
-  std::string out;
-  std::string err;
-
-  [[nodiscard]] bool prints(const std::string& part) const {
-    return out.find(part) != std::string::npos;
-  }
-};
-
-Outcome run_decode(std::vector<std::string> arguments) {
-  CLI::App program{"test", "nerve"};
-  Outcome run;
-  add_decode(program, run.exit_code);
-  arguments.insert(arguments.begin(), "decode");
-  std::ranges::reverse(arguments);  // CLI11 takes them in reverse order
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  try {
-    program.parse(arguments);
-  } catch (const CLI::ParseError&) {
-    run.exit_code = kExitUsage;
-  }
-  run.out = testing::internal::GetCapturedStdout();
-  run.err = testing::internal::GetCapturedStderr();
-  return run;
-}
 
 // A capture of what this test seals, and a file with keys.
 class DecodeSealed : public testing::Test {
@@ -108,14 +81,14 @@ class DecodeSealed : public testing::Test {
                          .secret = secret}
         .text();
   }
-  [[nodiscard]] Outcome decode(std::vector<std::string> arguments) const {
+  [[nodiscard]] DecodeRun decode(std::vector<std::string> arguments) const {
     std::ofstream{capture, std::ios::binary}.write(reinterpret_cast<const char*>(bytes_.data()),
                                                    static_cast<std::streamsize>(bytes_.size()));
     arguments.push_back(capture);
     return run_decode(std::move(arguments));
   }
-  [[nodiscard]] Outcome decode_with(const std::string& key_text,
-                                    std::vector<std::string> arguments = {}) const {
+  [[nodiscard]] DecodeRun decode_with(const std::string& key_text,
+                                      std::vector<std::string> arguments = {}) const {
     std::ofstream{keys, std::ios::binary} << key_text;
     arguments.insert(arguments.begin(), {"--keys", keys});
     return decode(std::move(arguments));
@@ -137,7 +110,7 @@ TEST_F(DecodeSealed, NamesPacketsWithoutKeys) {
   auto out = sender();
   add(seal(out, 64, 5));
   add(seal(out, 3, 6));
-  const Outcome run = decode({});
+  const DecodeRun run = decode({});
   EXPECT_EQ(run.exit_code, kExitOk) << run.err;
   EXPECT_TRUE(
       run.prints("10.0.0.1:49152 > 10.0.0.2 SEALED qp=0x000012 psn=0x000006 bytes=52 "
@@ -152,7 +125,7 @@ TEST_F(DecodeSealed, OpensThemWithKeys) {
                            seal::Suite::kChaCha20Poly1305, seal::Suite::kAes256Gmac}) {
     auto out = sender(suite);
     add(seal(out, 61, 5));
-    const Outcome run = decode_with(key_line(suite));
+    const DecodeRun run = decode_with(key_line(suite));
     EXPECT_EQ(run.exit_code, kExitOk) << run.err;
     EXPECT_TRUE(run.prints("RC_SEND_ONLY qp=0x000012 psn=0x000005 pad=3 payload=61 sealed["))
         << run.out;
@@ -165,7 +138,7 @@ TEST_F(DecodeSealed, OpensEveryEpoch) {
   auto out = sender();
   out.change_keys({.packets = 2}, Time{});
   for (std::uint32_t psn = 0; psn < 1000; ++psn) add(seal(out, 8, psn));
-  const Outcome run = decode_with(key_line());
+  const DecodeRun run = decode_with(key_line());
   EXPECT_EQ(run.exit_code, kExitOk);
   EXPECT_TRUE(run.prints("sealed[aes128-gcm spi=0x1a2b3c4d epoch=499 counter=999]")) << run.err;
   EXPECT_TRUE(run.prints("1000 packets, 0 icrc good, 0 bad, 1000 sealed: 1000 opened\n"));
@@ -177,7 +150,7 @@ TEST_F(DecodeSealed, NamesPacketsThatWereChanged) {
   changed[40] ^= std::byte{1};
   add(changed);
   add(seal(out, 64, 6));
-  const Outcome run = decode_with(key_line());
+  const DecodeRun run = decode_with(key_line());
   EXPECT_EQ(run.exit_code, kExitOk) << run.err;  // as for a bad ICRC
   EXPECT_TRUE(
       run.prints("SEALED qp=0x000012 psn=0x000005 bytes=112 sealed[spi=0x1a2b3c4d epoch=0 "
@@ -196,7 +169,7 @@ TEST_F(DecodeSealed, KeysAreForOneDirection) {
   Packet other_spi = packet;
   other_spi[16] ^= std::byte{1};
   add(other_spi);
-  const Outcome run = decode_with(key_line(), {"--check"});
+  const DecodeRun run = decode_with(key_line(), {"--check"});
   EXPECT_EQ(run.out, capture + ": 3 packets, 0 icrc good, 0 bad, 3 sealed: 3 without a key\n");
 }
 
@@ -222,7 +195,7 @@ TEST_F(DecodeSealed, NamesTheHandshake) {
       (void)(from == &a ? b : a).receive(from->flow(), packet, now, frame, piece);
     }
   }
-  const Outcome run = decode({});
+  const DecodeRun run = decode({});
   EXPECT_TRUE(run.prints("SEAL_INVITATION qp=0x000001 invitation=0x")) << run.out;
   EXPECT_TRUE(run.prints("SEAL_CALL qp=0x000012 number=0x")) << run.out;
   EXPECT_TRUE(run.prints("SEAL_ANSWER qp=0x000001 number=0x")) << run.out;
@@ -238,7 +211,7 @@ TEST_F(DecodeSealed, SplitsPacketsThatWereCapturedAsOne) {
   }
   add(train);
   EXPECT_TRUE(decode({"--check"}).prints("4 packets, 0 icrc good, 0 bad, 4 sealed: 4 without"));
-  const Outcome run = decode_with(key_line());
+  const DecodeRun run = decode_with(key_line());
   EXPECT_TRUE(run.prints("payload=1024 sealed[aes128-gcm spi=0x1a2b3c4d epoch=0 counter=2]"))
       << run.out;
   EXPECT_TRUE(run.prints("payload=100 sealed[aes128-gcm spi=0x1a2b3c4d epoch=0 counter=3]"));
@@ -277,7 +250,7 @@ TEST_F(DecodeSealed, SurvivesEveryTruncation) {
     add({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)});
   }
   const std::string count = std::to_string(whole.size());
-  const Outcome run = decode_with(key_line(), {"--check"});
+  const DecodeRun run = decode_with(key_line(), {"--check"});
   EXPECT_EQ(run.exit_code, kExitFailed);  // some are too short to be a packet
   EXPECT_TRUE(run.prints(": " + count + " packets, ")) << run.out;
   EXPECT_FALSE(run.prints("opened")) << run.out;
@@ -288,7 +261,7 @@ TEST_F(DecodeSealed, SurvivesEveryTruncation) {
 TEST_F(DecodeSealed, ReportsAShortCapture) {
   auto out = sender();
   add(seal(out, 64, 5), kThere, 64);
-  const Outcome run = decode_with(key_line());
+  const DecodeRun run = decode_with(key_line());
   EXPECT_EQ(run.exit_code, kExitFailed);
   EXPECT_NE(run.err.find("captured 64 of 140 bytes"), std::string::npos) << run.err;
 }
@@ -298,7 +271,7 @@ TEST_F(DecodeSealed, NamesAnUnknownVersion) {
   Packet packet = seal(out, 64, 5);
   packet[12] = std::byte{0x2f};
   add(packet);
-  const Outcome run = decode_with(key_line());
+  const DecodeRun run = decode_with(key_line());
   EXPECT_EQ(run.exit_code, kExitOk);
   EXPECT_TRUE(run.prints("SEALED qp=0x000012 bytes=112 unknown version or kind\n")) << run.out;
 }
@@ -338,7 +311,8 @@ TEST_F(DecodeSealed, OneNameMayHaveSeveralKeys) {
 TEST_F(DecodeSealed, WrongLinesOfAKeyFileAreReported) {
   auto out = sender();
   add(seal(out, 64, 5));
-  const Outcome some = decode_with("# a comment\r\n\nnerve-seal what\n" + key_line() + "rubbish\n");
+  const DecodeRun some =
+      decode_with("# a comment\r\n\nnerve-seal what\n" + key_line() + "rubbish\n");
   EXPECT_EQ(some.exit_code, kExitFailed);
   EXPECT_TRUE(some.prints("1 sealed: 1 opened"));
   EXPECT_EQ(some.err, "nerve decode: " + keys +
@@ -346,7 +320,7 @@ TEST_F(DecodeSealed, WrongLinesOfAKeyFileAreReported) {
                           "left out\n");
   for (const std::string& text :
        {std::string{}, std::string(1'000'000, 'x'), std::string(1000, '\0'), std::string{"\n\n"}}) {
-    const Outcome none = decode_with(text);
+    const DecodeRun none = decode_with(text);
     EXPECT_EQ(none.exit_code, kExitFailed);
     EXPECT_EQ(none.out, "");
     EXPECT_NE(none.err.find("it has no keys; give a file that seal_key_log named"),

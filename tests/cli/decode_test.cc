@@ -9,35 +9,12 @@
 
 #include "cli/commands.h"
 #include "cli/file_bytes.h"
+#include "tests/cli/decode_run.h"
 
 namespace nerve::cli {
 namespace {
 
 const std::string kCaptures = NERVE_SOURCE_DIR "/tests/golden/captures/";
-
-struct Outcome {
-  int exit_code{};
-  std::string out;
-  std::string err;
-};
-
-Outcome decode(std::vector<std::string> arguments) {
-  CLI::App program{"test", "nerve"};
-  Outcome run;
-  add_decode(program, run.exit_code);
-  arguments.insert(arguments.begin(), "decode");
-  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them in reverse order
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  try {
-    program.parse(arguments);
-  } catch (const CLI::ParseError&) {
-    run.exit_code = kExitUsage;
-  }
-  run.out = testing::internal::GetCapturedStdout();
-  run.err = testing::internal::GetCapturedStderr();
-  return run;
-}
 
 std::string contents(const std::string& file) {
   std::ifstream in{file, std::ios::binary};
@@ -68,7 +45,7 @@ class Scratch {
 TEST(Decode, CheckCountsGoodAndBad) {
   const std::string clean = kCaptures + "rc_pingpong_s1_pad3.pcap";
   const std::string corrupt = kCaptures + "corrupt_requester.pcap";
-  const Outcome run = decode({"--check", clean, corrupt});
+  const DecodeRun run = run_decode({"--check", clean, corrupt});
   EXPECT_EQ(run.exit_code, kExitOk);
   EXPECT_EQ(run.out, clean + ": 16 packets, 16 icrc good, 0 bad\n" + corrupt +
                          ": 34 packets, 31 icrc good, 3 bad\n");
@@ -80,7 +57,7 @@ TEST(Decode, PrintsPacketsInTheOrderOfTheirTimes) {
   constexpr std::size_t kRecordHeader = 16;
   const auto packets_of = [](const std::string& bytes) {
     const Scratch file{bytes};
-    const Outcome run = decode({file.path()});
+    const DecodeRun run = run_decode({file.path()});
     EXPECT_EQ(run.exit_code, kExitOk);
     return run.out;
   };
@@ -94,7 +71,7 @@ TEST(Decode, PrintsPacketsInTheOrderOfTheirTimes) {
 }
 
 TEST(Decode, PrintsALineForEachPacket) {
-  const Outcome run = decode({kCaptures + "err_rkey_fadd.pcap"});
+  const DecodeRun run = run_decode({kCaptures + "err_rkey_fadd.pcap"});
   EXPECT_EQ(run.exit_code, kExitOk);
   EXPECT_NE(run.out.find("10.77.0.3:56986 > 10.77.0.2 RC_FETCH_ADD qp=0x0000c8"),
             std::string::npos);
@@ -103,7 +80,7 @@ TEST(Decode, PrintsALineForEachPacket) {
 }
 
 TEST(Decode, JsonIsOneObjectPerLine) {
-  const Outcome run = decode({"--json", kCaptures + "vt_basic_all_ops.pcap"});
+  const DecodeRun run = run_decode({"--json", kCaptures + "vt_basic_all_ops.pcap"});
   EXPECT_EQ(run.exit_code, kExitOk);
   std::istringstream lines{run.out};
   std::size_t packets = 0;
@@ -123,7 +100,7 @@ TEST(Decode, EveryTruncationIsReported) {
   const std::size_t first = 24 + 16 + 86;  // the file header and the first record
   for (std::size_t n = 0; n < whole.size(); ++n) {
     const Scratch file{whole.substr(0, n)};
-    const Outcome run = decode({"--check", file.path()});
+    const DecodeRun run = run_decode({"--check", file.path()});
     const bool between_records = n == 24 || n == first;
     EXPECT_EQ(run.exit_code, between_records ? kExitOk : kExitFailed) << n << " bytes";
     EXPECT_EQ(run.err.empty(), between_records);
@@ -132,13 +109,13 @@ TEST(Decode, EveryTruncationIsReported) {
 
 TEST(Decode, ReportsErrorsAndWhatToDo) {
   const Scratch garbage{"this is not a capture"};
-  const Outcome run = decode({"--check", garbage.path()});
+  const DecodeRun run = run_decode({"--check", garbage.path()});
   EXPECT_EQ(run.exit_code, kExitFailed);
   EXPECT_EQ(run.out, "");
   EXPECT_EQ(run.err, "nerve decode: " + garbage.path() +
                          ": not a pcap or pcapng file; give a file written by tcpdump -w, "
                          "Wireshark or nerve\n");
-  const Outcome missing = decode({"/no/such/file"});
+  const DecodeRun missing = run_decode({"/no/such/file"});
   EXPECT_EQ(missing.exit_code, kExitFailed);
   EXPECT_EQ(missing.err.rfind("nerve decode: /no/such/file: cannot open it: ", 0), 0U);
 }
@@ -148,7 +125,7 @@ TEST(Decode, SkipsOtherTraffic) {
   file[24 + 16 + 12] = 0x08;  // the first frame becomes ARP
   file[24 + 16 + 13] = 0x06;
   const Scratch scratch{file};
-  const Outcome run = decode({"--check", scratch.path()});
+  const DecodeRun run = run_decode({"--check", scratch.path()});
   EXPECT_EQ(run.exit_code, kExitOk);
   EXPECT_EQ(run.out, scratch.path() + ": 1 packets, 1 icrc good, 0 bad, 1 skipped\n");
 }
@@ -157,23 +134,23 @@ TEST(Decode, FailsOnAMalformedRoceFrame) {
   std::string file = contents(kCaptures + "err_rkey_fadd.pcap");
   file[24 + 16 + 14 + 20 + 5] = 9;  // a UDP length that contradicts the IP length
   const Scratch scratch{file};
-  const Outcome run = decode({"--check", scratch.path()});
+  const DecodeRun run = run_decode({"--check", scratch.path()});
   EXPECT_EQ(run.exit_code, kExitFailed);
   EXPECT_EQ(run.out, scratch.path() + ": 2 packets, 1 icrc good, 0 bad\n");
   EXPECT_NE(run.err.find("packet 1: inconsistent length"), std::string::npos) << run.err;
 }
 
 TEST(Decode, RefusesWhatItDoesNotUnderstand) {
-  EXPECT_EQ(decode({}).exit_code, kExitUsage);
-  EXPECT_EQ(decode({"--bogus", "x"}).exit_code, kExitUsage);
-  EXPECT_EQ(decode({"--check", "--json", "x"}).exit_code, kExitUsage);
+  EXPECT_EQ(run_decode({}).exit_code, kExitUsage);
+  EXPECT_EQ(run_decode({"--bogus", "x"}).exit_code, kExitUsage);
+  EXPECT_EQ(run_decode({"--check", "--json", "x"}).exit_code, kExitUsage);
 }
 
 // A link to a device that never ends must not fill the memory.
 TEST(Decode, RefusesDevices) {
   const std::string link = testing::TempDir() + "nerve_decode_device_" + std::to_string(::getpid());
   std::filesystem::create_symlink("/dev/zero", link);
-  const Outcome run = decode({link});
+  const DecodeRun run = run_decode({link});
   std::filesystem::remove(link);
   EXPECT_EQ(run.exit_code, kExitFailed);
   EXPECT_EQ(run.err,

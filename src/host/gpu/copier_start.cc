@@ -73,7 +73,7 @@ link::Descriptor reach_copier(const std::string& program, std::string& why) {
     }
     ::usleep(1000);
   }
-  why = "the name " + name + " is taken, and nobody answers";
+  why = "the name " + name + " is taken, and no process answers";
   return {};
 }
 

@@ -19,21 +19,6 @@ constexpr std::size_t kRemoteIdAt = 28;
 constexpr std::size_t kServiceAt = 32;
 constexpr std::size_t kPeek = 40;
 
-// Copies the first bytes of the payload; false if it is too short, or is not in this process's
-// memory.
-bool gather(const wire::Frame& frame, std::span<std::byte, kPeek> into) {
-  if (frame.payload_length < wire::kMadSize) return false;
-  std::size_t filled = 0;
-  for (const wire::Piece& piece : frame.payload) {
-    const std::size_t some = std::min<std::size_t>(piece.length, into.size() - filled);
-    if (some == 0) continue;
-    if (piece.port != nullptr) return false;
-    std::memcpy(into.data() + filled, reinterpret_cast<const void*>(piece.address), some);
-    filled += some;
-  }
-  return filled == into.size();
-}
-
 std::optional<std::uint32_t> slot_in(Bytes mad, std::size_t at) {
   const std::uint32_t slot = slot_of(wire::CommId{static_cast<std::uint32_t>(load_be<4>(mad, at))});
   return slot != 0 ? std::optional{slot} : std::nullopt;
@@ -64,9 +49,22 @@ std::optional<std::uint32_t> slot_for(Bytes mad, const PortSpace* ports) {
 
 }  // namespace
 
+bool copy_payload(const wire::Frame& frame, MutableBytes into) {
+  std::size_t filled = 0;
+  for (const wire::Piece& piece : frame.payload) {
+    const std::size_t some = std::min<std::size_t>(piece.length, into.size() - filled);
+    if (some == 0) continue;
+    if (piece.port != nullptr) return false;
+    std::memcpy(into.data() + filled, reinterpret_cast<const void*>(piece.address), some);
+    filled += some;
+  }
+  return filled == into.size();
+}
+
 std::optional<std::uint32_t> slot_for_mad(const wire::Frame& frame, const PortSpace* ports) {
   std::array<std::byte, kPeek> mad;
-  return gather(frame, mad) ? slot_for(mad, ports) : std::nullopt;
+  const bool whole = frame.payload_length >= wire::kMadSize;
+  return whole && copy_payload(frame, mad) ? slot_for(mad, ports) : std::nullopt;
 }
 
 std::optional<std::uint32_t> slot_for_mad(Bytes udp_payload, const PortSpace* ports) {
@@ -79,14 +77,7 @@ void WaitingMads::add(std::uint32_t slot, const wire::Frame& frame) {
   if (frame.payload_length < wire::kMadSize || frame.payload_length > kMaxSize) return;
   Waiting waiting{
       .slot = slot, .flow = frame.flow, .headers = frame.headers, .size = frame.payload_length};
-  std::size_t filled = 0;
-  for (const wire::Piece& piece : frame.payload) {
-    if (piece.port != nullptr || piece.length > waiting.size - filled) return;
-    std::memcpy(waiting.bytes.data() + filled, reinterpret_cast<const void*>(piece.address),
-                piece.length);
-    filled += piece.length;
-  }
-  if (filled != waiting.size) return;
+  if (!copy_payload(frame, std::span{waiting.bytes}.first(waiting.size))) return;
   if (mads_.size() == kMaxWaiting) mads_.erase(mads_.begin());
   mads_.push_back(waiting);
 }

@@ -23,6 +23,9 @@ namespace nerve::host {
 
 inline constexpr Qpn kManagementQpn{1};
 
+// Copies the first bytes of the payload. False if it is shorter, or not in this process's memory.
+[[nodiscard]] bool copy_payload(const wire::Frame& frame, MutableBytes into);
+
 // The slot of the process that a datagram is for; nothing if the datagram does not identify one, or
 // no process owns the port. The slot may be empty. Without a port table no port has an owner.
 [[nodiscard]] std::optional<std::uint32_t> slot_for_mad(const wire::Frame& frame,

@@ -1,7 +1,6 @@
 #include "host/seal/mad_seal.h"
 
-#include <cstring>
-
+#include "host/network/management.h"
 #include "wire/opcode.h"
 
 namespace nerve::host {
@@ -17,9 +16,7 @@ void MadSeal::leave() {
   setup_.reset();
 }
 
-bool MadSeal::may_be_plain(const wire::Gid& peer) const {
-  return setup_->policy.mode_for(peer) != SealMode::kRequire;
-}
+bool MadSeal::may_be_plain(const wire::Gid& peer) const { return !setup_->policy.must_seal(peer); }
 
 std::optional<seal::MadKey> MadSeal::key_for(const wire::Gid& peer) {
   if (setup_->policy.mode_for(peer) == SealMode::kOff) return std::nullopt;
@@ -29,14 +26,7 @@ std::optional<seal::MadKey> MadSeal::key_for(const wire::Gid& peer) {
 }
 
 bool MadSeal::copy(const wire::Frame& from, std::size_t size) {
-  if (from.payload_length != size) return false;
-  std::size_t filled = 0;
-  for (const wire::Piece& piece : from.payload) {
-    if (piece.port != nullptr || piece.length > size - filled) return false;
-    std::memcpy(mad_.data() + filled, reinterpret_cast<const void*>(piece.address), piece.length);
-    filled += piece.length;
-  }
-  return filled == size;
+  return from.payload_length == size && copy_payload(from, std::span{mad_}.first(size));
 }
 
 wire::Frame MadSeal::with_payload(const wire::Frame& like, std::size_t size) {
@@ -68,7 +58,7 @@ std::optional<wire::Frame> MadSeal::open(const wire::Frame& frame) {
   }
   wire::Frame plain = with_payload(frame, wire::kMadSize);
   plain.headers.bth.opcode = kPlainOpcode;
-  plain.headers.deth = {.qkey = wire::kGsiQkey, .source_qp = Qpn{1}};
+  plain.headers.deth = {.qkey = wire::kGsiQkey, .source_qp = kManagementQpn};
   plain.sealed = true;
   return plain;
 }

@@ -32,6 +32,9 @@ struct SealPolicy {
 
   // That of the longest network with this address, otherwise `mode`.
   [[nodiscard]] SealMode mode_for(const wire::Gid& peer) const;
+  [[nodiscard]] bool must_seal(const wire::Gid& peer) const {
+    return mode_for(peer) == SealMode::kRequire;
+  }
   // True if some peer's packets may be sealed.
   [[nodiscard]] bool any() const;
 };

@@ -106,7 +106,7 @@ link::Sealing::Way SealTable::way_of(const wire::Flow& flow, const wire::Bth& bt
     }
   }
   // Management datagrams are signed (MadSeal).
-  if (bth.dest_qp == kManagement || mads.may_be_plain(flow.destination)) return {};
+  if (bth.dest_qp == kManagement || !setup_->policy.must_seal(flow.destination)) return {};
   const bool datagram = wire::transport_of(bth.opcode) == wire::Transport::kUd;
   seal::Sealer* const sealer = datagram ? datagrams_.sealer_for(flow) : nullptr;
   return {.may_send = sealer != nullptr, .sealer = sealer};
@@ -132,7 +132,7 @@ bool SealTable::accepts(const wire::Frame& frame, Arrival arrival) {
   Entry* const entry = find(frame.headers.bth.dest_qp);
   bool accepted = false;
   if (entry == nullptr) {
-    accepted = arrival == Arrival::kRing || mads.may_be_plain(frame.flow.source);
+    accepted = arrival == Arrival::kRing || !setup_->policy.must_seal(frame.flow.source);
     if (!accepted && frame.headers.bth.dest_qp == kManagement) warn_of(frame.flow.source);
   } else if (entry->state == State::kOpening && entry->mode == SealMode::kPrefer &&
              entry->peer.gid == frame.flow.source) {
