@@ -35,6 +35,10 @@ int end_as(int status) {
   const rlimit no_core{};  // one of the program is enough
   (void)::setrlimit(RLIMIT_CORE, &no_core);
   (void)::signal(signal, SIG_DFL);
+  sigset_t unblocked;
+  (void)::sigemptyset(&unblocked);
+  (void)::sigaddset(&unblocked, signal);
+  (void)::sigprocmask(SIG_UNBLOCK, &unblocked, nullptr);
   (void)::raise(signal);
   return 128 + signal;
 }

@@ -18,10 +18,7 @@ Signals::Signals(std::initializer_list<int> wanted) : before_{new Mask} {
   descriptor_ = host::Descriptor{::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)};
 }
 
-Signals::~Signals() {
-  restore();
-  delete before_;
-}
+Signals::~Signals() { delete before_; }
 
 void Signals::restore() const { (void)::sigprocmask(SIG_SETMASK, &before_->set, nullptr); }
 

@@ -11,7 +11,8 @@ namespace nerve::cli {
 
 class Signals {
  public:
-  // From here on they arrive at descriptor() alone.
+  // From here on they arrive at descriptor() alone, also when this is gone: a program that is
+  // ending must not die of the second of two Ctrl-C.
   Signals(std::initializer_list<int> wanted);
   ~Signals();
   Signals(const Signals&) = delete;
@@ -24,7 +25,7 @@ class Signals {
   };
   // One that has arrived; nothing when none has.
   [[nodiscard]] std::optional<Arrived> take() const;
-  // Those that were blocked before are so again: for the child of a fork.
+  // Blocks what was blocked before, and nothing more: for the child of a fork.
   void restore() const;
 
  private:

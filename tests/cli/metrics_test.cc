@@ -147,7 +147,8 @@ TEST(Metrics, PrintsOneScrape) {
 }
 
 TEST(Metrics, EndsWithStatusZeroWhenInterrupted) {
-  // The shell of the test ignores nothing: `timeout` sends the signal.
+  // The shell of the test ignores nothing. `timeout` sends the signal twice: to the program, and to
+  // its process group.
   const test::Outcome served =
       test::nerve("--help >/dev/null; timeout --preserve-status -s INT 1 " NERVE_PROGRAM
                   " metrics --listen 127.0.0.1:0");
