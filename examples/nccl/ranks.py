@@ -1,7 +1,8 @@
 """Several ranks on one GPU, each a process that NCCL treats as a separate machine.
 
 NCCL allows one rank per GPU and machine. NCCL_HOSTID sets the machine of a process, so that NCCL uses the network
-between ranks: an RDMA device (`--net ib`) or sockets.
+between ranks: an RDMA device (`--net ib`) or sockets. `--net nerve` replaces NCCL by Nerve's own backend of
+torch.distributed (docs/ai-library.md).
 """
 import argparse
 import os
@@ -15,7 +16,8 @@ import torch.multiprocessing as mp
 def arguments(description: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument('--ranks', type=int, default=2, metavar='N', help='number of processes; default 2')
-    parser.add_argument('--net', choices=('ib', 'socket'), default='ib', help="NCCL's transport; default ib")
+    parser.add_argument('--net', choices=('ib', 'socket', 'nerve'), default='ib',
+                        help="NCCL's transport, or Nerve's tensor library instead of NCCL; default ib")
     return parser.parse_args()
 
 
@@ -35,7 +37,9 @@ def _rank(rank: int, work, options: argparse.Namespace, port: int) -> None:
                        for name, value in environment(rank, options.net).items()})
     os.environ.update(MASTER_ADDR='127.0.0.1', MASTER_PORT=str(port))
     torch.cuda.set_device(0)
-    dist.init_process_group('nccl', rank=rank, world_size=options.ranks)
+    if options.net == 'nerve':
+        import nerve.torch  # registers the backend
+    dist.init_process_group('nerve' if options.net == 'nerve' else 'nccl', rank=rank, world_size=options.ranks)
     try:
         work(rank, options)
     finally:

@@ -88,7 +88,8 @@ TEST_F(Copier, MovesBytesWithoutACopyInThisProcess) {
   memory.fill(others);
   EXPECT_EQ(read(memory.address() + 5, 100'000),
             Buffer(others.begin() + 5, others.begin() + 100'005));
-  EXPECT_EQ(gpu->fetch_add(memory.address() + 8, 0), gpu->fetch_add(memory.address() + 8, 1));
+  const std::uint64_t before = gpu->fetch_add(memory.address() + 8, 1);
+  EXPECT_EQ(gpu->fetch_add(memory.address() + 8, 0), before + 1);
   EXPECT_EQ(fake_cuda_counts().copies, 0U);
   gpu->remove(memory.address(), memory.size(), memory.buffer());
 }

@@ -49,6 +49,8 @@ def has(module):
 
 
 class Python(unittest.TestCase):
+    maxDiff = None
+
     def test_arrays_move_between_ranks(self):
         if not has("numpy"):
             self.skipTest("no numpy")
