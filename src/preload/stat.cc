@@ -1,6 +1,7 @@
 // stat() and access() for offered paths, in both forms of libc: the current functions, and __xstat
 // for programs linked before 2.33.
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -78,9 +79,25 @@ Links links_of(int flags) {
 constexpr OfferedNode kRdmaCmNode{
     .path = kRdmaCm, .text = "", .length = 0, .kind = OfferedKind::kCharDevice, .minor_number = 0};
 
+// The device number of the kernel's own rdma_cm, if its module is loaded. librdmacm asks the kernel
+// for it by netlink, and then closes a file that has another number.
+void take_number_of_kernel(struct stat& file) {
+  const int fd = next().open("/sys/class/misc/rdma_cm/dev", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  char text[32]{};
+  unsigned major_number = 0;
+  unsigned minor_number = 0;
+  if (::read(fd, text, sizeof text - 1) > 0 &&
+      ::sscanf(text, "%u:%u", &major_number, &minor_number) == 2) {
+    file.st_rdev = ::makedev(major_number, minor_number);
+  }
+  (void)next().close(fd);
+}
+
 int stat_offered(const char* path, struct stat* file, int flags) {
   if (is_rdma_cm(path)) {
     *file = describe(kRdmaCmNode);
+    take_number_of_kernel(*file);
     return 0;
   }
   const Found found{path, links_of(flags)};

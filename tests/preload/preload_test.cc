@@ -8,8 +8,11 @@
 #include <netinet/in.h>  // before the kernel's, which then does without its own
 #include <pthread.h>
 #include <rdma/rdma_user_cm.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -292,6 +295,33 @@ TEST_F(PreloadTest, RdmaCmIsADeviceThatTakesCommands) {
   EXPECT_EQ(error_of([&] { return ::write(fd, command, sizeof command) < 0 ? -1 : 0; }), EINVAL);
   EXPECT_EQ(::close(fd), 0);
   EXPECT_EQ(error_of([&] { return ::fcntl(fd, F_GETFD); }), EBADF);
+}
+
+// A kernel whose own rdma_cm is loaded: librdmacm opens nothing but the device with its number.
+TEST_F(PreloadTest, RdmaCmHasTheNumberOfTheKernels) {
+  constexpr int kUnable = 2;
+  const std::string user = "0 " + std::to_string(::getuid()) + " 1";
+  const std::string group = "0 " + std::to_string(::getgid()) + " 1";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) ::_exit(kUnable);
+    // Files can be made only by a user and a group that the namespace knows.
+    std::ofstream{"/proc/self/setgroups"} << "deny";
+    std::ofstream{"/proc/self/uid_map"} << user;
+    std::ofstream{"/proc/self/gid_map"} << group;
+    if (::mount("none", "/sys/class/misc", "tmpfs", 0, nullptr) != 0) ::_exit(kUnable);
+    std::filesystem::create_directory("/sys/class/misc/rdma_cm");
+    std::ofstream{"/sys/class/misc/rdma_cm/dev"} << "10:57\n";
+    struct stat file {};
+    const bool same = ::stat("/dev/infiniband/rdma_cm", &file) == 0 && S_ISCHR(file.st_mode) &&
+                      file.st_rdev == makedev(10, 57);
+    ::_exit(same ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == kUnable) GTEST_SKIP() << "no namespaces for this user";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST_F(PreloadTest, AThreadThatWaitsForCmEventsCanBeCancelled) {
