@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
                 static_cast<unsigned long long>(f.pauses));
   };
   for (const Incast& incast : incasts()) {
-    row(incast.name.c_str(), run_incasts(incast, seeds));
+    row(incast.name.c_str(), median_of(run_incasts(incast, seeds)));
     row("  ns-3", incast.expected);
     if (incast.median_there) row("  of 8 runs", *incast.median_there);
   }

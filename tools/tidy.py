@@ -60,7 +60,8 @@ FOLDERS = {
 # None: it may include every folder, and no folder may include it. nic.h is the engine as a whole;
 # simulation.h and foresight.h, the event loop that drives the NICs, belong to host/; every other
 # file directly in sim/ sets up a run.
-TOP_FILES = {"nic/nic": None, "nic/nic_modules": None, "sim/simulation": "host", "sim/foresight": "host", "sim/": None}
+TOP_FILES = {"nic/nic": None, "nic/nic_modules": None, "sim/simulation": "host", "sim/foresight": "host",
+             "sim/part": "host", "sim/division": "host", "sim/crew": "host", "sim/": None}
 
 SANS_IO = {"base", "wire", "seal", "nic"}  # no I/O, no clock, no threads, no exceptions
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <thread>
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
@@ -15,6 +16,7 @@
 #include "cli/sim_state.h"
 #include "cli/sim_trace.h"
 #include "cli/status_line.h"
+#include "sim/division.h"
 #include "sim/results/result_json.h"
 #include "sim/results/summary.h"
 #include "sim/run.h"
@@ -58,6 +60,7 @@ struct SimOptions {
   bool quiet{};
   std::vector<std::uint32_t> traced;  // two GPUs, or none
   std::uint64_t messages{1000};
+  std::uint32_t cores{};  // zero: all
   bool anyway{};
   bool keys{};
 };
@@ -83,11 +86,12 @@ void print_keys() {
 }
 
 std::optional<sim::RunResult> run(const sim::Scenario& scenario, const std::string& folder,
-                                  bool quiet, sim::RunTrace* trace) {
-  StatusLine line{quiet};
+                                  const SimOptions& chosen, sim::RunTrace* trace) {
+  StatusLine line{chosen.quiet};
   watch_for_interrupt();
   sim::RunOptions options;
   options.trace = trace;
+  options.cores = chosen.cores > 0 ? chosen.cores : std::thread::hardware_concurrency();
   options.progress = [&line, &folder](const sim::RunState& state) {
     if (interrupted()) end_early(line, state, folder);
     line.show([&] { return progress_text(state, line.elapsed()); });
@@ -148,7 +152,7 @@ int simulate(const SimOptions& options) {
     trace.emplace(sim::RunTrace{
         .from = options.traced[0], .to = options.traced[1], .messages = options.messages});
   }
-  const auto result = run(*scenario, folder, options.quiet, trace ? &*trace : nullptr);
+  const auto result = run(*scenario, folder, options, trace ? &*trace : nullptr);
   if (!result) return kExitFailed;
   const int code = show(options, folder, *result);
   if (!trace) return code;
@@ -178,6 +182,9 @@ void add_sim(CLI::App& program, int& exit_code) {
   command->add_option("--trace-messages", options->messages, "messages of each QP to trace [1000]")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000));
+  command->add_option("--cores", options->cores, "threads to use; the result is the same [all]")
+      ->type_name("N")
+      ->check(CLI::Range(1U, sim::kMostParts));
   command->add_flag("--anyway", options->anyway, "run even if memory may not suffice");
   command->add_flag("--keys", options->keys, "list every scenario key and exit");
   command->footer(kSimFooter);

@@ -171,13 +171,13 @@ void let_time_pass(Simulation& simulation, const Cluster& cluster, const Recorde
                    const Jobs& jobs, Time limit, const RunOptions& options) {
   const std::uint64_t planned = options.progress ? bytes_planned(jobs) : 0;
   WallClock::time_point reported = WallClock::now();
-  while (!cluster.over() && simulation.run(limit, kBatch) == kBatch) {
+  while (!cluster.over() && simulation.run(limit, kBatch) >= kBatch) {
     if (!options.progress || WallClock::now() - reported < kBetweenReports) continue;
     reported = WallClock::now();
     const std::uint64_t moved = recorder.delivered() + cluster.bytes_within_servers();
     options.progress(
-        {.now = simulation.clockwork().now(),
-         .events = simulation.clockwork().wheel.executed(),
+        {.now = simulation.now(),
+         .events = simulation.events(),
          .jobs_done = cluster.jobs_over(),
          .jobs = static_cast<std::uint32_t>(jobs.size()),
          .share = planned == 0 ? 0 : static_cast<double>(moved) / static_cast<double>(planned)});
@@ -196,7 +196,10 @@ Result<RunResult, std::string> run(const Scenario& scenario, const RunOptions& o
   }
   auto faults = Faults::find(setup->graph, scenario.faults);
   if (!faults) return Unexpected{faults.error()};
-  Simulation simulation{scenario.seed, setup->graph, setup->networks};
+  Simulation simulation{
+      {.seed = scenario.seed, .post_delay = scenario.servers.post_delay, .cores = options.cores},
+      setup->graph,
+      setup->networks};
   Cluster cluster{simulation, setup->cluster};
   Recorder recorder{simulation, scenario.output};
   recorder.also_delivered([&simulation] { return delivered_by_tcp(simulation); });
@@ -217,14 +220,14 @@ Result<RunResult, std::string> run(const Scenario& scenario, const RunOptions& o
   result.version = NERVE_VERSION;
   result.seed = scenario.seed;
   std::vector<JobResult> results;
-  const bool more = !simulation.clockwork().wheel.empty();
+  const bool more = !simulation.idle();
   for (std::uint32_t i = 0; i < jobs.size(); ++i) {
     results.push_back(jobs[i]->result());
     JobResult& job = results.back();
     if (!job.done) job.trouble = trouble_of(cluster, i, job, scenario.until, more);
   }
   result.totals.failed_messages = cluster.failed_messages();
-  add_tcp(simulation, simulation.clockwork().now() - Time{}, result);
+  add_tcp(simulation, simulation.now() - Time{}, result);
   note_pcie(scenario, result);
   if (payload.checked() > 0) {
     result.remarks.push_back(

@@ -33,7 +33,8 @@ struct RunTrace {
 struct RunOptions {
   // Called about ten times per second. It cannot affect the result.
   std::function<void(const RunState&)> progress;
-  RunTrace* trace{};  // null: nothing is traced. It cannot affect the result either.
+  RunTrace* trace{};       // null: nothing is traced. It cannot affect the result either.
+  std::uint32_t cores{1};  // that it may use. The result does not depend on it.
 };
 
 // A run always ends: when all jobs are done, when a job that is not done can no longer be (a

@@ -93,11 +93,10 @@ void settle_nics(RunSetup& setup, std::uint8_t number, const NetworkSpec& spec,
                  const NicSpec& nics) {
   SimulatedNetwork& network = setup.networks[number];
   if (network.tcp) return;
-  Clockwork clockwork{0};
   std::vector<FabricConfig> fabrics;
   fabrics.reserve(setup.networks.size());
   for (const SimulatedNetwork& one : setup.networks) fabrics.push_back(one.fabric);
-  Fabric fabric{clockwork, setup.graph, fabrics};
+  Fabric fabric{0, setup.graph, fabrics};
   const Duration round_trip =
       longest_round_trip(fabric, number, nic::bytes(nics.mtu) + kAroundPayload);
   network.nics.engine.flow_control = settled(nics.flow_control, spec.nic_rate, round_trip);

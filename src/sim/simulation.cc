@@ -1,7 +1,15 @@
 #include "sim/simulation.h"
 
+#include <algorithm>
+
+#include "sim/division.h"
+
 namespace nerve::sim {
 namespace {
+
+constexpr Duration kInstant{1};
+// Shorter windows would be spent on waiting for each other.
+constexpr Duration kLeastToShare{std::chrono::nanoseconds{20}};
 
 std::vector<FabricConfig> fabrics_of(const std::vector<SimulatedNetwork>& networks) {
   std::vector<FabricConfig> fabrics;
@@ -10,19 +18,40 @@ std::vector<FabricConfig> fabrics_of(const std::vector<SimulatedNetwork>& networ
   return fabrics;
 }
 
+Time before(Time when) { return when - kInstant; }
+
+// TCP tells the receiver beforehand where messages end, and this takes no time.
+std::uint32_t parts_for(std::uint32_t cores, Duration window,
+                        const std::vector<SimulatedNetwork>& networks) {
+  const auto uses_tcp = [](const SimulatedNetwork& network) { return network.tcp.has_value(); };
+  if (window < kLeastToShare || std::ranges::any_of(networks, uses_tcp)) return 1;
+  return std::clamp(cores, 1U, kMostParts);
+}
+
 }  // namespace
 
-Simulation::Simulation(std::uint64_t seed, const Graph& graph,
+Simulation::Simulation(const SimulationConfig& config, const Graph& graph,
                        const std::vector<SimulatedNetwork>& networks)
-    : clockwork_{seed},
-      fabric_{clockwork_, graph, fabrics_of(networks)},
+    : post_delay_{config.post_delay},
+      window_{std::max(std::min(config.post_delay, shortest_cut(graph)), kInstant)},
+      part_of_node_{divide(graph, parts_for(config.cores, window_, networks))},
+      fabric_{config.seed, graph, fabrics_of(networks)},
       nics_(graph.nodes.size()),
       tcp_nics_(graph.nodes.size()) {
+  const std::size_t count = std::size_t{1} + *std::ranges::max_element(part_of_node_);
+  std::vector<FabricPart*> parts;
+  for (std::size_t i = 0; i < count; ++i) {
+    parts_.emplace_back().set_parts(count);
+    parts.push_back(&parts_.back().fabric);
+  }
+  fabric_.divide(part_of_node_, parts);
   for (std::uint32_t i = 0; i < nics_.size(); ++i) {
     if (graph.nodes[i].kind != NodeKind::kNic) continue;
     const SimulatedNetwork& network = networks[graph.nodes[i].network];
+    Part& part = part_of(NodeId{i});
     if (network.tcp) {
-      tcp_nics_[i] = std::make_unique<TcpNic>(clockwork_, fabric_, NodeId{i}, *network.tcp);
+      tcp_nics_[i] = std::make_unique<TcpNic>(part.clockwork(), fabric_, NodeId{i}, *network.tcp);
+      tcp_nics_[i]->serve(part);
       continue;
     }
     SimNicConfig own = network.nics;
@@ -31,20 +60,38 @@ Simulation::Simulation(std::uint64_t seed, const Graph& graph,
       rate += fabric_.port(port).rate.bits_per_second();
     }
     own.engine.line_rate = Rate::bits_per_second(rate);
-    nics_[i] = std::make_unique<SimNic>(clockwork_, fabric_, NodeId{i}, own);
+    nics_[i] = std::make_unique<SimNic>(part.clockwork(), fabric_, NodeId{i}, own);
+    nics_[i]->serve(part);
   }
+  for (Part& part : parts_) foresights_.emplace_back(part.clockwork(), fabric_, nics_);
+  crew_.emplace(static_cast<std::uint32_t>(count), [this](std::uint32_t i) { run_part(i); });
+}
+
+std::uint64_t Simulation::events() const {
+  std::uint64_t sum = programs_.executed() + schedule_.executed();
+  for (const Part& part : parts_) sum += part.fabric.clockwork.wheel.executed();
+  return sum;
+}
+
+std::size_t Simulation::pending() const {
+  std::size_t sum = programs_.pending() + schedule_.pending();
+  for (const Part& part : parts_) sum += part.fabric.clockwork.wheel.pending();
+  return sum;
+}
+
+bool Simulation::idle() const {
+  return programs_.empty() && schedule_.empty() && next_in_parts() == Outbox::kNever;
+}
+
+std::size_t Simulation::packets_in_use() const {
+  std::size_t sum = 0;
+  for (const Part& part : parts_) sum += part.fabric.clockwork.packets.in_use();
+  return sum;
 }
 
 void Simulation::schedule(Faults faults) {
   faults_ = std::move(faults);
-  faults_.schedule(clockwork_);
-}
-
-void Simulation::serve(NicUser& user) {
-  for (std::size_t i = 0; i < nics_.size(); ++i) {
-    if (nics_[i]) nics_[i]->serve(user);
-    if (tcp_nics_[i]) tcp_nics_[i]->serve(user);
-  }
+  faults_.schedule(schedule_);
 }
 
 Joined Simulation::join(NodeId a, NodeId b) {
@@ -52,23 +99,79 @@ Joined Simulation::join(NodeId a, NodeId b) {
   return TcpNic::join(*tcp_nics_[a.value()], *tcp_nics_[b.value()]);
 }
 
-bool Simulation::write(NodeId from, const NicMessage& message) {
-  if (SimNic* const nic = find_nic(from)) return nic->write(message);
-  tcp_nics_[from.value()]->write(message);
-  return true;
+void Simulation::write(NodeId from, const NicMessage& message) {
+  part_of(from).post_at(planned_ ? *planned_ : now() + post_delay_, from, message);
+}
+
+Time Simulation::next_in_parts() const {
+  Time first = Outbox::kNever;
+  for (const Part& part : parts_) first = std::min(first, part.next());
+  return first;
 }
 
 std::uint64_t Simulation::run(Time limit, std::uint64_t most_events) {
-  const std::uint64_t before = clockwork_.wheel.executed();
-  std::uint64_t left = most_events;
-  Event<Happening> event;
-  Foresight foresight{clockwork_, fabric_, nics_};
+  const std::uint64_t already = events();
   stopped_ = false;
-  while (left-- > 0 && !stopped_ && clockwork_.wheel.next(limit, event)) {
-    foresight.look();
-    happen(event);
+  if (!begun_) run_programs(Time{} + kInstant);  // what they have planned for the beginning
+  begun_ = true;
+  while (!stopped_ && events() - already < most_events) {
+    const Time planned = schedule_.due().value_or(Outbox::kNever);
+    const Time next =
+        std::min({planned, next_in_parts(), programs_.due().value_or(Outbox::kNever)});
+    if (next == Outbox::kNever || next > limit) break;
+    if (next == planned) {
+      run_schedule(next);
+    } else {
+      run_window(std::min({next + window_, planned, limit + kInstant}));
+    }
   }
-  return clockwork_.wheel.executed() - before;
+  return events() - already;
+}
+
+void Simulation::run_window(Time end) {
+  window_end_ = end;
+  if (next_in_parts() < end) crew_->run();
+  for (Part& part : parts_) part.turn();
+  run_programs(end);
+}
+
+void Simulation::run_part(std::uint32_t number) {
+  Part& part = parts_[number];
+  for (Part& other : parts_) part.take_from(other, number);
+  const Time limit = before(window_end_);
+  Event<Happening> event;
+  while (part.clockwork().wheel.next(limit, event)) {
+    foresights_[number].look();
+    happen(part, event);
+  }
+}
+
+void Simulation::run_programs(Time end) {
+  for (Part& part : parts_) part.collect(reports_);
+  for (std::uint32_t i = 0; i < reports_.size(); ++i) {
+    programs_.at(reports_[i].when, Happening::kReport, reports_[i].nic.value(), i);
+  }
+  Event<Happening> event;
+  while (programs_.next(before(end), event)) {
+    if (event.kind == Happening::kTask) {
+      on_task_(event.subject, event.argument);
+    } else {
+      reports_[event.argument].tell(*user_);
+    }
+  }
+  reports_.clear();
+  programs_.skip_to(before(end));
+}
+
+void Simulation::run_schedule(Time when) {
+  for (Part& part : parts_) part.clockwork().wheel.skip_to(when);
+  programs_.skip_to(when);
+  Event<Happening> event;
+  if (!schedule_.next(when, event)) return;
+  if (event.kind == Happening::kSample) return on_sample_();
+  for (const PortId changed : faults_.happen(fabric_, event.subject)) {
+    resumed(fabric_.port(changed));
+  }
 }
 
 void Simulation::arrive(PortId at, PacketId packet) {
@@ -92,7 +195,12 @@ void Simulation::resumed(const Port& port) {
   find_tcp_nic(port.node)->resumed();
 }
 
-void Simulation::happen(const Event<Happening>& event) {
+void Simulation::post(NodeId at, const NicMessage& message) {
+  if (SimNic* const nic = find_nic(at)) return nic->write(message);
+  find_tcp_nic(at)->write(message);
+}
+
+void Simulation::happen(Part& part, const Event<Happening>& event) {
   const PortId port{event.subject};
   switch (event.kind) {
     case Happening::kArrive:
@@ -111,15 +219,10 @@ void Simulation::happen(const Event<Happening>& event) {
       return nics_[event.subject]->release(PacketId{event.argument});
     case Happening::kTcp:
       return tcp_nics_[event.subject]->happen(event.argument);
-    case Happening::kTask:
-      return on_task_(event.subject, event.argument);
-    case Happening::kSample:
-      return on_sample_();
-    case Happening::kCable:
-      for (const PortId changed : faults_.happen(fabric_, event.subject)) {
-        resumed(fabric_.port(changed));
-      }
-      return;
+    case Happening::kPost:
+      return post(NodeId{event.subject}, part.take_post(event.argument));
+    default:
+      CHECK(false);  // not an event of a part
   }
 }
 

@@ -1,18 +1,30 @@
-// A fabric with its NICs, and the event loop.
+// A fabric with its NICs, the programs on its hosts, and the event loop.
+//
+// Time passes in windows. In a window the parts of the fabric run, each in a thread of its own,
+// without looking at each other. Then the programs run: they learn what their NICs have completed
+// in the window, and post messages, which reach the NICs a post delay later. A window is no longer
+// than this delay, nor than the shortest cable that may lead from one part to another, so nothing
+// that happens in it can affect another part, or a NIC through a program, within the same window.
+//
+// A run is a function of its scenario and seed, however many parts there are: windows do not depend
+// on the division, and neither does the order of the events of an object (core/event_wheel.h).
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "sim/core/clockwork.h"
+#include "sim/crew.h"
 #include "sim/fabric/fabric.h"
 #include "sim/fabric/faults.h"
 #include "sim/foresight.h"
 #include "sim/host/sim_nic.h"
 #include "sim/host/tcp_nic.h"
+#include "sim/part.h"
 
 namespace nerve::sim {
 
@@ -23,14 +35,23 @@ struct SimulatedNetwork {
   std::optional<TcpSpec> tcp;  // hosts use TCP and have no engine
 };
 
+struct SimulationConfig {
+  std::uint64_t seed{};
+  // From the decision of a program to send until its NIC begins: software, doorbell, PCIe.
+  Duration post_delay{};
+  std::uint32_t cores{1};  // threads at most
+};
+
 class Simulation {
  public:
   Simulation(std::uint64_t seed, const Graph& graph, const FabricConfig& fabric,
              const SimNicConfig& nics)
-      : Simulation{seed, graph, {{fabric, nics, std::nullopt}}} {}
-  Simulation(std::uint64_t seed, const Graph& graph, const std::vector<SimulatedNetwork>& networks);
+      : Simulation{{.seed = seed}, graph, {{fabric, nics, std::nullopt}}} {}
+  Simulation(const SimulationConfig& config, const Graph& graph,
+             const std::vector<SimulatedNetwork>& networks);
+  Simulation(const Simulation&) = delete;
+  Simulation& operator=(const Simulation&) = delete;
 
-  [[nodiscard]] Clockwork& clockwork() { return clockwork_; }
   [[nodiscard]] Fabric& fabric() { return fabric_; }
   // Null for a switch, and for a NIC of the other kind.
   [[nodiscard]] SimNic* find_nic(NodeId node) { return nics_[node.value()].get(); }
@@ -38,38 +59,75 @@ class Simulation {
   [[nodiscard]] TcpNic* find_tcp_nic(NodeId node) { return tcp_nics_[node.value()].get(); }
   [[nodiscard]] SimNic& nic(NodeId node) { return *nics_[node.value()]; }
 
-  // For NICs of both kinds. The two ends of a connection must be in one network.
-  void serve(NicUser& user);
-  [[nodiscard]] Joined join(NodeId a, NodeId b);
-  [[nodiscard]] bool write(NodeId from, const NicMessage& message);
+  [[nodiscard]] std::size_t parts() const { return parts_.size(); }
+  // What has happened before this time is complete.
+  [[nodiscard]] Time now() const { return planned_.value_or(programs_.now()); }
+  [[nodiscard]] std::uint64_t events() const;  // so far
+  [[nodiscard]] std::size_t pending() const;   // events that are scheduled
+  [[nodiscard]] bool idle() const;             // nothing is left to happen
+  [[nodiscard]] std::size_t packets_in_use() const;
 
+  // For NICs of both kinds. The two ends of a connection must be in one network.
+  void serve(NicUser& user) { user_ = &user; }
+  [[nodiscard]] Joined join(NodeId a, NodeId b);
+  // The NIC gets the message after the post delay.
+  void write(NodeId from, const NicMessage& message);
+
+  // Events of the programs.
   using OnTask = std::function<void(std::uint32_t subject, std::uint32_t argument)>;
   void on_task(OnTask call) { on_task_ = std::move(call); }
+  void task_at(Time when, std::uint32_t subject, std::uint32_t argument) {
+    programs_.at(when, Happening::kTask, subject, argument);
+  }
+  // Until the next call, programs act as if at this time, and what they post is posted exactly
+  // then. For what they have planned beforehand: the time lies a post delay ahead, or is zero.
+  void plan(std::optional<Time> when) { planned_ = when; }
+  [[nodiscard]] Duration post_delay() const { return post_delay_; }
+
   using OnSample = std::function<void()>;
   void on_sample(OnSample call) { on_sample_ = std::move(call); }
-
+  void sample_at(Time when) { schedule_.at(when, Happening::kSample, 0); }
   // Schedules the faults of cables.
   void schedule(Faults faults);
 
-  // Runs until no event is left at or before `limit`, until stop(), or for at most this many
-  // events. Returns the number of events.
+  // Runs until no event is left at or before `limit`, until the window in which stop() was called
+  // is over, or for this many events and the rest of a window. Returns the number of events.
   std::uint64_t run(Time limit, std::uint64_t most_events = UINT64_MAX);
   void stop() { stopped_ = true; }
 
  private:
-  void happen(const Event<Happening>& event);
+  [[nodiscard]] Part& part_of(NodeId node) { return parts_[part_of_node_[node.value()]]; }
+  [[nodiscard]] Time next_in_parts() const;
+  void run_window(Time end);
+  void run_part(std::uint32_t number);
+  void run_programs(Time end);
+  void run_schedule(Time when);
+  void happen(Part& part, const Event<Happening>& event);
   void arrive(PortId at, PacketId packet);
   void port_free(PortId at);
+  void post(NodeId nic, const NicMessage& message);
   void resumed(const Port& port);
 
-  Clockwork clockwork_;
+  Duration post_delay_;
+  Duration window_;
+  std::vector<std::uint16_t> part_of_node_;
+  std::deque<Part> parts_;
   Fabric fabric_;
+  EventWheel<Happening> programs_;  // kTask, kReport
+  EventWheel<Happening> schedule_;  // kSample, kCable: they come before all else at their time
   Faults faults_;
   std::vector<std::unique_ptr<SimNic>> nics_;      // per node; null for a switch
   std::vector<std::unique_ptr<TcpNic>> tcp_nics_;  // per node
+  std::deque<Foresight> foresights_;               // per part
+  std::vector<NicReport> reports_;                 // of the current window
+  NicUser* user_{};
+  std::optional<Time> planned_;
+  Time window_end_{};
+  bool begun_{};
   bool stopped_{};
   OnTask on_task_;
   OnSample on_sample_;
+  std::optional<Crew> crew_;  // the last member: its threads use the others
 };
 
 }  // namespace nerve::sim

@@ -132,7 +132,7 @@ TEST(Determinism, TheSameSeedGivesTheSameHistory) {
     for (std::uint32_t i = 0; i < 16; ++i)
       traffic.add(NodeId{i}, NodeId{(i * 7 + 5) % 16}, 400'000);
     traffic.run();
-    std::vector<std::uint64_t> all{traffic.world().clockwork().wheel.executed()};
+    std::vector<std::uint64_t> all{traffic.world().events()};
     for (const auto& message : traffic.messages())
       all.push_back(message.acknowledged.picoseconds());
     return all;

@@ -53,7 +53,7 @@ class ClusterRig {
  public:
   ClusterRig(const Graph& graph, const std::vector<SimulatedNetwork>& networks,
              const ClusterConfig& config, std::uint32_t messages)
-      : job{messages}, world{1, graph, networks}, cluster{world, config} {
+      : job{messages}, world{{.seed = 1}, graph, networks}, cluster{world, config} {
     job.use(cluster);
     cluster.add(job, {});
   }
@@ -66,7 +66,7 @@ class ClusterRig {
     world.run(Time{std::chrono::seconds{10}});
     over = cluster.over();
     world.run(Time{std::chrono::seconds{20}});
-    EXPECT_EQ(world.clockwork().packets.in_use(), 0U);
+    EXPECT_EQ(world.packets_in_use(), 0U);
   }
   [[nodiscard]] double microseconds(std::uint32_t message) const {
     return static_cast<double>(job.delivered_at(message).picoseconds()) / 1e6;

@@ -47,8 +47,8 @@ std::size_t stuck(const FabricConfig& config) {
   traffic.may_fail();
   add_flows(traffic);
   traffic.world().run(Time{std::chrono::seconds{10}});
-  EXPECT_TRUE(traffic.world().clockwork().wheel.empty());
-  return traffic.world().clockwork().packets.in_use();
+  EXPECT_TRUE(traffic.world().idle());
+  return traffic.world().packets_in_use();
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ class World final : private NicUser {
     const NodeId receiver{senders_};
     for (std::uint32_t i = 0; i < senders_; ++i) {
       const QpNumber qp = simulation_.join(NodeId{i}, receiver).mine;
-      CHECK(simulation_.write(NodeId{i}, {.qp = qp, .bytes = incast.bytes, .message = i}));
+      simulation_.write(NodeId{i}, {.qp = qp, .bytes = incast.bytes, .message = i});
     }
     simulation_.run(Time{std::chrono::seconds{10}});
   }
@@ -100,12 +100,12 @@ class World final : private NicUser {
     const std::uint32_t queued = simulation_.fabric().port(before_receiver).queued;
     if (queued > 0) queue_.push_back(queued / 1000.0);
     if (ends_.size() < senders_) {
-      simulation_.clockwork().wheel.after(nanoseconds{100}, Happening::kSample, 0);
+      simulation_.sample_at(simulation_.now() + nanoseconds{100});
     }
   }
   void received(NodeId, QpNumber, std::uint32_t) override {}
   void sent(NodeId, std::uint64_t) override {
-    ends_.push_back(static_cast<double>(simulation_.clockwork().now().picoseconds()) / 1e6);
+    ends_.push_back(static_cast<double>(simulation_.now().picoseconds()) / 1e6);
   }
   void failed(NodeId, QpNumber, std::string_view) override { CHECK(false); }
 
@@ -156,10 +156,14 @@ IncastFigures run_incast(const Incast& incast, std::uint64_t seed) {
   return World{incast, seed}.figures();
 }
 
-IncastFigures run_incasts(const Incast& incast, std::uint64_t seeds) {
+std::vector<IncastFigures> run_incasts(const Incast& incast, std::uint64_t seeds) {
   if (!incast.median_there) seeds = 1;  // deterministic
   std::vector<IncastFigures> runs;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) runs.push_back(run_incast(incast, seed));
+  return runs;
+}
+
+IncastFigures median_of(const std::vector<IncastFigures>& runs) {
   const auto of = [&](auto member) {
     std::vector<double> values;
     for (const IncastFigures& run : runs) values.push_back(static_cast<double>(run.*member));

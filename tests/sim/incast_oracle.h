@@ -40,7 +40,9 @@ struct Incast {
 
 [[nodiscard]] const std::vector<Incast>& incasts();
 [[nodiscard]] IncastFigures run_incast(const Incast& incast, std::uint64_t seed);
-// The median of each figure over this many seeds.
-[[nodiscard]] IncastFigures run_incasts(const Incast& incast, std::uint64_t seeds);
+// With this many seeds; one is enough if nothing is random.
+[[nodiscard]] std::vector<IncastFigures> run_incasts(const Incast& incast, std::uint64_t seeds);
+// The median of each figure.
+[[nodiscard]] IncastFigures median_of(const std::vector<IncastFigures>& runs);
 
 }  // namespace nerve::sim::test

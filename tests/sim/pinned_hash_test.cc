@@ -143,13 +143,13 @@ sequence = 128
 )";
 
 constexpr Pinned kPinned[]{
-    {"FatTree", kFatTree, "dcqcn", 0x83ed7b6d565665ac, has_marks},
-    {"SelectiveRepeatSprayedWithLosses", kSprayed, "none", 0x9c14fe74449cb958, has_repairs},
-    {"Tcp", kTcp, "none", 0xab238bdbef48dd8b, has_tcp},
-    {"Timely", kIncast, "timely", 0xa59e722021efac08, has_queues},
-    {"Swift", kIncast, "swift", 0x52e40ea3f1061342, has_queues},
-    {"Hpcc", kIncast, "hpcc", 0xce9bced14844bb6f, has_queues},
-    {"TrainingOverInfiniBand", kTraining, "none", 0x5273bbeb18b05aa9, has_steps},
+    {"FatTree", kFatTree, "dcqcn", 0xefabb0156aa362e7, has_marks},
+    {"SelectiveRepeatSprayedWithLosses", kSprayed, "none", 0xfba231ebb88b0bad, has_repairs},
+    {"Tcp", kTcp, "none", 0xf49e04d020d48e3b, has_tcp},
+    {"Timely", kIncast, "timely", 0x0936fc419d178b13, has_queues},
+    {"Swift", kIncast, "swift", 0x356874baeda29133, has_queues},
+    {"Hpcc", kIncast, "hpcc", 0x438a22361e5a6bdd, has_queues},
+    {"TrainingOverInfiniBand", kTraining, "none", 0x9829129619e1f8a1, has_steps},
 };
 
 class PinnedHash : public testing::TestWithParam<Pinned> {};

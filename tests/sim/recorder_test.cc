@@ -168,8 +168,8 @@ TEST(Recorder, DoesNotKeepARunAlive) {
   Traffic traffic{star(2, {}), FabricConfig{}};
   Recorder recorder{traffic.world(), {}};
   traffic.world().run(Time{std::chrono::seconds{1}});  // no events
-  EXPECT_EQ(traffic.world().clockwork().now(), Time{microseconds{1}});
-  EXPECT_TRUE(traffic.world().clockwork().wheel.empty());
+  EXPECT_EQ(traffic.world().now(), Time{microseconds{1}});
+  EXPECT_TRUE(traffic.world().idle());
 }
 
 TEST(Recorder, MayBeDestroyedBeforeItsLastEvent) {

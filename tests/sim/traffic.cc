@@ -24,18 +24,18 @@ Traffic::Traffic(const Graph& graph, const SimulatedNetwork& network, std::uint6
 
 Traffic::Traffic(const Graph& graph, const std::vector<SimulatedNetwork>& networks,
                  std::uint64_t seed)
-    : world_{seed, graph, networks} {
+    : world_{{.seed = seed}, graph, networks} {
   world_.serve(*this);
 }
 
 void Traffic::received(NodeId at, QpNumber, std::uint32_t immediate) {
   EXPECT_EQ(messages_[immediate].to, at);
-  messages_[immediate].received = world_.clockwork().now();
+  messages_[immediate].received = world_.now();
 }
 
 void Traffic::sent(NodeId from, std::uint64_t message) {
   EXPECT_EQ(messages_[message].from, from);
-  messages_[message].acknowledged = world_.clockwork().now();
+  messages_[message].acknowledged = world_.now();
 }
 
 void Traffic::failed(NodeId at, QpNumber qp, std::string_view why) {
@@ -52,7 +52,7 @@ void Traffic::add_on(NodeId from, QpNumber qp, NodeId to, std::uint32_t bytes) {
   const auto number = static_cast<std::uint32_t>(messages_.size());
   messages_.push_back({.from = from, .to = to, .bytes = bytes});
   messages_.back().qp = qp;
-  ASSERT_TRUE(world_.write(from, {qp, bytes, number, number}));
+  world_.write(from, {qp, bytes, number, number});
 }
 
 void Traffic::schedule(const std::vector<FaultSpec>& faults) {
@@ -71,7 +71,7 @@ void Traffic::run() {
     const bool engine = world_.find_nic(message.from) != nullptr;
     EXPECT_GT(message.acknowledged, engine ? message.received : Time{});
   }
-  EXPECT_EQ(world_.clockwork().packets.in_use(), 0U);
+  EXPECT_EQ(world_.packets_in_use(), 0U);
   expect_conserved();
 }
 

@@ -77,7 +77,11 @@ void World::connect(nic::Mtu mtu) {
 }
 
 SimulatedWorld::SimulatedWorld(const SimNicConfig& config) {
-  fabric_ = std::make_unique<Fabric>(clockwork_, star(2, {}), FabricConfig{});
+  const Graph graph = star(2, {});
+  fabric_ = std::make_unique<Fabric>(1, graph, std::vector<FabricConfig>{FabricConfig{}});
+  const std::vector<std::uint16_t> one_part(graph.nodes.size());
+  FabricPart* const part = &part_;
+  fabric_->divide(one_part, {&part, 1});
   for (const std::uint32_t i : {0U, 1U}) {
     nics_.push_back(std::make_unique<SimNic>(clockwork_, *fabric_, NodeId{i}, config));
     stations.push_back(

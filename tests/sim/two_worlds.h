@@ -65,7 +65,8 @@ class SimulatedWorld final : public World {
  private:
   void happen(const Event<Happening>& event);
 
-  Clockwork clockwork_{1};
+  FabricPart part_;
+  Clockwork& clockwork_{part_.clockwork};
   std::unique_ptr<Fabric> fabric_;
   std::vector<std::unique_ptr<SimNic>> nics_;
 };

@@ -1,8 +1,6 @@
-// State shared by all parts of a simulation: the event wheel with the time, the packet pool, the
-// random number generator.
+// The events and packets of a part of the simulation. One thread at a time uses them.
 #pragma once
 
-#include "base/prng.h"
 #include "sim/core/event_wheel.h"
 #include "sim/core/packet.h"
 
@@ -14,21 +12,22 @@ enum class Happening : std::uint8_t {
   kPause,     // subject: the port to pause or resume; argument: fabric.cc's pause_word()
   kCredit,    // subject: the port that gets credit; argument: fabric.cc's credit_word()
   kNicTimer,  // subject: the NIC
-  kTask,      // subject and argument belong to the workload
+  kTcp,       // subject: a NIC of a TCP host; argument: belongs to tcp_nic
+  kCnp,       // subject: the NIC; argument: a delayed CNP
+  kPost,      // subject: the NIC; argument: a message for it, of its part
+  // Of the programs on all hosts:
+  kTask,    // subject and argument belong to the workload
+  kReport,  // subject: the NIC; argument: what it reports
+  // Of the simulation as a whole:
   kSample,
   kCable,  // subject: the index in the schedule of faults
-  kTcp,    // subject: a NIC of a TCP host; argument: belongs to tcp_nic
-  kCnp,    // subject: the NIC; argument: a delayed CNP
 };
 
 struct Clockwork {
-  explicit Clockwork(std::uint64_t seed) : prng{seed} {}
-
   [[nodiscard]] Time now() const { return wheel.now(); }
 
   EventWheel<Happening> wheel;
   PacketPool packets;
-  Prng prng;
 };
 
 }  // namespace nerve::sim

@@ -1,5 +1,7 @@
-// The event queue. Events run in time order, events with equal times in the order in which they
-// were scheduled, so a run is a function of its scenario and seed alone.
+// The event queue. Events run in time order. Those with equal times are ordered by their kind and
+// subject; only events that agree in both run in the order in which they were scheduled. So what
+// happens to an object does not depend on which other objects have their events in the same queue,
+// and a simulation can be divided among several queues.
 //
 // A wheel of slots of about a nanosecond covers the near future, in which nearly every event of a
 // fabric falls (a packet's hop to the next switch). Later events wait in a heap until the wheel
@@ -14,7 +16,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -77,6 +81,28 @@ class EventWheel {
     event = event_of(due);
     return true;
   }
+  // When the next event is due; nothing if there is none.
+  [[nodiscard]] std::optional<Time> due() const {
+    if (at_ < current_.size()) return current_[at_].when;
+    if (pending_ == 0) return std::nullopt;
+    const std::uint32_t ahead = distance();
+    if (ahead == kSlots) return far_.front().due.when;
+    const std::uint64_t slot = turn_ + ahead;
+    const Head& head = heads_[slot % kSlots];
+    std::uint16_t first = 0xffff;
+    std::uint32_t count = head.count;
+    for (std::uint32_t block = head.block; block != kNone; block = blocks_[block].next) {
+      for (std::uint32_t i = 0; i < count; ++i) first = std::min(first, blocks_[block].within[i]);
+      count = Block::kRoom;
+    }
+    return Time{Duration{static_cast<std::int64_t>(slot << kSlotBits | first)}};
+  }
+  // Lets time pass. No event may be due before.
+  void skip_to(Time when) {
+    CHECK(!due() || when <= *due());
+    now_ = std::max(now_, when);
+  }
+
   // Calls `look` once for each upcoming event, when at most `by` events are left before it, so that
   // it can prefetch what the event will touch. Prefetching takes several steps, because the address
   // needed by one step is read from the memory fetched by the step before it.
@@ -98,6 +124,10 @@ class EventWheel {
     Time when;
     std::uint32_t subject_and_kind;
     std::uint32_t argument;
+
+    [[nodiscard]] bool precedes(const Due& o) const {
+      return when != o.when ? when < o.when : subject_and_kind < o.subject_and_kind;
+    }
   };
   struct alignas(64) Block {
     static constexpr std::uint32_t kRoom = 6;
@@ -115,8 +145,10 @@ class EventWheel {
   struct Far {
     Due due;
     std::uint64_t ticket;
-    bool operator<(const Far& o) const {
-      return due.when != o.due.when ? o.due.when < due.when : o.ticket < ticket;
+    bool operator<(const Far& o) const {  // the earliest is the greatest
+      if (due.when != o.due.when) return o.due.when < due.when;
+      return due.subject_and_kind != o.due.subject_and_kind ? o.due.precedes(due)
+                                                            : o.ticket < ticket;
     }
   };
 
@@ -150,11 +182,11 @@ class EventWheel {
     ++head.count;
   }
 
-  // Inserts behind all events that are not later.
+  // Inserts behind all events that do not come later.
   void insert_current(const Due& due) {
     std::size_t i = current_.size();
     current_.push_back(due);
-    for (; i > at_ && current_[i - 1].when > due.when; --i) current_[i] = current_[i - 1];
+    for (; i > at_ && due.precedes(current_[i - 1]); --i) current_[i] = current_[i - 1];
     current_[i] = due;
   }
 
@@ -164,7 +196,7 @@ class EventWheel {
   }
 
   // Moves the wheel to `slot`. Events of the heap that the wheel now covers go onto it before any
-  // new event can be scheduled there; this keeps events with equal times in order.
+  // new event can be scheduled there; this keeps equal events in order.
   void advance(std::uint64_t slot) {
     turn_ = slot;
     while (!far_.empty() && slot_of(far_.front().due.when) - turn_ < kSlots) {
@@ -233,18 +265,29 @@ class EventWheel {
   }
 
   // A stable sort. Most slots hold few events, nearly in order: insertion sort. Others take two
-  // passes of a radix sort, over the lower and then the upper half of the slot bits.
+  // passes of a radix sort, over the lower and then the upper half of the slot bits, and then
+  // events of one time are put in order.
   void sort_current() {
     constexpr std::size_t kFew = 48;
-    if (current_.size() > kFew) {
-      deal(0, current_, dealt_);
-      deal(kSlotBits / 2, dealt_, current_);
-      return;
+    if (current_.size() <= kFew) return sort_few(0, current_.size());
+    deal(0, current_, dealt_);
+    deal(kSlotBits / 2, dealt_, current_);
+    for (std::size_t from = 0, to = 0; from < current_.size(); from = to) {
+      while (to < current_.size() && current_[to].when == current_[from].when) ++to;
+      if (to - from <= kFew) {
+        sort_few(from, to);
+      } else {
+        std::stable_sort(current_.begin() + static_cast<std::ptrdiff_t>(from),
+                         current_.begin() + static_cast<std::ptrdiff_t>(to),
+                         [](const Due& a, const Due& b) { return a.precedes(b); });
+      }
     }
-    for (std::size_t i = 1; i < current_.size(); ++i) {
+  }
+  void sort_few(std::size_t from, std::size_t end) {
+    for (std::size_t i = from + 1; i < end; ++i) {
       const Due due = current_[i];
       std::size_t to = i;
-      for (; to > 0 && current_[to - 1].when > due.when; --to) current_[to] = current_[to - 1];
+      for (; to > from && due.precedes(current_[to - 1]); --to) current_[to] = current_[to - 1];
       current_[to] = due;
     }
   }

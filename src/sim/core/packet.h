@@ -44,9 +44,9 @@ struct alignas(64) Packet {
     wire::Frame frame{};
     TcpSegment segment;
   };
-  wire::Piece piece{};  // the payload of the frame
+  wire::Piece piece{};  // the payload of the frame, which refers to it only when it has arrived
 };
-static_assert(std::is_trivially_destructible_v<wire::Frame>);
+static_assert(std::is_trivially_copyable_v<wire::Frame>);
 static_assert(sizeof(TcpSegment) <= sizeof(wire::Frame));
 
 // The telemetry collected by a packet on its path, or returned by an ACK.

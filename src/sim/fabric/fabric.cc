@@ -48,8 +48,8 @@ std::uint32_t headroom_of(const FabricConfig& config, Rate rate, Duration delay)
   return static_cast<std::uint32_t>(std::min(bytes, kMost)) + 3 * config.longest_packet;
 }
 
-Fabric::Fabric(Clockwork& clockwork, const Graph& graph, std::vector<FabricConfig> networks)
-    : clockwork_{clockwork}, graph_{graph}, networks_{std::move(networks)}, routes_{graph} {
+Fabric::Fabric(std::uint64_t seed, const Graph& graph, std::vector<FabricConfig> networks)
+    : prng_{seed}, graph_{graph}, networks_{std::move(networks)}, routes_{graph} {
   for (const Cable& cable : graph.cables) {
     if (!cable.between_groups) continue;
     // A lossless data class stays lossless after lifting.
@@ -58,7 +58,29 @@ Fabric::Fabric(Clockwork& clockwork, const Graph& graph, std::vector<FabricConfi
   }
   build_ports();
   build_switches();
-  if (std::ranges::any_of(networks_, &FabricConfig::telemetry)) clockwork.packets.keep_trails();
+}
+
+void Fabric::divide(std::span<const std::uint16_t> part_of_node,
+                    std::span<FabricPart* const> parts) {
+  parts_.assign(parts.begin(), parts.end());
+  for (Port& port : ports_) {
+    port.part = part_of_node[port.node.value()];
+    port.peer_part = part_of_node[ports_[port.peer.value()].node.value()];
+  }
+  if (std::ranges::none_of(networks_, &FabricConfig::telemetry)) return;
+  for (FabricPart* const part : parts_) part->clockwork.packets.keep_trails();
+}
+
+void Fabric::at_peer(const Port& port, Time when, Happening kind, std::uint32_t argument) {
+  FabricPart& here = *parts_[port.part];
+  if (port.peer_part == port.part) [[likely]] {
+    here.clockwork.wheel.at(when, kind, port.peer.value(), argument);
+  } else if (kind == Happening::kArrive) {
+    here.leaving[port.peer_part].add_packet(when, port.peer.value(), here.clockwork,
+                                            PacketId{argument});
+  } else {
+    here.leaving[port.peer_part].add(when, kind, port.peer.value(), argument);
+  }
 }
 
 std::uint32_t Fabric::gap(const Port& port) { return gap_of(port.kind); }
@@ -101,17 +123,21 @@ void Fabric::build_switches() {
     if (graph_.nodes[i].kind != NodeKind::kSwitch) continue;
     switch_of_[i] = static_cast<std::uint32_t>(switches_.size());
     const FabricConfig& config = networks_[graph_.nodes[i].network];
-    const auto salt = static_cast<std::uint32_t>(clockwork_.prng.next());
+    const auto salt = static_cast<std::uint32_t>(prng_.next());
     switches_.push_back(
         {SharedBuffer{config.buffer, headroom[i]},
          FlowletTable{config.flowlet_gap, config.path_choice == PathChoice::kFlowlet},
-         config.hash_alike ? 0 : salt, 0});
+         config.hash_alike ? 0 : salt, 0, Prng{0}});
   }
-  for (Port& port : ports_) port.switch_number = switch_of_[port.node.value()];
+  for (Switch& one : switches_) one.prng = Prng{prng_.next()};
+  for (Port& port : ports_) {
+    port.switch_number = switch_of_[port.node.value()];
+    port.prng = Prng{prng_.next()};
+  }
 }
 
 void Fabric::send(PortId from, PacketId packet) {
-  clockwork_.packets[packet].ingress = kNoPort;
+  clock(ports_[from.value()]).packets[packet].ingress = kNoPort;
   queue(from, packet);
 }
 
@@ -119,18 +145,19 @@ void Fabric::send(PortId from, PacketId packet) {
 void Fabric::queue(PortId at, PacketId packet) {
   Port& port = ports_[at.value()];
   if (!port.up) return discard(at, packet);
-  port.push(clockwork_.packets, packet);
+  Clockwork& here = clock(port);
+  port.push(here.packets, packet);
   if (port.awaits_free) return;
-  if (port.free_at <= clockwork_.now()) return port_free(at);
+  if (port.free_at <= here.now()) return port_free(at);
   port.awaits_free = true;
-  clockwork_.wheel.at(port.free_at, Happening::kPortFree, at.value());
+  here.wheel.at(port.free_at, Happening::kPortFree, at.value());
 }
 
 // Puts a packet on the cable. The port must be free.
 void Fabric::start(PortId from, PacketId id) {
   Port& port = ports_[from.value()];
-  Packet& packet = clockwork_.packets[id];
-  const Time now = clockwork_.now();
+  Packet& packet = clock(port).packets[id];
+  const Time now = clock(port).now();
   port.free_at = now + port.line.time_of(packet.bytes + gap_of(port.kind));
   ++port.sent_packets;
   port.sent_bytes += packet.bytes;
@@ -140,20 +167,21 @@ void Fabric::start(PortId from, PacketId id) {
   const bool early = config.cut_through && port.to_switch;
   const std::uint32_t seen = early ? std::min(packet.bytes, kCutThroughHead) : packet.bytes;
   const Time there = now + port.line.time_of(seen) + port.delay;
-  clockwork_.wheel.at(port.to_switch ? there + config.switch_latency : there, Happening::kArrive,
-                      port.peer.value(), id.value());
+  at_peer(port, port.to_switch ? there + config.switch_latency : there, Happening::kArrive,
+          id.value());
 }
 
 bool Fabric::lost_in_flight(PortId at, PacketId id) {
   Port& port = ports_[at.value()];
-  const Packet& packet = clockwork_.packets[id];
+  PacketPool& packets = clock(port).packets;
+  const Packet& packet = packets[id];
   if (packet.generation == port.generation) {
     if (!port.special || !damaged(port, packet)) return false;
     taken(at, packet);  // return its credit
   }
   ++port.counters.lost_packets;
   port.counters.lost_bytes += packet.bytes;
-  clockwork_.packets.give_back(id);
+  packets.give_back(id);
   return true;
 }
 
@@ -174,10 +202,10 @@ PortId Fabric::choose(Switch& at, NodeId node, const Packet& packet) {
     case PathChoice::kSpray:
       return ways[mix(at.sprayed++, at.salt) % ways.size()];
     case PathChoice::kFlowlet:
-      return at.flowlets.choose(packet.flow_hash, ways, emptiest(ways, ports_, clockwork_.prng),
-                                clockwork_.now());
+      return at.flowlets.choose(packet.flow_hash, ways, emptiest(ways, ports_, at.prng),
+                                clock(ports_[ways[0].value()]).now());
     case PathChoice::kAdaptive:
-      return emptiest(ways, ports_, clockwork_.prng);
+      return emptiest(ways, ports_, at.prng);
   }
   return kNoPort;
 }
@@ -185,17 +213,18 @@ PortId Fabric::choose(Switch& at, NodeId node, const Packet& packet) {
 // Drops a packet that has arrived but has not been admitted to the buffer.
 void Fabric::drop(PortId at, PacketId id) {
   Port& port = ports_[at.value()];
-  taken(at, clockwork_.packets[id]);
+  PacketPool& packets = clock(port).packets;
+  taken(at, packets[id]);
   ++port.counters.dropped_packets;
-  port.counters.dropped_bytes += clockwork_.packets[id].bytes;
-  clockwork_.packets.give_back(id);
+  port.counters.dropped_bytes += packets[id].bytes;
+  packets.give_back(id);
 }
 
 void Fabric::forward(PortId at, PacketId id) {
   if (lost_in_flight(at, id)) return;
   const Port& in = ports_[at.value()];
   Switch& here = switches_[in.switch_number];
-  Packet& packet = clockwork_.packets[id];
+  Packet& packet = clock(in).packets[id];
   const PortId way = choose(here, in.node, packet);
   if (way == kNoPort) return drop(at, id);
   const Port& out = ports_[way.value()];
@@ -223,7 +252,7 @@ std::optional<unsigned> Fabric::next_class(const Port& port) const {
     for (unsigned one = kClasses; one-- > 0;) {
       if ((classes >> one & 1U) == 0) continue;
       const PacketId head = port.queues[one].head;
-      if (clockwork_.packets[head].bytes <= port.credits[one]) return one;
+      if (clock(port).packets[head].bytes <= port.credits[one]) return one;
     }
     return std::nullopt;
   };
@@ -237,15 +266,16 @@ std::optional<unsigned> Fabric::next_class(const Port& port) const {
 void Fabric::port_free(PortId at) {
   Port& port = ports_[at.value()];
   port.awaits_free = false;
-  if (!port.up || port.free_at > clockwork_.now()) return;
+  Clockwork& here = clock(port);
+  if (!port.up || port.free_at > here.now()) return;
   const auto turn = next_class(port);
   if (!turn) return;
-  const PacketId packet = port.pop(clockwork_.packets, *turn);
-  if (clockwork_.packets[packet].ingress != kNoPort) leave(at, packet);
+  const PacketId packet = port.pop(here.packets, *turn);
+  if (here.packets[packet].ingress != kNoPort) leave(at, packet);
   start(at, packet);
   if (port.waiting != 0) {
     port.awaits_free = true;
-    clockwork_.wheel.at(port.free_at, Happening::kPortFree, at.value());
+    here.wheel.at(port.free_at, Happening::kPortFree, at.value());
   }
 }
 
@@ -264,19 +294,20 @@ void Fabric::release(const Packet& packet) {
 
 // A packet leaves its switch: free its buffer space, mark it, add telemetry.
 void Fabric::leave(PortId from, PacketId id) {
-  Packet& packet = clockwork_.packets[id];
   Port& port = ports_[from.value()];
+  Packet& packet = clock(port).packets[id];
   release(packet);
   if (port.kind == LinkKind::kInfiniBand) return;
   if (packet.may_be_marked &&
-      marks(config_of(port).marking, port.queues[packet.traffic_class].bytes, clockwork_.prng)) {
+      marks(config_of(port).marking, port.queues[packet.traffic_class].bytes,
+            switches_[port.switch_number].prng)) {
     packet.marked = true;
     ++port.counters.marked_packets;
   }
   if (packet.collects) {
-    clockwork_.packets.trail(id).add(
+    clock(port).packets.trail(id).add(
         {.transmitted_bytes = port.sent_bytes,
-         .timestamp_ps = clockwork_.now().picoseconds(),
+         .timestamp_ps = clock(port).now().picoseconds(),
          .line_rate_bps = port.rate.bits_per_second(),
          .queue_bytes = static_cast<std::uint32_t>(port.queues[packet.traffic_class].bytes)});
   }
@@ -287,10 +318,9 @@ void Fabric::send_pause(PortId ingress, unsigned traffic_class, bool stop) {
   Port& port = ports_[ingress.value()];
   if (!port.up) return;
   if (stop) ++port.counters.pauses_sent;
-  const Time begin = std::max(clockwork_.now(), port.free_at);
+  const Time begin = std::max(clock(port).now(), port.free_at);
   const Time there = begin + port.line.time_of(kPauseFrame + kEthernetGap) + port.delay;
-  clockwork_.wheel.at(there, Happening::kPause, port.peer.value(),
-                      pause_word(port.generation, traffic_class, stop));
+  at_peer(port, there, Happening::kPause, pause_word(port.generation, traffic_class, stop));
 }
 
 void Fabric::pause(PortId at, std::uint32_t argument) {
@@ -299,7 +329,7 @@ void Fabric::pause(PortId at, std::uint32_t argument) {
   const auto bit = static_cast<std::uint8_t>(1U << (argument / 2 % kClasses));
   const std::uint8_t before = port.paused;
   port.paused = static_cast<std::uint8_t>(argument % 2 != 0 ? before | bit : before & ~bit);
-  const Time now = clockwork_.now();
+  const Time now = clock(port).now();
   if (before == 0 && port.paused != 0) port.paused_since = now;
   if (before != 0 && port.paused == 0) {
     port.counters.paused_time_ps += static_cast<std::uint64_t>((now - port.paused_since).count());
@@ -315,8 +345,8 @@ void Fabric::taken(PortId at, const Packet& packet) {
 void Fabric::give_credit(PortId at, unsigned traffic_class, std::uint32_t bytes) {
   const Port& port = ports_[at.value()];
   if (!port.up) return;
-  clockwork_.wheel.after(port.delay, Happening::kCredit, port.peer.value(),
-                         credit_word(port.generation, traffic_class, bytes));
+  at_peer(port, clock(port).now() + port.delay, Happening::kCredit,
+          credit_word(port.generation, traffic_class, bytes));
 }
 
 void Fabric::credit(PortId at, std::uint32_t argument) {

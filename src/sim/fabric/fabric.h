@@ -12,7 +12,9 @@
 #include <span>
 #include <vector>
 
+#include "base/prng.h"
 #include "sim/core/clockwork.h"
+#include "sim/core/outbox.h"
 #include "sim/fabric/graph.h"
 #include "sim/fabric/marking.h"
 #include "sim/fabric/path_choice.h"
@@ -23,15 +25,23 @@
 
 namespace nerve::sim {
 
+// What the fabric needs of a part of the simulation.
+struct FabricPart {
+  Clockwork clockwork;
+  std::vector<Outbox> leaving;  // per part: what happens there
+};
+
 // The bytes that may still arrive from a cable after PFC has sent a pause.
 [[nodiscard]] std::uint32_t headroom_of(const FabricConfig& config, Rate rate, Duration delay);
 
 class Fabric {
  public:
-  // `networks` has one entry for each network of the graph.
-  Fabric(Clockwork& clockwork, const Graph& graph, std::vector<FabricConfig> networks);
-  Fabric(Clockwork& clockwork, const Graph& graph, const FabricConfig& config)
-      : Fabric{clockwork, graph, std::vector<FabricConfig>{config}} {}
+  // `networks` has one entry for each network of the graph. All randomness comes from the seed.
+  Fabric(std::uint64_t seed, const Graph& graph, std::vector<FabricConfig> networks);
+
+  // The part of the simulation that each node belongs to, and the clockwork of each part. Call it
+  // before the first packet.
+  void divide(std::span<const std::uint16_t> part_of_node, std::span<FabricPart* const> parts);
 
   [[nodiscard]] const Graph& graph() const { return graph_; }
   [[nodiscard]] bool is_switch(NodeId node) const { return switch_of_[node.value()] != kNobody; }
@@ -53,6 +63,10 @@ class Fabric {
   }
   // Bytes on the cable in addition to each packet: preamble and gap.
   [[nodiscard]] static std::uint32_t gap(const Port& port);
+
+  [[nodiscard]] Clockwork& clockwork_of(NodeId node) {
+    return clock(ports_[first_port(node).value()]);
+  }
 
   // Called by a NIC. A packet that cannot be sent yet waits at the port.
   void send(PortId from, PacketId packet);
@@ -95,8 +109,12 @@ class Fabric {
     FlowletTable flowlets;
     std::uint32_t salt{};
     std::uint32_t sprayed{};
+    Prng prng;
   };
 
+  [[nodiscard]] Clockwork& clock(const Port& port) const { return parts_[port.part]->clockwork; }
+  // Schedules an event at the other end of the cable.
+  void at_peer(const Port& port, Time when, Happening kind, std::uint32_t argument);
   void build_ports();
   void build_switches();
   // The egress port, if it does not depend on state that may still change; kNoPort otherwise.
@@ -106,7 +124,7 @@ class Fabric {
   // Drops a packet at its egress port.
   void discard(PortId at, PacketId packet);
   void empty_queues(PortId at);
-  [[nodiscard]] bool damaged(const Port& at, const Packet& packet);
+  [[nodiscard]] static bool damaged(Port& at, const Packet& packet);
   void queue(PortId at, PacketId packet);
   void start(PortId from, PacketId packet);
   void leave(PortId from, PacketId packet);
@@ -118,7 +136,8 @@ class Fabric {
   void send_pause(PortId ingress, unsigned traffic_class, bool stop);
   [[nodiscard]] std::optional<unsigned> next_class(const Port& port) const;
 
-  Clockwork& clockwork_;
+  Prng prng_;
+  std::vector<FabricPart*> parts_;
   Graph graph_;
   std::vector<FabricConfig> networks_;
   Routes routes_;

@@ -28,25 +28,26 @@ void Fabric::take_down(CableId cable) {
 void Fabric::unpause(Port& port) {
   if (port.paused == 0) return;
   port.counters.paused_time_ps +=
-      static_cast<std::uint64_t>((clockwork_.now() - port.paused_since).count());
+      static_cast<std::uint64_t>((clock(port).now() - port.paused_since).count());
   port.paused = 0;
 }
 
 void Fabric::empty_queues(PortId at) {
   Port& port = ports_[at.value()];
   for (unsigned one = 0; one < kClasses; ++one) {
-    while (port.queues[one].head != kNoPacket) discard(at, port.pop(clockwork_.packets, one));
+    while (port.queues[one].head != kNoPacket) discard(at, port.pop(clock(port).packets, one));
   }
 }
 
 void Fabric::discard(PortId at, PacketId id) {
-  const Packet& packet = clockwork_.packets[id];
+  PacketPool& packets = clock(ports_[at.value()]).packets;
+  const Packet& packet = packets[id];
   const bool passes = packet.ingress != kNoPort;
   if (passes) release(packet);
   PortCounters& counters = ports_[passes ? packet.ingress.value() : at.value()].counters;
   ++counters.dropped_packets;
   counters.dropped_bytes += packet.bytes;
-  clockwork_.packets.give_back(id);
+  packets.give_back(id);
 }
 
 void Fabric::bring_up(CableId cable) {
@@ -79,8 +80,8 @@ std::uint32_t Fabric::held_from(PortId ingress, unsigned traffic_class) {
   std::uint32_t held = 0;
   for (const PortId out : ports_of(in.node)) {
     for (const PacketQueue& queue : ports_[out.value()].queues) {
-      for (PacketId id = queue.head; id != kNoPacket; id = clockwork_.packets[id].next) {
-        const Packet& packet = clockwork_.packets[id];
+      for (PacketId id = queue.head; id != kNoPacket; id = clock(in).packets[id].next) {
+        const Packet& packet = clock(in).packets[id];
         if (packet.ingress == ingress && packet.ingress_class == traffic_class) {
           held += packet.bytes;
         }
@@ -105,10 +106,10 @@ void Fabric::damage(CableId cable, std::uint64_t error_chance) {
   }
 }
 
-bool Fabric::damaged(const Port& at, const Packet& packet) {
+bool Fabric::damaged(Port& at, const Packet& packet) {
   if (at.error_chance == 0) return false;
   if (at.error_chance >= kErrorUnit / packet.bytes) return true;
-  return clockwork_.prng.below(kErrorUnit) < at.error_chance * packet.bytes;
+  return at.prng.below(kErrorUnit) < at.error_chance * packet.bytes;
 }
 
 // Ethernet: the lossless classes. InfiniBand: a receiver that returns no credits stops every class.

@@ -11,32 +11,32 @@ void Fabric::fetch(PortId at) const {
 
 void Fabric::fetch_way_out(PortId at, PacketId packet) {
   const Port& in = ports_[at.value()];
-  const PortId way = predict_egress(in, clockwork_.packets[packet]);
+  const PortId way = predict_egress(in, clock(in).packets[packet]);
   if (way != kNoPort) fetch(way);
   __builtin_prefetch(&switches_[in.switch_number]);
 }
 
 void Fabric::fetch_queue(PortId at, PacketId id) {
   const Port& in = ports_[at.value()];
-  const Packet& packet = clockwork_.packets[id];
+  const Packet& packet = clock(in).packets[id];
   switches_[in.switch_number].buffer.fetch(in.local, packet.traffic_class);
   const PortId way = predict_egress(in, packet);
   if (way == kNoPort) return;
   const PacketQueue& queue = ports_[way.value()].queues[packet.traffic_class];
-  if (queue.head != kNoPacket) __builtin_prefetch(&clockwork_.packets[queue.tail]);
+  if (queue.head != kNoPacket) __builtin_prefetch(&clock(in).packets[queue.tail]);
 }
 
 void Fabric::fetch_next_packet(PortId at) {
   const Port& port = ports_[at.value()];
   const auto turn = port.turn();
-  if (turn) __builtin_prefetch(&clockwork_.packets[port.queues[*turn].head]);
+  if (turn) __builtin_prefetch(&clock(port).packets[port.queues[*turn].head]);
 }
 
 void Fabric::fetch_way_in(PortId at) {
   const Port& port = ports_[at.value()];
   const auto turn = port.turn();
   if (!turn) return;
-  const PortId in = clockwork_.packets[port.queues[*turn].head].ingress;
+  const PortId in = clock(port).packets[port.queues[*turn].head].ingress;
   __builtin_prefetch(&ports_[in.value()]);
   __builtin_prefetch(&switches_[port.switch_number]);
 }
@@ -45,7 +45,7 @@ void Fabric::fetch_memory(PortId at) {
   const Port& port = ports_[at.value()];
   const auto turn = port.turn();
   if (!turn) return;
-  const Packet& packet = clockwork_.packets[port.queues[*turn].head];
+  const Packet& packet = clock(port).packets[port.queues[*turn].head];
   switches_[port.switch_number].buffer.fetch(ports_[packet.ingress.value()].local,
                                              packet.ingress_class);
 }

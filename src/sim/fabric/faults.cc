@@ -126,17 +126,17 @@ Result<Faults, std::string> Faults::find(const Graph& graph, std::span<const Fau
 }
 
 // Subject 2i: fault i begins. Subject 2i + 1: the switches learn of it, or the storm ends.
-void Faults::schedule(Clockwork& clockwork) const {
+void Faults::schedule(EventWheel<Happening>& wheel) const {
   for (std::uint32_t i = 0; i < faults_.size(); ++i) {
     const FaultSpec& what = faults_[i].what;
     const Time at{what.at};
-    clockwork.wheel.at(at, Happening::kCable, 2 * i);
+    wheel.at(at, Happening::kCable, 2 * i);
     const bool storm = what.kind == FaultKind::kStorm;
     if (storm && what.lasts > Duration{}) {
-      clockwork.wheel.at(at + what.lasts, Happening::kCable, 2 * i + 1);
+      wheel.at(at + what.lasts, Happening::kCable, 2 * i + 1);
     }
     if (what.kind == FaultKind::kDown || what.kind == FaultKind::kUp) {
-      clockwork.wheel.at(at + what.reroute, Happening::kCable, 2 * i + 1);
+      wheel.at(at + what.reroute, Happening::kCable, 2 * i + 1);
     }
   }
 }

@@ -27,7 +27,7 @@ class Faults {
   [[nodiscard]] static Result<Faults, std::string> find(const Graph& graph,
                                                         std::span<const FaultSpec> faults);
 
-  void schedule(Clockwork& clockwork) const;
+  void schedule(EventWheel<Happening>& wheel) const;
 
   // Handles an event of kind kCable. Returns the ports whose NICs must be notified.
   std::span<const PortId> happen(Fabric& fabric, std::uint32_t subject);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/prng.h"
 #include "sim/core/packet.h"
 #include "sim/fabric/graph.h"
 #include "sim/fabric/line.h"
@@ -75,6 +76,8 @@ struct alignas(64) Port {
   std::array<PacketQueue, kClasses> queues{};
   std::uint64_t sent_packets{};
   std::uint32_t most_queued{};  // since the last sample; since the start if there are no samples
+  std::uint16_t part{};         // of the simulation
+  std::uint16_t peer_part{};
 
   PortCounters counters{};
   std::array<std::uint32_t, kClasses> credits{};  // bytes
@@ -82,6 +85,7 @@ struct alignas(64) Port {
   Time paused_since{};
   std::uint64_t error_chance{};  // per received byte, in units of 1/kErrorUnit
   bool lifts{};                  // received data has crossed a cable between groups
+  Prng prng{0};                  // which received packets are damaged
 
   void push(PacketPool& packets, PacketId id) {
     const unsigned traffic_class = packets[id].traffic_class;
@@ -113,6 +117,6 @@ struct alignas(64) Port {
   }
 };
 static_assert(offsetof(Port, queues) == 64);
-static_assert(offsetof(Port, most_queued) < Port::kHot);
+static_assert(offsetof(Port, peer_part) < Port::kHot);
 
 }  // namespace nerve::sim

@@ -3,6 +3,7 @@
 // byte at the wrong place, provided that every WRITE has equal source and target addresses.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "base/memory_port.h"
@@ -15,8 +16,10 @@ class CheckedMemory final : public MemoryPort {
     for (std::byte& one : into) one = pattern(address++);
   }
   void write(std::uint64_t address, Bytes from) override {
-    for (const std::byte one : from) wrong_ += one != pattern(address++) ? 1U : 0U;
-    checked_ += from.size();
+    std::uint64_t wrong = 0;
+    for (const std::byte one : from) wrong += one != pattern(address++) ? 1U : 0U;
+    wrong_.fetch_add(wrong, std::memory_order_relaxed);
+    checked_.fetch_add(from.size(), std::memory_order_relaxed);
   }
   // Not used: simulations post no atomics.
   std::uint64_t compare_swap(std::uint64_t, std::uint64_t, std::uint64_t) override { return 0; }
@@ -32,8 +35,8 @@ class CheckedMemory final : public MemoryPort {
     return static_cast<std::byte>(mixed >> 56U);
   }
 
-  std::uint64_t checked_{};
-  std::uint64_t wrong_{};
+  std::atomic<std::uint64_t> checked_{};
+  std::atomic<std::uint64_t> wrong_{};
 };
 
 }  // namespace nerve::sim

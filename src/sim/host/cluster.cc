@@ -35,8 +35,7 @@ std::string name_of(const ClusterShape& shape, PlaceId place) {
 Cluster::Cluster(Simulation& simulation, const ClusterConfig& config)
     : simulation_{simulation},
       config_{config},
-      interconnect_{simulation.clockwork(), config.shape.servers, config.shape.gpus,
-                    config.interconnect},
+      interconnect_{simulation, config.shape.servers, config.shape.gpus, config.interconnect},
       carrier_{simulation, config.shape, config.back_end, config.front_end, *this},
       disks_(config.shape.storage) {
   simulation.on_task([this](std::uint32_t subject, std::uint32_t argument) {
@@ -46,20 +45,29 @@ Cluster::Cluster(Simulation& simulation, const ClusterConfig& config)
 
 std::uint32_t Cluster::add(MessengerUser& job, Duration start) {
   const auto number = static_cast<std::uint32_t>(jobs_.size());
-  jobs_.push_back({.job = &job, .trouble = {}});
-  schedule(start, ClusterTask::kStart, number);
+  jobs_.push_back({.job = &job, .start = Time{start}, .trouble = {}});
+  simulation_.task_at(ahead_of(Time{start}), static_cast<std::uint32_t>(ClusterTask::kStart),
+                      number);
   return number;
 }
 
 void Cluster::schedule(Duration delay, ClusterTask what, std::uint32_t argument) {
-  simulation_.clockwork().wheel.after(delay, Happening::kTask, static_cast<std::uint32_t>(what),
-                                      argument);
+  simulation_.task_at(now() + delay, static_cast<std::uint32_t>(what), argument);
 }
 
-void Cluster::after(Duration delay, const Token& token) {
+Time Cluster::ahead_of(Time when) const {
+  const Duration delay = simulation_.post_delay();
+  return when - Time{} > delay ? when - delay : Time{};
+}
+
+void Cluster::after(Duration delay, const Token& token) { set_timer(now() + delay, {token, {}}); }
+
+void Cluster::plan(Time when, const Token& token) { set_timer(ahead_of(when), {token, when}); }
+
+void Cluster::set_timer(Time when, const Timer& timer) {
   const std::uint32_t number = take_number(free_timers_, timers_.size());
-  keep(timers_, number, token);
-  schedule(delay, ClusterTask::kTimer, number);
+  keep(timers_, number, timer);
+  simulation_.task_at(when, static_cast<std::uint32_t>(ClusterTask::kTimer), number);
 }
 
 void Cluster::send(const Message& message) {
@@ -72,7 +80,7 @@ void Cluster::send(const Message& message) {
   if (shape.server_of(message.from) == shape.server_of(message.to)) {
     messages_[number].path = Path::kInterconnect;
     if (shape.is_storage(message.from)) return schedule({}, ClusterTask::kCrossed, number);
-    return interconnect_.send(message.from, message.to, message.bytes, number);
+    return schedule({}, ClusterTask::kBegin, number);
   }
   const bool by_front_end = shape.by_front_end(message);
   const auto relay = by_front_end ? std::nullopt : shape.relay_for(message.from, message.to);
@@ -87,7 +95,15 @@ void Cluster::send(const Message& message) {
   messages_[number].parcel = sent;
   if (!relay) return;
   messages_[number].path = Path::kRelay;
-  interconnect_.send(message.from, *relay, message.bytes, number);
+  schedule({}, ClusterTask::kBegin, number);
+}
+
+void Cluster::cross(std::uint32_t number) {
+  const Message& message = messages_[number].message;
+  const PlaceId to = messages_[number].path == Path::kRelay
+                         ? *config_.shape.relay_for(message.from, message.to)
+                         : message.to;
+  interconnect_.send(message.from, to, message.bytes, number);
 }
 
 // The disk starts with the message and works at its own rate.
@@ -101,14 +117,20 @@ void Cluster::reserve_disk(Sending& sending, PlaceId place) {
 void Cluster::task(ClusterTask what, std::uint32_t argument) {
   switch (what) {
     case ClusterTask::kStart:
+      simulation_.plan(jobs_[argument].start);
       jobs_[argument].job->start();
+      simulation_.plan(std::nullopt);
       return check_over(argument);
     case ClusterTask::kTimer: {
-      const Token token = timers_[argument];
+      const Timer timer = timers_[argument];
       free_timers_.push_back(argument);
-      jobs_[token.job].job->timer(token);
-      return check_over(token.job);
+      simulation_.plan(timer.planned);
+      jobs_[timer.token.job].job->timer(timer.token);
+      simulation_.plan(std::nullopt);
+      return check_over(timer.token.job);
     }
+    case ClusterTask::kBegin:
+      return cross(argument);
     case ClusterTask::kSlice:
       return slice_left(argument);
     case ClusterTask::kCrossed:

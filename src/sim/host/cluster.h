@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,8 @@ class Cluster final : public Messenger, private CarrierUser {
 
   void send(const Message& message) override;
   void after(Duration delay, const Token& token) override;
-  [[nodiscard]] Time now() const override { return simulation_.clockwork().now(); }
+  void plan(Time when, const Token& token) override;
+  [[nodiscard]] Time now() const override { return simulation_.now(); }
 
   // Every job is done or has failed.
   [[nodiscard]] bool over() const { return over_ == jobs_.size(); }
@@ -63,8 +65,13 @@ class Cluster final : public Messenger, private CarrierUser {
     bool delivered{};
     bool acknowledged{};
   };
+  struct Timer {
+    Token token{};
+    std::optional<Time> planned;
+  };
   struct Running {
     MessengerUser* job{};
+    Time start{};
     bool over{};
     std::string trouble;
   };
@@ -78,6 +85,10 @@ class Cluster final : public Messenger, private CarrierUser {
   void acknowledged(std::uint32_t message) override;
   void failed(std::uint32_t message, std::string_view why) override;
   void check_over(std::uint32_t job);
+  void cross(std::uint32_t message);
+  void set_timer(Time when, const Timer& timer);
+  // The latest time at which a program must run to post something at this time.
+  [[nodiscard]] Time ahead_of(Time when) const;
   void schedule(Duration delay, ClusterTask what, std::uint32_t argument);
 
   Simulation& simulation_;
@@ -87,7 +98,7 @@ class Cluster final : public Messenger, private CarrierUser {
   std::vector<Running> jobs_;
   std::vector<Sending> messages_;
   std::vector<std::uint32_t> free_messages_;
-  std::vector<Token> timers_;
+  std::vector<Timer> timers_;
   std::vector<std::uint32_t> free_timers_;
   std::vector<Time> disks_;  // per storage server: when its disk is free
   std::uint32_t over_{};

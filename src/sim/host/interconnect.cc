@@ -30,8 +30,8 @@ void Interconnect::start_next(std::uint32_t from) {
   out.sends = true;
   ways_[transfers_[number].to].receives = true;
   const std::uint64_t slice = std::min(transfers_[number].left, kSlice);
-  clockwork_.wheel.after(rate_.time_to_send(slice), Happening::kTask,
-                         static_cast<std::uint32_t>(ClusterTask::kSlice), number);
+  simulation_.task_at(simulation_.now() + rate_.time_to_send(slice),
+                      static_cast<std::uint32_t>(ClusterTask::kSlice), number);
 }
 
 Interconnect::Slice Interconnect::slice_done(std::uint32_t number) {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/rate.h"
-#include "sim/core/clockwork.h"
 #include "sim/host/messenger.h"
+#include "sim/simulation.h"
 
 namespace nerve::sim {
 
@@ -22,8 +22,8 @@ class Interconnect {
   // The size of the pieces in which NCCL forwards data.
   static constexpr std::uint64_t kSlice = 512U << 10U;
 
-  Interconnect(Clockwork& clockwork, std::uint32_t servers, std::uint32_t gpus, Rate rate)
-      : clockwork_{clockwork}, gpus_{gpus}, rate_{rate}, ways_(std::size_t{servers} * gpus) {}
+  Interconnect(Simulation& simulation, std::uint32_t servers, std::uint32_t gpus, Rate rate)
+      : simulation_{simulation}, gpus_{gpus}, rate_{rate}, ways_(std::size_t{servers} * gpus) {}
 
   // Both GPUs are in one server. `name` is returned with every slice.
   void send(PlaceId from, PlaceId to, std::uint64_t bytes, std::uint32_t name);
@@ -51,7 +51,7 @@ class Interconnect {
   };
   void start_next(std::uint32_t from);
 
-  Clockwork& clockwork_;
+  Simulation& simulation_;
   std::uint32_t gpus_;
   Rate rate_;
   std::vector<Ways> ways_;  // per GPU

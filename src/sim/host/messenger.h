@@ -50,6 +50,9 @@ class Messenger {
   virtual void send(const Message& message) = 0;
   // Reports timer() to the job after this time.
   virtual void after(Duration delay, const Token& token) = 0;
+  // The same for what the job has planned beforehand, whatever arrives until then: messages that it
+  // sends from timer() leave exactly at this time, without the delay of a reaction.
+  virtual void plan(Time when, const Token& token) { after(when - now(), token); }
   [[nodiscard]] virtual Time now() const = 0;
 };
 

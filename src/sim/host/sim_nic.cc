@@ -140,7 +140,7 @@ Joined SimNic::join(SimNic& a, SimNic& b) {
   return made;
 }
 
-bool SimNic::write(const NicMessage& message) {
+void SimNic::write(const NicMessage& message) {
   const nic::Sge sge{next_address_, message.bytes, keys_.lkey};
   const nic::SendWr wr{.wr_id = message.message,
                        .op = nic::SendOp::kWriteImm,
@@ -149,10 +149,11 @@ bool SimNic::write(const NicMessage& message) {
                        .remote_address = next_address_,
                        .rkey = keys_.rkey,  // the keys are the same on all NICs
                        .immediate = message.immediate};
-  if (!engine_.post_send(qps_[message.qp.value()], wr)) return false;
+  if (!engine_.post_send(qps_[message.qp.value()], wr)) {
+    return user_->failed(node_, message.qp, "the connection is in error");
+  }
   if (config_.payload != nullptr) next_address_ = (next_address_ + message.bytes) % (kMemory / 2);
   pull();
-  return true;
 }
 
 // With several ports, the port follows from the destination QP number: receivers number their QPs
@@ -199,7 +200,6 @@ void SimNic::send(const wire::Frame& frame) {
   packet.piece = frame.payload.empty() ? wire::Piece{} : frame.payload[0];
   packet.piece.length = frame.payload_length;
   packet.frame.telemetry = {};
-  packet.frame.payload = {&packet.piece, frame.payload_length > 0 ? 1U : 0U};
   packet.destination = node_of(frame.flow.destination);
   packet.bytes = static_cast<std::uint32_t>(wire::packet_size(frame)) + kEthernetBytes;
   const bool control = is_control(frame.headers);
@@ -240,6 +240,7 @@ void SimNic::begin_trail(PacketId id, const wire::Frame& frame) {
 void SimNic::arrive(PortId at, PacketId id) {
   if (fabric_.lost_in_flight(at, id)) return;
   Packet& packet = clockwork_.packets[id];
+  packet.frame.payload = {&packet.piece, packet.piece.length > 0 ? 1U : 0U};
   if (packet.marked) packet.frame.flow.set_ecn(wire::Ecn::kCongestion);
   if (clockwork_.packets.has_trails()) {
     const Trail& trail = clockwork_.packets.trail(id);

@@ -53,9 +53,9 @@ class SimNic final : private nic::EgressGate {
   // Creates and connects two QPs, with receives posted.
   static Joined join(SimNic& a, SimNic& b);
 
-  // Posts a message as a WRITE with immediate. Returns false when the send queue is full or the QP
-  // is in the error state.
-  [[nodiscard]] bool write(const NicMessage& message);
+  // Posts a message as a WRITE with immediate. Reports a failure when the send queue is full or the
+  // QP is in the error state.
+  void write(const NicMessage& message);
 
   // Prefetches the state of the NIC.
   void fetch() const {

@@ -32,7 +32,7 @@ std::uint64_t paused_time_ps(const Port& port, Time now) {
 void count_links(Simulation& simulation, Duration over, std::span<LinkResult> links) {
   constexpr double kBitsTimesPicoseconds = 8e12;
   const std::span<const Port> ports = simulation.fabric().ports();
-  const Time now = simulation.clockwork().now();
+  const Time now = simulation.now();
   for (std::size_t i = 0; i < links.size(); ++i) {
     LinkResult& link = links[i];
     const Port& port = ports[i];
@@ -55,7 +55,7 @@ void count_links(Simulation& simulation, Duration over, std::span<LinkResult> li
 
 Totals totals_of(Simulation& simulation) {
   Totals all;
-  const Time now = simulation.clockwork().now();
+  const Time now = simulation.now();
   for (const Port& port : simulation.fabric().ports()) {
     all.marked += port.counters.marked_packets;
     all.dropped += port.counters.dropped_packets;

@@ -70,7 +70,7 @@ Recorder::Recorder(Simulation& simulation, const OutputSpec& output)
   simulation_.on_sample([this] {
     if (stopped_) return;
     take();
-    if (!simulation_.clockwork().wheel.empty()) arm();
+    if (!simulation_.idle()) arm();
   });
   arm();
 }
@@ -80,13 +80,13 @@ Recorder::~Recorder() {
 }
 
 void Recorder::arm() {
-  simulation_.clockwork().wheel.at(taken_ + samples_.every(), Happening::kSample, 0);
+  simulation_.sample_at(taken_ + samples_.every());
 }
 
 void Recorder::stop() {
   if (stopped_) return;
   stopped_ = true;
-  if (taken_ < simulation_.clockwork().now()) take();
+  if (taken_ < simulation_.now()) take();
 }
 
 std::uint64_t Recorder::delivered() const {
@@ -104,7 +104,7 @@ void Recorder::look_at(std::uint32_t number, Duration since, std::span<std::uint
   Port& port = simulation_.fabric().port(PortId{number});
   Watched& watched = watched_[number];
   const SampleColumns::Place& place = columns_.places()[number];
-  const Time now = simulation_.clockwork().now();
+  const Time now = simulation_.now();
 
   const std::uint64_t sent = sent_by(port, now);
   const std::uint64_t step = sent > watched.sent ? sent - watched.sent : 0;
@@ -130,7 +130,7 @@ void Recorder::look_at(std::uint32_t number, Duration since, std::span<std::uint
 }
 
 void Recorder::take() {
-  const Time now = simulation_.clockwork().now();
+  const Time now = simulation_.now();
   const std::span<std::uint64_t> row = samples_.add();
   Counts counts{};
   counts[SampleColumns::kDelivered] = delivered();
@@ -160,12 +160,12 @@ void Recorder::add_samples(Time end, RunResult& result) {
 
 void Recorder::finish(std::vector<JobResult> jobs, RunResult& result) {
   stop();
-  const Time now = simulation_.clockwork().now();
+  const Time now = simulation_.now();
   const Time end = end_of(jobs, now);
   result.jobs = std::move(jobs);
   thin_flows(result);
   result.simulated = end - Time{};
-  result.events = simulation_.clockwork().wheel.executed();
+  result.events = simulation_.events();
   result.totals += totals_of(simulation_);
   result.nodes = nodes_;
   result.links = links_;

@@ -31,6 +31,8 @@ constexpr Key<ServerSpec> kServers[] = {
      [](Value& v, ServerSpec& s) { v.time(s.interconnect_delay, Duration{}, milliseconds{10}); }},
     {"pcie", "rate between a NIC and memory, per direction; 0: no limit",
      [](Value& v, ServerSpec& s) { v.rate_or_zero(s.pcie); }},
+    {"post_delay", "from a program's decision to send until its NIC begins: doorbell and PCIe",
+     [](Value& v, ServerSpec& s) { v.time(s.post_delay, Duration{}, milliseconds{1}); }},
 };
 
 constexpr Key<StorageSpec> kStorage[] = {

@@ -16,6 +16,8 @@ struct ServerSpec {
   Rate interconnect{Rate::gigabits(3'600)};  // per GPU and direction: 450 GB/s
   Duration interconnect_delay{std::chrono::nanoseconds{700}};
   Rate pcie{Rate::gigabits(1024)};  // between a NIC and memory, per direction; zero: no limit
+  // From the decision of a program to send until its NIC begins: software, doorbell, PCIe.
+  Duration post_delay{std::chrono::nanoseconds{600}};
 };
 
 // Servers without GPUs that hold checkpoints and data sets.

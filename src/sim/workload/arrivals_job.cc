@@ -40,7 +40,7 @@ void ArrivalsJob::schedule_next() {
   } else {
     wait = std::max(began() + listed_[next_].start - now(), Duration::zero());
   }
-  context().messenger.after(wait, {context().number, 0, next_});
+  context().messenger.plan(now() + wait, {context().number, 0, next_});
 }
 
 void ArrivalsJob::on_timer(const Token&) {

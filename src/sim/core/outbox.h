@@ -1,0 +1,58 @@
+// What leaves one part of the simulation for another: events at ports of the other part, and the
+// packets that arrive there.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "sim/core/clockwork.h"
+
+namespace nerve::sim {
+
+class Outbox {
+ public:
+  void add(Time when, Happening kind, std::uint32_t subject, std::uint32_t argument) {
+    events_.push_back({when, subject, argument, kind});
+    earliest_ = std::min(earliest_, when);
+  }
+  // Takes the packet out of the pool that it is in.
+  void add_packet(Time when, std::uint32_t port, Clockwork& from, PacketId id) {
+    add(when, Happening::kArrive, port, static_cast<std::uint32_t>(packets_.size()));
+    packets_.push_back(from.packets[id]);
+    if (from.packets.has_trails()) trails_.push_back(from.packets.trail(id));
+    from.packets.give_back(id);
+  }
+  // The time of the first event; kNever if there is none.
+  static constexpr Time kNever{Duration{INT64_MAX}};
+  [[nodiscard]] Time earliest() const { return earliest_; }
+
+  void empty_into(Clockwork& to) {
+    for (const Event<Happening>& event : events_) {
+      const bool arrives = event.kind == Happening::kArrive;
+      const std::uint32_t argument = arrives ? place(to, event.argument).value() : event.argument;
+      to.wheel.at(event.when, event.kind, event.subject, argument);
+    }
+    events_.clear();
+    packets_.clear();
+    trails_.clear();
+    earliest_ = kNever;
+  }
+
+ private:
+  PacketId place(Clockwork& to, std::uint32_t number) {
+    const PacketId id = to.packets.take();
+    Packet& packet = to.packets[id];
+    std::construct_at(&packet, packets_[number]);
+    if (to.packets.has_trails()) to.packets.trail(id) = trails_[number];
+    return id;
+  }
+
+  std::vector<Event<Happening>> events_;
+  std::vector<Packet> packets_;  // of the events of kind kArrive, in order
+  std::vector<Trail> trails_;    // of the packets, if switches write telemetry
+  Time earliest_{kNever};
+};
+
+}  // namespace nerve::sim

@@ -1,0 +1,53 @@
+#include "sim/crew.h"
+
+namespace nerve::sim {
+namespace {
+
+// Windows follow each other quickly; a thread that sleeps in between wakes up late. On a machine
+// with fewer cores than threads, spinning costs the others this much.
+constexpr int kSpins = 2000;
+
+template <class Value>
+void wait_while(const std::atomic<Value>& value, Value old) {
+  for (int i = 0; i < kSpins; ++i) {
+    if (value.load(std::memory_order_acquire) != old) return;
+  }
+  value.wait(old, std::memory_order_acquire);
+}
+
+}  // namespace
+
+Crew::Crew(std::uint32_t count, std::function<void(std::uint32_t)> work) : work_{std::move(work)} {
+  for (std::uint32_t i = 1; i < count; ++i) threads_.emplace_back([this, i] { serve(i); });
+}
+
+Crew::~Crew() {
+  over_ = true;
+  round_.fetch_add(1, std::memory_order_release);
+  round_.notify_all();
+  for (std::thread& one : threads_) one.join();
+}
+
+void Crew::run() {
+  at_work_.store(static_cast<std::uint32_t>(threads_.size()), std::memory_order_relaxed);
+  round_.fetch_add(1, std::memory_order_release);
+  if (!threads_.empty()) round_.notify_all();
+  work_(0);
+  for (;;) {
+    const std::uint32_t left = at_work_.load(std::memory_order_acquire);
+    if (left == 0) return;
+    wait_while(at_work_, left);
+  }
+}
+
+void Crew::serve(std::uint32_t number) {
+  for (std::uint32_t seen = 0;;) {
+    wait_while(round_, seen);
+    if (over_) return;
+    ++seen;
+    work_(number);
+    if (at_work_.fetch_sub(1, std::memory_order_acq_rel) == 1) at_work_.notify_one();
+  }
+}
+
+}  // namespace nerve::sim
