@@ -1,23 +1,31 @@
 #include "sim/crew.h"
 
+#include <chrono>
+
 namespace nerve::sim {
 namespace {
 
-// Windows follow each other quickly; a thread that sleeps in between wakes up late. On a machine
-// with fewer cores than threads, spinning costs the others this much.
-constexpr int kSpins = 2000;
+// Windows follow each other quickly, and a thread that sleeps in between wakes up late. Where there
+// are fewer CPUs than threads, spinning would take the time of those that are waited for.
+constexpr std::chrono::microseconds kPatience{30};
+constexpr int kBetweenLooksAtTheClock = 64;
 
 template <class Value>
-void wait_while(const std::atomic<Value>& value, Value old) {
-  for (int i = 0; i < kSpins; ++i) {
-    if (value.load(std::memory_order_acquire) != old) return;
-  }
+void wait_while(const std::atomic<Value>& value, Value old, bool spin) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point until = spin ? Clock::now() + kPatience : Clock::time_point{};
+  do {
+    for (int i = 0; i < kBetweenLooksAtTheClock; ++i) {
+      if (value.load(std::memory_order_acquire) != old) return;
+    }
+  } while (spin && Clock::now() < until);
   value.wait(old, std::memory_order_acquire);
 }
 
 }  // namespace
 
-Crew::Crew(std::uint32_t count, std::function<void(std::uint32_t)> work) : work_{std::move(work)} {
+Crew::Crew(std::uint32_t count, std::function<void(std::uint32_t)> work)
+    : work_{std::move(work)}, spins_{count <= std::thread::hardware_concurrency()} {
   for (std::uint32_t i = 1; i < count; ++i) threads_.emplace_back([this, i] { serve(i); });
 }
 
@@ -36,13 +44,13 @@ void Crew::run() {
   for (;;) {
     const std::uint32_t left = at_work_.load(std::memory_order_acquire);
     if (left == 0) return;
-    wait_while(at_work_, left);
+    wait_while(at_work_, left, spins_);
   }
 }
 
 void Crew::serve(std::uint32_t number) {
   for (std::uint32_t seen = 0;;) {
-    wait_while(round_, seen);
+    wait_while(round_, seen, spins_);
     if (over_) return;
     ++seen;
     work_(number);

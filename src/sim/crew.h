@@ -25,6 +25,7 @@ class Crew {
   void serve(std::uint32_t number);
 
   std::function<void(std::uint32_t)> work_;
+  bool spins_;
   std::atomic<std::uint32_t> round_{};  // incremented to begin one
   std::atomic<std::uint32_t> at_work_{};
   std::atomic<bool> over_{};

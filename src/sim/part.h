@@ -26,7 +26,7 @@ struct NicReport {
   void tell(NicUser& user) const;
 };
 
-class Part final : public NicUser {
+class alignas(128) Part final : public NicUser {  // no two threads write to one cache line
  public:
   FabricPart fabric;
 

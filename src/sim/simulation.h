@@ -123,6 +123,7 @@ class Simulation {
   NicUser* user_{};
   std::optional<Time> planned_;
   Time window_end_{};
+  std::uint64_t happened_{};  // in the parts, in the last window
   bool begun_{};
   bool stopped_{};
   OnTask on_task_;
