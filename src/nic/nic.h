@@ -105,6 +105,11 @@ class Nic {
   Status modify_qp(QpHandle qp, QpState to, QpAttrs given, const QpAttributes& attributes);
   [[nodiscard]] Expected<QpQuery> query_qp(QpHandle qp) const;
   Status destroy_qp(QpHandle qp);
+  // The next request of this connected QP begins a new flow: congestion control, pacing and CNPs
+  // start as on a QP that was just connected, and packets get the UDP source port of this flow
+  // label (20 bits; zero: derived from the two QPNs), which ECMP hashes. Sequence numbers go on.
+  // Refused while requests are outstanding.
+  Status restart_flow(QpHandle qp, std::uint32_t flow_label);
   // Whether the QP has completions that were not polled; false when there is no such QP.
   [[nodiscard]] bool completions_wait(Qpn qpn) const;
   Status attach_mcast(QpHandle qp, const wire::Gid& group);

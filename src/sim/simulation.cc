@@ -111,6 +111,11 @@ Time Simulation::next_in_parts() const {
   return first;
 }
 
+void Simulation::restart_flow(NodeId at, QpNumber qp) {
+  if (SimNic* const nic = find_nic(at)) return nic->restart_flow(qp);
+  tcp_nics_[at.value()]->restart_flow(qp);
+}
+
 std::uint64_t Simulation::run(Time limit, std::uint64_t most_events) {
   const std::uint64_t already = events();
   stopped_ = false;

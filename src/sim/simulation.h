@@ -72,6 +72,8 @@ class Simulation {
   [[nodiscard]] Joined join(NodeId a, NodeId b);
   // The NIC gets the message after the post delay.
   void write(NodeId from, const NicMessage& message);
+  // The next message of this QP begins a new flow; the last one must be acknowledged.
+  void restart_flow(NodeId at, QpNumber qp);
 
   // Events of the programs.
   using OnTask = std::function<void(std::uint32_t subject, std::uint32_t argument)>;

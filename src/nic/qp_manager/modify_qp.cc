@@ -167,12 +167,41 @@ void QpManager::start_responder(Qp& qp) {
 void QpManager::start_requester(Qp& qp) {
   RequesterState& state = qp.requester;
   state.unacked = state.next = state.sent_end = state.progress_noted = qp.attributes.sq_psn;
+  if (qp.selective) qp.repeat->sent.begin(state.unacked);
+  start_flow(qp);
+}
+
+void QpManager::start_flow(Qp& qp) {
   qp.pacer = Pacer{config_.flow_control.pacing_burst};
   qp.pacer.reset(now_);
-  if (qp.selective) qp.repeat->sent.begin(state.unacked);
   if (qp.connected()) {
     qp.congestion = make_congestion_control(config_.flow_control, config_.line_rate, qp.mtu);
   }
+}
+
+Status QpManager::restart_flow(QpHandle handle, std::uint32_t flow_label) {
+  constexpr std::uint32_t kLargestLabel = 0xf'ffff;
+  Qp* qp = qps_.find(handle);
+  if (qp == nullptr) return refuse(ErrorCode::kNoSuchObject, "restart flow: no such QP");
+  if (flow_label > kLargestLabel) {
+    return refuse(ErrorCode::kInvalid, "restart flow: flow_label is 20 bits", flow_label,
+                  kLargestLabel);
+  }
+  if (!qp->connected() || qp->state != QpState::kRts) {
+    return refuse(ErrorCode::kInvalid, "restart flow: the QP is not connected");
+  }
+  if (!qp->sends.empty()) {
+    return refuse(ErrorCode::kBusy, "restart flow: requests are outstanding");
+  }
+  qp->attributes.path.flow_label = flow_label;
+  qp->flow.flow_label = flow_label;
+  qp->flow.source_port = source_port(flow_label, qp->qpn, qp->attributes.dest_qp);
+  qp->requester.flight = {};
+  qp->requester.pace_at.reset();
+  qp->cnp_limiter.reset();
+  start_flow(*qp);
+  scheduler_.rearm(*qp);
+  return Done{};
 }
 
 void QpManager::reset(Qp& qp) {

@@ -40,6 +40,7 @@ class QpManager {
   Status modify(QpHandle qp, QpState to, QpAttrs given, const QpAttributes& attributes);
   [[nodiscard]] Expected<QpQuery> query(QpHandle qp);
   Status destroy(QpHandle qp);
+  Status restart_flow(QpHandle qp, std::uint32_t flow_label);
   [[nodiscard]] bool completions_wait(Qpn qpn);
 
  private:
@@ -49,6 +50,7 @@ class QpManager {
   void enter(Qp& qp, QpState from, QpState to);
   void start_responder(Qp& qp);
   void start_requester(Qp& qp);
+  void start_flow(Qp& qp);
   void reset(Qp& qp);
   void forget_completions(Qp& qp);
 

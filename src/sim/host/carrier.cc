@@ -39,8 +39,29 @@ Carrier::Carrier(Simulation& simulation, const ClusterShape& shape, const Carrie
 std::uint32_t Carrier::connection_for(const Pair& pair) {
   const auto [at, fresh] =
       known_.try_emplace(pair, static_cast<std::uint32_t>(connections_.size()));
-  if (!fresh) return at->second;
-  const std::uint32_t made = at->second;
+  return fresh ? make_connection(pair) : at->second;
+}
+
+// The connection that was used last, so that as few as possible exist.
+std::uint32_t Carrier::idle_connection_for(const Pair& pair) {
+  std::vector<std::uint32_t>& idle = idle_[pair];
+  if (idle.empty()) {
+    const std::uint32_t made = make_connection(pair);
+    connections_[made].of_one_parcel = true;
+    return made;
+  }
+  const std::uint32_t number = idle.back();
+  idle.pop_back();
+  for (const Lane& lane : connections_[number].lanes) {
+    for (const std::size_t end : {0U, 1U}) {
+      simulation_.restart_flow(lane.nics[end], lane.qps[end]);
+    }
+  }
+  return number;
+}
+
+std::uint32_t Carrier::make_connection(const Pair& pair) {
+  const auto made = static_cast<std::uint32_t>(connections_.size());
   connections_.push_back({.pair = pair, .lanes = {}, .waiting = {}});
   const std::uint32_t lanes = pair.on_front_end
                                   ? config_of(true).lanes
@@ -66,9 +87,10 @@ void Carrier::add_lane(std::uint32_t connection, std::uint32_t number) {
 
 ParcelId Carrier::send(const Parcel& parcel) {
   const bool forward = parcel.from.value() < parcel.to.value();
+  const Pair pair{forward ? parcel.from : parcel.to, forward ? parcel.to : parcel.from, parcel.job,
+                  parcel.on_front_end};
   const std::uint32_t connection =
-      connection_for({forward ? parcel.from : parcel.to, forward ? parcel.to : parcel.from,
-                      parcel.job, parcel.on_front_end});
+      parcel.own_connection ? idle_connection_for(pair) : connection_for(pair);
   const std::uint32_t number = take_slot(parcels_, free_parcels_);
   Moving& moving = parcels_[number];
   moving.parcel = parcel;
@@ -168,10 +190,15 @@ void Carrier::sent(NodeId, std::uint64_t message) {
   pump(connection, direction);
 }
 
-// Frees a parcel that has arrived and is acknowledged.
+// Frees a parcel that has arrived and is acknowledged, and its connection if that was its own.
 void Carrier::settle(std::uint32_t number) {
   const Moving& moving = parcels_[number];
-  if (moving.arrived() && moving.acknowledged()) free_parcels_.push_back(number);
+  if (!moving.arrived() || !moving.acknowledged()) return;
+  free_parcels_.push_back(number);
+  const Connection& connection = connections_[moving.connection];
+  if (connection.of_one_parcel && !connection.broken) {
+    idle_[connection.pair].push_back(moving.connection);
+  }
 }
 
 void Carrier::failed(NodeId at, QpNumber qp, std::string_view why) {
@@ -183,7 +210,7 @@ void Carrier::failed(NodeId at, QpNumber qp, std::string_view why) {
 void Carrier::break_off(std::uint32_t number, std::string_view why) {
   if (connections_[number].broken) return;
   connections_[number].broken = true;
-  known_.erase(connections_[number].pair);
+  if (!connections_[number].of_one_parcel) known_.erase(connections_[number].pair);
   for (std::uint32_t i = 0; i < parcels_.size(); ++i) {
     if (parcels_[i].connection == number) fail(i, why);
   }

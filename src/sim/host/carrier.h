@@ -1,5 +1,6 @@
 // Carries parcels of any size between NICs. Connections are made when two places first communicate,
-// and kept.
+// and kept. A parcel may ask for a connection of its own: it gets one that no parcel uses, in the
+// state of a new one, or a new one if all are in use.
 //
 // A pair of places has several lanes, one QP each. A parcel is cut into pieces, which go
 // round-robin over the lanes; the parcel has arrived when all its pieces have. A lane has no more
@@ -33,6 +34,7 @@ struct Parcel {
   PlaceId to{};
   std::uint32_t job{};  // jobs do not share connections
   bool on_front_end{};
+  bool own_connection{};
   std::uint64_t bytes{};
   std::uint64_t ready{};  // the first `ready` bytes may be sent now
   std::uint32_t name{};
@@ -101,10 +103,13 @@ class Carrier final : private NicUser {
     std::vector<Lane> lanes;
     std::array<std::uint32_t, 2> turn{};
     std::array<std::deque<std::uint32_t>, 2> waiting;  // parcels that are not fully cut
+    bool of_one_parcel{};                              // at a time; then it is idle
     bool broken{};
   };
 
   [[nodiscard]] std::uint32_t connection_for(const Pair& pair);
+  [[nodiscard]] std::uint32_t idle_connection_for(const Pair& pair);
+  [[nodiscard]] std::uint32_t make_connection(const Pair& pair);
   void add_lane(std::uint32_t connection, std::uint32_t number);
   void pump(std::uint32_t connection, unsigned direction);
   [[nodiscard]] bool post_piece(Moving& moving, std::uint32_t parcel);
@@ -126,8 +131,9 @@ class Carrier final : private NicUser {
   std::array<CarrierConfig, 2> configs_;
   CarrierUser& user_;
   std::vector<Connection> connections_;
-  std::unordered_map<Pair, std::uint32_t, PairHash> known_;  // never iterated
-  std::vector<std::vector<std::uint32_t>> owners_;           // per node and QP: its connection
+  std::unordered_map<Pair, std::uint32_t, PairHash> known_;  // shared ones; never iterated
+  std::unordered_map<Pair, std::vector<std::uint32_t>, PairHash> idle_;  // never iterated
+  std::vector<std::vector<std::uint32_t>> owners_;  // per node and QP: its connection
   std::vector<Moving> parcels_;
   std::vector<std::uint32_t> free_parcels_;
   std::vector<Piece> pieces_;

@@ -88,6 +88,7 @@ void Cluster::send(const Message& message) {
                       .to = message.to,
                       .job = message.token.job,
                       .on_front_end = by_front_end,
+                      .own_connection = message.own_connection,
                       .bytes = message.bytes,
                       .ready = relay ? 0 : message.bytes,
                       .name = number};

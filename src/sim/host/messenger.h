@@ -1,7 +1,7 @@
 // Messages between GPUs: the interface between workloads and a cluster.
 //
 // A message within a server crosses its interconnect. Any other message uses a NIC, on a connection
-// that is made for the first message and kept.
+// that is made for the first message and kept, or on one of its own.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ struct Message {
   PlaceId to{};
   std::uint64_t bytes{};
   bool on_front_end{};
-  Token token{};  // returned to the job with each event of the message
+  Token token{};          // returned to the job with each event of the message
+  bool own_connection{};  // it shares no connection with other messages
 };
 
 // The events that a cluster reports to a job.

@@ -156,6 +156,13 @@ void SimNic::write(const NicMessage& message) {
   pull();
 }
 
+// Another flow label gives the flow another path with ECMP, as a new QP would have.
+void SimNic::restart_flow(QpNumber qp) {
+  constexpr std::uint32_t kLabels = 0xf'ffff;  // and zero, which means none
+  flow_label_ = flow_label_ % kLabels + 1;
+  CHECK(engine_.restart_flow(qps_[qp.value()], flow_label_));
+}
+
 // With several ports, the port follows from the destination QP number: receivers number their QPs
 // in turn, so each port gets an equal share. If that port is down or has no route, the
 // next one is used.

@@ -56,6 +56,9 @@ class SimNic final : private nic::EgressGate {
   // Posts a message as a WRITE with immediate. Reports a failure when the send queue is full or the
   // QP is in the error state.
   void write(const NicMessage& message);
+  // The next message begins a new flow, as on a QP that was just connected. The last one must be
+  // acknowledged.
+  void restart_flow(QpNumber qp);
 
   // Prefetches the state of the NIC.
   void fetch() const {
@@ -102,6 +105,7 @@ class SimNic final : private nic::EgressGate {
   nic::CqHandle cq_;
   nic::MrKeys keys_;
   std::vector<nic::QpHandle> qps_;
+  std::uint32_t flow_label_{};    // of the flow restarted last
   std::uint64_t next_address_{};  // gives each checked payload its own addresses
   NicUser* user_{};
   std::uint64_t data_packets_{};

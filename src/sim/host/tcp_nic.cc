@@ -54,6 +54,12 @@ Joined TcpNic::join(TcpNic& a, TcpNic& b) {
   return {QpNumber{here}, QpNumber{there}};
 }
 
+void TcpNic::restart_flow(QpNumber qp) {
+  Connection& connection = connections_[qp.value()];
+  connection.sender.restart(spec_);
+  connection.flow_hash = mix(connection.flow_hash, qp.value());
+}
+
 void TcpNic::write(const NicMessage& message) {
   Connection& connection = connections_[message.qp.value()];
   // An empty message sends one byte, so that something arrives.

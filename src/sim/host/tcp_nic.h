@@ -40,6 +40,8 @@ class TcpNic {
   // Connections start established, like QPs.
   static Joined join(TcpNic& a, TcpNic& b);
   void write(const NicMessage& message);
+  // The next message begins a new flow, as on a connection that was just made.
+  void restart_flow(QpNumber qp);
 
   [[nodiscard]] const TcpCounters& counters() const { return counters_; }
   [[nodiscard]] Duration cpu_time() const { return cores_.used(); }

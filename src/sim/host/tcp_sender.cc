@@ -18,6 +18,14 @@ TcpSender::TcpSender(const TcpSpec& spec, std::uint32_t segment)
       allowed_{spec.receive_buffer},
       timeout_{std::max<Duration>(spec.minimum_timeout, std::chrono::milliseconds{1})} {}
 
+void TcpSender::restart(const TcpSpec& spec) {
+  TcpSender fresh{spec, static_cast<std::uint32_t>(segment_)};
+  fresh.unacked_ = fresh.next_ = fresh.end_ = end_;
+  fresh.allowed_ = allowed_;
+  fresh.marked_ = marked_;
+  *this = fresh;
+}
+
 // Unacknowledged bytes below this count as lost.
 std::uint64_t TcpSender::lost_below() const {
   if (after_timeout_) return recover_;

@@ -21,6 +21,9 @@ struct TcpPiece {
 class TcpSender {
  public:
   TcpSender(const TcpSpec& spec, std::uint32_t segment);
+  // Continues as a new connection would start: with the first window and no measured round trip.
+  // Everything written must be acknowledged.
+  void restart(const TcpSpec& spec);
 
   void write(std::uint64_t bytes) { end_ += bytes; }
   [[nodiscard]] std::uint64_t end() const { return end_; }

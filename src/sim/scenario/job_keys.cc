@@ -58,6 +58,9 @@ constexpr Key<FlowsSpec> kFlows[] = {
      [](Value& v, FlowsSpec& f) { v.count(f.requests, 1, 100'000'000); }, kRequired, "random, kv-cache"},
     {"file", "file with lines of `src dst priority port bytes start`, the format of HPCC's simulator",
      [](Value& v, FlowsSpec& f) { v.file(f.file); }, kRequired, "flow-list"},
+    {"qps", "flows from one rank to another share QPs and their congestion control, or each flow has QPs of its own and starts at line rate",
+     [](Value& v, FlowsSpec& f) { v.word(f.qps, kFlowQps); },
+     "per-flow for flow-list, per-pair for the others", "random, flow-list, kv-cache"},
 };
 
 constexpr Key<CollectiveSpec> kCollective[] = {

@@ -22,6 +22,8 @@ Work work_of(JobKind kind) {
   if (number < std::size(kPatterns)) {
     FlowsSpec flows;
     flows.pattern = kPatterns[number];
+    // The simulators that flow lists come from give each flow a QP of its own.
+    if (flows.pattern == FlowPattern::kList) flows.qps = FlowQps::kPerFlow;
     return flows;
   }
   CollectiveSpec collective;

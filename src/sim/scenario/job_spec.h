@@ -23,6 +23,12 @@ enum class FlowPattern : std::uint8_t {
   kKvCache,      // prefill ranks (the first half) to decode ranks, random arrivals
 };
 
+// Which flows share the QPs between two ranks.
+enum class FlowQps : std::uint8_t {
+  kPerPair,  // all of them: a flow waits for earlier ones and inherits their rate
+  kPerFlow,  // none: a flow starts as on a QP that was just connected
+};
+
 struct FlowsSpec {
   FlowPattern pattern{FlowPattern::kPermutation};
   std::uint64_t bytes{};     // of each flow; for kRandom the mean
@@ -31,6 +37,7 @@ struct FlowsSpec {
   double load{0.5};          // kRandom, kKvCache: share of the NIC rate
   std::uint32_t requests{};  // kRandom, kKvCache: total
   std::string file{};        // kList
+  FlowQps qps{};             // kRandom, kList, kKvCache
 };
 
 // --- collectives ---------------------------------------------------------------------------------

@@ -72,6 +72,11 @@ inline constexpr Named<Placement> kPlacements[] = {
     {"random", Placement::kRandom},
 };
 
+inline constexpr Named<FlowQps> kFlowQps[] = {
+    {"per-pair", FlowQps::kPerPair},
+    {"per-flow", FlowQps::kPerFlow},
+};
+
 inline constexpr Named<FaultKind> kFaults[] = {
     {"down", FaultKind::kDown},     {"up", FaultKind::kUp},       {"slow", FaultKind::kRate},
     {"errors", FaultKind::kErrors}, {"storm", FaultKind::kStorm},

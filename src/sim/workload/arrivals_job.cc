@@ -17,7 +17,7 @@ ArrivalsJob::ArrivalsJob(const JobSpec& spec, const FlowsSpec& work, JobContext 
                          std::vector<ListedFlow> listed)
     : TimedJob{spec, std::move(context)},
       work_{work},
-      book_{this->context(), on_front_end()},
+      book_{this->context(), on_front_end(), work.qps},
       listed_{std::move(listed)},
       prng_{this->context().seed},
       flows_{work.pattern == FlowPattern::kList ? static_cast<std::uint32_t>(listed_.size())

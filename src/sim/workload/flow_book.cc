@@ -21,7 +21,8 @@ void FlowBook::send(std::uint32_t number, std::uint32_t from, std::uint32_t to,
                            .to = stored ? context_.storage[to - ranks] : context_.places[to],
                            .bytes = bytes,
                            .on_front_end = on_front_end_,
-                           .token = {context_.number, from, number}});
+                           .token = {context_.number, from, number},
+                           .own_connection = own_connections_});
 }
 
 void FlowBook::delivered(const Token& token) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/results/job_result.h"
+#include "sim/scenario/job_spec.h"
 #include "sim/workload/job_context.h"
 #include "sim/workload/lines.h"
 
@@ -14,8 +15,11 @@ namespace nerve::sim {
 class FlowBook {
  public:
   // The context must outlive this object.
-  FlowBook(const JobContext& context, bool on_front_end)
-      : context_{context}, lines_{context}, on_front_end_{on_front_end} {}
+  FlowBook(const JobContext& context, bool on_front_end, FlowQps qps = {})
+      : context_{context},
+        lines_{context},
+        on_front_end_{on_front_end},
+        own_connections_{qps == FlowQps::kPerFlow} {}
 
   // Makes room for this many flows, sent in any order.
   void expect(std::uint64_t flows) { flows_.resize(flows); }
@@ -34,6 +38,7 @@ class FlowBook {
   const JobContext& context_;
   Lines lines_;
   bool on_front_end_;
+  bool own_connections_;
   std::vector<FlowResult> flows_;  // completed if end > start
   std::uint64_t delivered_{};
   std::uint64_t bytes_delivered_{};
