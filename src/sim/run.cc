@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "sim/fabric/faults.h"
@@ -27,9 +28,9 @@ constexpr std::uint32_t kAroundTcp = kEthernetBytes + kIpAndTcp;
 constexpr std::uint32_t kGap = 20;
 
 JobContext context_for(const Scenario& scenario, const JobSpec& spec, std::uint32_t number,
-                       Cluster& cluster, Simulation& simulation) {
+                       Cluster& cluster, Simulation& simulation, std::span<const NicRates> rates) {
   const ClusterShape& shape = cluster.shape();
-  const NetworkSpec& network = spec.on_front_end ? *scenario.front_end : scenario.back_end;
+  const NicRates& rate = rates[spec.on_front_end ? 1 : 0];
   const NicSpec& nics = spec.on_front_end ? scenario.front_end_nics : scenario.nics;
   const bool tcp = nics.transport == Transport::kTcp;
   const std::uint32_t around = tcp ? kAroundTcp : kAroundRdma;
@@ -57,7 +58,13 @@ JobContext context_for(const Scenario& scenario, const JobSpec& spec, std::uint3
     context.storage.push_back(shape.storage_place(i));
   context.seed = scenario.seed + number;
   const Rate pcie = scenario.servers.pcie;
-  context.nic_rate = pcie == Rate{} ? network.nic_rate : std::min(pcie, network.nic_rate);
+  context.nic_rate = pcie == Rate{} ? rate.slowest : std::min(pcie, rate.slowest);
+  if (rate.differ()) {
+    context.rate_of = [&shape, &simulation, on_front_end](PlaceId place) {
+      const bool front = shape.by_front_end({place, place, 0, on_front_end, {}});
+      return simulation.fabric().rate_of(shape.nic_of(place, place, 0, front));
+    };
+  }
   context.interconnect = scenario.servers.interconnect;
   context.storage_rate = scenario.storage ? scenario.storage->rate : Rate{};
   context.nics_per_server = on_front_end ? 1 : shape.nics;
@@ -118,9 +125,8 @@ void add_tcp(Simulation& simulation, Duration over, RunResult& result) {
       fmt::format("{} packets were dropped by hosts whose cores were too slow", dropped));
 }
 
-void note_pcie(const Scenario& scenario, RunResult& result) {
+void note_pcie(const Scenario& scenario, Rate rate, RunResult& result) {
   const Rate pcie = scenario.servers.pcie;
-  const Rate rate = scenario.back_end.nic_rate;
   if (pcie == Rate{} || rate <= pcie) return;
   const auto gigabits = [](Rate r) { return static_cast<double>(r.bits_per_second()) / 1e9; };
   result.remarks.push_back(fmt::format("NICs of {:g} Gb/s are held to {:g} by servers.pcie",
@@ -206,7 +212,8 @@ Result<RunResult, std::string> run(const Scenario& scenario, const RunOptions& o
   Jobs jobs;
   for (const JobSpec& spec : scenario.jobs) {
     const auto number = static_cast<std::uint32_t>(jobs.size());
-    auto job = make_job(spec, context_for(scenario, spec, number, cluster, simulation));
+    auto job =
+        make_job(spec, context_for(scenario, spec, number, cluster, simulation, setup->nic_rates));
     if (!job) return Unexpected{job.error()};
     jobs.push_back(std::move(*job));
     cluster.add(*jobs.back(), spec.start);
@@ -228,7 +235,7 @@ Result<RunResult, std::string> run(const Scenario& scenario, const RunOptions& o
   }
   result.totals.failed_messages = cluster.failed_messages();
   add_tcp(simulation, simulation.now() - Time{}, result);
-  note_pcie(scenario, result);
+  note_pcie(scenario, setup->nic_rates[0].fastest, result);
   if (payload.checked() > 0) {
     result.remarks.push_back(
         fmt::format("{} bytes of payload checked, {} wrong", payload.checked(), payload.wrong()));

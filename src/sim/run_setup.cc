@@ -30,6 +30,8 @@ Rate scaled(Rate given, Rate usual, Rate usual_line, Rate line) {
       Wide{usual.bits_per_second()} * line.bits_per_second() / usual_line.bits_per_second()));
 }
 
+Rate within(Rate pcie, Rate rate) { return pcie == Rate{} ? rate : std::min(pcie, rate); }
+
 // PCIe limits the NICs, but not the cables between switches.
 NetworkSpec within_pcie(NetworkSpec spec, Rate pcie) {
   if (pcie == Rate{} || spec.nic_rate <= pcie) return spec;
@@ -88,9 +90,10 @@ void settle_repeat(SimulatedNetwork& network, Rate line, std::uint32_t packet,
   engine.selective_repeat.reorder_timeout = kLate;
 }
 
-// Measures the round trip in the network that was built.
-void settle_nics(RunSetup& setup, std::uint8_t number, const NetworkSpec& spec,
-                 const NicSpec& nics) {
+// Measures the round trip in the network that was built. The rates of DCQCN and TIMELY are those of
+// the slowest NIC: steps that are too large for it would disturb it more than small ones slow down
+// the others.
+void settle_nics(RunSetup& setup, std::uint8_t number, Rate pcie, const NicSpec& nics) {
   SimulatedNetwork& network = setup.networks[number];
   if (network.tcp) return;
   std::vector<FabricConfig> fabrics;
@@ -99,10 +102,23 @@ void settle_nics(RunSetup& setup, std::uint8_t number, const NetworkSpec& spec,
   Fabric fabric{0, setup.graph, fabrics};
   const Duration round_trip =
       longest_round_trip(fabric, number, nic::bytes(nics.mtu) + kAroundPayload);
-  network.nics.engine.flow_control = settled(nics.flow_control, spec.nic_rate, round_trip);
+  const Rate line = within(pcie, setup.nic_rates[number].slowest);
+  network.nics.engine.flow_control = settled(nics.flow_control, line, round_trip);
   if (network.nics.engine.selective_repeat.on) {
-    settle_repeat(network, spec.nic_rate, nic::bytes(nics.mtu), round_trip);
+    settle_repeat(network, line, nic::bytes(nics.mtu), round_trip);
   }
+}
+
+// Builds one network and notes the rates of its NICs.
+Result<Graph, std::string> build(RunSetup& setup, const NetworkSpec& spec, Rate pcie,
+                                 const NetworkHosts& hosts, const std::string& which) {
+  auto graph = build_network(within_pcie(spec, pcie), hosts);
+  if (!graph) return Unexpected{which + graph.error()};
+  const auto rates = nic_rates_of(spec, *graph);
+  if (!rates) return Unexpected{rates.error()};
+  setup.nic_rates.push_back(*rates);
+  if (spec.topology == TopologyKind::kFile && pcie != Rate{}) hold_nics_to(pcie, *graph);
+  return graph;
 }
 
 std::string objection_to(const Scenario& scenario) {
@@ -177,17 +193,18 @@ Result<RunSetup, std::string> lay_out(const Scenario& scenario, CheckedMemory& p
   RunSetup setup;
   setup.cluster = cluster_of(scenario);
   ClusterShape& shape = setup.cluster.shape;
-  const NetworkSpec back_end = within_pcie(scenario.back_end, scenario.servers.pcie);
   const std::uint32_t beside = shape.storage_on_front_end ? 0 : shape.storage;
-  auto graph = build_network(back_end, {shape.servers + beside, shape.nics});
-  if (!graph) return Unexpected{"the back end: " + graph.error()};
+  auto graph = build(setup, scenario.back_end, scenario.servers.pcie,
+                     {shape.servers + beside, shape.nics}, "the back end: ");
+  if (!graph) return Unexpected{graph.error()};
   setup.graph = std::move(*graph);
-  setup.networks.push_back(network_of(back_end, scenario.nics, scenario.tcp, payload));
+  setup.networks.push_back(network_of(scenario.back_end, scenario.nics, scenario.tcp, payload));
   if (scenario.front_end) {
-    const NetworkSpec front_end = within_pcie(*scenario.front_end, scenario.servers.pcie);
+    const NetworkSpec& front_end = *scenario.front_end;
     const std::uint32_t also = shape.storage_on_front_end ? shape.storage : 0;
-    auto front = build_network(front_end, {shape.servers + also, 1});
-    if (!front) return Unexpected{"the front end: " + front.error()};
+    auto front = build(setup, front_end, scenario.servers.pcie, {shape.servers + also, 1},
+                       "the front end: ");
+    if (!front) return Unexpected{front.error()};
     shape.front_end = static_cast<std::uint32_t>(setup.graph.nodes.size());
     setup.graph = merge(std::move(setup.graph), *front);
     setup.networks.push_back(network_of(front_end, scenario.front_end_nics, scenario.tcp, payload));
@@ -199,10 +216,8 @@ Result<RunSetup, std::string> set_up(const Scenario& scenario, CheckedMemory& pa
   auto setup = lay_out(scenario, payload);
   if (!setup) return setup;
   const Rate pcie = scenario.servers.pcie;
-  if (scenario.front_end) {
-    settle_nics(*setup, 1, within_pcie(*scenario.front_end, pcie), scenario.front_end_nics);
-  }
-  settle_nics(*setup, 0, within_pcie(scenario.back_end, pcie), scenario.nics);
+  if (scenario.front_end) settle_nics(*setup, 1, pcie, scenario.front_end_nics);
+  settle_nics(*setup, 0, pcie, scenario.nics);
   return setup;
 }
 

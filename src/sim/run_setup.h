@@ -12,12 +12,14 @@
 #include "sim/host/cluster.h"
 #include "sim/scenario/scenario.h"
 #include "sim/simulation.h"
+#include "sim/topology/nic_rates.h"
 
 namespace nerve::sim {
 
 struct RunSetup {
   Graph graph;
   std::vector<SimulatedNetwork> networks;
+  std::vector<NicRates> nic_rates;  // per network; before the limit of servers.pcie
   ClusterConfig cluster;
 };
 

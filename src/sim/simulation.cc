@@ -57,11 +57,7 @@ Simulation::Simulation(const SimulationConfig& config, const Graph& graph,
       continue;
     }
     SimNicConfig own = network.nics;
-    std::uint64_t rate = 0;
-    for (const PortId port : fabric_.ports_of(NodeId{i})) {
-      rate += fabric_.port(port).rate.bits_per_second();
-    }
-    own.engine.line_rate = Rate::bits_per_second(rate);
+    own.engine.line_rate = fabric_.rate_of(NodeId{i});
     nics_[i] = std::make_unique<SimNic>(part.clockwork(), fabric_, NodeId{i}, own);
     nics_[i]->serve(part);
   }

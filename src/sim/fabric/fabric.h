@@ -52,6 +52,12 @@ class Fabric {
     const std::uint32_t first = first_of_[node.value()];
     return {ports_by_node_.data() + first, first_of_[node.value() + 1] - first};
   }
+  // Of all cables of a NIC together.
+  [[nodiscard]] Rate rate_of(NodeId node) const {
+    std::uint64_t rate = 0;
+    for (const PortId one : ports_of(node)) rate += ports_[one.value()].rate.bits_per_second();
+    return Rate::bits_per_second(rate);
+  }
   [[nodiscard]] const Routes& routes() const { return routes_; }
   [[nodiscard]] const FabricConfig& config_of(const Port& port) const {
     return networks_[port.network];

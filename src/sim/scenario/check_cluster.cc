@@ -97,7 +97,8 @@ void check_buffer(const TableAt& table, const NetworkSpec& network, std::uint64_
     buffer.wrong("size", bytes_text(config.bytes) + " is less than four packets of " +
                              bytes_text(switches.longest_packet));
   }
-  if (config.lossless == 0) return;
+  // The cables of a file are checked when it is read.
+  if (config.lossless == 0 || network.topology == TopologyKind::kFile) return;
   const Rate trunk = network.trunk_rate == Rate{} ? network.nic_rate : network.trunk_rate;
   const std::uint64_t port =
       config.reserve + std::max(headroom_of(network.nic_rate, network.nic_delay, switches),

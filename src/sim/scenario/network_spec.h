@@ -25,7 +25,10 @@ enum class TopologyKind : std::uint8_t {
 // A topology uses the numbers named after it. Zero: build_network() chooses.
 struct NetworkSpec {
   TopologyKind topology{TopologyKind::kLeafSpine};
-  Rate nic_rate{Rate::gigabits(400)};
+  Rate nic_rate{Rate::gigabits(400)};  // not for a file: its cables have rates
+  // Where a scenario file sets nic_rate, to begin an error with: "x.toml:4: fabric.nic_rate: ".
+  // Empty: it does not.
+  std::string nic_rate_at{};
   Rate trunk_rate{};  // zero: nic_rate, or what the given spines require
   Duration nic_delay{std::chrono::nanoseconds{100}};
   Duration trunk_delay{std::chrono::nanoseconds{300}};

@@ -17,6 +17,16 @@ bool has_key(const TableAt& document, std::initializer_list<std::string_view> pa
   return node != nullptr;
 }
 
+// "x.toml:4: fabric.nic_rate: ", as errors begin; empty if the file does not set the key.
+std::string position_of_rate(const TableAt& document, std::string_view name) {
+  const Node* table = document.node.find(name);
+  const Node* rate = table == nullptr ? nullptr : table->find("nic_rate");
+  if (rate == nullptr) return {};
+  Errors position{document.errors.file()};
+  position.add(*rate, std::string{name} + ".nic_rate", "");
+  return text_of(position.take().front());
+}
+
 // ECN thresholds grow with the rate: 400 and 1600 KB at 100 Gb/s, as in the HPCC artifact and
 // adapter vendors' guides. DCTCP marks from a single threshold, 300 KB at 100 Gb/s.
 void settle_marking(const TableAt& document, std::string_view name, bool dctcp,
@@ -38,6 +48,7 @@ void settle_marking(const TableAt& document, std::string_view name, bool dctcp,
 void settle_network(const TableAt& document, std::string_view name, const NicSpec& nic,
                     const TcpSpec& tcp, NetworkSpec& network) {
   const bool is_tcp = nic.transport == Transport::kTcp;
+  network.nic_rate_at = position_of_rate(document, name);
   settle_marking(document, name, is_tcp && tcp.algorithm == TcpAlgorithm::kDctcp, network);
   FabricConfig& switches = network.switches;
   if (is_tcp && !has_key(document, {name, "pfc"})) switches.buffer.lossless = 0;

@@ -20,7 +20,7 @@ struct JobContext {
   std::vector<PlaceId> storage{};               // empty if there are no storage servers
   std::uint64_t seed{};
 
-  Rate nic_rate{Rate::gigabits(400)};
+  Rate nic_rate{Rate::gigabits(400)};        // of the slowest NIC
   Rate interconnect{Rate::gigabits(3'600)};  // per GPU and direction
   Rate storage_rate{};                       // per storage server; zero: as fast as its NIC
   std::uint32_t nics_per_server{1};
@@ -31,6 +31,8 @@ struct JobContext {
   Duration network_delay{};  // from NIC to NIC in an empty network
   // For networks whose delay depends on the pair; may be empty.
   std::function<Duration(PlaceId from, PlaceId to)> delay_between{};
+  // For networks whose NICs have different rates; may be empty.
+  std::function<Rate(PlaceId place)> rate_of{};
 
   [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(places.size()); }
 };

@@ -19,9 +19,13 @@ Lines::Lines(const JobContext& context)
     nic_of_[rank] = context.server_of_rank[rank] * shared + gpu * shared / gpus;
   }
   const std::uint64_t each = context.nics_per_server / shared;
-  nic_rate_ = Rate::bits_per_second(context.nic_rate.bits_per_second() * each);
   const auto last = std::ranges::max_element(nic_of_);
   nics_.resize(last == nic_of_.end() ? 0 : *last + 1);
+  nic_rates_.resize(nics_.size());
+  for (std::uint32_t rank = 0; rank < context.ranks(); ++rank) {
+    nic_rates_[nic_of_[rank]] =
+        Rate::bits_per_second(rate_at(context.places[rank]).bits_per_second() * each);
+  }
 }
 
 bool Lines::together(std::uint32_t a, std::uint32_t b) const {
@@ -37,26 +41,37 @@ Duration Lines::on_cable(Rate rate, std::uint64_t bytes) const {
   return rate.time_to_send(bytes + packets * context_.header_bytes);
 }
 
-Rate Lines::storage_rate() const {
+Rate Lines::storage_rate(std::size_t server) const {
   const Rate disks = context_.storage_rate;
-  return disks == Rate{} ? context_.nic_rate : std::min(disks, context_.nic_rate);
+  const Rate nic = rate_at(context_.storage[server]);
+  return disks == Rate{} ? nic : std::min(disks, nic);
 }
 
 Duration Lines::alone(std::uint32_t from, std::uint32_t to, std::uint64_t bytes) const {
   if (together(from, to)) {
     return context_.interconnect_delay + context_.interconnect.time_to_send(bytes);
   }
-  return delay(context_.places[from], context_.places[to]) + on_cable(context_.nic_rate, bytes);
+  const PlaceId sender = context_.places[from];
+  const PlaceId receiver = context_.places[to];
+  return delay(sender, receiver) + on_cable(std::min(rate_at(sender), rate_at(receiver)), bytes);
 }
 
 Duration Lines::alone_to_storage(std::uint32_t from, std::uint32_t server,
                                  std::uint64_t bytes) const {
-  return delay(context_.places[from], context_.storage[server]) + on_cable(storage_rate(), bytes);
+  const PlaceId sender = context_.places[from];
+  return delay(sender, context_.storage[server]) +
+         on_cable(std::min(rate_at(sender), storage_rate(server)), bytes);
 }
 
 Rate Lines::rate_of_rank() const {
-  const std::uint64_t all = context_.nic_rate.bits_per_second() * context_.nics_per_server;
-  return std::min(context_.nic_rate, Rate::bits_per_second(all / context_.gpus_per_server));
+  Rate nic = context_.nic_rate;
+  if (context_.rate_of && context_.ranks() > 0) {
+    std::uint64_t sum = 0;
+    for (const PlaceId place : context_.places) sum += rate_at(place).bits_per_second();
+    nic = Rate::bits_per_second(sum / context_.ranks());
+  }
+  const std::uint64_t all = nic.bits_per_second() * context_.nics_per_server;
+  return std::min(nic, Rate::bits_per_second(all / context_.gpus_per_server));
 }
 
 void Lines::add(std::uint32_t from, std::uint32_t to, std::uint64_t bytes) {
@@ -75,13 +90,18 @@ void Lines::add_to_storage(std::uint32_t from, std::uint32_t server, std::uint64
 }
 
 Duration Lines::busiest() const {
-  const auto most = [](const std::vector<Load>& loads) {
-    std::uint64_t bytes = 0;
-    for (const Load& load : loads) bytes = std::max({bytes, load.out, load.in});
-    return bytes;
-  };
-  return std::max({on_cable(nic_rate_, most(nics_)), on_cable(storage_rate(), most(storage_)),
-                   context_.interconnect.time_to_send(most(gpus_))});
+  const auto more = [](const Load& load) { return std::max(load.out, load.in); };
+  Duration longest{};
+  for (std::size_t i = 0; i < nics_.size(); ++i) {
+    if (more(nics_[i]) > 0) longest = std::max(longest, on_cable(nic_rates_[i], more(nics_[i])));
+  }
+  for (std::size_t i = 0; i < storage_.size(); ++i) {
+    longest = std::max(longest, on_cable(storage_rate(i), more(storage_[i])));
+  }
+  for (const Load& gpu : gpus_) {
+    longest = std::max(longest, context_.interconnect.time_to_send(more(gpu)));
+  }
+  return longest;
 }
 
 void Lines::clear() {

@@ -17,7 +17,7 @@ class Lines {
   [[nodiscard]] Duration alone(std::uint32_t from, std::uint32_t to, std::uint64_t bytes) const;
   [[nodiscard]] Duration alone_to_storage(std::uint32_t from, std::uint32_t server,
                                           std::uint64_t bytes) const;
-  // The NIC rate of one rank when all GPUs of its server send.
+  // The NIC rate of one rank when all GPUs of its server send; the mean if NICs differ.
   [[nodiscard]] Rate rate_of_rank() const;
 
   // Adds to the load of NICs and interconnects.
@@ -35,13 +35,16 @@ class Lines {
   [[nodiscard]] bool together(std::uint32_t a, std::uint32_t b) const;
   [[nodiscard]] Duration delay(PlaceId from, PlaceId to) const;
   [[nodiscard]] Duration on_cable(Rate rate, std::uint64_t bytes) const;
-  [[nodiscard]] Rate storage_rate() const;
+  [[nodiscard]] Rate rate_at(PlaceId place) const {
+    return context_.rate_of ? context_.rate_of(place) : context_.nic_rate;
+  }
+  [[nodiscard]] Rate storage_rate(std::size_t server) const;
 
   const JobContext& context_;
   std::vector<std::uint32_t> nic_of_;  // per rank; GPUs that share a NIC have the same number
-  Rate nic_rate_;                      // of each such number
-  std::vector<Load> nics_;
-  std::vector<Load> gpus_;  // interconnects
+  std::vector<Rate> nic_rates_;        // per such number
+  std::vector<Load> nics_;             // per such number
+  std::vector<Load> gpus_;             // interconnects
   std::vector<Load> storage_;
 };
 

@@ -1,0 +1,26 @@
+// The rates of the NICs of a network. The rate of a NIC is the sum of its cables.
+#pragma once
+
+#include <string>
+
+#include "base/rate.h"
+#include "base/result.h"
+#include "sim/fabric/graph.h"
+#include "sim/scenario/network_spec.h"
+
+namespace nerve::sim {
+
+struct NicRates {
+  Rate slowest{};
+  Rate fastest{};
+  [[nodiscard]] bool differ() const { return slowest != fastest; }
+};
+
+// In a graph from a file the cables decide: a nic_rate in the scenario must agree with them.
+[[nodiscard]] Result<NicRates, std::string> nic_rates_of(const NetworkSpec& spec,
+                                                         const Graph& graph);
+
+// Slows the cables of each NIC that is faster than the limit, all by the same factor.
+void hold_nics_to(Rate limit, Graph& graph);
+
+}  // namespace nerve::sim
