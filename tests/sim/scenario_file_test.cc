@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "sim/fabric/marking.h"
 #include "sim/scenario/scenario_file.h"
 
 namespace nerve::sim {
@@ -60,8 +61,10 @@ TEST(ScenarioFile, ShortFileGetsDefaults) {
   EXPECT_EQ(s.back_end.nic_rate, Rate::gigabits(400));
   EXPECT_FALSE(s.front_end);
   EXPECT_EQ(s.nics.flow_control.algorithm, nic::CcAlgorithm::kDcqcn);
-  EXPECT_EQ(s.back_end.switches.marking.low, 1'600'000U);
-  EXPECT_EQ(s.back_end.switches.marking.high, 6'400'000U);
+  EXPECT_EQ(thresholds_of(s.back_end.switches.marking, Rate::gigabits(100)),
+            (MarkingThresholds{400'000, 1'600'000}));
+  EXPECT_EQ(thresholds_of(s.back_end.switches.marking, Rate::gigabits(400)),
+            (MarkingThresholds{1'600'000, 6'400'000}));
   EXPECT_NE(s.back_end.switches.buffer.lossless, 0);
   ASSERT_EQ(s.jobs.size(), 1U);
   EXPECT_EQ(s.jobs[0].name, "all-reduce");
@@ -197,11 +200,21 @@ top_ports = 4
 TEST(ScenarioFile, TcpDisablesPfcAndLowersEcnThresholds) {
   const Scenario s = read(kShort, {"nic.transport=tcp", "fabric.nic_rate=100 Gb/s"});
   EXPECT_EQ(s.back_end.switches.buffer.lossless, 0);
-  EXPECT_EQ(s.back_end.switches.marking.low, 300'000U);
-  EXPECT_EQ(s.back_end.switches.marking.high, 300'000U);
+  EXPECT_EQ(thresholds_of(s.back_end.switches.marking, Rate::gigabits(100)),
+            (MarkingThresholds{300'000, 300'000}));
   EXPECT_GT(s.back_end.switches.longest_packet, s.tcp.mtu);
   EXPECT_NE(
       read(kShort, {"nic.transport=tcp", "fabric.pfc=true"}).back_end.switches.buffer.lossless, 0);
+}
+
+TEST(ScenarioFile, ThresholdsOfTheFileAreTheSameAtAllPorts) {
+  const auto at_400 = [](const std::vector<std::string>& settings) {
+    return thresholds_of(read(kShort, settings).back_end.switches.marking, Rate::gigabits(400));
+  };
+  EXPECT_EQ(at_400({"fabric.ecn.low=5 KB"}), (MarkingThresholds{5'000, 20'000}));
+  EXPECT_EQ(at_400({"fabric.ecn.high=200 KB"}), (MarkingThresholds{50'000, 200'000}));
+  EXPECT_EQ(at_400({"fabric.ecn.low=5 KB", "fabric.ecn.high=200 KB"}),
+            (MarkingThresholds{5'000, 200'000}));
 }
 
 TEST(ScenarioFile, InfiniBandDisablesMarkingAndCongestionControl) {

@@ -57,6 +57,7 @@ Fabric::Fabric(std::uint64_t seed, const Graph& graph, std::vector<FabricConfig>
     if ((lossless >> kDataClass & 1U) != 0) lossless |= std::uint8_t{1U << kLiftedClass};
   }
   build_ports();
+  set_marking_thresholds();
   build_switches();
 }
 
@@ -111,6 +112,17 @@ void Fabric::build_ports() {
     ports_by_node_[first_of_[port.node.value()] + port.local] = PortId{i};
     port.to_switch = graph_.nodes[graph_.node_at(port.peer).value()].kind == NodeKind::kSwitch;
   }
+}
+
+// `low` of a network becomes the lowest of its ports: few queues are longer, so few packets need
+// the thresholds of their port.
+void Fabric::set_marking_thresholds() {
+  std::vector<std::uint64_t> lowest(networks_.size(), UINT64_MAX);
+  for (Port& port : ports_) {
+    port.marking = thresholds_of(config_of(port).marking, port.rate);
+    lowest[port.network] = std::min(lowest[port.network], port.marking.low);
+  }
+  for (std::size_t i = 0; i < networks_.size(); ++i) networks_[i].marking.low = lowest[i];
 }
 
 void Fabric::build_switches() {
@@ -298,18 +310,18 @@ void Fabric::leave(PortId from, PacketId id) {
   Packet& packet = clock(port).packets[id];
   release(packet);
   if (port.kind == LinkKind::kInfiniBand) return;
-  if (packet.may_be_marked &&
-      marks(config_of(port).marking, port.queues[packet.traffic_class].bytes,
-            switches_[port.switch_number].prng)) {
+  const MarkingConfig& marking = config_of(port).marking;
+  const std::uint32_t queued = port.queues[packet.traffic_class].bytes;
+  if (packet.may_be_marked && queued > marking.low &&
+      marks(marking, port.marking, queued, switches_[port.switch_number].prng)) {
     packet.marked = true;
     ++port.counters.marked_packets;
   }
   if (packet.collects) {
-    clock(port).packets.trail(id).add(
-        {.transmitted_bytes = port.sent_bytes,
-         .timestamp_ps = clock(port).now().picoseconds(),
-         .line_rate_bps = port.rate.bits_per_second(),
-         .queue_bytes = static_cast<std::uint32_t>(port.queues[packet.traffic_class].bytes)});
+    clock(port).packets.trail(id).add({.transmitted_bytes = port.sent_bytes,
+                                       .timestamp_ps = clock(port).now().picoseconds(),
+                                       .line_rate_bps = port.rate.bits_per_second(),
+                                       .queue_bytes = queued});
   }
 }
 

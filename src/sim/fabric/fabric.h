@@ -122,6 +122,7 @@ class Fabric {
   // Schedules an event at the other end of the cable.
   void at_peer(const Port& port, Time when, Happening kind, std::uint32_t argument);
   void build_ports();
+  void set_marking_thresholds();
   void build_switches();
   // The egress port, if it does not depend on state that may still change; kNoPort otherwise.
   [[nodiscard]] PortId predict_egress(const Port& in, const Packet& packet) const;

@@ -11,6 +11,7 @@
 #include "sim/core/packet.h"
 #include "sim/fabric/graph.h"
 #include "sim/fabric/line.h"
+#include "sim/fabric/marking.h"
 
 namespace nerve::sim {
 
@@ -82,6 +83,7 @@ struct alignas(64) Port {
   PortCounters counters{};
   std::array<std::uint32_t, kClasses> credits{};  // bytes
   Rate rate{};
+  MarkingThresholds marking{};
   Time paused_since{};
   std::uint64_t error_chance{};  // per received byte, in units of 1/kErrorUnit
   bool lifts{};                  // received data has crossed a cable between groups

@@ -27,17 +27,17 @@ std::string position_of_rate(const TableAt& document, std::string_view name) {
   return text_of(position.take().front());
 }
 
-// ECN thresholds grow with the rate: 400 and 1600 KB at 100 Gb/s, as in the HPCC artifact and
-// adapter vendors' guides. DCTCP marks from a single threshold, 300 KB at 100 Gb/s.
+// ECN thresholds grow with the rate of a port: 400 and 1600 KB at 100 Gb/s, as in the HPCC artifact
+// and adapter vendors' guides. DCTCP marks from a single threshold, 300 KB at 100 Gb/s. What the
+// file sets is the same at all ports.
 void settle_marking(const TableAt& document, std::string_view name, bool dctcp,
                     NetworkSpec& network) {
   MarkingConfig& marking = network.switches.marking;
-  const std::uint64_t gigabits = network.nic_rate.bits_per_second() / 1'000'000'000;
-  const std::uint64_t kilobytes = std::max<std::uint64_t>(gigabits, 1) * 1000;
   const bool low = has_key(document, {name, "ecn", "low"});
   const bool high = has_key(document, {name, "ecn", "high"});
   const std::uint64_t steep = dctcp ? 1 : 4;
-  if (!low) marking.low = high ? marking.high / steep : kilobytes * (dctcp ? 3 : 4);
+  marking.per_gigabit = !low && !high;
+  if (!low) marking.low = high ? marking.high / steep : (dctcp ? 3'000 : 4'000);
   if (!high) marking.high = std::max<std::uint64_t>(marking.low * steep, 1);
   // InfiniBand uses credits instead.
   if (!has_key(document, {name, "ecn", "enabled"})) {

@@ -37,6 +37,7 @@ struct BufferConfig {
 struct MarkingConfig {
   std::uint64_t low{400'000};  // bytes in the queue
   std::uint64_t high{1'600'000};
+  bool per_gigabit{};                  // low and high are for each Gb/s of a port's rate
   std::uint32_t per_million{200'000};  // the probability just below `high`
   bool on{true};
 };

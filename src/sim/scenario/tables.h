@@ -11,7 +11,7 @@ void read_tables(const TableAt& document, Scenario& scenario);
 void read_jobs(const TableAt& document, Scenario& scenario);
 
 // Sets the values that the file leaves open and that depend on other keys: congestion control by
-// the kind of link, ECN thresholds by the rate, ranks by the cluster size.
+// the kind of link, ECN thresholds by the transport, ranks by the cluster size.
 void settle(const TableAt& document, Scenario& scenario);
 
 // Reports what cannot be built or run, with the value and how to fix it.
