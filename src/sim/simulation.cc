@@ -222,6 +222,8 @@ void Simulation::happen(Part& part, const Event<Happening>& event) {
     case Happening::kCredit:
       fabric_.credit(port, event.argument);
       return resumed(fabric_.port(port));
+    case Happening::kWatchdog:
+      return fabric_.watchdog(port, event.argument);
     case Happening::kNicTimer:
       return nics_[event.subject]->timer(event.when);
     case Happening::kCnp:

@@ -32,6 +32,10 @@ class Change {
     change(value);
     if (!before && done()) aside_ = name;
   }
+  template <class T>
+  void later(const char*, T& value) {
+    change(value);
+  }
   [[nodiscard]] bool done() const { return left_ < 0; }
   [[nodiscard]] const std::string& was_aside() const { return aside_; }
 
@@ -116,6 +120,14 @@ TEST(ResultJson, ContainsTheHashAndTheSchemaVersion) {
   EXPECT_EQ(std::stoull(hash, nullptr, 16), hash_of(test::sample_result()));
   EXPECT_EQ(read["simulated_ps"], 310'000'000U);
   EXPECT_EQ(read["jobs"][0]["steps_ps"], json::parse("[90000000,110000000,100000000]"));
+}
+
+TEST(ResultJson, ReadsFilesFromBeforeAFieldWasAdded) {
+  json older = json::parse(to_json(test::sample_result()));
+  ASSERT_EQ(older["totals"].erase("watchdog_trips"), 1U);
+  const auto read = from_json(older.dump());
+  ASSERT_TRUE(read) << read.error();
+  EXPECT_EQ(hash_of(*read), hash_of(test::sample_result()));
 }
 
 TEST(ResultJson, AcceptsTextThatIsNotUtf8) {

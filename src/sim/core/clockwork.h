@@ -15,6 +15,7 @@ enum class Happening : std::uint8_t {
   kTcp,       // subject: a NIC of a TCP host; argument: belongs to tcp_nic
   kCnp,       // subject: the NIC; argument: a delayed CNP
   kPost,      // subject: the NIC; argument: a message for it, of its part
+  kWatchdog,  // subject: a port that was paused; argument: the traffic class
   // Of the programs on all hosts:
   kTask,    // subject and argument belong to the workload
   kReport,  // subject: the NIC; argument: what it reports

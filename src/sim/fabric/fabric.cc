@@ -58,6 +58,11 @@ Fabric::Fabric(std::uint64_t seed, const Graph& graph, std::vector<FabricConfig>
   }
   build_ports();
   set_marking_thresholds();
+  if (std::ranges::any_of(networks_, [](const FabricConfig& one) {
+        return one.pfc_watchdog > Duration{};
+      })) {
+    paused_at_.resize(ports_.size());
+  }
   build_switches();
 }
 
@@ -156,8 +161,8 @@ void Fabric::send(PortId from, PacketId packet) {
 // Appends to the port's queue, and sends at once if the port is free.
 void Fabric::queue(PortId at, PacketId packet) {
   Port& port = ports_[at.value()];
-  if (!port.up) return discard(at, packet);
   Clockwork& here = clock(port);
+  if (!port.up || port.drops(here.packets[packet].traffic_class)) return discard(at, packet);
   port.push(here.packets, packet);
   if (port.awaits_free) return;
   if (port.free_at <= here.now()) return port_free(at);
@@ -338,7 +343,8 @@ void Fabric::send_pause(PortId ingress, unsigned traffic_class, bool stop) {
 void Fabric::pause(PortId at, std::uint32_t argument) {
   Port& port = ports_[at.value()];
   if (argument >> 4U != port.generation % kPauseGenerations) return;  // lost when the cable failed
-  const auto bit = static_cast<std::uint8_t>(1U << (argument / 2 % kClasses));
+  const unsigned traffic_class = argument / 2 % kClasses;
+  const auto bit = static_cast<std::uint8_t>(1U << traffic_class);
   const std::uint8_t before = port.paused;
   port.paused = static_cast<std::uint8_t>(argument % 2 != 0 ? before | bit : before & ~bit);
   const Time now = clock(port).now();
@@ -346,6 +352,8 @@ void Fabric::pause(PortId at, std::uint32_t argument) {
   if (before != 0 && port.paused == 0) {
     port.counters.paused_time_ps += static_cast<std::uint64_t>((now - port.paused_since).count());
   }
+  port.dropping &= port.paused;
+  if ((port.paused & ~before) != 0) watch(at, traffic_class);
   if (argument % 2 == 0 && !port.awaits_free) port_free(at);
 }
 

@@ -8,6 +8,7 @@
 // sends only as much as the credits of its peer allow, so nothing is dropped.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -82,6 +83,7 @@ class Fabric {
   void port_free(PortId at);
   void pause(PortId at, std::uint32_t argument);
   void credit(PortId at, std::uint32_t argument);
+  void watchdog(PortId at, unsigned traffic_class);
   // Returns the credit of a packet that a NIC has taken from its port.
   void taken(PortId at, const Packet& packet);
 
@@ -138,6 +140,8 @@ class Fabric {
   void release(const Packet& packet);
   void give_credit(PortId at, unsigned traffic_class, std::uint32_t bytes);
   void unpause(Port& port);
+  // A pause begins: the watchdog looks at it later.
+  void watch(PortId at, unsigned traffic_class);
   void resynchronise(PortId at, unsigned traffic_class);
   [[nodiscard]] std::uint32_t held_from(PortId ingress, unsigned traffic_class);
   void send_pause(PortId ingress, unsigned traffic_class, bool stop);
@@ -153,6 +157,7 @@ class Fabric {
   std::vector<PortId> ports_by_node_;
   std::vector<std::uint32_t> switch_of_;  // per node
   std::vector<Switch> switches_;
+  std::vector<std::array<Time, kClasses>> paused_at_;  // per port, if there is a watchdog
 };
 
 }  // namespace nerve::sim

@@ -30,6 +30,7 @@ void Fabric::unpause(Port& port) {
   port.counters.paused_time_ps +=
       static_cast<std::uint64_t>((clock(port).now() - port.paused_since).count());
   port.paused = 0;
+  port.dropping = 0;
 }
 
 void Fabric::empty_queues(PortId at) {

@@ -24,6 +24,7 @@ struct PortCounters {
   std::uint64_t marked_packets{};
   std::uint64_t pauses_sent{};  // to the peer of this port
   std::uint64_t paused_time_ps{};
+  std::uint64_t watchdog_trips{};  // pauses that lasted too long (FabricConfig::pfc_watchdog)
 };
 
 // The packets of one traffic class in order, linked through Packet::next.
@@ -88,7 +89,12 @@ struct alignas(64) Port {
   std::uint64_t error_chance{};  // per received byte, in units of 1/kErrorUnit
   bool lifts{};                  // received data has crossed a cable between groups
   Prng prng{0};                  // which received packets are damaged
+  std::uint8_t dropping{};       // a bit per paused class whose packets the watchdog drops
 
+  // Reads `dropping`, which is cold, only for a paused class.
+  [[nodiscard]] bool drops(unsigned traffic_class) const {
+    return (paused >> traffic_class & 1U) != 0 && (dropping >> traffic_class & 1U) != 0;
+  }
   void push(PacketPool& packets, PacketId id) {
     const unsigned traffic_class = packets[id].traffic_class;
     queues[traffic_class].push(packets, id);

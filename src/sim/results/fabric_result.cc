@@ -61,6 +61,7 @@ Totals totals_of(Simulation& simulation) {
     all.dropped += port.counters.dropped_packets;
     all.lost += port.counters.lost_packets;
     all.pauses += port.counters.pauses_sent;
+    all.watchdog_trips += port.counters.watchdog_trips;
     all.paused += Duration{static_cast<std::int64_t>(paused_time_ps(port, now))};
   }
   const auto nodes = static_cast<std::uint32_t>(simulation.fabric().graph().nodes.size());

@@ -2,7 +2,8 @@
 // the hash.
 //
 // A visitor is called with a name and a value; `aside` is for fields that may differ between two
-// runs of the same scenario and seed.
+// runs of the same scenario and seed. `later` is for fields that were added later: files without
+// them are read, and hashes are those of before while they are zero.
 #pragma once
 
 #include <concepts>
@@ -61,6 +62,7 @@ void each_field(Some<Totals> auto& totals, auto&& visit) {
   visit("congestion_notices", totals.congestion_notices);
   visit("failed_messages", totals.failed_messages);
   visit("cpu", totals.cpu);
+  visit.later("watchdog_trips", totals.watchdog_trips);
 }
 
 void each_field(Some<NodeResult> auto& node, auto&& visit) {

@@ -50,6 +50,10 @@ class Reader {
   void aside(const char* name, T& value) {
     (*this)(name, value);
   }
+  template <class T>
+  void later(const char* name, T& value) {
+    if (object_.contains(json_key<T>(name))) (*this)(name, value);
+  }
 
  private:
   void fail(const Place& there, std::string_view why) {

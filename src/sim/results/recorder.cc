@@ -50,6 +50,7 @@ Totals& operator+=(Totals& sum, const Totals& more) {
   sum.timeouts += more.timeouts;
   sum.congestion_notices += more.congestion_notices;
   sum.failed_messages += more.failed_messages;
+  sum.watchdog_trips += more.watchdog_trips;
   return sum;
 }
 

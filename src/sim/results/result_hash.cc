@@ -23,6 +23,10 @@ class Hasher {
   }
   template <class T>
   void aside(const char*, const T&) {}
+  template <class T>
+  void later(const char*, const T& value) {
+    if (value != T{}) add(value);
+  }
 
   [[nodiscard]] std::uint64_t hash() const { return state_; }
 

@@ -24,6 +24,8 @@ struct Totals {
   std::uint64_t congestion_notices{};  // CNPs received
   std::uint64_t failed_messages{};
   Duration cpu{};  // of TCP hosts, all cores together
+  std::uint64_t
+      watchdog_trips{};  // queues that were paused for longer than the PFC watchdog allows
 };
 
 // One direction of a cable, from its sending end.

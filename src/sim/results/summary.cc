@@ -150,6 +150,11 @@ void add_totals(std::string& out, const Totals& totals, const Derived& derived) 
            ? "no pauses"
            : fmt::format("{} pauses, {} summed over all ports", count_text(number(totals.pauses)),
                          time_text(totals.paused)));
+  if (totals.watchdog_trips > 0) {
+    line(out, "PFC watchdog",
+         fmt::format("{} queues were paused for too long and dropped their packets",
+                     count_text(number(totals.watchdog_trips))));
+  }
   line(out, "congestion",
        fmt::format("{} ECN marks ({} of data packets), {} CNPs received",
                    count_text(number(totals.marked)), share_text(derived.marked_share),

@@ -27,6 +27,10 @@ class Writer {
   void aside(const char* name, const T& value) {
     (*this)(name, value);
   }
+  template <class T>
+  void later(const char* name, const T& value) {
+    (*this)(name, value);
+  }
 
  private:
   void begin(const std::string& key) {

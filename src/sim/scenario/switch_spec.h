@@ -50,6 +50,7 @@ struct FabricConfig {
   bool hash_alike{};  // ECMP: all switches use the same hash (polarisation)
   Duration flowlet_gap{std::chrono::microseconds{50}};
   bool cut_through{};
+  Duration pfc_watchdog{};                   // how long a queue may be paused; zero: any time
   Duration switch_latency{};                 // from the ingress port to the egress queue
   std::uint32_t lane_buffer{64 << 10};       // InfiniBand: per port and virtual lane
   std::uint32_t longest_packet{4096 + 128};  // for the PFC headroom
