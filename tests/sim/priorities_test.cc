@@ -76,6 +76,25 @@ TEST_F(APort, DataClassesAlternate) {
   for (std::size_t i = 1; i < sent.size(); ++i) EXPECT_NE(sent[i], sent[i - 1]) << "at " << i;
 }
 
+TEST_F(APort, ThreeDataClassesTakeTurnsWithValiantRouting) {
+  port.lifts_twice = true;
+  for (int i = 0; i < 4; ++i) {
+    for (const unsigned traffic_class : {0U, 1U, 2U}) push(traffic_class);
+  }
+  push(kControl);
+  std::vector<unsigned> sent;
+  while (port.turn()) sent.push_back(send());
+  ASSERT_EQ(sent.size(), 13U);
+  EXPECT_EQ(sent[0], kControl);
+  for (std::size_t first = 1; first < sent.size(); first += 3) {
+    EXPECT_EQ(sent[first] + sent[first + 1] + sent[first + 2], 3U) << "each class once";
+  }
+  push(0);
+  push(2);
+  port.paused = 1U << 2U;
+  EXPECT_EQ(port.turn(), 0U);
+}
+
 TEST(Priorities, AckOvertakesQueuedData) {
   // 1 MB takes 84 us at 100 Gb/s; by then as much data is queued, at twice the rate of the cable.
   EXPECT_GT(way_of_the_ack(kDataClass), microseconds{60});

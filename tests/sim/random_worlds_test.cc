@@ -54,6 +54,9 @@ NetworkSpec draw_network(Prng& prng) {
   if (prng.chance(300)) switches.buffer = {.bytes = 300'000, .lossless = 0};
   switches.lane_buffer = static_cast<std::uint32_t>(prng.between(16'000, 256'000));
   switches.marking = {.low = prng.between(5'000, 100'000), .high = 400'000};
+  if (spec.topology == TopologyKind::kDragonfly && prng.chance(500)) {
+    switches.path_choice = PathChoice::kValiant;
+  }
   return spec;
 }
 

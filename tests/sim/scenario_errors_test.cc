@@ -42,7 +42,7 @@ TEST(ScenarioErrors, UnknownWordSuggestsTheNearest) {
   EXPECT_EQ(
       wrong("fabric.routing", "emcp"),
       "command line: fabric.routing: \"emcp\" is not known; did you mean \"ecmp\"? (ecmp, spray, "
-      "flowlet, adaptive)");
+      "flowlet, adaptive, valiant)");
   const std::string text =
       "[servers]\ncount = 8\n[fabric]\nrouting = \"emcp\"\n"
       "[[job]]\nkind = \"all-reduce\"\nsize = \"64 MB\"\n";
@@ -144,6 +144,11 @@ TEST(ScenarioErrors, ImpossibleScenariosAreRejectedWithASuggestion) {
       "has room for 16 NICs, and there are 64; 8 would do");
   has(error_of(kGood, {{"fabric.topology", "dragonfly"}, {"fabric.nics_per_router", "4"}}),
       "set all three or none");
+  has(wrong("fabric.routing", "valiant"), "only topology = \"dragonfly\" has groups; use ecmp");
+  has(error_of(kGood, {{"fabric.topology", "dragonfly"},
+                       {"fabric.routing", "valiant"},
+                       {"nic.transport", "tcp"}}),
+      "\"valiant\" is for transport = \"rdma\"");
   has(wrong("job.0.ranks", "65"), "the cluster has 64 GPUs; the limit is 64");
   has(wrong("job.0.first_gpu", "64"), "there is no GPU 64; the cluster has 64");
   has(wrong("job.0.ranks", "1"), "1 rank has no peer to send to");

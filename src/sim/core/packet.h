@@ -23,6 +23,9 @@ inline constexpr unsigned kClasses = 4;
 inline constexpr unsigned kDataClass = 1;
 // Data that has crossed a cable between groups (Cable::between_groups).
 inline constexpr unsigned kLiftedClass = 2;
+// Data that has crossed two of them, with Valiant routing. TCP, which uses this class, is not
+// routed so.
+inline constexpr unsigned kTwiceLiftedClass = 0;
 
 inline constexpr std::uint32_t kEthernetBytes = 14 + 4;  // the header and the CRC
 

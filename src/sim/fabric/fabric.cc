@@ -27,7 +27,7 @@ PortId port_by_hash(std::span<const PortId> ways, PathChoice choice, std::uint32
                     const Packet& packet) {
   if (ways.empty()) return kNoPort;
   if (ways.size() == 1) return ways[0];
-  if (choice != PathChoice::kEcmp) return kNoPort;
+  if (choice != PathChoice::kEcmp && choice != PathChoice::kValiant) return kNoPort;
   return ways[mix(packet.flow_hash, salt) % ways.size()];
 }
 
@@ -48,19 +48,27 @@ std::uint32_t headroom_of(const FabricConfig& config, Rate rate, Duration delay)
   return static_cast<std::uint32_t>(std::min(bytes, kMost)) + 3 * config.longest_packet;
 }
 
+std::uint8_t lossless_between_groups(const FabricConfig& config) {
+  const std::uint8_t lossless = config.buffer.lossless;
+  if ((lossless >> kDataClass & 1U) == 0) return lossless;
+  const unsigned twice = config.path_choice == PathChoice::kValiant ? 1U << kTwiceLiftedClass : 0;
+  return static_cast<std::uint8_t>(lossless | 1U << kLiftedClass | twice);
+}
+
 Fabric::Fabric(std::uint64_t seed, const Graph& graph, std::vector<FabricConfig> networks)
     : prng_{seed}, graph_{graph}, networks_{std::move(networks)}, routes_{graph} {
   for (const Cable& cable : graph.cables) {
     if (!cable.between_groups) continue;
-    // A lossless data class stays lossless after lifting.
-    std::uint8_t& lossless = networks_[graph.nodes[cable.a.value()].network].buffer.lossless;
-    if ((lossless >> kDataClass & 1U) != 0) lossless |= std::uint8_t{1U << kLiftedClass};
+    FabricConfig& network = networks_[graph.nodes[cable.a.value()].network];
+    network.buffer.lossless = lossless_between_groups(network);
+  }
+  if (std::ranges::count(networks_, PathChoice::kValiant, &FabricConfig::path_choice) > 0) {
+    detours_ = Detours{graph};
   }
   build_ports();
   set_marking_thresholds();
-  if (std::ranges::any_of(networks_, [](const FabricConfig& one) {
-        return one.pfc_watchdog > Duration{};
-      })) {
+  if (std::ranges::any_of(networks_,
+                          [](const FabricConfig& one) { return one.pfc_watchdog > Duration{}; })) {
     paused_at_.resize(ports_.size());
   }
   build_switches();
@@ -112,6 +120,7 @@ void Fabric::build_ports() {
     CHECK(port.network < networks_.size());
     port.kind = cable.kind.value_or(config_of(port).kind);
     port.lifts = port.special = cable.between_groups;
+    port.lifts_twice = config_of(port).path_choice == PathChoice::kValiant;
     port.credits.fill(config_of(port).lane_buffer);
     port.local = counts[port.node.value()]++;
     ports_by_node_[first_of_[port.node.value()] + port.local] = PortId{i};
@@ -203,18 +212,28 @@ bool Fabric::lost_in_flight(PortId at, PacketId id) {
 }
 
 PortId Fabric::predict_egress(const Port& in, const Packet& packet) const {
-  return port_by_hash(routes_.ways(in.node, packet.destination), config_of(in).path_choice,
+  return port_by_hash(ways_of(in, packet), config_of(in).path_choice,
                       switches_[in.switch_number].salt, packet);
 }
 
-PortId Fabric::choose(Switch& at, NodeId node, const Packet& packet) {
-  const auto ways = routes_.ways(node, packet.destination);
+std::span<const PortId> Fabric::ways_of(const Port& in, const Packet& packet) const {
+  if (config_of(in).path_choice == PathChoice::kValiant && packet.traffic_class == kDataClass &&
+      !(in.special && in.lifts)) {
+    const auto ways = routes_.ways(in.node, detours_.towards(in.node, packet));
+    if (!ways.empty()) return ways;
+  }
+  return routes_.ways(in.node, packet.destination);
+}
+
+PortId Fabric::choose(Switch& at, const Port& in, const Packet& packet) {
+  const auto ways = ways_of(in, packet);
   if (ways.empty()) return kNoPort;
   const PathChoice choice = config_of(ports_[ways[0].value()]).path_choice;
   const PortId way = port_by_hash(ways, choice, at.salt, packet);
   if (way != kNoPort) return way;
   switch (choice) {
     case PathChoice::kEcmp:
+    case PathChoice::kValiant:
       break;  // handled by port_by_hash()
     case PathChoice::kSpray:
       return ways[mix(at.sprayed++, at.salt) % ways.size()];
@@ -242,7 +261,7 @@ void Fabric::forward(PortId at, PacketId id) {
   const Port& in = ports_[at.value()];
   Switch& here = switches_[in.switch_number];
   Packet& packet = clock(in).packets[id];
-  const PortId way = choose(here, in.node, packet);
+  const PortId way = choose(here, in, packet);
   if (way == kNoPort) return drop(at, id);
   const Port& out = ports_[way.value()];
   if (in.kind == LinkKind::kEthernet) {
@@ -256,8 +275,12 @@ void Fabric::forward(PortId at, PacketId id) {
   }
   packet.ingress = at;
   packet.ingress_class = packet.traffic_class;
-  if (in.special && in.lifts && packet.traffic_class == kDataClass) {
-    packet.traffic_class = kLiftedClass;
+  if (in.special && in.lifts) {
+    if (packet.traffic_class == kDataClass) {
+      packet.traffic_class = kLiftedClass;
+    } else if (packet.traffic_class == kLiftedClass && in.lifts_twice) {
+      packet.traffic_class = kTwiceLiftedClass;
+    }
   }
   ++packet.hops;
   queue(way, id);

@@ -16,6 +16,7 @@
 #include "base/prng.h"
 #include "sim/core/clockwork.h"
 #include "sim/core/outbox.h"
+#include "sim/fabric/detours.h"
 #include "sim/fabric/graph.h"
 #include "sim/fabric/marking.h"
 #include "sim/fabric/path_choice.h"
@@ -34,6 +35,10 @@ struct FabricPart {
 
 // The bytes that may still arrive from a cable after PFC has sent a pause.
 [[nodiscard]] std::uint32_t headroom_of(const FabricConfig& config, Rate rate, Duration delay);
+
+// The lossless classes of a network with cables between groups: if data is lossless, so are the
+// classes that it changes to.
+[[nodiscard]] std::uint8_t lossless_between_groups(const FabricConfig& config);
 
 class Fabric {
  public:
@@ -128,7 +133,9 @@ class Fabric {
   void build_switches();
   // The egress port, if it does not depend on state that may still change; kNoPort otherwise.
   [[nodiscard]] PortId predict_egress(const Port& in, const Packet& packet) const;
-  [[nodiscard]] PortId choose(Switch& at, NodeId node, const Packet& packet);
+  [[nodiscard]] PortId choose(Switch& at, const Port& in, const Packet& packet);
+  // The ports on the way of a packet that has arrived here.
+  [[nodiscard]] std::span<const PortId> ways_of(const Port& in, const Packet& packet) const;
   void drop(PortId at, PacketId packet);
   // Drops a packet at its egress port.
   void discard(PortId at, PacketId packet);
@@ -152,6 +159,7 @@ class Fabric {
   Graph graph_;
   std::vector<FabricConfig> networks_;
   Routes routes_;
+  Detours detours_;  // empty unless a network has Valiant routing
   std::vector<Port> ports_;
   std::vector<std::uint32_t> first_of_;  // per node, an index into ports_by_node_
   std::vector<PortId> ports_by_node_;

@@ -38,7 +38,10 @@ Duration longest_round_trip(Fabric& fabric, std::uint8_t network, std::uint32_t 
     if (nodes[i].kind != NodeKind::kNic || nodes[i].network != network) continue;
     if (!first) first = NodeId{i};
     if (*first == NodeId{i}) continue;
-    longest = std::max(longest, path_time(fabric, *first, NodeId{i}, bytes) +
+    const Duration there = path_time(fabric, *first, NodeId{i}, bytes);
+    const Port& port = fabric.port(fabric.first_port(*first));
+    const bool detour = fabric.config_of(port).path_choice == PathChoice::kValiant;
+    longest = std::max(longest, (detour ? 2 * there : there) +
                                     path_time(fabric, NodeId{i}, *first, kAcknowledgement));
   }
   return longest;

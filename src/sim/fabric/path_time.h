@@ -14,7 +14,7 @@ namespace nerve::sim {
 [[nodiscard]] Duration path_time(Fabric& fabric, NodeId from, NodeId to, std::uint32_t bytes);
 
 // A packet of this size one way and an acknowledgement back, between the first NIC of the network
-// and the one farthest from it.
+// and the one farthest from it. With Valiant routing a packet takes at most two such ways.
 [[nodiscard]] Duration longest_round_trip(Fabric& fabric, std::uint8_t network,
                                           std::uint32_t bytes);
 

@@ -89,6 +89,7 @@ struct alignas(64) Port {
   std::uint64_t error_chance{};  // per received byte, in units of 1/kErrorUnit
   bool lifts{};                  // received data has crossed a cable between groups
   Prng prng{0};                  // which received packets are damaged
+  bool lifts_twice{};            // all three data classes have equal priority here
   std::uint8_t dropping{};       // a bit per paused class whose packets the watchdog drops
 
   // Reads `dropping`, which is cold, only for a paused class.
@@ -106,9 +107,21 @@ struct alignas(64) Port {
   // wait, they alternate.
   [[nodiscard]] unsigned ready() const {
     constexpr unsigned kBoth = 1U << kDataClass | 1U << kLiftedClass;
+    constexpr unsigned kTwice = 1U << kTwiceLiftedClass;
     const unsigned all = waiting & ~static_cast<unsigned>(paused);
+    if ((all & kTwice) != 0 && lifts_twice) [[unlikely]] {
+      return (all & ~(kBoth | kTwice)) | one_in_turn(all & (kBoth | kTwice));
+    }
     if ((all & kBoth) != kBoth || sent_packets % 2 == 0) return all;
     return all & ~(1U << kLiftedClass);
+  }
+  // One of these classes, each time another.
+  [[nodiscard]] unsigned one_in_turn(unsigned classes) const {
+    const auto count = static_cast<unsigned>(std::popcount(classes));
+    for (std::uint64_t skip = sent_packets % count; skip > 0; --skip) {
+      classes &= classes - 1;  // without the lowest
+    }
+    return classes & -classes;
   }
   // The highest class that is ready.
   [[nodiscard]] std::optional<unsigned> turn() const {

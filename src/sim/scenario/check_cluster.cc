@@ -112,9 +112,22 @@ void check_buffer(const TableAt& table, const NetworkSpec& network, std::uint64_
                            number(port * ports) + " B, shorter cables, or pfc = false");
 }
 
+void check_valiant(const TableAt& table, const NetworkSpec& network, const NicSpec& nic) {
+  if (network.switches.path_choice != PathChoice::kValiant) return;
+  if (network.topology != TopologyKind::kDragonfly) {
+    table.wrong("routing",
+                "\"valiant\" goes through a third group, and only topology = \"dragonfly\" has "
+                "groups; use ecmp, spray, flowlet or adaptive");
+  } else if (nic.transport == Transport::kTcp) {
+    table.wrong("routing",
+                "\"valiant\" is for transport = \"rdma\"; use ecmp, flowlet or adaptive");
+  }
+}
+
 void check_network(const TableAt& document, std::string_view name, const NetworkSpec& network,
-                   std::uint64_t nics) {
+                   const NicSpec& nic, std::uint64_t nics) {
   const TableAt table = table_of(document, name);
+  check_valiant(table, network, nic);
   if (network.topology == TopologyKind::kFatTree) check_fat_tree(table, network, nics);
   if (network.topology == TopologyKind::kDragonfly) check_dragonfly(table, network, nics);
   if (network.topology == TopologyKind::kFile && network.file.empty()) {
@@ -148,10 +161,11 @@ void check_cluster(const TableAt& document, const Scenario& scenario) {
   const std::uint64_t stores = scenario.storage ? scenario.storage->servers : 0;
   const bool in_front = scenario.storage && scenario.storage->on_front_end;
   const std::uint64_t servers = scenario.servers.count;
-  check_network(document, "fabric", scenario.back_end,
+  check_network(document, "fabric", scenario.back_end, scenario.nics,
                 (servers + (in_front ? 0 : stores)) * scenario.servers.nics);
   if (scenario.front_end) {
-    check_network(document, "front_end", *scenario.front_end, servers + (in_front ? stores : 0));
+    check_network(document, "front_end", *scenario.front_end, scenario.front_end_nics,
+                  servers + (in_front ? stores : 0));
   }
 }
 

@@ -66,7 +66,8 @@ constexpr Key<NetworkSpec> kNetwork[] = {
     {"file", "file of nodes and cables; the format is in docs/topologies.md",
      [](Value& v, NetworkSpec& n) { v.file(n.file); }, "none", "file"},
     {"routing", "how a switch chooses among equal-cost paths: by a hash of the flow, a different one for "
-     "each packet, the shortest queue after an idle gap, the shortest queue for each packet",
+     "each packet, the shortest queue after an idle gap, the shortest queue for each packet; valiant: by a "
+     "hash of the flow, through a third group (dragonfly)",
      [](Value& v, NetworkSpec& n) { v.word(n.switches.path_choice, kRoutings); }},
     {"hash_alike", "all switches use the same hash, so flows that collide at one switch collide at the next (polarisation)",
      [](Value& v, NetworkSpec& n) { v.on_off(n.switches.hash_alike); }, "", "routing ecmp"},

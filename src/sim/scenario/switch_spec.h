@@ -15,6 +15,7 @@ enum class PathChoice : std::uint8_t {
   kSpray,     // a different port for each packet
   kFlowlet,   // the shortest queue, chosen again after the flow has been idle for `flowlet_gap`
   kAdaptive,  // the shortest queue, for each packet
+  kValiant,   // by a hash of the flow, through a third group of a dragonfly (fabric/detours.h)
 };
 
 // A share of the free memory: numerator / denominator.

@@ -109,7 +109,7 @@ class Value {
   KeyWords* words_{};
 };
 
-// `"emcp" is not known; did you mean "ecmp"? (ecmp, spray, flowlet, adaptive)`
+// `"emcp" is not known; did you mean "ecmp"? (ecmp, spray, flowlet, adaptive, valiant)`
 [[nodiscard]] std::string not_known(std::string_view word, std::span<const std::string_view> all);
 
 }  // namespace nerve::sim::scenario_file

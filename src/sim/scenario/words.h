@@ -27,10 +27,9 @@ inline constexpr Named<LinkKind> kLinks[] = {
 };
 
 inline constexpr Named<PathChoice> kRoutings[] = {
-    {"ecmp", PathChoice::kEcmp},
-    {"spray", PathChoice::kSpray},
-    {"flowlet", PathChoice::kFlowlet},
-    {"adaptive", PathChoice::kAdaptive},
+    {"ecmp", PathChoice::kEcmp},       {"spray", PathChoice::kSpray},
+    {"flowlet", PathChoice::kFlowlet}, {"adaptive", PathChoice::kAdaptive},
+    {"valiant", PathChoice::kValiant},
 };
 
 inline constexpr Named<Transport> kTransports[] = {

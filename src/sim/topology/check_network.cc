@@ -33,9 +33,9 @@ std::optional<std::string> objection_to_delay(const char* name, Duration delay) 
 
 // The reserve and headroom of PFC at all ports and lossless classes must leave room for packets.
 std::optional<std::string> objection_to_buffer(const Graph& graph, const FabricConfig& switches) {
-  std::uint8_t lossless = switches.buffer.lossless;
   const bool lifted = std::ranges::any_of(graph.cables, &Cable::between_groups);
-  if (lifted && (lossless >> kDataClass & 1U) != 0) lossless |= std::uint8_t{1U << kLiftedClass};
+  const std::uint8_t lossless =
+      lifted ? lossless_between_groups(switches) : switches.buffer.lossless;
   const auto classes = static_cast<std::uint64_t>(std::popcount(lossless));
   std::vector<std::uint64_t> kept(graph.nodes.size());
   std::vector<std::uint32_t> ports(graph.nodes.size());
