@@ -13,6 +13,7 @@
 #include "cli/run_folder.h"
 #include "cli/scenario_input.h"
 #include "cli/sim_compare.h"
+#include "cli/sim_sizes.h"
 #include "cli/sim_state.h"
 #include "cli/sim_trace.h"
 #include "cli/status_line.h"
@@ -38,6 +39,10 @@ quotes, and jobs and faults are counted from 0: --set fabric.routing=spray --set
 --trace-gpus FROM,TO also writes DIR/trace.json and DIR/trace.html: every step of the messages between
 two GPUs of different servers (docs/trace.md). It changes no result.
 
+--sizes 1K:1G runs a scenario of collectives once for each size of their buffers, doubling it (1K:1G:4:
+times 4), and prints a table as nccl-tests does, with the bus bandwidth of the bound beside it. K, M and
+G are powers of 1024. It writes DIR/sizes.json instead of the other files.
+
 Progress goes to stderr. Ctrl-C ends the run, prints how far it got, and writes nothing.
 
 Exit code: 0  every job was completed
@@ -48,6 +53,7 @@ Exit code: 0  every job was completed
 Examples:
     nerve sim examples/scenarios/first.toml
     nerve sim first.toml --seed 7 --set servers.count=16 --out results/sixteen
+    nerve sim examples/scenarios/ring.toml --sizes 1M:256M:4
     nerve sim ring.toml --json --quiet | jq .jobs[0].bus_bandwidth
     nerve sim compare results/rdma/result.json results/tcp/result.json)";
 
@@ -61,6 +67,7 @@ struct SimOptions {
   std::vector<std::uint32_t> traced;  // two GPUs, or none
   std::uint64_t messages{1000};
   std::uint32_t cores{};  // zero: all
+  std::optional<std::string> sizes;
   bool anyway{};
   bool keys{};
 };
@@ -132,6 +139,15 @@ int simulate(const SimOptions& options) {
                "examples/scenarios/first.toml\n");
     return kExitUsage;
   }
+  std::vector<std::uint64_t> sizes;
+  if (options.sizes) {
+    auto parsed = parse_sizes(*options.sizes);
+    if (!parsed) {
+      fmt::print(stderr, "nerve sim: --sizes {}\n", parsed.error());
+      return kExitUsage;
+    }
+    sizes = *std::move(parsed);
+  }
   auto overrides = parse_overrides("sim", options.set);
   if (!overrides) return kExitUsage;
   if (options.seed) overrides->push_back({"seed", std::to_string(*options.seed)});
@@ -145,6 +161,11 @@ int simulate(const SimOptions& options) {
     return kExitFailed;
   }
   const std::string folder = options.out.empty() ? folder_for(scenario->name) : options.out;
+  if (!sizes.empty()) {
+    return simulate_sizes(
+        *scenario, {std::move(sizes), folder, options.json, options.quiet},
+        [&](const sim::Scenario& one) { return run(one, folder, options.quiet, nullptr); });
+  }
   // Before the run, so that its work is not lost.
   if (!make_folder("sim", folder)) return kExitFailed;
   std::optional<sim::RunTrace> trace;
@@ -185,6 +206,9 @@ void add_sim(CLI::App& program, int& exit_code) {
   command->add_option("--cores", options->cores, "threads to use; the result is the same [all]")
       ->type_name("N")
       ->check(CLI::Range(1U, sim::kMostParts));
+  command->add_option("--sizes", options->sizes, "run collectives with buffers of several sizes")
+      ->type_name("FIRST:LAST[:FACTOR]")
+      ->excludes("--trace-gpus");
   command->add_flag("--anyway", options->anyway, "run even if memory may not suffice");
   command->add_flag("--keys", options->keys, "list every scenario key and exit");
   command->footer(kSimFooter);

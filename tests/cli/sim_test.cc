@@ -3,9 +3,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "cli/memory_room.h"
 #include "cli/run_folder.h"
+#include "cli/sim_sizes.h"
 #include "cli/sim_state.h"
 #include "tests/cli/program.h"
 
@@ -66,6 +68,62 @@ TEST_F(Sim, JsonIsTheResult) {
   const Outcome run = nerve("sim " + path("small.toml") + " --json --quiet --out " + path("o"));
   EXPECT_EQ(run.exit_code, 0) << run.text;
   EXPECT_EQ(run.text.rfind('{', 0), 0U) << run.text;
+}
+
+TEST(SimSizes, AreParsedOrRefusedWithAReason) {
+  using Sizes = std::vector<std::uint64_t>;
+  EXPECT_EQ(*parse_sizes("1K:8K"), (Sizes{1024, 2048, 4096, 8192}));
+  EXPECT_EQ(*parse_sizes("3:100:4"), (Sizes{3, 12, 48}));
+  EXPECT_EQ(*parse_sizes("2M:2M"), (Sizes{2 << 20}));
+  EXPECT_EQ(parse_sizes("1:1024T")->size(), 51U);
+  EXPECT_EQ(*parse_sizes("1024T:1024T:1048576"), (Sizes{std::uint64_t{1} << 50U}));
+  for (const char* text : {"", "1K", "1K:", ":1K", "0:8", "1K:1", "1K:1M:1", "1K:1M:x", "1:2:3:4",
+                           "1KB:1M", "-1:8", "1K:1025T", "99999999999999999999:1"}) {
+    const auto sizes = parse_sizes(text);
+    ASSERT_FALSE(sizes) << text;
+    EXPECT_TRUE(has(sizes.error(), "write FIRST:LAST or FIRST:LAST:FACTOR")) << sizes.error();
+  }
+}
+
+TEST_F(Sim, SizesPrintsATableOfCollectives) {
+  write("ring.toml", R"([servers]
+count = 4
+gpus = 1
+[fabric]
+topology = "star"
+nic_rate = "100 Gb/s"
+[[job]]
+kind = "all-reduce"
+size = "1 MB"
+)");
+  const Outcome run = nerve("sim " + path("ring.toml") + " --sizes 1M:4M --out " + path("o"));
+  EXPECT_EQ(run.exit_code, 0) << run.text;
+  EXPECT_TRUE(has(run.text, "algbw")) << run.text;
+  for (const char* size : {"1048576 ", "2097152 ", "4194304 "}) {
+    EXPECT_TRUE(has(run.text, size)) << run.text;
+  }
+  EXPECT_TRUE(there("o/sizes.json"));
+  EXPECT_FALSE(there("o/result.json"));
+  const Outcome json =
+      nerve("sim " + path("ring.toml") + " --sizes 4M:4M --json --quiet --out " + path("o"));
+  EXPECT_EQ(json.exit_code, 0) << json.text;
+  const auto figures = nlohmann::json::parse(json.text, nullptr, false);
+  ASSERT_TRUE(figures.is_object()) << json.text;
+  const auto& job = figures["rows"][0]["jobs"][0];
+  EXPECT_EQ(figures["rows"][0]["size"], 4 << 20);
+  EXPECT_NEAR(job["algorithm_bandwidth"].get<double>() * job["seconds"].get<double>(), 4 << 20, 1);
+  EXPECT_NEAR(job["bus_bandwidth"].get<double>(), job["algorithm_bandwidth"].get<double>() * 1.5,
+              1e6);
+  EXPECT_GT(job["bus_bandwidth"].get<double>(), 0.8 * 12.5e9);
+  EXPECT_LE(job["bus_bandwidth"].get<double>(), job["bus_bandwidth_bound"].get<double>() * 1.001);
+}
+
+TEST_F(Sim, SizesAreForCollectives) {
+  const Outcome run = nerve("sim " + path("small.toml") + " --sizes 1K:2K --out " + path("o"));
+  EXPECT_EQ(run.exit_code, 2) << run.text;
+  EXPECT_TRUE(has(run.text, "job \"permutation\" is no collective")) << run.text;
+  const Outcome bad = nerve("sim " + path("small.toml") + " --sizes 1K");
+  EXPECT_EQ(bad.exit_code, 2) << bad.text;
 }
 
 TEST_F(Sim, CompareSetsResultsSideBySide) {
