@@ -164,7 +164,7 @@ int simulate(const SimOptions& options) {
   if (!sizes.empty()) {
     return simulate_sizes(
         *scenario, {std::move(sizes), folder, options.json, options.quiet},
-        [&](const sim::Scenario& one) { return run(one, folder, options.quiet, nullptr); });
+        [&](const sim::Scenario& one) { return run(one, folder, options, nullptr); });
   }
   // Before the run, so that its work is not lost.
   if (!make_folder("sim", folder)) return kExitFailed;

@@ -39,6 +39,9 @@ bool has_queues(const RunResult& result) {
   return std::ranges::any_of(result.links,
                              [](const LinkResult& link) { return link.most_queued > 100'000; });
 }
+bool has_trips(const RunResult& result) {
+  return result.totals.watchdog_trips > 0 && result.totals.retransmitted > 0 && has_marks(result);
+}
 bool has_steps(const RunResult& result) { return result.jobs[0].steps.size() == 2; }
 
 constexpr const char* kFatTree = R"(
@@ -124,6 +127,41 @@ kind = "incast"
 size = "1 MB"
 )";
 
+// Three groups; one NIC stops its switch. The random flows meet on their pairs.
+constexpr const char* kDragonfly = R"(
+[servers]
+count = 24
+gpus = 1
+[fabric]
+topology = "dragonfly"
+nic_rate = "100 Gb/s"
+trunk_rate = "200 Gb/s"
+routers_per_group = 4
+nics_per_router = 2
+cables_out_of_router = 2
+routing = "valiant"
+pfc_watchdog = "50 us"
+[fabric.ecn]
+low = "20 KB"
+[[job]]
+kind = "shift"
+shift = 8
+size = "1 MB"
+[[job]]
+kind = "random"
+ranks = 4
+placement = "striped"
+size = "200 KB"
+load = 0.5
+requests = 200
+qps = "per-flow"
+[[fault]]
+at = "20 us"
+kind = "storm"
+from = "nic9"
+lasts = "300 us"
+)";
+
 constexpr const char* kTraining = R"(
 [servers]
 count = 4
@@ -149,6 +187,7 @@ constexpr Pinned kPinned[]{
     {"Timely", kIncast, "timely", 0x0936fc419d178b13, has_queues},
     {"Swift", kIncast, "swift", 0x356874baeda29133, has_queues},
     {"Hpcc", kIncast, "hpcc", 0x438a22361e5a6bdd, has_queues},
+    {"ValiantWithAWatchdog", kDragonfly, "dcqcn", 0xcb1af594a4864a3f, has_trips},
     {"TrainingOverInfiniBand", kTraining, "none", 0x9829129619e1f8a1, has_steps},
 };
 
