@@ -33,6 +33,7 @@ std::string job(Prng& prng) {
   std::string text = "[[job]]\n" + line("kind", kind);
   text += line("size", std::to_string(prng.between(1, 400)) + " KB");
   if (kind == "random") text += "load = 0.5\nrequests = 100\n";
+  if (kind == "random" && prng.chance(500)) text += line("qps", "per-flow");
   if (prng.chance(300)) text += line("start", std::to_string(prng.below(50'000)) + " ns");
   return text;
 }
@@ -66,7 +67,9 @@ std::string random_scenario(std::uint64_t seed) {
   if (topology == "leaf-spine") text += "nics_per_leaf = 4\nspines = 2\n";
   const bool infiniband = prng.chance(300);
   if (infiniband) text += line("link", "infiniband");
-  text += line("routing", one_of(prng, kRoutings));
+  const bool valiant = topology == "dragonfly" && prng.chance(500);
+  text += line("routing", valiant ? "valiant" : one_of(prng, kRoutings));
+  if (!infiniband && prng.chance(200)) text += line("pfc_watchdog", "10 us");
   text += "[nic]\n" + line("congestion", infiniband ? "none" : one_of(prng, kControls));
   if (prng.chance(300)) text += line("recovery", "selective-repeat");
   for (std::uint64_t jobs = prng.between(1, 3); jobs > 0; --jobs) text += job(prng);
