@@ -4,8 +4,13 @@
 
 namespace nerve::sim {
 
+const SimNic* Foresight::woken_by(const Coming& event) const {
+  const bool wakes = event.kind == Happening::kNicTimer || event.kind == Happening::kPost;
+  return wakes ? nics_[event.subject].get() : nullptr;
+}
+
 void Foresight::first(const Coming& event) const {
-  if (event.kind == Happening::kNicTimer) return nics_[event.subject]->fetch();
+  if (const SimNic* const nic = woken_by(event)) return nic->fetch();
   if (event.kind > Happening::kPortFree) return;
   fabric_.fetch(PortId{event.subject});
   if (event.kind == Happening::kArrive) {
@@ -14,8 +19,7 @@ void Foresight::first(const Coming& event) const {
 }
 
 void Foresight::second(const Coming& event) const {
-  if (event.kind == Happening::kNicTimer)
-    return nics_[event.subject]->engine().fetch(Fetch::kEngine);
+  if (const SimNic* const nic = woken_by(event)) return nic->engine().fetch(Fetch::kEngine);
   if (event.kind > Happening::kPortFree) return;
   const PortId at{event.subject};
   const Port& port = fabric_.port(at);
@@ -34,7 +38,7 @@ void Foresight::second(const Coming& event) const {
 }
 
 void Foresight::third(const Coming& event) const {
-  if (event.kind == Happening::kNicTimer) return nics_[event.subject]->engine().fetch(Fetch::kQp);
+  if (const SimNic* const nic = woken_by(event)) return nic->engine().fetch(Fetch::kQp);
   if (event.kind > Happening::kPortFree) return;
   const PortId at{event.subject};
   const Port& port = fabric_.port(at);
@@ -49,9 +53,7 @@ void Foresight::third(const Coming& event) const {
 }
 
 void Foresight::fourth(const Coming& event) const {
-  if (event.kind == Happening::kNicTimer) {
-    return nics_[event.subject]->engine().fetch(Fetch::kWork);
-  }
+  if (const SimNic* const nic = woken_by(event)) return nic->engine().fetch(Fetch::kWork);
   if (event.kind > Happening::kPortFree) return;
   const PortId at{event.subject};
   const Port& port = fabric_.port(at);

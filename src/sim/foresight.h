@@ -44,6 +44,8 @@ class Foresight {
   // The state that the QP points to.
   void fifth(const Coming& event) const;
 
+  // The NIC of an event that is not at a port; null for other events.
+  [[nodiscard]] const SimNic* woken_by(const Coming& event) const;
   void fetch_qp(const Coming& event, const Port& port, Fetch step) const;
 
   Clockwork& clockwork_;

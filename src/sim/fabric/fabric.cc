@@ -85,16 +85,11 @@ void Fabric::divide(std::span<const std::uint16_t> part_of_node,
   for (FabricPart* const part : parts_) part->clockwork.packets.keep_trails();
 }
 
-void Fabric::at_peer(const Port& port, Time when, Happening kind, std::uint32_t argument) {
+void Fabric::leave_part(const Port& port, Time when, Happening kind, std::uint32_t argument) {
   FabricPart& here = *parts_[port.part];
-  if (port.peer_part == port.part) [[likely]] {
-    here.clockwork.wheel.at(when, kind, port.peer.value(), argument);
-  } else if (kind == Happening::kArrive) {
-    here.leaving[port.peer_part].add_packet(when, port.peer.value(), here.clockwork,
-                                            PacketId{argument});
-  } else {
-    here.leaving[port.peer_part].add(when, kind, port.peer.value(), argument);
-  }
+  Outbox& outbox = here.leaving[port.peer_part];
+  if (kind != Happening::kArrive) return outbox.add(when, kind, port.peer.value(), argument);
+  outbox.add_packet(when, port.peer.value(), here.clockwork, PacketId{argument});
 }
 
 std::uint32_t Fabric::gap(const Port& port) { return gap_of(port.kind); }
@@ -182,8 +177,9 @@ void Fabric::queue(PortId at, PacketId packet) {
 // Puts a packet on the cable. The port must be free.
 void Fabric::start(PortId from, PacketId id) {
   Port& port = ports_[from.value()];
-  Packet& packet = clock(port).packets[id];
-  const Time now = clock(port).now();
+  Clockwork& here = clock(port);
+  Packet& packet = here.packets[id];
+  const Time now = here.now();
   port.free_at = now + port.line.time_of(packet.bytes + gap_of(port.kind));
   ++port.sent_packets;
   port.sent_bytes += packet.bytes;

@@ -127,7 +127,12 @@ class Fabric {
 
   [[nodiscard]] Clockwork& clock(const Port& port) const { return parts_[port.part]->clockwork; }
   // Schedules an event at the other end of the cable.
-  void at_peer(const Port& port, Time when, Happening kind, std::uint32_t argument);
+  void at_peer(const Port& port, Time when, Happening kind, std::uint32_t argument) {
+    if (port.peer_part != port.part) [[unlikely]]
+      return leave_part(port, when, kind, argument);
+    clock(port).wheel.at(when, kind, port.peer.value(), argument);
+  }
+  void leave_part(const Port& port, Time when, Happening kind, std::uint32_t argument);
   void build_ports();
   void set_marking_thresholds();
   void build_switches();

@@ -66,7 +66,8 @@ struct alignas(64) Port {
   std::uint32_t switch_number{kNobody};  // kNobody: the node is a NIC
   std::uint32_t local{};                 // index among the ports of its switch
   std::uint32_t queued{};                // bytes of all classes
-  std::uint32_t generation{};            // incremented when the cable fails
+  std::uint16_t generation{};            // incremented when the cable fails
+  std::uint16_t part{};                  // of the simulation
   std::uint8_t paused{};                 // a bit per class
   std::uint8_t waiting{};                // a bit per class with a non-empty queue
   bool awaits_free{};                    // kPortFree is scheduled
@@ -78,7 +79,6 @@ struct alignas(64) Port {
   std::array<PacketQueue, kClasses> queues{};
   std::uint64_t sent_packets{};
   std::uint32_t most_queued{};  // since the last sample; since the start if there are no samples
-  std::uint16_t part{};         // of the simulation
   std::uint16_t peer_part{};
 
   PortCounters counters{};
