@@ -32,11 +32,14 @@ def run(*words):
 
 
 def two_programs(transport):
-    text = run(NERVE, "run", "--summary", "--transport", transport, "--",
-               BUILD / "bench/live/nerve_live_gpu", "--quick")
     expected = "GPU to GPU" if transport == "shm" else "received (staged)"
-    if expected not in text:
-        raise RuntimeError(f"'{expected}' is not in its summary: {text[-1500:]}")
+    # Copies that had to wait for the GPU are avoided for a while: on a busy machine all of a run.
+    for _ in range(5):
+        text = run(NERVE, "run", "--summary", "--transport", transport, "--",
+                   BUILD / "bench/live/nerve_live_gpu", "--quick")
+        if expected in text:
+            return
+    raise RuntimeError(f"'{expected}' is not in its summary: {text[-1500:]}")
 
 
 def torch_ranks(example, ranks, net):
