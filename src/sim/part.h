@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sim/fabric/fabric.h"
-#include "sim/host/nic_user.h"
+#include "sim/core/nic_user.h"
 
 namespace nerve::sim {
 

@@ -14,10 +14,10 @@
 #include "base/fetch_lines.h"
 #include "nic/nic.h"
 #include "sim/core/clockwork.h"
+#include "sim/core/nic_user.h"
 #include "sim/fabric/fabric.h"
 #include "sim/host/checked_memory.h"
 #include "sim/host/nic_trace.h"
-#include "sim/host/nic_user.h"
 
 namespace nerve::sim {
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "sim/core/clockwork.h"
+#include "sim/core/nic_user.h"
 #include "sim/fabric/fabric.h"
-#include "sim/host/nic_user.h"
 #include "sim/host/tcp_cores.h"
 #include "sim/host/tcp_receiver.h"
 #include "sim/host/tcp_sender.h"
