@@ -12,6 +12,7 @@
 #include "cli/report_page.h"
 #include "cli/run_folder.h"
 #include "cli/scenario_input.h"
+#include "cli/sim_both.h"
 #include "cli/sim_compare.h"
 #include "cli/sim_sizes.h"
 #include "cli/sim_state.h"
@@ -43,6 +44,10 @@ two GPUs of different servers (docs/trace.md). It changes no result.
 times 4), and prints a table as nccl-tests does, with the bus bandwidth of the bound beside it. K, M and
 G are powers of 1024. It writes DIR/sizes.json instead of the other files.
 
+--both runs the scenario with packets and with messages as flows (fidelity = "flow"), prints the error
+of each figure of the latter, and writes DIR/packet/result.json and DIR/flow/result.json
+(docs/fluid.md).
+
 Progress goes to stderr. Ctrl-C ends the run, prints how far it got, and writes nothing.
 
 Exit code: 0  every job was completed
@@ -54,6 +59,7 @@ Examples:
     nerve sim examples/scenarios/first.toml
     nerve sim first.toml --seed 7 --set servers.count=16 --out results/sixteen
     nerve sim examples/scenarios/ring.toml --sizes 1M:256M:4
+    nerve sim ring.toml --both
     nerve sim ring.toml --json --quiet | jq .jobs[0].bus_bandwidth
     nerve sim compare results/rdma/result.json results/tcp/result.json)";
 
@@ -69,6 +75,7 @@ struct SimOptions {
   std::uint32_t cores{};  // zero: all
   std::optional<std::string> sizes;
   bool anyway{};
+  bool both{};
   bool keys{};
 };
 
@@ -155,7 +162,9 @@ int simulate(const SimOptions& options) {
   if (!text) return kExitFailed;
   const auto scenario = make_scenario(*text, options.scenario, *overrides);
   if (!scenario) return kExitFailed;
-  const std::string room = no_room(sim::memory_needed(*scenario), available_memory());
+  sim::Scenario largest = *scenario;
+  if (options.both) largest.fidelity = sim::Fidelity::kPacket;
+  const std::string room = no_room(sim::memory_needed(largest), available_memory());
   if (!room.empty() && !options.anyway) {
     fmt::print(stderr, "nerve sim: {}: {}\n", options.scenario, room);
     return kExitFailed;
@@ -168,6 +177,11 @@ int simulate(const SimOptions& options) {
   }
   // Before the run, so that its work is not lost.
   if (!make_folder("sim", folder)) return kExitFailed;
+  if (options.both) {
+    return simulate_both(*scenario, folder, options.quiet, [&](const sim::Scenario& one) {
+      return run(one, folder, options, nullptr);
+    });
+  }
   std::optional<sim::RunTrace> trace;
   if (!options.traced.empty()) {
     trace.emplace(sim::RunTrace{
@@ -210,6 +224,9 @@ void add_sim(CLI::App& program, int& exit_code) {
       ->type_name("FIRST:LAST[:FACTOR]")
       ->excludes("--trace-gpus");
   command->add_flag("--anyway", options->anyway, "run even if memory may not suffice");
+  command->add_flag("--both", options->both, "run with packets and as flows, and print the errors")
+      ->excludes("--trace-gpus")
+      ->excludes("--json");
   command->add_flag("--keys", options->keys, "list every scenario key and exit");
   command->footer(kSimFooter);
   add_sim_compare(*command, exit_code);

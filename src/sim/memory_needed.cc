@@ -13,6 +13,9 @@ constexpr std::uint64_t kProgram = 16U << 20U;
 constexpr std::uint64_t kEngine = 40'000;     // a NIC without QPs
 constexpr std::uint64_t kQp = 6'000;          // one end of a connection
 constexpr std::uint64_t kTcpEnd = 3'000;      // one end of a TCP connection
+constexpr std::uint64_t kFlowNic = 1'500;     // a NIC when messages are flows, with its GPU's jobs
+constexpr std::uint64_t kStream = 1'200;      // one direction of a connection as a flow
+constexpr std::uint64_t kFlowPort = 400;      // a port as a link, with its result
 constexpr std::uint64_t kInFlight = 300'000;  // bytes in flight per NIC, roughly
 constexpr std::uint64_t kSample = 8 * 1024;   // per port, over a run
 constexpr std::uint64_t kRoute = 4;           // per switch and group of NICs
@@ -39,6 +42,16 @@ std::uint64_t pairs_of(const JobSpec& job, std::uint64_t gpus) {
   return 4 * ranks + ranks * (split.expert > 1 ? split.expert / 2 : 0);
 }
 
+// Switches with NICs; each is a group of NICs with the same routes.
+std::uint64_t edges_of(const Graph& graph) {
+  std::vector<bool> edge(graph.nodes.size());
+  for (const Cable& cable : graph.cables) {
+    if (graph.nodes[cable.a.value()].kind == NodeKind::kNic) edge[cable.b.value()] = true;
+    if (graph.nodes[cable.b.value()].kind == NodeKind::kNic) edge[cable.a.value()] = true;
+  }
+  return static_cast<std::uint64_t>(std::ranges::count(edge, true));
+}
+
 }  // namespace
 
 std::uint64_t memory_needed(const Scenario& scenario) {
@@ -55,6 +68,10 @@ std::uint64_t memory_needed(const Scenario& scenario) {
   const bool tcp = scenario.nics.transport == Transport::kTcp;
   const std::uint64_t packet = tcp ? scenario.tcp.mtu : nic::bytes(scenario.nics.mtu);
   const bool telemetry = setup->networks.front().fabric.telemetry;
+  if (scenario.fidelity == Fidelity::kFlow) {
+    return kProgram + nics * kFlowNic + pairs * 2 * scenario.nics.qps_per_pair * kStream +
+           graph.ports() * (sizeof(Port) + kFlowPort) + switches * edges_of(graph) * kRoute;
+  }
   const std::uint64_t packets = nics * (kInFlight / packet + 4);
   return kProgram + nics * (tcp ? kTcpEnd : kEngine) +
          pairs * 2 * scenario.nics.qps_per_pair * (tcp ? kTcpEnd : kQp) +

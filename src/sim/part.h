@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/fabric/fabric.h"
 #include "sim/core/nic_user.h"
+#include "sim/fabric/fabric.h"
 
 namespace nerve::sim {
 
@@ -37,6 +37,8 @@ class alignas(128) Part final : public NicUser {  // no two threads write to one
   // A message that a NIC gets at this time.
   void post_at(Time when, NodeId nic, const NicMessage& message);
   [[nodiscard]] NicMessage take_post(std::uint32_t number);
+  // A message that cannot be sent.
+  void lose(NodeId nic, QpNumber qp) { failed(nic, qp, "the connection is in error"); }
 
   // Between windows: what has left in the last one is now for others to take.
   void turn() { fabric.leaving.swap(left_); }

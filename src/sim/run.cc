@@ -11,6 +11,7 @@
 
 #include "sim/fabric/faults.h"
 #include "sim/fabric/path_time.h"
+#include "sim/flow_setup.h"
 #include "sim/results/recorder.h"
 #include "sim/run_setup.h"
 #include "sim/workload/make_job.h"
@@ -125,6 +126,14 @@ void add_tcp(Simulation& simulation, Duration over, RunResult& result) {
       fmt::format("{} packets were dropped by hosts whose cores were too slow", dropped));
 }
 
+void add_flows(const Scenario& scenario, Simulation& simulation, RunResult& result) {
+  result.fidelity = kFlowFidelity;
+  result.totals.data_bytes += simulation.flows()->counters().sent_bytes;
+  for (std::string& doubt : doubts_about_flows(scenario, simulation)) {
+    result.remarks.push_back("doubtful: " + std::move(doubt));
+  }
+}
+
 void note_pcie(const Scenario& scenario, Rate rate, RunResult& result) {
   const Rate pcie = scenario.servers.pcie;
   if (pcie == Rate{} || rate <= pcie) return;
@@ -195,9 +204,15 @@ void let_time_pass(Simulation& simulation, const Cluster& cluster, const Recorde
 Result<RunResult, std::string> run(const Scenario& scenario, const RunOptions& options) {
   const WallClock::time_point began = WallClock::now();
   CheckedMemory payload;
-  auto setup = set_up(scenario, payload);
+  const bool flows = scenario.fidelity == Fidelity::kFlow;
+  if (flows) {
+    if (std::string why = objection_to_flows(scenario); !why.empty()) return Unexpected{why};
+  }
+  auto setup = flows ? lay_out(scenario, payload) : set_up(scenario, payload);
   if (!setup) return Unexpected{setup.error()};
+  if (flows) use_flows(scenario, *setup);
   if (options.trace != nullptr) {
+    if (flows) return Unexpected{std::string{"trace: there are no packets with fidelity \"flow\""}};
     if (std::string why = begin_trace(*options.trace, *setup); !why.empty()) return Unexpected{why};
   }
   auto faults = Faults::find(setup->graph, scenario.faults);
@@ -235,6 +250,7 @@ Result<RunResult, std::string> run(const Scenario& scenario, const RunOptions& o
   }
   result.totals.failed_messages = cluster.failed_messages();
   add_tcp(simulation, simulation.now() - Time{}, result);
+  if (flows) add_flows(scenario, simulation, result);
   note_pcie(scenario, setup->nic_rates[0].fastest, result);
   if (payload.checked() > 0) {
     result.remarks.push_back(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "sim/division.h"
 
 namespace nerve::sim {
@@ -22,12 +23,32 @@ std::vector<FabricConfig> fabrics_of(const std::vector<SimulatedNetwork>& networ
 
 Time before(Time when) { return when - kInstant; }
 
-// TCP tells the receiver beforehand where messages end, and this takes no time.
+// TCP tells the receiver beforehand where messages end, and this takes no time. The rate of a flow
+// depends on flows everywhere.
+bool has_one_part(const SimulatedNetwork& network) { return network.tcp || network.flow; }
+
 std::uint32_t parts_for(std::uint32_t cores, Duration window,
                         const std::vector<SimulatedNetwork>& networks) {
-  const auto uses_tcp = [](const SimulatedNetwork& network) { return network.tcp.has_value(); };
-  if (window < kLeastToShare || std::ranges::any_of(networks, uses_tcp)) return 1;
+  if (window < kLeastToShare || std::ranges::any_of(networks, has_one_part)) return 1;
   return std::clamp(cores, 1U, kMostParts);
+}
+
+Duration window_for(Duration post_delay, const Graph& graph,
+                    const std::vector<SimulatedNetwork>& networks) {
+  const bool one_part = std::ranges::any_of(networks, has_one_part);
+  const Duration cut = one_part ? post_delay : shortest_cut(graph);
+  return std::max(std::min(post_delay, cut), kInstant);
+}
+
+std::unique_ptr<FlowNetwork> flows_in(Clockwork& clockwork, Fabric& fabric,
+                                      const std::vector<SimulatedNetwork>& networks) {
+  std::vector<FlowTransport> transports;
+  for (const SimulatedNetwork& one : networks) {
+    if (one.flow) transports.push_back(*one.flow);
+  }
+  if (transports.empty()) return nullptr;
+  CHECK(transports.size() == networks.size());
+  return std::make_unique<FlowNetwork>(clockwork, fabric, std::move(transports));
 }
 
 }  // namespace
@@ -35,7 +56,7 @@ std::uint32_t parts_for(std::uint32_t cores, Duration window,
 Simulation::Simulation(const SimulationConfig& config, const Graph& graph,
                        const std::vector<SimulatedNetwork>& networks)
     : post_delay_{config.post_delay},
-      window_{std::max(std::min(config.post_delay, shortest_cut(graph)), kInstant)},
+      window_{window_for(config.post_delay, graph, networks)},
       part_of_node_{divide(graph, parts_for(config.cores, window_, networks))},
       fabric_{config.seed, graph, fabrics_of(networks)},
       nics_(graph.nodes.size()),
@@ -47,6 +68,13 @@ Simulation::Simulation(const SimulationConfig& config, const Graph& graph,
     parts.push_back(&parts_.back().fabric);
   }
   fabric_.divide(part_of_node_, parts);
+  for (Part& part : parts_) foresights_.emplace_back(part.clockwork(), fabric_, nics_);
+  crew_.emplace(static_cast<std::uint32_t>(count), [this](std::uint32_t i) { run_part(i); });
+  flows_ = flows_in(parts_[0].clockwork(), fabric_, networks);
+  if (flows_) {
+    flows_->serve(parts_[0]);
+    return;
+  }
   for (std::uint32_t i = 0; i < nics_.size(); ++i) {
     if (graph.nodes[i].kind != NodeKind::kNic) continue;
     const SimulatedNetwork& network = networks[graph.nodes[i].network];
@@ -61,8 +89,6 @@ Simulation::Simulation(const SimulationConfig& config, const Graph& graph,
     nics_[i] = std::make_unique<SimNic>(part.clockwork(), fabric_, NodeId{i}, own);
     nics_[i]->serve(part);
   }
-  for (Part& part : parts_) foresights_.emplace_back(part.clockwork(), fabric_, nics_);
-  crew_.emplace(static_cast<std::uint32_t>(count), [this](std::uint32_t i) { run_part(i); });
 }
 
 std::uint64_t Simulation::events() const {
@@ -93,6 +119,7 @@ void Simulation::schedule(Faults faults) {
 }
 
 Joined Simulation::join(NodeId a, NodeId b) {
+  if (flows_) return flows_->join(a, b);
   if (nics_[a.value()]) return SimNic::join(nic(a), nic(b));
   return TcpNic::join(*tcp_nics_[a.value()], *tcp_nics_[b.value()]);
 }
@@ -108,6 +135,7 @@ Time Simulation::next_in_parts() const {
 }
 
 void Simulation::restart_flow(NodeId at, QpNumber qp) {
+  if (flows_) return;  // it has no state that a new one would not have
   if (SimNic* const nic = find_nic(at)) return nic->restart_flow(qp);
   tcp_nics_[at.value()]->restart_flow(qp);
 }
@@ -181,6 +209,7 @@ void Simulation::run_schedule(Time when) {
   for (const PortId changed : faults_.happen(fabric_, event.subject)) {
     resumed(fabric_.port(changed));
   }
+  if (flows_) flows_->cables_changed();
 }
 
 void Simulation::arrive(PortId at, PacketId packet) {
@@ -199,12 +228,16 @@ void Simulation::port_free(PortId at) {
 
 // Notifies a NIC that its peer has resumed it or returned credit.
 void Simulation::resumed(const Port& port) {
-  if (port.switch_number != kNobody) return;
+  if (flows_ || port.switch_number != kNobody) return;
   if (SimNic* const nic = find_nic(port.node)) return nic->resumed();
   find_tcp_nic(port.node)->resumed();
 }
 
-void Simulation::post(NodeId at, const NicMessage& message) {
+void Simulation::post(Part& part, NodeId at, const NicMessage& message) {
+  if (flows_) {
+    if (!flows_->write(at, message)) part.lose(at, message.qp);
+    return;
+  }
   if (SimNic* const nic = find_nic(at)) return nic->write(message);
   find_tcp_nic(at)->write(message);
 }
@@ -230,8 +263,10 @@ void Simulation::happen(Part& part, const Event<Happening>& event) {
       return nics_[event.subject]->release(PacketId{event.argument});
     case Happening::kTcp:
       return tcp_nics_[event.subject]->happen(event.argument);
+    case Happening::kFlow:
+      return flows_->happen(event.subject, event.argument, event.when);
     case Happening::kPost:
-      return post(NodeId{event.subject}, part.take_post(event.argument));
+      return post(part, NodeId{event.subject}, part.take_post(event.argument));
     default:
       CHECK(false);  // not an event of a part
   }

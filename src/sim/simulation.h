@@ -21,6 +21,7 @@
 #include "sim/crew.h"
 #include "sim/fabric/fabric.h"
 #include "sim/fabric/faults.h"
+#include "sim/fluid/flow_network.h"
 #include "sim/foresight.h"
 #include "sim/host/sim_nic.h"
 #include "sim/host/tcp_nic.h"
@@ -32,7 +33,8 @@ namespace nerve::sim {
 struct SimulatedNetwork {
   FabricConfig fabric{};
   SimNicConfig nics{};
-  std::optional<TcpSpec> tcp;  // hosts use TCP and have no engine
+  std::optional<TcpSpec> tcp;           // hosts use TCP and have no engine
+  std::optional<FlowTransport> flow{};  // messages are flows; all networks of a run or none
 };
 
 struct SimulationConfig {
@@ -57,6 +59,8 @@ class Simulation {
   [[nodiscard]] SimNic* find_nic(NodeId node) { return nics_[node.value()].get(); }
   [[nodiscard]] const SimNic* find_nic(NodeId node) const { return nics_[node.value()].get(); }
   [[nodiscard]] TcpNic* find_tcp_nic(NodeId node) { return tcp_nics_[node.value()].get(); }
+  // Null unless messages are flows. Then there are no NICs.
+  [[nodiscard]] FlowNetwork* flows() { return flows_.get(); }
   [[nodiscard]] SimNic& nic(NodeId node) { return *nics_[node.value()]; }
 
   [[nodiscard]] std::size_t parts() const { return parts_.size(); }
@@ -107,7 +111,7 @@ class Simulation {
   void happen(Part& part, const Event<Happening>& event);
   void arrive(PortId at, PacketId packet);
   void port_free(PortId at);
-  void post(NodeId nic, const NicMessage& message);
+  void post(Part& part, NodeId nic, const NicMessage& message);
   void resumed(const Port& port);
 
   Duration post_delay_;
@@ -120,8 +124,9 @@ class Simulation {
   Faults faults_;
   std::vector<std::unique_ptr<SimNic>> nics_;      // per node; null for a switch
   std::vector<std::unique_ptr<TcpNic>> tcp_nics_;  // per node
-  std::deque<Foresight> foresights_;               // per part
-  std::vector<NicReport> reports_;                 // of the current window
+  std::unique_ptr<FlowNetwork> flows_;
+  std::deque<Foresight> foresights_;  // per part
+  std::vector<NicReport> reports_;    // of the current window
   NicUser* user_{};
   std::optional<Time> planned_;
   Time window_end_{};

@@ -126,6 +126,17 @@ TEST_F(Sim, SizesAreForCollectives) {
   EXPECT_EQ(bad.exit_code, 2) << bad.text;
 }
 
+TEST_F(Sim, BothPrintsTheErrorsOfFlows) {
+  const Outcome run = nerve("sim " + path("small.toml") + " --both --out " + path("both"));
+  EXPECT_EQ(run.exit_code, 0) << run.text;
+  EXPECT_TRUE(has(run.text, "completion time")) << run.text;
+  EXPECT_TRUE(has(run.text, "+0.0 %")) << run.text;
+  EXPECT_TRUE(has(run.text, "nothing was lost or paused")) << run.text;
+  EXPECT_TRUE(there("both/packet/result.json"));
+  EXPECT_TRUE(there("both/flow/result.json"));
+  EXPECT_TRUE(there("both/report.html"));
+}
+
 TEST_F(Sim, CompareSetsResultsSideBySide) {
   for (const char* seed : {"1", "2"}) {
     const Outcome run =

@@ -36,6 +36,7 @@ class Change {
   void later(const char*, T& value) {
     change(value);
   }
+  void unless_empty(const char*, std::string& value) { change(value); }
   [[nodiscard]] bool done() const { return left_ < 0; }
   [[nodiscard]] const std::string& was_aside() const { return aside_; }
 

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
+import { comparison } from '../../web/src/comparison.js';
 import { entries } from '../../web/src/entries.js';
 import { labelled, normalised, parsed } from '../../web/src/results.js';
+import { headline } from '../../web/src/words.js';
 
 test('missing fields are empty', () => {
   const result = normalised({});
@@ -37,6 +39,22 @@ test('results of one scenario have different labels', () => {
     ['a, seed 1', 'a, seed 2']);
   assert.deepEqual(names([{ scenario: 'a', seed: '1' }, { scenario: 'a', seed: '1' }]),
     ['a (1)', 'a (2)']);
+  const packets = normalised({ scenario: 'a', seed: 1 });
+  const flows = normalised({ scenario: 'a', seed: 1, fidelity: 'flow' });
+  assert.deepEqual(names([packets, flows]), ['a (packets)', 'a (flows)']);
+});
+
+test('a run of flows has no figures of packets', () => {
+  const flows = normalised({ fidelity: 'flow', nodes: [{}, {}], links: [{ from: 0, to: 1 }] });
+  const packets = normalised({ nodes: [{}, {}], links: [{ from: 0, to: 1, most_queued: 5 }],
+    totals: { pauses: 3 } });
+  const rows = comparison([packets, flows]);
+  for (const name of ['Deepest queue', 'PFC pauses']) {
+    const row = rows.find((one) => one.name === name);
+    assert.notEqual(row.cells[0].text, row.cells[1].text);
+    assert.equal(row.cells[1].beside, '');
+  }
+  assert.match(headline(flows), /simulated as flows/);
 });
 
 test('jobs have unique labels', () => {

@@ -1,13 +1,13 @@
 // Several results in one table: a row for each measure that any of them has, a column for each
 // result, and the change relative to the first.
 import {
-  bestBandwidth, busiest, completion, deepest, fairness, flowsOf, idleShare, slowdownAt,
+  bestBandwidth, busiest, completion, deepest, fairness, flowsOf, hasPackets, idleShare, slowdownAt,
   worstAboveBound,
 } from './measures.js';
 import { change, count, index, bytes, bytesPerSecond, ratio, share, time } from './units.js';
 
 // `better`: -1 if lower is better, 1 if higher is better, 0 if neither.
-const total = (key) => (result) => result.totals[key];
+const total = (key) => (result) => (hasPackets(result) ? result.totals[key] : NaN);
 const kMeasures = [
   { name: 'Completion time', of: completion, show: time, better: -1 },
   { name: 'GPU idle share', of: (result) => idleShare(result.jobs), show: share, better: -1 },
@@ -27,7 +27,7 @@ const kMeasures = [
   { name: 'Retransmitted', of: total('retransmitted'), show: count, better: -1 },
   { name: 'Timeouts', of: total('timeouts'), show: count, better: -1 },
   { name: 'TCP CPU time', of: total('cpu_ps'), show: time, better: -1 },
-  { name: 'Failed messages', of: total('failed_messages'), show: count, better: -1 },
+  { name: 'Failed messages', of: (result) => result.totals.failed_messages, show: count, better: -1 },
 ];
 
 // 'better', 'worse' or '': differences up to one percent count as equal.

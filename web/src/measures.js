@@ -54,7 +54,10 @@ export const fairness = (flows) => jain(flows.map((flow) => flow.bytes / flow.ti
 
 export const busiest = (result) => largest(result.links.map((link) => link.utilisation)) || NaN;
 
-export const deepest = (result) => (result.links.length
+// Whether the run had packets: queues, marks, pauses, losses. A run of flows has none of these.
+export const hasPackets = (result) => result.packets !== false;
+
+export const deepest = (result) => (result.links.length && hasPackets(result)
   ? largest(result.links.map((link) => link.queued)) : NaN);
 
 // Flows are compared within a size class, since short flows suffer from delays that long ones do

@@ -3,6 +3,7 @@
 import { h } from './dom.js';
 import { asked, layout } from './topology.js';
 import { colour, heatScale, whenThemeChanges } from './theme.js';
+import { hasPackets } from './measures.js';
 import { largest, sum } from './stats.js';
 import { bitsPerSecond, count, bytes, share, time } from './units.js';
 
@@ -183,7 +184,8 @@ class NetworkMap {
       const links = indices.map((i) => this.result.links[i]);
       const figures = [
         `${share(sum(links.map((link) => link.utilisation)) / links.length)} used`,
-        `queue to ${bytes(largest(links.map((link) => link.queued)))}`,
+        ...(hasPackets(this.result)
+          ? [`queue to ${bytes(largest(links.map((link) => link.queued)))}`] : []),
         ...['pauses', 'marked', 'dropped', 'lost'].map((key) => [key, sum(links.map((link) => link[key]))])
           .filter(([, many]) => many).map(([key, many]) => `${count(many)} ${key}`),
       ];

@@ -78,6 +78,8 @@ export function normalised(from) {
     scenario: text(from.scenario) || 'a run without a name',
     description: text(from.description),
     version: text(from.version),
+    // A run of flows has no packets, and nothing that only packets have.
+    packets: from.fidelity !== 'flow',
     seed: text(from.seed),
     hash: text(from.hash),
     simulated: number(from.simulated_ps),
@@ -98,13 +100,16 @@ export function normalised(from) {
   };
 }
 
-// Runs of the same scenario are labelled by what differs: the seed, or else their index. `index` is
+// Runs of the same scenario are labelled by what differs: the fidelity, the seed, or their index. `index` is
 // also the colour of a result in all charts.
 export function labelled(results) {
   return results.map((result, index) => {
     const others = results.filter((other) => other !== result && other.scenario === result.scenario);
     let label = result.scenario;
-    if (others.some((other) => other.seed === result.seed)) label += ` (${index + 1})`;
+    const same = others.filter((other) => other.seed === result.seed);
+    if (same.length === 1 && same[0].packets !== result.packets) {
+      label += result.packets ? ' (packets)' : ' (flows)';
+    } else if (same.length) label += ` (${index + 1})`;
     else if (others.length) label += `, seed ${result.seed}`;
     return { ...result, label, index };
   });

@@ -1,5 +1,5 @@
 // A result summarised in sentences, for the top of the page.
-import { completion, flowCount, idleShare, slowdownAt, worstAboveBound } from './measures.js';
+import { completion, flowCount, hasPackets, idleShare, slowdownAt, worstAboveBound } from './measures.js';
 import { count, ratio, share, time } from './units.js';
 
 export const plural = (many, one, more = `${one}s`) => `${count(many)} ${many === 1 ? one : more}`;
@@ -27,7 +27,11 @@ function whatFlowsSaw(result) {
     `empty network, one in a hundred ${ratio(slowdownAt(result, 0.99))} or more.`;
 }
 
-function whatTheNetworkDid({ totals }) {
+function whatTheNetworkDid(result) {
+  if (!hasPackets(result)) {
+    return 'Messages were simulated as flows: there are no queues, pauses or losses.';
+  }
+  const { totals } = result;
   const lost = totals.dropped + totals.lost;
   const drops = lost ? `${plural(lost, 'packet was', 'packets were')} lost` : 'Nothing was lost';
   const pauses = totals.pauses ? `${plural(totals.pauses, 'pause')} stopped links`

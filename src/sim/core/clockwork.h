@@ -16,6 +16,7 @@ enum class Happening : std::uint8_t {
   kCnp,       // subject: the NIC; argument: a delayed CNP
   kPost,      // subject: the NIC; argument: a message for it, of its part
   kWatchdog,  // subject: a port that was paused; argument: the traffic class
+  kFlow,      // subject and argument belong to fluid/
   // Of the programs on all hosts:
   kTask,    // subject and argument belong to the workload
   kReport,  // subject: the NIC; argument: what it reports

@@ -73,6 +73,13 @@ class Fabric {
     const Port& port = ports_[from_nic.value()];
     return port.up && !routes_.ways(ports_[port.peer.value()].node, destination).empty();
   }
+  // The port that a switch with ECMP chooses for a flow; kNoPort when there is no route.
+  [[nodiscard]] PortId hashed_way(NodeId at, NodeId destination, std::uint32_t flow_hash) const {
+    const auto ways = routes_.ways(at, destination);
+    if (ways.empty()) return kNoPort;
+    if (ways.size() == 1) return ways[0];
+    return ways[mix(flow_hash, switches_[switch_of_[at.value()]].salt) % ways.size()];
+  }
   // Bytes on the cable in addition to each packet: preamble and gap.
   [[nodiscard]] static std::uint32_t gap(const Port& port);
 

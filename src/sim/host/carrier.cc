@@ -7,7 +7,6 @@
 namespace nerve::sim {
 namespace {
 
-constexpr std::uint64_t kMostPiece = 4U << 20U;
 constexpr std::uint64_t kLeastPiece = 64U
                                       << 10U;  // smaller pieces cost more than a further lane gains
 
@@ -119,9 +118,11 @@ void Carrier::pump(std::uint32_t number, unsigned direction) {
 }
 
 std::uint32_t Carrier::size_of_next_piece(const Moving& moving) const {
-  const std::size_t lanes = connections_[moving.connection].lanes.size();
+  const Connection& connection = connections_[moving.connection];
+  const std::size_t lanes = connection.lanes.size();
+  const std::uint64_t largest = config_of(connection.pair.on_front_end).most_piece;
   const std::uint64_t share = (moving.parcel.bytes + lanes - 1) / lanes;
-  const std::uint64_t most = lanes == 1 ? kMostPiece : std::clamp(share, kLeastPiece, kMostPiece);
+  const std::uint64_t most = lanes == 1 ? largest : std::clamp(share, kLeastPiece, largest);
   return static_cast<std::uint32_t>(std::min(most, moving.parcel.ready - moving.cut));
 }
 

@@ -42,7 +42,8 @@ struct Parcel {
 
 struct CarrierConfig {
   std::uint32_t lanes{1};
-  std::uint32_t queue_depth{16};  // limit on posted pieces per lane and direction
+  std::uint32_t queue_depth{16};        // limit on posted pieces per lane and direction
+  std::uint32_t most_piece{4U << 20U};  // bytes
 };
 
 using ParcelId = Id<struct ParcelTag, std::uint32_t, 32>;

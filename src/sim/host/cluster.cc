@@ -35,7 +35,8 @@ std::string name_of(const ClusterShape& shape, PlaceId place) {
 Cluster::Cluster(Simulation& simulation, const ClusterConfig& config)
     : simulation_{simulation},
       config_{config},
-      interconnect_{simulation, config.shape.servers, config.shape.gpus, config.interconnect},
+      interconnect_{simulation, config.shape.servers, config.shape.gpus, config.interconnect,
+                    config.most_slices},
       carrier_{simulation, config.shape, config.back_end, config.front_end, *this},
       disks_(config.shape.storage) {
   simulation.on_task([this](std::uint32_t subject, std::uint32_t argument) {
@@ -151,8 +152,8 @@ void Cluster::slice_left(std::uint32_t transfer) {
 void Cluster::crossed(std::uint32_t number) {
   Sending& sending = messages_[number];
   if (sending.path == Path::kRelay) {
-    const std::uint64_t more =
-        std::min(Interconnect::kSlice, sending.message.bytes - sending.crossed);
+    const std::uint64_t bytes = sending.message.bytes;
+    const std::uint64_t more = std::min(interconnect_.slice_of(bytes), bytes - sending.crossed);
     sending.crossed += more;
     return carrier_.ready(sending.parcel, more);
   }

@@ -25,7 +25,8 @@ struct ClusterConfig {
   ClusterShape shape{};
   Rate interconnect{Rate::gigabits(3'600)};
   Duration interconnect_delay{std::chrono::nanoseconds{700}};
-  Rate disk{};  // per storage server; zero: as fast as its NIC
+  std::uint32_t most_slices{};  // per message on the interconnect; zero: no limit
+  Rate disk{};                  // per storage server; zero: as fast as its NIC
   CarrierConfig back_end{};
   CarrierConfig front_end{};
 };

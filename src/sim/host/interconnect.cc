@@ -1,7 +1,5 @@
 #include "sim/host/interconnect.h"
 
-#include <algorithm>
-
 #include "sim/host/cluster_task.h"
 
 namespace nerve::sim {
@@ -13,7 +11,7 @@ void Interconnect::send(PlaceId from, PlaceId to, std::uint64_t bytes, std::uint
   }
   const std::uint32_t number = free_.back();
   free_.pop_back();
-  transfers_[number] = {from.value(), to.value(), bytes, name};
+  transfers_[number] = {from.value(), to.value(), bytes, slice_of(bytes), name};
   bytes_ += bytes;
   ways_[from.value()].waiting.push_back(number);
   start_next(from.value());
@@ -29,7 +27,7 @@ void Interconnect::start_next(std::uint32_t from) {
   out.waiting.erase(next);
   out.sends = true;
   ways_[transfers_[number].to].receives = true;
-  const std::uint64_t slice = std::min(transfers_[number].left, kSlice);
+  const std::uint64_t slice = std::min(transfers_[number].left, transfers_[number].slice);
   simulation_.task_at(simulation_.now() + rate_.time_to_send(slice),
                       static_cast<std::uint32_t>(ClusterTask::kSlice), number);
 }
@@ -38,7 +36,7 @@ Interconnect::Slice Interconnect::slice_done(std::uint32_t number) {
   Transfer& transfer = transfers_[number];
   const std::uint32_t from = transfer.from;
   const std::uint32_t to = transfer.to;
-  transfer.left -= std::min(transfer.left, kSlice);
+  transfer.left -= std::min(transfer.left, transfer.slice);
   const Slice done{transfer.name, transfer.left == 0};
   if (done.last) {
     free_.push_back(number);

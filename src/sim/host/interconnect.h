@@ -7,6 +7,7 @@
 // are much faster than a NIC.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <vector>
@@ -22,8 +23,20 @@ class Interconnect {
   // The size of the pieces in which NCCL forwards data.
   static constexpr std::uint64_t kSlice = 512U << 10U;
 
-  Interconnect(Simulation& simulation, std::uint32_t servers, std::uint32_t gpus, Rate rate)
-      : simulation_{simulation}, gpus_{gpus}, rate_{rate}, ways_(std::size_t{servers} * gpus) {}
+  // With a limit on the slices of a transfer, those of a large one are longer.
+  Interconnect(Simulation& simulation, std::uint32_t servers, std::uint32_t gpus, Rate rate,
+               std::uint32_t most_slices = 0)
+      : simulation_{simulation},
+        gpus_{gpus},
+        rate_{rate},
+        most_slices_{most_slices},
+        ways_(std::size_t{servers} * gpus) {}
+
+  // The length of the slices of a transfer; the last one may be shorter.
+  [[nodiscard]] std::uint64_t slice_of(std::uint64_t bytes) const {
+    if (most_slices_ == 0) return kSlice;
+    return std::max(kSlice, (bytes + most_slices_ - 1) / most_slices_);
+  }
 
   // Both GPUs are in one server. `name` is returned with every slice.
   void send(PlaceId from, PlaceId to, std::uint64_t bytes, std::uint32_t name);
@@ -42,6 +55,7 @@ class Interconnect {
     std::uint32_t from{};
     std::uint32_t to{};
     std::uint64_t left{};
+    std::uint64_t slice{};
     std::uint32_t name{};
   };
   struct Ways {
@@ -54,6 +68,7 @@ class Interconnect {
   Simulation& simulation_;
   std::uint32_t gpus_;
   Rate rate_;
+  std::uint32_t most_slices_;
   std::vector<Ways> ways_;  // per GPU
   std::vector<Transfer> transfers_;
   std::vector<std::uint32_t> free_;

@@ -2,11 +2,15 @@
 // the hash.
 //
 // A visitor is called with a name and a value; `aside` is for fields that may differ between two
-// runs of the same scenario and seed. `later` is for fields that were added later: files without
-// them are read, and hashes are those of before while they are zero.
+// runs of the same scenario and seed, `unless_empty` for text that is left out if there is none.
+// `later` is for fields that were added later: files without them are read, and hashes are those of
+// before while they are zero.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <concepts>
+#include <string_view>
 #include <type_traits>
 
 #include "sim/results/derived.h"
@@ -17,6 +21,25 @@ namespace nerve::sim {
 // A T or a const T.
 template <class Maybe, class T>
 concept Some = std::same_as<std::remove_const_t<Maybe>, T>;
+
+// Fields that a run without packets does not have.
+[[nodiscard]] inline bool is_of_packets(std::string_view name) {
+  constexpr std::array<std::string_view, 14> kNames{"data_packets",
+                                                    "marked",
+                                                    "dropped",
+                                                    "lost",
+                                                    "pauses",
+                                                    "paused",
+                                                    "retransmitted",
+                                                    "timeouts",
+                                                    "congestion_notices",
+                                                    "cpu",
+                                                    "most_queued",
+                                                    "deepest_queues",
+                                                    "retransmitted_share",
+                                                    "marked_share"};
+  return std::ranges::find(kNames, name) != kNames.end();
+}
 
 void each_field(Some<RankTime> auto& rank, auto&& visit) {
   visit("compute", rank.compute);
@@ -94,6 +117,7 @@ void each_field(Some<Series> auto& series, auto&& visit) {
 void each_field(Some<RunResult> auto& run, auto&& visit) {
   visit("scenario", run.scenario);
   visit("description", run.description);
+  visit.unless_empty("fidelity", run.fidelity);
   visit.aside("version", run.version);
   visit("seed", run.seed);
   visit("simulated", run.simulated);

@@ -34,12 +34,12 @@ struct Place {
 
 class Reader {
  public:
-  Reader(const Json& object, const Place& place, std::string& wrong)
-      : object_{object}, place_{place}, wrong_{wrong} {}
+  Reader(const Json& object, const Place& place, bool packets, std::string& wrong)
+      : object_{object}, place_{place}, packets_{packets}, wrong_{wrong} {}
 
   template <class T>
   void operator()(const char* name, T& value) {
-    if (!wrong_.empty()) return;
+    if (!wrong_.empty() || (!packets_ && is_of_packets(name))) return;
     const std::string key = json_key<T>(name);
     const Place there{&place_, key};
     const auto found = object_.find(key);
@@ -53,6 +53,9 @@ class Reader {
   template <class T>
   void later(const char* name, T& value) {
     if (object_.contains(json_key<T>(name))) (*this)(name, value);
+  }
+  void unless_empty(const char* name, std::string& value) {
+    if (object_.contains(name)) (*this)(name, value);
   }
 
  private:
@@ -105,11 +108,12 @@ class Reader {
   requires std::is_class_v<T>
   void read(const Json& json, const Place& there, T& value) {
     if (!json.is_object()) return fail(there, "must be an object");
-    each_field(value, Reader{json, there, wrong_});
+    each_field(value, Reader{json, there, packets_, wrong_});
   }
 
   const Json& object_;
   const Place& place_;
+  bool packets_;
   std::string& wrong_;
 };
 
@@ -144,7 +148,8 @@ Result<RunResult, std::string> from_json(std::string_view text) {
   }
   RunResult result;
   std::string wrong;
-  each_field(result, Reader{json, Place{}, wrong});
+  const bool packets = !json.contains("fidelity") || json["fidelity"] != kFlowFidelity;
+  each_field(result, Reader{json, Place{}, packets, wrong});
   if (wrong.empty()) wrong = contradiction(result);
   if (!wrong.empty()) return Unexpected{std::move(wrong)};
   return result;

@@ -11,9 +11,19 @@ namespace {
 
 constexpr std::uint64_t kBitsTimesPicoseconds = 8'000'000'000'000;
 
-Samples samples_for(const SampleColumns& columns, const OutputSpec& output) {
+// Flows have few events, and in a large fabric samples would take most of the time.
+std::size_t most_samples(Simulation& simulation) {
+  constexpr std::size_t kPortsRead = 1U << 26U;
+  constexpr std::size_t kLeast = 64;
+  if (simulation.flows() == nullptr) return Recorder::kMostSamples;
+  const std::size_t ports = std::max<std::size_t>(1, simulation.fabric().ports().size());
+  return std::clamp(kPortsRead / ports / 2 * 2, kLeast, Recorder::kMostSamples);
+}
+
+Samples samples_for(Simulation& simulation, const SampleColumns& columns,
+                    const OutputSpec& output) {
   if (output.sample_every.count() <= 0) {
-    return {columns.merges(), Recorder::kFirstInterval, Recorder::kMostSamples};
+    return {columns.merges(), Recorder::kFirstInterval, most_samples(simulation)};
   }
   const std::size_t room = Recorder::kMostValues / columns.merges().size() / 2 * 2;
   return {columns.merges(), output.sample_every,
@@ -62,7 +72,7 @@ Recorder::Recorder(Simulation& simulation, const OutputSpec& output)
       nodes_{nodes_of(simulation.fabric().graph())},
       links_{links_of(simulation.fabric().graph())},
       columns_{nodes_, links_},
-      samples_{samples_for(columns_, output)},
+      samples_{samples_for(simulation, columns_, output)},
       watched_(links_.size()) {
   for (std::size_t i = 0; i < links_.size(); ++i) {
     watched_[i].byte_time =
@@ -80,9 +90,7 @@ Recorder::~Recorder() {
   simulation_.on_sample([] {});  // one sample event may still be pending
 }
 
-void Recorder::arm() {
-  simulation_.sample_at(taken_ + samples_.every());
-}
+void Recorder::arm() { simulation_.sample_at(taken_ + samples_.every()); }
 
 void Recorder::stop() {
   if (stopped_) return;
@@ -92,6 +100,9 @@ void Recorder::stop() {
 
 std::uint64_t Recorder::delivered() const {
   std::uint64_t bytes = also_delivered_ ? also_delivered_() : 0;
+  if (FlowNetwork* const flows = simulation_.flows()) {
+    return bytes + flows->counters().delivered_bytes;
+  }
   for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
     const SimNic* const nic = simulation_.find_nic(NodeId{i});
     if (nic != nullptr) bytes += nic->counters().bytes_received;
@@ -133,6 +144,7 @@ void Recorder::look_at(std::uint32_t number, Duration since, std::span<std::uint
 void Recorder::take() {
   const Time now = simulation_.now();
   const std::span<std::uint64_t> row = samples_.add();
+  if (simulation_.flows() != nullptr) simulation_.flows()->count_ports();
   Counts counts{};
   counts[SampleColumns::kDelivered] = delivered();
   for (std::uint32_t i = 0; i < links_.size(); ++i) look_at(i, now - taken_, row, counts);
@@ -152,6 +164,7 @@ void Recorder::add_samples(Time end, RunResult& result) {
     const Duration begun = samples_.every() * static_cast<std::int64_t>(samples_.size() - 1);
     const Duration last = std::min(samples_.every(), (taken_ - Time{}) - begun);
     result.series = columns_.series(samples_, last, output_.top_ports);
+    if (simulation_.flows() != nullptr) result.series.resize(columns_.series_of_flows());
   }
   if (output_.sample_every.count() > 0 && samples_.every() != output_.sample_every) {
     result.remarks.push_back("samples were too many for their interval, which was doubled to " +

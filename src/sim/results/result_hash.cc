@@ -27,6 +27,9 @@ class Hasher {
   void later(const char*, const T& value) {
     if (value != T{}) add(value);
   }
+  void unless_empty(const char*, const std::string& value) {
+    if (!value.empty()) add(value);
+  }
 
   [[nodiscard]] std::uint64_t hash() const { return state_; }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/time.h"
@@ -56,6 +57,10 @@ struct Series {
   std::vector<double> values;
 };
 
+// The fidelity of a run without packets. What only packets have (queues, marks, pauses, losses,
+// retransmissions) is then absent from files, summaries and pages.
+inline constexpr std::string_view kFlowFidelity = "flow";
+
 struct RunResult {
   std::string scenario;
   std::string description;
@@ -71,8 +76,13 @@ struct RunResult {
   std::vector<LinkResult> links;
   Duration sample_every{};
   std::vector<Series> series;
+  std::string fidelity;              // empty: packets
   std::vector<std::string> remarks;  // notes for the reader: faults, stopped jobs
 };
+
+[[nodiscard]] inline bool has_packets(const RunResult& result) {
+  return result.fidelity != kFlowFidelity;
+}
 
 // Covers all fields that are determined by the scenario and its seed.
 [[nodiscard]] std::uint64_t hash_of(const RunResult& result);

@@ -36,6 +36,8 @@ class SampleColumns {
   // deepest are returned.
   [[nodiscard]] std::vector<Series> series(const Samples& samples, Duration last,
                                            std::uint32_t top_queues) const;
+  // The first of these series, which do not depend on packets: throughput and utilisation.
+  [[nodiscard]] std::size_t series_of_flows() const { return 1 + 2 * groups_.size(); }
 
  private:
   struct Group {

@@ -107,6 +107,32 @@ void add_job(std::string& out, const JobResult& job, const JobFigures& figures) 
   add_flows(out, job, figures.flows);
 }
 
+// Of a run without packets.
+void add_links_of_flows(std::string& out, const RunResult& result, const Derived& derived) {
+  TextTable groups{{"links", "number", "used, mean", "busiest"}};
+  for (const LinkGroupFigures& group : derived.link_groups) {
+    groups.add({plain(group.name), std::to_string(group.links), share_text(group.utilisation_mean),
+                share_text(group.utilisation_largest)});
+  }
+  if (!groups.empty()) out += groups.text(2);
+  constexpr std::size_t kShown = 5;
+  TextTable table{{"busiest links", "used", "carried"}};
+  for (std::size_t i = 0; i < std::min(kShown, derived.busiest_links.size()); ++i) {
+    const LinkResult& link = result.links[derived.busiest_links[i]];
+    table.add({plain(link_name(result.nodes, link)), share_text(link.utilisation),
+               bytes_text(number(link.bytes))});
+  }
+  if (!table.empty()) out += "\n" + table.text(2);
+  out += '\n';
+  line(out, "payload", bytes_text(number(result.totals.data_bytes)));
+  line(out, "not simulated",
+       "packets: there are no queues, marks, pauses, losses or retransmissions");
+  if (result.totals.failed_messages > 0) {
+    line(out, "FAILED",
+         fmt::format("{} messages were not delivered", result.totals.failed_messages));
+  }
+}
+
 void add_links(std::string& out, const RunResult& result, const Derived& derived) {
   TextTable groups{{"links", "number", "used, mean", "busiest", "deepest queue", "ECN marks",
                     "dropped", "pauses", "paused"}};
@@ -182,13 +208,19 @@ std::string summary(const RunResult& result) {
   if (!result.description.empty()) out += ": " + plain(result.description);
   out += '\n';
   line(out, "fabric", fabric_text(result, derived.equipment));
-  line(out, "simulated", fmt::format("{}, seed {}", time_text(result.simulated), result.seed));
+  line(out, "simulated",
+       fmt::format("{}, seed {}{}", time_text(result.simulated), result.seed,
+                   has_packets(result) ? "" : ", messages as flows"));
   for (std::size_t i = 0; i < result.jobs.size(); ++i) {
     add_job(out, result.jobs[i], derived.jobs[i]);
   }
   out += "\nfabric\n";
-  add_links(out, result, derived);
-  add_totals(out, result.totals, derived);
+  if (has_packets(result)) {
+    add_links(out, result, derived);
+    add_totals(out, result.totals, derived);
+  } else {
+    add_links_of_flows(out, result, derived);
+  }
   out += '\n';
   for (const std::string& remark : result.remarks) line(out, "remark", plain(remark));
   line(out, "hash", fmt::format("{:016x}", hash_of(result)));

@@ -15,4 +15,9 @@ namespace nerve::sim {
 // name.
 [[nodiscard]] std::string comparison(std::span<const RunResult> results);
 
+// The error of each figure of a run as flows, relative to the same run with packets.
+[[nodiscard]] std::string flow_errors(const RunResult& packets, const RunResult& flows);
+// What happened in a run with packets that flows leave out; empty if nothing did.
+[[nodiscard]] std::string beyond_flows(const RunResult& packets);
+
 }  // namespace nerve::sim

@@ -16,10 +16,12 @@ namespace {
 class Writer {
  public:
   // Fields of the outermost object are on their own lines.
-  Writer(std::string& out, bool outermost) : out_{out}, outermost_{outermost} {}
+  Writer(std::string& out, bool outermost, bool packets)
+      : out_{out}, outermost_{outermost}, packets_{packets} {}
 
   template <class T>
   void operator()(const char* name, const T& value) {
+    if (!packets_ && is_of_packets(name)) return;
     begin(json_key<T>(name));
     write(value);
   }
@@ -30,6 +32,9 @@ class Writer {
   template <class T>
   void later(const char* name, const T& value) {
     (*this)(name, value);
+  }
+  void unless_empty(const char* name, const std::string& value) {
+    if (!value.empty()) (*this)(name, value);
   }
 
  private:
@@ -49,7 +54,7 @@ class Writer {
       fmt::format_to(std::back_inserter(out_), "{}", value);
     } else {
       out_ += '{';
-      each_field(value, Writer{out_, false});
+      each_field(value, Writer{out_, false, packets_});
       out_ += '}';
     }
   }
@@ -73,6 +78,7 @@ class Writer {
 
   std::string& out_;
   bool outermost_;
+  bool packets_;
   bool first_{true};
 };
 
@@ -80,7 +86,7 @@ class Writer {
 
 std::string to_json(const RunResult& result) {
   std::string out = "{";
-  Writer writer{out, true};
+  Writer writer{out, true, has_packets(result)};
   writer("nerve_result", kResultVersion);
   writer("hash", fmt::format("{:016x}", hash_of(result)));
   each_field(result, writer);

@@ -36,10 +36,16 @@ struct OutputSpec {
   std::uint32_t top_ports{16};  // number of ports whose queue length is recorded
 };
 
+enum class Fidelity : std::uint8_t {
+  kPacket,
+  kFlow,  // messages are flows with fair rates: no packets, queues or losses
+};
+
 struct Scenario {
   std::string name;
   std::string description;
   std::uint64_t seed{1};
+  Fidelity fidelity{};
   Duration until{std::chrono::seconds{10}};  // simulated time limit
   NetworkSpec back_end{};
   std::optional<NetworkSpec> front_end;

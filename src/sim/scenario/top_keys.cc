@@ -18,6 +18,8 @@ constexpr Key<Scenario> kTop[] = {
      [](Value& v, Scenario& s) { v.text(s.description); }, "none"},
     {"seed", "seed of all random choices: the same seed gives the same results",
      [](Value& v, Scenario& s) { v.count(s.seed, 0, std::numeric_limits<std::int64_t>::max()); }},
+    {"fidelity", "each packet, or messages as flows with fair rates: much faster, without queues and losses",
+     [](Value& v, Scenario& s) { v.word(s.fidelity, kFidelities); }},
     {"until", "simulated time limit; jobs that are not done by then are stopped",
      [](Value& v, Scenario& s) { v.time(s.until, microseconds{1}, hours{24}); }},
 };

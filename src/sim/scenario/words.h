@@ -53,6 +53,11 @@ inline constexpr Named<TcpAlgorithm> kTcpAlgorithms[] = {
     {"cubic", TcpAlgorithm::kCubic},
 };
 
+inline constexpr Named<Fidelity> kFidelities[] = {
+    {"packet", Fidelity::kPacket},
+    {"flow", Fidelity::kFlow},
+};
+
 // False is the back-end network, true the front-end.
 inline constexpr Named<bool> kNetworks[] = {{"back-end", false}, {"front-end", true}};
 

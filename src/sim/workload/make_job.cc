@@ -11,8 +11,7 @@
 namespace nerve::sim {
 namespace {
 
-// Arrivals per member are counted in 16 bits.
-constexpr std::size_t kMostRanks = 65'535;
+constexpr std::size_t kMostRanks = 1U << 20U;  // as in scenario files
 
 // Empty if there is no objection.
 std::string objection_to(const JobSpec& spec, const JobContext& context) {

@@ -1,5 +1,6 @@
 // Events in the network: pauses, marks, losses, retransmissions.
 import { h, section } from '../dom.js';
+import { hasPackets } from '../measures.js';
 import { sideBySide } from '../side_by_side.js';
 import { count, bytes, share, time } from '../units.js';
 
@@ -21,8 +22,13 @@ const tile = (name, value, note) => h('div', { class: value ? 'tile' : 'tile non
   h('dt', {}, name), h('dd', {}, value ? count(value) : 'none',
     h('small', {}, value ? note : '\u00a0')));
 
-export function eventsSection(results) {
+// Runs of flows have no such events, and no place in this section.
+export function eventsSection(all) {
   const title = 'Pauses, marks and losses';
+  const results = all.filter(hasPackets);
+  if (!results.length) {
+    return section('events', title, 'Messages were simulated as flows, without packets.');
+  }
   if (results.length === 1) {
     const { totals } = results[0];
     const sent = totals.data_packets ? `NICs sent ${count(totals.data_packets)} data packets, ` +

@@ -1,5 +1,6 @@
 // Links as tables: by tier, and the extreme ones.
 import { h, meter, panel, section, table } from '../dom.js';
+import { hasPackets } from '../measures.js';
 import { kFew, onlyFirst } from '../side_by_side.js';
 import { linkKinds } from '../topology.js';
 import { bitsPerSecond, count, bytes, share, time } from '../units.js';
@@ -10,15 +11,18 @@ const orNone = (value, show) => (value ? show(value) : h('span', { class: 'quiet
 function kinds(result, many) {
   const rows = linkKinds(result.nodes, result.links).map((kind) => [
     kind.name, count(kind.count), bitsPerSecond(kind.rate), meter(kind.mean, share(kind.mean)),
-    `${share(kind.least)} to ${share(kind.most)}`, orNone(kind.queued, bytes),
-    orNone(kind.marked, count), orNone(kind.dropped, count), orNone(kind.lost, count),
-    orNone(kind.pauses, count), orNone(kind.paused, time),
+    `${share(kind.least)} to ${share(kind.most)}`, ...(hasPackets(result) ? [
+      orNone(kind.queued, bytes), orNone(kind.marked, count), orNone(kind.dropped, count),
+      orNone(kind.lost, count), orNone(kind.pauses, count), orNone(kind.paused, time),
+    ] : []),
   ]);
+  const ofPackets = ['Deepest queue', 'ECN marks', 'Drops', 'Lost', 'Pauses', 'Time paused'];
   return panel(many ? `By tier: ${result.label}` : 'By tier', '', table(['Direction', 'Links', 'Rate',
-    'Mean utilisation', 'Least to most', 'Deepest queue', 'ECN marks', 'Drops', 'Lost',
-    'Pauses', 'Time paused'], rows, { class: 'figures' }));
+    'Mean utilisation', 'Least to most', ...(hasPackets(result) ? ofPackets : [])], rows,
+  { class: 'figures' }));
 }
 
+const kOfFlows = 2;  // the first columns, which do not depend on packets
 const kColumns = [
   { name: 'Utilisation', key: 'utilisation', show: (value) => meter(value, share(value)) },
   { name: 'Carried', key: 'bytes', show: bytes },
@@ -33,14 +37,15 @@ const kColumns = [
 // The top rows by any column; clicking a column head selects it.
 function busiest(result, many) {
   const holder = h('div', { class: 'ranking' });
+  const columns = hasPackets(result) ? kColumns : kColumns.slice(0, kOfFlows);
   const fill = (by) => {
     const first = [...result.links].sort((a, b) => b[by] - a[by]).slice(0, kRows);
-    const heads = kColumns.map(({ name, key }) => h('button', {
+    const heads = columns.map(({ name, key }) => h('button', {
       type: 'button', 'aria-pressed': String(key === by), onclick: () => fill(key),
     }, name));
     holder.replaceChildren(table(['Link', 'Rate', ...heads], first.map((link) => [
       `${result.nodes[link.from].name} → ${result.nodes[link.to].name}`, bitsPerSecond(link.rate),
-      ...kColumns.map(({ key, show }) => show(link[key])),
+      ...columns.map(({ key, show }) => show(link[key])),
     ]), { class: 'figures' }));
   };
   fill('utilisation');

@@ -1,5 +1,6 @@
 // The network as a map, with a choice of what its colours show.
 import { h, section } from '../dom.js';
+import { hasPackets } from '../measures.js';
 import { kFigures, networkMap } from '../network_map.js';
 import { kFew, onlyFirst } from '../side_by_side.js';
 import { largest } from '../stats.js';
@@ -27,6 +28,7 @@ export function mapSection(results) {
     .slice(0, kFew);
   if (!shown.length) return undefined;
   const maps = shown.map(networkMap);
+  const figures = shown.some(hasPackets) ? kFigures : [kFigures[0]];  // flows have no queues
   const key = legend();
   const chosen = { figure: kFigures[0], direction: 'both' };
   const show = () => {
@@ -36,7 +38,7 @@ export function mapSection(results) {
     maps.forEach((map) => map.show(chosen.figure, chosen.direction, top));
   };
   const controls = h('div', { class: 'controls' },
-    select('Colour by', kFigures.map(({ key: value, name }) => [value, name]), (value) => {
+    select('Colour by', figures.map(({ key: value, name }) => [value, name]), (value) => {
       chosen.figure = kFigures.find((figure) => figure.key === value);
       show();
     }),

@@ -38,7 +38,7 @@ class ArrivalWindow {
 
   void grow(std::uint32_t needed) {
     constexpr std::uint32_t kLeast = 4;
-    std::vector<std::uint16_t> larger(std::bit_ceil(std::max(needed, kLeast)));
+    std::vector<std::uint32_t> larger(std::bit_ceil(std::max(needed, kLeast)));
     for (std::uint32_t i = 0; i < counts_.size(); ++i) {
       larger[(first_ + i) & (larger.size() - 1)] = counts_[slot(first_ + i)];
     }
@@ -46,7 +46,7 @@ class ArrivalWindow {
   }
 
   std::uint32_t first_{};              // the first item still counted
-  std::vector<std::uint16_t> counts_;  // the size is a power of two
+  std::vector<std::uint32_t> counts_;  // the size is a power of two
 };
 
 }  // namespace nerve::sim
