@@ -176,11 +176,12 @@ void use_flows(const Scenario& scenario, RunSetup& setup) {
 std::vector<std::string> doubts_about_flows(const Scenario& scenario, Simulation& simulation) {
   std::vector<std::string> doubts;
   add_faults(scenario, doubts);
-  for (std::uint8_t i = 0; i < (scenario.front_end ? 2 : 1); ++i) {
-    std::string doubt =
-        doubt_about(simulation, i, i == 0 ? scenario.nics : scenario.front_end_nics);
+  const auto add = [&](std::uint8_t network, const NicSpec& nics) {
+    std::string doubt = doubt_about(simulation, network, nics);
     if (!doubt.empty()) doubts.push_back(std::move(doubt));
-  }
+  };
+  add(0, scenario.nics);
+  if (scenario.front_end) add(1, scenario.front_end_nics);
   return doubts;
 }
 

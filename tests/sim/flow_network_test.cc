@@ -191,8 +191,7 @@ TEST(FlowNetwork, AnAckThatIsLostIsSentAgainAfterATimeout) {
   rig.world.run(Time{std::chrono::seconds{10}});
   EXPECT_TRUE(rig.cluster.over());
   EXPECT_NEAR(rig.microseconds(0), 818, 3);
-  EXPECT_NEAR(static_cast<double>(rig.world.now().picoseconds()) / 1e6, 818 + 16'000,
-              10);
+  EXPECT_NEAR(static_cast<double>(rig.world.now().picoseconds()) / 1e6, 818 + 16'000, 10);
 }
 
 TEST(FlowNetwork, AConnectionWithoutAPathFails) {

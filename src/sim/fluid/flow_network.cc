@@ -9,6 +9,7 @@ namespace {
 
 std::vector<std::uint32_t> shares_of(const std::vector<FlowTransport>& transports) {
   std::vector<std::uint32_t> shares;
+  shares.reserve(transports.size());
   for (const FlowTransport& one : transports) shares.push_back(one.share_used);
   return shares;
 }

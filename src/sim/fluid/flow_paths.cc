@@ -1,6 +1,7 @@
 #include "sim/fluid/flow_paths.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/check.h"
 
@@ -134,7 +135,7 @@ void FlowPaths::use_classes() {
   for (const Class& ports : std::span{classes_}.first(used_classes_)) {
     const double all = ports.share * static_cast<double>(ports.ports.size()) *
                        static_cast<double>(FairRates::kWhole);
-    use(claim(ports), static_cast<std::uint32_t>(all + 0.5));
+    use(claim(ports), static_cast<std::uint32_t>(std::lround(all)));
   }
 }
 
