@@ -173,8 +173,8 @@ void Simulation::run_window(Time end) {
 }
 
 void Simulation::run_part(std::uint32_t number) {
+  take_in(number);
   Part& part = parts_[number];
-  for (Part& other : parts_) part.take_from(other, number);
   const Time limit = before(window_end_);
   Event<Happening> event;
   while (part.clockwork().wheel.next(limit, event)) {
@@ -210,6 +210,14 @@ void Simulation::run_schedule(Time when) {
     resumed(fabric_.port(changed));
   }
   if (flows_) flows_->cables_changed();
+  for (int round = 0; round < 2; ++round) {  // what left in the last window, and what left just now
+    for (std::uint32_t i = 0; i < parts_.size(); ++i) take_in(i);
+    for (Part& part : parts_) part.turn();
+  }
+}
+
+void Simulation::take_in(std::uint32_t number) {
+  for (Part& other : parts_) parts_[number].take_from(other, number);
 }
 
 void Simulation::arrive(PortId at, PacketId packet) {

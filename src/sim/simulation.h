@@ -63,7 +63,6 @@ class Simulation {
   [[nodiscard]] FlowNetwork* flows() { return flows_.get(); }
   [[nodiscard]] SimNic& nic(NodeId node) { return *nics_[node.value()]; }
 
-  [[nodiscard]] std::size_t parts() const { return parts_.size(); }
   // What has happened before this time is complete.
   [[nodiscard]] Time now() const { return planned_.value_or(programs_.now()); }
   [[nodiscard]] std::uint64_t events() const;  // so far
@@ -106,6 +105,7 @@ class Simulation {
   [[nodiscard]] Time next_in_parts() const;
   void run_window(Time end);
   void run_part(std::uint32_t number);
+  void take_in(std::uint32_t part);
   void run_programs(Time end);
   void run_schedule(Time when);
   void happen(Part& part, const Event<Happening>& event);

@@ -83,10 +83,6 @@ class Fabric {
   // Bytes on the cable in addition to each packet: preamble and gap.
   [[nodiscard]] static std::uint32_t gap(const Port& port);
 
-  [[nodiscard]] Clockwork& clockwork_of(NodeId node) {
-    return clock(ports_[first_port(node).value()]);
-  }
-
   // Called by a NIC. A packet that cannot be sent yet waits at the port.
   void send(PortId from, PacketId packet);
 
