@@ -135,7 +135,7 @@ Time Simulation::next_in_parts() const {
 }
 
 void Simulation::restart_flow(NodeId at, QpNumber qp) {
-  if (flows_) return;  // it has no state that a new one would not have
+  if (flows_) return;  // they have no rate to forget, and keep the path of their QP
   if (SimNic* const nic = find_nic(at)) return nic->restart_flow(qp);
   tcp_nics_[at.value()]->restart_flow(qp);
 }
