@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""clang_tidy.py JOBS: runs clang-tidy on src/, with the files of each folder combined into one.
+"""clang_tidy.py JOBS: runs clang-tidy on src/, with many files combined into one.
 
-Most of its time is spent on headers, which are then parsed once per folder instead of once per file.
-If the files of a folder cannot be combined, because their names collide, those are combined that the
-build combines.
+Most of its time is spent on headers, which are then parsed once per combined file. The folders of a
+layer are combined; if that is not possible, because names collide, each half of them; and in a folder
+whose files cannot be combined, those are combined that the build combines.
 """
 import collections
 import json
@@ -79,12 +79,16 @@ def combines(joint):
     return done.returncode == 0
 
 
-def units_of(folder, entries):
-    """What to check of a folder: one combined file, or several with few files each."""
-    name = "_".join(folder.relative_to(ROOT).parts)
+def units_of(folders):
+    """What to check of folders, each a path with its entries: few combined files."""
+    entries = [entry for _, own in folders for entry in own]
+    name = "_".join(folders[0][0].relative_to(ROOT).parts) + f"_{len(folders)}"
     joint = join(name, entries)
     if len(entries) == 1 or combines(joint):
         return [(joint, len(entries))]
+    if len(folders) > 1:
+        half = len(folders) // 2
+        return units_of(folders[:half]) + units_of(folders[half:])
     units = collections.defaultdict(list)
     for entry in entries:
         units[entry["unit"]].append(entry)
@@ -100,10 +104,12 @@ def judge(joint):
 
 
 def main():
-    folders = read_commands()
+    layers = collections.defaultdict(list)
+    for folder, entries in sorted(read_commands().items()):
+        layers[folder.relative_to(ROOT / "src").parts[0]].append((folder, entries))
     OWN.mkdir(exist_ok=True)
     with ThreadPoolExecutor(int(sys.argv[1])) as pool:
-        work = sum(pool.map(lambda item: units_of(*item), folders.items()), [])
+        work = sum(pool.map(units_of, layers.values()), [])
         work.sort(key=lambda item: -item[1])  # the longest first
         joints = [joint for joint, _ in work]
         keys = ("directory", "command", "file")  # clang refuses others

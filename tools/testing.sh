@@ -143,7 +143,11 @@ cmd_test() {
     "${ctest[@]}" -N | sed -n 's/^ *Test *#[0-9]*: //p'
     return
   fi
+  # Each of these tests runs again in leaks.NAME.
+  [[ -n $filter ]] || ctest+=(--label-exclude '^in_leaks$')
   export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+  # The default is a second, which each test with a thread in the background would wait.
+  export TSAN_OPTIONS=${TSAN_OPTIONS:-atexit_sleep_ms=20}
   run_tests "$preset" "$periodic" "${ctest[@]}" "${limit[@]}" || status=$?
   local total seconds
   total=$(sed -n 's/.*tests failed out of \([0-9]*\).*/\1/p' "$log" | tail -n 1)

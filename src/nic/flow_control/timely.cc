@@ -8,7 +8,7 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-constexpr std::int64_t kWhole = 1'000'000;  // one, in millionths
+constexpr std::int64_t kOneInMillionths = 1'000'000;
 constexpr Duration kShortest = std::chrono::nanoseconds{100};
 
 TimelyParameters usable(TimelyParameters p, Rate line) {
@@ -46,15 +46,16 @@ void Timely::on_ack(const AckSample& sample) {
   }
   if (trip > parameters_.high) {
     good_ = 0;
-    const std::int64_t over = kWhole - kWhole * parameters_.high.count() / trip.count();
+    const std::int64_t over =
+        kOneInMillionths - kOneInMillionths * parameters_.high.count() / trip.count();
     return cut(over * parameters_.beta / 1000);
   }
   if (difference_ <= 0) return grow_well();
   good_ = 0;
   const std::int64_t gradient =
-      std::min(kWhole * difference_ / parameters_.minimum_round_trip.count(),
+      std::min(kOneInMillionths * difference_ / parameters_.minimum_round_trip.count(),
                std::int64_t{parameters_.steepest} * 1000);
-  cut(std::min(gradient * parameters_.beta / 1000, kWhole));
+  cut(std::min(gradient * parameters_.beta / 1000, kOneInMillionths));
 }
 
 void Timely::grow_well() {
@@ -68,8 +69,8 @@ void Timely::grow(std::uint64_t steps) {
 }
 
 void Timely::cut(std::int64_t millionths) {
-  const auto kept = static_cast<std::uint64_t>(kWhole - millionths);
-  rate_ = std::max(static_cast<std::uint64_t>(Wide{rate_} * kept / kWhole),
+  const auto kept = static_cast<std::uint64_t>(kOneInMillionths - millionths);
+  rate_ = std::max(static_cast<std::uint64_t>(Wide{rate_} * kept / kOneInMillionths),
                    parameters_.minimum_rate.bits_per_second());
 }
 
