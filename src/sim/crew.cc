@@ -5,20 +5,30 @@
 namespace nerve::sim {
 namespace {
 
-// Windows follow each other quickly, and a thread that sleeps in between wakes up late. Where there
-// are fewer CPUs than threads, spinning would take the time of those that are waited for.
-constexpr std::chrono::microseconds kPatience{30};
+// Windows follow each other quickly, and a thread that sleeps in between wakes up late. It spins
+// for a while, and then lets other programs run but stays awake. Where there are fewer CPUs than
+// threads, spinning would take the time of those that are waited for.
+constexpr std::chrono::microseconds kSpins{30};
+constexpr std::chrono::milliseconds kStaysAwake{1};
 constexpr int kBetweenLooksAtTheClock = 64;
+
+template <class Value>
+bool changes(const std::atomic<Value>& value, Value old) {
+  for (int i = 0; i < kBetweenLooksAtTheClock; ++i) {
+    if (value.load(std::memory_order_acquire) != old) return true;
+  }
+  return false;
+}
 
 template <class Value>
 void wait_while(const std::atomic<Value>& value, Value old, bool spin) {
   using Clock = std::chrono::steady_clock;
-  const Clock::time_point until = spin ? Clock::now() + kPatience : Clock::time_point{};
-  do {
-    for (int i = 0; i < kBetweenLooksAtTheClock; ++i) {
-      if (value.load(std::memory_order_acquire) != old) return;
-    }
-  } while (spin && Clock::now() < until);
+  if (changes(value, old)) return;
+  const Clock::time_point begin = Clock::now();
+  for (Clock::duration waited{}; spin && waited < kStaysAwake; waited = Clock::now() - begin) {
+    if (waited > kSpins) std::this_thread::yield();
+    if (changes(value, old)) return;
+  }
   value.wait(old, std::memory_order_acquire);
 }
 

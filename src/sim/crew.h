@@ -26,10 +26,11 @@ class Crew {
 
   std::function<void(std::uint32_t)> work_;
   bool spins_;
-  std::atomic<std::uint32_t> round_{};  // incremented to begin one
-  std::atomic<std::uint32_t> at_work_{};
   std::atomic<bool> over_{};
-  std::vector<std::thread> threads_;
+  // In cache lines of their own: one thread waits for a change while others change the other.
+  alignas(128) std::atomic<std::uint32_t> round_{};  // incremented to begin one
+  alignas(128) std::atomic<std::uint32_t> at_work_{};
+  alignas(128) std::vector<std::thread> threads_;
 };
 
 }  // namespace nerve::sim

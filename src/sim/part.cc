@@ -15,10 +15,24 @@ void NicReport::tell(NicUser& user) const {
   }
 }
 
-Time Part::next() const {
-  Time first = fabric.clockwork.wheel.due().value_or(Outbox::kNever);
-  for (const Outbox& one : left_) first = std::min(first, one.earliest());
-  return first;
+void Part::set_parts(std::size_t count) {
+  for (std::vector<Outbox>& set : outboxes_) set.resize(count);
+  begin(0);
+}
+
+void Part::begin(unsigned set) {
+  fabric.leaving = outboxes_[set];
+  fabric.next_elsewhere = FabricPart::kNever;
+}
+
+Time Part::find_next() const {
+  return std::min(fabric.clockwork.wheel.due().value_or(FabricPart::kNever), fabric.next_elsewhere);
+}
+
+void Part::end() {
+  outcome_.next = find_next();
+  outcome_.executed = fabric.clockwork.wheel.executed();
+  outcome_.has_reports = !reports_.empty();
 }
 
 void Part::post_at(Time when, NodeId nic, const NicMessage& message) {
@@ -30,6 +44,7 @@ void Part::post_at(Time when, NodeId nic, const NicMessage& message) {
   free_posts_.pop_back();
   posts_[number] = message;
   fabric.clockwork.wheel.at(when, Happening::kPost, nic.value(), number);
+  outcome_.next = std::min(outcome_.next, when);
 }
 
 NicMessage Part::take_post(std::uint32_t number) {
@@ -37,12 +52,8 @@ NicMessage Part::take_post(std::uint32_t number) {
   return posts_[number];
 }
 
-void Part::set_parts(std::size_t count) {
-  fabric.leaving.resize(count);
-  left_.resize(count);
-}
-
 void Part::collect(std::vector<NicReport>& into) {
+  if (!outcome_.has_reports) return;
   into.insert(into.end(), reports_.begin(), reports_.end());
   reports_.clear();
 }

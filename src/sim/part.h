@@ -3,6 +3,8 @@
 // NICs have to report.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -31,8 +33,24 @@ class alignas(128) Part final : public NicUser {  // no two threads write to one
   FabricPart fabric;
 
   [[nodiscard]] Clockwork& clockwork() { return fabric.clockwork; }
-  // When something happens next, here or in what has left for other parts.
-  [[nodiscard]] Time next() const;
+
+  // One window: begin, take_from() every part, run the events, end. Outboxes alternate: what leaves
+  // in one window goes into one set of them, and is taken from there in the next.
+  void set_parts(std::size_t count);
+  void begin(unsigned set);
+  void take_from(Part& other, std::size_t own_number, unsigned set) {
+    other.outboxes_[set][own_number].empty_into(fabric.clockwork);
+  }
+  void end();
+  // When something happens next, here or in what has left for others.
+  [[nodiscard]] Time find_next() const;
+
+  // As of end(), for the thread that runs the windows: what it reads of each part is in one cache
+  // line.
+  [[nodiscard]] Time next() const { return outcome_.next; }
+  [[nodiscard]] std::uint64_t executed() const { return outcome_.executed; }
+  // What has been reported in the window; call it once.
+  void collect(std::vector<NicReport>& into);
 
   // A message that a NIC gets at this time.
   void post_at(Time when, NodeId nic, const NicMessage& message);
@@ -40,24 +58,22 @@ class alignas(128) Part final : public NicUser {  // no two threads write to one
   // A message that cannot be sent.
   void lose(NodeId nic, QpNumber qp) { failed(nic, qp, "the connection is in error"); }
 
-  // Between windows: what has left in the last one is now for others to take.
-  void turn() { fabric.leaving.swap(left_); }
-  void set_parts(std::size_t count);
-  void take_from(Part& other, std::size_t own_number) {
-    other.left_[own_number].empty_into(fabric.clockwork);
-  }
-  // What has been reported since the last call.
-  void collect(std::vector<NicReport>& into);
-
  private:
   void received(NodeId at, QpNumber qp, std::uint32_t immediate) override;
   void sent(NodeId from, std::uint64_t message) override;
   void failed(NodeId at, QpNumber qp, std::string_view why) override;
 
-  std::vector<Outbox> left_;  // per part, of the last window
+  struct alignas(128) Outcome {
+    Time next{FabricPart::kNever};
+    std::uint64_t executed{};
+    bool has_reports{};
+  };
+
+  std::array<std::vector<Outbox>, 2> outboxes_;  // per part
   std::vector<NicReport> reports_;
   std::vector<NicMessage> posts_;
   std::vector<std::uint32_t> free_posts_;
+  Outcome outcome_;
 };
 
 }  // namespace nerve::sim

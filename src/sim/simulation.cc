@@ -1,6 +1,7 @@
 #include "sim/simulation.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "sim/division.h"
@@ -11,8 +12,11 @@ namespace {
 constexpr Duration kInstant{1};
 // Shorter windows would be spent on waiting for each other.
 constexpr Duration kLeastToShare{std::chrono::nanoseconds{20}};
-// With fewer events than this in the last window, one thread is faster.
-constexpr std::uint64_t kWorthSharing = 128;
+// With fewer events per part than this in the last window, one thread is faster.
+constexpr std::uint64_t kWorthSharing = 4;
+
+// With up to this many NICs and switches, prefetching takes longer than what it saves.
+constexpr std::size_t kFitInCaches = 300;
 
 std::vector<FabricConfig> fabrics_of(const std::vector<SimulatedNetwork>& networks) {
   std::vector<FabricConfig> fabrics;
@@ -58,6 +62,7 @@ Simulation::Simulation(const SimulationConfig& config, const Graph& graph,
     : post_delay_{config.post_delay},
       window_{window_for(config.post_delay, graph, networks)},
       part_of_node_{divide(graph, parts_for(config.cores, window_, networks))},
+      is_large_{graph.nodes.size() > kFitInCaches},
       fabric_{config.seed, graph, fabrics_of(networks)},
       nics_(graph.nodes.size()),
       tcp_nics_(graph.nodes.size()) {
@@ -93,7 +98,7 @@ Simulation::Simulation(const SimulationConfig& config, const Graph& graph,
 
 std::uint64_t Simulation::events() const {
   std::uint64_t sum = programs_.executed() + schedule_.executed();
-  for (const Part& part : parts_) sum += part.fabric.clockwork.wheel.executed();
+  for (const Part& part : parts_) sum += part.executed();
   return sum;
 }
 
@@ -104,7 +109,9 @@ std::size_t Simulation::pending() const {
 }
 
 bool Simulation::idle() const {
-  return programs_.empty() && schedule_.empty() && next_in_parts() == Outbox::kNever;
+  return programs_.empty() && schedule_.empty() &&
+         std::ranges::all_of(
+             parts_, [](const Part& part) { return part.find_next() == FabricPart::kNever; });
 }
 
 std::size_t Simulation::packets_in_use() const {
@@ -119,6 +126,7 @@ void Simulation::schedule(Faults faults) {
 }
 
 Joined Simulation::join(NodeId a, NodeId b) {
+  disturbed_ = true;
   if (flows_) return flows_->join(a, b);
   if (nics_[a.value()]) return SimNic::join(nic(a), nic(b));
   return TcpNic::join(*tcp_nics_[a.value()], *tcp_nics_[b.value()]);
@@ -128,13 +136,17 @@ void Simulation::write(NodeId from, const NicMessage& message) {
   part_of(from).post_at(planned_ ? *planned_ : now() + post_delay_, from, message);
 }
 
-Time Simulation::next_in_parts() const {
-  Time first = Outbox::kNever;
+Time Simulation::next_in_parts() {
+  if (std::exchange(disturbed_, false)) {
+    for (Part& part : parts_) part.end();
+  }
+  Time first = FabricPart::kNever;
   for (const Part& part : parts_) first = std::min(first, part.next());
   return first;
 }
 
 void Simulation::restart_flow(NodeId at, QpNumber qp) {
+  disturbed_ = true;
   if (flows_) return;  // they have no rate to forget, and keep the path of their QP
   if (SimNic* const nic = find_nic(at)) return nic->restart_flow(qp);
   tcp_nics_[at.value()]->restart_flow(qp);
@@ -143,13 +155,14 @@ void Simulation::restart_flow(NodeId at, QpNumber qp) {
 std::uint64_t Simulation::run(Time limit, std::uint64_t most_events) {
   const std::uint64_t already = events();
   stopped_ = false;
+  disturbed_ = true;
   if (!begun_) run_programs(Time{} + kInstant);  // what they have planned for the beginning
   begun_ = true;
   while (!stopped_ && events() - already < most_events) {
-    const Time planned = schedule_.due().value_or(Outbox::kNever);
+    const Time planned = schedule_.due().value_or(FabricPart::kNever);
     const Time next =
-        std::min({planned, next_in_parts(), programs_.due().value_or(Outbox::kNever)});
-    if (next == Outbox::kNever || next > limit) break;
+        std::min({planned, next_in_parts(), programs_.due().value_or(FabricPart::kNever)});
+    if (next == FabricPart::kNever || next > limit) break;
     if (next == planned) {
       run_schedule(next);
     } else {
@@ -161,26 +174,28 @@ std::uint64_t Simulation::run(Time limit, std::uint64_t most_events) {
 
 void Simulation::run_window(Time end) {
   window_end_ = end;
+  leaving_set_ ^= 1U;
   const std::uint64_t already = events();
-  if (happened_ >= kWorthSharing) {
+  if (happened_ >= kWorthSharing * parts_.size()) {
     crew_->run();
   } else {
     for (std::uint32_t i = 0; i < parts_.size(); ++i) run_part(i);
   }
   happened_ = events() - already;
-  for (Part& part : parts_) part.turn();
   run_programs(end);
 }
 
 void Simulation::run_part(std::uint32_t number) {
-  take_in(number);
   Part& part = parts_[number];
+  part.begin(leaving_set_);
+  take_in(number, leaving_set_ ^ 1U);
   const Time limit = before(window_end_);
   Event<Happening> event;
   while (part.clockwork().wheel.next(limit, event)) {
-    foresights_[number].look();
+    if (is_large_) foresights_[number].look();
     happen(part, event);
   }
+  part.end();
 }
 
 void Simulation::run_programs(Time end) {
@@ -210,14 +225,14 @@ void Simulation::run_schedule(Time when) {
     resumed(fabric_.port(changed));
   }
   if (flows_) flows_->cables_changed();
-  for (int round = 0; round < 2; ++round) {  // what left in the last window, and what left just now
-    for (std::uint32_t i = 0; i < parts_.size(); ++i) take_in(i);
-    for (Part& part : parts_) part.turn();
-  }
+  // What left in the last window, and what left just now.
+  for (std::uint32_t i = 0; i < parts_.size(); ++i) take_in(i, leaving_set_);
+  for (Part& part : parts_) part.begin(leaving_set_);
+  disturbed_ = true;
 }
 
-void Simulation::take_in(std::uint32_t number) {
-  for (Part& other : parts_) parts_[number].take_from(other, number);
+void Simulation::take_in(std::uint32_t number, unsigned set) {
+  for (Part& other : parts_) parts_[number].take_from(other, number, set);
 }
 
 void Simulation::arrive(PortId at, PacketId packet) {

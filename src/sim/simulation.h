@@ -102,10 +102,10 @@ class Simulation {
 
  private:
   [[nodiscard]] Part& part_of(NodeId node) { return parts_[part_of_node_[node.value()]]; }
-  [[nodiscard]] Time next_in_parts() const;
+  [[nodiscard]] Time next_in_parts();
   void run_window(Time end);
   void run_part(std::uint32_t number);
-  void take_in(std::uint32_t part);
+  void take_in(std::uint32_t part, unsigned set);
   void run_programs(Time end);
   void run_schedule(Time when);
   void happen(Part& part, const Event<Happening>& event);
@@ -118,6 +118,7 @@ class Simulation {
   Duration window_;
   std::vector<std::uint16_t> part_of_node_;
   std::deque<Part> parts_;
+  bool is_large_;
   Fabric fabric_;
   EventWheel<Happening> programs_;  // kTask, kReport
   EventWheel<Happening> schedule_;  // kSample, kCable: they come before all else at their time
@@ -131,6 +132,8 @@ class Simulation {
   std::optional<Time> planned_;
   Time window_end_{};
   std::uint64_t happened_{};  // in the parts, in the last window
+  unsigned leaving_set_{};    // of the outboxes: those of the last window
+  bool disturbed_{};          // parts have changed since their last window
   bool begun_{};
   bool stopped_{};
   OnTask on_task_;

@@ -95,6 +95,23 @@ TEST(EventWheel, StopsAtTheLimitAndContinues) {
   EXPECT_EQ(next(wheel)->subject, 3U);
 }
 
+// Slots are opened ahead. What is scheduled into them afterwards still comes in its turn, also where
+// the lower half of the time wraps.
+TEST(EventWheel, TakesEventsForSlotsThatAreOpen) {
+  constexpr std::int64_t kWrap = std::int64_t{1} << 32U;
+  for (const std::int64_t start : {std::int64_t{0}, kWrap - 10'000}) {
+    Wheel wheel;
+    wheel.skip_to(ps(start));
+    for (std::uint32_t i = 0; i < 10; ++i) wheel.at(ps(start + 2000 * i), Kind::kTick, 2 * i);
+    EXPECT_EQ(next(wheel)->subject, 0U);
+    for (std::uint32_t i = 0; i < 10; ++i) {
+      wheel.at(ps(start + 2000 * i + 1000), Kind::kTick, 2 * i + 1);
+    }
+    for (std::uint32_t i = 1; i < 20; ++i) EXPECT_EQ(next(wheel)->subject, i) << start;
+    EXPECT_TRUE(wheel.empty());
+  }
+}
+
 TEST(EventWheel, PastTimeMeansNow) {
   Wheel wheel;
   wheel.at(ps(7000), Kind::kTick, 1);

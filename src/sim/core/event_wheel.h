@@ -10,7 +10,8 @@
 //
 // The cost here is cache misses. The events of a slot are therefore stored together, six in a block
 // of one cache line. The blocks of a slot are linked newest first and are put in order when the
-// wheel reaches the slot.
+// slot is opened. Slots are opened ahead, so that the caller knows the next events and can prefetch
+// what they will touch.
 #pragma once
 
 #include <algorithm>
@@ -19,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -55,7 +57,7 @@ class EventWheel {
     const Due due{when, subject | static_cast<std::uint32_t>(kind) << kKindShift, argument};
     ++pending_;
     const std::uint64_t slot = slot_of(when);
-    if (slot == turn_ && turning_) {
+    if (slot <= turn_ && turning_) {
       insert_current(due);
     } else if (slot - turn_ < kSlots) {
       push(due);
@@ -69,9 +71,8 @@ class EventWheel {
 
   // Removes the next event. Returns false when none is due at or before `limit`.
   bool next(Time limit, Event<Kind>& event) {
-    while (at_ == current_.size()) {
-      if (!turn(limit)) return false;
-    }
+    if (current_.size() - at_ < kAhead) open_more(limit);
+    if (at_ == current_.size()) return false;
     const Due& due = current_[at_];
     if (due.when > limit) return false;
     ++at_;
@@ -85,7 +86,7 @@ class EventWheel {
   [[nodiscard]] std::optional<Time> due() const {
     if (at_ < current_.size()) return current_[at_].when;
     if (pending_ == 0) return std::nullopt;
-    const std::uint32_t ahead = distance();
+    const std::uint32_t ahead = distance(kSlots);
     if (ahead == kSlots) return far_.front().due.when;
     const std::uint64_t slot = turn_ + ahead;
     const Head& head = heads_[slot % kSlots];
@@ -105,8 +106,10 @@ class EventWheel {
 
   // Calls `look` once for each upcoming event, when at most `by` events are left before it, so that
   // it can prefetch what the event will touch. Prefetching takes several steps, because the address
-  // needed by one step is read from the memory fetched by the step before it.
+  // needed by one step is read from the memory fetched by the step before it. Events that are more
+  // than kAhead events away, or beyond the limit of next(), may not be known yet.
   static constexpr std::size_t kSteps = 5;
+  static constexpr std::size_t kAhead = 24;
   template <class Look>
   void look_ahead(std::size_t step, std::size_t by, Look look) {
     std::size_t& seen = seen_[step];
@@ -119,17 +122,16 @@ class EventWheel {
   static constexpr std::uint32_t kWords = kSlots / 64;
   static constexpr unsigned kKindShift = 28;
   static constexpr std::uint32_t kSubjects = 1U << kKindShift;
+  static constexpr std::size_t kMostDone = 4096;  // events that are kept in current_ when done
 
   struct Due {
     Time when;
     std::uint32_t subject_and_kind;
     std::uint32_t argument;
 
-    // The order of the events of one slot, whose times have the same upper bits.
-    [[nodiscard]] std::uint64_t place() const {
-      return when.picoseconds() << 32U | subject_and_kind;
+    [[nodiscard]] bool precedes(const Due& o) const {
+      return when != o.when ? when < o.when : subject_and_kind < o.subject_and_kind;
     }
-    [[nodiscard]] bool precedes(const Due& o) const { return place() < o.place(); }
   };
   struct alignas(64) Block {
     static constexpr std::uint32_t kRoom = 6;
@@ -208,12 +210,12 @@ class EventWheel {
     }
   }
 
-  // Slots from `turn_` to the next non-empty slot; kSlots when all are empty.
-  [[nodiscard]] std::uint32_t distance() const {
+  // Slots from `turn_` to the next non-empty slot; kSlots when the next `within` slots are empty.
+  [[nodiscard]] std::uint32_t distance(std::uint64_t within) const {
     const auto from = static_cast<std::uint32_t>(turn_ % kSlots);
     const std::uint64_t first = words_[from / 64] >> (from % 64);
     if (first != 0) return static_cast<std::uint32_t>(std::countr_zero(first));
-    for (std::uint32_t i = 1; i <= kWords; ++i) {
+    for (std::uint32_t i = 1; i <= kWords && (i - 1) * 64 <= within; ++i) {
       const std::uint32_t word = (from / 64 + i) % kWords;
       if (words_[word] == 0) continue;
       const auto found = word * 64 + static_cast<std::uint32_t>(std::countr_zero(words_[word]));
@@ -222,21 +224,32 @@ class EventWheel {
     return kSlots;
   }
 
-  // Moves to the next non-empty slot, unless it lies beyond `limit`.
-  bool turn(Time limit) {
-    turning_ = false;
-    current_.clear();
+  // Opens slots until enough events are known, or all that are due at or before `limit`.
+  void open_more(Time limit) {
+    if (at_ == current_.size() || at_ >= kMostDone) forget_done();
+    while (current_.size() - at_ < kAhead && open_next(limit)) {
+    }
+  }
+  void forget_done() {
+    turning_ = turning_ && at_ < current_.size();
+    current_.erase(current_.begin(), current_.begin() + static_cast<std::ptrdiff_t>(at_));
+    for (std::size_t& seen : seen_) seen -= std::min(seen, at_);
     at_ = 0;
-    seen_.fill(0);
-    if (pending_ == 0) return false;
-    std::uint32_t ahead = distance();
+  }
+
+  // Opens the next non-empty slot, unless it lies beyond `limit`.
+  bool open_next(Time limit) {
+    if (pending_ == current_.size() - at_) return false;
+    const std::uint64_t last = slot_of(limit);
+    if (last < turn_) return false;
+    std::uint32_t ahead = distance(last - turn_);
     if (ahead == kSlots) {
-      if (far_.front().due.when > limit) return false;
+      if (far_.empty() || far_.front().due.when > limit) return false;
       advance(slot_of(far_.front().due.when));
       ahead = 0;
     }
     const std::uint64_t slot = turn_ + ahead;
-    if (slot > slot_of(limit)) return false;
+    if (slot > last) return false;
     if (ahead > 0) advance(slot);
     open(static_cast<std::uint32_t>(slot % kSlots));
     return true;
@@ -244,6 +257,7 @@ class EventWheel {
 
   void open(std::uint32_t i) {
     Head& head = heads_[i];
+    const std::size_t first = current_.size();
     opened_.clear();
     for (std::uint32_t block = head.block; block != kNone; block = blocks_[block].next) {
       opened_.push_back(block);
@@ -253,7 +267,7 @@ class EventWheel {
       append(blocks_[block], left == 0 ? head.count : Block::kRoom);
       blocks_[block].next = std::exchange(free_, block);
     }
-    sort_current();
+    sort_current(first);
     head = {kNone, 0};
     words_[i / 64] &= ~(std::uint64_t{1} << (i % 64));
     turning_ = true;
@@ -266,15 +280,17 @@ class EventWheel {
     }
   }
 
-  // A stable sort. Most slots hold few events, nearly in order: insertion sort. Others take two
-  // passes of a radix sort, over the lower and then the upper half of the slot bits, and then
-  // events of one time are put in order.
-  void sort_current() {
+  // Sorts the slot that begins at `first`, stably. Most slots hold few events, nearly in order:
+  // insertion sort. Others take two passes of a radix sort, over the lower and then the upper half
+  // of the slot bits, and then events of one time are put in order.
+  void sort_current(std::size_t first) {
     constexpr std::size_t kFew = 48;
-    if (current_.size() <= kFew) return sort_few(0, current_.size());
-    deal(0, current_, dealt_);
-    deal(kSlotBits / 2, dealt_, current_);
-    for (std::size_t from = 0, to = 0; from < current_.size(); from = to) {
+    if (current_.size() - first <= kFew) return sort_few(first, current_.size());
+    dealt_.resize(current_.size() - first);
+    const std::span<Due> slot = std::span{current_}.subspan(first);
+    deal(0, slot, dealt_);
+    deal(kSlotBits / 2, dealt_, slot);
+    for (std::size_t from = first, to = first; from < current_.size(); from = to) {
       while (to < current_.size() && current_[to].when == current_[from].when) ++to;
       if (to - from <= kFew) {
         sort_few(from, to);
@@ -293,7 +309,7 @@ class EventWheel {
       current_[to] = due;
     }
   }
-  static void deal(unsigned from_bit, const std::vector<Due>& from, std::vector<Due>& to) {
+  static void deal(unsigned from_bit, std::span<const Due> from, std::span<Due> to) {
     constexpr std::size_t kPiles = 1U << (kSlotBits / 2);
     const auto pile = [&](const Due& due) {
       return static_cast<std::size_t>(due.when.picoseconds() >> from_bit) % kPiles;
@@ -301,7 +317,6 @@ class EventWheel {
     std::array<std::uint32_t, kPiles + 1> begin{};
     for (const Due& due : from) ++begin[pile(due) + 1];
     for (std::size_t i = 1; i <= kPiles; ++i) begin[i] += begin[i - 1];
-    to.resize(from.size());
     for (const Due& due : from) to[begin[pile(due)]++] = due;
   }
 
@@ -312,13 +327,13 @@ class EventWheel {
   std::vector<Far> far_;
   std::uint64_t next_ticket_{};
 
-  std::vector<Due> current_;  // the events of the open slot, sorted; those before at_ are done
+  std::vector<Due> current_;  // the events of the open slots, sorted; those before at_ are done
   std::vector<Due> dealt_;
   std::vector<std::uint32_t> opened_;  // blocks, newest first
   std::size_t at_{};
   std::array<std::size_t, kSteps> seen_{};  // progress of each look-ahead step
-  bool turning_{};                          // current_ holds the slot turn_
-  std::uint64_t turn_{};                    // the current slot
+  bool turning_{};                          // current_ holds the slots up to turn_
+  std::uint64_t turn_{};                    // the last slot that was opened
   Time now_{};
   std::size_t pending_{};
   std::uint64_t executed_{};

@@ -2,7 +2,6 @@
 // packets that arrive there.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -11,11 +10,10 @@
 
 namespace nerve::sim {
 
-class Outbox {
+class alignas(64) Outbox {  // no two threads write to one cache line
  public:
   void add(Time when, Happening kind, std::uint32_t subject, std::uint32_t argument) {
     events_.push_back({when, subject, argument, kind});
-    earliest_ = std::min(earliest_, when);
   }
   // Takes the packet out of the pool that it is in.
   void add_packet(Time when, std::uint32_t port, Clockwork& from, PacketId id) {
@@ -24,11 +22,9 @@ class Outbox {
     if (from.packets.has_trails()) trails_.push_back(from.packets.trail(id));
     from.packets.give_back(id);
   }
-  // The time of the first event; kNever if there is none.
-  static constexpr Time kNever{Duration{INT64_MAX}};
-  [[nodiscard]] Time earliest() const { return earliest_; }
 
   void empty_into(Clockwork& to) {
+    if (events_.empty()) return;
     for (const Event<Happening>& event : events_) {
       const bool arrives = event.kind == Happening::kArrive;
       const std::uint32_t argument = arrives ? place(to, event.argument).value() : event.argument;
@@ -37,7 +33,6 @@ class Outbox {
     events_.clear();
     packets_.clear();
     trails_.clear();
-    earliest_ = kNever;
   }
 
  private:
@@ -52,7 +47,6 @@ class Outbox {
   std::vector<Event<Happening>> events_;
   std::vector<Packet> packets_;  // of the events of kind kArrive, in order
   std::vector<Trail> trails_;    // of the packets, if switches write telemetry
-  Time earliest_{kNever};
 };
 
 }  // namespace nerve::sim

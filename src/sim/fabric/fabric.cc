@@ -88,6 +88,7 @@ void Fabric::divide(std::span<const std::uint16_t> part_of_node,
 void Fabric::leave_part(const Port& port, Time when, Happening kind, std::uint32_t argument) {
   FabricPart& here = *parts_[port.part];
   Outbox& outbox = here.leaving[port.peer_part];
+  here.next_elsewhere = std::min(here.next_elsewhere, when);
   if (kind != Happening::kArrive) return outbox.add(when, kind, port.peer.value(), argument);
   outbox.add_packet(when, port.peer.value(), here.clockwork, PacketId{argument});
 }

@@ -29,8 +29,11 @@ namespace nerve::sim {
 
 // What the fabric needs of a part of the simulation.
 struct FabricPart {
+  static constexpr Time kNever{Duration{INT64_MAX}};
+
   Clockwork clockwork;
-  std::vector<Outbox> leaving;  // per part: what happens there
+  std::span<Outbox> leaving;    // per part: what happens there
+  Time next_elsewhere{kNever};  // the first event in `leaving`
 };
 
 // The bytes that may still arrive from a cable after PFC has sent a pause.
