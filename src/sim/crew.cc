@@ -35,36 +35,33 @@ void wait_while(const std::atomic<Value>& value, Value old, bool spin) {
 }  // namespace
 
 Crew::Crew(std::uint32_t count, std::function<void(std::uint32_t)> work)
-    : work_{std::move(work)}, spins_{count <= std::thread::hardware_concurrency()} {
+    : work_{std::move(work)}, spins_{count <= std::thread::hardware_concurrency()}, done_(count) {
   for (std::uint32_t i = 1; i < count; ++i) threads_.emplace_back([this, i] { serve(i); });
 }
 
 Crew::~Crew() {
   over_ = true;
-  round_.fetch_add(1, std::memory_order_release);
-  round_.notify_all();
+  begun_.number.fetch_add(1, std::memory_order_release);
+  begun_.number.notify_all();
   for (std::thread& one : threads_) one.join();
 }
 
 void Crew::run() {
-  at_work_.store(static_cast<std::uint32_t>(threads_.size()), std::memory_order_relaxed);
-  round_.fetch_add(1, std::memory_order_release);
-  if (!threads_.empty()) round_.notify_all();
+  const std::uint32_t last = begun_.number.fetch_add(1, std::memory_order_release);
+  if (!threads_.empty()) begun_.number.notify_all();
   work_(0);
-  for (;;) {
-    const std::uint32_t left = at_work_.load(std::memory_order_acquire);
-    if (left == 0) return;
-    wait_while(at_work_, left, spins_);
-  }
+  for (std::size_t i = 1; i < done_.size(); ++i) wait_while(done_[i].number, last, spins_);
 }
 
 void Crew::serve(std::uint32_t number) {
+  std::atomic<std::uint32_t>& done = done_[number].number;
   for (std::uint32_t seen = 0;;) {
-    wait_while(round_, seen, spins_);
+    wait_while(begun_.number, seen, spins_);
     if (over_) return;
     ++seen;
     work_(number);
-    if (at_work_.fetch_sub(1, std::memory_order_acq_rel) == 1) at_work_.notify_one();
+    done.store(seen, std::memory_order_release);
+    done.notify_one();
   }
 }
 

@@ -24,13 +24,17 @@ class Crew {
  private:
   void serve(std::uint32_t number);
 
+  // In a cache line of its own: a thread waits for it to change while others write to theirs.
+  struct alignas(128) Round {
+    std::atomic<std::uint32_t> number{};
+  };
+
   std::function<void(std::uint32_t)> work_;
   bool spins_;
   std::atomic<bool> over_{};
-  // In cache lines of their own: one thread waits for a change while others change the other.
-  alignas(128) std::atomic<std::uint32_t> round_{};  // incremented to begin one
-  alignas(128) std::atomic<std::uint32_t> at_work_{};
-  alignas(128) std::vector<std::thread> threads_;
+  Round begun_;              // incremented to begin a round
+  std::vector<Round> done_;  // of each thread
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace nerve::sim

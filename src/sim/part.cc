@@ -25,14 +25,15 @@ void Part::begin(unsigned set) {
   fabric.next_elsewhere = FabricPart::kNever;
 }
 
-Time Part::find_next() const {
-  return std::min(fabric.clockwork.wheel.due().value_or(FabricPart::kNever), fabric.next_elsewhere);
-}
-
 void Part::end() {
-  outcome_.next = find_next();
+  outcome_.here = fabric.clockwork.wheel.due().value_or(FabricPart::kNever);
+  outcome_.elsewhere = fabric.next_elsewhere;
   outcome_.executed = fabric.clockwork.wheel.executed();
   outcome_.has_reports = !reports_.empty();
+}
+
+bool Part::is_idle() const {
+  return fabric.clockwork.wheel.empty() && fabric.next_elsewhere == FabricPart::kNever;
 }
 
 void Part::post_at(Time when, NodeId nic, const NicMessage& message) {
@@ -44,7 +45,7 @@ void Part::post_at(Time when, NodeId nic, const NicMessage& message) {
   free_posts_.pop_back();
   posts_[number] = message;
   fabric.clockwork.wheel.at(when, Happening::kPost, nic.value(), number);
-  outcome_.next = std::min(outcome_.next, when);
+  outcome_.here = std::min(outcome_.here, when);
 }
 
 NicMessage Part::take_post(std::uint32_t number) {
@@ -56,6 +57,7 @@ void Part::collect(std::vector<NicReport>& into) {
   if (!outcome_.has_reports) return;
   into.insert(into.end(), reports_.begin(), reports_.end());
   reports_.clear();
+  outcome_.has_reports = false;
 }
 
 void Part::received(NodeId at, QpNumber qp, std::uint32_t immediate) {

@@ -34,23 +34,27 @@ class alignas(128) Part final : public NicUser {  // no two threads write to one
 
   [[nodiscard]] Clockwork& clockwork() { return fabric.clockwork; }
 
-  // One window: begin, take_from() every part, run the events, end. Outboxes alternate: what leaves
-  // in one window goes into one set of them, and is taken from there in the next.
+  // One window: begin, take_from() every part that has sent something, run the events, end.
+  // Outboxes alternate: what leaves in one window goes into one set of them, and is taken from
+  // there in the next.
   void set_parts(std::size_t count);
   void begin(unsigned set);
-  void take_from(Part& other, std::size_t own_number, unsigned set) {
-    other.outboxes_[set][own_number].empty_into(fabric.clockwork);
+  // True if there was something.
+  bool take_from(Part& other, std::size_t own_number, unsigned set) {
+    return other.outboxes_[set][own_number].empty_into(fabric.clockwork);
   }
   void end();
-  // When something happens next, here or in what has left for others.
-  [[nodiscard]] Time find_next() const;
+  // In place of end(), if nothing was taken and nothing happens in the window.
+  void end_idle() { outcome_.elsewhere = FabricPart::kNever; }
 
-  // As of end(), for the thread that runs the windows: what it reads of each part is in one cache
-  // line.
-  [[nodiscard]] Time next() const { return outcome_.next; }
+  // As of end(). What the thread that runs the windows reads of each part is in one cache line.
+  [[nodiscard]] Time next_here() const { return outcome_.here; }
+  [[nodiscard]] Time next() const { return std::min(outcome_.here, outcome_.elsewhere); }
+  [[nodiscard]] bool has_sent() const { return outcome_.elsewhere != FabricPart::kNever; }
   [[nodiscard]] std::uint64_t executed() const { return outcome_.executed; }
-  // What has been reported in the window; call it once.
+  // What has been reported since the last call.
   void collect(std::vector<NicReport>& into);
+  [[nodiscard]] bool is_idle() const;  // nothing is left to happen, also since end()
 
   // A message that a NIC gets at this time.
   void post_at(Time when, NodeId nic, const NicMessage& message);
@@ -64,7 +68,8 @@ class alignas(128) Part final : public NicUser {  // no two threads write to one
   void failed(NodeId at, QpNumber qp, std::string_view why) override;
 
   struct alignas(128) Outcome {
-    Time next{FabricPart::kNever};
+    Time here{FabricPart::kNever};       // the next event here
+    Time elsewhere{FabricPart::kNever};  // the first that was sent to other parts
     std::uint64_t executed{};
     bool has_reports{};
   };

@@ -72,6 +72,7 @@ Simulation::Simulation(const SimulationConfig& config, const Graph& graph,
     parts_.emplace_back().set_parts(count);
     parts.push_back(&parts_.back().fabric);
   }
+  senders_.resize(count);
   fabric_.divide(part_of_node_, parts);
   for (Part& part : parts_) foresights_.emplace_back(part.clockwork(), fabric_, nics_);
   crew_.emplace(static_cast<std::uint32_t>(count), [this](std::uint32_t i) { run_part(i); });
@@ -109,9 +110,7 @@ std::size_t Simulation::pending() const {
 }
 
 bool Simulation::idle() const {
-  return programs_.empty() && schedule_.empty() &&
-         std::ranges::all_of(
-             parts_, [](const Part& part) { return part.find_next() == FabricPart::kNever; });
+  return programs_.empty() && schedule_.empty() && std::ranges::all_of(parts_, &Part::is_idle);
 }
 
 std::size_t Simulation::packets_in_use() const {
@@ -175,6 +174,10 @@ std::uint64_t Simulation::run(Time limit, std::uint64_t most_events) {
 void Simulation::run_window(Time end) {
   window_end_ = end;
   leaving_set_ ^= 1U;
+  sender_count_ = 0;
+  for (Part& part : parts_) {
+    if (part.has_sent()) senders_[sender_count_++] = &part;
+  }
   const std::uint64_t already = events();
   if (happened_ >= kWorthSharing * parts_.size()) {
     crew_->run();
@@ -188,7 +191,11 @@ void Simulation::run_window(Time end) {
 void Simulation::run_part(std::uint32_t number) {
   Part& part = parts_[number];
   part.begin(leaving_set_);
-  take_in(number, leaving_set_ ^ 1U);
+  bool took = false;
+  for (Part* const from : std::span{senders_}.first(sender_count_)) {
+    took |= part.take_from(*from, number, leaving_set_ ^ 1U);
+  }
+  if (!took && part.next_here() >= window_end_) return part.end_idle();
   const Time limit = before(window_end_);
   Event<Happening> event;
   while (part.clockwork().wheel.next(limit, event)) {
@@ -226,13 +233,11 @@ void Simulation::run_schedule(Time when) {
   }
   if (flows_) flows_->cables_changed();
   // What left in the last window, and what left just now.
-  for (std::uint32_t i = 0; i < parts_.size(); ++i) take_in(i, leaving_set_);
+  for (std::uint32_t i = 0; i < parts_.size(); ++i) {
+    for (Part& from : parts_) parts_[i].take_from(from, i, leaving_set_);
+  }
   for (Part& part : parts_) part.begin(leaving_set_);
   disturbed_ = true;
-}
-
-void Simulation::take_in(std::uint32_t number, unsigned set) {
-  for (Part& other : parts_) parts_[number].take_from(other, number, set);
 }
 
 void Simulation::arrive(PortId at, PacketId packet) {

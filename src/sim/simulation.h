@@ -105,7 +105,6 @@ class Simulation {
   [[nodiscard]] Time next_in_parts();
   void run_window(Time end);
   void run_part(std::uint32_t number);
-  void take_in(std::uint32_t part, unsigned set);
   void run_programs(Time end);
   void run_schedule(Time when);
   void happen(Part& part, const Event<Happening>& event);
@@ -131,9 +130,11 @@ class Simulation {
   NicUser* user_{};
   std::optional<Time> planned_;
   Time window_end_{};
-  std::uint64_t happened_{};  // in the parts, in the last window
-  unsigned leaving_set_{};    // of the outboxes: those of the last window
-  bool disturbed_{};          // parts have changed since their last window
+  std::uint64_t happened_{};    // in the parts, in the last window
+  unsigned leaving_set_{};      // of the outboxes: those of the last window
+  std::vector<Part*> senders_;  // that have sent something in it: the first sender_count_
+  std::size_t sender_count_{};
+  bool disturbed_{};  // parts have changed since their last window
   bool begun_{};
   bool stopped_{};
   OnTask on_task_;

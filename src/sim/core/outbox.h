@@ -23,8 +23,9 @@ class alignas(64) Outbox {  // no two threads write to one cache line
     from.packets.give_back(id);
   }
 
-  void empty_into(Clockwork& to) {
-    if (events_.empty()) return;
+  // True if there was something.
+  bool empty_into(Clockwork& to) {
+    if (events_.empty()) return false;
     for (const Event<Happening>& event : events_) {
       const bool arrives = event.kind == Happening::kArrive;
       const std::uint32_t argument = arrives ? place(to, event.argument).value() : event.argument;
@@ -33,6 +34,7 @@ class alignas(64) Outbox {  // no two threads write to one cache line
     events_.clear();
     packets_.clear();
     trails_.clear();
+    return true;
   }
 
  private:
