@@ -19,7 +19,7 @@ packages_for() {
     clients)
       printf '%s\n' ibverbs-utils perftest qperf rdmacm-utils ucx-utils libucx-dev libfabric-bin fio libgloo-dev \
         openmpi-bin libopenmpi-dev mpich libmpich-dev tgt libiscsi-bin qemu-utils qemu-block-extra qemu-system-arm \
-        python3-pyverbs rdma-core iproute2 util-linux iperf3 netcat-traditional
+        python3-pyverbs rdma-core iproute2 util-linux iperf3 netcat-traditional openssl
       ;;
     ai) printf '%s\n' python3-torch python3-numpy python3-dev pybind11-dev ;;
     demo) printf '%s\n' ibverbs-utils perftest iperf3 qperf ;;

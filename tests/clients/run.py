@@ -46,6 +46,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument('--long', action='store_true', help='as many iterations as the programs do by themselves')
     parser.add_argument('--seal', action='store_true',
                         help='over UDP, with all packets sealed')
+    parser.add_argument('--seal-pair', action='store_true',
+                        help='the same with a key pair in place of a preshared key')
     parser.add_argument('--build', type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -73,9 +75,9 @@ def judge(case: Case, transport: str, port: int, place: world.World, log: pathli
 
 def run(options: argparse.Namespace) -> int:
     place = world.enter(options.build.resolve())
-    if options.seal:
+    if options.seal or options.seal_pair:
         options.transport = 'udp'
-        place = place.sealed()
+        place = place.sealed(options.seal_pair)
     transports = (options.transport,) if options.transport else ('shm', 'udp')
     wanted = [(transport, case) for transport in transports
               for case in all_cases(place.second is not None, options.long)

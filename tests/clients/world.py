@@ -8,6 +8,7 @@ Started by another user, it stays where it is.
 import ctypes
 import dataclasses
 import fcntl
+import json
 import os
 import pathlib
 import pwd
@@ -45,12 +46,27 @@ class World:
                              'LD_PRELOAD': str(self.library / 'libnerve-preload.so'),
                              'NERVE_DEVICES': devices, 'HOME': str(self.scratch), 'LC_ALL': 'C'} | self.settings
 
-    def sealed(self) -> 'World':
-        """The same, but every packet must be sealed."""
+    def sealed(self, pair: bool) -> 'World':
+        """The same, but every packet must be sealed: with a preshared key, or with a key pair."""
         key = self.scratch / 'seal.toml'
         key.touch(0o600)
-        key.write_text(f'psk = "{secrets.token_hex(32)}"\n')
+        key.write_text(_key_pair() if pair else f'psk = "{secrets.token_hex(32)}"\n')
         return dataclasses.replace(self, settings={'NERVE_SEAL': 'require', 'NERVE_SEAL_KEY': str(key)})
+
+
+def _key_pair() -> str:
+    """The file of a host whose peers are on the same host, or are the two hosts of two_hosts.sh."""
+    private = _output('openssl', 'genpkey', '-algorithm', 'X25519', '-outform', 'DER')
+    public = _output('openssl', 'pkey', '-inform', 'DER', '-pubout', '-outform', 'DER', given=private)
+    links = json.loads(_output('ip', '-json', 'address'))
+    addresses = [one['local'] for link in links for one in link['addr_info']] + ['10.9.0.1', '10.9.0.2']
+    # In both encodings the key itself comes last.
+    peers = ''.join(f'"{one}" = "{public[-32:].hex()}"\n' for one in addresses)
+    return f'private = "{private[-32:].hex()}"\n[peers]\n{peers}'
+
+
+def _output(*command: str, given: bytes = b'') -> bytes:
+    return subprocess.run(command, input=given, capture_output=True, check=True).stdout
 
 
 def enter(build: pathlib.Path) -> World:
