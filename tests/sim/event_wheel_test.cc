@@ -95,8 +95,8 @@ TEST(EventWheel, StopsAtTheLimitAndContinues) {
   EXPECT_EQ(next(wheel)->subject, 3U);
 }
 
-// Slots are opened ahead. What is scheduled into them afterwards still comes in its turn, also where
-// the lower half of the time wraps.
+// Slots are opened ahead. What is scheduled into them afterwards still comes in its turn, also
+// where the lower half of the time wraps.
 TEST(EventWheel, TakesEventsForSlotsThatAreOpen) {
   constexpr std::int64_t kWrap = std::int64_t{1} << 32U;
   for (const std::int64_t start : {std::int64_t{0}, kWrap - 10'000}) {
