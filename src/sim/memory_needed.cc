@@ -5,6 +5,7 @@
 
 #include "sim/run.h"
 #include "sim/run_setup.h"
+#include "sim/workload/simai/simai_file.h"
 
 namespace nerve::sim {
 namespace {
@@ -19,6 +20,15 @@ constexpr std::uint64_t kFlowPort = 400;      // a port as a link, with its resu
 constexpr std::uint64_t kInFlight = 300'000;  // bytes in flight per NIC, roughly
 constexpr std::uint64_t kSample = 8 * 1024;   // per port, over a run
 constexpr std::uint64_t kRoute = 4;           // per switch and group of NICs
+
+// The ranks that a rank of training exchanges tokens with, and itself.
+std::uint32_t experts_of(const JobSpec& job) {
+  if (const auto* const simai = std::get_if<SimaiSpec>(&job.work)) {
+    const auto workload = read_simai(simai->file);
+    return workload ? workload->expert : 1;
+  }
+  return std::get<TrainingSpec>(job.work).parallelism.expert;
+}
 
 // Pairs of ranks that communicate.
 std::uint64_t pairs_of(const JobSpec& job, std::uint64_t gpus) {
@@ -38,8 +48,8 @@ std::uint64_t pairs_of(const JobSpec& job, std::uint64_t gpus) {
   if (const auto* const collective = std::get_if<CollectiveSpec>(&job.work)) {
     return collective->kind == CollectiveKind::kAllToAll ? all : 3 * ranks;
   }
-  const ParallelismSpec& split = std::get<TrainingSpec>(job.work).parallelism;
-  return 4 * ranks + ranks * (split.expert > 1 ? split.expert / 2 : 0);
+  const std::uint32_t experts = experts_of(job);
+  return 4 * ranks + ranks * (experts > 1 ? experts / 2 : 0);
 }
 
 // Switches with NICs; each is a group of NICs with the same routes.

@@ -180,6 +180,21 @@ hidden = 256
 sequence = 128
 )";
 
+constexpr const char* kSimai = R"(
+[servers]
+count = 4
+gpus = 2
+[fabric]
+topology = "leaf-spine"
+nic_rate = "100 Gb/s"
+[fabric.ecn]
+low = "20 KB"
+[[job]]
+kind = "simai"
+file = ")" NERVE_SOURCE_DIR R"(/fuzz/corpus/simai/moe"
+steps = 2
+)";
+
 constexpr Pinned kPinned[]{
     {"FatTree", kFatTree, "dcqcn", 0xefabb0156aa362e7, has_marks},
     {"SelectiveRepeatSprayedWithLosses", kSprayed, "none", 0xfba231ebb88b0bad, has_repairs},
@@ -189,6 +204,7 @@ constexpr Pinned kPinned[]{
     {"Hpcc", kIncast, "hpcc", 0x438a22361e5a6bdd, has_queues},
     {"ValiantWithAWatchdog", kDragonfly, "dcqcn", 0xc20695aed5dba72c, has_trips},
     {"TrainingOverInfiniBand", kTraining, "none", 0x9829129619e1f8a1, has_steps},
+    {"SimaiWorkload", kSimai, "dcqcn", 0xfb8163ed8d469f35, has_steps},
 };
 
 class PinnedHash : public testing::TestWithParam<Pinned> {};

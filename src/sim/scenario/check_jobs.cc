@@ -29,6 +29,12 @@ bool check_ranks(const TableAt& table, const Scenario& scenario, const JobSpec& 
   return true;
 }
 
+// Whether its ranks do anything but send.
+bool computes(const JobSpec& job) {
+  return std::holds_alternative<TrainingSpec>(job.work) ||
+         std::holds_alternative<SimaiSpec>(job.work);
+}
+
 void check_place(const TableAt& table, const Scenario& scenario, const JobSpec& job) {
   if (job.on_front_end && !scenario.front_end) {
     table.wrong("network", "there is no front-end network; write [front_end]");
@@ -36,8 +42,8 @@ void check_place(const TableAt& table, const Scenario& scenario, const JobSpec& 
   for (std::size_t i = 0; i < job.stragglers.size(); ++i) {
     const std::uint32_t rank = job.stragglers[i].rank;
     const std::string key = "straggler." + number(i) + ".rank";
-    if (!std::holds_alternative<TrainingSpec>(job.work)) {
-      table.wrong("straggler", "only training jobs compute, so only they can have stragglers");
+    if (!computes(job)) {
+      table.wrong("straggler", "its ranks do not compute, so none can be slow; those of training and simai do");
       return;
     }
     if (rank >= job.ranks) {
@@ -104,6 +110,10 @@ void check_work(const TableAt& table, const Scenario&, const JobSpec& job,
                 const CollectiveSpec& collective) {
   check_algorithm(table, collective.algorithm, collective.kind,
                   name_of(kind_of(job.work), kJobKinds));
+}
+
+void check_work(const TableAt& table, const Scenario&, const JobSpec&, const SimaiSpec& simai) {
+  check_algorithm(table, simai.algorithm, CollectiveKind::kAllReduce, "gradients");
 }
 
 void check_experts(const TableAt& table, const TrainingSpec& training) {

@@ -93,6 +93,15 @@ constexpr Key<TrainingSpec> kTraining[] = {
      [](Value& v, TrainingSpec& t) { v.word(t.algorithm, kAlgorithms); }},
 };
 
+constexpr Key<SimaiSpec> kSimai[] = {
+    {"file", "workload file of SimAI, as AICB writes it",
+     [](Value& v, SimaiSpec& s) { v.file(s.file); }, kRequired},
+    {"steps", "passes through the layers, one after the other",
+     [](Value& v, SimaiSpec& s) { v.count(s.steps, 1, 100'000); }},
+    {"algorithm", "algorithm of all-reduce, reduce-scatter and all-gather of weight gradients",
+     [](Value& v, SimaiSpec& s) { v.word(s.algorithm, kAlgorithms); }},
+};
+
 constexpr Key<ModelSpec> kModel[] = {
     {"parameters", "number of parameters, as in 7e9",
      [](Value& v, ModelSpec& m) { v.number(m.parameters, 1, 1e15); }, kRequired},
@@ -135,6 +144,7 @@ std::span<const Key<JobSpec>> job_keys() { return kJob; }
 std::span<const Key<FlowsSpec>> flows_keys() { return kFlows; }
 std::span<const Key<CollectiveSpec>> collective_keys() { return kCollective; }
 std::span<const Key<TrainingSpec>> training_keys() { return kTraining; }
+std::span<const Key<SimaiSpec>> simai_keys() { return kSimai; }
 std::span<const Key<ModelSpec>> model_keys() { return kModel; }
 std::span<const Key<ParallelismSpec>> parallelism_keys() { return kParallelism; }
 std::span<const Key<Straggler>> straggler_keys() { return kStraggler; }

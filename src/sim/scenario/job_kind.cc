@@ -18,6 +18,7 @@ constexpr CollectiveKind kCollectives[] = {
 
 Work work_of(JobKind kind) {
   if (kind == JobKind::kTraining) return TrainingSpec{};
+  if (kind == JobKind::kSimai) return SimaiSpec{};
   const auto number = static_cast<std::size_t>(kind);
   if (number < std::size(kPatterns)) {
     FlowsSpec flows;

@@ -1,4 +1,4 @@
-// The kinds of job in a scenario file, in three families.
+// The kinds of job in a scenario file.
 #pragma once
 
 #include "sim/scenario/job_spec.h"
@@ -21,19 +21,28 @@ enum class JobKind : std::uint8_t {
   kBroadcast,
   kAllToAll,
   kTraining,
+  kSimai,
 };
 
 inline constexpr Named<JobKind> kJobKinds[] = {
-    {"permutation", JobKind::kPermutation}, {"shift", JobKind::kShift},
-    {"incast", JobKind::kIncast},           {"full-mesh", JobKind::kFullMesh},
-    {"random", JobKind::kRandom},           {"flow-list", JobKind::kFlowList},
-    {"checkpoint", JobKind::kCheckpoint},   {"kv-cache", JobKind::kKvCache},
-    {"all-reduce", JobKind::kAllReduce},    {"reduce-scatter", JobKind::kReduceScatter},
-    {"all-gather", JobKind::kAllGather},    {"broadcast", JobKind::kBroadcast},
-    {"all-to-all", JobKind::kAllToAll},     {"training", JobKind::kTraining},
+    {"permutation", JobKind::kPermutation},
+    {"shift", JobKind::kShift},
+    {"incast", JobKind::kIncast},
+    {"full-mesh", JobKind::kFullMesh},
+    {"random", JobKind::kRandom},
+    {"flow-list", JobKind::kFlowList},
+    {"checkpoint", JobKind::kCheckpoint},
+    {"kv-cache", JobKind::kKvCache},
+    {"all-reduce", JobKind::kAllReduce},
+    {"reduce-scatter", JobKind::kReduceScatter},
+    {"all-gather", JobKind::kAllGather},
+    {"broadcast", JobKind::kBroadcast},
+    {"all-to-all", JobKind::kAllToAll},
+    {"training", JobKind::kTraining},
+    {"simai", JobKind::kSimai},
 };
 
-using Work = std::variant<FlowsSpec, CollectiveSpec, TrainingSpec>;
+using Work = decltype(JobSpec::work);
 
 // Work of this kind, with default values.
 [[nodiscard]] Work work_of(JobKind kind);

@@ -99,6 +99,15 @@ struct TrainingSpec {
   CollectiveAlgorithm algorithm{CollectiveAlgorithm::kAuto};
 };
 
+// --- workloads of other tools -------------------------------------------------------------------
+
+// A workload file of SimAI (workload/simai/simai_file.h).
+struct SimaiSpec {
+  std::string file;
+  std::uint32_t steps{1};  // passes
+  CollectiveAlgorithm algorithm{CollectiveAlgorithm::kAuto};
+};
+
 // --- a job --------------------------------------------------------------------------------------
 
 enum class Placement : std::uint8_t {
@@ -120,7 +129,7 @@ struct JobSpec {
   Duration start{};
   bool on_front_end{};
   std::vector<Straggler> stragglers;
-  std::variant<FlowsSpec, CollectiveSpec, TrainingSpec> work;
+  std::variant<FlowsSpec, CollectiveSpec, TrainingSpec, SimaiSpec> work;
 };
 
 }  // namespace nerve::sim

@@ -16,6 +16,7 @@ Names names_of_other_kinds() {
   add_names(flows_keys(), names);
   add_names(collective_keys(), names);
   add_names(training_keys(), names);
+  add_names(simai_keys(), names);
   return names;
 }
 
@@ -73,6 +74,8 @@ void read_job(const TableAt& table, JobSpec& job) {
     known.insert(known.end(), {"model", "parallelism"});
     read_work(table, kind, training_keys(), std::move(known), *training);
     read_model(table, *training);
+  } else if (auto* simai = std::get_if<SimaiSpec>(&job.work)) {
+    read_work(table, kind, simai_keys(), std::move(known), *simai);
   }
 }
 

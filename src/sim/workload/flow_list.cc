@@ -4,10 +4,9 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <optional>
 
-#include "sim/workload/words.h"
+#include "sim/workload/whole_file.h"
 
 namespace nerve::sim {
 namespace {
@@ -149,18 +148,9 @@ Result<std::vector<ListedFlow>, std::string> parse_flow_list(std::string_view te
 
 Result<std::vector<ListedFlow>, std::string> read_flow_list(const std::string& file,
                                                             std::uint32_t ranks) {
-  std::ifstream stream{file, std::ios::binary};
-  if (!stream) return Unexpected{file + ": cannot be opened"};
-  std::string text;
-  std::array<char, 65'536> part{};
-  while (stream.read(part.data(), part.size()) || stream.gcount() > 0) {
-    text.append(part.data(), static_cast<std::size_t>(stream.gcount()));
-    if (text.size() > kLargestFile) {
-      return Unexpected{file + ": larger than " + bytes_in_words(kLargestFile)};
-    }
-  }
-  if (stream.bad()) return Unexpected{file + ": cannot be read"};
-  return parse_flow_list(text, file, ranks);
+  const auto text = read_whole_file(file, kLargestFile);
+  if (!text) return Unexpected{text.error()};
+  return parse_flow_list(*text, file, ranks);
 }
 
 }  // namespace nerve::sim

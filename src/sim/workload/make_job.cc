@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "sim/workload/collective_job.h"
 #include "sim/workload/flows_job.h"
+#include "sim/workload/simai/simai_job.h"
 #include "sim/workload/training/training_job.h"
 #include "sim/workload/words.h"
 
@@ -53,6 +54,9 @@ Result<std::unique_ptr<Job>, std::string> make_job(const JobSpec& spec, JobConte
   }
   if (const auto* const collective = std::get_if<CollectiveSpec>(&spec.work)) {
     return CollectiveJob::make(spec, *collective, std::move(context));
+  }
+  if (const auto* const simai = std::get_if<SimaiSpec>(&spec.work)) {
+    return SimaiJob::make(spec, *simai, std::move(context));
   }
   return TrainingJob::make(spec, *std::get_if<TrainingSpec>(&spec.work), std::move(context));
 }

@@ -99,7 +99,7 @@ void Communicators::finish(std::uint32_t number) {
   ++seat.finished;
   seat.at = {};
   while (!group.running.empty() && group.running.front().left_by == group.ranks.size()) {
-    group.running.erase(group.running.begin());
+    group.running.pop_front();
     ++group.first_running;
   }
   finished_.push_back(number);

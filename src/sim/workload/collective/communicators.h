@@ -78,7 +78,7 @@ class Communicators {
     std::vector<std::uint32_t> ranks;
     GroupLayout layout;
     std::uint32_t first_seat{};
-    std::vector<Running> running;   // few at a time
+    std::deque<Running> running;
     std::uint32_t first_running{};  // number of the first; earlier ones are done
     std::uint32_t next_base{};
   };
