@@ -29,9 +29,9 @@ constexpr std::uint32_t kAroundTcp = kEthernetBytes + kIpAndTcp;
 constexpr std::uint32_t kGap = 20;
 
 JobContext context_for(const Scenario& scenario, const JobSpec& spec, std::uint32_t number,
-                       Cluster& cluster, Simulation& simulation, std::span<const NicRates> rates) {
+                       Cluster& cluster, Simulation& simulation, const RunSetup& setup) {
   const ClusterShape& shape = cluster.shape();
-  const NicRates& rate = rates[spec.on_front_end ? 1 : 0];
+  const NicRates& rate = setup.nic_rates[spec.on_front_end ? 1 : 0];
   const NicSpec& nics = spec.on_front_end ? scenario.front_end_nics : scenario.nics;
   const bool tcp = nics.transport == Transport::kTcp;
   const std::uint32_t around = tcp ? kAroundTcp : kAroundRdma;
@@ -66,13 +66,13 @@ JobContext context_for(const Scenario& scenario, const JobSpec& spec, std::uint3
       return simulation.fabric().rate_of(shape.nic_of(place, place, 0, front));
     };
   }
-  context.interconnect = scenario.servers.interconnect;
+  context.interconnect = setup.cluster.interconnect;
   context.storage_rate = scenario.storage ? scenario.storage->rate : Rate{};
   context.nics_per_server = on_front_end ? 1 : shape.nics;
   context.gpus_per_server = shape.gpus;
   context.mtu = payload;
   context.header_bytes = around + kGap;
-  context.interconnect_delay = scenario.servers.interconnect_delay;
+  context.interconnect_delay = setup.cluster.interconnect_delay;
   context.network_delay =
       longest_round_trip(simulation.fabric(), on_front_end ? 1 : 0, payload + around) / 2;
   context.delay_between = delay_between;
@@ -227,8 +227,7 @@ Result<RunResult, std::string> run(const Scenario& scenario, const RunOptions& o
   Jobs jobs;
   for (const JobSpec& spec : scenario.jobs) {
     const auto number = static_cast<std::uint32_t>(jobs.size());
-    auto job =
-        make_job(spec, context_for(scenario, spec, number, cluster, simulation, setup->nic_rates));
+    auto job = make_job(spec, context_for(scenario, spec, number, cluster, simulation, *setup));
     if (!job) return Unexpected{job.error()};
     jobs.push_back(std::move(*job));
     cluster.add(*jobs.back(), spec.start);

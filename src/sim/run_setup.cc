@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/fabric/path_time.h"
+#include "sim/scenario/units.h"
 #include "sim/topology/build_network.h"
 
 namespace nerve::sim {
@@ -163,6 +164,34 @@ ClusterConfig cluster_of(const Scenario& scenario) {
   return config;
 }
 
+// The interconnect of servers that a file describes. Returns what contradicts the file.
+std::string adopt(const ServersOfFile& file, const Scenario& scenario, ClusterConfig& config) {
+  using namespace scenario_file;
+  const ServerSpec& servers = scenario.servers;
+  const std::string& name = scenario.back_end.file;
+  if (servers.gpus != file.gpus || servers.nics != file.gpus) {
+    return name + " has servers of " + number(file.gpus) +
+           " GPUs with a NIC each, the scenario has servers of " + number(servers.gpus) +
+           " GPUs and " + number(servers.nics) + " NICs";
+  }
+  if (file.interconnect == Rate{}) return {};
+  if (!servers.interconnect_at.empty() && servers.interconnect != file.interconnect) {
+    return servers.interconnect_at + rate_text(servers.interconnect) + ", but the GPUs in " + name +
+           " have links of " + rate_text(file.interconnect) +
+           " to NVSwitches; leave interconnect out, or change the file";
+  }
+  if (!servers.interconnect_delay_at.empty() &&
+      servers.interconnect_delay != file.interconnect_delay) {
+    return servers.interconnect_delay_at + time_text(servers.interconnect_delay) +
+           ", but two links to an NVSwitch in " + name + " take " +
+           time_text(file.interconnect_delay) +
+           "; leave interconnect_delay out, or change the file";
+  }
+  config.interconnect = file.interconnect;
+  config.interconnect_delay = file.interconnect_delay;
+  return {};
+}
+
 }  // namespace
 
 std::uint8_t timeout_code(Duration timeout) {
@@ -197,6 +226,10 @@ Result<RunSetup, std::string> lay_out(const Scenario& scenario, CheckedMemory& p
   auto graph = build(setup, scenario.back_end, scenario.servers.pcie,
                      {shape.servers + beside, shape.nics}, "the back end: ");
   if (!graph) return Unexpected{graph.error()};
+  if (graph->servers) {
+    const std::string why = adopt(*graph->servers, scenario, setup.cluster);
+    if (!why.empty()) return Unexpected{why};
+  }
   setup.graph = std::move(*graph);
   setup.networks.push_back(network_of(scenario.back_end, scenario.nics, scenario.tcp, payload));
   if (scenario.front_end) {
@@ -205,6 +238,10 @@ Result<RunSetup, std::string> lay_out(const Scenario& scenario, CheckedMemory& p
     auto front = build(setup, front_end, scenario.servers.pcie, {shape.servers + also, 1},
                        "the front end: ");
     if (!front) return Unexpected{front.error()};
+    if (front->servers) {
+      return Unexpected{"the front end: " + front_end.file +
+                        " describes servers with GPUs; it can only be the back end"};
+    }
     shape.front_end = static_cast<std::uint32_t>(setup.graph.nodes.size());
     setup.graph = merge(std::move(setup.graph), *front);
     setup.networks.push_back(network_of(front_end, scenario.front_end_nics, scenario.tcp, payload));

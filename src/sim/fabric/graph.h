@@ -36,10 +36,20 @@ struct Cable {
   bool between_groups{};
 };
 
+// The servers of a graph from a file that describes them. Each GPU has a NIC of its own.
+struct ServersOfFile {
+  std::uint32_t gpus{};  // per server
+  Rate interconnect{};   // per GPU and direction; zero: not in the file
+  Duration interconnect_delay{};
+
+  friend bool operator==(const ServersOfFile&, const ServersOfFile&) = default;
+};
+
 // Cable i has the ports 2i (at a) and 2i + 1 (at b).
 struct Graph {
   std::vector<GraphNode> nodes;
   std::vector<Cable> cables;
+  std::optional<ServersOfFile> servers{};
 
   NodeId add(NodeKind kind, std::string name, std::uint16_t tier) {
     nodes.push_back({kind, std::move(name), tier, 0});

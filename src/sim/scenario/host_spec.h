@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "base/rate.h"
 #include "base/time.h"
@@ -15,6 +16,9 @@ struct ServerSpec {
   std::uint32_t nics{8};                     // in the back-end network; GPUs share them evenly
   Rate interconnect{Rate::gigabits(3'600)};  // per GPU and direction: 450 GB/s
   Duration interconnect_delay{std::chrono::nanoseconds{700}};
+  // Where the scenario file sets these two, as in errors; empty: nowhere.
+  std::string interconnect_at{};
+  std::string interconnect_delay_at{};
   Rate pcie{Rate::gigabits(1024)};  // between a NIC and memory, per direction; zero: no limit
   // From the decision of a program to send until its NIC begins: software, doorbell, PCIe.
   Duration post_delay{std::chrono::nanoseconds{600}};

@@ -18,12 +18,12 @@ bool has_key(const TableAt& document, std::initializer_list<std::string_view> pa
 }
 
 // "x.toml:4: fabric.nic_rate: ", as errors begin; empty if the file does not set the key.
-std::string position_of_rate(const TableAt& document, std::string_view name) {
+std::string position_of(const TableAt& document, std::string_view name, std::string_view key) {
   const Node* table = document.node.find(name);
-  const Node* rate = table == nullptr ? nullptr : table->find("nic_rate");
-  if (rate == nullptr) return {};
+  const Node* value = table == nullptr ? nullptr : table->find(key);
+  if (value == nullptr) return {};
   Errors position{document.errors.file()};
-  position.add(*rate, std::string{name} + ".nic_rate", "");
+  position.add(*value, std::string{name} + "." + std::string{key}, "");
   return text_of(position.take().front());
 }
 
@@ -48,7 +48,7 @@ void settle_marking(const TableAt& document, std::string_view name, bool dctcp,
 void settle_network(const TableAt& document, std::string_view name, const NicSpec& nic,
                     const TcpSpec& tcp, NetworkSpec& network) {
   const bool is_tcp = nic.transport == Transport::kTcp;
-  network.nic_rate_at = position_of_rate(document, name);
+  network.nic_rate_at = position_of(document, name, "nic_rate");
   settle_marking(document, name, is_tcp && tcp.algorithm == TcpAlgorithm::kDctcp, network);
   FabricConfig& switches = network.switches;
   if (is_tcp && !has_key(document, {name, "pfc"})) switches.buffer.lossless = 0;
@@ -104,6 +104,8 @@ void settle_job(const TableAt& document, std::size_t number, const Scenario& sce
 void settle(const TableAt& document, Scenario& scenario) {
   ServerSpec& servers = scenario.servers;
   if (!has_key(document, {"servers", "nics"})) servers.nics = servers.gpus;
+  servers.interconnect_at = position_of(document, "servers", "interconnect");
+  servers.interconnect_delay_at = position_of(document, "servers", "interconnect_delay");
   settle_nic(document, false, scenario.back_end, scenario.nics);
   settle_network(document, "fabric", scenario.nics, scenario.tcp, scenario.back_end);
   if (scenario.front_end) {

@@ -7,12 +7,15 @@
 #include <sstream>
 
 #include "sim/topology/graph_words.h"
+#include "sim/topology/nv_links.h"
 
 namespace nerve::sim {
 namespace {
 
 constexpr std::size_t kLongestName = 64;
 constexpr std::size_t kMostNodes = std::size_t{1} << 21;
+constexpr std::size_t kWordsOfLink = 5;
+constexpr std::uint32_t kMostGpus = 256;  // of a server, as in scenario files
 
 std::string in_quotes(std::string_view word) {
   std::string text = "\"" + std::string{word.substr(0, kLongestName)};
@@ -48,7 +51,7 @@ void find_tiers(Graph& graph) {
   }
 }
 
-// Reads both formats: nodes by name, then the cables between them; builds a graph with the NICs
+// Reads all formats: nodes by name, then the cables between them; builds a graph with the NICs
 // first.
 class Reader {
  public:
@@ -56,8 +59,7 @@ class Reader {
 
   Result<Graph, std::string> read() {
     if (words_.empty()) return Unexpected{name_ + ":1: is empty"};
-    const bool numbers = number_of(words_[0].text).has_value();
-    if (!(numbers ? read_hpcc() : read_ours())) return Unexpected{error_};
+    if (!read_nodes()) return Unexpected{error_};
     return finish();
   }
 
@@ -72,6 +74,13 @@ class Reader {
     Rate rate;
     Duration delay;
   };
+
+  bool read_nodes() {
+    if (!number_of(words_[0].text)) return read_ours();
+    // Only SimAI's first line ends in a word that is no number: the type of the GPUs.
+    const std::span<const Word> first = line_at(0);
+    return first.size() == 6 && !number_of(first[5].text) ? read_simai() : read_hpcc();
+  }
 
   bool fail(std::uint32_t line, const std::string& what) {
     error_ = name_ + ":" + std::to_string(line) + ": " + what;
@@ -99,16 +108,24 @@ class Reader {
       return fail(a.line, "a cable joins two NICs, " + in_quotes(a.text) + " and " +
                               in_quotes(b.text) + "; put a switch between them");
     }
-    const auto speed = rate_of(rate.text);
-    if (!speed) {
-      return fail(rate.line, in_quotes(rate.text) + " is not a rate; write 400G, from 1M to 100T");
-    }
-    const auto time = delay_of(delay.text);
-    if (!time) {
-      return fail(delay.line, in_quotes(delay.text) + " is not a delay; write 100ns, up to 1s");
-    }
+    const auto speed = read_rate(rate);
+    if (!speed) return false;
+    const auto time = read_delay(delay);
+    if (!time) return false;
     joints_.push_back({from, to, *speed, *time});
     return true;
+  }
+
+  std::optional<Rate> read_rate(const Word& word) {
+    const auto rate = rate_of(word.text);
+    if (!rate)
+      fail(word.line, in_quotes(word.text) + " is not a rate; write 400G, from 1M to 100T");
+    return rate;
+  }
+  std::optional<Duration> read_delay(const Word& word) {
+    const auto delay = delay_of(word.text);
+    if (!delay) fail(word.line, in_quotes(word.text) + " is not a delay; write 100ns, up to 1s");
+    return delay;
   }
 
   // The words of the line that begins at word `at`.
@@ -151,43 +168,124 @@ class Reader {
     return join(line[1], line[2], a->second, b->second, line[3], line[4]);
   }
 
-  bool read_hpcc() {
-    if (words_.size() < 3)
-      return fail(last_line(), "write the numbers of nodes, switches and links");
-    std::uint32_t counts[3]{};
-    for (std::size_t i = 0; i < 3; ++i) {
+  // Numbers at the start of the file, then as many nodes that are switches.
+  template <std::size_t N>
+  bool read_counts(std::uint32_t (&counts)[N], const char* expected) {
+    if (words_.size() < N) return fail(last_line(), expected);
+    for (std::size_t i = 0; i < N; ++i) {
       const auto count = number_of(words_[i].text);
       if (!count) return fail(words_[i].line, in_quotes(words_[i].text) + " is not a number");
       counts[i] = *count;
     }
-    const auto [nodes, switches, links] = counts;
-    if (nodes > kMostNodes) return fail(words_[0].line, "too many nodes");
-    if (words_.size() != 3 + std::size_t{switches} + std::size_t{links} * 5) {
-      return fail(last_line(), "the first line announces " + std::to_string(switches) +
-                                   " switches and " + std::to_string(links) +
-                                   " links of five words; there are " +
-                                   std::to_string(words_.size() - 3) + " words");
-    }
-    std::vector<bool> is_switch(nodes);
-    for (const Word& word : std::span{words_}.subspan(3, switches)) {
-      const auto number = node_number(word, nodes);
+    if (counts[0] > kMostNodes) return fail(words_[0].line, "too many nodes");
+    return true;
+  }
+
+  bool check_words(std::size_t before, std::size_t switches, std::size_t links) {
+    if (words_.size() == before + switches + links * kWordsOfLink) return true;
+    return fail(last_line(), "the first line announces " + std::to_string(switches) +
+                                 " switches and " + std::to_string(links) +
+                                 " links of five words; there are " +
+                                 std::to_string(words_.size() - before) + " words");
+  }
+
+  // Marks the nodes that are switches.
+  bool read_switches(std::span<const Word> words, std::vector<bool>& is_switch) {
+    for (const Word& word : words) {
+      const auto number = node_number(word, is_switch.size());
       if (!number) return false;
       if (is_switch[*number])
         return fail(word.line, "switch " + in_quotes(word.text) + " is listed twice");
       is_switch[*number] = true;
     }
+    return true;
+  }
+
+  // NVSwitches are no nodes of the graph.
+  std::vector<Node> name_nodes(const std::vector<bool>& is_switch, const NvLinks& nvlinks) {
     std::vector<Node> all;
-    for (std::uint32_t i = 0; i < nodes; ++i) {
+    for (std::uint32_t i = 0; i < is_switch.size(); ++i) {
+      if (nvlinks.has_switch(i)) {
+        all.push_back({NodeKind::kSwitch, 0});
+        continue;
+      }
       const NodeKind kind = is_switch[i] ? NodeKind::kSwitch : NodeKind::kNic;
       auto& names = is_switch[i] ? switches_ : nics_;
       all.push_back({kind, static_cast<std::uint32_t>(names.size())});
       names.push_back(is_switch[i] ? "switch" + std::to_string(i)
                                    : "nic" + std::to_string(names.size()));
     }
-    for (std::size_t at = 3 + switches; at < words_.size(); at += 5) {
-      if (!read_link(std::span{words_}.subspan(at, 5), all)) return false;
+    return all;
+  }
+
+  bool read_hpcc() {
+    std::uint32_t counts[3]{};
+    if (!read_counts(counts, "write the numbers of nodes, switches and links")) return false;
+    const auto [nodes, switches, links] = counts;
+    if (!check_words(3, switches, links)) return false;
+    std::vector<bool> is_switch(nodes);
+    if (!read_switches(std::span{words_}.subspan(3, switches), is_switch)) return false;
+    const std::vector<Node> all = name_nodes(is_switch, {});
+    for (std::size_t at = 3 + switches; at < words_.size(); at += kWordsOfLink) {
+      if (!read_link(std::span{words_}.subspan(at, kWordsOfLink), all)) return false;
     }
     return true;
+  }
+
+  bool read_simai() {
+    constexpr std::size_t kFirst = 6;
+    std::uint32_t counts[5]{};
+    if (!read_counts(counts, "")) return false;
+    const auto [nodes, gpus, nvswitches, switches, links] = counts;
+    const std::size_t others = std::size_t{nvswitches} + switches;
+    if (!check_words(kFirst, others, links)) return false;
+    std::vector<bool> is_switch(nodes);
+    if (!read_switches(std::span{words_}.subspan(kFirst, others), is_switch)) return false;
+    const std::size_t all_gpus = nodes - others;  // every switch is another node
+    if (gpus == 0 || gpus > kMostGpus || all_gpus % gpus != 0) {
+      return fail(words_[1].line, std::to_string(gpus) +
+                                      " GPUs per server: expected 1 to 256 that divide the " +
+                                      std::to_string(all_gpus) + " GPUs");
+    }
+    NvLinks nvlinks{gpus, all_gpus};
+    for (const Word& word : std::span{words_}.subspan(kFirst, nvswitches)) {
+      nvlinks.add_switch(*number_of(word.text));
+    }
+    const std::vector<Node> all = name_nodes(is_switch, nvlinks);
+    for (std::size_t at = kFirst + others; at < words_.size(); at += kWordsOfLink) {
+      const std::span<const Word> link = std::span{words_}.subspan(at, kWordsOfLink);
+      if (!(is_nvlink(link, nvlinks) ? read_nvlink(link, all, nvlinks) : read_link(link, all))) {
+        return false;
+      }
+    }
+    if (const std::string why = nvlinks.objection(); !why.empty()) return fail(last_line(), why);
+    servers_ = nvlinks.servers();
+    return true;
+  }
+
+  static bool is_nvlink(std::span<const Word> link, const NvLinks& nvlinks) {
+    return nvlinks.has_switch(number_of(link[0].text)) ||
+           nvlinks.has_switch(number_of(link[1].text));
+  }
+
+  bool read_nvlink(std::span<const Word> link, const std::vector<Node>& all, NvLinks& nvlinks) {
+    const auto a = node_number(link[0], all.size());
+    if (!a) return false;
+    const auto b = node_number(link[1], all.size());
+    if (!b) return false;
+    if (!has_no_errors(link[4])) return false;
+    const Node& one = all[nvlinks.has_switch(a) ? *b : *a];
+    if (one.kind != NodeKind::kNic) {
+      return fail(link[0].line, "a link from " + in_quotes(link[0].text) + " to " +
+                                    in_quotes(link[1].text) +
+                                    ": an NVSwitch may only be connected to GPUs of one server");
+    }
+    const auto rate = read_rate(link[2]);
+    if (!rate) return false;
+    const auto delay = read_delay(link[3]);
+    if (!delay) return false;
+    const std::string why = nvlinks.add(one.number, nvlinks.has_switch(a) ? *a : *b, *rate, *delay);
+    return why.empty() || fail(link[0].line, why);
   }
 
   bool read_link(std::span<const Word> link, const std::vector<Node>& all) {
@@ -195,11 +293,14 @@ class Reader {
     if (!a) return false;
     const auto b = node_number(link[1], all.size());
     if (!b) return false;
-    if (!is_zero(link[4].text)) {
-      return fail(link[4].line, "error rate " + in_quotes(link[4].text) +
-                                    ": must be 0; use a [[fault]] of kind errors");
-    }
+    if (!has_no_errors(link[4])) return false;
     return join(link[0], link[1], all[*a], all[*b], link[2], link[3]);
+  }
+
+  bool has_no_errors(const Word& word) {
+    if (is_zero(word.text)) return true;
+    return fail(word.line, "error rate " + in_quotes(word.text) +
+                               ": must be 0; use a [[fault]] of kind errors");
   }
 
   std::optional<std::uint32_t> node_number(const Word& word, std::size_t nodes) {
@@ -237,6 +338,7 @@ class Reader {
       return Unexpected{error_};
     }
     find_tiers(graph);
+    graph.servers = servers_;
     return graph;
   }
 
@@ -247,6 +349,7 @@ class Reader {
   std::vector<std::string> nics_;
   std::vector<std::string> switches_;
   std::vector<Joint> joints_;
+  std::optional<ServersOfFile> servers_;
 };
 
 }  // namespace
