@@ -5,6 +5,7 @@
 
 #include "sim/run.h"
 #include "sim/run_setup.h"
+#include "sim/workload/chakra/chakra_file.h"
 #include "sim/workload/simai/simai_file.h"
 
 namespace nerve::sim {
@@ -30,6 +31,15 @@ std::uint32_t experts_of(const JobSpec& job) {
   return std::get<TrainingSpec>(job.work).parallelism.expert;
 }
 
+// Whether the first trace has an all-to-all.
+bool exchanges_all(const ChakraSpec& chakra, std::uint32_t ranks) {
+  const auto trace = read_chakra(chakra.file + ".0.et", 0, ranks);
+  return trace && std::ranges::any_of(trace->nodes, [](const ChakraNode& node) {
+           return node.type == ChakraType::kCollective &&
+                  node.collective == CollectiveKind::kAllToAll;
+         });
+}
+
 // Pairs of ranks that communicate.
 std::uint64_t pairs_of(const JobSpec& job, std::uint64_t gpus) {
   const std::uint64_t ranks = job.ranks == 0 ? gpus : job.ranks;
@@ -47,6 +57,9 @@ std::uint64_t pairs_of(const JobSpec& job, std::uint64_t gpus) {
   }
   if (const auto* const collective = std::get_if<CollectiveSpec>(&job.work)) {
     return collective->kind == CollectiveKind::kAllToAll ? all : 3 * ranks;
+  }
+  if (const auto* const chakra = std::get_if<ChakraSpec>(&job.work)) {
+    return exchanges_all(*chakra, static_cast<std::uint32_t>(ranks)) ? all : 4 * ranks;
   }
   const std::uint32_t experts = experts_of(job);
   return 4 * ranks + ranks * (experts > 1 ? experts / 2 : 0);

@@ -43,6 +43,10 @@ bool has_trips(const RunResult& result) {
   return result.totals.watchdog_trips > 0 && result.totals.retransmitted > 0 && has_marks(result);
 }
 bool has_steps(const RunResult& result) { return result.jobs[0].steps.size() == 2; }
+bool has_idle_ranks(const RunResult& result) {
+  return std::ranges::all_of(result.jobs[0].ranks,
+                             [](const RankTime& rank) { return rank.exposed > rank.compute; });
+}
 
 constexpr const char* kFatTree = R"(
 [servers]
@@ -195,6 +199,22 @@ file = ")" NERVE_SOURCE_DIR R"(/fuzz/corpus/simai/moe"
 steps = 2
 )";
 
+// The four ranks of a stage are in four servers.
+constexpr const char* kChakra = R"(
+[servers]
+count = 4
+gpus = 2
+[fabric]
+topology = "leaf-spine"
+nic_rate = "100 Gb/s"
+[fabric.ecn]
+low = "20 KB"
+[[job]]
+kind = "chakra"
+file = ")" NERVE_SOURCE_DIR R"(/examples/traces/pipeline"
+placement = "striped"
+)";
+
 constexpr Pinned kPinned[]{
     {"FatTree", kFatTree, "dcqcn", 0xefabb0156aa362e7, has_marks},
     {"SelectiveRepeatSprayedWithLosses", kSprayed, "none", 0xfba231ebb88b0bad, has_repairs},
@@ -205,6 +225,7 @@ constexpr Pinned kPinned[]{
     {"ValiantWithAWatchdog", kDragonfly, "dcqcn", 0xc20695aed5dba72c, has_trips},
     {"TrainingOverInfiniBand", kTraining, "none", 0x9829129619e1f8a1, has_steps},
     {"SimaiWorkload", kSimai, "dcqcn", 0xfb8163ed8d469f35, has_steps},
+    {"ChakraTraces", kChakra, "dcqcn", 0x7ca7f6672ff95c1b, has_idle_ranks},
 };
 
 class PinnedHash : public testing::TestWithParam<Pinned> {};

@@ -32,7 +32,8 @@ bool check_ranks(const TableAt& table, const Scenario& scenario, const JobSpec& 
 // Whether its ranks do anything but send.
 bool computes(const JobSpec& job) {
   return std::holds_alternative<TrainingSpec>(job.work) ||
-         std::holds_alternative<SimaiSpec>(job.work);
+         std::holds_alternative<SimaiSpec>(job.work) ||
+         std::holds_alternative<ChakraSpec>(job.work);
 }
 
 void check_place(const TableAt& table, const Scenario& scenario, const JobSpec& job) {
@@ -43,7 +44,9 @@ void check_place(const TableAt& table, const Scenario& scenario, const JobSpec& 
     const std::uint32_t rank = job.stragglers[i].rank;
     const std::string key = "straggler." + number(i) + ".rank";
     if (!computes(job)) {
-      table.wrong("straggler", "its ranks do not compute, so none can be slow; those of training and simai do");
+      table.wrong(
+          "straggler",
+          "its ranks do not compute, so none can be slow; those of training, simai and chakra do");
       return;
     }
     if (rank >= job.ranks) {
@@ -114,6 +117,10 @@ void check_work(const TableAt& table, const Scenario&, const JobSpec& job,
 
 void check_work(const TableAt& table, const Scenario&, const JobSpec&, const SimaiSpec& simai) {
   check_algorithm(table, simai.algorithm, CollectiveKind::kAllReduce, "gradients");
+}
+
+void check_work(const TableAt& table, const Scenario&, const JobSpec&, const ChakraSpec& chakra) {
+  check_algorithm(table, chakra.algorithm, CollectiveKind::kAllReduce, "all-reduce");
 }
 
 void check_experts(const TableAt& table, const TrainingSpec& training) {

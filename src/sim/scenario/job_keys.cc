@@ -102,6 +102,15 @@ constexpr Key<SimaiSpec> kSimai[] = {
      [](Value& v, SimaiSpec& s) { v.word(s.algorithm, kAlgorithms); }},
 };
 
+constexpr Key<ChakraSpec> kChakra[] = {
+    {"file", "execution traces of Chakra, without .RANK.et: rank 3 runs FILE.3.et",
+     [](Value& v, ChakraSpec& c) { v.file(c.file); }, kRequired},
+    {"tflops", "rate of compute nodes that have num_ops and no duration, in 10^12 operations per second",
+     [](Value& v, ChakraSpec& c) { v.number(c.tflops, 0.001, 1e6); }},
+    {"algorithm", "algorithm of all-reduce, reduce-scatter and all-gather",
+     [](Value& v, ChakraSpec& c) { v.word(c.algorithm, kAlgorithms); }},
+};
+
 constexpr Key<ModelSpec> kModel[] = {
     {"parameters", "number of parameters, as in 7e9",
      [](Value& v, ModelSpec& m) { v.number(m.parameters, 1, 1e15); }, kRequired},
@@ -145,6 +154,7 @@ std::span<const Key<FlowsSpec>> flows_keys() { return kFlows; }
 std::span<const Key<CollectiveSpec>> collective_keys() { return kCollective; }
 std::span<const Key<TrainingSpec>> training_keys() { return kTraining; }
 std::span<const Key<SimaiSpec>> simai_keys() { return kSimai; }
+std::span<const Key<ChakraSpec>> chakra_keys() { return kChakra; }
 std::span<const Key<ModelSpec>> model_keys() { return kModel; }
 std::span<const Key<ParallelismSpec>> parallelism_keys() { return kParallelism; }
 std::span<const Key<Straggler>> straggler_keys() { return kStraggler; }

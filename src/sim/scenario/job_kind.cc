@@ -19,6 +19,7 @@ constexpr CollectiveKind kCollectives[] = {
 Work work_of(JobKind kind) {
   if (kind == JobKind::kTraining) return TrainingSpec{};
   if (kind == JobKind::kSimai) return SimaiSpec{};
+  if (kind == JobKind::kChakra) return ChakraSpec{};
   const auto number = static_cast<std::size_t>(kind);
   if (number < std::size(kPatterns)) {
     FlowsSpec flows;

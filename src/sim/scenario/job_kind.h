@@ -22,6 +22,7 @@ enum class JobKind : std::uint8_t {
   kAllToAll,
   kTraining,
   kSimai,
+  kChakra,
 };
 
 inline constexpr Named<JobKind> kJobKinds[] = {
@@ -40,6 +41,7 @@ inline constexpr Named<JobKind> kJobKinds[] = {
     {"all-to-all", JobKind::kAllToAll},
     {"training", JobKind::kTraining},
     {"simai", JobKind::kSimai},
+    {"chakra", JobKind::kChakra},
 };
 
 using Work = decltype(JobSpec::work);

@@ -108,6 +108,13 @@ struct SimaiSpec {
   CollectiveAlgorithm algorithm{CollectiveAlgorithm::kAuto};
 };
 
+// Execution traces of Chakra (workload/chakra/chakra_file.h), one for each rank: FILE.RANK.et.
+struct ChakraSpec {
+  std::string file;    // the names without .RANK.et
+  double tflops{400};  // of compute nodes that have num_ops and no duration
+  CollectiveAlgorithm algorithm{CollectiveAlgorithm::kAuto};
+};
+
 // --- a job --------------------------------------------------------------------------------------
 
 enum class Placement : std::uint8_t {
@@ -129,7 +136,7 @@ struct JobSpec {
   Duration start{};
   bool on_front_end{};
   std::vector<Straggler> stragglers;
-  std::variant<FlowsSpec, CollectiveSpec, TrainingSpec, SimaiSpec> work;
+  std::variant<FlowsSpec, CollectiveSpec, TrainingSpec, SimaiSpec, ChakraSpec> work;
 };
 
 }  // namespace nerve::sim

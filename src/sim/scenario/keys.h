@@ -31,6 +31,7 @@ namespace nerve::sim::scenario_file {
 [[nodiscard]] std::span<const Key<CollectiveSpec>> collective_keys();
 [[nodiscard]] std::span<const Key<TrainingSpec>> training_keys();
 [[nodiscard]] std::span<const Key<SimaiSpec>> simai_keys();
+[[nodiscard]] std::span<const Key<ChakraSpec>> chakra_keys();
 [[nodiscard]] std::span<const Key<ModelSpec>> model_keys();
 [[nodiscard]] std::span<const Key<ParallelismSpec>> parallelism_keys();
 [[nodiscard]] std::span<const Key<Straggler>> straggler_keys();

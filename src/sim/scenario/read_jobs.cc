@@ -17,6 +17,7 @@ Names names_of_other_kinds() {
   add_names(collective_keys(), names);
   add_names(training_keys(), names);
   add_names(simai_keys(), names);
+  add_names(chakra_keys(), names);
   return names;
 }
 
@@ -76,6 +77,8 @@ void read_job(const TableAt& table, JobSpec& job) {
     read_model(table, *training);
   } else if (auto* simai = std::get_if<SimaiSpec>(&job.work)) {
     read_work(table, kind, simai_keys(), std::move(known), *simai);
+  } else if (auto* chakra = std::get_if<ChakraSpec>(&job.work)) {
+    read_work(table, kind, chakra_keys(), std::move(known), *chakra);
   }
 }
 

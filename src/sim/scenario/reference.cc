@@ -42,6 +42,7 @@ std::vector<ScenarioKey> scenario_keys() {
   add("[[job]] of a collective", collective_keys(), all);
   add("[[job]] of training", training_keys(), all);
   add("[[job]] of a SimAI workload", simai_keys(), all);
+  add("[[job]] of Chakra traces", chakra_keys(), all);
   add("[job.model]", model_keys(), all);
   add("[job.parallelism]", parallelism_keys(), all);
   add("[[job.straggler]]", straggler_keys(), all);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "sim/workload/chakra/chakra_job.h"
 #include "sim/workload/collective_job.h"
 #include "sim/workload/flows_job.h"
 #include "sim/workload/simai/simai_job.h"
@@ -57,6 +58,9 @@ Result<std::unique_ptr<Job>, std::string> make_job(const JobSpec& spec, JobConte
   }
   if (const auto* const simai = std::get_if<SimaiSpec>(&spec.work)) {
     return SimaiJob::make(spec, *simai, std::move(context));
+  }
+  if (const auto* const chakra = std::get_if<ChakraSpec>(&spec.work)) {
+    return ChakraJob::make(spec, *chakra, std::move(context));
   }
   return TrainingJob::make(spec, *std::get_if<TrainingSpec>(&spec.work), std::move(context));
 }
