@@ -40,8 +40,19 @@ bool exchanges_all(const ChakraSpec& chakra, std::uint32_t ranks) {
          });
 }
 
+// Pairs of ranks that communicate by an all-to-all. Along rails, those at the same position of two
+// servers; within servers there are no connections.
+std::uint64_t pairs_of_all_to_all(const CollectiveSpec& collective, Placement placement,
+                                  std::uint64_t ranks, std::uint64_t gpus_per_server) {
+  const bool even = placement != Placement::kRandom && ranks % gpus_per_server == 0;
+  const bool by_rails = collective.algorithm == CollectiveAlgorithm::kHierarchical ||
+                        (collective.algorithm == CollectiveAlgorithm::kAuto && even);
+  const std::uint64_t peers = by_rails && gpus_per_server > 1 ? ranks / gpus_per_server : ranks;
+  return ranks * (peers - std::min<std::uint64_t>(peers, 1)) / 2;
+}
+
 // Pairs of ranks that communicate.
-std::uint64_t pairs_of(const JobSpec& job, std::uint64_t gpus) {
+std::uint64_t pairs_of(const JobSpec& job, std::uint64_t gpus, std::uint64_t gpus_per_server) {
   const std::uint64_t ranks = job.ranks == 0 ? gpus : job.ranks;
   const std::uint64_t all = ranks * (ranks - std::min<std::uint64_t>(ranks, 1)) / 2;
   if (const auto* const flows = std::get_if<FlowsSpec>(&job.work)) {
@@ -56,7 +67,8 @@ std::uint64_t pairs_of(const JobSpec& job, std::uint64_t gpus) {
     }
   }
   if (const auto* const collective = std::get_if<CollectiveSpec>(&job.work)) {
-    return collective->kind == CollectiveKind::kAllToAll ? all : 3 * ranks;
+    if (collective->kind != CollectiveKind::kAllToAll) return 3 * ranks;
+    return pairs_of_all_to_all(*collective, job.placement, ranks, gpus_per_server);
   }
   if (const auto* const chakra = std::get_if<ChakraSpec>(&job.work)) {
     return exchanges_all(*chakra, static_cast<std::uint32_t>(ranks)) ? all : 4 * ranks;
@@ -87,7 +99,9 @@ std::uint64_t memory_needed(const Scenario& scenario) {
   const std::uint64_t switches = graph.nodes.size() - nics;
   const std::uint64_t gpus = std::uint64_t{scenario.servers.count} * scenario.servers.gpus;
   std::uint64_t pairs = 0;
-  for (const JobSpec& job : scenario.jobs) pairs += pairs_of(job, gpus);
+  for (const JobSpec& job : scenario.jobs) {
+    pairs += pairs_of(job, gpus, scenario.servers.gpus);
+  }
   const bool tcp = scenario.nics.transport == Transport::kTcp;
   const std::uint64_t packet = tcp ? scenario.tcp.mtu : nic::bytes(scenario.nics.mtu);
   const bool telemetry = setup->networks.front().fabric.telemetry;

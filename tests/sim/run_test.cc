@@ -276,6 +276,19 @@ TEST(Run, MemoryEstimateGrowsWithConnections) {
   EXPECT_GT(memory_needed(scenario), few);
 }
 
+// Along rails a GPU has connections to one GPU of each server.
+TEST(Run, MemoryEstimateOfAnAllToAllDependsOnItsAlgorithm) {
+  Scenario scenario = cluster_of(16, 8);
+  CollectiveSpec work{.kind = CollectiveKind::kAllToAll, .bytes = 1000};
+  const auto estimate = [&](CollectiveAlgorithm algorithm) {
+    work.algorithm = algorithm;
+    scenario.jobs = {job_of(work)};
+    return memory_needed(scenario);
+  };
+  EXPECT_LT(estimate(CollectiveAlgorithm::kHierarchical), estimate(CollectiveAlgorithm::kDirect));
+  EXPECT_EQ(estimate(CollectiveAlgorithm::kHierarchical), estimate(CollectiveAlgorithm::kAuto));
+}
+
 std::uint64_t most_memory_so_far() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
