@@ -55,6 +55,7 @@ FOLDERS = {
         "fluid": {"core", "scenario", "fabric"},
         "host": {"core", "scenario", "fabric", "fluid"},
         "results": {"core", "scenario", "fabric", "host"},
+        "why": {"scenario", "results", "sim/host/path_times.h"},
         "workload": {"scenario", "sim/host/messenger.h", "sim/results/job_result.h"},
     },
 }

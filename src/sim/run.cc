@@ -7,13 +7,16 @@
 #include <chrono>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "sim/fabric/faults.h"
 #include "sim/fabric/path_time.h"
 #include "sim/flow_setup.h"
 #include "sim/results/recorder.h"
+#include "sim/run_evidence.h"
 #include "sim/run_setup.h"
+#include "sim/why/words.h"
 #include "sim/workload/make_job.h"
 
 namespace nerve::sim {
@@ -224,10 +227,14 @@ Result<RunResult, std::string> run(const Scenario& scenario, const RunOptions& o
   Cluster cluster{simulation, setup->cluster};
   Recorder recorder{simulation, scenario.output};
   recorder.also_delivered([&simulation] { return delivered_by_tcp(simulation); });
+  recorder.congestion().expect(hints_for(scenario));
+  std::vector<JobEvidence> evidence;
   Jobs jobs;
   for (const JobSpec& spec : scenario.jobs) {
     const auto number = static_cast<std::uint32_t>(jobs.size());
-    auto job = make_job(spec, context_for(scenario, spec, number, cluster, simulation, *setup));
+    JobContext context = context_for(scenario, spec, number, cluster, simulation, *setup);
+    evidence.push_back(evidence_of(context, cluster.shape(), spec.on_front_end));
+    auto job = make_job(spec, std::move(context));
     if (!job) return Unexpected{job.error()};
     jobs.push_back(std::move(*job));
     cluster.add(*jobs.back(), spec.start);
@@ -246,6 +253,7 @@ Result<RunResult, std::string> run(const Scenario& scenario, const RunOptions& o
     results.push_back(jobs[i]->result());
     JobResult& job = results.back();
     if (!job.done) job.trouble = trouble_of(cluster, i, job, scenario.until, more);
+    evidence[i].path = cluster.path(i);
   }
   result.totals.failed_messages = cluster.failed_messages();
   add_tcp(simulation, simulation.now() - Time{}, result);
@@ -256,6 +264,7 @@ Result<RunResult, std::string> run(const Scenario& scenario, const RunOptions& o
         fmt::format("{} bytes of payload checked, {} wrong", payload.checked(), payload.wrong()));
   }
   recorder.finish(std::move(results), result);
+  result.why = explain({scenario, result, recorder.congestion(), std::move(evidence)});
   result.wall_seconds = std::chrono::duration<double>(WallClock::now() - began).count();
   result.memory_bytes = resident_bytes();
   return result;

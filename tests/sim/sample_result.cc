@@ -84,6 +84,24 @@ RunResult sample_result() {
   result.sample_every = microseconds{100};
   result.series = {{"goodput", "Gb/s", {1.5, 90.123, 0}}, {"deepest:leaf", "bytes", {0, 1e6, 17}}};
   result.remarks = {"a cable failed: \"leaf0\" \\ nic1", "nothing else"};
+  result.why = {{.job = "train",
+                 .took = microseconds{300},
+                 .floor = microseconds{240},
+                 .excess = microseconds{60},
+                 .causes = {{.kind = "incast",
+                             .time = microseconds{48},
+                             .share = 0.8,
+                             .at_most = true,
+                             .where = "leaf0>nic1",
+                             .text = "At most 80 % of it: incast."}},
+                 .paragraph = "A step took 100 us. At most 80 % of it: incast."}};
+  result.trials = {{.cause = "incast",
+                    .set = {"nic.congestion=swift"},
+                    .job = "train",
+                    .done = true,
+                    .took = microseconds{250},
+                    .takes_away = 0.8125,
+                    .error = ""}};
   return result;
 }
 

@@ -82,6 +82,26 @@ TEST(Summary, EmptyResultIsShort) {
   EXPECT_EQ(text.find("processor"), std::string::npos) << "there are no TCP hosts";
 }
 
+TEST(Summary, SaysWhyAndWhatTrialsHaveShown) {
+  RunResult result = test::sample_result();
+  result.why[0].paragraph =
+      "A step took 100 us, and there are many reasons for that, which are so "
+      "long in words that they need two lines.";
+  result.trials.push_back({.set = {"nic.congestion=no\nne"}, .error = "no such word"});
+  result.trials.push_back({.set = {"fabric.pfc=false"}, .done = true, .takes_away = -0.5});
+  result.trials.push_back({.set = {"fabric.pfc=true"}});
+  const std::string text = summary(result);
+  const auto has = [&](std::string_view words) { return text.find(words) != std::string::npos; };
+  EXPECT_TRUE(has("  why               A step took 100 us")) << text;
+  EXPECT_TRUE(has("\n                    words that they need two lines.\n")) << text;
+  EXPECT_TRUE(has("explained: train")) << text;
+  EXPECT_TRUE(has("takes away 81 %")) << text;
+  EXPECT_TRUE(has("adds 50 %")) << text;
+  EXPECT_TRUE(has("does not finish")) << text;
+  EXPECT_TRUE(has("nic.congestion=no?ne")) << text;
+  EXPECT_TRUE(has("cannot run: no such word")) << text;
+}
+
 TEST(Comparison, ShowsRatiosToTheFirstRun) {
   std::vector<RunResult> results(3, test::sample_result());
   results[1].scenario = "other";

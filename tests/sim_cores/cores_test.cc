@@ -141,6 +141,9 @@ TEST(Cores, TheirNumberDoesNotChangeTheResult) {
       const auto result = run(*scenario, options);
       ASSERT_TRUE(result) << result.error();
       ASSERT_EQ(hash_of(*result), hash_of(*alone)) << cores << " cores\n" << text;
+      for (std::size_t i = 0; i < alone->why.size(); ++i) {
+        ASSERT_EQ(result->why[i].paragraph, alone->why[i].paragraph) << cores << " cores\n" << text;
+      }
     }
   }
   EXPECT_GE(finished, kScenarios * 3 / 4);

@@ -114,6 +114,9 @@ class Fabric {
   // `down` has a flag for each cable.
   void reroute(const std::vector<bool>& down);
 
+  // The number of flows (by hash) that have packets queued at this port; for reports.
+  [[nodiscard]] std::uint32_t flows_queued(PortId at) const;
+
   // Prefetches what forward() and port_free() will touch at a switch port.
   void fetch(PortId at) const;
   void fetch_way_out(PortId at, PacketId packet);

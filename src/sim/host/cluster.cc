@@ -61,9 +61,17 @@ Time Cluster::ahead_of(Time when) const {
   return when - Time{} > delay ? when - delay : Time{};
 }
 
-void Cluster::after(Duration delay, const Token& token) { set_timer(now() + delay, {token, {}}); }
+void Cluster::after(Duration delay, const Token& token) {
+  Timer timer{token, {}, path_};
+  timer.path.add_timer(delay);
+  set_timer(now() + delay, timer);
+}
 
-void Cluster::plan(Time when, const Token& token) { set_timer(ahead_of(when), {token, when}); }
+void Cluster::plan(Time when, const Token& token) {
+  Timer timer{token, when, path_};
+  timer.path.add_timer(when - now());
+  set_timer(ahead_of(when), timer);
+}
 
 void Cluster::set_timer(Time when, const Timer& timer) {
   const std::uint32_t number = take_number(free_timers_, timers_.size());
@@ -75,7 +83,7 @@ void Cluster::send(const Message& message) {
   const ClusterShape& shape = config_.shape;
   CHECK(shape.exists(message.from) && shape.exists(message.to));
   const std::uint32_t number = take_number(free_messages_, messages_.size());
-  keep(messages_, number, {.message = message});
+  keep(messages_, number, {.message = message, .begun = now(), .before = path_});
   reserve_disk(messages_[number], message.from);
   reserve_disk(messages_[number], message.to);
   if (shape.server_of(message.from) == shape.server_of(message.to)) {
@@ -119,6 +127,7 @@ void Cluster::reserve_disk(Sending& sending, PlaceId place) {
 void Cluster::task(ClusterTask what, std::uint32_t argument) {
   switch (what) {
     case ClusterTask::kStart:
+      path_ = {};
       simulation_.plan(jobs_[argument].start);
       jobs_[argument].job->start();
       simulation_.plan(std::nullopt);
@@ -126,6 +135,7 @@ void Cluster::task(ClusterTask what, std::uint32_t argument) {
     case ClusterTask::kTimer: {
       const Timer timer = timers_[argument];
       free_timers_.push_back(argument);
+      path_ = timer.path;
       simulation_.plan(timer.planned);
       jobs_[timer.token.job].job->timer(timer.token);
       simulation_.plan(std::nullopt);
@@ -171,11 +181,19 @@ void Cluster::carried(std::uint32_t number) {
 void Cluster::deliver(std::uint32_t number) {
   const Token token = messages_[number].message.token;
   messages_[number].delivered = true;
+  path_ = path_of(messages_[number], false);
   const bool acknowledged_before = messages_[number].acknowledged;
   if (acknowledged_before) free_messages_.push_back(number);
   jobs_[token.job].job->delivered(token);
   if (acknowledged_before) jobs_[token.job].job->acknowledged(token);
   check_over(token.job);
+}
+
+PathTimes Cluster::path_of(const Sending& sending, bool acknowledged) const {
+  PathTimes path = sending.before;
+  path.add_message(now() - sending.begun, sending.message.bytes,
+                   sending.path == Path::kInterconnect, acknowledged);
+  return path;
 }
 
 // Reported to the job after the delivery, even if the sender has the acknowledgement earlier (TCP,
@@ -184,6 +202,7 @@ void Cluster::acknowledged(std::uint32_t number) {
   messages_[number].acknowledged = true;
   if (!messages_[number].delivered) return;
   const Token token = messages_[number].message.token;
+  path_ = path_of(messages_[number], true);
   free_messages_.push_back(number);
   jobs_[token.job].job->acknowledged(token);
   check_over(token.job);
@@ -192,6 +211,7 @@ void Cluster::acknowledged(std::uint32_t number) {
 // The index is not reused: slices of the message may still be crossing the interconnect.
 void Cluster::failed(std::uint32_t number, std::string_view why) {
   const Message message = messages_[number].message;
+  path_ = path_of(messages_[number], false);
   ++failed_messages_;
   Running& running = jobs_[message.token.job];
   if (running.trouble.empty()) {
@@ -207,6 +227,7 @@ void Cluster::check_over(std::uint32_t job) {
   Running& running = jobs_[job];
   if (running.over || (running.trouble.empty() && !running.job->done())) return;
   running.over = true;
+  running.path = path_;
   ++over_;
   if (over()) simulation_.stop();
 }

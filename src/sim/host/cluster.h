@@ -16,6 +16,7 @@
 #include "sim/host/cluster_task.h"
 #include "sim/host/interconnect.h"
 #include "sim/host/messenger.h"
+#include "sim/host/path_times.h"
 #include "sim/host/places.h"
 #include "sim/scenario/host_spec.h"
 
@@ -48,6 +49,8 @@ class Cluster final : public Messenger, private CarrierUser {
   [[nodiscard]] std::uint32_t jobs_over() const { return over_; }
   // Why a job failed; empty if it has not.
   [[nodiscard]] const std::string& trouble(std::uint32_t job) const { return jobs_[job].trouble; }
+  // What it waited for until it was over.
+  [[nodiscard]] const PathTimes& path(std::uint32_t job) const { return jobs_[job].path; }
   [[nodiscard]] std::uint64_t failed_messages() const { return failed_messages_; }
   // Payload of messages that stayed within a server.
   [[nodiscard]] std::uint64_t bytes_within_servers() const { return bytes_within_servers_; }
@@ -63,18 +66,22 @@ class Cluster final : public Messenger, private CarrierUser {
     ParcelId parcel{};        // unless it stays in its server
     std::uint64_t crossed{};  // kRelay: bytes that have crossed the interconnect
     Time stored{};            // when the disk has stored it
+    Time begun{};
+    PathTimes before{};  // of the event in whose handling it was sent
     bool delivered{};
     bool acknowledged{};
   };
   struct Timer {
     Token token{};
     std::optional<Time> planned;
+    PathTimes path{};  // when it ends
   };
   struct Running {
     MessengerUser* job{};
     Time start{};
     bool over{};
     std::string trouble;
+    PathTimes path{};
   };
 
   void task(ClusterTask what, std::uint32_t argument);
@@ -86,6 +93,7 @@ class Cluster final : public Messenger, private CarrierUser {
   void acknowledged(std::uint32_t message) override;
   void failed(std::uint32_t message, std::string_view why) override;
   void check_over(std::uint32_t job);
+  [[nodiscard]] PathTimes path_of(const Sending& sending, bool acknowledged) const;
   void cross(std::uint32_t message);
   void set_timer(Time when, const Timer& timer);
   // The latest time at which a program must run to post something at this time.
@@ -102,6 +110,7 @@ class Cluster final : public Messenger, private CarrierUser {
   std::vector<Timer> timers_;
   std::vector<std::uint32_t> free_timers_;
   std::vector<Time> disks_;  // per storage server: when its disk is free
+  PathTimes path_{};         // of the event that a job is handling
   std::uint32_t over_{};
   std::uint64_t failed_messages_{};
   std::uint64_t bytes_within_servers_{};

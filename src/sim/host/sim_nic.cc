@@ -95,6 +95,12 @@ MemoryPort& SimNic::memory() const {
   return config_.payload != nullptr ? static_cast<MemoryPort&>(*config_.payload) : no_memory;
 }
 
+Duration SimNic::timeout() const {
+  const Duration of_qp{std::int64_t{4'096'000} << config_.timeout};
+  const nic::SelectiveRepeatConfig& selective = config_.engine.selective_repeat;
+  return selective.on ? std::min(selective.timeout, of_qp) : of_qp;
+}
+
 QpNumber SimNic::make_qp() {
   qps_.push_back(*engine_.create_qp(
       {.type = nic::QpType::kRc,
@@ -152,6 +158,7 @@ void SimNic::write(const NicMessage& message) {
   if (!engine_.post_send(qps_[message.qp.value()], wr)) {
     return user_->failed(node_, message.qp, "the connection is in error");
   }
+  ++outstanding_;
   if (config_.payload != nullptr) next_address_ = (next_address_ + message.bytes) % (kMemory / 2);
   pull();
 }
@@ -274,7 +281,10 @@ void SimNic::tell(const nic::Completion& done) {
     const auto number = static_cast<std::uint32_t>(here - qps_.begin());
     return user_->failed(node_, QpNumber{number}, reason_of(done.status));
   }
-  if (done.opcode != nic::WcOpcode::kRecvWriteImm) return user_->sent(node_, done.wr_id);
+  if (done.opcode != nic::WcOpcode::kRecvWriteImm) {
+    --outstanding_;
+    return user_->sent(node_, done.wr_id);
+  }
   const QpNumber qp{static_cast<std::uint32_t>(done.wr_id)};
   refill(qp);
   user_->received(node_, qp, done.immediate);

@@ -47,6 +47,10 @@ class SimNic final : private nic::EgressGate {
   [[nodiscard]] nic::Nic& engine() { return engine_; }
   [[nodiscard]] const nic::Counters& counters() const { return engine_.counters(); }
   [[nodiscard]] std::uint64_t data_packets() const { return data_packets_; }  // sent; without ACKs
+  // Messages that are posted and not acknowledged.
+  [[nodiscard]] std::uint32_t outstanding() const { return outstanding_; }
+  // How long a lost packet waits if nothing else reveals the loss.
+  [[nodiscard]] Duration timeout() const;
   // `user` must outlive the NIC.
   void serve(NicUser& user) { user_ = &user; }
 
@@ -109,6 +113,7 @@ class SimNic final : private nic::EgressGate {
   std::uint64_t next_address_{};  // gives each checked payload its own addresses
   NicUser* user_{};
   std::uint64_t data_packets_{};
+  std::uint32_t outstanding_{};
   Time timer_at_{};
   bool timer_set_{};
 };

@@ -44,6 +44,7 @@ class TcpNic {
   void restart_flow(QpNumber qp);
 
   [[nodiscard]] const TcpCounters& counters() const { return counters_; }
+  [[nodiscard]] Duration timeout() const { return spec_.minimum_timeout; }  // at least
   [[nodiscard]] Duration cpu_time() const { return cores_.used(); }
   [[nodiscard]] std::uint32_t cores() const { return cores_.count(); }
   [[nodiscard]] const TcpSender& sender(QpNumber qp) const {

@@ -4,7 +4,8 @@
 // A visitor is called with a name and a value; `aside` is for fields that may differ between two
 // runs of the same scenario and seed, `unless_empty` for text that is left out if there is none.
 // `later` is for fields that were added later: files without them are read, and hashes are those of
-// before while they are zero.
+// before while they are zero. `comment` is for lists that explain the others: files may lack them,
+// and they are not hashed.
 #pragma once
 
 #include <algorithm>
@@ -114,6 +115,34 @@ void each_field(Some<Series> auto& series, auto&& visit) {
   visit("values", series.values);
 }
 
+void each_field(Some<CauseResult> auto& cause, auto&& visit) {
+  visit("kind", cause.kind);
+  visit("time", cause.time);
+  visit("share", cause.share);
+  visit("at_most", cause.at_most);
+  visit("where", cause.where);
+  visit("text", cause.text);
+}
+
+void each_field(Some<JobWhy> auto& why, auto&& visit) {
+  visit("job", why.job);
+  visit("took", why.took);
+  visit("floor", why.floor);
+  visit("excess", why.excess);
+  visit("causes", why.causes);
+  visit("paragraph", why.paragraph);
+}
+
+void each_field(Some<Trial> auto& trial, auto&& visit) {
+  visit("cause", trial.cause);
+  visit("set", trial.set);
+  visit("job", trial.job);
+  visit("done", trial.done);
+  visit("took", trial.took);
+  visit("takes_away", trial.takes_away);
+  visit("error", trial.error);
+}
+
 void each_field(Some<RunResult> auto& run, auto&& visit) {
   visit("scenario", run.scenario);
   visit("description", run.description);
@@ -125,6 +154,8 @@ void each_field(Some<RunResult> auto& run, auto&& visit) {
   visit.aside("wall_seconds", run.wall_seconds);
   visit.aside("memory_bytes", run.memory_bytes);
   visit("remarks", run.remarks);
+  visit.comment("why", run.why);
+  visit.comment("trials", run.trials);
   visit("totals", run.totals);
   visit("jobs", run.jobs);
   visit("nodes", run.nodes);

@@ -34,9 +34,12 @@ struct JobResult {
   std::vector<Duration> steps;  // iterations or training steps, each until the slowest rank is done
   Duration bound{};             // of one step with no contention; zero: unknown
   std::string bound_is;         // how it was computed
-  std::uint64_t bytes_moved{};  // payload, over networks and interconnects
-  double bus_bandwidth{};       // bytes/s per rank, as in nccl-tests; zero: not applicable
-  std::vector<RankTime> ranks;  // for training
+  // The bound without slow GPUs and without interconnects; zero: unknown. Not in files, which have
+  // it in RunResult::why.
+  Duration floor{};
+  std::uint64_t bytes_moved{};    // payload, over networks and interconnects
+  double bus_bandwidth{};         // bytes/s per rank, as in nccl-tests; zero: not applicable
+  std::vector<RankTime> ranks;    // for training
   std::vector<FlowResult> flows;  // for flows
   std::uint64_t flow_count{};     // total before thinning; set by the recorder
 };

@@ -54,6 +54,10 @@ class Reader {
   void later(const char* name, T& value) {
     if (object_.contains(json_key<T>(name))) (*this)(name, value);
   }
+  template <class T>
+  void comment(const char* name, T& value) {
+    if (object_.contains(name)) (*this)(name, value);
+  }
   void unless_empty(const char* name, std::string& value) {
     if (object_.contains(name)) (*this)(name, value);
   }

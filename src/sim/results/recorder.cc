@@ -20,14 +20,21 @@ std::size_t most_samples(Simulation& simulation) {
   return std::clamp(kPortsRead / ports / 2 * 2, kLeast, Recorder::kMostSamples);
 }
 
-Samples samples_for(Simulation& simulation, const SampleColumns& columns,
-                    const OutputSpec& output) {
+// The interval and the number of samples.
+std::pair<Duration, std::size_t> pace_of(Simulation& simulation, const SampleColumns& columns,
+                                         const OutputSpec& output) {
   if (output.sample_every.count() <= 0) {
-    return {columns.merges(), Recorder::kFirstInterval, most_samples(simulation)};
+    return {Recorder::kFirstInterval, most_samples(simulation)};
   }
   const std::size_t room = Recorder::kMostValues / columns.merges().size() / 2 * 2;
-  return {columns.merges(), output.sample_every,
+  return {output.sample_every,
           std::clamp(room, Recorder::kMostSamples, Recorder::kMostFixedSamples)};
+}
+
+Samples samples_for(Simulation& simulation, const SampleColumns& columns,
+                    const OutputSpec& output) {
+  const auto [every, most] = pace_of(simulation, columns, output);
+  return {columns.merges(), every, most};
 }
 
 // Bytes that have left the port, with the sent part of the current packet.
@@ -73,6 +80,8 @@ Recorder::Recorder(Simulation& simulation, const OutputSpec& output)
       links_{links_of(simulation.fabric().graph())},
       columns_{nodes_, links_},
       samples_{samples_for(simulation, columns_, output)},
+      congestion_{simulation, nodes_, links_, samples_.every(),
+                  pace_of(simulation, columns_, output).second},
       watched_(links_.size()) {
   for (std::size_t i = 0; i < links_.size(); ++i) {
     watched_[i].byte_time =
@@ -126,6 +135,7 @@ void Recorder::look_at(std::uint32_t number, Duration since, std::span<std::uint
   const auto millionths = static_cast<std::uint64_t>(std::min(share, 1.0) * kMillion);
   row[place.group] += step;
   row[place.group + 1] = std::max(row[place.group + 1], millionths);
+  congestion_.look(number, std::min(share, 1.0));
 
   const std::uint32_t peak = std::exchange(port.most_queued, port.queued);
   watched.most_queued = std::max(watched.most_queued, peak);
@@ -147,7 +157,9 @@ void Recorder::take() {
   if (simulation_.flows() != nullptr) simulation_.flows()->count_ports();
   Counts counts{};
   counts[SampleColumns::kDelivered] = delivered();
+  congestion_.begin(now - taken_);
   for (std::uint32_t i = 0; i < links_.size(); ++i) look_at(i, now - taken_, row, counts);
+  congestion_.end(stopped_);
   for (std::size_t i = 0; i < counts.size(); ++i) row[i] = counts[i] - counted_[i];
   counted_ = counts;
   taken_ = now;

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/results/congestion.h"
 #include "sim/results/run_result.h"
 #include "sim/results/sample_columns.h"
 #include "sim/results/samples.h"
@@ -34,6 +35,9 @@ class Recorder {
 
   // Payload received so far by hosts without an engine (TCP); called for each sample.
   void also_delivered(std::function<std::uint64_t()> bytes) { also_delivered_ = std::move(bytes); }
+
+  // What it has seen of congestion.
+  [[nodiscard]] Congestion& congestion() { return congestion_; }
 
   // Payload received so far by all hosts.
   [[nodiscard]] std::uint64_t delivered() const;
@@ -68,6 +72,7 @@ class Recorder {
   std::vector<LinkResult> links_;
   SampleColumns columns_;
   Samples samples_;
+  Congestion congestion_;
   std::vector<Watched> watched_;
   Counts counted_{};  // at the last sample
   Time taken_{};      // time of the last sample

@@ -27,6 +27,8 @@ class Hasher {
   void later(const char*, const T& value) {
     if (value != T{}) add(value);
   }
+  template <class T>
+  void comment(const char*, const T&) {}
   void unless_empty(const char*, const std::string& value) {
     if (!value.empty()) add(value);
   }

@@ -9,6 +9,7 @@
 
 #include "base/time.h"
 #include "sim/results/job_result.h"
+#include "sim/results/why_result.h"
 
 namespace nerve::sim {
 
@@ -78,6 +79,8 @@ struct RunResult {
   std::vector<Series> series;
   std::string fidelity;              // empty: packets
   std::vector<std::string> remarks;  // notes for the reader: faults, stopped jobs
+  std::vector<JobWhy> why;           // per job; not in the hash
+  std::vector<Trial> trials;         // not in the hash
 };
 
 [[nodiscard]] inline bool has_packets(const RunResult& result) {

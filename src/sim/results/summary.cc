@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -93,6 +94,17 @@ void add_flows(std::string& out, const JobResult& job, const FlowFigures& flows)
   out += table.text(2);
 }
 
+// A paragraph, wrapped and indented as the other lines.
+void add_paragraph(std::string& out, std::string_view title, std::string_view text) {
+  constexpr std::size_t kWidth = 78;
+  while (!text.empty()) {
+    std::size_t end = text.size() <= kWidth ? text.size() : text.rfind(' ', kWidth);
+    if (end == std::string_view::npos) end = std::min(text.find(' '), text.size());
+    line(out, std::exchange(title, ""), std::string{text.substr(0, end)});
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
 void add_job(std::string& out, const JobResult& job, const JobFigures& figures) {
   out += fmt::format("\n{}: {}\n", plain(job.name), plain(job.work));
   if (!job.done) line(out, "NOT DONE", plain(job.trouble));
@@ -105,6 +117,27 @@ void add_job(std::string& out, const JobResult& job, const JobFigures& figures) 
   }
   if (job.bytes_moved > 0) line(out, "moved", bytes_text(number(job.bytes_moved)));
   add_flows(out, job, figures.flows);
+}
+
+// What --explain has measured.
+void add_trials(std::string& out, const RunResult& result) {
+  if (result.trials.empty()) return;
+  out += fmt::format("\nexplained: {}\n", plain(result.trials[0].job));
+  TextTable table{{"with", "it takes", "of the time above the bound"}};
+  for (const Trial& trial : result.trials) {
+    std::string set;
+    for (const std::string& one : trial.set) set += (set.empty() ? "" : ", ") + plain(one);
+    if (!trial.error.empty()) {
+      table.add({set, "-", "cannot run: " + plain(trial.error)});
+    } else if (!trial.done) {
+      table.add({set, "-", "does not finish"});
+    } else {
+      table.add({set, time_text(trial.took),
+                 fmt::format("{} {:.0f} %", trial.takes_away < 0 ? "adds" : "takes away",
+                             100 * std::fabs(trial.takes_away))});
+    }
+  }
+  out += table.text(2);
 }
 
 // Of a run without packets.
@@ -213,7 +246,9 @@ std::string summary(const RunResult& result) {
                    has_packets(result) ? "" : ", messages as flows"));
   for (std::size_t i = 0; i < result.jobs.size(); ++i) {
     add_job(out, result.jobs[i], derived.jobs[i]);
+    if (i < result.why.size()) add_paragraph(out, "why", plain(result.why[i].paragraph));
   }
+  add_trials(out, result);
   out += "\nfabric\n";
   if (has_packets(result)) {
     add_links(out, result, derived);

@@ -33,6 +33,10 @@ class Writer {
   void later(const char* name, const T& value) {
     (*this)(name, value);
   }
+  template <class T>
+  void comment(const char* name, const std::vector<T>& values) {
+    if (!values.empty()) (*this)(name, values);
+  }
   void unless_empty(const char* name, const std::string& value) {
     if (!value.empty()) (*this)(name, value);
   }

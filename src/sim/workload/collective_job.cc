@@ -78,6 +78,7 @@ void CollectiveJob::find_bound() {
       for (const PeerLoad& load : loads) lines.add(rank, load.to, load.bytes);
     }
     bound_ += lines.busiest();
+    floor_ += lines.busiest_nic();
   }
   bound_is_ = std::string{words_of(operation_.algorithm)} + " " +
               std::string{words_of(operation_.kind)} +
@@ -103,6 +104,7 @@ JobResult CollectiveJob::result() const {
   result.done = done();
   result.bound = bound_;
   result.bound_is = bound_is_;
+  result.floor = floor_;
   result.bytes_moved = communicators_.bytes_moved();
   result.steps = laps_.durations(began());
   if (laps_.complete() > 0) {

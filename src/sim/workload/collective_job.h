@@ -39,6 +39,7 @@ class CollectiveJob final : public TimedJob, private CommunicatorUser {
   std::vector<std::uint32_t> iteration_of_;  // per rank
   Laps laps_;
   Duration bound_{};
+  Duration floor_{};  // JobResult::floor
   std::string bound_is_;
 };
 

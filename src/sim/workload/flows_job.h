@@ -54,6 +54,7 @@ class RoundsJob final : public TimedJob {
   std::vector<Sender> senders_;
   std::optional<Laps> laps_;
   Duration bound_{};
+  Duration floor_{};  // JobResult::floor
 };
 
 // Random flows, KV cache transfers and flow lists: a flow starts at its time, independent of other

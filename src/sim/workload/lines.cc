@@ -89,17 +89,21 @@ void Lines::add_to_storage(std::uint32_t from, std::uint32_t server, std::uint64
   storage_[server].in += bytes;
 }
 
-Duration Lines::busiest() const {
-  const auto more = [](const Load& load) { return std::max(load.out, load.in); };
+Duration Lines::busiest_nic() const {
   Duration longest{};
   for (std::size_t i = 0; i < nics_.size(); ++i) {
-    if (more(nics_[i]) > 0) longest = std::max(longest, on_cable(nic_rates_[i], more(nics_[i])));
+    if (nics_[i].more() > 0) longest = std::max(longest, on_cable(nic_rates_[i], nics_[i].more()));
   }
   for (std::size_t i = 0; i < storage_.size(); ++i) {
-    longest = std::max(longest, on_cable(storage_rate(i), more(storage_[i])));
+    longest = std::max(longest, on_cable(storage_rate(i), storage_[i].more()));
   }
+  return longest;
+}
+
+Duration Lines::busiest() const {
+  Duration longest = busiest_nic();
   for (const Load& gpu : gpus_) {
-    longest = std::max(longest, context_.interconnect.time_to_send(more(gpu)));
+    longest = std::max(longest, context_.interconnect.time_to_send(gpu.more()));
   }
   return longest;
 }

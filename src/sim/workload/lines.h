@@ -25,12 +25,15 @@ class Lines {
   void add_to_storage(std::uint32_t from, std::uint32_t server, std::uint64_t bytes);
   // The time that the busiest one needs.
   [[nodiscard]] Duration busiest() const;
+  // The same without interconnects.
+  [[nodiscard]] Duration busiest_nic() const;
   void clear();
 
  private:
   struct Load {
     std::uint64_t out{};
     std::uint64_t in{};
+    [[nodiscard]] std::uint64_t more() const { return out > in ? out : in; }
   };
   [[nodiscard]] bool together(std::uint32_t a, std::uint32_t b) const;
   [[nodiscard]] Duration delay(PlaceId from, PlaceId to) const;

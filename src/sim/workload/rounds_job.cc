@@ -72,6 +72,7 @@ void RoundsJob::find_bound() {
     }
   }
   bound_ = book_.lines().busiest();
+  floor_ = book_.lines().busiest_nic();
 }
 
 void RoundsJob::begin() {
@@ -113,6 +114,7 @@ JobResult RoundsJob::result() const {
   if (work_.repeat > 1) result.work += ", " + std::to_string(work_.repeat) + " times";
   result.steps = laps_->durations(began());
   result.bound = bound_;
+  result.floor = floor_;
   result.bound_is = "what the busiest NIC or interconnect carries, at line rate with headers";
   book_.add_to(result);
   return result;

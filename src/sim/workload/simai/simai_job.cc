@@ -35,7 +35,9 @@ Result<std::unique_ptr<Job>, std::string> SimaiJob::make(const JobSpec& spec, co
 JobResult SimaiJob::result() const {
   JobResult result = blank_result();
   result.work = work_;
-  result.bound = runner_.bound({compute_}, 1);
+  using Gpus = ProgramRunner::Gpus;
+  result.bound = runner_.compute_time({compute_}, 1, Gpus::kAsTheyAre);
+  result.floor = runner_.compute_time({compute_}, 1, Gpus::kEqual);
   result.bound_is = "computing alone: the times of the file, with no communication";
   runner_.report(began(), begun(), result);
   return result;

@@ -155,14 +155,15 @@ std::optional<std::string> ProgramRunner::objection() const {
 
 // A stage runs all micro-batches. Before its first and after its last one, the earlier stages run
 // one micro-batch alone.
-Duration ProgramRunner::bound(const std::vector<Duration>& of_batch, std::uint32_t batches) const {
+Duration ProgramRunner::compute_time(const std::vector<Duration>& of_batch, std::uint32_t batches,
+                                     Gpus gpus) const {
   const ParallelismSpec& by = plan_.parallelism;
   Duration longest{};
   for (std::uint32_t d = 0; d < by.data; ++d) {
     Duration before{};
     for (std::uint32_t stage = 0; stage < by.pipeline; ++stage) {
-      double slowdown = 0;
-      for (std::uint32_t t = 0; t < by.tensor; ++t) {
+      double slowdown = 1;
+      for (std::uint32_t t = 0; gpus == Gpus::kAsTheyAre && t < by.tensor; ++t) {
         slowdown = std::max(slowdown, ranks_[rank_at(stage, d, t)].slowdown);
       }
       const Duration batch = slowed(of_batch[stage], slowdown);

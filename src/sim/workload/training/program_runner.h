@@ -44,7 +44,9 @@ class ProgramRunner final : private CommunicatorUser {
   [[nodiscard]] std::uint64_t bytes_planned() const;
   // The time of a step that only computes, with the bubble of the pipeline. `of_batch` is what each
   // stage computes for one micro-batch.
-  [[nodiscard]] Duration bound(const std::vector<Duration>& of_batch, std::uint32_t batches) const;
+  enum class Gpus : std::uint8_t { kAsTheyAre, kEqual };  // kEqual: without stragglers
+  [[nodiscard]] Duration compute_time(const std::vector<Duration>& of_batch, std::uint32_t batches,
+                                      Gpus gpus) const;
   // The fields that depend on the run.
   void report(Time began, bool begun, JobResult& result) const;
 

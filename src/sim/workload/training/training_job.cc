@@ -46,7 +46,9 @@ JobResult TrainingJob::result() const {
   for (std::uint32_t stage = 0; stage < by.pipeline; ++stage) {
     of_batch.push_back(cost_of_layer(work_).forward_and_backward() * layers_of_stage(work_, stage));
   }
-  result.bound = runner_.bound(of_batch, work_.micro_batches);
+  using Gpus = ProgramRunner::Gpus;
+  result.bound = runner_.compute_time(of_batch, work_.micro_batches, Gpus::kAsTheyAre);
+  result.floor = runner_.compute_time(of_batch, work_.micro_batches, Gpus::kEqual);
   result.bound_is = "computing alone: " + std::to_string(work_.micro_batches) +
                     " micro batches and the bubble of " + std::to_string(by.pipeline) +
                     (by.pipeline == 1 ? " stage" : " stages") + ", with no communication";
