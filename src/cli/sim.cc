@@ -14,6 +14,7 @@
 #include "cli/scenario_input.h"
 #include "cli/sim_both.h"
 #include "cli/sim_compare.h"
+#include "cli/sim_explain.h"
 #include "cli/sim_sizes.h"
 #include "cli/sim_state.h"
 #include "cli/sim_trace.h"
@@ -48,6 +49,9 @@ G are powers of 1024. It writes DIR/sizes.json instead of the other files.
 of each figure of the latter, and writes DIR/packet/result.json and DIR/flow/result.json
 (docs/fluid.md).
 
+--explain also runs what the paragraph "why" suggests, each in a process of its own, and prints how much
+of the time above the bound each change takes away (docs/why.md). It writes DIR/trials/<number>/result.json.
+
 Progress goes to stderr. Ctrl-C ends the run, prints how far it got, and writes nothing.
 
 Exit code: 0  every job was completed
@@ -60,6 +64,7 @@ Examples:
     nerve sim first.toml --seed 7 --set servers.count=16 --out results/sixteen
     nerve sim examples/scenarios/ring.toml --sizes 1M:256M:4
     nerve sim ring.toml --both
+    nerve sim examples/scenarios/oversubscribed.toml --explain
     nerve sim ring.toml --json --quiet | jq .jobs[0].bus_bandwidth
     nerve sim compare results/rdma/result.json results/tcp/result.json)";
 
@@ -76,6 +81,7 @@ struct SimOptions {
   std::optional<std::string> sizes;
   bool anyway{};
   bool both{};
+  bool explain{};
   bool keys{};
 };
 
@@ -187,9 +193,15 @@ int simulate(const SimOptions& options) {
     trace.emplace(sim::RunTrace{
         .from = options.traced[0], .to = options.traced[1], .messages = options.messages});
   }
-  const auto result = run(*scenario, folder, options, trace ? &*trace : nullptr);
+  auto result = run(*scenario, folder, options, trace ? &*trace : nullptr);
   if (!result) return kExitFailed;
-  const int code = show(options, folder, *result);
+  const bool to_the_end =
+      !options.explain || add_trials(*scenario,
+                                     {*text, options.scenario, *overrides, folder, options.cores,
+                                      options.anyway, options.quiet},
+                                     *result);
+  const int shown = show(options, folder, *result);
+  const int code = to_the_end ? shown : kExitInterrupted;
   if (!trace) return code;
   return write_sim_trace(*scenario, *trace, folder, options.quiet) ? code : kExitFailed;
 }
@@ -227,6 +239,10 @@ void add_sim(CLI::App& program, int& exit_code) {
   command->add_flag("--both", options->both, "run with packets and as flows, and print the errors")
       ->excludes("--trace-gpus")
       ->excludes("--json");
+  command
+      ->add_flag("--explain", options->explain, "also run what would prove the paragraph \"why\"")
+      ->excludes("--sizes")
+      ->excludes("--both");
   command->add_flag("--keys", options->keys, "list every scenario key and exit");
   command->footer(kSimFooter);
   add_sim_compare(*command, exit_code);

@@ -4,20 +4,17 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <thread>
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
-#include "cli/memory_room.h"
 #include "cli/report_page.h"
 #include "cli/run_folder.h"
 #include "cli/scenario_input.h"
 #include "cli/status_line.h"
 #include "cli/sweep_pool.h"
+#include "cli/sweep_run.h"
 #include "cli/sweep_table.h"
-#include "host/diagnostics/amounts.h"
 #include "sim/results/result_json.h"
-#include "sim/run.h"
 #include "sim/scenario/scenario_file.h"
 
 namespace nerve::cli {
@@ -95,48 +92,6 @@ bool fill(const std::string& text, const SweepOptions& options,
   return false;
 }
 
-// The number of cores, limited by available memory; zero if not even one run fits.
-std::size_t how_many_at_once(const SweepOptions& options, const Plan& plan) {
-  std::size_t jobs = options.jobs;
-  if (jobs == 0) jobs = std::max(std::thread::hardware_concurrency(), 1U);
-  std::uint64_t most = 1;
-  for (const sim::Scenario& scenario : plan.scenarios) {
-    most = std::max(most, sim::memory_needed(scenario));
-  }
-  const auto available = available_memory();
-  if (options.anyway || !available) return jobs;
-  const std::string room = no_room(most, available);
-  if (!room.empty()) {
-    fmt::print(stderr, "nerve sweep: the largest run: {}\n", room);
-    return 0;
-  }
-  const std::size_t fits = *available / most;
-  if (fits < jobs && !options.quiet) {
-    fmt::print(stderr,
-               "nerve sweep: {} runs at once, because each may need {} of memory and {} are free\n",
-               fits, host::bytes_text(most), host::bytes_text(*available));
-  }
-  return std::min(jobs, fits);
-}
-
-// Runs in the child.
-bool run_one(const sim::Scenario& scenario, const std::string& path, RunStatus& status) {
-  sim::RunOptions options;
-  options.progress = [&status](const sim::RunState& state) {
-    __atomic_store_n(&status.now_ps, state.now.picoseconds(), __ATOMIC_RELAXED);
-    __atomic_store_n(&status.events, state.events, __ATOMIC_RELAXED);
-  };
-  const auto result = sim::run(scenario, options);
-  if (!result) {
-    status.fail(result.error());
-    return false;
-  }
-  const std::string folder = std::filesystem::path{path}.parent_path().string();
-  if (make_folder("sweep", folder) && write_file("sweep", path, sim::to_json(*result))) return true;
-  status.fail("its result could not be written");
-  return false;
-}
-
 void collect(const Plan& plan, const Done& done, SweepRow& row) {
   if (!done.well) {
     row.error = done.why;
@@ -173,24 +128,13 @@ bool run_all(const SweepOptions& options, std::size_t at_once, Plan& plan) {
   SweepPool pool{plan.rows.size(), at_once};
   return pool.run(
       [&plan](std::size_t number, RunStatus& status) {
-        return run_one(plan.scenarios[number], plan.folder + "/" + plan.rows[number].result,
-                       status);
+        return run_to_file("sweep", plan.scenarios[number],
+                           plan.folder + "/" + plan.rows[number].result, status);
       },
       [&plan](std::size_t number, const Done& done) { collect(plan, done, plan.rows[number]); },
       [&line, &plan](std::size_t done, std::size_t running, std::uint64_t events) {
         line.show([&] {
-          const std::size_t all = plan.rows.size();
-          const double share = static_cast<double>(done) / static_cast<double>(all);
-          const auto elapsed = line.elapsed();
-          const double rate = static_cast<double>(events) / std::max(elapsed.count(), 1e-3);
-          std::string text = fmt::format(
-              "{} {} of {} runs, {} at once, {} events/s, {}", bar_text(share), done, all, running,
-              host::count_text(static_cast<std::uint64_t>(rate)), wait_text(elapsed));
-          if (done > 0) {
-            const auto left = elapsed * static_cast<double>(all - done) / static_cast<double>(done);
-            text += fmt::format(", about {} to go", wait_text(left));
-          }
-          return text;
+          return progress_text({done, plan.rows.size(), running, events}, line.elapsed());
         });
       });
 }
@@ -229,7 +173,8 @@ int sweep(const SweepOptions& options) {
   Plan plan;
   plan.axes = *std::move(axes);
   if (!fill(*text, options, *overrides, plan)) return kExitFailed;
-  const std::size_t at_once = how_many_at_once(options, plan);
+  const std::size_t at_once =
+      how_many_at_once("sweep", plan.scenarios, {options.jobs, options.anyway, options.quiet});
   if (at_once == 0) return kExitFailed;
   plan.folder = options.out.empty() ? folder_for(plan.name) + "-sweep" : options.out;
   if (!make_folder("sweep", plan.folder)) return kExitFailed;

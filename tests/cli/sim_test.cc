@@ -70,6 +70,51 @@ TEST_F(Sim, JsonIsTheResult) {
   EXPECT_EQ(run.text.rfind('{', 0), 0U) << run.text;
 }
 
+TEST_F(Sim, ExplainRunsWhatWouldProveTheCause) {
+  write("slow.toml", R"([servers]
+count = 4
+gpus = 1
+[fabric]
+topology = "star"
+nic_rate = "100 Gb/s"
+[[job]]
+kind = "all-reduce"
+size = "8 MB"
+[[fault]]
+at = "0 s"
+kind = "slow"
+rate = "25 Gb/s"
+from = "nic1"
+to = "switch"
+)");
+  const std::string call = "sim " + path("slow.toml") + " --explain --quiet --out " + path("o");
+  const Outcome run = nerve(call);
+  EXPECT_EQ(run.exit_code, 0) << run.text;
+  EXPECT_TRUE(has(run.text, "a cable that has slowed down (nic1-switch)")) << run.text;
+  EXPECT_TRUE(has(run.text, "fault.0.at=24 h")) << run.text;
+  EXPECT_TRUE(there("o/trials/000/result.json"));
+  const Outcome again = nerve(call + " --json");
+  const auto result = nlohmann::json::parse(again.text);
+  ASSERT_FALSE(result["trials"].empty());
+  EXPECT_EQ(result["trials"][0]["set"][0], "fault.0.at=24 h");
+  EXPECT_GT(result["trials"][0]["takes_away"], 0.9);
+  EXPECT_EQ(result["why"][0]["causes"][0]["kind"], "slow-cable");
+}
+
+TEST_F(Sim, ExplainHasNothingToRunAtTheBound) {
+  const Outcome run = nerve("sim " + path("small.toml") +
+                            " --explain --quiet --set 'job.0.size=64 MB' --out " + path("o"));
+  EXPECT_EQ(run.exit_code, 0) << run.text;
+  EXPECT_TRUE(has(run.text, "nothing to explain")) << run.text;
+  EXPECT_FALSE(has(run.text, "explained:")) << run.text;
+  EXPECT_FALSE(std::filesystem::exists(path("o/trials")));
+}
+
+TEST_F(Sim, ExplainTakesOneFidelityAndOneSize) {
+  EXPECT_EQ(nerve("sim " + path("small.toml") + " --explain --both").exit_code, 2);
+  EXPECT_EQ(nerve("sim " + path("small.toml") + " --explain --sizes 1K:2K").exit_code, 2);
+}
+
 TEST(SimSizes, AreParsedOrRefusedWithAReason) {
   using Sizes = std::vector<std::uint64_t>;
   EXPECT_EQ(*parse_sizes("1K:8K"), (Sizes{1024, 2048, 4096, 8192}));

@@ -90,6 +90,7 @@ TEST(Summary, SaysWhyAndWhatTrialsHaveShown) {
   result.trials.push_back({.set = {"nic.congestion=no\nne"}, .error = "no such word"});
   result.trials.push_back({.set = {"fabric.pfc=false"}, .done = true, .takes_away = -0.5});
   result.trials.push_back({.set = {"fabric.pfc=true"}});
+  result.trials.push_back({.set = {"seed=2"}, .done = true, .takes_away = 0.001});
   const std::string text = summary(result);
   const auto has = [&](std::string_view words) { return text.find(words) != std::string::npos; };
   EXPECT_TRUE(has("  why               A step took 100 us")) << text;
@@ -98,6 +99,7 @@ TEST(Summary, SaysWhyAndWhatTrialsHaveShown) {
   EXPECT_TRUE(has("takes away 81 %")) << text;
   EXPECT_TRUE(has("adds 50 %")) << text;
   EXPECT_TRUE(has("does not finish")) << text;
+  EXPECT_TRUE(has("changes nothing")) << text;
   EXPECT_TRUE(has("nic.congestion=no?ne")) << text;
   EXPECT_TRUE(has("cannot run: no such word")) << text;
 }

@@ -119,6 +119,15 @@ void add_job(std::string& out, const JobResult& job, const JobFigures& figures) 
   add_flows(out, job, figures.flows);
 }
 
+std::string outcome_of(const Trial& trial) {
+  constexpr double kNothing = 0.005;
+  if (!trial.error.empty()) return "cannot run: " + plain(trial.error);
+  if (!trial.done) return "does not finish";
+  if (std::fabs(trial.takes_away) < kNothing) return "changes nothing";
+  return fmt::format("{} {:.0f} %", trial.takes_away < 0 ? "adds" : "takes away",
+                     100 * std::fabs(trial.takes_away));
+}
+
 // What --explain has measured.
 void add_trials(std::string& out, const RunResult& result) {
   if (result.trials.empty()) return;
@@ -127,15 +136,8 @@ void add_trials(std::string& out, const RunResult& result) {
   for (const Trial& trial : result.trials) {
     std::string set;
     for (const std::string& one : trial.set) set += (set.empty() ? "" : ", ") + plain(one);
-    if (!trial.error.empty()) {
-      table.add({set, "-", "cannot run: " + plain(trial.error)});
-    } else if (!trial.done) {
-      table.add({set, "-", "does not finish"});
-    } else {
-      table.add({set, time_text(trial.took),
-                 fmt::format("{} {:.0f} %", trial.takes_away < 0 ? "adds" : "takes away",
-                             100 * std::fabs(trial.takes_away))});
-    }
+    const bool ran = trial.error.empty() && trial.done;
+    table.add({set, ran ? time_text(trial.took) : "-", outcome_of(trial)});
   }
   out += table.text(2);
 }

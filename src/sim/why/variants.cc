@@ -12,8 +12,20 @@ namespace {
 
 constexpr std::uint64_t kMostRate = 100'000'000'000'000;  // that a scenario may have
 
+// In the largest unit that leaves a whole number.
 std::string rate_value(std::uint64_t bits_per_second) {
-  return fmt::format("{} Mb/s", std::min(bits_per_second, kMostRate) / 1'000'000);
+  constexpr std::uint64_t kGiga = 1'000'000'000;
+  const std::uint64_t rate = std::min(bits_per_second, kMostRate);
+  return rate % kGiga == 0 ? fmt::format("{} Gb/s", rate / kGiga)
+                           : fmt::format("{} Mb/s", rate / (kGiga / 1000));
+}
+
+std::string size_value(std::uint64_t bytes) {
+  constexpr std::uint64_t kMega = 1'000'000;
+  constexpr std::uint64_t kMebi = 1U << 20U;
+  if (bytes % kMega == 0) return fmt::format("{} MB", bytes / kMega);
+  if (bytes % kMebi == 0) return fmt::format("{} MiB", bytes / kMebi);
+  return fmt::format("{} B", bytes);
 }
 
 class Proposals {
@@ -112,9 +124,9 @@ class Proposals {
   void larger_buffers() {
     if (network_.switches.kind == LinkKind::kInfiniBand) return;
     constexpr std::uint64_t kMore = 4;
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 40U;
     add({{fabric("buffer.size"),
-          fmt::format("{} B", std::min<std::uint64_t>(network_.switches.buffer.bytes * kMore,
-                                                      std::uint64_t{1} << 40U))}});
+          size_value(std::min(network_.switches.buffer.bytes * kMore, kMost))}});
   }
 
   void other_control() {
@@ -182,7 +194,10 @@ class Proposals {
     for (const auto one :
          {CollectiveAlgorithm::kHalvingDoubling, CollectiveAlgorithm::kHierarchical}) {
       if (one == work->algorithm) continue;
-      if (one == CollectiveAlgorithm::kHierarchical && scenario_.servers.gpus == 1) continue;
+      // It needs servers with several ranks, for which auto chooses it.
+      const bool chosen =
+          scenario_.servers.gpus == 1 || work->algorithm == CollectiveAlgorithm::kAuto;
+      if (one == CollectiveAlgorithm::kHierarchical && chosen) continue;
       add({{key, std::string{scenario_file::name_of(one, scenario_file::kAlgorithms)}}});
     }
   }
