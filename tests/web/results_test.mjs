@@ -3,16 +3,32 @@ import test from 'node:test';
 import { comparison } from '../../web/src/comparison.js';
 import { entries } from '../../web/src/entries.js';
 import { labelled, normalised, parsed } from '../../web/src/results.js';
+import { outcome } from '../../web/src/trials.js';
+import { share } from '../../web/src/units.js';
 import { headline } from '../../web/src/words.js';
 
 test('missing fields are empty', () => {
   const result = normalised({});
-  for (const key of ['jobs', 'nodes', 'links', 'series', 'remarks']) assert.deepEqual(result[key], []);
+  for (const key of ['jobs', 'nodes', 'links', 'series', 'remarks', 'why', 'trials']) assert.deepEqual(result[key], []);
   assert.equal(result.totals.dropped, 0);
   assert.notEqual(result.scenario, '');
   const job = normalised({ jobs: [{ name: 'x' }] }).jobs[0];
   assert.deepEqual([job.steps, job.ranks, job.flows], [[], [], []]);
   assert.equal(job.done, true);
+});
+
+test('explanations and trials are read', () => {
+  const result = normalised({
+    why: [{ job: 'a', paragraph: 'Because.', causes: [{ kind: 'incast', share: 0.5 }] }],
+    trials: [{ set: ['a=1'], done: true, took_ps: 5, takes_away: 0.5 },
+      { set: [], done: true, takes_away: -0.25 }, { error: 'no' }, { done: false },
+      { done: true, takes_away: 0.001 }],
+  });
+  assert.equal(result.why[0].paragraph, 'Because.');
+  assert.equal(result.why[0].causes[0].share, 0.5);
+  assert.deepEqual(result.trials.map((trial) => outcome(trial, share)),
+    [`takes away ${share(0.5)}`, `adds ${share(0.25)}`, 'cannot run: no', 'does not finish',
+      'changes nothing']);
 });
 
 test('links to unknown nodes and unfinished flows are omitted', () => {

@@ -15,6 +15,7 @@ import { linksSection } from './sections/links.js';
 import { mapSection } from './sections/map.js';
 import { repeatSection } from './sections/repeat.js';
 import { timeSection } from './sections/time.js';
+import { whySection } from './sections/why.js';
 
 function read() {
   const results = [];
@@ -30,7 +31,7 @@ function read() {
 }
 
 const kParts = [
-  comparisonSection, jobsSection, flowsSection, timeSection, mapSection, eventsSection,
+  comparisonSection, whySection, jobsSection, flowsSection, timeSection, mapSection, eventsSection,
   linksSection, repeatSection,
 ];
 

@@ -41,6 +41,33 @@ function job(from, index) {
   };
 }
 
+function why(from) {
+  return {
+    job: text(from.job),
+    took: number(from.took_ps),
+    excess: number(from.excess_ps),
+    causes: list(from.causes).map((cause) => ({
+      kind: text(cause.kind),
+      time: number(cause.time_ps),
+      share: number(cause.share),
+      atMost: Boolean(cause.at_most),
+      text: text(cause.text),
+    })),
+    paragraph: text(from.paragraph),
+  };
+}
+
+function trial(from) {
+  return {
+    set: list(from.set).map(text),
+    job: text(from.job),
+    done: from.done !== false,
+    took: number(from.took_ps),
+    takesAway: number(from.takes_away),
+    error: text(from.error),
+  };
+}
+
 function link(from) {
   return {
     from: number(from.from),
@@ -97,6 +124,8 @@ export function normalised(from) {
       values: list(one.values).map(number),
     })),
     remarks: list(from.remarks).map(text),
+    why: list(from.why).map(why),
+    trials: list(from.trials).map(trial),
   };
 }
 
