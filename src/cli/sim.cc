@@ -52,7 +52,8 @@ of each figure of the latter, and writes DIR/packet/result.json and DIR/flow/res
 --explain also runs what the paragraph "why" suggests, each in a process of its own, and prints how much
 of the time above the bound each change takes away (docs/why.md). It writes DIR/trials/<number>/result.json.
 
-Progress goes to stderr. Ctrl-C ends the run, prints how far it got, and writes nothing.
+Progress goes to stderr. Ctrl-C ends the run, prints how far it got, and writes nothing; during the
+runs of --explain, it writes what is complete.
 
 Exit code: 0  every job was completed
            1  a job was not completed, the scenario is invalid, or results could not be written

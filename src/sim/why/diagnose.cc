@@ -16,7 +16,8 @@ namespace {
 constexpr double kSmall = 0.05;  // of the floor or the excess: not worth a sentence
 
 Duration times(Duration time, double factor) {
-  return Duration{std::llround(static_cast<double>(time.count()) * factor)};
+  constexpr double kLongest = 9e18;
+  return Duration{std::llround(std::min(static_cast<double>(time.count()) * factor, kLongest))};
 }
 Duration at_least_zero(Duration time) { return std::max(time, Duration{}); }
 
@@ -193,10 +194,11 @@ class NetworkCauses {
     const Worst incast = worst_of(evidence_, &Seen::incast, [this](const Seen& one) {
       return is_own(evidence_.result.links[one.port].to);
     });
-    if (incast.port != nullptr) {
-      add(Cause::kIncast, std::min(seen(Congestion::kIncast), incast.port->incast * incast.count),
-          true, incast);
-    }
+    if (incast.port == nullptr) return;
+    // The column has all receivers, of other jobs as well.
+    const Duration all = seen(Congestion::kIncast);
+    const bool whole = incast.port->incast >= all / incast.count;
+    add(Cause::kIncast, whole ? all : incast.port->incast * incast.count, true, incast);
   }
 
   // Pauses that follow from a queue which is named already belong to it.
@@ -227,12 +229,12 @@ class NetworkCauses {
     const bool hit = totals.lost + totals.dropped > 0 || !evidence_.result.jobs[number_].done ||
                      !has_packets(evidence_.result);
     if (down > Duration{} && hit) {
-      add(Cause::kCableDown, std::min(most_, down + losses), true).count = faults(FaultKind::kDown);
+      add(Cause::kCableDown, std::min(most_, down + losses), true);
     } else if (losses > Duration{} && totals.lost + totals.dropped + totals.retransmitted > 0) {
       add(Cause::kLosses, losses, false);
     }
     if (const Duration slow = seen(Congestion::kSlowCable); slow > Duration{}) {
-      add(Cause::kSlowCable, slow, true).count = faults(FaultKind::kRate);
+      add(Cause::kSlowCable, slow, true);
     }
     if (const Duration held = seen(Congestion::kHeldBack); held > Duration{}) {
       add(Cause::kHeldBack, held, true);
@@ -241,11 +243,6 @@ class NetworkCauses {
     if (const Duration busy = seen(Congestion::kBusyNics); busy > Duration{}) {
       add(Cause::kBusyNics, busy, true);
     }
-  }
-
-  [[nodiscard]] std::uint32_t faults(FaultKind kind) const {
-    return static_cast<std::uint32_t>(
-        std::ranges::count(evidence_.scenario.faults, kind, &FaultSpec::kind));
   }
 
   const Evidence& evidence_;
@@ -322,7 +319,7 @@ Diagnosis diagnose(const Evidence& evidence, std::size_t job) {
   }
   diagnosis.findings = NetworkCauses{evidence, job, diagnosis.window}.find();
   put_first(diagnosis.findings, diagnosis.window, evidence, diagnosis);
-  const Duration small = times(diagnosis.window, kSmall);
+  const Duration small = std::max(times(diagnosis.window, kSmall), Duration{1});
   std::erase_if(diagnosis.findings, [&](const Finding& one) { return one.time < small; });
   return diagnosis;
 }

@@ -16,7 +16,7 @@ struct Finding {
   Duration time{};
   bool at_most{};
   std::optional<std::uint32_t> port{};  // the worst: a link
-  std::uint32_t count{};                // ports, cables or faults concerned
+  std::uint32_t count{};                // ports concerned
   std::uint32_t flows{};                // in the worst queue
   double unused{};                      // share of the cables beside it
   Duration pauses{};                    // that follow from it

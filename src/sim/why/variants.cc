@@ -244,7 +244,7 @@ Trial trial_of(const Variant& variant, const RunResult& result, const RunResult&
                std::size_t job) {
   Trial trial{.cause = variant.cause, .set = {}, .job = result.jobs[job].name, .error = {}};
   for (const Override& one : variant.set) trial.set.push_back(one.key + "=" + one.value);
-  if (job >= changed.why.size()) return trial;
+  if (job >= changed.why.size() || job >= changed.jobs.size()) return trial;
   trial.done = changed.jobs[job].done;
   trial.took = changed.why[job].took;
   const JobWhy& before = result.why[job];

@@ -38,6 +38,7 @@ std::string fault_names(const Evidence& evidence, std::initializer_list<FaultKin
   constexpr std::size_t kShown = 3;
   for (const FaultSpec& fault : evidence.scenario.faults) {
     if (std::ranges::find(kinds, fault.kind) == kinds.end()) continue;
+    if (fault.at >= evidence.result.simulated) continue;
     if (count++ >= kShown) continue;
     names += (names.empty() ? "" : ", ") + fault.from + (fault.to.empty() ? "" : "-" + fault.to);
   }
