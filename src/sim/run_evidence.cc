@@ -29,8 +29,7 @@ JobEvidence evidence_of(const JobContext& context, const ClusterShape& shape, bo
   for (const PlaceId place : context.places) add(place);
   for (const PlaceId place : context.storage) add(place);
   std::ranges::sort(evidence.nics);
-  const auto rest = std::ranges::unique(evidence.nics);
-  evidence.nics.erase(rest.begin(), rest.end());
+  evidence.nics.erase(std::unique(evidence.nics.begin(), evidence.nics.end()), evidence.nics.end());
   return evidence;
 }
 

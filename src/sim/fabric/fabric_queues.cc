@@ -15,8 +15,7 @@ std::uint32_t Fabric::flows_queued(PortId at) const {
     }
   }
   std::ranges::sort(hashes);
-  const auto rest = std::ranges::unique(hashes);
-  return static_cast<std::uint32_t>(rest.begin() - hashes.begin());
+  return static_cast<std::uint32_t>(std::unique(hashes.begin(), hashes.end()) - hashes.begin());
 }
 
 }  // namespace nerve::sim

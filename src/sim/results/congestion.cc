@@ -181,8 +181,7 @@ void Congestion::find_roots() {
     if (root != kNever) roots.push_back(root);
   }
   std::ranges::sort(roots);
-  const auto rest = std::ranges::unique(roots);
-  roots.erase(rest.begin(), rest.end());
+  roots.erase(std::unique(roots.begin(), roots.end()), roots.end());
   for (const std::uint32_t root : roots) entry_of(root).root += since_;
   if (!paused_.empty() && roots.empty()) circular_ += since_;
 }
