@@ -114,7 +114,7 @@ class Fabric {
   // `down` has a flag for each cable.
   void reroute(const std::vector<bool>& down);
 
-  // The number of flows (by hash) that have packets queued at this port; for reports.
+  // The number of flows (by hash) among the first 256 packets queued at this port; for reports.
   [[nodiscard]] std::uint32_t flows_queued(PortId at) const;
 
   // Prefetches what forward() and port_free() will touch at a switch port.

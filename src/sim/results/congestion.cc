@@ -131,7 +131,7 @@ Congestion::PortSeen& Congestion::entry_of(std::uint32_t port) {
   return seen_[index_[port]];
 }
 
-// Only when the queue has grown by a quarter since: it reads every packet in it.
+// Only when the queue is twice as long as at the last time: it reads packets.
 void Congestion::count_flows(std::uint32_t number, PortSeen& seen) {
   if (simulation_.flows() != nullptr) {
     const FairRates& rates = simulation_.flows()->rates();
@@ -139,7 +139,7 @@ void Congestion::count_flows(std::uint32_t number, PortSeen& seen) {
     return;
   }
   const std::uint32_t queued = simulation_.fabric().port(PortId{number}).queued;
-  if (queued <= seen.most + seen.most / 4) return;
+  if (queued / 2 < seen.most) return;
   seen.most = queued;
   seen.flows = std::max(seen.flows, simulation_.fabric().flows_queued(PortId{number}));
 }
