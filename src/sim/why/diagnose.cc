@@ -21,10 +21,6 @@ Duration times(Duration time, double factor) {
 }
 Duration at_least_zero(Duration time) { return std::max(time, Duration{}); }
 
-const TrainingSpec* training_of(const Evidence& evidence, std::size_t job) {
-  return std::get_if<TrainingSpec>(&evidence.scenario.jobs[job].work);
-}
-
 // What a job of flows without a bound is compared with.
 void compare_flows(const JobResult& job, Diagnosis& diagnosis) {
   double took = 0;
@@ -80,7 +76,7 @@ void divide_network(const Evidence& evidence, std::size_t number, const Diagnosi
       times(Duration{1}, bits * 1e12 / static_cast<double>(job.nic_rate.bits_per_second()));
   parts.latency += latency;
   parts.network = path.network;
-  if (training_of(evidence, number) != nullptr) {
+  if (computes(evidence.scenario.jobs[number])) {
     parts.network -= latency;
     parts.exposed = std::min(parts.network, at_line_rate);
     parts.network -= parts.exposed;
@@ -96,7 +92,7 @@ void divide_network(const Evidence& evidence, std::size_t number, const Diagnosi
 
 Parts divide(const Evidence& evidence, std::size_t number, const Diagnosis& diagnosis) {
   const PathTimes& path = evidence.jobs[number].path;
-  const bool training = training_of(evidence, number) != nullptr;
+  const bool training = computes(evidence.scenario.jobs[number]);
   Parts parts;
   if (training && !evidence.scenario.jobs[number].stragglers.empty()) {
     parts.gpu = at_least_zero(path.compute - diagnosis.floor);
@@ -239,7 +235,7 @@ class NetworkCauses {
     if (const Duration held = seen(Congestion::kHeldBack); held > Duration{}) {
       add(Cause::kHeldBack, held, true);
     }
-    if (training_of(evidence_, number_) == nullptr) return;
+    if (!computes(evidence_.scenario.jobs[number_])) return;
     if (const Duration busy = seen(Congestion::kBusyNics); busy > Duration{}) {
       add(Cause::kBusyNics, busy, true);
     }
@@ -284,9 +280,9 @@ void find_causes(const Evidence& evidence, std::size_t job, Diagnosis& diagnosis
     std::vector<Finding> found = causes.find();
     put_first(found, parts.network, evidence, diagnosis);
     const Duration covered =
-        training_of(evidence, job) == nullptr
-            ? causes.seen(Congestion::kAnything)
-            : std::max(causes.seen(Congestion::kAnything), causes.seen(Congestion::kBusyNics));
+        computes(evidence.scenario.jobs[job])
+            ? std::max(causes.seen(Congestion::kAnything), causes.seen(Congestion::kBusyNics))
+            : causes.seen(Congestion::kAnything);
     if (parts.network - covered >= small) {
       found.push_back({.cause = Cause::kUnexplained, .time = parts.network - covered});
     }

@@ -255,9 +255,8 @@ std::string beginning_of(const Evidence& evidence, std::size_t job, const Diagno
                                                  : "A step took {} on average";
   std::string floor = diagnosis.steps == 0 ? "its ideal time" : "its bound";
   if (diagnosis.steps > 0 && result.floor > Duration{} && result.floor != result.bound) {
-    floor = std::holds_alternative<TrainingSpec>(evidence.scenario.jobs[job].work)
-                ? "its bound with equal GPUs"
-                : "its bound without the interconnect";
+    floor = computes(evidence.scenario.jobs[job]) ? "its bound with equal GPUs"
+                                                  : "its bound without the interconnect";
   }
   const std::string took = fmt::format(fmt::runtime(who), each(diagnosis.took));
   if (diagnosis.at_bound) {

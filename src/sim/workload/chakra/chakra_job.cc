@@ -73,6 +73,7 @@ ChakraJob::ChakraJob(const JobSpec& spec, const ChakraSpec& work, JobContext con
   }
   for (const Rank& rank : ranks_) {
     bound_ = std::max(bound_, stretched(rank.trace.compute, rank.slowdown));
+    floor_ = std::max(floor_, rank.trace.compute);
   }
   add_groups();
   add_lanes();
@@ -278,6 +279,7 @@ JobResult ChakraJob::result() const {
                 std::to_string(steps_) + " nodes";
   result.done = done();
   result.bound = bound_;
+  result.floor = floor_;
   result.bound_is = "computing alone: the longest chain of nodes, or all nodes of one processor";
   result.bytes_moved = communicators_.bytes_moved();
   for (const Rank& rank : ranks_) {

@@ -82,6 +82,7 @@ class ChakraJob final : public TimedJob, private CommunicatorUser {
   std::uint32_t ranks_done_{};
   std::uint64_t steps_{};
   Duration bound_{};
+  Duration floor_{};  // JobResult::floor
   Time end_{};
 };
 
