@@ -81,7 +81,8 @@ def run(options: argparse.Namespace) -> int:
     transports = (options.transport,) if options.transport else ('shm', 'udp')
     wanted = [(transport, case) for transport in transports
               for case in all_cases(place.second is not None, options.long)
-              if re.search(options.filter, label(transport, case))]
+              if re.search(options.filter, label(transport, case))
+              and not (options.seal_pair and case.multicast)]  # a group has no key pair
     if options.list:
         print(*(label(*one) for one in wanted), sep='\n')
         return 0

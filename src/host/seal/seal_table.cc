@@ -109,6 +109,13 @@ link::Sealing::Way SealTable::way_of(const wire::Flow& flow, const wire::Bth& bt
   if (bth.dest_qp == kManagement || !setup_->policy.must_seal(flow.destination)) return {};
   const bool datagram = wire::transport_of(bth.opcode) == wire::Transport::kUd;
   seal::Sealer* const sealer = datagram ? datagrams_.sealer_for(flow) : nullptr;
+  if (datagram && sealer == nullptr) {
+    warn_of(flow.destination, flow.destination.is_multicast()
+                                  ? "gets no datagrams: those of a multicast group are sealed with "
+                                    "a preshared key (psk), and seal_key has none"
+                                  : "gets no datagrams: they must be sealed, and seal_key has no "
+                                    "key for it");
+  }
   return {.may_send = sealer != nullptr, .sealer = sealer};
 }
 
@@ -133,7 +140,11 @@ bool SealTable::accepts(const wire::Frame& frame, Arrival arrival) {
   bool accepted = false;
   if (entry == nullptr) {
     accepted = arrival == Arrival::kRing || !setup_->policy.must_seal(frame.flow.source);
-    if (!accepted && frame.headers.bth.dest_qp == kManagement) warn_of(frame.flow.source);
+    if (!accepted && frame.headers.bth.dest_qp == kManagement) {
+      warn_of(frame.flow.source,
+              "wants to connect without sealing, which is required: ignored; give it the same "
+              "seal_key and seal=prefer or require");
+    }
   } else if (entry->state == State::kOpening && entry->mode == SealMode::kPrefer &&
              entry->peer.gid == frame.flow.source) {
     settle(*entry, State::kPlain);
@@ -144,15 +155,12 @@ bool SealTable::accepts(const wire::Frame& frame, Arrival arrival) {
   return accepted;
 }
 
-void SealTable::warn_of(const wire::Gid& peer) {
+void SealTable::warn_of(const wire::Gid& peer, const char* why) {
   constexpr std::uint32_t kMostWarnings = 8;
   if (warnings_ >= kMostWarnings || peer == warned_of_) return;
   ++warnings_;
   warned_of_ = peer;
-  log(LogLevel::kWarn,
-      "%s wants to connect without sealing, which is required: ignored; give it the same seal_key "
-      "and seal=prefer or require",
-      wire::to_string(peer).c_str());
+  log(LogLevel::kWarn, "%s %s", wire::to_string(peer).c_str(), why);
 }
 
 bool SealTable::is_closed(const wire::Frame& frame) {

@@ -93,8 +93,8 @@ class SealTable final : public link::Sealing {
   // Looks at the session's progress. Returns false if it has nothing to send any more.
   bool follow(Entry& entry, Time now);
   void settle(Entry& entry, State state);
-  // Says, a few times at most, that a peer tried to connect in the clear.
-  void warn_of(const wire::Gid& peer);
+  // Says, a few times at most, why nothing is exchanged with a peer.
+  void warn_of(const wire::Gid& peer, const char* why);
   void write_keys(Entry& entry) const;
   [[nodiscard]] Entry* find(Qpn own) const;
   [[nodiscard]] Entry* find(const wire::Gid& destination, Qpn qpn) const;

@@ -21,22 +21,37 @@ constexpr Qpn kOwn{0x8001};
 constexpr Qpn kPeer{0x8002};
 constexpr wire::Opcode kUdSend = wire::opcode(wire::Transport::kUd, wire::Operation::kSendOnly);
 
-std::shared_ptr<const SealSetup> setup_with(SealMode mode, std::uint8_t key) {
+// What `make` has written into a file.
+template <class Make>
+SealKeys keys_of(Make make) {
   const std::string path =
       (std::filesystem::temp_directory_path() / ("nerve-table-key-" + std::to_string(::getpid())))
           .string();
   std::filesystem::remove(path);
-  EXPECT_EQ(make_preshared_key(**Libcrypto::load(), path), std::nullopt);
+  make(path);
+  SealKeys keys = *SealKeys::read(path);
+  std::filesystem::remove(path);
+  return keys;
+}
+
+std::shared_ptr<const SealSetup> setup_with(SealMode mode, const SealKeys& keys) {
   auto setup = std::make_shared<SealSetup>();
   setup->policy.mode = mode;
   setup->suites = {seal::Suite::kAes128Gcm};
   setup->crypto = *Libcrypto::load();
-  // The same file for each number: both ends of a test have one key.
-  static std::map<std::uint8_t, SealKeys> keys;
-  if (!keys.contains(key)) keys.emplace(key, *SealKeys::read(path));
-  setup->keys = make_secret<SealKeys>(setup->memory, keys.at(key));
-  std::filesystem::remove(path);
+  setup->keys = make_secret<SealKeys>(setup->memory, keys);
   return setup;
+}
+
+// Both ends of a test have the preshared key of the same number.
+std::shared_ptr<const SealSetup> setup_with(SealMode mode, std::uint8_t key) {
+  static std::map<std::uint8_t, SealKeys> keys;
+  if (!keys.contains(key)) {
+    keys.emplace(key, keys_of([](const std::string& path) {
+                   EXPECT_EQ(make_preshared_key(**Libcrypto::load(), path), std::nullopt);
+                 }));
+  }
+  return setup_with(mode, keys.at(key));
 }
 
 // A frame with payload of its own.
@@ -193,6 +208,17 @@ TEST(SealTable, SealsDatagramsWhereTheyMustBe) {
     ASSERT_EQ(open(there, packet), seal::Opening::kGood);
     EXPECT_TRUE(same_payload(frame, plain.bytes));
   }
+}
+
+TEST(SealTable, SaysWhyAMulticastGroupGetsNothingWithKeyPairs) {
+  SealTable table{setup_with(SealMode::kRequire, keys_of([](const std::string& path) {
+                               EXPECT_TRUE(make_private_key(**Libcrypto::load(), path));
+                             }))};
+  Sample datagram{kUdSend, kPeer, 8};
+  datagram.frame.flow.destination = wire::Gid::ipv4(239, 0, 0, 9);
+  testing::internal::CaptureStderr();
+  EXPECT_FALSE(table.way_of(datagram.frame.flow, datagram.frame.headers.bth).may_send);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("preshared key"), std::string::npos);
 }
 
 TEST(SealTable, SendsNothingInTheClearThatMustBeSealed) {
