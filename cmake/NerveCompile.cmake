@@ -39,11 +39,6 @@ if(NERVE_SANITIZE)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # False positives in sanitized code; the other presets still have this warning.
     target_compile_options(nerve_compile INTERFACE -Wno-maybe-uninitialized)
-    if(NERVE_SANITIZE MATCHES "address,undefined")
-      # A sixth of the time to compile, for what the address sanitizer reports too. The fuzz preset
-      # has these checks.
-      target_compile_options(nerve_compile INTERFACE -fno-sanitize=null,object-size,vptr)
-    endif()
   endif()
 endif()
 

@@ -42,14 +42,6 @@ JobSpec job_of(const Traces& traces) {
   return spec;
 }
 
-JobResult run(FakeCluster& cluster, const JobSpec& spec) {
-  auto job = make_job(spec, cluster.context());
-  EXPECT_TRUE(job) << job.error();
-  if (!job) return {};
-  EXPECT_TRUE(cluster.run(**job)) << (*job)->result().trouble;
-  EXPECT_EQ((*job)->bytes_planned(), (*job)->result().bytes_moved);
-  return (*job)->result();
-}
 JobResult run(const FakeNetwork& network, const Traces& traces) {
   FakeCluster cluster{network};
   return run(cluster, job_of(traces));

@@ -29,12 +29,7 @@ JobSpec job_of(const CollectiveSpec& work) {
 
 JobResult run(const FakeNetwork& network, const CollectiveSpec& work) {
   FakeCluster cluster{network};
-  auto job = make_job(job_of(work), cluster.context());
-  EXPECT_TRUE(job) << job.error();
-  if (!job) return {};
-  EXPECT_TRUE(cluster.run(**job)) << (*job)->result().trouble;
-  EXPECT_EQ((*job)->bytes_planned(), (*job)->result().bytes_moved);
-  return (*job)->result();
+  return run(cluster, job_of(work));
 }
 
 std::string refused(const FakeNetwork& network, const CollectiveSpec& work) {

@@ -106,4 +106,13 @@ std::uint64_t FakeCluster::bytes_from(std::uint32_t place) const {
   return bytes;
 }
 
+JobResult run(FakeCluster& cluster, const JobSpec& spec) {
+  auto job = make_job(spec, cluster.context());
+  EXPECT_TRUE(job) << job.error();
+  if (!job) return {};
+  EXPECT_TRUE(cluster.run(**job)) << (*job)->result().trouble;
+  EXPECT_EQ((*job)->bytes_planned(), (*job)->result().bytes_moved);
+  return (*job)->result();
+}
+
 }  // namespace nerve::sim::test

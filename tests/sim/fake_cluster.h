@@ -78,4 +78,7 @@ class FakeCluster final : public Messenger {
   std::vector<std::uint32_t> most_in_flight_;
 };
 
+// Runs a job of this kind, and expects it to be done and to have moved what it planned.
+JobResult run(FakeCluster& cluster, const JobSpec& spec);
+
 }  // namespace nerve::sim::test

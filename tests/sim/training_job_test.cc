@@ -46,12 +46,7 @@ JobSpec job_of(const TrainingSpec& work) {
 
 JobResult run(const FakeNetwork& network, const JobSpec& spec) {
   FakeCluster cluster{network};
-  auto job = make_job(spec, cluster.context());
-  EXPECT_TRUE(job) << job.error();
-  if (!job) return {};
-  EXPECT_TRUE(cluster.run(**job)) << (*job)->result().trouble;
-  EXPECT_EQ((*job)->bytes_planned(), (*job)->result().bytes_moved);
-  return (*job)->result();
+  return run(cluster, spec);
 }
 JobResult run(const FakeNetwork& network, const TrainingSpec& work) {
   return run(network, job_of(work));

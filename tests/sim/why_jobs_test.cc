@@ -14,6 +14,7 @@ using test::best_trial;
 using test::find_cause;
 using test::first_cause;
 using test::joined;
+using test::kFourLeaves;
 using test::run_why;
 using test::says;
 
@@ -23,16 +24,6 @@ gpus = 1
 [fabric]
 topology = "star"
 nic_rate = "100 Gb/s"
-)";
-
-constexpr const char* kFourLeaves = R"([servers]
-count = 16
-gpus = 1
-[fabric]
-topology = "leaf-spine"
-nic_rate = "100 Gb/s"
-nics_per_leaf = 4
-spines = 4
 )";
 
 }  // namespace

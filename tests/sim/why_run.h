@@ -10,6 +10,17 @@
 
 namespace nerve::sim::test {
 
+// The beginning of a scenario: 16 servers below four leaves and four spines.
+inline constexpr const char* kFourLeaves = R"([servers]
+count = 16
+gpus = 1
+[fabric]
+topology = "leaf-spine"
+nic_rate = "100 Gb/s"
+nics_per_leaf = 4
+spines = 4
+)";
+
 // The beginning and the rest of a scenario.
 [[nodiscard]] std::string joined(std::string_view first, std::string_view rest);
 

@@ -12,6 +12,7 @@ namespace {
 using test::best_trial;
 using test::first_cause;
 using test::joined;
+using test::kFourLeaves;
 using test::run_why;
 using test::says;
 
@@ -23,20 +24,10 @@ topology = "star"
 nic_rate = "100 Gb/s"
 )";
 
-constexpr const char* kWhyLeafSpine = R"([servers]
-count = 16
-gpus = 1
-[fabric]
-topology = "leaf-spine"
-nic_rate = "100 Gb/s"
-nics_per_leaf = 4
-spines = 4
-)";
-
 }  // namespace
 
 TEST(Why, Collisions) {
-  const std::string text = joined(kWhyLeafSpine, R"([nic]
+  const std::string text = joined(kFourLeaves, R"([nic]
 congestion = "none"
 [[job]]
 kind = "shift"
@@ -247,7 +238,7 @@ to = "switch"
 }
 
 TEST(Why, ACableThatIsDown) {
-  const std::string text = joined(kWhyLeafSpine, R"([nic]
+  const std::string text = joined(kFourLeaves, R"([nic]
 congestion = "none"
 [[job]]
 kind = "all-reduce"

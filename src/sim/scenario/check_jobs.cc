@@ -29,13 +29,6 @@ bool check_ranks(const TableAt& table, const Scenario& scenario, const JobSpec& 
   return true;
 }
 
-// Whether its ranks do anything but send.
-bool computes(const JobSpec& job) {
-  return std::holds_alternative<TrainingSpec>(job.work) ||
-         std::holds_alternative<SimaiSpec>(job.work) ||
-         std::holds_alternative<ChakraSpec>(job.work);
-}
-
 void check_place(const TableAt& table, const Scenario& scenario, const JobSpec& job) {
   if (job.on_front_end && !scenario.front_end) {
     table.wrong("network", "there is no front-end network; write [front_end]");

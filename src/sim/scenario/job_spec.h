@@ -139,4 +139,11 @@ struct JobSpec {
   std::variant<FlowsSpec, CollectiveSpec, TrainingSpec, SimaiSpec, ChakraSpec> work;
 };
 
+// Whether its ranks do anything but send. Its bound is then that of computing, and communication
+// that this does not hide comes on top.
+[[nodiscard]] inline bool computes(const JobSpec& job) {
+  return !std::holds_alternative<FlowsSpec>(job.work) &&
+         !std::holds_alternative<CollectiveSpec>(job.work);
+}
+
 }  // namespace nerve::sim

@@ -92,16 +92,16 @@ void divide_network(const Evidence& evidence, std::size_t number, const Diagnosi
 
 Parts divide(const Evidence& evidence, std::size_t number, const Diagnosis& diagnosis) {
   const PathTimes& path = evidence.jobs[number].path;
-  const bool training = computes(evidence.scenario.jobs[number]);
+  const bool has_compute = computes(evidence.scenario.jobs[number]);
   Parts parts;
-  if (training && !evidence.scenario.jobs[number].stragglers.empty()) {
+  if (has_compute && !evidence.scenario.jobs[number].stragglers.empty()) {
     parts.gpu = at_least_zero(path.compute - diagnosis.floor);
   }
   const Duration latency =
       std::min(path.server, evidence.scenario.servers.interconnect_delay * path.server_messages);
   parts.latency = latency;
   parts.server = path.server - latency;
-  if (!training && evidence.result.jobs[number].floor <= Duration{}) {
+  if (!has_compute && evidence.result.jobs[number].floor <= Duration{}) {
     parts.server = at_least_zero(parts.server - diagnosis.floor);
   }
   divide_network(evidence, number, diagnosis, parts);

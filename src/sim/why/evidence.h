@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <variant>
 #include <vector>
 
 #include "base/rate.h"
@@ -28,11 +27,5 @@ struct Evidence {
   const Congestion& congestion;
   std::vector<JobEvidence> jobs;
 };
-
-// A job that computes has the bound of computing; communication that it does not hide comes on top.
-[[nodiscard]] inline bool computes(const JobSpec& job) {
-  return !std::holds_alternative<FlowsSpec>(job.work) &&
-         !std::holds_alternative<CollectiveSpec>(job.work);
-}
 
 }  // namespace nerve::sim
