@@ -176,6 +176,10 @@ void use_flows(const Scenario& scenario, RunSetup& setup) {
 std::vector<std::string> doubts_about_flows(const Scenario& scenario, Simulation& simulation) {
   std::vector<std::string> doubts;
   add_faults(scenario, doubts);
+  if (scenario.nics.hardware.modelled) {
+    doubts.emplace_back("flows take no time in NICs, and their caches hold everything");
+  }
+  if (scenario.servers.nics_per_pcie > 1) doubts.emplace_back("flows do not share PCIe links");
   const auto add = [&](std::uint8_t network, const NicSpec& nics) {
     std::string doubt = doubt_about(simulation, network, nics);
     if (!doubt.empty()) doubts.push_back(std::move(doubt));

@@ -139,10 +139,39 @@ void add_flows(const Scenario& scenario, Simulation& simulation, RunResult& resu
 
 void note_pcie(const Scenario& scenario, Rate rate, RunResult& result) {
   const Rate pcie = scenario.servers.pcie;
-  if (pcie == Rate{} || rate <= pcie) return;
   const auto gigabits = [](Rate r) { return static_cast<double>(r.bits_per_second()) / 1e9; };
+  if (const std::uint32_t share = scenario.servers.nics_per_pcie; share > 1) {
+    result.remarks.push_back(fmt::format("each {} NICs of {:g} Gb/s share a PCIe link of {:g}",
+                                         share, gigabits(rate), gigabits(pcie)));
+  }
+  if (pcie == Rate{} || rate <= pcie) return;
   result.remarks.push_back(fmt::format("NICs of {:g} Gb/s are held to {:g} by servers.pcie",
                                        gigabits(rate), gigabits(pcie)));
+}
+
+void note_misses(std::string_view what, std::uint64_t lookups, std::uint64_t misses,
+                 RunResult& result) {
+  if (misses == 0) return;
+  result.remarks.push_back(
+      fmt::format("the caches of NICs did not hold {} in {} of {} lookups ({:.1f} %)", what, misses,
+                  lookups, 100 * static_cast<double>(misses) / static_cast<double>(lookups)));
+}
+
+void add_nic_caches(const Simulation& simulation, RunResult& result) {
+  std::uint64_t lookups = 0;
+  std::uint64_t contexts = 0;
+  std::uint64_t page_lookups = 0;
+  std::uint64_t pages = 0;
+  for (std::uint32_t i = 0; i < simulation.nodes(); ++i) {
+    const SimNic* const nic = simulation.find_nic(NodeId{i});
+    if (nic == nullptr || nic->hardware() == nullptr) continue;
+    lookups += nic->hardware()->contexts().lookups();
+    contexts += nic->hardware()->contexts().misses();
+    page_lookups += nic->hardware()->pages().lookups();
+    pages += nic->hardware()->pages().misses();
+  }
+  note_misses("the QP context", lookups, contexts, result);
+  note_misses("the address translation", page_lookups, pages, result);
 }
 
 std::uint64_t resident_bytes() {
@@ -259,6 +288,7 @@ Result<RunResult, std::string> run(const Scenario& scenario, const RunOptions& o
   add_tcp(simulation, simulation.now() - Time{}, result);
   if (flows) add_flows(scenario, simulation, result);
   note_pcie(scenario, setup->nic_rates[0].fastest, result);
+  add_nic_caches(simulation, result);
   if (payload.checked() > 0) {
     result.remarks.push_back(
         fmt::format("{} bytes of payload checked, {} wrong", payload.checked(), payload.wrong()));

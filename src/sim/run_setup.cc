@@ -60,11 +60,17 @@ SimulatedNetwork network_of(const NetworkSpec& spec, const NicSpec& nics, const 
   network.nics.queue_depth = kQueueDepth;
   network.nics.hash_by_qp = nics.hash_by_qp;
   network.nics.cnp_delay = nics.cnp_delay;
+  network.nics.hardware = nics.hardware;
   const Duration wait = is_lossless(network.fabric) ? kLosslessTimeout : kLossyTimeout;
   network.nics.timeout = timeout_code(nics.timeout > Duration{} ? nics.timeout : wait);
   network.nics.payload = nics.check_payload ? &payload : nullptr;
   network.nics.engine.selective_repeat.on = nics.recovery == Recovery::kSelectiveRepeat;
   return network;
+}
+
+// The request and its ACK are sent and received; the payload is read.
+Duration round_trip_in(const NicHardwareSpec& hardware) {
+  return hardware.modelled ? 4 * hardware.per_packet + hardware.dma_read : Duration{};
 }
 
 // As in IRN: a window of one bandwidth-delay product of the longest path, and a timeout longer than
@@ -102,7 +108,8 @@ void settle_nics(RunSetup& setup, std::uint8_t number, Rate pcie, const NicSpec&
   for (const SimulatedNetwork& one : setup.networks) fabrics.push_back(one.fabric);
   Fabric fabric{0, setup.graph, fabrics};
   const Duration round_trip =
-      longest_round_trip(fabric, number, nic::bytes(nics.mtu) + kAroundPayload);
+      longest_round_trip(fabric, number, nic::bytes(nics.mtu) + kAroundPayload) +
+      round_trip_in(nics.hardware);
   const Rate line = within(pcie, setup.nic_rates[number].slowest);
   network.nics.engine.flow_control = settled(nics.flow_control, line, round_trip);
   if (network.nics.engine.selective_repeat.on) {
@@ -232,6 +239,8 @@ Result<RunSetup, std::string> lay_out(const Scenario& scenario, CheckedMemory& p
   }
   setup.graph = std::move(*graph);
   setup.networks.push_back(network_of(scenario.back_end, scenario.nics, scenario.tcp, payload));
+  setup.networks[0].nics_per_pcie = scenario.servers.nics_per_pcie;
+  setup.networks[0].pcie = scenario.servers.pcie;
   if (scenario.front_end) {
     const NetworkSpec& front_end = *scenario.front_end;
     const std::uint32_t also = shape.storage_on_front_end ? shape.storage : 0;

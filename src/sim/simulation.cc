@@ -28,8 +28,10 @@ std::vector<FabricConfig> fabrics_of(const std::vector<SimulatedNetwork>& networ
 Time before(Time when) { return when - kInstant; }
 
 // TCP tells the receiver beforehand where messages end, and this takes no time. The rate of a flow
-// depends on flows everywhere.
-bool has_one_part(const SimulatedNetwork& network) { return network.tcp || network.flow; }
+// depends on flows everywhere. NICs that share a PCIe link may be connected to different switches.
+bool has_one_part(const SimulatedNetwork& network) {
+  return network.tcp || network.flow || network.nics_per_pcie > 1;
+}
 
 std::uint32_t parts_for(std::uint32_t cores, Duration window,
                         const std::vector<SimulatedNetwork>& networks) {
@@ -92,9 +94,17 @@ Simulation::Simulation(const SimulationConfig& config, const Graph& graph,
     }
     SimNicConfig own = network.nics;
     own.engine.line_rate = fabric_.rate_of(NodeId{i});
+    own.pcie = pcie_link_of(i, network);
     nics_[i] = std::make_unique<SimNic>(part.clockwork(), fabric_, NodeId{i}, own);
     nics_[i]->serve(part);
   }
+}
+
+// The NICs of a server have consecutive numbers.
+PcieLink* Simulation::pcie_link_of(std::uint32_t node, const SimulatedNetwork& network) {
+  if (network.nics_per_pcie <= 1) return nullptr;
+  if (node % network.nics_per_pcie == 0) pcie_links_.push_back({.rate = network.pcie});
+  return &pcie_links_.back();
 }
 
 std::uint64_t Simulation::events() const {
@@ -287,8 +297,8 @@ void Simulation::happen(Part& part, const Event<Happening>& event) {
       return fabric_.watchdog(port, event.argument);
     case Happening::kNicTimer:
       return nics_[event.subject]->timer(event.when);
-    case Happening::kCnp:
-      return nics_[event.subject]->release(PacketId{event.argument});
+    case Happening::kNicPacket:
+      return nics_[event.subject]->go_on(PacketId{event.argument});
     case Happening::kTcp:
       return tcp_nics_[event.subject]->happen(event.argument);
     case Happening::kFlow:

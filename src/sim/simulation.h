@@ -35,6 +35,8 @@ struct SimulatedNetwork {
   SimNicConfig nics{};
   std::optional<TcpSpec> tcp;           // hosts use TCP and have no engine
   std::optional<FlowTransport> flow{};  // messages are flows; all networks of a run or none
+  std::uint32_t nics_per_pcie{1};       // that share a link; NICs are the first nodes of the graph
+  Rate pcie{};                          // of this link
 };
 
 struct SimulationConfig {
@@ -55,6 +57,7 @@ class Simulation {
   Simulation& operator=(const Simulation&) = delete;
 
   [[nodiscard]] Fabric& fabric() { return fabric_; }
+  [[nodiscard]] std::size_t nodes() const { return nics_.size(); }
   // Null for a switch, and for a NIC of the other kind.
   [[nodiscard]] SimNic* find_nic(NodeId node) { return nics_[node.value()].get(); }
   [[nodiscard]] const SimNic* find_nic(NodeId node) const { return nics_[node.value()].get(); }
@@ -103,6 +106,7 @@ class Simulation {
  private:
   [[nodiscard]] Part& part_of(NodeId node) { return parts_[part_of_node_[node.value()]]; }
   [[nodiscard]] Time next_in_parts();
+  [[nodiscard]] PcieLink* pcie_link_of(std::uint32_t node, const SimulatedNetwork& network);
   void run_window(Time end);
   void run_part(std::uint32_t number);
   void run_programs(Time end);
@@ -122,6 +126,7 @@ class Simulation {
   EventWheel<Happening> programs_;  // kTask, kReport
   EventWheel<Happening> schedule_;  // kSample, kCable: they come before all else at their time
   Faults faults_;
+  std::deque<PcieLink> pcie_links_;                // that several NICs share
   std::vector<std::unique_ptr<SimNic>> nics_;      // per node; null for a switch
   std::vector<std::unique_ptr<TcpNic>> tcp_nics_;  // per node
   std::unique_ptr<FlowNetwork> flows_;

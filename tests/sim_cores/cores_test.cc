@@ -72,6 +72,7 @@ std::string random_scenario(std::uint64_t seed) {
   if (!infiniband && prng.chance(200)) text += line("pfc_watchdog", "10 us");
   text += "[nic]\n" + line("congestion", infiniband ? "none" : one_of(prng, kControls));
   if (prng.chance(300)) text += line("recovery", "selective-repeat");
+  if (prng.chance(200)) text += "[nic.hardware]\nmodelled = true\ncached_qps = 8\n";
   for (std::uint64_t jobs = prng.between(1, 3); jobs > 0; --jobs) text += job(prng);
   if (topology == "leaf-spine" && prng.chance(500)) text += fault(prng);
   return text;

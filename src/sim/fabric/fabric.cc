@@ -378,7 +378,9 @@ void Fabric::pause(PortId at, std::uint32_t argument) {
 }
 
 void Fabric::taken(PortId at, const Packet& packet) {
-  if (ports_[at.value()].kind != LinkKind::kInfiniBand) return;
+  const Port& port = ports_[at.value()];
+  // A cable that has failed since has begun with all credit.
+  if (port.kind != LinkKind::kInfiniBand || packet.generation != port.generation) return;
   give_credit(at, packet.traffic_class, packet.bytes);
 }
 

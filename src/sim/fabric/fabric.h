@@ -97,6 +97,11 @@ class Fabric {
   void watchdog(PortId at, unsigned traffic_class);
   // Returns the credit of a packet that a NIC has taken from its port.
   void taken(PortId at, const Packet& packet);
+  // Drops a packet that has arrived at this port and finds no room.
+  void drop(PortId at, PacketId packet);
+  [[nodiscard]] bool is_lossless(PortId at, unsigned traffic_class) const {
+    return (config_of(ports_[at.value()]).buffer.lossless >> traffic_class & 1U) != 0;
+  }
 
   // Whether the cable failed or damaged the packet in flight; such a packet is freed. Call it once.
   [[nodiscard]] bool lost_in_flight(PortId at, PacketId packet);
@@ -110,7 +115,7 @@ class Fabric {
   // The error probability of each byte, in units of 1/kErrorUnit.
   void damage(CableId cable, std::uint64_t error_chance);
   // The NIC at this port pauses its switch, or resumes it.
-  void storm(PortId nic, bool begins);
+  void pause_switch(PortId nic, bool begins);
   // `down` has a flag for each cable.
   void reroute(const std::vector<bool>& down);
 
@@ -150,7 +155,6 @@ class Fabric {
   [[nodiscard]] PortId choose(Switch& at, const Port& in, const Packet& packet);
   // The ports on the way of a packet that has arrived here.
   [[nodiscard]] std::span<const PortId> ways_of(const Port& in, const Packet& packet) const;
-  void drop(PortId at, PacketId packet);
   // Drops a packet at its egress port.
   void discard(PortId at, PacketId packet);
   void empty_queues(PortId at);

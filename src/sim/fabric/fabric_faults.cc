@@ -114,7 +114,7 @@ bool Fabric::damaged(Port& at, const Packet& packet) {
 }
 
 // Ethernet: the lossless classes. InfiniBand: a receiver that returns no credits stops every class.
-void Fabric::storm(PortId nic, bool begins) {
+void Fabric::pause_switch(PortId nic, bool begins) {
   const Port& port = ports_[nic.value()];
   const unsigned lossless = config_of(port).buffer.lossless;
   const unsigned classes = port.kind == LinkKind::kInfiniBand ? (1U << kClasses) - 1 : lossless;

@@ -153,7 +153,7 @@ std::span<const PortId> Faults::happen(Fabric& fabric, std::uint32_t subject) {
 
 void Faults::begin(Fabric& fabric, const Fault& fault) {
   if (fault.what.kind == FaultKind::kStorm) {
-    for (const PortId nic : fault.ends) fabric.storm(nic, true);
+    for (const PortId nic : fault.ends) fabric.pause_switch(nic, true);
   }
   for (const CableId cable : fault.cables) {
     switch (fault.what.kind) {
@@ -178,7 +178,7 @@ void Faults::begin(Fabric& fabric, const Fault& fault) {
 // Uses the current state of each cable, which may have changed again since the fault.
 void Faults::end(Fabric& fabric, const Fault& fault) {
   if (fault.what.kind == FaultKind::kStorm) {
-    for (const PortId nic : fault.ends) fabric.storm(nic, false);
+    for (const PortId nic : fault.ends) fabric.pause_switch(nic, false);
     return;
   }
   bool news = false;

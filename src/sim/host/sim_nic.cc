@@ -39,6 +39,12 @@ bool is_control(const wire::Headers& headers) {
          wire::operation_of(headers.bth.opcode) == wire::Operation::kAcknowledge;
 }
 
+bool begins_request(wire::Opcode code) {
+  const wire::OpcodeInfo& info = *wire::find_opcode(code);
+  return info.role == wire::Role::kRequest &&
+         (info.position == wire::Position::kFirst || info.position == wire::Position::kOnly);
+}
+
 std::string_view reason_of(nic::WcStatus status) {
   switch (status) {
     case nic::WcStatus::kRetryExceeded:
@@ -89,6 +95,9 @@ SimNic::SimNic(Clockwork& clockwork, Fabric& fabric, NodeId node, const SimNicCo
        .access = nic::Access::kLocalWrite | nic::Access::kRemoteWrite | nic::Access::kRemoteRead,
        .port = &memory()});
   keys_ = *engine_.keys_of(*region);
+  if (!config.hardware.modelled && config.pcie == nullptr) return;
+  const NicHardwareSpec& spec = config.hardware.modelled ? config.hardware : kFastestNic;
+  hardware_ = std::make_unique<NicHardware>(spec, fabric.rate_of(node), config.pcie);
 }
 
 MemoryPort& SimNic::memory() const {
@@ -132,6 +141,7 @@ void SimNic::bring_up(QpNumber qp, NodeId peer, Qpn peer_qp) {
     CHECK(rule && engine_.modify_qp(qps_[qp.value()], to, rule->required, attributes));
     from = to;
   }
+  if (hardware_) hardware_->connect(qpn_of(qp), peer, peer_qp);
   for (std::uint32_t i = 0; i < config_.queue_depth; ++i) refill(qp);
 }
 
@@ -197,9 +207,13 @@ std::uint32_t SimNic::grant(const Request& request) {
   return ((port.waiting | port.paused) & bit) != 0 ? 0 : request.frames;
 }
 
+bool SimNic::is_ready_to_send() const {
+  return !hardware_ || hardware_->takes_next() <= clockwork_.now();
+}
+
 void SimNic::pull() {
   nic::TxBurst& burst = shared_burst();
-  while (has_idle_port() && engine_.wants_to_send() &&
+  while (has_idle_port() && is_ready_to_send() && engine_.wants_to_send() &&
          engine_.transmit(burst, clockwork_.now()) > 0) {
     for (const wire::Frame& frame : burst.frames()) send(frame);
   }
@@ -229,11 +243,30 @@ void SimNic::send(const wire::Frame& frame) {
   packet.marked = false;
   packet.collects = false;
   if (clockwork_.packets.has_trails()) begin_trail(id, frame);
-  if (config_.cnp_delay > Duration{} && frame.headers.bth.opcode == wire::kCnpOpcode) {
-    clockwork_.wheel.after(config_.cnp_delay, Happening::kCnp, node_.value(), id.value());
-    return;
-  }
-  release(id);
+  const Duration delay = delay_of(packet);
+  if (delay == Duration{}) return release(id);
+  clockwork_.wheel.after(delay, Happening::kNicPacket, node_.value(), id.value());
+}
+
+Duration SimNic::delay_of(const Packet& packet) {
+  const wire::Bth& bth = packet.frame.headers.bth;
+  const bool is_cnp = bth.opcode == wire::kCnpOpcode;
+  const Duration delay = is_cnp ? config_.cnp_delay : Duration{};
+  if (!hardware_) return delay;
+  const NicHardware::Work work{.qp = hardware_->qp_towards(packet.destination, bth.dest_qp),
+                               .address = packet.piece.address,
+                               .payload = packet.piece.length,
+                               .bytes = packet.bytes,
+                               .begins_request = begins_request(bth.opcode)};
+  const Time now = clockwork_.now();
+  return delay + (hardware_->send(work, now) - now);
+}
+
+void SimNic::go_on(PacketId id) {
+  const Packet& packet = clockwork_.packets[id];
+  if (packet.destination != node_) return release(id);
+  take(packet.ingress, id);
+  pull();
 }
 
 void SimNic::release(PacketId id) {
@@ -253,7 +286,43 @@ void SimNic::begin_trail(PacketId id, const wire::Frame& frame) {
 
 void SimNic::arrive(PortId at, PacketId id) {
   if (fabric_.lost_in_flight(at, id)) return;
+  if (hardware_) return admit(at, id);
+  take(at, id);
+  pull();
+}
+
+void SimNic::admit(PortId at, PacketId id) {
   Packet& packet = clockwork_.packets[id];
+  packet.ingress = at;
+  if (has_receive_buffer(at)) {
+    if (!hardware_->admit(packet.bytes)) return fabric_.drop(at, id);
+    if (fabric_.is_lossless(at, config_.data_class) && hardware_->begins_pause()) {
+      fabric_.pause_switch(at, true);
+    }
+  }
+  const Time now = clockwork_.now();
+  const Time ready = hardware_->receive({.qp = packet.frame.headers.bth.dest_qp,
+                                         .address = packet.piece.address,
+                                         .payload = packet.piece.length,
+                                         .bytes = packet.bytes},
+                                        now);
+  clockwork_.wheel.at(ready, Happening::kNicPacket, node_.value(), id.value());
+}
+
+// With credits, the switch sends no more than the NIC has room for.
+bool SimNic::has_receive_buffer(PortId at) const {
+  return fabric_.port(at).kind == LinkKind::kEthernet;
+}
+
+void SimNic::leave_receive_buffer(PortId at, std::uint32_t bytes) {
+  if (!has_receive_buffer(at)) return;
+  hardware_->release(bytes);
+  if (hardware_->ends_pause()) fabric_.pause_switch(at, false);
+}
+
+void SimNic::take(PortId at, PacketId id) {
+  Packet& packet = clockwork_.packets[id];
+  if (hardware_) leave_receive_buffer(at, packet.bytes);
   packet.frame.payload = {&packet.piece, packet.piece.length > 0 ? 1U : 0U};
   if (packet.marked) packet.frame.flow.set_ecn(wire::Ecn::kCongestion);
   if (clockwork_.packets.has_trails()) {
@@ -264,7 +333,6 @@ void SimNic::arrive(PortId at, PacketId id) {
   engine_.receive({&packet.frame, 1}, clockwork_.now());
   clockwork_.packets.give_back(id);
   collect();
-  pull();
 }
 
 void SimNic::collect() {
@@ -303,7 +371,10 @@ void SimNic::resumed() {
 }
 
 void SimNic::arm() {
-  const auto due = engine_.next_deadline();
+  auto due = engine_.next_deadline();
+  if (hardware_ && engine_.wants_to_send() && !is_ready_to_send()) {
+    due = std::min(due.value_or(FabricPart::kNever), hardware_->takes_next());
+  }
   if (!due || (timer_set_ && timer_at_ <= *due)) return;
   timer_at_ = std::max(*due, clockwork_.now());
   timer_set_ = true;

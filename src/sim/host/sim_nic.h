@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -17,12 +18,15 @@
 #include "sim/core/nic_user.h"
 #include "sim/fabric/fabric.h"
 #include "sim/host/checked_memory.h"
+#include "sim/host/nic_hardware.h"
 #include "sim/host/nic_trace.h"
 
 namespace nerve::sim {
 
 struct SimNicConfig {
   nic::NicConfig engine{};
+  NicHardwareSpec hardware{};
+  PcieLink* pcie{};  // shared with other NICs; must outlive the NIC
   nic::Mtu mtu{nic::Mtu::k4096};
   std::uint8_t data_class{1};
   std::uint8_t control_class{3};  // ACKs, NAKs and CNPs
@@ -70,12 +74,14 @@ class SimNic final : private nic::EgressGate {
     fetch_lines(&config_.mtu, this + 1);
   }
   [[nodiscard]] const nic::Nic& engine() const { return engine_; }
+  // Null unless the scenario models it.
+  [[nodiscard]] const NicHardware* hardware() const { return hardware_.get(); }
   // Event handlers.
   void arrive(PortId at, PacketId packet);
   void port_free(PortId at);
   void timer(Time when);
-  // Sends a delayed CNP.
-  void release(PacketId packet);
+  // A packet that was delayed in the NIC goes on.
+  void go_on(PacketId packet);
   // A port was resumed, failed or came back.
   void resumed();
 
@@ -93,6 +99,14 @@ class SimNic final : private nic::EgressGate {
   void pull();
   void send(const wire::Frame& frame);
   void begin_trail(PacketId packet, const wire::Frame& frame);
+  [[nodiscard]] Duration delay_of(const Packet& packet);
+  void release(PacketId packet);
+  // A packet has arrived, and its turn has come.
+  void admit(PortId at, PacketId packet);
+  void take(PortId at, PacketId packet);
+  [[nodiscard]] bool has_receive_buffer(PortId at) const;
+  void leave_receive_buffer(PortId at, std::uint32_t bytes);
+  [[nodiscard]] bool is_ready_to_send() const;
   void arm();
   void collect();
   void tell(const nic::Completion& done);
@@ -114,6 +128,7 @@ class SimNic final : private nic::EgressGate {
   NicUser* user_{};
   std::uint64_t data_packets_{};
   std::uint32_t outstanding_{};
+  std::unique_ptr<NicHardware> hardware_;
   Time timer_at_{};
   bool timer_set_{};
 };

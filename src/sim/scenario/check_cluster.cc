@@ -15,6 +15,19 @@ TableAt table_of(const TableAt& document, std::string_view name) {
   return {there ? *node : document.node, document.path_of(name), document.errors};
 }
 
+void check_pcie(const TableAt& table, const Scenario& scenario) {
+  const ServerSpec& servers = scenario.servers;
+  if (servers.nics_per_pcie == 1) return;
+  if (servers.nics % servers.nics_per_pcie != 0) {
+    table.wrong("nics_per_pcie", number(servers.nics) + " NICs cannot be divided into groups of " +
+                                     number(servers.nics_per_pcie));
+  } else if (servers.pcie == Rate{}) {
+    table.wrong("nics_per_pcie", "NICs share a PCIe link, but pcie = 0 says that it has no limit");
+  } else if (scenario.nics.transport == Transport::kTcp) {
+    table.wrong("nics_per_pcie", "is for transport = \"rdma\"; leave it out");
+  }
+}
+
 void check_servers(const TableAt& document, const Scenario& scenario) {
   const ServerSpec& servers = scenario.servers;
   const TableAt table = table_of(document, "servers");
@@ -24,6 +37,7 @@ void check_servers(const TableAt& document, const Scenario& scenario) {
     table.wrong("nics", number(servers.gpus) + " GPUs cannot share " + number(servers.nics) +
                             " NICs evenly; nics = " + number(fits) + " would do");
   }
+  check_pcie(table, scenario);
   const std::uint64_t gpus = std::uint64_t{servers.count} * servers.gpus;
   if (gpus > kMostGpus) {
     table.wrong("count", number(servers.count) + " servers of " + number(servers.gpus) +

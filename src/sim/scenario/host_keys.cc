@@ -31,6 +31,8 @@ constexpr Key<ServerSpec> kServers[] = {
      [](Value& v, ServerSpec& s) { v.time(s.interconnect_delay, Duration{}, milliseconds{10}); }},
     {"pcie", "rate between a NIC and memory, per direction; 0: no limit",
      [](Value& v, ServerSpec& s) { v.rate_or_zero(s.pcie); }},
+    {"nics_per_pcie", "NICs behind one PCIe switch, which share a link of that rate",
+     [](Value& v, ServerSpec& s) { v.count(s.nics_per_pcie, 1, 256); }},
     {"post_delay", "from a program's decision to send until its NIC begins: doorbell and PCIe",
      [](Value& v, ServerSpec& s) { v.time(s.post_delay, Duration{}, milliseconds{1}); }},
 };
@@ -71,6 +73,27 @@ constexpr Key<NicSpec> kNic[] = {
      [](Value& v, NicSpec& n) { v.time(n.flow_control.cnp_interval, Duration{}, seconds{1}); }},
     {"cnp_delay", "extra delay of CNPs, as in switches that process them slowly",
      [](Value& v, NicSpec& n) { v.time(n.cnp_delay, Duration{}, milliseconds{10}); }},
+};
+
+constexpr Key<NicHardwareSpec> kHardware[] = {
+    {"modelled", "packets and work requests take time in the NIC, and its caches can miss",
+     [](Value& v, NicHardwareSpec& h) { v.on_off(h.modelled); }},
+    {"per_packet", "time per packet, sent or received",
+     [](Value& v, NicHardwareSpec& h) { v.time(h.per_packet, Duration{}, microseconds{100}); }},
+    {"per_wqe", "time per work request, in addition to its packets",
+     [](Value& v, NicHardwareSpec& h) { v.time(h.per_wqe, Duration{}, microseconds{100}); }},
+    {"dma_read", "latency of a read over PCIe: of payload, and of what a cache does not hold",
+     [](Value& v, NicHardwareSpec& h) { v.time(h.dma_read, Duration{}, microseconds{100}); }},
+    {"cached_qps", "QP contexts that the NIC holds; 0: all",
+     [](Value& v, NicHardwareSpec& h) { v.count(h.cached_qps, 0, 1U << 20U); }},
+    {"cached_pages", "address translations that the NIC holds; 0: all",
+     [](Value& v, NicHardwareSpec& h) { v.count(h.cached_pages, 0, 1U << 20U); }},
+    {"page", "memory per address translation",
+     [](Value& v, NicHardwareSpec& h) { v.bytes(h.page, 4096, std::uint64_t{1} << 30U); }},
+    {"fetches", "reads for the caches at the same time",
+     [](Value& v, NicHardwareSpec& h) { v.count(h.fetches, 1, 4096); }},
+    {"receive_buffer", "packets that wait to be processed; it pauses its switch at half of that, or drops them",
+     [](Value& v, NicHardwareSpec& h) { v.bytes(h.receive_buffer, 65'536, std::uint64_t{1} << 30U); }},
 };
 
 constexpr Key<nic::DcqcnParameters> kDcqcn[] = {
@@ -196,6 +219,7 @@ constexpr Key<TcpSpec> kTcp[] = {
 std::span<const Key<ServerSpec>> server_keys() { return kServers; }
 std::span<const Key<StorageSpec>> storage_keys() { return kStorage; }
 std::span<const Key<NicSpec>> nic_keys() { return kNic; }
+std::span<const Key<NicHardwareSpec>> hardware_keys() { return kHardware; }
 std::span<const Key<nic::DcqcnParameters>> dcqcn_keys() { return kDcqcn; }
 std::span<const Key<nic::TimelyParameters>> timely_keys() { return kTimely; }
 std::span<const Key<nic::SwiftParameters>> swift_keys() { return kSwift; }

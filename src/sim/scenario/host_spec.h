@@ -20,6 +20,7 @@ struct ServerSpec {
   std::string interconnect_at{};
   std::string interconnect_delay_at{};
   Rate pcie{Rate::gigabits(1024)};  // between a NIC and memory, per direction; zero: no limit
+  std::uint32_t nics_per_pcie{1};   // NICs that share one PCIe link of this rate
   // From the decision of a program to send until its NIC begins: software, doorbell, PCIe.
   Duration post_delay{std::chrono::nanoseconds{600}};
 };
@@ -34,6 +35,22 @@ struct StorageSpec {
 enum class Transport : std::uint8_t { kRdma, kTcp };
 enum class Recovery : std::uint8_t { kGoBackN, kSelectiveRepeat };
 
+// What the hardware of a NIC costs. docs/fidelity.md has the source of each number.
+struct NicHardwareSpec {
+  bool modelled{};
+  Duration per_packet{std::chrono::nanoseconds{5}};  // in each direction
+  Duration per_wqe{std::chrono::nanoseconds{5}};
+  Duration dma_read{std::chrono::nanoseconds{800}};
+  std::uint32_t cached_qps{5'000};     // zero: all
+  std::uint32_t cached_pages{16'384};  // address translations; zero: all
+  std::uint64_t page{std::uint64_t{2} << 20U};
+  std::uint32_t fetches{16};  // DMA reads for its caches at once
+  std::uint64_t receive_buffer{std::uint64_t{512} << 10U};
+};
+// A NIC that takes no time and whose caches hold everything.
+inline constexpr NicHardwareSpec kFastestNic{
+    .per_packet = {}, .per_wqe = {}, .dma_read = {}, .cached_qps = 0, .cached_pages = 0};
+
 struct NicSpec {
   Transport transport{Transport::kRdma};
   Recovery recovery{Recovery::kGoBackN};
@@ -45,6 +62,7 @@ struct NicSpec {
   Duration timeout{};             // retransmission timeout; zero: by the kind of network
   bool relay_across_rails{};      // via the interconnect to the GPU of the receiver's rail (PXN)
   bool check_payload{};           // carry real bytes and check them at the receiver
+  NicHardwareSpec hardware{};
 };
 
 enum class TcpAlgorithm : std::uint8_t { kDctcp, kCubic };

@@ -31,6 +31,7 @@ std::vector<ScenarioKey> scenario_keys() {
   add("[fabric.buffer]", buffer_keys(), all);
   add("[fabric.ecn]", ecn_keys(), all);
   add("[nic]", nic_keys(), all);
+  add("[nic.hardware]", hardware_keys(), all);
   add("[nic.dcqcn]", dcqcn_keys(), all);
   add("[nic.timely]", timely_keys(), all);
   add("[nic.swift]", swift_keys(), all);
