@@ -190,6 +190,9 @@ Expected<QpQuery> Nic::query_qp(QpHandle handle) const {
   return query;
 }
 Status Nic::destroy_qp(QpHandle qp) { return modules_->qp_manager.destroy(qp); }
+Status Nic::redirect_flow(QpHandle qp, std::uint32_t flow_label) {
+  return modules_->qp_manager.redirect_flow(qp, flow_label);
+}
 Status Nic::restart_flow(QpHandle qp, std::uint32_t flow_label) {
   return modules_->qp_manager.restart_flow(qp, flow_label);
 }

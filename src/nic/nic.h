@@ -110,6 +110,9 @@ class Nic {
   // label (20 bits; zero: derived from the two QPNs), which ECMP hashes. Sequence numbers go on.
   // Refused while requests are outstanding.
   Status restart_flow(QpHandle qp, std::uint32_t flow_label);
+  // From now on packets of this connected QP have the UDP source port of this flow label, so that
+  // ECMP may choose another path. Packets on the former path may be overtaken.
+  Status redirect_flow(QpHandle qp, std::uint32_t flow_label);
   // Whether the QP has completions that were not polled; false when there is no such QP.
   [[nodiscard]] bool completions_wait(Qpn qpn) const;
   Status attach_mcast(QpHandle qp, const wire::Gid& group);

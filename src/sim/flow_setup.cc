@@ -179,6 +179,9 @@ std::vector<std::string> doubts_about_flows(const Scenario& scenario, Simulation
   if (scenario.nics.hardware.modelled) {
     doubts.emplace_back("flows take no time in NICs, and their caches hold everything");
   }
+  if (scenario.back_end.switches.path_choice == PathChoice::kControlled) {
+    doubts.emplace_back("paths that a controller chooses count as perfectly even");
+  }
   if (scenario.servers.nics_per_pcie > 1) doubts.emplace_back("flows do not share PCIe links");
   const auto add = [&](std::uint8_t network, const NicSpec& nics) {
     std::string doubt = doubt_about(simulation, network, nics);

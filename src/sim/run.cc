@@ -249,10 +249,12 @@ Result<RunResult, std::string> run(const Scenario& scenario, const RunOptions& o
   }
   auto faults = Faults::find(setup->graph, scenario.faults);
   if (!faults) return Unexpected{faults.error()};
-  Simulation simulation{
-      {.seed = scenario.seed, .post_delay = scenario.servers.post_delay, .cores = options.cores},
-      setup->graph,
-      setup->networks};
+  Simulation simulation{{.seed = scenario.seed,
+                         .post_delay = scenario.servers.post_delay,
+                         .cores = options.cores,
+                         .control_delay = scenario.back_end.switches.control_delay},
+                        setup->graph,
+                        setup->networks};
   Cluster cluster{simulation, setup->cluster};
   Recorder recorder{simulation, scenario.output};
   recorder.also_delivered([&simulation] { return delivered_by_tcp(simulation); });

@@ -10,6 +10,7 @@ namespace nerve::sim {
 namespace {
 
 constexpr Duration kInstant{1};
+constexpr std::uint32_t kControllerActs = (1U << 28U) - 1;  // in place of a fault
 // Shorter windows would be spent on waiting for each other.
 constexpr Duration kLeastToShare{std::chrono::nanoseconds{20}};
 // With fewer events per part than this in the last window, one thread is faster.
@@ -39,6 +40,10 @@ std::uint32_t parts_for(std::uint32_t cores, Duration window,
   return std::clamp(cores, 1U, kMostParts);
 }
 
+bool is_controlled(const SimulatedNetwork& network) {
+  return network.fabric.path_choice == PathChoice::kControlled;
+}
+
 Duration window_for(Duration post_delay, const Graph& graph,
                     const std::vector<SimulatedNetwork>& networks) {
   const bool one_part = std::ranges::any_of(networks, has_one_part);
@@ -62,6 +67,7 @@ std::unique_ptr<FlowNetwork> flows_in(Clockwork& clockwork, Fabric& fabric,
 Simulation::Simulation(const SimulationConfig& config, const Graph& graph,
                        const std::vector<SimulatedNetwork>& networks)
     : post_delay_{config.post_delay},
+      control_delay_{config.control_delay},
       window_{window_for(config.post_delay, graph, networks)},
       part_of_node_{divide(graph, parts_for(config.cores, window_, networks))},
       is_large_{graph.nodes.size() > kFitInCaches},
@@ -83,6 +89,7 @@ Simulation::Simulation(const SimulationConfig& config, const Graph& graph,
     flows_->serve(parts_[0]);
     return;
   }
+  if (std::ranges::any_of(networks, is_controlled)) controller_.emplace(fabric_);
   for (std::uint32_t i = 0; i < nics_.size(); ++i) {
     if (graph.nodes[i].kind != NodeKind::kNic) continue;
     const SimulatedNetwork& network = networks[graph.nodes[i].network];
@@ -132,17 +139,53 @@ std::size_t Simulation::packets_in_use() const {
 void Simulation::schedule(Faults faults) {
   faults_ = std::move(faults);
   faults_.schedule(schedule_);
+  if (!controller_) return;
+  for (const Time when : faults_.cable_changes()) {
+    schedule_.at(when + control_delay_, Happening::kCable, kControllerActs);
+  }
+}
+
+void Simulation::obey(const std::vector<PathController::Order>& orders) {
+  for (const PathController::Order& one : orders) nic(one.nic).redirect_flow(one.qp, one.label);
+}
+
+void Simulation::cables_changed(std::uint32_t subject) {
+  if (subject == kControllerActs) return obey(controller_->cables_changed());
+  for (const PortId changed : faults_.happen(fabric_, subject)) {
+    resumed(fabric_.port(changed));
+  }
+  if (controller_ && faults_.is_reroute(subject)) obey(controller_->routes_changed());
+  if (flows_) flows_->cables_changed();
 }
 
 Joined Simulation::join(NodeId a, NodeId b) {
   disturbed_ = true;
   if (flows_) return flows_->join(a, b);
-  if (nics_[a.value()]) return SimNic::join(nic(a), nic(b));
+  if (nics_[a.value()]) {
+    const Joined made = SimNic::join(nic(a), nic(b));
+    if (has_controller(a)) {
+      const Qpn mine = nic(a).qpn_of(made.mine);
+      const Qpn theirs = nic(b).qpn_of(made.theirs);
+      controller_->introduce({a, b, mine, theirs}, made.mine);
+      controller_->introduce({b, a, theirs, mine}, made.theirs);
+    }
+    return made;
+  }
   return TcpNic::join(*tcp_nics_[a.value()], *tcp_nics_[b.value()]);
 }
 
 void Simulation::write(NodeId from, const NicMessage& message) {
+  if (controller_) {
+    if (const auto label = controller_->admit(from, message.qp)) {
+      nic(from).redirect_flow(message.qp, *label);
+    }
+  }
   part_of(from).post_at(planned_ ? *planned_ : now() + post_delay_, from, message);
+}
+
+bool Simulation::has_controller(NodeId nic) {
+  const Port& port = fabric_.port(fabric_.first_port(nic));
+  return controller_ && fabric_.config_of(port).path_choice == PathChoice::kControlled;
 }
 
 Time Simulation::next_in_parts() {
@@ -157,6 +200,7 @@ Time Simulation::next_in_parts() {
 void Simulation::restart_flow(NodeId at, QpNumber qp) {
   disturbed_ = true;
   if (flows_) return;  // they have no rate to forget, and keep the path of their QP
+  if (controller_) controller_->release(at, qp);
   if (SimNic* const nic = find_nic(at)) return nic->restart_flow(qp);
   tcp_nics_[at.value()]->restart_flow(qp);
 }
@@ -229,6 +273,7 @@ void Simulation::run_programs(Time end) {
     }
   }
   reports_.clear();
+  if (controller_ && controller_->may_improve()) obey(controller_->improve());
   programs_.skip_to(before(end));
 }
 
@@ -238,10 +283,7 @@ void Simulation::run_schedule(Time when) {
   Event<Happening> event;
   if (!schedule_.next(when, event)) return;
   if (event.kind == Happening::kSample) return on_sample_();
-  for (const PortId changed : faults_.happen(fabric_, event.subject)) {
-    resumed(fabric_.port(changed));
-  }
-  if (flows_) flows_->cables_changed();
+  cables_changed(event.subject);
   // What left in the last window, and what left just now.
   for (std::uint32_t i = 0; i < parts_.size(); ++i) {
     for (Part& from : parts_) parts_[i].take_from(from, i, leaving_set_);

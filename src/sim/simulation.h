@@ -17,6 +17,7 @@
 #include <optional>
 #include <vector>
 
+#include "sim/control/path_controller.h"
 #include "sim/core/clockwork.h"
 #include "sim/crew.h"
 #include "sim/fabric/fabric.h"
@@ -43,7 +44,8 @@ struct SimulationConfig {
   std::uint64_t seed{};
   // From the decision of a program to send until its NIC begins: software, doorbell, PCIe.
   Duration post_delay{};
-  std::uint32_t cores{1};  // threads at most
+  std::uint32_t cores{1};    // threads at most
+  Duration control_delay{};  // until the controller of paths reacts to a failure
 };
 
 class Simulation {
@@ -111,6 +113,9 @@ class Simulation {
   void run_part(std::uint32_t number);
   void run_programs(Time end);
   void run_schedule(Time when);
+  [[nodiscard]] bool has_controller(NodeId nic);
+  void cables_changed(std::uint32_t subject);
+  void obey(const std::vector<PathController::Order>& orders);
   void happen(Part& part, const Event<Happening>& event);
   void arrive(PortId at, PacketId packet);
   void port_free(PortId at);
@@ -118,6 +123,7 @@ class Simulation {
   void resumed(const Port& port);
 
   Duration post_delay_;
+  Duration control_delay_;
   Duration window_;
   std::vector<std::uint16_t> part_of_node_;
   std::deque<Part> parts_;
@@ -126,6 +132,7 @@ class Simulation {
   EventWheel<Happening> programs_;  // kTask, kReport
   EventWheel<Happening> schedule_;  // kSample, kCable: they come before all else at their time
   Faults faults_;
+  std::optional<PathController> controller_;
   std::deque<PcieLink> pcie_links_;                // that several NICs share
   std::vector<std::unique_ptr<SimNic>> nics_;      // per node; null for a switch
   std::vector<std::unique_ptr<TcpNic>> tcp_nics_;  // per node

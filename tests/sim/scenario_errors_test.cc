@@ -42,7 +42,7 @@ TEST(ScenarioErrors, UnknownWordSuggestsTheNearest) {
   EXPECT_EQ(
       wrong("fabric.routing", "emcp"),
       "command line: fabric.routing: \"emcp\" is not known; did you mean \"ecmp\"? (ecmp, spray, "
-      "flowlet, adaptive, valiant)");
+      "flowlet, adaptive, valiant, controlled)");
   const std::string text =
       "[servers]\ncount = 8\n[fabric]\nrouting = \"emcp\"\n"
       "[[job]]\nkind = \"all-reduce\"\nsize = \"64 MB\"\n";

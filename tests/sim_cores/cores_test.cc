@@ -68,7 +68,9 @@ std::string random_scenario(std::uint64_t seed) {
   const bool infiniband = prng.chance(300);
   if (infiniband) text += line("link", "infiniband");
   const bool valiant = topology == "dragonfly" && prng.chance(500);
-  text += line("routing", valiant ? "valiant" : one_of(prng, kRoutings));
+  const bool controlled = !infiniband && !valiant && prng.chance(200);
+  const std::string routing = controlled ? "controlled" : one_of(prng, kRoutings);
+  text += line("routing", valiant ? "valiant" : routing);
   if (!infiniband && prng.chance(200)) text += line("pfc_watchdog", "10 us");
   text += "[nic]\n" + line("congestion", infiniband ? "none" : one_of(prng, kControls));
   if (prng.chance(300)) text += line("recovery", "selective-repeat");

@@ -179,23 +179,28 @@ void QpManager::start_flow(Qp& qp) {
   }
 }
 
-Status QpManager::restart_flow(QpHandle handle, std::uint32_t flow_label) {
+Status QpManager::redirect_flow(QpHandle handle, std::uint32_t flow_label) {
   constexpr std::uint32_t kLargestLabel = 0xf'ffff;
   Qp* qp = qps_.find(handle);
-  if (qp == nullptr) return refuse(ErrorCode::kNoSuchObject, "restart flow: no such QP");
+  if (qp == nullptr) return refuse(ErrorCode::kNoSuchObject, "flow: no such QP");
   if (flow_label > kLargestLabel) {
-    return refuse(ErrorCode::kInvalid, "restart flow: flow_label is 20 bits", flow_label,
-                  kLargestLabel);
+    return refuse(ErrorCode::kInvalid, "flow: flow_label is 20 bits", flow_label, kLargestLabel);
   }
   if (!qp->connected() || qp->state != QpState::kRts) {
-    return refuse(ErrorCode::kInvalid, "restart flow: the QP is not connected");
-  }
-  if (!qp->sends.empty()) {
-    return refuse(ErrorCode::kBusy, "restart flow: requests are outstanding");
+    return refuse(ErrorCode::kInvalid, "flow: the QP is not connected");
   }
   qp->attributes.path.flow_label = flow_label;
   qp->flow.flow_label = flow_label;
   qp->flow.source_port = source_port(flow_label, qp->qpn, qp->attributes.dest_qp);
+  return Done{};
+}
+
+Status QpManager::restart_flow(QpHandle handle, std::uint32_t flow_label) {
+  Qp* qp = qps_.find(handle);
+  if (qp != nullptr && !qp->sends.empty()) {
+    return refuse(ErrorCode::kBusy, "restart flow: requests are outstanding");
+  }
+  if (const Status redirected = redirect_flow(handle, flow_label); !redirected) return redirected;
   qp->requester.flight = {};
   qp->requester.pace_at.reset();
   qp->cnp_limiter.reset();

@@ -40,6 +40,7 @@ class QpManager {
   Status modify(QpHandle qp, QpState to, QpAttrs given, const QpAttributes& attributes);
   [[nodiscard]] Expected<QpQuery> query(QpHandle qp);
   Status destroy(QpHandle qp);
+  Status redirect_flow(QpHandle qp, std::uint32_t flow_label);
   Status restart_flow(QpHandle qp, std::uint32_t flow_label);
   [[nodiscard]] bool completions_wait(Qpn qpn);
 

@@ -27,7 +27,7 @@ PortId port_by_hash(std::span<const PortId> ways, PathChoice choice, std::uint32
                     const Packet& packet) {
   if (ways.empty()) return kNoPort;
   if (ways.size() == 1) return ways[0];
-  if (choice != PathChoice::kEcmp && choice != PathChoice::kValiant) return kNoPort;
+  if (!is_by_hash(choice)) return kNoPort;
   return ways[mix(packet.flow_hash, salt) % ways.size()];
 }
 
@@ -230,6 +230,7 @@ PortId Fabric::choose(Switch& at, const Port& in, const Packet& packet) {
   if (way != kNoPort) return way;
   switch (choice) {
     case PathChoice::kEcmp:
+    case PathChoice::kControlled:
     case PathChoice::kValiant:
       break;  // handled by port_by_hash()
     case PathChoice::kSpray:

@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/prng.h"
 #include "sim/core/clockwork.h"
 #include "sim/core/outbox.h"
@@ -75,6 +76,17 @@ class Fabric {
   [[nodiscard]] bool leads_to(PortId from_nic, NodeId destination) const {
     const Port& port = ports_[from_nic.value()];
     return port.up && !routes_.ways(ports_[port.peer.value()].node, destination).empty();
+  }
+  // The port by which a NIC sends to this QP of another one. With several ports it follows from the
+  // number of that QP: receivers number their QPs in turn, so each port gets an equal share. If
+  // that port is down or has no route, the next one is used.
+  [[nodiscard]] PortId nic_port(NodeId nic, NodeId destination, Qpn qp) const {
+    const std::span<const PortId> ports = ports_of(nic);
+    for (std::size_t i = 0; ports.size() > 1 && i < ports.size(); ++i) {
+      const PortId one = ports[(qp.value() + i) % ports.size()];
+      if (leads_to(one, destination)) return one;
+    }
+    return ports[qp.value() % ports.size()];
   }
   // The port that a switch with ECMP chooses for a flow; kNoPort when there is no route.
   [[nodiscard]] PortId hashed_way(NodeId at, NodeId destination, std::uint32_t flow_hash) const {

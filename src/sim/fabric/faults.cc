@@ -141,6 +141,15 @@ void Faults::schedule(EventWheel<Happening>& wheel) const {
   }
 }
 
+std::vector<Time> Faults::cable_changes() const {
+  std::vector<Time> times;
+  for (const Fault& fault : faults_) {
+    const FaultKind kind = fault.what.kind;
+    if (kind == FaultKind::kDown || kind == FaultKind::kUp) times.emplace_back(fault.what.at);
+  }
+  return times;
+}
+
 std::span<const PortId> Faults::happen(Fabric& fabric, std::uint32_t subject) {
   const Fault& fault = faults_[subject / 2];
   if (subject % 2 == 0) {

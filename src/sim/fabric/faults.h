@@ -32,6 +32,13 @@ class Faults {
   // Handles an event of kind kCable. Returns the ports whose NICs must be notified.
   std::span<const PortId> happen(Fabric& fabric, std::uint32_t subject);
 
+  // Whether the switches reroute with this event.
+  [[nodiscard]] bool is_reroute(std::uint32_t subject) const {
+    return subject % 2 != 0 && faults_[subject / 2].what.kind != FaultKind::kStorm;
+  }
+  // When cables fail or come back.
+  [[nodiscard]] std::vector<Time> cable_changes() const;
+
   [[nodiscard]] bool empty() const { return faults_.empty(); }
 
  private:

@@ -40,7 +40,8 @@ FairRates::Number FlowPaths::own_link(PortId port) {
 std::span<const FairRates::Use> FlowPaths::find(const Ends& ends) {
   path_.clear();
   const PathChoice choice = fabric_.config_of(fabric_.port(ends.by)).path_choice;
-  if (choice == PathChoice::kSpray || choice == PathChoice::kAdaptive) {
+  if (choice == PathChoice::kSpray || choice == PathChoice::kAdaptive ||
+      choice == PathChoice::kControlled) {
     divide(ends);
   } else {
     follow_hash(ends);

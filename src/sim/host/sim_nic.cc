@@ -180,16 +180,13 @@ void SimNic::restart_flow(QpNumber qp) {
   CHECK(engine_.restart_flow(qps_[qp.value()], flow_label_));
 }
 
-// With several ports, the port follows from the destination QP number: receivers number their QPs
-// in turn, so each port gets an equal share. If that port is down or has no route, the
-// next one is used.
+void SimNic::redirect_flow(QpNumber qp, std::uint32_t label) {
+  // A QP in the error state sends nothing any more.
+  (void)engine_.redirect_flow(qps_[qp.value()], label);
+}
+
 PortId SimNic::port_to(NodeId destination, Qpn qp) const {
-  if (ports_.size() == 1) return port_;
-  for (std::size_t i = 0; i < ports_.size(); ++i) {
-    const PortId one = ports_[(qp.value() + i) % ports_.size()];
-    if (fabric_.leads_to(one, destination)) return one;
-  }
-  return ports_[qp.value() % ports_.size()];
+  return ports_.size() == 1 ? port_ : fabric_.nic_port(node_, destination, qp);
 }
 
 bool SimNic::has_idle_port() const {
@@ -233,11 +230,8 @@ void SimNic::send(const wire::Frame& frame) {
   const bool control = is_control(frame.headers);
   packet.traffic_class = control ? config_.control_class : config_.data_class;
   if (!control) ++data_packets_;
-  packet.flow_hash = mix(node_.value(), packet.destination.value());
-  if (config_.hash_by_qp) {
-    packet.flow_hash = mix(packet.flow_hash, frame.flow.source_port);
-    packet.flow_hash = mix(packet.flow_hash, frame.headers.bth.dest_qp.value());
-  }
+  packet.flow_hash = flow_hash(node_, packet.destination, config_.hash_by_qp,
+                               frame.flow.source_port, frame.headers.bth.dest_qp);
   packet.hops = 0;
   packet.may_be_marked = frame.flow.ecn() != wire::Ecn::kNotCapable;
   packet.marked = false;

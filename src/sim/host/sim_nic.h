@@ -14,6 +14,7 @@
 
 #include "base/fetch_lines.h"
 #include "nic/nic.h"
+#include "sim/control/flow_hash.h"
 #include "sim/core/clockwork.h"
 #include "sim/core/nic_user.h"
 #include "sim/fabric/fabric.h"
@@ -67,6 +68,9 @@ class SimNic final : private nic::EgressGate {
   // The next message begins a new flow, as on a QP that was just connected. The last one must be
   // acknowledged.
   void restart_flow(QpNumber qp);
+  // Packets of this QP get another path with ECMP, from now on.
+  void redirect_flow(QpNumber qp, std::uint32_t label);
+  [[nodiscard]] Qpn qpn_of(QpNumber qp) const;
 
   // Prefetches the state of the NIC.
   void fetch() const {
@@ -91,7 +95,6 @@ class SimNic final : private nic::EgressGate {
   void give_back(std::uint32_t) override {}
 
   [[nodiscard]] QpNumber make_qp();
-  [[nodiscard]] Qpn qpn_of(QpNumber qp) const;
   void bring_up(QpNumber qp, NodeId peer, Qpn peer_qp);
   void refill(QpNumber qp);
   [[nodiscard]] PortId port_to(NodeId destination, Qpn qp) const;

@@ -138,10 +138,27 @@ void check_valiant(const TableAt& table, const NetworkSpec& network, const NicSp
   }
 }
 
+void check_controlled(const TableAt& table, const NetworkSpec& network, const NicSpec& nic) {
+  if (network.switches.path_choice != PathChoice::kControlled) return;
+  if (nic.transport == Transport::kTcp) {
+    table.wrong("routing",
+                "\"controlled\" is for transport = \"rdma\"; use ecmp, flowlet or adaptive");
+  } else if (network.switches.kind == LinkKind::kInfiniBand) {
+    table.wrong("routing",
+                "\"controlled\" chooses UDP source ports, which InfiniBand does not have; use "
+                "spray or adaptive");
+  } else if (!nic.hash_by_qp) {
+    table.wrong("routing",
+                "\"controlled\" chooses UDP source ports, but hash_by_qp = false hashes addresses "
+                "only; leave hash_by_qp out");
+  }
+}
+
 void check_network(const TableAt& document, std::string_view name, const NetworkSpec& network,
                    const NicSpec& nic, std::uint64_t nics) {
   const TableAt table = table_of(document, name);
   check_valiant(table, network, nic);
+  check_controlled(table, network, nic);
   if (network.topology == TopologyKind::kFatTree) check_fat_tree(table, network, nics);
   if (network.topology == TopologyKind::kDragonfly) check_dragonfly(table, network, nics);
   if (network.topology == TopologyKind::kFile && network.file.empty()) {

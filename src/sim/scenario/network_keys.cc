@@ -67,13 +67,17 @@ constexpr Key<NetworkSpec> kNetwork[] = {
      [](Value& v, NetworkSpec& n) { v.file(n.file); }, "none", "file"},
     {"routing", "how a switch chooses among equal-cost paths: by a hash of the flow, a different one for "
      "each packet, the shortest queue after an idle gap, the shortest queue for each packet; valiant: by a "
-     "hash of the flow, through a third group (dragonfly)",
+     "hash of the flow, through a third group (dragonfly); controlled: by a hash of the flow, which a "
+     "controller chooses for each QP",
      [](Value& v, NetworkSpec& n) { v.word(n.switches.path_choice, kRoutings); }},
     {"hash_alike", "all switches use the same hash, so flows that collide at one switch collide at the next (polarisation)",
      [](Value& v, NetworkSpec& n) { v.on_off(n.switches.hash_alike); }, "", "routing ecmp"},
     {"flowlet_gap", "idle time after which a flow may change its path",
      [](Value& v, NetworkSpec& n) { v.time(n.switches.flowlet_gap, Duration{1000}, seconds{1}); },
      "", "routing flowlet"},
+    {"control_delay", "from the failure of a cable until the controller has moved the QPs on it",
+     [](Value& v, NetworkSpec& n) { v.time(n.switches.control_delay, Duration{}, seconds{1}); }, "",
+     "routing controlled"},
     {"cut_through", "switches forward a packet before all of it has arrived",
      [](Value& v, NetworkSpec& n) { v.on_off(n.switches.cut_through); }},
     {"switch_latency", "delay from the ingress port to the egress queue",

@@ -11,12 +11,18 @@ enum class LinkKind : std::uint8_t { kEthernet, kInfiniBand };
 
 // How a switch chooses among equal-cost paths.
 enum class PathChoice : std::uint8_t {
-  kEcmp,      // by a hash of the flow: packets keep their order
-  kSpray,     // a different port for each packet
-  kFlowlet,   // the shortest queue, chosen again after the flow has been idle for `flowlet_gap`
-  kAdaptive,  // the shortest queue, for each packet
-  kValiant,   // by a hash of the flow, through a third group of a dragonfly (fabric/detours.h)
+  kEcmp,        // by a hash of the flow: packets keep their order
+  kSpray,       // a different port for each packet
+  kFlowlet,     // the shortest queue, chosen again after the flow has been idle for `flowlet_gap`
+  kAdaptive,    // the shortest queue, for each packet
+  kValiant,     // by a hash of the flow, through a third group of a dragonfly (fabric/detours.h)
+  kControlled,  // by a hash of the flow, which a controller chooses (control/path_controller.h)
 };
+
+[[nodiscard]] constexpr bool is_by_hash(PathChoice choice) {
+  return choice == PathChoice::kEcmp || choice == PathChoice::kControlled ||
+         choice == PathChoice::kValiant;
+}
 
 // A share of the free memory: numerator / denominator.
 struct Share {
@@ -50,6 +56,7 @@ struct FabricConfig {
   PathChoice path_choice{PathChoice::kEcmp};
   bool hash_alike{};  // ECMP: all switches use the same hash (polarisation)
   Duration flowlet_gap{std::chrono::microseconds{50}};
+  Duration control_delay{std::chrono::microseconds{100}};
   bool cut_through{};
   Duration pfc_watchdog{};                   // how long a queue may be paused; zero: any time
   Duration switch_latency{};                 // from the ingress port to the egress queue

@@ -109,7 +109,8 @@ class Value {
   KeyWords* words_{};
 };
 
-// `"emcp" is not known; did you mean "ecmp"? (ecmp, spray, flowlet, adaptive, valiant)`
+// `"emcp" is not known; did you mean "ecmp"? (ecmp, spray, flowlet, adaptive, valiant,
+// controlled)`
 [[nodiscard]] std::string not_known(std::string_view word, std::span<const std::string_view> all);
 
 }  // namespace nerve::sim::scenario_file

@@ -29,7 +29,7 @@ inline constexpr Named<LinkKind> kLinks[] = {
 inline constexpr Named<PathChoice> kRoutings[] = {
     {"ecmp", PathChoice::kEcmp},       {"spray", PathChoice::kSpray},
     {"flowlet", PathChoice::kFlowlet}, {"adaptive", PathChoice::kAdaptive},
-    {"valiant", PathChoice::kValiant},
+    {"valiant", PathChoice::kValiant}, {"controlled", PathChoice::kControlled},
 };
 
 inline constexpr Named<Transport> kTransports[] = {

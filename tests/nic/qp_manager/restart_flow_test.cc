@@ -88,17 +88,17 @@ TEST(RestartFlow, ChangesTheSourcePortAndKeepsTheSequence) {
 TEST(RestartFlow, RefusesWhatIsNotConnected) {
   test::Pair pair;
   EXPECT_EQ(said(pair.a.nic.restart_flow(pair.a.qp, 1)),
-            "invalid: restart flow: the QP is not connected");
-  EXPECT_EQ(said(pair.a.nic.restart_flow({}, 1)), "no such object: restart flow: no such QP");
+            "invalid: flow: the QP is not connected");
+  EXPECT_EQ(said(pair.a.nic.restart_flow({}, 1)), "no such object: flow: no such QP");
   pair.connect();
   EXPECT_EQ(said(pair.a.nic.restart_flow(pair.a.qp, 0x10'0000)),
-            "invalid: restart flow: flow_label is 20 bits");
+            "invalid: flow: flow_label is 20 bits");
   test::EndSetup datagrams;
   datagrams.type = QpType::kUd;
   test::Pair others{datagrams};
   others.connect();
   EXPECT_EQ(said(others.a.nic.restart_flow(others.a.qp, 1)),
-            "invalid: restart flow: the QP is not connected");
+            "invalid: flow: the QP is not connected");
 }
 
 }  // namespace nerve::nic
