@@ -52,6 +52,14 @@ show_progress() {
   [[ -z $started || ! -t 2 || -n ${CI:-} ]] || printf '\r\033[K' >&2
 }
 
+# With ccache installed, what another clone or an earlier commit has compiled is not compiled again.
+# CCACHE_DISABLE=1 turns it off.
+launcher=()
+if command -v ccache >/dev/null; then
+  launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+fi
+
 # The inputs of a configuration besides the CMake files, which ninja watches: the presets and the
 # installed packages. Reconfiguring lets CMake find libraries that were missing before.
 configured_for() {
@@ -76,7 +84,7 @@ configure() {
   moved_from "$dir"
   [[ -f $dir/build.ninja ]] || fresh=(--fresh) # a failed configuration has cached what was missing
   say "configuring ($preset)"
-  (cd -- "$root" && cmake --preset "$preset" "${fresh[@]}" &>>"$log" </dev/null) ||
+  (cd -- "$root" && cmake --preset "$preset" "${launcher[@]}" "${fresh[@]}" &>>"$log" </dev/null) ||
     failed "$log" "configuring"
   echo "$now" >"$stamp"
 }

@@ -4,9 +4,14 @@
 Most of its time is spent on headers, which are then parsed once per combined file. The folders of a
 layer are combined; if that is not possible, because names collide, each half of them; and in a folder
 whose files cannot be combined, those are combined that the build combines.
+
+A combined file that was clean is not read again until it, a header, its command or the checks change:
+~/.cache/nerve/clang-tidy/ has an empty file for each.
 """
 import collections
+import hashlib
 import json
+import os
 import pathlib
 import re
 import shlex
@@ -17,6 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DATABASE = ROOT / "build/release/compile_commands.json"
 OWN = ROOT / "build/release/clang-tidy"  # the combined files and their compile database
+CLEAN = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "nerve/clang-tidy"
 
 
 def files_of(entry):
@@ -69,14 +75,35 @@ def run(entry, *options):
     return done.stdout or done.stderr or f"clang-tidy failed with status {done.returncode}: {entry['file']}\n"
 
 
-def combines(joint):
-    """True if the combined file compiles."""
+def clang(joint, *options):
+    """clang++ with the command of this file, which has to compile with these options."""
     command = [word for word in shlex.split(joint["command"]) if not word.startswith("-flto")]
     if "ccache" in command[0]:
         command = command[1:]
-    done = subprocess.run(["clang++", *command[1:], "-fsyntax-only", "-w"], cwd=joint["directory"],
+    del command[command.index("-o"):command.index("-o") + 2]
+    return subprocess.run(["clang++", *command[1:], *options, "-w"], cwd=joint["directory"],
                           capture_output=True, check=False)
-    return done.returncode == 0
+
+
+def combines(joint):
+    """True if the combined file compiles."""
+    return clang(joint, "-fsyntax-only").returncode == 0
+
+
+def fingerprint(joint):
+    """Of everything that a finding could depend on; the same for every clone of this tree."""
+    def here(text):
+        return text.replace(str(ROOT), "")
+    version = subprocess.run(["clang-tidy", "--version"], capture_output=True, text=True, check=True)
+    read = clang(joint, "-M").stdout.decode().replace("\\\n", " ").split(": ", 1)[1].split()
+    sums = hashlib.sha256(here(version.stdout + joint["command"]).encode())
+    for name in [ROOT / ".clang-tidy", __file__, *sorted(set(read))]:
+        file = pathlib.Path(joint["directory"], name)
+        content = file.read_bytes()
+        if file.parent == OWN:
+            content = here(content.decode()).encode()
+        sums.update(f"{here(str(name))} {len(content)}\n".encode() + content)
+    return sums.hexdigest()
 
 
 def units_of(folders):
@@ -98,9 +125,15 @@ def units_of(folders):
 
 def judge(joint):
     """The findings in a file; empty if it is clean."""
+    clean = CLEAN / fingerprint(joint)
+    if clean.exists():
+        return ""
     # The files that a combined file includes look like headers.
     combined = pathlib.Path(joint["file"]).parent == OWN
-    return run(joint, *["--checks=-google-global-names-in-headers"] * combined)
+    found = run(joint, *["--checks=-google-global-names-in-headers"] * combined)
+    if not found:
+        clean.touch()
+    return found
 
 
 def main():
@@ -108,6 +141,7 @@ def main():
     for folder, entries in sorted(read_commands().items()):
         layers[folder.relative_to(ROOT / "src").parts[0]].append((folder, entries))
     OWN.mkdir(exist_ok=True)
+    CLEAN.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(int(sys.argv[1])) as pool:
         work = sum(pool.map(units_of, layers.values()), [])
         work.sort(key=lambda item: -item[1])  # the longest first
