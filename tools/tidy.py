@@ -26,7 +26,8 @@ MAY_INCLUDE = {
     "verbs": {"base", "wire", "nic", "cuda", "host", "sysfs", "rdmacm"},
     "sim": {"base", "wire", "nic", "ai"},
     "ai": {"base", "cuda"},
-    "cli": {"base", "wire", "host", "sysfs", "sim", "ai"},
+    "mpi": set(),
+    "cli": {"base", "wire", "host", "sysfs", "sim", "ai", "mpi"},
 }
 
 # The same inside nic/ and sim/: folder -> the folders of the same layer, or single headers, that it
@@ -64,7 +65,8 @@ FOLDERS = {
 # simulation.h and foresight.h, the event loop that drives the NICs, belong to host/; every other
 # file directly in sim/ sets up a run.
 TOP_FILES = {"nic/nic": None, "nic/nic_modules": None, "sim/simulation": "host", "sim/foresight": "host",
-             "sim/part": "host", "sim/division": "host", "sim/crew": "host", "sim/": None}
+             "sim/part": "host", "sim/division": "host", "sim/crew": "host",
+             "sim/ranks": "host", "sim/border": "host", "sim/mirror": "host", "sim/": None}
 
 SANS_IO = {"base", "wire", "seal", "nic"}  # no I/O, no clock, no threads, no exceptions
 

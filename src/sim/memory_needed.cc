@@ -89,7 +89,8 @@ std::uint64_t edges_of(const Graph& graph) {
 
 }  // namespace
 
-std::uint64_t memory_needed(const Scenario& scenario) {
+// Engines and packets are divided among ranks; the rest is needed by each.
+std::uint64_t memory_needed(const Scenario& scenario, std::uint32_t ranks) {
   CheckedMemory payload;
   const auto setup = lay_out(scenario, payload);
   if (!setup) return 0;
@@ -110,10 +111,11 @@ std::uint64_t memory_needed(const Scenario& scenario) {
            graph.ports() * (sizeof(Port) + kFlowPort) + switches * edges_of(graph) * kRoute;
   }
   const std::uint64_t packets = nics * (kInFlight / packet + 4);
-  return kProgram + nics * (tcp ? kTcpEnd : kEngine) +
-         pairs * 2 * scenario.nics.qps_per_pair * (tcp ? kTcpEnd : kQp) +
-         graph.ports() * (sizeof(Port) + kSample) + switches * nics * kRoute +
-         packets * (sizeof(Packet) + (telemetry ? sizeof(Trail) : 0));
+  const std::uint64_t divided = nics * (tcp ? kTcpEnd : kEngine) +
+                                pairs * 2 * scenario.nics.qps_per_pair * (tcp ? kTcpEnd : kQp) +
+                                packets * (sizeof(Packet) + (telemetry ? sizeof(Trail) : 0));
+  return kProgram + divided / std::max(ranks, 1U) + graph.ports() * (sizeof(Port) + kSample) +
+         switches * nics * kRoute;
 }
 
 }  // namespace nerve::sim

@@ -32,6 +32,11 @@ void Part::end() {
   outcome_.has_reports = !reports_.empty();
 }
 
+void Part::take(Outbox& arrivals) {
+  expect(arrivals.first());
+  (void)arrivals.empty_into(fabric.clockwork);
+}
+
 bool Part::is_idle() const {
   return fabric.clockwork.wheel.empty() && fabric.next_elsewhere == FabricPart::kNever;
 }
@@ -45,7 +50,7 @@ void Part::post_at(Time when, NodeId nic, const NicMessage& message) {
   free_posts_.pop_back();
   posts_[number] = message;
   fabric.clockwork.wheel.at(when, Happening::kPost, nic.value(), number);
-  outcome_.here = std::min(outcome_.here, when);
+  expect(when);
 }
 
 NicMessage Part::take_post(std::uint32_t number) {

@@ -44,6 +44,12 @@ class alignas(128) Part final : public NicUser {  // no two threads write to one
     return other.outboxes_[set][own_number].empty_into(fabric.clockwork);
   }
   void end();
+  // What has left for a part of another process.
+  [[nodiscard]] Outbox& outbox(std::size_t to, unsigned set) { return outboxes_[set][to]; }
+  // What has come from there. It is not empty.
+  void take(Outbox& arrivals);
+  // An event was added between windows.
+  void expect(Time when) { outcome_.here = std::min(outcome_.here, when); }
   // In place of end(), if nothing was taken and nothing happens in the window.
   void end_idle() { outcome_.elsewhere = FabricPart::kNever; }
 

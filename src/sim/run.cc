@@ -15,6 +15,7 @@
 #include "sim/flow_setup.h"
 #include "sim/results/recorder.h"
 #include "sim/run_evidence.h"
+#include "sim/run_ranks.h"
 #include "sim/run_setup.h"
 #include "sim/why/words.h"
 #include "sim/workload/make_job.h"
@@ -163,12 +164,12 @@ void add_nic_caches(const Simulation& simulation, RunResult& result) {
   std::uint64_t page_lookups = 0;
   std::uint64_t pages = 0;
   for (std::uint32_t i = 0; i < simulation.nodes(); ++i) {
-    const SimNic* const nic = simulation.find_nic(NodeId{i});
-    if (nic == nullptr || nic->hardware() == nullptr) continue;
-    lookups += nic->hardware()->contexts().lookups();
-    contexts += nic->hardware()->contexts().misses();
-    page_lookups += nic->hardware()->pages().lookups();
-    pages += nic->hardware()->pages().misses();
+    const auto nic = simulation.find_figures(NodeId{i});
+    if (!nic) continue;
+    lookups += nic->context_lookups;
+    contexts += nic->context_misses;
+    page_lookups += nic->page_lookups;
+    pages += nic->page_misses;
   }
   note_misses("the QP context", lookups, contexts, result);
   note_misses("the address translation", page_lookups, pages, result);
@@ -231,11 +232,13 @@ void let_time_pass(Simulation& simulation, const Cluster& cluster, const Recorde
   }
 }
 
-}  // namespace
+struct Prepared {
+  RunSetup setup;
+  Faults faults;
+};
 
-Result<RunResult, std::string> run(const Scenario& scenario, const RunOptions& options) {
-  const WallClock::time_point began = WallClock::now();
-  CheckedMemory payload;
+Result<Prepared, std::string> prepare(const Scenario& scenario, const RunOptions& options,
+                                      CheckedMemory& payload) {
   const bool flows = scenario.fidelity == Fidelity::kFlow;
   if (flows) {
     if (std::string why = objection_to_flows(scenario); !why.empty()) return Unexpected{why};
@@ -249,30 +252,71 @@ Result<RunResult, std::string> run(const Scenario& scenario, const RunOptions& o
   }
   auto faults = Faults::find(setup->graph, scenario.faults);
   if (!faults) return Unexpected{faults.error()};
+  return Prepared{*std::move(setup), *std::move(faults)};
+}
+
+struct BuiltJobs {
+  Jobs jobs;
+  std::vector<JobEvidence> evidence;
+  std::string why;  // they cannot be built
+};
+
+BuiltJobs build_jobs(const Scenario& scenario, Cluster& cluster, Simulation& simulation,
+                     const RunSetup& setup) {
+  BuiltJobs made;
+  for (const JobSpec& spec : scenario.jobs) {
+    const auto number = static_cast<std::uint32_t>(made.jobs.size());
+    JobContext context = context_for(scenario, spec, number, cluster, simulation, setup);
+    made.evidence.push_back(evidence_of(context, cluster.shape(), spec.on_front_end));
+    auto job = make_job(spec, std::move(context));
+    if (!job) {
+      made.why = job.error();
+      return made;
+    }
+    made.jobs.push_back(std::move(*job));
+    cluster.add(*made.jobs.back(), spec.start);
+  }
+  return made;
+}
+
+}  // namespace
+
+Result<RunResult, std::string> run(const Scenario& scenario, const RunOptions& options) {
+  const WallClock::time_point began = WallClock::now();
+  CheckedMemory payload;
+  const bool flows = scenario.fidelity == Fidelity::kFlow;
+  Ranks* ranks = options.ranks;
+  auto prepared = prepare(scenario, options, payload);
+  std::string why = prepared ? "" : prepared.error();
+  if (ranks != nullptr) why = first_trouble(*ranks, why);
+  if (why.empty() && ranks != nullptr) why = objection_to_ranks(*ranks, prepared->setup, options);
+  if (!why.empty()) return Unexpected{why};
+  RunSetup& setup = prepared->setup;
+  if (ranks != nullptr && runs_alone(scenario, setup, options)) {
+    if (ranks->rank() != 0) return RunResult{};
+    ranks = nullptr;
+  }
   Simulation simulation{{.seed = scenario.seed,
                          .post_delay = scenario.servers.post_delay,
                          .cores = options.cores,
-                         .control_delay = scenario.back_end.switches.control_delay},
-                        setup->graph,
-                        setup->networks};
-  Cluster cluster{simulation, setup->cluster};
+                         .control_delay = scenario.back_end.switches.control_delay,
+                         .ranks = ranks},
+                        setup.graph,
+                        setup.networks};
+  Cluster cluster{simulation, setup.cluster};
   Recorder recorder{simulation, scenario.output};
   recorder.also_delivered([&simulation] { return delivered_by_tcp(simulation); });
   recorder.congestion().expect(hints_for(scenario));
-  std::vector<JobEvidence> evidence;
-  Jobs jobs;
-  for (const JobSpec& spec : scenario.jobs) {
-    const auto number = static_cast<std::uint32_t>(jobs.size());
-    JobContext context = context_for(scenario, spec, number, cluster, simulation, *setup);
-    evidence.push_back(evidence_of(context, cluster.shape(), spec.on_front_end));
-    auto job = make_job(spec, std::move(context));
-    if (!job) return Unexpected{job.error()};
-    jobs.push_back(std::move(*job));
-    cluster.add(*jobs.back(), spec.start);
-  }
-  simulation.schedule(std::move(*faults));
+  auto [jobs, evidence, no_jobs] = build_jobs(scenario, cluster, simulation, setup);
+  if (ranks != nullptr) no_jobs = first_trouble(*ranks, no_jobs);
+  if (!no_jobs.empty()) return Unexpected{no_jobs};
+  simulation.schedule(std::move(prepared->faults));
   let_time_pass(simulation, cluster, recorder, jobs, Time{scenario.until}, options);
 
+  simulation.update_records();
+  const OfRank sums =
+      sum_over_ranks(simulation, {payload.checked(), payload.wrong(), resident_bytes()});
+  if (why = simulation.trouble(); !why.empty()) return Unexpected{why};
   RunResult result;
   result.scenario = scenario.name;
   result.description = scenario.description;
@@ -289,16 +333,17 @@ Result<RunResult, std::string> run(const Scenario& scenario, const RunOptions& o
   result.totals.failed_messages = cluster.failed_messages();
   add_tcp(simulation, simulation.now() - Time{}, result);
   if (flows) add_flows(scenario, simulation, result);
-  note_pcie(scenario, setup->nic_rates[0].fastest, result);
+  note_pcie(scenario, setup.nic_rates[0].fastest, result);
   add_nic_caches(simulation, result);
-  if (payload.checked() > 0) {
+  if (sums.checked > 0) {
     result.remarks.push_back(
-        fmt::format("{} bytes of payload checked, {} wrong", payload.checked(), payload.wrong()));
+        fmt::format("{} bytes of payload checked, {} wrong", sums.checked, sums.wrong));
   }
   recorder.finish(std::move(results), result);
+  if (why = simulation.trouble(); !why.empty()) return Unexpected{why};
   result.why = explain({scenario, result, recorder.congestion(), std::move(evidence)});
   result.wall_seconds = std::chrono::duration<double>(WallClock::now() - began).count();
-  result.memory_bytes = resident_bytes();
+  result.memory_bytes = sums.memory_bytes;
   return result;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "sim/host/nic_trace.h"
+#include "sim/ranks.h"
 #include "sim/results/run_result.h"
 #include "sim/scenario/scenario.h"
 
@@ -35,6 +36,12 @@ struct RunOptions {
   std::function<void(const RunState&)> progress;
   RunTrace* trace{};       // null: nothing is traced. It cannot affect the result either.
   std::uint32_t cores{1};  // that it may use. The result does not depend on it.
+  // The ranks that run it together; null: this process alone. Each has `cores`. Nor does the result
+  // depend on them; rank zero gets it, the others get a part of it.
+  Ranks* ranks{};
+  // Called with what the user should know, if a scenario cannot be divided among ranks. Rank zero
+  // then runs it alone, and the others get an empty result.
+  std::function<void(const std::string&)> note;
 };
 
 // A run always ends: when all jobs are done, when a job that is not done can no longer be (a
@@ -43,7 +50,7 @@ struct RunOptions {
 [[nodiscard]] Result<RunResult, std::string> run(const Scenario& scenario,
                                                  const RunOptions& options = {});
 
-// An estimate of the memory that run() needs; zero if the scenario cannot be built.
-[[nodiscard]] std::uint64_t memory_needed(const Scenario& scenario);
+// An estimate of the memory that each rank needs in run(); zero if the scenario cannot be built.
+[[nodiscard]] std::uint64_t memory_needed(const Scenario& scenario, std::uint32_t ranks = 1);
 
 }  // namespace nerve::sim

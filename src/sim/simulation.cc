@@ -34,12 +34,6 @@ bool has_one_part(const SimulatedNetwork& network) {
   return network.tcp || network.flow || network.nics_per_pcie > 1;
 }
 
-std::uint32_t parts_for(std::uint32_t cores, Duration window,
-                        const std::vector<SimulatedNetwork>& networks) {
-  if (window < kLeastToShare || std::ranges::any_of(networks, has_one_part)) return 1;
-  return std::clamp(cores, 1U, kMostParts);
-}
-
 bool is_controlled(const SimulatedNetwork& network) {
   return network.fabric.path_choice == PathChoice::kControlled;
 }
@@ -62,37 +56,73 @@ std::unique_ptr<FlowNetwork> flows_in(Clockwork& clockwork, Fabric& fabric,
   return std::make_unique<FlowNetwork>(clockwork, fabric, std::move(transports));
 }
 
+std::uint32_t parts_for(const SimulationConfig& config, const Graph& graph,
+                        const std::vector<SimulatedNetwork>& networks) {
+  const std::uint32_t ranks = config.ranks == nullptr ? 1 : config.ranks->count();
+  return divisible(config.post_delay, graph, networks, config.cores * ranks).parts;
+}
+
 }  // namespace
+
+Divisible divisible(Duration post_delay, const Graph& graph,
+                    const std::vector<SimulatedNetwork>& networks, std::uint32_t parts) {
+  if (std::ranges::any_of(networks, [](const auto& one) { return one.tcp.has_value(); })) {
+    return {1, "TCP hosts run in one part"};
+  }
+  if (std::ranges::any_of(networks, [](const auto& one) { return one.flow.has_value(); })) {
+    return {1, "every flow depends on all others"};
+  }
+  if (std::ranges::any_of(networks, has_one_part)) return {1, "NICs share PCIe links"};
+  if (post_delay < kLeastToShare) return {1, "servers.post_delay is below 20 ns"};
+  if (shortest_cut(graph) < kLeastToShare) return {1, "a cable is shorter than 20 ns"};
+  return {std::clamp(parts, 1U, kMostParts), ""};
+}
 
 Simulation::Simulation(const SimulationConfig& config, const Graph& graph,
                        const std::vector<SimulatedNetwork>& networks)
     : post_delay_{config.post_delay},
       control_delay_{config.control_delay},
       window_{window_for(config.post_delay, graph, networks)},
-      part_of_node_{divide(graph, parts_for(config.cores, window_, networks))},
+      part_of_node_{divide(graph, parts_for(config, graph, networks))},
       is_large_{graph.nodes.size() > kFitInCaches},
       fabric_{config.seed, graph, fabrics_of(networks)},
       nics_(graph.nodes.size()),
       tcp_nics_(graph.nodes.size()) {
   const std::size_t count = std::size_t{1} + *std::ranges::max_element(part_of_node_);
-  std::vector<FabricPart*> parts;
-  for (std::size_t i = 0; i < count; ++i) {
-    parts_.emplace_back().set_parts(count);
-    parts.push_back(&parts_.back().fabric);
+  for (const SimulatedNetwork& one : networks) nic_configs_.push_back(one.nics);
+  std::size_t here = count;
+  if (config.ranks != nullptr && config.ranks->count() > 1) {
+    border_.emplace(*config.ranks, count, graph.ports(), [this](NodeId nic) -> MemoryPort& {
+      return SimNic::memory_of(nic_configs_[fabric_.graph().nodes[nic.value()].network]);
+    });
+    first_part_ = border_->first_here();
+    here = border_->count_here();
+    qps_.resize(graph.nodes.size());
   }
-  senders_.resize(count);
+  std::vector<FabricPart*> parts(count);
+  for (std::size_t i = 0; i < here; ++i) {
+    parts_.emplace_back().set_parts(count);
+    parts[first_part_ + i] = &parts_.back().fabric;
+  }
+  senders_.resize(here);
   fabric_.divide(part_of_node_, parts);
   for (Part& part : parts_) foresights_.emplace_back(part.clockwork(), fabric_, nics_);
-  crew_.emplace(static_cast<std::uint32_t>(count), [this](std::uint32_t i) { run_part(i); });
-  flows_ = flows_in(parts_[0].clockwork(), fabric_, networks);
+  crew_.emplace(static_cast<std::uint32_t>(here), [this](std::uint32_t i) { run_part(i); });
+  if (!border_) flows_ = flows_in(parts_[0].clockwork(), fabric_, networks);
   if (flows_) {
     flows_->serve(parts_[0]);
     return;
   }
   if (std::ranges::any_of(networks, is_controlled)) controller_.emplace(fabric_);
+  add_nics(networks);
+  if (border_) mirror_.emplace(*border_, fabric_, nics_);
+}
+
+void Simulation::add_nics(const std::vector<SimulatedNetwork>& networks) {
   for (std::uint32_t i = 0; i < nics_.size(); ++i) {
-    if (graph.nodes[i].kind != NodeKind::kNic) continue;
-    const SimulatedNetwork& network = networks[graph.nodes[i].network];
+    const GraphNode& node = fabric_.graph().nodes[i];
+    if (node.kind != NodeKind::kNic || !is_here(NodeId{i})) continue;
+    const SimulatedNetwork& network = networks[node.network];
     Part& part = part_of(NodeId{i});
     if (network.tcp) {
       tcp_nics_[i] = std::make_unique<TcpNic>(part.clockwork(), fabric_, NodeId{i}, *network.tcp);
@@ -114,10 +144,15 @@ PcieLink* Simulation::pcie_link_of(std::uint32_t node, const SimulatedNetwork& n
   return &pcie_links_.back();
 }
 
-std::uint64_t Simulation::events() const {
-  std::uint64_t sum = programs_.executed() + schedule_.executed();
+std::uint64_t Simulation::executed_here() const {
+  std::uint64_t sum = 0;
   for (const Part& part : parts_) sum += part.executed();
   return sum;
+}
+
+std::uint64_t Simulation::events() const {
+  return programs_.executed() + schedule_.executed() + executed_here() +
+         (border_ ? border_->executed_elsewhere() : 0);
 }
 
 std::size_t Simulation::pending() const {
@@ -127,7 +162,14 @@ std::size_t Simulation::pending() const {
 }
 
 bool Simulation::idle() const {
+  if (border_ && border_->next_elsewhere() != FabricPart::kNever) return false;
   return programs_.empty() && schedule_.empty() && std::ranges::all_of(parts_, &Part::is_idle);
+}
+
+std::optional<NicFigures> Simulation::find_figures(NodeId node) const {
+  if (const SimNic* const nic = find_nic(node)) return nic->figures();
+  const NicFigures* const known = mirror_ ? mirror_->find(node) : nullptr;
+  return known == nullptr ? std::nullopt : std::optional{*known};
 }
 
 std::size_t Simulation::packets_in_use() const {
@@ -146,41 +188,53 @@ void Simulation::schedule(Faults faults) {
 }
 
 void Simulation::obey(const std::vector<PathController::Order>& orders) {
-  for (const PathController::Order& one : orders) nic(one.nic).redirect_flow(one.qp, one.label);
+  for (const PathController::Order& one : orders) {
+    if (is_here(one.nic)) nic(one.nic).redirect_flow(one.qp, one.label);
+  }
 }
 
 void Simulation::cables_changed(std::uint32_t subject) {
   if (subject == kControllerActs) return obey(controller_->cables_changed());
+  if (border_) share_held(faults_.brought_up(subject));
   for (const PortId changed : faults_.happen(fabric_, subject)) {
-    resumed(fabric_.port(changed));
+    const Port& port = fabric_.port(changed);
+    if (fabric_.is_here(port)) resumed(port);
   }
   if (controller_ && faults_.is_reroute(subject)) obey(controller_->routes_changed());
   if (flows_) flows_->cables_changed();
 }
 
+// A rank that has one end, or neither, still counts the QPs of both.
 Joined Simulation::join(NodeId a, NodeId b) {
   disturbed_ = true;
   if (flows_) return flows_->join(a, b);
-  if (nics_[a.value()]) {
-    const Joined made = SimNic::join(nic(a), nic(b));
-    if (has_controller(a)) {
-      const Qpn mine = nic(a).qpn_of(made.mine);
-      const Qpn theirs = nic(b).qpn_of(made.theirs);
-      controller_->introduce({a, b, mine, theirs}, made.mine);
-      controller_->introduce({b, a, theirs, mine}, made.theirs);
-    }
-    return made;
+  if (tcp_nics_[a.value()]) return TcpNic::join(*tcp_nics_[a.value()], *tcp_nics_[b.value()]);
+  Joined made;
+  if (!border_) {
+    made = SimNic::join(nic(a), nic(b));
+  } else {
+    made = {QpNumber{qps_[a.value()]++}, QpNumber{qps_[b.value()]++}};
+    if (is_here(a)) CHECK(nic(a).join(b, made.theirs) == made.mine);
+    if (is_here(b)) CHECK(nic(b).join(a, made.mine) == made.theirs);
   }
-  return TcpNic::join(*tcp_nics_[a.value()], *tcp_nics_[b.value()]);
+  if (has_controller(a)) {
+    const SimNicConfig& config = nic_configs_[fabric_.graph().nodes[a.value()].network];
+    const Qpn mine = SimNic::qpn_of(config, made.mine);
+    const Qpn theirs = SimNic::qpn_of(config, made.theirs);
+    controller_->introduce({a, b, mine, theirs}, made.mine);
+    controller_->introduce({b, a, theirs, mine}, made.theirs);
+  }
+  return made;
 }
 
 void Simulation::write(NodeId from, const NicMessage& message) {
   if (controller_) {
-    if (const auto label = controller_->admit(from, message.qp)) {
-      nic(from).redirect_flow(message.qp, *label);
-    }
+    const auto label = controller_->admit(from, message.qp);
+    if (label && is_here(from)) nic(from).redirect_flow(message.qp, *label);
   }
-  part_of(from).post_at(planned_ ? *planned_ : now() + post_delay_, from, message);
+  const Time when = planned_ ? *planned_ : now() + post_delay_;
+  if (!is_here(from)) return border_->expect_elsewhere(when);
+  part_of(from).post_at(when, from, message);
 }
 
 bool Simulation::has_controller(NodeId nic) {
@@ -194,13 +248,14 @@ Time Simulation::next_in_parts() {
   }
   Time first = FabricPart::kNever;
   for (const Part& part : parts_) first = std::min(first, part.next());
-  return first;
+  return border_ ? std::min(first, border_->next_elsewhere()) : first;
 }
 
 void Simulation::restart_flow(NodeId at, QpNumber qp) {
   disturbed_ = true;
   if (flows_) return;  // they have no rate to forget, and keep the path of their QP
   if (controller_) controller_->release(at, qp);
+  if (!is_here(at)) return;
   if (SimNic* const nic = find_nic(at)) return nic->restart_flow(qp);
   tcp_nics_[at.value()]->restart_flow(qp);
 }
@@ -211,7 +266,7 @@ std::uint64_t Simulation::run(Time limit, std::uint64_t most_events) {
   disturbed_ = true;
   if (!begun_) run_programs(Time{} + kInstant);  // what they have planned for the beginning
   begun_ = true;
-  while (!stopped_ && events() - already < most_events) {
+  while (!stopped_ && !broken_ && events() - already < most_events) {
     const Time planned = schedule_.due().value_or(FabricPart::kNever);
     const Time next =
         std::min({planned, next_in_parts(), programs_.due().value_or(FabricPart::kNever)});
@@ -232,14 +287,41 @@ void Simulation::run_window(Time end) {
   for (Part& part : parts_) {
     if (part.has_sent()) senders_[sender_count_++] = &part;
   }
-  const std::uint64_t already = events();
-  if (happened_ >= kWorthSharing * parts_.size()) {
+  const std::uint64_t already = executed_here();
+  if (!parts_.empty() && happened_ >= kWorthSharing * parts_.size()) {
     crew_->run();
   } else {
     for (std::uint32_t i = 0; i < parts_.size(); ++i) run_part(i);
   }
-  happened_ = events() - already;
+  happened_ = executed_here() - already;
+  for (Part& part : parts_) part.collect(reports_);
+  if (border_) exchange(end);
   run_programs(end);
+}
+
+void Simulation::exchange(Time end) {
+  const Border::Place place{end, programs_.executed()};
+  if (!border_->exchange(place, parts_, leaving_set_, reports_)) broken_ = true;
+}
+
+// What a port may send when its cable comes back depends on what its peer still holds.
+void Simulation::share_held(std::span<const PortId> ends) {
+  if (ends.empty()) return;
+  Packed mine;
+  for (const PortId at : ends) {
+    if (!fabric_.is_here(fabric_.port(at))) continue;
+    Packer{mine}.put(at);
+    Packer{mine}.put(fabric_.held(at));
+  }
+  std::vector<Packed> all(border_->ranks());
+  if (!border_->share(mine, all)) broken_ = true;
+  fabric_.forget_held();
+  for (const Packed& one : all) {
+    for (Unpacker from{one}; from.intact() && !from.at_end();) {
+      const auto at = from.take<PortId>();
+      fabric_.learn_held(at, from.take<Fabric::Held>());
+    }
+  }
 }
 
 void Simulation::run_part(std::uint32_t number) {
@@ -247,7 +329,7 @@ void Simulation::run_part(std::uint32_t number) {
   part.begin(leaving_set_);
   bool took = false;
   for (Part* const from : std::span{senders_}.first(sender_count_)) {
-    took |= part.take_from(*from, number, leaving_set_ ^ 1U);
+    took |= part.take_from(*from, first_part_ + number, leaving_set_ ^ 1U);
   }
   if (!took && part.next_here() >= window_end_) return part.end_idle();
   const Time limit = before(window_end_);
@@ -260,7 +342,6 @@ void Simulation::run_part(std::uint32_t number) {
 }
 
 void Simulation::run_programs(Time end) {
-  for (Part& part : parts_) part.collect(reports_);
   for (std::uint32_t i = 0; i < reports_.size(); ++i) {
     programs_.at(reports_[i].when, Happening::kReport, reports_[i].nic.value(), i);
   }
@@ -286,7 +367,11 @@ void Simulation::run_schedule(Time when) {
   cables_changed(event.subject);
   // What left in the last window, and what left just now.
   for (std::uint32_t i = 0; i < parts_.size(); ++i) {
-    for (Part& from : parts_) parts_[i].take_from(from, i, leaving_set_);
+    for (Part& from : parts_) parts_[i].take_from(from, first_part_ + i, leaving_set_);
+  }
+  if (border_) {
+    for (Part& part : parts_) part.end();
+    exchange(when);
   }
   for (Part& part : parts_) part.begin(leaving_set_);
   disturbed_ = true;

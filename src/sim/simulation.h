@@ -8,6 +8,9 @@
 //
 // A run is a function of its scenario and seed, however many parts there are: windows do not depend
 // on the division, and neither does the order of the events of an object (core/event_wheel.h).
+//
+// With several ranks (ranks.h) each has its own parts and all run the same programs. A NIC exists
+// in the process of its part only; the switches and ports of others are there, but idle.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +20,7 @@
 #include <optional>
 #include <vector>
 
+#include "sim/border.h"
 #include "sim/control/path_controller.h"
 #include "sim/core/clockwork.h"
 #include "sim/crew.h"
@@ -26,6 +30,7 @@
 #include "sim/foresight.h"
 #include "sim/host/sim_nic.h"
 #include "sim/host/tcp_nic.h"
+#include "sim/mirror.h"
 #include "sim/part.h"
 
 namespace nerve::sim {
@@ -44,9 +49,20 @@ struct SimulationConfig {
   std::uint64_t seed{};
   // From the decision of a program to send until its NIC begins: software, doorbell, PCIe.
   Duration post_delay{};
-  std::uint32_t cores{1};    // threads at most
+  std::uint32_t cores{1};    // threads at most, in each process
   Duration control_delay{};  // until the controller of paths reacts to a failure
+  Ranks* ranks{};            // null: this process alone. Must outlive the simulation.
 };
+
+// The number of parts that these networks can be divided into, at most this many. One, and why, if
+// they cannot be divided.
+struct Divisible {
+  std::uint32_t parts{1};
+  std::string why;
+};
+[[nodiscard]] Divisible divisible(Duration post_delay, const Graph& graph,
+                                  const std::vector<SimulatedNetwork>& networks,
+                                  std::uint32_t parts);
 
 class Simulation {
  public:
@@ -60,13 +76,31 @@ class Simulation {
 
   [[nodiscard]] Fabric& fabric() { return fabric_; }
   [[nodiscard]] std::size_t nodes() const { return nics_.size(); }
-  // Null for a switch, and for a NIC of the other kind.
+  // Null for a switch, a NIC of the other kind, and a NIC of another rank.
   [[nodiscard]] SimNic* find_nic(NodeId node) { return nics_[node.value()].get(); }
   [[nodiscard]] const SimNic* find_nic(NodeId node) const { return nics_[node.value()].get(); }
   [[nodiscard]] TcpNic* find_tcp_nic(NodeId node) { return tcp_nics_[node.value()].get(); }
   // Null unless messages are flows. Then there are no NICs.
   [[nodiscard]] FlowNetwork* flows() { return flows_.get(); }
   [[nodiscard]] SimNic& nic(NodeId node) { return *nics_[node.value()]; }
+
+  // What is recorded of a NIC with an engine; none for other nodes. Rank zero knows it of the NICs
+  // of other ranks, as of the last update_records(), and so it does of their ports.
+  [[nodiscard]] std::optional<NicFigures> find_figures(NodeId node) const;
+  void update_records() {
+    if (mirror_ && !mirror_->update()) broken_ = true;
+  }
+  // Whether this rank records this port, and whether it knows what is queued there.
+  [[nodiscard]] bool records(PortId port) const {
+    return !border_ || border_->is_first_rank() || has(port);
+  }
+  [[nodiscard]] bool has(PortId port) const {
+    return !border_ || fabric_.is_here(fabric_.ports()[port.value()]);
+  }
+  // The other ranks; null if there are none.
+  [[nodiscard]] Border* border() { return border_ ? &*border_ : nullptr; }
+  // Why the ranks could not go on; empty unless run() ended for that.
+  [[nodiscard]] std::string trouble() const { return border_ ? border_->trouble() : ""; }
 
   // What has happened before this time is complete.
   [[nodiscard]] Time now() const { return planned_.value_or(programs_.now()); }
@@ -106,8 +140,19 @@ class Simulation {
   void stop() { stopped_ = true; }
 
  private:
-  [[nodiscard]] Part& part_of(NodeId node) { return parts_[part_of_node_[node.value()]]; }
+  [[nodiscard]] bool is_here(NodeId node) const {
+    return part_of_node_[node.value()] - first_part_ < parts_.size();
+  }
+  [[nodiscard]] Part& part_of(NodeId node) {
+    return parts_[part_of_node_[node.value()] - first_part_];
+  }
+  void add_nics(const std::vector<SimulatedNetwork>& networks);
+  [[nodiscard]] QpNumber join_end(NodeId here, NodeId peer, QpNumber theirs);
+  // With other ranks: what has happened up to `end`, and what has left for their parts.
+  void exchange(Time end);
+  void share_held(std::span<const PortId> ends);
   [[nodiscard]] Time next_in_parts();
+  [[nodiscard]] std::uint64_t executed_here() const;
   [[nodiscard]] PcieLink* pcie_link_of(std::uint32_t node, const SimulatedNetwork& network);
   void run_window(Time end);
   void run_part(std::uint32_t number);
@@ -126,7 +171,9 @@ class Simulation {
   Duration control_delay_;
   Duration window_;
   std::vector<std::uint16_t> part_of_node_;
-  std::deque<Part> parts_;
+  std::optional<Border> border_;
+  std::size_t first_part_{};  // of this process
+  std::deque<Part> parts_;    // of this process
   bool is_large_;
   Fabric fabric_;
   EventWheel<Happening> programs_;  // kTask, kReport
@@ -136,6 +183,9 @@ class Simulation {
   std::deque<PcieLink> pcie_links_;                // that several NICs share
   std::vector<std::unique_ptr<SimNic>> nics_;      // per node; null for a switch
   std::vector<std::unique_ptr<TcpNic>> tcp_nics_;  // per node
+  std::vector<SimNicConfig> nic_configs_;          // per network
+  std::vector<std::uint32_t> qps_;                 // per NIC, if there are other ranks
+  std::optional<Mirror> mirror_;
   std::unique_ptr<FlowNetwork> flows_;
   std::deque<Foresight> foresights_;  // per part
   std::vector<NicReport> reports_;    // of the current window
@@ -147,6 +197,7 @@ class Simulation {
   std::vector<Part*> senders_;  // that have sent something in it: the first sender_count_
   std::size_t sender_count_{};
   bool disturbed_{};  // parts have changed since their last window
+  bool broken_{};     // the ranks cannot go on
   bool begun_{};
   bool stopped_{};
   OnTask on_task_;

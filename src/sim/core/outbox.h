@@ -2,11 +2,13 @@
 // packets that arrive there.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "sim/core/clockwork.h"
+#include "sim/core/packing.h"
 
 namespace nerve::sim {
 
@@ -26,18 +28,50 @@ class alignas(64) Outbox {  // no two threads write to one cache line
   // True if there was something.
   bool empty_into(Clockwork& to) {
     if (events_.empty()) return false;
-    for (const Event<Happening>& event : events_) {
+    for (const Due& event : events_) {
       const bool arrives = event.kind == Happening::kArrive;
       const std::uint32_t argument = arrives ? place(to, event.argument).value() : event.argument;
       to.wheel.at(event.when, event.kind, event.subject, argument);
     }
-    events_.clear();
-    packets_.clear();
-    trails_.clear();
+    clear();
     return true;
   }
 
+  // For a part in another process.
+  [[nodiscard]] bool empty() const { return events_.empty(); }
+  [[nodiscard]] Time first() const {
+    return std::ranges::min_element(events_, {}, &Due::when)->when;
+  }
+  void pack(Packer& to) {
+    to.put_all(events_);
+    to.put_all(packets_);
+    to.put_all(trails_);
+    clear();
+  }
+  // `adopt` is called with each packet, which holds a pointer of that process (Piece::port). False
+  // if it makes no sense.
+  template <class Adopt>
+  [[nodiscard]] bool unpack(Unpacker& from, std::size_t ports, Adopt adopt) {
+    from.take_all(events_);
+    from.take_all(packets_);
+    from.take_all(trails_);
+    for (Packet& packet : packets_) adopt(packet);
+    if (!trails_.empty() && trails_.size() != packets_.size()) return false;
+    for (const Due& event : events_) {
+      if (event.subject >= ports) return false;
+      if (event.kind == Happening::kArrive && event.argument >= packets_.size()) return false;
+    }
+    return from.intact();
+  }
+
  private:
+  using Due = Event<Happening>;
+
+  void clear() {
+    events_.clear();
+    packets_.clear();
+    trails_.clear();
+  }
   PacketId place(Clockwork& to, std::uint32_t number) {
     const PacketId id = to.packets.take();
     Packet& packet = to.packets[id];
@@ -46,7 +80,7 @@ class alignas(64) Outbox {  // no two threads write to one cache line
     return id;
   }
 
-  std::vector<Event<Happening>> events_;
+  std::vector<Due> events_;
   std::vector<Packet> packets_;  // of the events of kind kArrive, in order
   std::vector<Trail> trails_;    // of the packets, if switches write telemetry
 };

@@ -29,6 +29,8 @@ inline constexpr unsigned kTwiceLiftedClass = 0;
 
 inline constexpr std::uint32_t kEthernetBytes = 14 + 4;  // the header and the CRC
 
+// It travels to other processes as bytes (Outbox). The only pointer that the receiving NIC would
+// follow is that of the piece.
 struct alignas(64) Packet {
   PacketId next{kNoPacket};    // in the queue that holds it
   NodeId destination{};        // a NIC
@@ -51,6 +53,7 @@ struct alignas(64) Packet {
 };
 static_assert(std::is_trivially_copyable_v<wire::Frame>);
 static_assert(sizeof(TcpSegment) <= sizeof(wire::Frame));
+static_assert(std::is_trivially_copyable_v<Packet>);
 
 // The telemetry collected by a packet on its path, or returned by an ACK.
 struct Trail {

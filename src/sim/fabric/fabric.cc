@@ -82,7 +82,9 @@ void Fabric::divide(std::span<const std::uint16_t> part_of_node,
     port.peer_part = part_of_node[ports_[port.peer.value()].node.value()];
   }
   if (std::ranges::none_of(networks_, &FabricConfig::telemetry)) return;
-  for (FabricPart* const part : parts_) part->clockwork.packets.keep_trails();
+  for (FabricPart* const part : parts_) {
+    if (part != nullptr) part->clockwork.packets.keep_trails();
+  }
 }
 
 void Fabric::leave_part(const Port& port, Time when, Happening kind, std::uint32_t argument) {

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -50,7 +51,7 @@ class Fabric {
   Fabric(std::uint64_t seed, const Graph& graph, std::vector<FabricConfig> networks);
 
   // The part of the simulation that each node belongs to, and the clockwork of each part. Call it
-  // before the first packet.
+  // before the first packet. The clockwork of a part that another process runs is null.
   void divide(std::span<const std::uint16_t> part_of_node, std::span<FabricPart* const> parts);
 
   [[nodiscard]] const Graph& graph() const { return graph_; }
@@ -95,6 +96,8 @@ class Fabric {
     if (ways.size() == 1) return ways[0];
     return ways[mix(flow_hash, switches_[switch_of_[at.value()]].salt) % ways.size()];
   }
+  // Whether this process runs the part that this port belongs to.
+  [[nodiscard]] bool is_here(const Port& port) const { return parts_[port.part] != nullptr; }
   // Bytes on the cable in addition to each packet: preamble and gap.
   [[nodiscard]] static std::uint32_t gap(const Port& port);
 
@@ -128,6 +131,14 @@ class Fabric {
   void damage(CableId cable, std::uint64_t error_chance);
   // The NIC at this port pauses its switch, or resumes it.
   void pause_switch(PortId nic, bool begins);
+  // The bytes of each class that entered at this port and are still queued in its switch. A cable
+  // that comes back needs those of both ends, and this process may run only one of them.
+  using Held = std::array<std::uint32_t, kClasses>;
+  [[nodiscard]] Held held(PortId ingress) const;
+  void learn_held(PortId ingress, const Held& bytes) {
+    held_elsewhere_.push_back({ingress, bytes});
+  }
+  void forget_held() { held_elsewhere_.clear(); }
   // `down` has a flag for each cable.
   void reroute(const std::vector<bool>& down);
 
@@ -180,7 +191,7 @@ class Fabric {
   // A pause begins: the watchdog looks at it later.
   void watch(PortId at, unsigned traffic_class);
   void resynchronise(PortId at, unsigned traffic_class);
-  [[nodiscard]] std::uint32_t held_from(PortId ingress, unsigned traffic_class);
+  [[nodiscard]] Held held_at_peer(const Port& port) const;
   void send_pause(PortId ingress, unsigned traffic_class, bool stop);
   [[nodiscard]] std::optional<unsigned> next_class(const Port& port) const;
 
@@ -195,7 +206,8 @@ class Fabric {
   std::vector<PortId> ports_by_node_;
   std::vector<std::uint32_t> switch_of_;  // per node
   std::vector<Switch> switches_;
-  std::vector<std::array<Time, kClasses>> paused_at_;  // per port, if there is a watchdog
+  std::vector<std::array<Time, kClasses>> paused_at_;    // per port, if there is a watchdog
+  std::vector<std::pair<PortId, Held>> held_elsewhere_;  // by switches of other processes
 };
 
 }  // namespace nerve::sim

@@ -1,5 +1,6 @@
 // Cables that fail, come back, slow down or damage packets. None of this is on the path of ordinary
-// packets.
+// packets. Every process knows which cables are up; what is queued at a port, only the one that
+// runs its part.
 #include <algorithm>
 #include <array>
 
@@ -20,6 +21,7 @@ void Fabric::take_down(CableId cable) {
     if (!port.up) return;
     port.up = false;
     ++port.generation;
+    if (!is_here(port)) continue;
     unpause(port);
     empty_queues(at);
   }
@@ -59,6 +61,7 @@ void Fabric::bring_up(CableId cable) {
     Port& port = ports_[at.value()];
     if (port.up) return;
     port.up = true;
+    if (!is_here(port)) continue;
     for (unsigned one = 0; one < kClasses; ++one) resynchronise(at, one);
   }
 }
@@ -67,29 +70,34 @@ void Fabric::bring_up(CableId cable) {
 // for the free space at its peer, and is paused if the peer's buffer is above its threshold.
 void Fabric::resynchronise(PortId at, unsigned traffic_class) {
   Port& port = ports_[at.value()];
-  port.credits[traffic_class] = config_of(port).lane_buffer - held_from(port.peer, traffic_class);
+  port.credits[traffic_class] = config_of(port).lane_buffer - held_at_peer(port)[traffic_class];
   if (port.switch_number == kNobody || port.kind != LinkKind::kEthernet) return;
   if (switches_[port.switch_number].buffer.pauses(port.local, traffic_class)) {
     send_pause(at, traffic_class, true);
   }
 }
 
-// Bytes that entered at this port and are still queued in the switch.
-std::uint32_t Fabric::held_from(PortId ingress, unsigned traffic_class) {
+Fabric::Held Fabric::held(PortId ingress) const {
+  Held bytes{};
   const Port& in = ports_[ingress.value()];
-  if (in.switch_number == kNobody) return 0;
-  std::uint32_t held = 0;
+  if (in.switch_number == kNobody) return bytes;
   for (const PortId out : ports_of(in.node)) {
     for (const PacketQueue& queue : ports_[out.value()].queues) {
       for (PacketId id = queue.head; id != kNoPacket; id = clock(in).packets[id].next) {
         const Packet& packet = clock(in).packets[id];
-        if (packet.ingress == ingress && packet.ingress_class == traffic_class) {
-          held += packet.bytes;
-        }
+        if (packet.ingress == ingress) bytes[packet.ingress_class] += packet.bytes;
       }
     }
   }
-  return held;
+  return bytes;
+}
+
+Fabric::Held Fabric::held_at_peer(const Port& port) const {
+  if (is_here(ports_[port.peer.value()])) return held(port.peer);
+  for (const auto& [at, bytes] : held_elsewhere_) {
+    if (at == port.peer) return bytes;
+  }
+  return {};
 }
 
 void Fabric::slow_down(CableId cable, Rate rate) {
@@ -116,6 +124,7 @@ bool Fabric::damaged(Port& at, const Packet& packet) {
 // Ethernet: the lossless classes. InfiniBand: a receiver that returns no credits stops every class.
 void Fabric::pause_switch(PortId nic, bool begins) {
   const Port& port = ports_[nic.value()];
+  if (!is_here(port)) return;
   const unsigned lossless = config_of(port).buffer.lossless;
   const unsigned classes = port.kind == LinkKind::kInfiniBand ? (1U << kClasses) - 1 : lossless;
   for (unsigned one = 0; one < kClasses; ++one) {

@@ -36,6 +36,12 @@ class Faults {
   [[nodiscard]] bool is_reroute(std::uint32_t subject) const {
     return subject % 2 != 0 && faults_[subject / 2].what.kind != FaultKind::kStorm;
   }
+  // The ends of the cables that come back with this event.
+  [[nodiscard]] std::span<const PortId> brought_up(std::uint32_t subject) const {
+    const Fault& fault = faults_[subject / 2];
+    const bool up = subject % 2 == 0 && fault.what.kind == FaultKind::kUp;
+    return up ? std::span{fault.ends} : std::span<const PortId>{};
+  }
   // When cables fail or come back.
   [[nodiscard]] std::vector<Time> cable_changes() const;
 

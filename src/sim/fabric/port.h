@@ -25,6 +25,7 @@ struct PortCounters {
   std::uint64_t pauses_sent{};  // to the peer of this port
   std::uint64_t paused_time_ps{};
   std::uint64_t watchdog_trips{};  // pauses that lasted too long (FabricConfig::pfc_watchdog)
+  friend bool operator==(const PortCounters&, const PortCounters&) = default;
 };
 
 // The packets of one traffic class in order, linked through Packet::next.

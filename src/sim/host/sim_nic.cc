@@ -93,15 +93,34 @@ SimNic::SimNic(Clockwork& clockwork, Fabric& fabric, NodeId node, const SimNicCo
       {.pd = pd_,
        .length = kMemory,
        .access = nic::Access::kLocalWrite | nic::Access::kRemoteWrite | nic::Access::kRemoteRead,
-       .port = &memory()});
+       .port = &memory_of(config_)});
   keys_ = *engine_.keys_of(*region);
   if (!config.hardware.modelled && config.pcie == nullptr) return;
   const NicHardwareSpec& spec = config.hardware.modelled ? config.hardware : kFastestNic;
   hardware_ = std::make_unique<NicHardware>(spec, fabric.rate_of(node), config.pcie);
 }
 
-MemoryPort& SimNic::memory() const {
-  return config_.payload != nullptr ? static_cast<MemoryPort&>(*config_.payload) : no_memory;
+MemoryPort& SimNic::memory_of(const SimNicConfig& config) {
+  return config.payload != nullptr ? static_cast<MemoryPort&>(*config.payload) : no_memory;
+}
+
+NicFigures SimNic::figures() const {
+  const nic::Counters& counters = engine_.counters();
+  NicFigures all{.bytes_sent = counters.bytes_sent,
+                 .bytes_received = counters.bytes_received,
+                 .data_packets = data_packets_,
+                 .retransmitted = counters.retransmitted_frames,
+                 .timeouts = counters.timeouts,
+                 .congestion_notices = counters.cnps_received,
+                 .timeout = timeout(),
+                 .outstanding = outstanding_};
+  if (hardware_) {
+    all.context_lookups = hardware_->contexts().lookups();
+    all.context_misses = hardware_->contexts().misses();
+    all.page_lookups = hardware_->pages().lookups();
+    all.page_misses = hardware_->pages().misses();
+  }
+  return all;
 }
 
 Duration SimNic::timeout() const {
@@ -118,6 +137,18 @@ QpNumber SimNic::make_qp() {
        .recv_cq = cq_,
        .caps = {.max_send_wr = config_.queue_depth, .max_recv_wr = config_.queue_depth}}));
   return QpNumber{static_cast<std::uint32_t>(qps_.size() - 1)};
+}
+
+Qpn SimNic::qpn_of(const SimNicConfig& config, QpNumber qp) {
+  CHECK(!config.engine.scatter_numbers);
+  return Qpn{config.engine.first_qpn.value() + config.engine.begin_qpns_at + qp.value()};
+}
+
+QpNumber SimNic::join(NodeId peer, QpNumber theirs) {
+  const QpNumber mine = make_qp();
+  CHECK(qpn_of(mine) == qpn_of(config_, mine));
+  bring_up(mine, peer, qpn_of(config_, theirs));  // NICs of a network have the same settings
+  return mine;
 }
 
 Qpn SimNic::qpn_of(QpNumber qp) const { return engine_.query_qp(qps_[qp.value()])->qpn; }

@@ -40,6 +40,23 @@ struct SimNicConfig {
   std::span<NicTrace> traces{};  // of the NICs that are traced; must outlive the NIC
 };
 
+// What is recorded of a NIC. Plain values, so that another process can send them.
+struct NicFigures {
+  std::uint64_t bytes_sent{};
+  std::uint64_t bytes_received{};
+  std::uint64_t data_packets{};  // sent; without ACKs
+  std::uint64_t retransmitted{};
+  std::uint64_t timeouts{};
+  std::uint64_t congestion_notices{};  // CNPs received
+  std::uint64_t context_lookups{};
+  std::uint64_t context_misses{};
+  std::uint64_t page_lookups{};
+  std::uint64_t page_misses{};
+  Duration timeout{};
+  std::uint64_t outstanding{};  // messages
+  friend bool operator==(const NicFigures&, const NicFigures&) = default;
+};
+
 // The GID of a node in the simulation.
 [[nodiscard]] wire::Gid gid_of(NodeId node);
 [[nodiscard]] NodeId node_of(const wire::Gid& gid);
@@ -56,11 +73,14 @@ class SimNic final : private nic::EgressGate {
   [[nodiscard]] std::uint32_t outstanding() const { return outstanding_; }
   // How long a lost packet waits if nothing else reveals the loss.
   [[nodiscard]] Duration timeout() const;
+  [[nodiscard]] NicFigures figures() const;
   // `user` must outlive the NIC.
   void serve(NicUser& user) { user_ = &user; }
 
   // Creates and connects two QPs, with receives posted.
   static Joined join(SimNic& a, SimNic& b);
+  // The same for the end here of a connection to a NIC of another process, where it is this QP.
+  QpNumber join(NodeId peer, QpNumber theirs);
 
   // Posts a message as a WRITE with immediate. Reports a failure when the send queue is full or the
   // QP is in the error state.
@@ -71,6 +91,8 @@ class SimNic final : private nic::EgressGate {
   // Packets of this QP get another path with ECMP, from now on.
   void redirect_flow(QpNumber qp, std::uint32_t label);
   [[nodiscard]] Qpn qpn_of(QpNumber qp) const;
+  // On a NIC that need not be in this process: there they count up.
+  [[nodiscard]] static Qpn qpn_of(const SimNicConfig& config, QpNumber qp);
 
   // Prefetches the state of the NIC.
   void fetch() const {
@@ -88,6 +110,9 @@ class SimNic final : private nic::EgressGate {
   void go_on(PacketId packet);
   // A port was resumed, failed or came back.
   void resumed();
+
+  // What packets refer to as their payload.
+  [[nodiscard]] static MemoryPort& memory_of(const SimNicConfig& config);
 
  private:
   std::uint32_t grant(const Request& request) override;
@@ -113,7 +138,6 @@ class SimNic final : private nic::EgressGate {
   void arm();
   void collect();
   void tell(const nic::Completion& done);
-  [[nodiscard]] MemoryPort& memory() const;
 
   Clockwork& clockwork_;
   Fabric& fabric_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -138,10 +139,37 @@ void Congestion::count_flows(std::uint32_t number, PortSeen& seen) {
     seen.flows = rates.most_flows(simulation_.flows()->paths().link_of(PortId{number}));
     return;
   }
+  if (!simulation_.has(PortId{number})) return;  // share_flows() will know
   const std::uint32_t queued = simulation_.fabric().port(PortId{number}).queued;
   if (queued / 2 < seen.most) return;
   seen.most = queued;
   seen.flows = std::max(seen.flows, simulation_.fabric().flows_queued(PortId{number}));
+}
+
+// Each rank counts the flows in the queues of its ports, and judges these ports as rank zero does.
+void Congestion::share_flows() {
+  Border* const border = simulation_.border();
+  if (border == nullptr) return;
+  Packed mine;
+  Packer to{mine};
+  for (const PortSeen& one : seen_) {
+    if (border->is_first_rank() || !simulation_.has(PortId{one.port})) continue;
+    to.put(one.port);
+    to.put(one.flows);
+    to.put(one.most);
+  }
+  std::vector<Packed> all(border->ranks());
+  if (!border->gather(mine, all)) return;
+  for (const Packed& one : all) {
+    for (Unpacker from{one}; !from.at_end() && from.intact();) {
+      const auto port = from.take<std::uint32_t>();
+      const auto flows = from.take<std::uint32_t>();
+      const auto longest = from.take<std::uint32_t>();
+      if (port >= index_.size() || index_[port] == kNever) continue;
+      entry_of(port).flows = flows;
+      entry_of(port).most = longest;
+    }
+  }
 }
 
 void Congestion::judge(std::uint32_t number) {
@@ -204,13 +232,11 @@ void Congestion::add_nic(NodeId node, NicSeen& seen, NicSums& sums) {
   seen.paused = std::exchange(seen.paused_now, 0);
   seen.share = 0;
   seen.ports = 0;
-  const SimNic* const nic = simulation_.find_nic(node);
+  const std::optional<NicFigures> nic = simulation_.find_figures(node);
   const TcpNic* const tcp = simulation_.find_tcp_nic(node);
-  if (nic == nullptr && tcp == nullptr) return;
-  const std::uint64_t retransmitted =
-      nic != nullptr ? nic->counters().retransmitted_frames : tcp->counters().retransmitted;
-  const std::uint64_t timeouts =
-      nic != nullptr ? nic->counters().timeouts : tcp->counters().timeouts;
+  if (!nic && tcp == nullptr) return;
+  const std::uint64_t retransmitted = nic ? nic->retransmitted : tcp->counters().retransmitted;
+  const std::uint64_t timeouts = nic ? nic->timeouts : tcp->counters().timeouts;
   if (retransmitted != seen.retransmitted) {
     Fabric& fabric = simulation_.fabric();
     const Port& port = fabric.port(fabric.first_port(node));
@@ -219,11 +245,11 @@ void Congestion::add_nic(NodeId node, NicSeen& seen, NicSums& sums) {
         std::max(sums.resent, port.line.time_of(fabric.config_of(port).longest_packet) * packets);
   }
   if (timeouts != seen.timeouts) {
-    sums.timeout = std::max(sums.timeout, nic != nullptr ? nic->timeout() : tcp->timeout());
+    sums.timeout = std::max(sums.timeout, nic ? nic->timeout : tcp->timeout());
   }
   seen.retransmitted = retransmitted;
   seen.timeouts = timeouts;
-  const bool works = nic != nullptr && nic->outstanding() > 0;
+  const bool works = nic && nic->outstanding > 0;
   if (std::exchange(seen.has_work, works) && works) {
     sums.idle += 1 - share;
     ++sums.working;

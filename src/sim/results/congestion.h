@@ -62,6 +62,9 @@ class Congestion {
   // `share`: how busy the port was since the last sample.
   void look(std::uint32_t port, double share);
   void end(bool last);
+  // With several ranks: rank zero learns what only the others could count. Call it once, after the
+  // last sample.
+  void share_flows();
 
   // The sum of a column over the samples within these times.
   [[nodiscard]] Duration seen(Column column, Time from, Time to) const;

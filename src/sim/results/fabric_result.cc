@@ -66,14 +66,13 @@ Totals totals_of(Simulation& simulation) {
   }
   const auto nodes = static_cast<std::uint32_t>(simulation.fabric().graph().nodes.size());
   for (std::uint32_t i = 0; i < nodes; ++i) {
-    const SimNic* const nic = simulation.find_nic(NodeId{i});
-    if (nic == nullptr) continue;
-    const nic::Counters& counters = nic->counters();
-    all.data_packets += nic->data_packets();
-    all.data_bytes += counters.bytes_sent;
-    all.retransmitted += counters.retransmitted_frames;
-    all.timeouts += counters.timeouts;
-    all.congestion_notices += counters.cnps_received;
+    const auto nic = simulation.find_figures(NodeId{i});
+    if (!nic) continue;
+    all.data_packets += nic->data_packets;
+    all.data_bytes += nic->bytes_sent;
+    all.retransmitted += nic->retransmitted;
+    all.timeouts += nic->timeouts;
+    all.congestion_notices += nic->congestion_notices;
   }
   return all;
 }

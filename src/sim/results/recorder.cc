@@ -113,8 +113,7 @@ std::uint64_t Recorder::delivered() const {
     return bytes + flows->counters().delivered_bytes;
   }
   for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
-    const SimNic* const nic = simulation_.find_nic(NodeId{i});
-    if (nic != nullptr) bytes += nic->counters().bytes_received;
+    if (const auto nic = simulation_.find_figures(NodeId{i})) bytes += nic->bytes_received;
   }
   return bytes;
 }
@@ -152,13 +151,16 @@ void Recorder::look_at(std::uint32_t number, Duration since, std::span<std::uint
 }
 
 void Recorder::take() {
+  simulation_.update_records();
   const Time now = simulation_.now();
   const std::span<std::uint64_t> row = samples_.add();
   if (simulation_.flows() != nullptr) simulation_.flows()->count_ports();
   Counts counts{};
   counts[SampleColumns::kDelivered] = delivered();
   congestion_.begin(now - taken_);
-  for (std::uint32_t i = 0; i < links_.size(); ++i) look_at(i, now - taken_, row, counts);
+  for (std::uint32_t i = 0; i < links_.size(); ++i) {
+    if (simulation_.records(PortId{i})) look_at(i, now - taken_, row, counts);
+  }
   congestion_.end(stopped_);
   for (std::size_t i = 0; i < counts.size(); ++i) row[i] = counts[i] - counted_[i];
   counted_ = counts;
@@ -186,6 +188,8 @@ void Recorder::add_samples(Time end, RunResult& result) {
 
 void Recorder::finish(std::vector<JobResult> jobs, RunResult& result) {
   stop();
+  simulation_.update_records();
+  congestion_.share_flows();
   const Time now = simulation_.now();
   const Time end = end_of(jobs, now);
   result.jobs = std::move(jobs);
