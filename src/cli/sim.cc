@@ -1,6 +1,7 @@
 // `nerve sim`: runs a scenario and shows the results.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -9,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/memory_room.h"
+#include "cli/mpi_ranks.h"
 #include "cli/report_page.h"
 #include "cli/run_folder.h"
 #include "cli/scenario_input.h"
@@ -17,6 +19,7 @@
 #include "cli/sim_explain.h"
 #include "cli/sim_sizes.h"
 #include "cli/sim_state.h"
+#include "cli/sim_together.h"
 #include "cli/sim_trace.h"
 #include "cli/status_line.h"
 #include "sim/division.h"
@@ -52,6 +55,8 @@ of each figure of the latter, and writes DIR/packet/result.json and DIR/flow/res
 --explain also runs what the paragraph "why" suggests, each in a process of its own, and prints how much
 of the time above the bound each change takes away (docs/why.md). It writes DIR/trials/<number>/result.json.
 
+With mpirun, the ranks run one scenario together, each with --cores threads. The result is the same.
+
 Progress goes to stderr. Ctrl-C ends the run, prints how far it got, and writes nothing; during the
 runs of --explain, it writes what is complete.
 
@@ -66,6 +71,7 @@ Examples:
     nerve sim examples/scenarios/ring.toml --sizes 1M:256M:4
     nerve sim ring.toml --both
     nerve sim examples/scenarios/oversubscribed.toml --explain
+    mpirun -n 4 nerve sim large.toml --cores 8
     nerve sim ring.toml --json --quiet | jq .jobs[0].bus_bandwidth
     nerve sim compare results/rdma/result.json results/tcp/result.json)";
 
@@ -142,6 +148,48 @@ int show(const SimOptions& options, const std::string& folder, const sim::RunRes
   return all_done(result) ? kExitOk : kExitFailed;
 }
 
+// The ranks that mpirun has started, together. Nothing if there is only this process.
+std::optional<int> simulate_by_mpi(const SimOptions& options) {
+  if (!started_by_mpi()) return std::nullopt;
+  auto ranks = MpiRanks::find();
+  if (!ranks) {
+    fmt::print(stderr, "nerve sim: {}\n", ranks.error());
+    return kExitFailed;
+  }
+  if (!*ranks) return std::nullopt;
+  const bool first = (*ranks)->rank() == 0;
+  if (options.both || options.explain || options.sizes || !options.traced.empty()) {
+    if (first) {
+      fmt::print(stderr,
+                 "nerve sim: --both, --explain, --sizes and --trace-gpus run without mpirun\n");
+    }
+    return kExitUsage;
+  }
+  auto overrides = parse_overrides("sim", options.set);
+  if (!overrides) return kExitUsage;
+  if (options.seed) overrides->push_back({"seed", std::to_string(*options.seed)});
+  StatusLine line{options.quiet || !first};
+  sim::RunOptions own;
+  own.note = [&](const std::string& why) {
+    line.clear();
+    fmt::print(stderr, "nerve sim: {}: {}\n", options.scenario, why);
+  };
+  own.progress = [&line](const sim::RunState& state) {
+    line.show([&] { return progress_text(state, line.elapsed()); });
+  };
+  return simulate_together(**ranks,
+                           {.scenario = options.scenario,
+                            .overrides = *std::move(overrides),
+                            .out = options.out,
+                            .cores = std::max(options.cores, 1U),
+                            .anyway = options.anyway,
+                            .options = std::move(own),
+                            .show = [&](const std::string& folder, const sim::RunResult& result) {
+                              line.clear();
+                              return show(options, folder, result);
+                            }});
+}
+
 int simulate(const SimOptions& options) {
   if (options.keys) {
     print_keys();
@@ -153,6 +201,7 @@ int simulate(const SimOptions& options) {
                "examples/scenarios/first.toml\n");
     return kExitUsage;
   }
+  if (const auto code = simulate_by_mpi(options)) return *code;
   std::vector<std::uint64_t> sizes;
   if (options.sizes) {
     auto parsed = parse_sizes(*options.sizes);
@@ -230,7 +279,9 @@ void add_sim(CLI::App& program, int& exit_code) {
   command->add_option("--trace-messages", options->messages, "messages of each QP to trace [1000]")
       ->type_name("N")
       ->check(CLI::Range(1, 1'000'000));
-  command->add_option("--cores", options->cores, "threads to use; the result is the same [all]")
+  command
+      ->add_option("--cores", options->cores,
+                   "threads to use; the result is the same [all; 1 with mpirun]")
       ->type_name("N")
       ->check(CLI::Range(1U, sim::kMostParts));
   command->add_option("--sizes", options->sizes, "run collectives with buffers of several sizes")

@@ -1,0 +1,36 @@
+// What the simulator calls in libnerve-mpi.so, the only file that needs MPI. It is loaded only
+// under mpirun, so that the simulator runs where no MPI is installed.
+//
+// Plain C functions: the library and the program may have been built with different C++ libraries.
+// Those that return int return zero if they failed; nerve_mpi_trouble() says why.
+#pragma once
+
+#include <stdint.h>
+
+#define NERVE_MPI_DOOR 1  // incremented when a function changes
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct NerveMpiMessage {
+  const void* bytes;
+  uint64_t length;
+} NerveMpiMessage;
+
+// Returns where the message of this length from this rank is to be written.
+typedef void* (*NerveMpiRoom)(void* context, int rank, uint64_t length);
+
+int nerve_mpi_version(void);  // NERVE_MPI_DOOR
+int nerve_mpi_begin(int* rank, int* count);
+// Sends out[i] to rank i and receives from it, for all ranks but this one.
+int nerve_mpi_exchange(const NerveMpiMessage* out, NerveMpiRoom room, void* context);
+// Rank zero receives from all others.
+int nerve_mpi_gather(NerveMpiMessage mine, NerveMpiRoom room, void* context);
+const char* nerve_mpi_trouble(void);
+void nerve_mpi_end(void);
+void nerve_mpi_abort(int exit_code);  // ends all ranks
+
+#ifdef __cplusplus
+}
+#endif
