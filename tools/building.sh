@@ -84,7 +84,7 @@ configure() {
   moved_from "$dir"
   [[ -f $dir/build.ninja ]] || fresh=(--fresh) # a failed configuration has cached what was missing
   say "configuring ($preset)"
-  (cd -- "$root" && cmake --preset "$preset" "${launcher[@]}" "${fresh[@]}" &>>"$log" </dev/null) ||
+  (cd -- "$root" && cmake --preset "$preset" "${fresh[@]}" "${launcher[@]}" &>>"$log" </dev/null) ||
     failed "$log" "configuring"
   echo "$now" >"$stamp"
 }
