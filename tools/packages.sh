@@ -11,6 +11,7 @@ packages_for() {
     script) printf '%s\n' python3 ;;
     page) command -v npm >/dev/null || printf '%s\n' nodejs npm ;; # npm from another source comes with node
     bench) printf '%s\n' libbenchmark-dev ;;
+    mpi) printf '%s\n' openmpi-bin libopenmpi-dev ;;
     bench-ai) printf '%s\n' libgloo-dev openmpi-bin libopenmpi-dev ;;
     python) printf '%s\n' python3-dev python3-numpy pybind11-dev ;;
     bench-live) printf '%s\n' perftest ucx-utils libfabric-bin iperf3 ;;

@@ -38,6 +38,11 @@ NerveMpiMessage view(const sim::Packed& message) { return {message.data(), messa
 
 }  // namespace
 
+bool deaths_go_unnoticed() {
+  const char* const recovery = variable("OMPI_MCA_orte_enable_recovery");
+  return recovery != nullptr && std::string_view{recovery} != "0";
+}
+
 bool started_by_mpi() { return by_open_mpi() || by_other_mpi(); }
 
 struct MpiRanks::Calls {
@@ -46,6 +51,8 @@ struct MpiRanks::Calls {
   decltype(&nerve_mpi_exchange) exchange;
   decltype(&nerve_mpi_gather) gather;
   decltype(&nerve_mpi_trouble) trouble;
+  decltype(&nerve_mpi_send) send;
+  decltype(&nerve_mpi_poll) poll;
   decltype(&nerve_mpi_end) end;
   decltype(&nerve_mpi_abort) abort;
 
@@ -57,7 +64,8 @@ struct MpiRanks::Calls {
     };
     return find("nerve_mpi_version", version) && find("nerve_mpi_begin", begin) &&
            find("nerve_mpi_exchange", exchange) && find("nerve_mpi_gather", gather) &&
-           find("nerve_mpi_trouble", trouble) && find("nerve_mpi_end", end) &&
+           find("nerve_mpi_trouble", trouble) && find("nerve_mpi_send", send) &&
+           find("nerve_mpi_poll", poll) && find("nerve_mpi_end", end) &&
            find("nerve_mpi_abort", abort) && version() == NERVE_MPI_DOOR;
   }
 };
@@ -99,7 +107,7 @@ Result<std::unique_ptr<MpiRanks>, std::string> MpiRanks::find() {
 }
 
 MpiRanks::~MpiRanks() {
-  if (count_ == 0) return;  // MPI did not start
+  if (count_ == 0 || leaves_) return;  // MPI did not start, or would wait for ever
   if (failed_) calls_->abort(kExitFailed);
   calls_->end();
 }
@@ -118,5 +126,21 @@ bool MpiRanks::gather(const sim::Packed& mine, std::span<sim::Packed> all) {
 }
 
 std::string MpiRanks::trouble() const { return failed_ ? calls_->trouble() : ""; }
+
+void MpiRanks::send(std::uint32_t to, const sim::Packed& message) {
+  if (calls_->send(static_cast<int>(to), view(message)) == 0) failed_ = true;
+}
+
+std::optional<std::uint32_t> MpiRanks::poll(sim::Packed& message) {
+  int from = 0;
+  const auto room = [](void* context, int, std::uint64_t length) -> void* {
+    auto& into = *static_cast<sim::Packed*>(context);
+    into.resize(length);
+    return into.data();
+  };
+  const int found = calls_->poll(room, &message, &from);
+  if (found < 0) failed_ = true;
+  return found > 0 ? std::optional{static_cast<std::uint32_t>(from)} : std::nullopt;
+}
 
 }  // namespace nerve::cli

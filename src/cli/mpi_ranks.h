@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -25,6 +26,13 @@ class MpiRanks final : public sim::Ranks {
   [[nodiscard]] bool gather(const sim::Packed& mine, std::span<sim::Packed> all) override;
   [[nodiscard]] std::string trouble() const override;
 
+  // Messages that nobody waits for; one to a rank that has died is lost.
+  void send(std::uint32_t to, const sim::Packed& message);
+  // Receives one, if there is one: its sender.
+  [[nodiscard]] std::optional<std::uint32_t> poll(sim::Packed& message);
+  // Some have died: do not wait for them at the end.
+  void leave() { leaves_ = true; }
+
  private:
   struct Calls;
   explicit MpiRanks(std::unique_ptr<Calls> calls);
@@ -33,9 +41,12 @@ class MpiRanks final : public sim::Ranks {
   std::uint32_t rank_{};
   std::uint32_t count_{};
   bool failed_{};
+  bool leaves_{};
 };
 
 // Whether an MPI launcher has started several of this program.
 [[nodiscard]] bool started_by_mpi();
+// Whether mpirun lets the other ranks go on when one has died: then they do not notice.
+[[nodiscard]] bool deaths_go_unnoticed();
 
 }  // namespace nerve::cli

@@ -151,6 +151,12 @@ int show(const SimOptions& options, const std::string& folder, const sim::RunRes
 // The ranks that mpirun has started, together. Nothing if there is only this process.
 std::optional<int> simulate_by_mpi(const SimOptions& options) {
   if (!started_by_mpi()) return std::nullopt;
+  if (deaths_go_unnoticed()) {
+    fmt::print(stderr,
+               "nerve sim: with mpirun --enable-recovery the others would wait for ever for a rank "
+               "that died; leave it out\n");
+    return kExitUsage;
+  }
   auto ranks = MpiRanks::find();
   if (!ranks) {
     fmt::print(stderr, "nerve sim: {}\n", ranks.error());

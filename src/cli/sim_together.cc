@@ -4,29 +4,20 @@
 
 #include <optional>
 
-#include "base/siphash.h"
 #include "cli/commands.h"
 #include "cli/file_bytes.h"
 #include "cli/memory_room.h"
 #include "cli/run_folder.h"
 #include "cli/scenario_input.h"
-#include "cli/this_program.h"
+#include "cli/sim_sums.h"
 #include "sim/scenario/scenario_file.h"
 
 namespace nerve::cli {
 namespace {
 
-// Tells files apart.
-std::string sum_of_file(const std::string& path) {
-  const FileBytes file = read_bytes(path);
-  if (!file.error.empty()) return "cannot be read";
-  std::uint64_t state = file.bytes.size();
-  std::uint64_t word = 0;
-  for (std::size_t i = 0; i < file.bytes.size(); ++i) {
-    word = word << 8U | std::to_integer<std::uint64_t>(file.bytes[i]);
-    if (i % 8 == 7 || i + 1 == file.bytes.size()) state = siphash({state, 0}, word);
-  }
-  return fmt::format("{:016x}", state);
+std::string sum_of_file(const std::string& file) {
+  const FileBytes read = read_bytes(file);
+  return read.error.empty() ? sum_of(read.bytes) : "cannot be read";
 }
 
 std::string text_of(const std::vector<sim::Override>& overrides) {
@@ -55,7 +46,7 @@ std::optional<sim::Scenario> parse(const sim::Ranks& ranks, const std::string& t
 
 int simulate_together(sim::Ranks& ranks, Together what) {
   if (what.scenario == "-") return fail(ranks, "standard input reaches only one rank; name a file");
-  const std::string why = agree(ranks, {{"nerve-sim", sum_of_file(this_program())},
+  const std::string why = agree(ranks, {{"nerve-sim", sum_of_program()},
                                         {"scenario", sum_of_file(what.scenario)},
                                         {"--set or --seed", text_of(what.overrides)}});
   if (!why.empty()) return fail(ranks, why);

@@ -4,14 +4,19 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <span>
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/mpi_ranks.h"
 #include "cli/report_page.h"
 #include "cli/run_folder.h"
 #include "cli/scenario_input.h"
+#include "cli/sim_sums.h"
 #include "cli/status_line.h"
 #include "cli/sweep_pool.h"
+#include "cli/sweep_ranks.h"
+#include "cli/sweep_resume.h"
 #include "cli/sweep_run.h"
 #include "cli/sweep_table.h"
 #include "sim/results/result_json.h"
@@ -27,6 +32,11 @@ cores or on --jobs of them. Keys and values are written as for --set of nerve si
 Prints a table and writes DIR/sweep.json, DIR/report.html with all runs side by side, and
 DIR/<number>/result.json of each. docs/scenarios.md describes sweep.json.
 
+--resume keeps the runs that an earlier sweep into DIR has completed, if their scenario is the same.
+
+With mpirun, rank 0 hands out the runs to all ranks, each of which runs one at a time, or --jobs of them.
+With mpirun --enable-recovery, a rank that dies loses only its runs, which others do again.
+
 Exit code: 0  every job of every run was completed
            1  a job was not completed, the scenario is invalid, or results could not be written
            2  invalid command line
@@ -34,7 +44,8 @@ Exit code: 0  every job of every run was completed
 
 Examples:
     nerve sweep examples/scenarios/incast.toml --vary nic.congestion=none,dcqcn,timely,swift,hpcc
-    nerve sweep first.toml --vary fabric.oversubscription=1,2,4 --vary fabric.routing=ecmp,spray)";
+    nerve sweep first.toml --vary fabric.oversubscription=1,2,4 --vary fabric.routing=ecmp,spray
+    mpirun -n 16 --enable-recovery nerve sweep first.toml --vary seed=1,2,3,4,5,6,7,8 --resume)";
 
 struct SweepOptions {
   std::string scenario;
@@ -46,6 +57,7 @@ struct SweepOptions {
   bool json{};
   bool quiet{};
   bool anyway{};
+  bool resume{};
 };
 
 struct Plan {
@@ -84,7 +96,7 @@ bool fill(const std::string& text, const SweepOptions& options,
     scenario->name += " (" + name_of(cell) + ")";  // for reports that show several
     plan.scenarios.push_back(*std::move(scenario));
     SweepRow& row = plan.rows.emplace_back();
-    row.result = fmt::format("{:03}/result.json", plan.rows.size() - 1);
+    row.result = result_of_run(plan.rows.size() - 1);
     row.cell = std::move(cell);
   }
   if (!plan.rows.empty()) return true;
@@ -120,23 +132,105 @@ void remove_results(const Plan& plan) {
   }
 }
 
+// Those without figures.
+std::vector<std::size_t> to_do(const Plan& plan) {
+  std::vector<std::size_t> runs;
+  for (std::size_t i = 0; i < plan.rows.size(); ++i) {
+    if (!plan.rows[i].figures) runs.push_back(i);
+  }
+  return runs;
+}
+
 // False if interrupted by Ctrl-C.
 bool run_all(const SweepOptions& options, std::size_t at_once, Plan& plan) {
   StatusLine line{options.quiet};
   watch_for_interrupt();
   remove_results(plan);  // from an earlier sweep in this folder
-  SweepPool pool{plan.rows.size(), at_once};
+  const std::vector<std::size_t> runs = to_do(plan);
+  SweepPool pool{runs.size(), at_once};
   return pool.run(
-      [&plan](std::size_t number, RunStatus& status) {
-        return run_to_file("sweep", plan.scenarios[number],
-                           plan.folder + "/" + plan.rows[number].result, status);
+      [&](std::size_t i, RunStatus& status) {
+        return run_to_file("sweep", plan.scenarios[runs[i]],
+                           plan.folder + "/" + plan.rows[runs[i]].result, status);
       },
-      [&plan](std::size_t number, const Done& done) { collect(plan, done, plan.rows[number]); },
-      [&line, &plan](std::size_t done, std::size_t running, std::uint64_t events) {
+      [&](std::size_t i, const Done& done) { collect(plan, done, plan.rows[runs[i]]); },
+      [&](std::size_t done, std::size_t running, std::uint64_t events) {
         line.show([&] {
-          return progress_text({done, plan.rows.size(), running, events}, line.elapsed());
+          return progress_text({done, runs.size(), running, events}, line.elapsed());
         });
       });
+}
+
+// A run for another rank, which needs no file to read it from.
+struct Description {
+  std::string file;  // its name
+  std::string text;
+  std::string name;
+  std::vector<sim::Override> overrides;
+};
+
+std::string packed(const Description& run) {
+  sim::Packed bytes;
+  sim::Packer to{bytes};
+  for (const std::string* const one : {&run.file, &run.text, &run.name}) to.put_text(*one);
+  for (const sim::Override& one : run.overrides) {
+    to.put_text(one.key);
+    to.put_text(one.value);
+  }
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+bool run_described(const std::string& description, const std::string& file, RunStatus& status) {
+  sim::Unpacker from{std::as_bytes(std::span{description})};
+  Description run;
+  for (std::string* const one : {&run.file, &run.text, &run.name}) *one = from.take_text();
+  while (from.intact() && !from.at_end()) {
+    sim::Override& one = run.overrides.emplace_back();
+    one.key = from.take_text();
+    one.value = from.take_text();
+  }
+  auto scenario = make_scenario(run.text, run.file, run.overrides);
+  if (!scenario) {
+    status.fail("this rank cannot read the scenario");
+    return false;
+  }
+  scenario->name = run.name;
+  return run_to_file("sweep", *scenario, file, status);
+}
+
+Hands hands_of(const SweepOptions& options) {
+  return {.program = sum_of_program(),
+          .at_once = std::max<std::size_t>(options.jobs, 1),
+          .work = run_described};
+}
+
+// The same by all ranks; of rank zero.
+SweepEnd run_all_together(const SweepOptions& options, const std::string& text,
+                          const std::vector<sim::Override>& overrides, MpiRanks& ranks,
+                          Plan& plan) {
+  StatusLine line{options.quiet};
+  watch_for_interrupt();
+  remove_results(plan);
+  const std::vector<std::size_t> runs = to_do(plan);
+  const auto describe = [&](std::size_t number) {
+    Description run{options.scenario, text, plan.scenarios[number].name, overrides};
+    const Cell& cell = plan.rows[number].cell;
+    run.overrides.insert(run.overrides.end(), cell.values.begin(), cell.values.end());
+    return packed(run);
+  };
+  const auto keep = [&plan](std::size_t number, Done done, const std::string& result) {
+    const std::string path = plan.folder + "/" + plan.rows[number].result;
+    const std::string folder = std::filesystem::path{path}.parent_path().string();
+    if (done.well && !(make_folder("sweep", folder) && write_file("sweep", path, result))) {
+      done = {false, "its result could not be written"};
+    }
+    collect(plan, done, plan.rows[number]);
+  };
+  const auto tick = [&](std::size_t done, std::size_t running, std::uint64_t events) {
+    line.show([&] { return progress_text({done, runs.size(), running, events}, line.elapsed()); });
+  };
+  return lead_sweep(ranks, {.runs = runs, .describe = describe, .on_done = keep, .on_tick = tick},
+                    hands_of(options));
 }
 
 int show(const SweepOptions& options, const Plan& plan) {
@@ -163,7 +257,17 @@ int show(const SweepOptions& options, const Plan& plan) {
   return all_well ? kExitOk : kExitFailed;
 }
 
-int sweep(const SweepOptions& options) {
+// What the runs depend on.
+std::string sum_of_runs(const SweepOptions& options, const std::string& text,
+                        const std::vector<sim::Override>& overrides) {
+  std::string terms = text;
+  for (const sim::Override& one : overrides) terms += "\n" + one.key + "=" + one.value;
+  for (const std::string& one : options.vary) terms += "\n" + one;
+  return sum_of(terms + "\n" + sum_of_program());
+}
+
+// `led`: other ranks have been told what to do, and that it is over.
+int sweep(const SweepOptions& options, MpiRanks* ranks, bool& led) {
   auto overrides = parse_overrides("sweep", options.set);
   auto axes = parse_axes(options);
   if (!overrides || !axes) return kExitUsage;
@@ -173,21 +277,53 @@ int sweep(const SweepOptions& options) {
   Plan plan;
   plan.axes = *std::move(axes);
   if (!fill(*text, options, *overrides, plan)) return kExitFailed;
+  const std::size_t wanted =
+      ranks != nullptr ? std::max<std::size_t>(options.jobs, 1) : options.jobs;
   const std::size_t at_once =
-      how_many_at_once("sweep", plan.scenarios, {options.jobs, options.anyway, options.quiet});
+      how_many_at_once("sweep", plan.scenarios, {wanted, options.anyway, options.quiet});
   if (at_once == 0) return kExitFailed;
   plan.folder = options.out.empty() ? folder_for(plan.name) + "-sweep" : options.out;
   if (!make_folder("sweep", plan.folder)) return kExitFailed;
-  const bool to_the_end = run_all(options, at_once, plan);
-  if (!to_the_end) {
-    remove_results(plan);
+  const std::string sum = sum_of_runs(options, *text, *overrides);
+  if (options.resume) {
+    for (const std::size_t number : completed_runs(plan.folder, sum, plan.rows.size())) {
+      collect(plan, {.well = true, .why = {}}, plan.rows[number]);
+    }
+  }
+  if (!begin_runs(plan.folder, sum)) return kExitFailed;
+  SweepEnd end = SweepEnd::kComplete;
+  led = ranks != nullptr;
+  if (led) {
+    end = run_all_together(options, *text, *overrides, *ranks, plan);
+  } else if (!run_all(options, at_once, plan)) {
+    end = SweepEnd::kInterrupted;
+  }
+  if (end != SweepEnd::kComplete) remove_results(plan);
+  if (end == SweepEnd::kFailed) return kExitFailed;
+  if (end == SweepEnd::kInterrupted) {
     const auto done = std::ranges::count_if(
         plan.rows, [](const SweepRow& row) { return row.figures.has_value(); });
     fmt::print(stderr, "nerve sweep: interrupted; {} of {} runs were done\n", done,
                plan.rows.size());
   }
   const int shown = show(options, plan);
-  return to_the_end ? shown : kExitInterrupted;
+  return end == SweepEnd::kComplete ? shown : kExitInterrupted;
+}
+
+int sweep(const SweepOptions& options) {
+  auto ranks = MpiRanks::find();
+  if (!ranks) {
+    fmt::print(stderr, "nerve sweep: {}\n", ranks.error());
+    return kExitFailed;
+  }
+  MpiRanks* const all = ranks->get();
+  if (all != nullptr && all->rank() != 0) {
+    return serve_sweep(*all, hands_of(options)) ? kExitOk : kExitFailed;
+  }
+  bool led = false;
+  const int code = sweep(options, all, led);
+  if (all != nullptr && !led) all->leave();  // the others wait for something else
+  return code;
 }
 
 }  // namespace
@@ -206,7 +342,7 @@ void add_sweep(CLI::App& program, int& exit_code) {
   command->add_option("--seed", options->seed, "random seed, overrides the file")
       ->type_name("N")
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--jobs", options->jobs, "runs at once [one per core]")
+  command->add_option("--jobs", options->jobs, "runs at once [one per core; one per rank]")
       ->type_name("N")
       ->check(CLI::Range(1, 4096));
   command->add_option("--out", options->out, "folder for results [results/<name>-sweep]")
@@ -214,6 +350,7 @@ void add_sweep(CLI::App& program, int& exit_code) {
   command->add_flag("--json", options->json, "print sweep.json instead of the table");
   command->add_flag("--quiet", options->quiet, "print no progress");
   command->add_flag("--anyway", options->anyway, "run even if memory may not suffice");
+  command->add_flag("--resume", options->resume, "keep what an earlier sweep has completed");
   command->footer(kSweepFooter);
   command->callback([options, &exit_code] { exit_code = sweep(*options); });
 }

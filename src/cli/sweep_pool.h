@@ -35,19 +35,24 @@ class SweepPool {
   ~SweepPool();
   SweepPool(const SweepPool&) = delete;
   SweepPool& operator=(const SweepPool&) = delete;
+  [[nodiscard]] bool usable() const { return statuses_ != nullptr; }  // else run() reports it
 
   // Returns false on Ctrl-C; runs that had not ended then are not reported.
   [[nodiscard]] bool run(const Work& work, const OnDone& on_done, const OnTick& on_tick);
+
+  // The steps of run(), for a caller that chooses what to run next.
+  [[nodiscard]] bool has_room() const { return running_.size() < at_once_; }
+  [[nodiscard]] std::size_t running() const { return running_.size(); }
+  void start(std::size_t number, const Work& work);
+  bool reap(const OnDone& on_done);  // true if one had ended
+  [[nodiscard]] std::uint64_t events() const;
 
  private:
   struct Child {
     int pid{};
     std::size_t number{};
   };
-  void start(std::size_t number, const Work& work);
-  bool reap(const OnDone& on_done);  // true if one had ended
   void end_all();
-  [[nodiscard]] std::uint64_t events() const;
 
   std::size_t count_;
   std::size_t at_once_;

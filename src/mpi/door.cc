@@ -4,16 +4,23 @@
 #include <mpi.h>
 
 #include <cstdio>
+#include <list>
 #include <vector>
 
 namespace {
 
-enum class Kind : int { kExchange = 1, kGather = 2 };  // tags
+enum class Kind : int { kExchange = 1, kGather = 2, kLoose = 3 };  // tags
 
-MPI_Comm everyone = MPI_COMM_NULL;
+const MPI_Comm everyone = MPI_COMM_WORLD;
 int own_rank;
 int rank_count;
 char trouble[512];
+
+struct Loose {
+  std::vector<char> bytes;
+  MPI_Request request;
+};
+std::list<Loose> on_the_way;
 
 bool failed(int code, const char* what) {
   if (code == MPI_SUCCESS) return false;
@@ -60,7 +67,6 @@ int nerve_mpi_begin(int* rank, int* count) {
   if (failed(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "starting")) {
     return 0;
   }
-  if (failed(MPI_Comm_dup(MPI_COMM_WORLD, &everyone), "starting")) return 0;
   MPI_Comm_set_errhandler(everyone, MPI_ERRORS_RETURN);
   MPI_Comm_rank(everyone, &own_rank);
   MPI_Comm_size(everyone, &rank_count);
@@ -94,8 +100,37 @@ int nerve_mpi_gather(NerveMpiMessage mine, NerveMpiRoom room, void* context) {
   return 1;
 }
 
+int nerve_mpi_send(int to, NerveMpiMessage message) {
+  on_the_way.remove_if([](Loose& one) {
+    int done = 0;
+    MPI_Test(&one.request, &done, MPI_STATUS_IGNORE);
+    return done != 0;
+  });
+  const char* const from = static_cast<const char*>(message.bytes);
+  Loose& one = on_the_way.emplace_back();
+  one.bytes.assign(from, from + message.length);
+  return send({one.bytes.data(), message.length}, to, Kind::kLoose, one.request) ? 1 : 0;
+}
+
+int nerve_mpi_poll(NerveMpiRoom room, void* context, int* from) {
+  int found = 0;
+  int length = 0;
+  MPI_Message message{};
+  MPI_Status status{};
+  if (failed(MPI_Improbe(MPI_ANY_SOURCE, static_cast<int>(Kind::kLoose), everyone, &found, &message,
+                         &status),
+             "receiving")) {
+    return -1;
+  }
+  if (found == 0) return 0;
+  if (failed(MPI_Get_count(&status, MPI_BYTE, &length), "receiving")) return -1;
+  *from = status.MPI_SOURCE;
+  void* const into = room(context, *from, static_cast<uint64_t>(length));
+  return failed(MPI_Mrecv(into, length, MPI_BYTE, &message, &status), "receiving") ? -1 : 1;
+}
+
 const char* nerve_mpi_trouble() { return trouble; }
 
 void nerve_mpi_end() { MPI_Finalize(); }
 
-void nerve_mpi_abort(int exit_code) { MPI_Abort(MPI_COMM_WORLD, exit_code); }
+void nerve_mpi_abort(int exit_code) { MPI_Abort(everyone, exit_code); }

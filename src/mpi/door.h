@@ -28,7 +28,12 @@ int nerve_mpi_exchange(const NerveMpiMessage* out, NerveMpiRoom room, void* cont
 // Rank zero receives from all others.
 int nerve_mpi_gather(NerveMpiMessage mine, NerveMpiRoom room, void* context);
 const char* nerve_mpi_trouble(void);
-void nerve_mpi_end(void);
+// Messages that nobody waits for. send() copies the bytes; a message to a rank that has died is
+// lost.
+int nerve_mpi_send(int to, NerveMpiMessage message);
+// Receives one such message if there is one: returns 1, and its sender. Otherwise 0, or -1.
+int nerve_mpi_poll(NerveMpiRoom room, void* context, int* from);
+void nerve_mpi_end(void);             // waits for all ranks
 void nerve_mpi_abort(int exit_code);  // ends all ranks
 
 #ifdef __cplusplus

@@ -142,4 +142,27 @@ TEST(Sweep, WritesATableAPageAndEachResult) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(Sweep, ResumesWithTheRunsOfTheSameSweep) {
+  namespace fs = std::filesystem;
+  const std::string folder = testing::TempDir() + "nerve_resume";
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  std::ofstream{folder + "/x.toml"} << "[servers]\ncount = 2\ngpus = 1\n[fabric]\n"
+                                       "topology = \"star\"\n[[job]]\nkind = \"permutation\"\n"
+                                       "size = \"64 KB\"\n";
+  const std::string sweep = "sweep " + folder + "/x.toml --out " + folder + "/out --vary seed=1,2 ";
+  const fs::path kept = folder + "/out/000/result.json";
+  const fs::path lost = folder + "/out/001/result.json";
+  EXPECT_EQ(test::nerve(sweep).exit_code, 0);
+  const auto written = fs::last_write_time(kept);
+  fs::remove(lost);
+  const test::Outcome resumed = test::nerve(sweep + "--resume");
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.text;
+  EXPECT_EQ(fs::last_write_time(kept), written);
+  EXPECT_TRUE(fs::exists(lost));
+  EXPECT_EQ(test::nerve(sweep + "--resume --set 'job.0.size=32 KB'").exit_code, 0);
+  EXPECT_NE(fs::last_write_time(kept), written) << "a result of another scenario was kept";
+  fs::remove_all(folder);
+}
+
 }  // namespace nerve::cli
