@@ -170,7 +170,10 @@ void use_flows(const Scenario& scenario, RunSetup& setup) {
     network.flow = transport_of(network, i == 0 ? scenario.nics : scenario.front_end_nics);
   }
   setup.cluster.most_slices = kMostSlices;
-  setup.cluster.back_end.most_piece = setup.cluster.front_end.most_piece = kMostPiece;
+  for (CarrierConfig* const one : {&setup.cluster.back_end, &setup.cluster.front_end}) {
+    one->most_piece = kMostPiece;
+    one->admission = {};  // shares are fair without it
+  }
 }
 
 std::vector<std::string> doubts_about_flows(const Scenario& scenario, Simulation& simulation) {
@@ -183,6 +186,9 @@ std::vector<std::string> doubts_about_flows(const Scenario& scenario, Simulation
     doubts.emplace_back("paths that a controller chooses count as perfectly even");
   }
   if (scenario.servers.nics_per_pcie > 1) doubts.emplace_back("flows do not share PCIe links");
+  if (scenario.nics.admission.limit > 0 || scenario.front_end_nics.admission.limit > 0) {
+    doubts.emplace_back("flows do not wait for clear-to-send messages");
+  }
   const auto add = [&](std::uint8_t network, const NicSpec& nics) {
     std::string doubt = doubt_about(simulation, network, nics);
     if (!doubt.empty()) doubts.push_back(std::move(doubt));

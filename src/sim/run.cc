@@ -175,6 +175,19 @@ void add_nic_caches(const Simulation& simulation, RunResult& result) {
   note_misses("the address translation", page_lookups, pages, result);
 }
 
+void add_admission(const Scenario& scenario, const Cluster& cluster, RunResult& result) {
+  for (const bool front : {false, true}) {
+    const Admission& admission = cluster.admission(front);
+    if (admission.permissions() == 0) continue;
+    const NicSpec& nics = front ? scenario.front_end_nics : scenario.nics;
+    result.remarks.push_back(fmt::format(
+        "{}receivers sent {} clear-to-send messages; at most {} B were on their way to one of "
+        "them, of {} that it allows",
+        front ? "front end: " : "", admission.permissions(), admission.most_outstanding(),
+        nics.admission.limit));
+  }
+}
+
 std::uint64_t resident_bytes() {
   rusage usage{};
   if (::getrusage(RUSAGE_SELF, &usage) != 0) return 0;
@@ -335,6 +348,7 @@ Result<RunResult, std::string> run(const Scenario& scenario, const RunOptions& o
   if (flows) add_flows(scenario, simulation, result);
   note_pcie(scenario, setup.nic_rates[0].fastest, result);
   add_nic_caches(simulation, result);
+  add_admission(scenario, cluster, result);
   if (sums.checked > 0) {
     result.remarks.push_back(
         fmt::format("{} bytes of payload checked, {} wrong", sums.checked, sums.wrong));

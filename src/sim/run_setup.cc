@@ -161,8 +161,12 @@ ClusterConfig cluster_of(const Scenario& scenario) {
       scenario.nics.relay_across_rails || scenario.back_end.topology == TopologyKind::kRailOnly;
   config.interconnect = servers.interconnect;
   config.interconnect_delay = servers.interconnect_delay;
-  config.back_end = {scenario.nics.qps_per_pair, kQueueDepth};
-  config.front_end = {std::max(1U, scenario.front_end_nics.qps_per_pair), kQueueDepth};
+  config.back_end = {.lanes = scenario.nics.qps_per_pair,
+                     .queue_depth = kQueueDepth,
+                     .admission = scenario.nics.admission};
+  config.front_end = {.lanes = std::max(1U, scenario.front_end_nics.qps_per_pair),
+                      .queue_depth = kQueueDepth,
+                      .admission = scenario.front_end_nics.admission};
   if (scenario.storage) {
     config.shape.storage = scenario.storage->servers;
     config.shape.storage_on_front_end = scenario.storage->on_front_end;

@@ -205,19 +205,22 @@ void Simulation::cables_changed(std::uint32_t subject) {
 }
 
 // A rank that has one end, or neither, still counts the QPs of both.
-Joined Simulation::join(NodeId a, NodeId b) {
+Joined Simulation::join(NodeId a, NodeId b, bool urgent) {
   disturbed_ = true;
   if (flows_) return flows_->join(a, b);
-  if (tcp_nics_[a.value()]) return TcpNic::join(*tcp_nics_[a.value()], *tcp_nics_[b.value()]);
+  if (tcp_nics_[a.value()]) {
+    CHECK(!urgent);
+    return TcpNic::join(*tcp_nics_[a.value()], *tcp_nics_[b.value()]);
+  }
   Joined made;
   if (!border_) {
-    made = SimNic::join(nic(a), nic(b));
+    made = SimNic::join(nic(a), nic(b), urgent);
   } else {
     made = {QpNumber{qps_[a.value()]++}, QpNumber{qps_[b.value()]++}};
-    if (is_here(a)) CHECK(nic(a).join(b, made.theirs) == made.mine);
-    if (is_here(b)) CHECK(nic(b).join(a, made.mine) == made.theirs);
+    if (is_here(a)) CHECK(nic(a).join(b, made.theirs, urgent) == made.mine);
+    if (is_here(b)) CHECK(nic(b).join(a, made.mine, urgent) == made.theirs);
   }
-  if (has_controller(a)) {
+  if (!urgent && has_controller(a)) {
     const SimNicConfig& config = nic_configs_[fabric_.graph().nodes[a.value()].network];
     const Qpn mine = SimNic::qpn_of(config, made.mine);
     const Qpn theirs = SimNic::qpn_of(config, made.theirs);

@@ -111,7 +111,10 @@ class Simulation {
 
   // For NICs of both kinds. The two ends of a connection must be in one network.
   void serve(NicUser& user) { user_ = &user; }
-  [[nodiscard]] Joined join(NodeId a, NodeId b);
+  [[nodiscard]] Joined join(NodeId a, NodeId b) { return join(a, b, false); }
+  // For short messages that overtake data: in the control class, on a path that no controller
+  // chooses. For networks of RDMA NICs.
+  [[nodiscard]] Joined join_urgent(NodeId a, NodeId b) { return join(a, b, true); }
   // The NIC gets the message after the post delay.
   void write(NodeId from, const NicMessage& message);
   // The next message of this QP begins a new flow; the last one must be acknowledged.
@@ -140,6 +143,7 @@ class Simulation {
   void stop() { stopped_ = true; }
 
  private:
+  [[nodiscard]] Joined join(NodeId a, NodeId b, bool urgent);
   [[nodiscard]] bool is_here(NodeId node) const {
     return part_of_node_[node.value()] - first_part_ < parts_.size();
   }

@@ -66,6 +66,7 @@ inline std::string random_scenario(std::uint64_t seed) {
   text += "[nic]\n" + line("congestion", infiniband ? "none" : one_of(prng, kControls));
   if (prng.chance(300)) text += line("recovery", "selective-repeat");
   if (prng.chance(200)) text += "[nic.hardware]\nmodelled = true\ncached_qps = 8\n";
+  if (prng.chance(200)) text += "[nic.admission]\nlimit = \"200 KB\"\nchunk = \"50 KB\"\n";
   for (std::uint64_t jobs = prng.between(1, 3); jobs > 0; --jobs) text += job(prng);
   if (topology == "leaf-spine" && prng.chance(500)) text += fault(prng);
   return text;

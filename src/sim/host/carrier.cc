@@ -30,6 +30,7 @@ Carrier::Carrier(Simulation& simulation, const ClusterShape& shape, const Carrie
     : simulation_{simulation},
       shape_{shape},
       configs_{back_end, front_end},
+      admissions_{Admission{back_end.admission}, Admission{front_end.admission}},
       user_{user},
       owners_(simulation.fabric().graph().nodes.size()) {
   simulation.serve(*this);
@@ -66,6 +67,7 @@ std::uint32_t Carrier::make_connection(const Pair& pair) {
                                   ? config_of(true).lanes
                                   : std::max(config_of(false).lanes, shape_.nics_of_gpu());
   for (std::uint32_t i = 0; i < lanes; ++i) add_lane(made, i);
+  begin_admission(made);
   return made;
 }
 
@@ -76,12 +78,16 @@ void Carrier::add_lane(std::uint32_t connection, std::uint32_t number) {
                shape_.nic_of(pair.high, pair.low, number, pair.on_front_end)};
   const Joined joined = simulation_.join(lane.nics[0], lane.nics[1]);
   lane.qps = {joined.mine, joined.theirs};
+  own(lane, connection);
+  connections_[connection].lanes.push_back(lane);
+}
+
+void Carrier::own(const Lane& lane, std::uint32_t connection) {
   for (const std::size_t end : {0U, 1U}) {
     auto& owners = owners_[lane.nics[end].value()];
     owners.resize(std::max<std::size_t>(owners.size(), lane.qps[end].value() + 1));
     owners[lane.qps[end].value()] = connection;
   }
-  connections_[connection].lanes.push_back(lane);
 }
 
 ParcelId Carrier::send(const Parcel& parcel) {
@@ -96,7 +102,8 @@ ParcelId Carrier::send(const Parcel& parcel) {
   moving.connection = connection;
   moving.direction = forward ? 0 : 1;
   connections_[connection].waiting[moving.direction].push_back(number);
-  pump(connection, moving.direction);
+  ask(connection, moving.direction, parcel.ready);
+  pump(connection, forward ? 0 : 1);
   return ParcelId{number};
 }
 
@@ -104,6 +111,7 @@ void Carrier::ready(ParcelId id, std::uint64_t bytes) {
   Moving& moving = parcels_[id.value()];
   if (moving.failed) return;
   moving.parcel.ready += bytes;
+  ask(moving.connection, moving.direction, bytes);
   pump(moving.connection, moving.direction);
 }
 
@@ -112,18 +120,24 @@ void Carrier::pump(std::uint32_t number, unsigned direction) {
     const std::uint32_t parcel = connections_[number].waiting[direction].front();
     Moving& moving = parcels_[parcel];
     if (moving.cut == moving.parcel.ready && moving.parcel.ready < moving.parcel.bytes) return;
+    if (moving.parcel.bytes > 0 && may_cut(moving) == 0) return;
     if (!post_piece(moving, parcel)) return;
     if (moving.all_cut()) connections_[number].waiting[direction].pop_front();
   }
 }
 
-std::uint32_t Carrier::size_of_next_piece(const Moving& moving) const {
+std::uint32_t Carrier::size_of_next_piece(const Moving& moving) {
   const Connection& connection = connections_[moving.connection];
   const std::size_t lanes = connection.lanes.size();
   const std::uint64_t largest = config_of(connection.pair.on_front_end).most_piece;
-  const std::uint64_t share = (moving.parcel.bytes + lanes - 1) / lanes;
+  const Admission& admission = admission_of(moving.connection);
+  const std::uint64_t whole = admission.on()
+                                  ? std::min<std::uint64_t>(moving.parcel.bytes, admission.chunk())
+                                  : moving.parcel.bytes;
+  const std::uint64_t share = (whole + lanes - 1) / lanes;
   const std::uint64_t most = lanes == 1 ? largest : std::clamp(share, kLeastPiece, largest);
-  return static_cast<std::uint32_t>(std::min(most, moving.parcel.ready - moving.cut));
+  return static_cast<std::uint32_t>(
+      std::min({most, moving.parcel.ready - moving.cut, may_cut(moving)}));
 }
 
 // Posts on the next lane with room; returns false if there is none.
@@ -145,6 +159,7 @@ bool Carrier::post_piece(Moving& moving, std::uint32_t parcel) {
   const std::uint32_t bytes = size_of_next_piece(moving);
   const std::uint32_t piece = take_slot(pieces_, free_pieces_);
   pieces_[piece] = {.parcel = parcel, .bytes = bytes, .lane = number};
+  has_cut(moving, bytes);
   moving.cut += bytes;
   moving.begun = true;
   ++moving.coming;
@@ -158,13 +173,15 @@ void Carrier::give_back(std::uint32_t piece) {
   if (pieces_[piece].arrived && pieces_[piece].acknowledged) free_pieces_.push_back(piece);
 }
 
-void Carrier::received(NodeId, QpNumber, std::uint32_t number) {
+void Carrier::received(NodeId at, QpNumber qp, std::uint32_t number) {
+  if ((number & kPermission) != 0) return permitted(at, qp, number & ~kPermission);
   Piece& piece = pieces_[number];
   const std::uint32_t parcel = piece.parcel;
   Moving& moving = parcels_[parcel];
   if (moving.failed) return;
   piece.arrived = true;
   --moving.coming;
+  came_in(moving, piece.bytes);
   const bool whole = moving.arrived();
   const std::uint32_t name = moving.parcel.name;
   give_back(number);
@@ -173,6 +190,7 @@ void Carrier::received(NodeId, QpNumber, std::uint32_t number) {
 }
 
 void Carrier::sent(NodeId, std::uint64_t message) {
+  if ((message & kOfPermission) != 0) return heard(message & ~kOfPermission);
   const auto number = static_cast<std::uint32_t>(message);
   Piece& piece = pieces_[number];
   const std::uint32_t parcel = piece.parcel;
@@ -212,6 +230,10 @@ void Carrier::break_off(std::uint32_t number, std::string_view why) {
   if (connections_[number].broken) return;
   connections_[number].broken = true;
   if (!connections_[number].of_one_parcel) known_.erase(connections_[number].pair);
+  for (const unsigned direction : {0U, 1U}) {
+    admission_of(number).forget(stream_of(number, direction));
+    permit(number, direction);
+  }
   for (std::uint32_t i = 0; i < parcels_.size(); ++i) {
     if (parcels_[i].connection == number) fail(i, why);
   }

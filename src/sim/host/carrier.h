@@ -6,6 +6,10 @@
 // round-robin over the lanes; the parcel has arrived when all its pieces have. A lane has no more
 // pieces posted than its send queue holds: the rest of the parcel waits here, uncut. Parcels of a
 // pair are sent in order.
+//
+// With admission, a sender cuts no more than the receiver has permitted. A permission is a
+// clear-to-send message on a QP of its own, in the control class. The receiver asks nobody: it has
+// posted its receive, and knows of a parcel when the sender has it.
 #pragma once
 
 #include <array>
@@ -15,6 +19,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sim/host/admission.h"
 #include "sim/host/places.h"
 #include "sim/simulation.h"
 
@@ -44,6 +49,7 @@ struct CarrierConfig {
   std::uint32_t lanes{1};
   std::uint32_t queue_depth{16};        // limit on posted pieces per lane and direction
   std::uint32_t most_piece{4U << 20U};  // bytes
+  AdmissionSpec admission{};
 };
 
 using ParcelId = Id<struct ParcelTag, std::uint32_t, 32>;
@@ -59,6 +65,9 @@ class Carrier final : private NicUser {
 
   [[nodiscard]] std::size_t connections() const { return connections_.size(); }
   [[nodiscard]] std::uint64_t failed_parcels() const { return failed_parcels_; }
+  [[nodiscard]] const Admission& admission(bool on_front_end) const {
+    return admissions_[on_front_end ? 1 : 0];
+  }
 
  private:
   struct Moving {
@@ -86,6 +95,12 @@ class Carrier final : private NicUser {
     std::array<QpNumber, 2> qps{};
     std::array<std::uint32_t, 2> posted{};  // pieces, per direction
   };
+  // How the bytes of a connection are admitted, per direction of these bytes.
+  struct Admitted {
+    Lane lane;                               // for clear-to-send messages, the other way
+    std::array<std::uint64_t, 2> may_cut{};  // bytes permitted, in the hands of the sender
+    std::array<std::uint64_t, 2> unsent{};   // bytes permitted while the lane had no room
+  };
   struct Pair {
     PlaceId low{};
     PlaceId high{};
@@ -112,12 +127,32 @@ class Carrier final : private NicUser {
   [[nodiscard]] std::uint32_t idle_connection_for(const Pair& pair);
   [[nodiscard]] std::uint32_t make_connection(const Pair& pair);
   void add_lane(std::uint32_t connection, std::uint32_t number);
+  void own(const Lane& lane, std::uint32_t connection);
   void pump(std::uint32_t connection, unsigned direction);
   [[nodiscard]] bool post_piece(Moving& moving, std::uint32_t parcel);
-  [[nodiscard]] std::uint32_t size_of_next_piece(const Moving& moving) const;
+  [[nodiscard]] std::uint32_t size_of_next_piece(const Moving& moving);
   [[nodiscard]] const CarrierConfig& config_of(bool on_front_end) const {
     return configs_[on_front_end ? 1 : 0];
   }
+  // Admission: carrier_admission.cc.
+  static constexpr std::uint32_t kPermission = 1U << 31U;  // in an immediate: the rest are bytes
+  static constexpr std::uint64_t kOfPermission = std::uint64_t{1} << 63U;  // in a message's name
+  static std::uint32_t stream_of(std::uint32_t connection, unsigned direction) {
+    return connection * 2 + direction;
+  }
+  [[nodiscard]] Admission& admission_of(std::uint32_t connection) {
+    return admissions_[connections_[connection].pair.on_front_end ? 1 : 0];
+  }
+  void begin_admission(std::uint32_t connection);
+  void ask(std::uint32_t connection, unsigned direction, std::uint64_t bytes);
+  void permit(std::uint32_t connection, unsigned direction);
+  void clear_to_send(std::uint32_t connection, unsigned direction);
+  void permitted(NodeId at, QpNumber qp, std::uint32_t bytes);
+  void heard(std::uint64_t message);
+  [[nodiscard]] std::uint64_t may_cut(const Moving& moving);
+  void has_cut(const Moving& moving, std::uint32_t bytes);
+  void came_in(const Moving& moving, std::uint32_t bytes);
+
   void give_back(std::uint32_t piece);
   void settle(std::uint32_t parcel);
   void break_off(std::uint32_t connection, std::string_view why);
@@ -130,8 +165,10 @@ class Carrier final : private NicUser {
   Simulation& simulation_;
   ClusterShape shape_;
   std::array<CarrierConfig, 2> configs_;
+  std::array<Admission, 2> admissions_;
   CarrierUser& user_;
   std::vector<Connection> connections_;
+  std::vector<Admitted> admitted_;  // per connection, if a network has admission
   std::unordered_map<Pair, std::uint32_t, PairHash> known_;  // shared ones; never iterated
   std::unordered_map<Pair, std::vector<std::uint32_t>, PairHash> idle_;  // never iterated
   std::vector<std::vector<std::uint32_t>> owners_;  // per node and QP: its connection

@@ -57,6 +57,9 @@ class Cluster final : public Messenger, private CarrierUser {
   [[nodiscard]] std::uint64_t interconnect_bytes() const { return interconnect_.bytes(); }
   [[nodiscard]] const ClusterShape& shape() const { return config_.shape; }
   [[nodiscard]] std::size_t connections() const { return carrier_.connections(); }
+  [[nodiscard]] const Admission& admission(bool on_front_end) const {
+    return carrier_.admission(on_front_end);
+  }
 
  private:
   enum class Path : std::uint8_t { kNetwork, kInterconnect, kRelay };

@@ -34,9 +34,13 @@ nic::NicConfig engine_config(const SimNicConfig& config, nic::EgressGate* gate, 
   return engine;
 }
 
-bool is_control(const wire::Headers& headers) {
-  return headers.bth.opcode == wire::kCnpOpcode ||
-         wire::operation_of(headers.bth.opcode) == wire::Operation::kAcknowledge;
+constexpr std::uint8_t kEcnCapable = 2;
+constexpr std::uint8_t kUrgent = 48U << 2U;  // DSCP CS6: in the control class, not marked
+
+bool is_control(const wire::Frame& frame) {
+  const wire::Opcode code = frame.headers.bth.opcode;
+  return code == wire::kCnpOpcode || wire::operation_of(code) == wire::Operation::kAcknowledge ||
+         frame.flow.traffic_class == kUrgent;
 }
 
 bool begins_request(wire::Opcode code) {
@@ -144,17 +148,17 @@ Qpn SimNic::qpn_of(const SimNicConfig& config, QpNumber qp) {
   return Qpn{config.engine.first_qpn.value() + config.engine.begin_qpns_at + qp.value()};
 }
 
-QpNumber SimNic::join(NodeId peer, QpNumber theirs) {
+QpNumber SimNic::join(NodeId peer, QpNumber theirs, bool urgent) {
   const QpNumber mine = make_qp();
   CHECK(qpn_of(mine) == qpn_of(config_, mine));
-  bring_up(mine, peer, qpn_of(config_, theirs));  // NICs of a network have the same settings
+  bring_up(mine, peer, qpn_of(config_, theirs),
+           urgent);  // NICs of a network have the same settings
   return mine;
 }
 
 Qpn SimNic::qpn_of(QpNumber qp) const { return engine_.query_qp(qps_[qp.value()])->qpn; }
 
-void SimNic::bring_up(QpNumber qp, NodeId peer, Qpn peer_qp) {
-  constexpr std::uint8_t kEcnCapable = 2;
+void SimNic::bring_up(QpNumber qp, NodeId peer, Qpn peer_qp, bool urgent) {
   nic::QpAttributes attributes{.access = nic::Access::kRemoteWrite | nic::Access::kRemoteRead,
                                .path_mtu = config_.mtu,
                                .dest_qp = peer_qp,
@@ -165,7 +169,7 @@ void SimNic::bring_up(QpNumber qp, NodeId peer, Qpn peer_qp) {
                                .retry_count = config_.retries,
                                .rnr_retry = 7};
   attributes.path.destination = gid_of(peer);
-  attributes.path.traffic_class = kEcnCapable;
+  attributes.path.traffic_class = urgent ? kUrgent : kEcnCapable;
   QpState from = QpState::kReset;
   for (const QpState to : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
     const auto rule = nic::transition_rule(nic::QpType::kRc, from, to);
@@ -180,10 +184,10 @@ void SimNic::refill(QpNumber qp) {
   CHECK(engine_.post_recv(qps_[qp.value()], {.wr_id = qp.value()}));
 }
 
-Joined SimNic::join(SimNic& a, SimNic& b) {
+Joined SimNic::join(SimNic& a, SimNic& b, bool urgent) {
   const Joined made{a.make_qp(), b.make_qp()};
-  a.bring_up(made.mine, b.node_, b.qpn_of(made.theirs));
-  b.bring_up(made.theirs, a.node_, a.qpn_of(made.mine));
+  a.bring_up(made.mine, b.node_, b.qpn_of(made.theirs), urgent);
+  b.bring_up(made.theirs, a.node_, a.qpn_of(made.mine), urgent);
   return made;
 }
 
@@ -231,7 +235,8 @@ std::uint32_t SimNic::grant(const Request& request) {
   const bool one = ports_.size() == 1;
   const Port& port =
       fabric_.port(one ? port_ : port_to(node_of(request.flow.destination), request.destination));
-  const unsigned bit = 1U << config_.data_class;
+  const bool urgent = request.flow.traffic_class == kUrgent;
+  const unsigned bit = 1U << (urgent ? config_.control_class : config_.data_class);
   return ((port.waiting | port.paused) & bit) != 0 ? 0 : request.frames;
 }
 
@@ -258,7 +263,7 @@ void SimNic::send(const wire::Frame& frame) {
   packet.frame.telemetry = {};
   packet.destination = node_of(frame.flow.destination);
   packet.bytes = static_cast<std::uint32_t>(wire::packet_size(frame)) + kEthernetBytes;
-  const bool control = is_control(frame.headers);
+  const bool control = is_control(frame);
   packet.traffic_class = control ? config_.control_class : config_.data_class;
   if (!control) ++data_packets_;
   packet.flow_hash = flow_hash(node_, packet.destination, config_.hash_by_qp,

@@ -77,10 +77,11 @@ class SimNic final : private nic::EgressGate {
   // `user` must outlive the NIC.
   void serve(NicUser& user) { user_ = &user; }
 
-  // Creates and connects two QPs, with receives posted.
-  static Joined join(SimNic& a, SimNic& b);
+  // Creates and connects two QPs, with receives posted. Urgent ones send in the control class, and
+  // switches do not mark their packets.
+  static Joined join(SimNic& a, SimNic& b, bool urgent = false);
   // The same for the end here of a connection to a NIC of another process, where it is this QP.
-  QpNumber join(NodeId peer, QpNumber theirs);
+  QpNumber join(NodeId peer, QpNumber theirs, bool urgent = false);
 
   // Posts a message as a WRITE with immediate. Reports a failure when the send queue is full or the
   // QP is in the error state.
@@ -120,7 +121,7 @@ class SimNic final : private nic::EgressGate {
   void give_back(std::uint32_t) override {}
 
   [[nodiscard]] QpNumber make_qp();
-  void bring_up(QpNumber qp, NodeId peer, Qpn peer_qp);
+  void bring_up(QpNumber qp, NodeId peer, Qpn peer_qp, bool urgent);
   void refill(QpNumber qp);
   [[nodiscard]] PortId port_to(NodeId destination, Qpn qp) const;
   [[nodiscard]] bool has_idle_port() const;

@@ -154,11 +154,24 @@ void check_controlled(const TableAt& table, const NetworkSpec& network, const Ni
   }
 }
 
+void check_admission(const TableAt& table, const NicSpec& nic) {
+  const AdmissionSpec& spec = nic.admission;
+  if (spec.limit == 0) return;
+  if (nic.transport == Transport::kTcp) {
+    table.wrong("limit", "admission is for transport = \"rdma\"; leave it out");
+  } else if (spec.limit < spec.chunk) {
+    table.wrong("limit", bytes_text(spec.limit) + " is less than a chunk, " +
+                             bytes_text(spec.chunk) + "; set chunk to " + bytes_text(spec.limit) +
+                             " or less");
+  }
+}
+
 void check_network(const TableAt& document, std::string_view name, const NetworkSpec& network,
                    const NicSpec& nic, std::uint64_t nics) {
   const TableAt table = table_of(document, name);
   check_valiant(table, network, nic);
   check_controlled(table, network, nic);
+  check_admission(table_of(table_of(name == "fabric" ? document : table, "nic"), "admission"), nic);
   if (network.topology == TopologyKind::kFatTree) check_fat_tree(table, network, nics);
   if (network.topology == TopologyKind::kDragonfly) check_dragonfly(table, network, nics);
   if (network.topology == TopologyKind::kFile && network.file.empty()) {

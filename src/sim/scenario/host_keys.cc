@@ -96,6 +96,13 @@ constexpr Key<NicHardwareSpec> kHardware[] = {
      [](Value& v, NicHardwareSpec& h) { v.bytes(h.receive_buffer, 65'536, std::uint64_t{1} << 30U); }},
 };
 
+constexpr Key<AdmissionSpec> kAdmission[] = {
+    {"limit", "bytes that a receiver lets be on their way to it; senders wait for its clear-to-send messages; \"0 B\": they do not",
+     [](Value& v, AdmissionSpec& a) { v.bytes(a.limit, 0, std::uint64_t{1} << 30U); }},
+    {"chunk", "bytes that one clear-to-send message allows, at most",
+     [](Value& v, AdmissionSpec& a) { v.bytes(a.chunk, 4096, 1U << 30U); }},
+};
+
 constexpr Key<nic::DcqcnParameters> kDcqcn[] = {
     {"g_inverse", "1/g: the larger, the slower alpha follows the marks",
      [](Value& v, nic::DcqcnParameters& p) { v.count(p.g_inverse, 1, 65'536); }},
@@ -220,6 +227,7 @@ std::span<const Key<ServerSpec>> server_keys() { return kServers; }
 std::span<const Key<StorageSpec>> storage_keys() { return kStorage; }
 std::span<const Key<NicSpec>> nic_keys() { return kNic; }
 std::span<const Key<NicHardwareSpec>> hardware_keys() { return kHardware; }
+std::span<const Key<AdmissionSpec>> admission_keys() { return kAdmission; }
 std::span<const Key<nic::DcqcnParameters>> dcqcn_keys() { return kDcqcn; }
 std::span<const Key<nic::TimelyParameters>> timely_keys() { return kTimely; }
 std::span<const Key<nic::SwiftParameters>> swift_keys() { return kSwift; }

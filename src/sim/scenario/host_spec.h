@@ -51,6 +51,12 @@ struct NicHardwareSpec {
 inline constexpr NicHardwareSpec kFastestNic{
     .per_packet = {}, .per_wqe = {}, .dma_read = {}, .cached_qps = 0, .cached_pages = 0};
 
+// A sender may send a chunk only when the receiver has sent it a clear-to-send message.
+struct AdmissionSpec {
+  std::uint64_t limit{};  // bytes that a receiver allows to be on their way to it; zero: no limit
+  std::uint32_t chunk{512U << 10U};  // bytes allowed by one clear-to-send message
+};
+
 struct NicSpec {
   Transport transport{Transport::kRdma};
   Recovery recovery{Recovery::kGoBackN};
@@ -63,6 +69,7 @@ struct NicSpec {
   bool relay_across_rails{};      // via the interconnect to the GPU of the receiver's rail (PXN)
   bool check_payload{};           // carry real bytes and check them at the receiver
   NicHardwareSpec hardware{};
+  AdmissionSpec admission{};
 };
 
 enum class TcpAlgorithm : std::uint8_t { kDctcp, kCubic };

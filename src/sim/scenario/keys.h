@@ -19,6 +19,7 @@ namespace nerve::sim::scenario_file {
 // [nic] and [front_end.nic]
 [[nodiscard]] std::span<const Key<NicSpec>> nic_keys();
 [[nodiscard]] std::span<const Key<NicHardwareSpec>> hardware_keys();
+[[nodiscard]] std::span<const Key<AdmissionSpec>> admission_keys();
 [[nodiscard]] std::span<const Key<nic::DcqcnParameters>> dcqcn_keys();
 [[nodiscard]] std::span<const Key<nic::TimelyParameters>> timely_keys();
 [[nodiscard]] std::span<const Key<nic::SwiftParameters>> swift_keys();

@@ -27,11 +27,12 @@ void read_nic(const TableAt& in, NicSpec& nic) {
   const Node* node = find_table(in, "nic");
   if (node == nullptr) return;
   const TableAt table{*node, in.path_of("nic"), in.errors};
-  Names names{"hardware", "dcqcn", "timely", "swift", "hpcc"};
+  Names names{"hardware", "admission", "dcqcn", "timely", "swift", "hpcc"};
   add_names(nic_keys(), names);
   refuse_others(table, names);
   read_keys(table, nic_keys(), nic);
   read_table(table, "hardware", hardware_keys(), nic.hardware);
+  read_table(table, "admission", admission_keys(), nic.admission);
   read_table(table, "dcqcn", dcqcn_keys(), nic.flow_control.dcqcn);
   read_table(table, "timely", timely_keys(), nic.flow_control.timely);
   read_table(table, "swift", swift_keys(), nic.flow_control.swift);

@@ -32,6 +32,7 @@ std::vector<ScenarioKey> scenario_keys() {
   add("[fabric.ecn]", ecn_keys(), all);
   add("[nic]", nic_keys(), all);
   add("[nic.hardware]", hardware_keys(), all);
+  add("[nic.admission]", admission_keys(), all);
   add("[nic.dcqcn]", dcqcn_keys(), all);
   add("[nic.timely]", timely_keys(), all);
   add("[nic.swift]", swift_keys(), all);

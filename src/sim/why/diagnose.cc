@@ -63,14 +63,24 @@ struct Parts {
   bool latency_hidden{};  // by other messages, at least in part
 };
 
+// How often a message crosses half of the network before its last byte arrives: with admission, a
+// clear-to-send message comes first.
+std::int64_t crossings(const Evidence& evidence, std::size_t number) {
+  const Scenario& scenario = evidence.scenario;
+  const bool front = scenario.jobs[number].on_front_end && scenario.front_end;
+  const NicSpec& nics = front ? scenario.front_end_nics : scenario.nics;
+  return nics.admission.limit > 0 && scenario.fidelity == Fidelity::kPacket ? 2 : 1;
+}
+
 // What computing and the floor leave of the network's time.
 void divide_network(const Evidence& evidence, std::size_t number, const Diagnosis& diagnosis,
                     Parts& parts) {
   const JobEvidence& job = evidence.jobs[number];
   const PathTimes& path = job.path;
   const Duration post = evidence.scenario.servers.post_delay;
-  const Duration latency = std::min(
-      path.network, (post + job.half_trip) * path.messages + job.half_trip * path.acknowledgements);
+  const Duration latency =
+      std::min(path.network, (post + job.half_trip) * path.messages * crossings(evidence, number) +
+                                 job.half_trip * path.acknowledgements);
   const double bits = static_cast<double>(path.bytes) * 8 * job.on_cable;
   const Duration at_line_rate =
       times(Duration{1}, bits * 1e12 / static_cast<double>(job.nic_rate.bits_per_second()));

@@ -119,6 +119,13 @@ class Proposals {
   void control() {
     larger_buffers();
     other_control();
+    admission();
+  }
+
+  void admission() {
+    const bool there = nics_.admission.limit > 0 || nics_.transport == Transport::kTcp;
+    if (there || scenario_.fidelity == Fidelity::kFlow) return;
+    add({{nic("admission.limit"), "2 MB"}});
   }
 
   void larger_buffers() {
