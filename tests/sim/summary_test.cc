@@ -120,6 +120,26 @@ TEST(Comparison, ShowsRatiosToTheFirstRun) {
   EXPECT_EQ(text.find("burst: completion time"), std::string::npos) << "nobody finished it";
 }
 
+TEST(Summary, ShowsEachCauseOnALineOfItsOwn) {
+  RunResult result = test::sample_result();
+  JobWhy& why = result.why[0];
+  why.causes = {{.text = "At most 67 % of it: queues."},
+                {.text = "About 12 % of it: latency."},
+                {.text = "Not shown."}};
+  why.paragraph = "It took 2 s. At most 67 % of it: queues. About 12 % of it: latency. Try: less.";
+  EXPECT_EQ(pieces_of(why), (std::vector<std::string>{"It took 2 s.", "At most 67 % of it: queues.",
+                                                      "About 12 % of it: latency.", "Try: less."}));
+  const std::string text = summary(result);
+  EXPECT_NE(text.find("  why               It took 2 s.\n"
+                      "                    At most 67 % of it: queues.\n"
+                      "                    About 12 % of it: latency.\n"
+                      "                    Try: less.\n"),
+            std::string::npos)
+      << text;
+  why.causes.clear();
+  EXPECT_EQ(pieces_of(why), std::vector<std::string>{why.paragraph});
+}
+
 TEST(Comparison, LabelsRunsOfOneScenarioBySeedOrIndex) {
   std::vector<RunResult> results(2, test::sample_result());
   EXPECT_NE(comparison(results).find("sample (1)        sample (2)"), std::string::npos)

@@ -105,6 +105,14 @@ void add_paragraph(std::string& out, std::string_view title, std::string_view te
   }
 }
 
+// A line or more for each piece.
+void add_why(std::string& out, const JobWhy& why) {
+  std::string_view title = "why";
+  for (const std::string& piece : pieces_of(why)) {
+    add_paragraph(out, std::exchange(title, ""), plain(piece));
+  }
+}
+
 void add_job(std::string& out, const JobResult& job, const JobFigures& figures) {
   out += fmt::format("\n{}: {}\n", plain(job.name), plain(job.work));
   if (!job.done) line(out, "NOT DONE", plain(job.trouble));
@@ -224,8 +232,9 @@ void add_totals(std::string& out, const Totals& totals, const Derived& derived) 
        fmt::format("{} dropped in switches, {} on cables", count_text(number(totals.dropped)),
                    count_text(number(totals.lost))));
   line(out, "recovery",
-       fmt::format("{} retransmitted ({}), {} timeouts", count_text(number(totals.retransmitted)),
-                   share_text(derived.retransmitted_share), count_text(number(totals.timeouts))));
+       fmt::format("{} retransmitted ({}), {} timeout{}", count_text(number(totals.retransmitted)),
+                   share_text(derived.retransmitted_share), count_text(number(totals.timeouts)),
+                   totals.timeouts == 1 ? "" : "s"));
   if (totals.cpu.count() > 0) {
     line(out, "TCP hosts",
          fmt::format("{} of CPU time, summed over all cores", time_text(totals.cpu)));
@@ -248,7 +257,7 @@ std::string summary(const RunResult& result) {
                    has_packets(result) ? "" : ", messages as flows"));
   for (std::size_t i = 0; i < result.jobs.size(); ++i) {
     add_job(out, result.jobs[i], derived.jobs[i]);
-    if (i < result.why.size()) add_paragraph(out, "why", plain(result.why[i].paragraph));
+    if (i < result.why.size()) add_why(out, result.why[i]);
   }
   add_trials(out, result);
   out += "\nfabric\n";

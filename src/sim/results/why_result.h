@@ -27,6 +27,10 @@ struct JobWhy {
   std::string paragraph{};
 };
 
+// The paragraph in pieces, to show one below the other: what it took, a piece for each cause, the
+// rest.
+[[nodiscard]] std::vector<std::string> pieces_of(const JobWhy& why);
+
 // A run with some values changed, to see what they cost.
 struct Trial {
   std::string cause{};             // kind

@@ -11,6 +11,7 @@
 namespace nerve::sim {
 namespace {
 
+constexpr double kMoreThanAll = 1.02;
 constexpr std::size_t kShownCauses = 4;  // a paragraph is read, a list is looked up
 
 double share_of(Duration part, Duration whole) {
@@ -55,7 +56,7 @@ std::string congestion_control_of(const Evidence& evidence) {
 
 std::string pauses_text(const Finding& finding) {
   if (finding.pauses <= Duration{}) return {};
-  return fmt::format(" It stops other queues, for up to {}.", time_text(finding.pauses));
+  return fmt::format(" Its pauses stop other queues, for up to {}.", time_text(finding.pauses));
 }
 
 // Whether the switch before this cable sends all packets of a flow along one path.
@@ -107,7 +108,9 @@ std::string pauses(const Evidence& evidence, const Diagnosis& diagnosis, const F
   const LinkResult& link = evidence.result.links[*finding.port];
   const NodeResult& from = evidence.result.nodes[link.from];
   if (is_storm(evidence, finding)) {
-    return what + fmt::format(". They begin at {}, which stops its switch by itself.", from.name);
+    return what +
+           fmt::format(". They begin at {}, which pauses its switch although nothing pauses it.",
+                       from.name);
   }
   std::string text = what + fmt::format(". They begin at the queue {}, which nothing stops in turn",
                                         place_of(evidence, finding));
@@ -176,19 +179,21 @@ std::string sentence_of(const Evidence& evidence, std::size_t job, const Diagnos
       return losses(evidence);
     case Cause::kHeldBack:
       return fmt::format(
-          "congestion control: {} held NICs below the rate that was free, while no "
-          "queue stood.",
+          "congestion control: {} kept NICs below their rate while cables had room and there were "
+          "no "
+          "queues.",
           congestion_control_of(evidence));
     case Cause::kCableDown:
       return fmt::format(
-          "a cable that is down ({}): its packets were lost, and the rest of the "
-          "network has to do.",
+          "a cable that was down ({}): its packets were lost, and the other cables had to carry "
+          "its "
+          "traffic.",
           fault_names(evidence, {FaultKind::kDown}));
     case Cause::kSlowCable:
       return fmt::format("a cable that has slowed down ({}) and was busy all the time.",
                          fault_names(evidence, {FaultKind::kRate}));
     case Cause::kBusyNics:
-      return "NICs that were busy all the time: messages of the job share them.";
+      return "NICs that were busy all the time, because messages of the job share them.";
     case Cause::kSlowGpu:
       return slow_gpu(evidence, job);
     case Cause::kInterconnect:
@@ -196,7 +201,7 @@ std::string sentence_of(const Evidence& evidence, std::size_t job, const Diagnos
     case Cause::kLatency:
       return latency(evidence, job);
     case Cause::kExposed:
-      return "communication at line rate that computing does not hide.";
+      return "communication that computing does not hide, even at line rate.";
     case Cause::kUnexplained:
       break;
   }
@@ -214,7 +219,9 @@ std::string advice_for(const Evidence& evidence, const Diagnosis& diagnosis,
     case Cause::kTooFewCables:
       return "less oversubscription, faster trunks, or a placement that crosses fewer switches";
     case Cause::kIncast:
-      return "another congestion control, larger buffers, or fewer senders at a time";
+      return "another congestion control, larger buffers, or receivers that admit fewer senders at "
+             "a "
+             "time (nic.admission)";
     case Cause::kPauses:
       if (diagnosis.circular) return "pfc_watchdog, or routes that form no circle";
       if (is_storm(evidence, finding)) return "replace that NIC, or set pfc_watchdog";
@@ -255,17 +262,17 @@ std::string beginning_of(const Evidence& evidence, std::size_t job, const Diagno
                                                  : "A step took {} on average";
   std::string floor = diagnosis.steps == 0 ? "its ideal time" : "its bound";
   if (diagnosis.steps > 0 && result.floor > Duration{} && result.floor != result.bound) {
-    floor = computes(evidence.scenario.jobs[job]) ? "its bound with equal GPUs"
-                                                  : "its bound without the interconnect";
+    floor = computes(evidence.scenario.jobs[job]) ? "its bound if all GPUs were equal"
+                                                  : "its bound if the interconnect took no time";
   }
   const std::string took = fmt::format(fmt::runtime(who), each(diagnosis.took));
   if (diagnosis.at_bound) {
     return fmt::format("{}; {} is {}: there is nothing to explain.", took, floor,
                        each(diagnosis.floor));
   }
-  return fmt::format("{}, {} ({}) above {} of {}.", took, each(diagnosis.excess),
-                     percent(share_of(diagnosis.excess, diagnosis.floor)), floor,
-                     each(diagnosis.floor));
+  return fmt::format("{}, {} ({}) more than {}, {}.", took, each(diagnosis.excess),
+                     percent(share_of(diagnosis.excess, diagnosis.floor)), each(diagnosis.floor),
+                     floor);
 }
 
 std::string amount_of(const Diagnosis& diagnosis, const Finding& finding) {
@@ -293,10 +300,16 @@ std::string paragraph_of(const Evidence& evidence, std::size_t job, const Diagno
   const auto add = [&](const std::string& more) { text += (text.empty() ? "" : " ") + more; };
   std::string advice;
   std::size_t shown = 0;
+  Duration sum{};
   for (const Finding& finding : diagnosis.findings) {
     if (shown++ == kShownCauses) break;
     add(words_of(evidence, job, diagnosis, finding));
+    sum += finding.time;
     if (advice.empty()) advice = advice_for(evidence, diagnosis, finding);
+  }
+  if (diagnosis.in_shares && share_of(sum, diagnosis.excess) > kMoreThanAll) {
+    add("Causes that act at the same time count the same time, so the shares add up to more than "
+        "100 %.");
   }
   if (!advice.empty()) add("Try: " + advice + ".");
   if (!has_packets(evidence.result) && !diagnosis.at_bound) {
