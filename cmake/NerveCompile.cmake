@@ -3,6 +3,7 @@ option(NERVE_FUZZ "build the libFuzzer targets (needs clang)" OFF)
 option(NERVE_FAT "keep what link-time optimisation of the verbs library needs" OFF)
 option(NERVE_BY_FOLDER "compile the files of a folder as one, which halves the work of a full build" OFF)
 option(NERVE_BENCH "build the benchmarks" OFF)
+option(NERVE_SIM_ONLY "build the simulator alone, without GoogleTest, OpenSSL and others" OFF)
 set(NERVE_SANITIZE "" CACHE STRING "value for -fsanitize=, for example address,undefined")
 
 find_package(Threads REQUIRED)

@@ -32,6 +32,10 @@ packages_for() {
       printf '%s\n' ibverbs-utils ibverbs-providers perftest rdmacm-utils librdmacm-dev iproute2 busybox dropbear-bin \
         openssh-client cpio kmod tcpdump tshark
       ;;
+    hashes)
+      # Where it is installed, the library of GoogleTest brings its sources.
+      [[ $(dpkg --print-architecture) != amd64 ]] || printf '%s\n' g++-aarch64-linux-gnu qemu-user-static
+      ;;
     fresh) printf '%s\n' debootstrap ;;
     package) printf '%s\n' dpkg-dev file ;;
     install) printf '%s\n' debootstrap iproute2 ;;
