@@ -158,10 +158,9 @@ std::string interconnect(const Evidence& evidence, std::size_t job) {
 
 std::string latency(const Evidence& evidence, std::size_t job) {
   const PathTimes& path = evidence.jobs[job].path;
-  return fmt::format(
-      "latency: {} between servers and {} within, each sent when the one before it had "
-      "arrived.",
-      many(path.messages, "message", "messages"), path.server_messages);
+  std::string messages = many(path.messages, "message", "messages") + " between servers";
+  if (path.server_messages > 0) messages += fmt::format(" and {} within", path.server_messages);
+  return fmt::format("latency: {}, each sent when the one before it had arrived.", messages);
 }
 
 std::string sentence_of(const Evidence& evidence, std::size_t job, const Diagnosis& diagnosis,
@@ -242,7 +241,7 @@ std::string advice_for(const Evidence& evidence, const Diagnosis& diagnosis,
     case Cause::kInterconnect:
       return "a faster interconnect, or an algorithm that uses it less";
     case Cause::kLatency:
-      return "larger buffers, or an algorithm of fewer steps";
+      return "more data at once, or an algorithm of fewer steps";
     case Cause::kUnexplained:
       break;
   }
