@@ -26,15 +26,21 @@ Result<Scenario, std::vector<ScenarioError>> read_scenario(std::string_view toml
                                                            std::span<const Override> overrides) {
   Result<Node, ScenarioError> parsed = parse_document(toml_text, file_name);
   if (!parsed) return Unexpected{std::vector{parsed.error()}};
+  return read_scenario(*std::move(parsed), file_name, overrides);
+}
+
+Result<Scenario, std::vector<ScenarioError>> read_scenario(Node document,
+                                                           const std::string& file_name,
+                                                           std::span<const Override> overrides) {
   Errors errors{file_name};
   Node nowhere;
   nowhere.overridden = true;
   for (const Override& one : overrides) {
-    std::string why = apply(*parsed, one);
+    std::string why = apply(document, one);
     if (!why.empty()) errors.add(nowhere, one.key, std::move(why));
   }
   Scenario scenario;
-  if (errors.none()) read(*parsed, errors, scenario);
+  if (errors.none()) read(document, errors, scenario);
   if (errors.none()) return scenario;
   std::vector<ScenarioError> all = errors.take();
   std::ranges::stable_sort(all, {}, &ScenarioError::line);

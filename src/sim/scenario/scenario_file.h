@@ -23,4 +23,9 @@ namespace nerve::sim {
     std::string_view toml_text, const std::string& file_name,
     std::span<const Override> overrides = {});
 
+// The same from a parsed file, whose positions errors have.
+[[nodiscard]] Result<Scenario, std::vector<ScenarioError>> read_scenario(
+    scenario_file::Node document, const std::string& file_name,
+    std::span<const Override> overrides = {});
+
 }  // namespace nerve::sim

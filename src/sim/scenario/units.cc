@@ -62,6 +62,11 @@ constexpr Unit kSizes[] = {
 };
 constexpr std::size_t kWrittenSizes = 9;
 
+constexpr Unit kPowers[] = {
+    {"mW", 1}, {"W", 1'000}, {"kW", 1'000'000}, {"MW", 1'000'000'000}, {"KW", 1'000'000},
+};
+constexpr std::size_t kWrittenPowers = 4;
+
 // No key accepts larger numbers.
 constexpr double kMost = 9.0e18;
 
@@ -116,6 +121,17 @@ std::string time_text(Duration time) {
 
 std::string bytes_text(std::uint64_t bytes) {
   return write(bytes, std::span{kSizes}.first(kWrittenSizes));
+}
+
+std::optional<double> parse_power(std::string_view text) {
+  const auto milliwatts = parse(text, kPowers);
+  return milliwatts ? std::optional{static_cast<double>(*milliwatts) / 1000} : std::nullopt;
+}
+
+std::string power_text(double watts) {
+  if (watts <= 0) return "0 W";
+  return write(static_cast<std::uint64_t>(std::llround(watts * 1000)),
+               std::span{kPowers}.first(kWrittenPowers));
 }
 
 std::string number_text(double number) {

@@ -15,11 +15,13 @@ namespace nerve::sim::scenario_file {
 [[nodiscard]] std::optional<Rate> parse_rate(std::string_view text);
 [[nodiscard]] std::optional<Duration> parse_time(std::string_view text);
 [[nodiscard]] std::optional<std::uint64_t> parse_bytes(std::string_view text);
+[[nodiscard]] std::optional<double> parse_power(std::string_view text);  // in watts
 
 // In the largest unit that needs no fraction.
 [[nodiscard]] std::string rate_text(Rate rate);
 [[nodiscard]] std::string time_text(Duration time);
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);
+[[nodiscard]] std::string power_text(double watts);
 
 // Without trailing zeros: 0.125, 7e+09.
 [[nodiscard]] std::string number_text(double number);

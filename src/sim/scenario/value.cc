@@ -22,6 +22,7 @@ std::string range_of(const std::string& what, const std::string& least, const st
 constexpr std::string_view kRateUnits = R"("400 Gb/s" or "12.5 GB/s")";
 constexpr std::string_view kTimeUnits = R"("1 us" or "2.5 ms")";
 constexpr std::string_view kSizeUnits = R"("64 MB" or "4 KiB")";
+constexpr std::string_view kPowerUnits = R"("700 W" or "1.5 MW")";
 
 }  // namespace
 
@@ -162,6 +163,32 @@ void Value::time(Duration& where, Duration least, Duration most) {
   if (!time) return wrong(shown(*node_) + " is not a time; write " + std::string{kTimeUnits});
   if (*time < least || *time > most) return refuse(takes);
   where = *time;
+}
+
+void Value::power(double& watts, double least, double most) {
+  const std::string takes = range_of("a power", power_text(least), power_text(most));
+  if (describes()) return describe(takes, power_text(watts));
+  const std::string_view text = amount(takes, kPowerUnits);
+  if (text.empty()) return;
+  const auto power = parse_power(text);
+  if (!power) return wrong(shown(*node_) + " is not a power; write " + std::string{kPowerUnits});
+  if (*power < least || *power > most) return refuse(takes);
+  watts = *power;
+}
+
+std::size_t Value::elements() {
+  constexpr std::size_t kMost = 64;
+  if (node_->type != NodeType::kList) return 1;
+  const std::size_t count = node_->children.size();
+  if (count > 0 && count <= kMost) return count;
+  wrong(count == 0
+            ? "the list is empty; leave the key out, or write at least one value"
+            : "a list of " + std::to_string(count) + " values; at most " + std::to_string(kMost));
+  return 0;
+}
+
+const Node& Value::element(std::size_t i) const {
+  return node_->type == NodeType::kList ? node_->children[i] : *node_;
 }
 
 void Value::bytes(std::uint64_t& where, std::uint64_t least, std::uint64_t most) {

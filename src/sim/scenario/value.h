@@ -60,6 +60,7 @@ class Value {
   void bytes(std::uint64_t& where, std::uint64_t least, std::uint64_t most = kMostBytes);
   void bytes(std::uint32_t& where, std::uint32_t least, std::uint32_t most);
   void time(Duration& where, Duration least, Duration most);
+  void power(double& watts, double least, double most);
   void rate(Rate& where) { any_rate(where, kLeastRate); }
   // Zero is allowed and has a special meaning.
   void rate_or_zero(Rate& where) { any_rate(where, Rate{}); }
@@ -87,6 +88,29 @@ class Value {
     where = names[any_word(all, chosen)].value;
   }
 
+  // A list of values that `read_one(value, element)` reads; a single value is a list of one. No
+  // element may occur twice.
+  template <class T, class Read>
+  void list(std::vector<T>& where, Read read_one) {
+    if (describes()) {
+      T first = where.empty() ? T{} : where.front();
+      read_one(*this, first);
+      words_->takes = "one or several of: " + words_->takes;
+      return;
+    }
+    std::vector<T> all;
+    for (std::size_t i = 0; i < elements(); ++i) {
+      Value one{element(i), key_ + "." + std::to_string(i), *errors_};
+      T read{};
+      read_one(one, read);
+      for (const T& before : all) {
+        if (before == read) one.wrong("is in the list twice");
+      }
+      all.push_back(read);
+    }
+    if (!all.empty()) where = std::move(all);
+  }
+
   void wrong(std::string message);
 
   static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50U;
@@ -97,6 +121,8 @@ class Value {
   [[nodiscard]] bool describes() const { return words_ != nullptr; }
   void describe(std::string takes, std::string fallback);
   void refuse(const std::string& takes);
+  [[nodiscard]] std::size_t elements();  // zero, after an error, if there are none or too many
+  [[nodiscard]] const Node& element(std::size_t i) const;
   void any_count(std::uint64_t& where, std::uint64_t least, std::uint64_t most);
   void any_rate(Rate& where, Rate least);
   [[nodiscard]] std::size_t any_word(std::span<const std::string_view> all, std::size_t chosen);
