@@ -58,6 +58,7 @@ FOLDERS = {
         "host": {"core", "scenario", "fabric", "fluid", "control"},
         "results": {"core", "scenario", "fabric", "host"},
         "why": {"scenario", "results", "sim/host/path_times.h"},
+        "plan": {"scenario", "fabric", "topology", "results"},
         "workload": {"scenario", "sim/host/messenger.h", "sim/results/job_result.h"},
     },
 }

@@ -66,8 +66,9 @@ int run_nerve(int argc, char** argv) {
   add_key(program, exit_code);
   program.add_subcommand("sim", kSimSummary);
   program.add_subcommand("sweep", kSweepSummary);
+  program.add_subcommand("plan", kPlanSummary);
   const std::string_view word = argc > 1 ? argv[1] : "";
-  if (word == "sim" || word == "sweep") return start_simulator(argv);
+  if (word == "sim" || word == "sweep" || word == "plan") return start_simulator(argv);
   if (word == "--version") return print_version();
   program.add_flag_callback(
       "--version", [] {}, "version, commit, compiler and features");
