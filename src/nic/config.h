@@ -42,7 +42,7 @@ struct Limits {
 struct Counters;
 class Trace;
 
-enum class CcAlgorithm : std::uint8_t { kNone, kDcqcn, kTimely, kSwift, kHpcc };
+enum class CcAlgorithm : std::uint8_t { kNone, kDcqcn, kTimely, kSwift, kHpcc, kLearned };
 
 struct FlowControlConfig {
   CcAlgorithm algorithm{CcAlgorithm::kNone};
@@ -50,6 +50,7 @@ struct FlowControlConfig {
   TimelyParameters timely{};
   SwiftParameters swift{};
   HpccParameters hpcc{};
+  LearnedParameters learned{};
   // An ACK is requested every so many packets, and with the last packet of a message. Congestion
   // control that relies on round trips or telemetry needs more of them.
   std::uint32_t ack_every{32};

@@ -28,6 +28,7 @@ Counters& Counters::operator+=(const Counters& other) {
   cnps_received += other.cnps_received;
   cnps_ignored += other.cnps_ignored;
   ecn_marked_received += other.ecn_marked_received;
+  policy_fallbacks += other.policy_fallbacks;
   mads_received += other.mads_received;
   mads_sent += other.mads_sent;
   mads_retried += other.mads_retried;
@@ -46,7 +47,7 @@ Counters& Counters::operator+=(const Counters& other) {
   dropped_bad_psn += other.dropped_bad_psn;
   dropped_bad_msn += other.dropped_bad_msn;
   dropped_barred += other.dropped_barred;
-  static_assert(sizeof(Counters) == 43 * sizeof(std::uint64_t), "a counter is missing above");
+  static_assert(sizeof(Counters) == 44 * sizeof(std::uint64_t), "a counter is missing above");
   return *this;
 }
 

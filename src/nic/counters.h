@@ -32,6 +32,7 @@ struct Counters {
   std::uint64_t cnps_received{};
   std::uint64_t cnps_ignored{};  // among these, the ones that cannot be the peer's
   std::uint64_t ecn_marked_received{};
+  std::uint64_t policy_fallbacks{};  // times that Swift took over from a learned policy
   // Datagrams of the communication manager.
   std::uint64_t mads_received{};
   std::uint64_t mads_sent{};

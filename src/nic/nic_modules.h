@@ -43,8 +43,8 @@ struct Nic::Modules {
   MulticastGroups groups{config.limits};
   Scheduler scheduler;
   CompletionUnit completions{config, counters, cqs, events, scheduler, now};
-  QpManager qp_manager{config,    cqs,    events, completions, port,
-                       scheduler, groups, qps,    objects,     now};
+  QpManager qp_manager{config, cqs, events,  completions, port, scheduler,
+                       groups, qps, objects, counters,    now};
   Requester requester{config, counters, dma, port, objects.addresses, completions, scheduler, now};
   Completer completer{config, counters, dma, port, completions, requester, scheduler, now};
   Receives receives{objects.srqs, completions};

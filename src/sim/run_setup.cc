@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/fabric/path_time.h"
+#include "sim/policy_choice.h"
 #include "sim/scenario/units.h"
 #include "sim/topology/build_network.h"
 
@@ -112,6 +113,7 @@ void settle_nics(RunSetup& setup, std::uint8_t number, Rate pcie, const NicSpec&
       round_trip_in(nics.hardware);
   const Rate line = within(pcie, setup.nic_rates[number].slowest);
   network.nics.engine.flow_control = settled(nics.flow_control, line, round_trip);
+  network.nics.engine.flow_control.learned.policy = setup.policies[number].get();
   if (network.nics.engine.selective_repeat.on) {
     settle_repeat(network, line, nic::bytes(nics.mtu), round_trip);
   }
@@ -203,6 +205,16 @@ std::string adopt(const ServersOfFile& file, const Scenario& scenario, ClusterCo
   return {};
 }
 
+// The policies of all networks; returns what is wrong with a file.
+std::string choose_policies(const Scenario& scenario, RunSetup& setup) {
+  for (const NicSpec* const nics : {&scenario.nics, &scenario.front_end_nics}) {
+    auto policy = policy_of(*nics);
+    if (!policy) return policy.error();
+    setup.policies.push_back(*std::move(policy));
+  }
+  return {};
+}
+
 }  // namespace
 
 std::uint8_t timeout_code(Duration timeout) {
@@ -225,6 +237,7 @@ nic::FlowControlConfig settled(nic::FlowControlConfig flow_control, Rate line,
   if (flow_control.hpcc.base_round_trip == usual.hpcc.base_round_trip && round_trip > Duration{}) {
     flow_control.hpcc.base_round_trip = round_trip;
   }
+  flow_control.learned.base_round_trip = round_trip;
   return flow_control;
 }
 
@@ -232,6 +245,7 @@ Result<RunSetup, std::string> lay_out(const Scenario& scenario, CheckedMemory& p
   if (const std::string why = objection_to(scenario); !why.empty()) return Unexpected{why};
   RunSetup setup;
   setup.cluster = cluster_of(scenario);
+  if (std::string why = choose_policies(scenario, setup); !why.empty()) return Unexpected{why};
   ClusterShape& shape = setup.cluster.shape;
   const std::uint32_t beside = shape.storage_on_front_end ? 0 : shape.storage;
   auto graph = build(setup, scenario.back_end, scenario.servers.pcie,

@@ -2,9 +2,10 @@
 // settings of their switches and NICs, the shape of the cluster.
 //
 // Also chooses what the scenario leaves open: the retransmission timeout, the rates of DCQCN and
-// TIMELY scaled to the line rate, the base round trip of HPCC.
+// TIMELY scaled to the line rate, the base round trips of HPCC and learned congestion control.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct RunSetup {
   std::vector<SimulatedNetwork> networks;
   std::vector<NicRates> nic_rates;  // per network; before the limit of servers.pcie
   ClusterConfig cluster;
+  std::vector<std::shared_ptr<const nic::Policy>> policies;  // that the NICs refer to
 };
 
 // The networks alone, without what is measured in them: little memory, however large they are. An

@@ -222,6 +222,7 @@ constexpr Pinned kPinned[]{
     {"Timely", kIncast, "timely", 0x0936fc419d178b13, has_queues},
     {"Swift", kIncast, "swift", 0x356874baeda29133, has_queues},
     {"Hpcc", kIncast, "hpcc", 0x438a22361e5a6bdd, has_queues},
+    {"Learned", kIncast, "learned", 0x335ef70d9e24ba2e, has_queues},
     {"ValiantWithAWatchdog", kDragonfly, "dcqcn", 0xc20695aed5dba72c, has_trips},
     {"TrainingOverInfiniBand", kTraining, "none", 0x9829129619e1f8a1, has_steps},
     {"SimaiWorkload", kSimai, "dcqcn", 0xfb8163ed8d469f35, has_steps},

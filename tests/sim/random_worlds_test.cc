@@ -64,7 +64,7 @@ SimNicConfig draw_nics(Prng& prng, NetworkSpec& spec) {
   SimNicConfig nics;
   nics.engine.flow_control.algorithm =
       one_of(prng, {nic::CcAlgorithm::kNone, nic::CcAlgorithm::kDcqcn, nic::CcAlgorithm::kTimely,
-                    nic::CcAlgorithm::kSwift, nic::CcAlgorithm::kHpcc});
+                    nic::CcAlgorithm::kSwift, nic::CcAlgorithm::kHpcc, nic::CcAlgorithm::kLearned});
   spec.switches.telemetry = nics.engine.flow_control.algorithm == nic::CcAlgorithm::kHpcc;
   nics.mtu = one_of(prng, {nic::Mtu::k1024, nic::Mtu::k4096});
   nics.hash_by_qp = prng.chance(500);

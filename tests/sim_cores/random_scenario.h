@@ -46,7 +46,8 @@ inline std::string random_scenario(std::uint64_t seed) {
   static constexpr const char* kTopologies[] = {"leaf-spine", "leaf-spine", "fat-tree",
                                                 "rail-optimised", "dragonfly"};
   static constexpr const char* kRoutings[] = {"ecmp", "spray", "adaptive", "flowlet"};
-  static constexpr const char* kControls[] = {"none", "dcqcn", "timely", "swift", "hpcc"};
+  static constexpr const char* kControls[] = {"none",  "dcqcn", "timely",
+                                              "swift", "hpcc",  "learned"};
   Prng prng{seed};
   const std::string topology = one_of(prng, kTopologies);
   const bool rails = topology == "rail-optimised";

@@ -120,6 +120,8 @@ constexpr CounterName kNames[] = {
      "Among cnps_received, those ignored: too many, or nothing was sent."},
     {"ecn_marked_received", [](const DeviceCounters& c) { return c.engine.ecn_marked_received; },
      "Packets received with a congestion mark (ECN)."},
+    {"policy_fallbacks", [](const DeviceCounters& c) { return c.engine.policy_fallbacks; },
+     "Times that Swift took over from a learned congestion policy."},
 };
 
 }  // namespace

@@ -1,7 +1,9 @@
 #include "nic/flow_control/congestion_control.h"
 
+#include "nic/counters.h"
 #include "nic/flow_control/dcqcn.h"
 #include "nic/flow_control/hpcc.h"
+#include "nic/flow_control/learned.h"
 #include "nic/flow_control/swift.h"
 #include "nic/flow_control/timely.h"
 
@@ -9,7 +11,8 @@ namespace nerve::nic {
 
 std::unique_ptr<CongestionControl> make_congestion_control(const FlowControlConfig& config,
                                                            Rate line_rate,
-                                                           std::uint32_t packet_bytes) {
+                                                           std::uint32_t packet_bytes,
+                                                           Counters& counters) {
   switch (config.algorithm) {
     case CcAlgorithm::kNone:
       return nullptr;
@@ -21,6 +24,9 @@ std::unique_ptr<CongestionControl> make_congestion_control(const FlowControlConf
       return std::make_unique<Swift>(config.swift, line_rate, packet_bytes);
     case CcAlgorithm::kHpcc:
       return std::make_unique<Hpcc>(config.hpcc, line_rate);
+    case CcAlgorithm::kLearned:
+      return std::make_unique<Learned>(config.learned, config.swift, line_rate, packet_bytes,
+                                       counters.policy_fallbacks);
   }
   return nullptr;
 }

@@ -51,8 +51,10 @@ class CongestionControl {
   CnpFilter cnps;
 };
 
-// Null for CcAlgorithm::kNone. `packet_bytes` is the size of a full packet of the QP.
+// Null for CcAlgorithm::kNone. `packet_bytes` is the size of a full packet of the QP. `counters`
+// must outlive the object.
 [[nodiscard]] std::unique_ptr<CongestionControl> make_congestion_control(
-    const FlowControlConfig& config, Rate line_rate, std::uint32_t packet_bytes);
+    const FlowControlConfig& config, Rate line_rate, std::uint32_t packet_bytes,
+    Counters& counters);
 
 }  // namespace nerve::nic

@@ -76,4 +76,14 @@ struct HpccParameters {
   Rate minimum_rate{Rate::megabits(1)};
 };
 
+// Learned congestion control (learned.h).
+struct Policy;
+struct LearnedParameters {
+  const Policy* policy{};      // null: the shipped one. Must outlive the engine.
+  Duration base_round_trip{};  // at most the least round trip counts as this; zero: unknown
+  Rate minimum_rate{Rate::megabits(10)};
+  std::uint32_t stuck_after{32};  // rounds
+  std::uint32_t calm_rounds{8};
+};
+
 }  // namespace nerve::nic

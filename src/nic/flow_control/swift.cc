@@ -48,9 +48,13 @@ Swift::Swift(const SwiftParameters& parameters, Rate line_rate, std::uint32_t pa
       line_{line_rate},
       packet_bytes_{std::max(packet_bytes, 1U)},
       round_trip_{parameters_.base_target} {
-  const Wide bytes = Wide{line_rate.bits_per_second()} *
-                     static_cast<std::uint64_t>(parameters_.base_target.count()) /
-                     8'000'000'000'000U;
+  continue_at(line_rate, parameters_.base_target);
+}
+
+void Swift::continue_at(Rate rate, Duration round_trip) {
+  round_trip_ = std::clamp(round_trip, Duration{1}, kLongestRoundTrip);
+  const Wide bytes = Wide{rate.bits_per_second()} *
+                     static_cast<std::uint64_t>(round_trip_.count()) / 8'000'000'000'000U;
   window_ = static_cast<std::uint64_t>(std::clamp<Wide>(bytes * kPacket / packet_bytes_,
                                                         parameters_.smallest * kPerThousandth,
                                                         parameters_.largest * kPerThousandth));

@@ -30,6 +30,9 @@ class Swift final : public CongestionControl {
   [[nodiscard]] Rate rate() const override;
   [[nodiscard]] std::uint64_t window_bytes() const override;
 
+  // Continues a flow that another algorithm has controlled so far.
+  void continue_at(Rate rate, Duration round_trip);
+
   // For tests: the target at the current window.
   [[nodiscard]] Duration target() const;
 
@@ -41,8 +44,8 @@ class Swift final : public CongestionControl {
   SwiftParameters parameters_;
   Rate line_;
   std::uint32_t packet_bytes_;
-  std::uint64_t window_;  // millionths of a packet
-  Duration round_trip_;   // the last one measured
+  std::uint64_t window_{};  // millionths of a packet
+  Duration round_trip_;     // the last one measured
   Time last_cut_{};
   bool cut_before_{};
 };

@@ -175,7 +175,8 @@ void QpManager::start_flow(Qp& qp) {
   qp.pacer = Pacer{config_.flow_control.pacing_burst};
   qp.pacer.reset(now_);
   if (qp.connected()) {
-    qp.congestion = make_congestion_control(config_.flow_control, config_.line_rate, qp.mtu);
+    qp.congestion =
+        make_congestion_control(config_.flow_control, config_.line_rate, qp.mtu, counters_);
   }
 }
 

@@ -9,7 +9,8 @@ namespace nerve::nic {
 
 QpManager::QpManager(const NicConfig& config, CqManager& cqs, EventQueue& events,
                      CompletionUnit& completions, const Port& port, Scheduler& scheduler,
-                     MulticastGroups& groups, QpTable& qps, SharedObjects& objects, const Time& now)
+                     MulticastGroups& groups, QpTable& qps, SharedObjects& objects,
+                     Counters& counters, const Time& now)
     : config_{config},
       dma_{objects.dma},
       cqs_{cqs},
@@ -22,6 +23,7 @@ QpManager::QpManager(const NicConfig& config, CqManager& cqs, EventQueue& events
       srqs_{objects.srqs},
       addresses_{objects.addresses},
       xrcds_{objects.xrcds},
+      counters_{counters},
       now_{now} {}
 
 Status QpManager::check_init(const QpInit& init) {

@@ -23,7 +23,8 @@ class QpManager {
  public:
   QpManager(const NicConfig& config, CqManager& cqs, EventQueue& events,
             CompletionUnit& completions, const Port& port, Scheduler& scheduler,
-            MulticastGroups& groups, QpTable& qps, SharedObjects& objects, const Time& now);
+            MulticastGroups& groups, QpTable& qps, SharedObjects& objects, Counters& counters,
+            const Time& now);
 
   Expected<XrcdHandle> alloc_xrcd();
   Status dealloc_xrcd(XrcdHandle xrcd);
@@ -67,6 +68,7 @@ class QpManager {
   SlotTable<Srq>& srqs_;
   SlotTable<AddressHandle>& addresses_;
   SlotTable<XrcDomain>& xrcds_;
+  Counters& counters_;
   const Time& now_;
 };
 

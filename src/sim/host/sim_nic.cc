@@ -116,6 +116,7 @@ NicFigures SimNic::figures() const {
                  .retransmitted = counters.retransmitted_frames,
                  .timeouts = counters.timeouts,
                  .congestion_notices = counters.cnps_received,
+                 .policy_fallbacks = counters.policy_fallbacks,
                  .timeout = timeout(),
                  .outstanding = outstanding_};
   if (hardware_) {

@@ -48,6 +48,7 @@ struct NicFigures {
   std::uint64_t retransmitted{};
   std::uint64_t timeouts{};
   std::uint64_t congestion_notices{};  // CNPs received
+  std::uint64_t policy_fallbacks{};
   std::uint64_t context_lookups{};
   std::uint64_t context_misses{};
   std::uint64_t page_lookups{};

@@ -113,6 +113,7 @@ constexpr OfRun kRunFigures[]{
     {"paused, all ports", picoseconds_text, total<&Totals::paused>},
     {"ECN marks", count_text, total<&Totals::marked>},
     {"CNPs received", count_text, total<&Totals::congestion_notices>},
+    {"policy fallbacks", count_text, total<&Totals::policy_fallbacks>},
     {"dropped", count_text, total<&Totals::dropped>},
     {"lost on cables", count_text, total<&Totals::lost>},
     {"retransmitted", count_text, total<&Totals::retransmitted>},

@@ -73,6 +73,7 @@ Totals totals_of(Simulation& simulation) {
     all.retransmitted += nic->retransmitted;
     all.timeouts += nic->timeouts;
     all.congestion_notices += nic->congestion_notices;
+    all.policy_fallbacks += nic->policy_fallbacks;
   }
   return all;
 }

@@ -87,6 +87,7 @@ void each_field(Some<Totals> auto& totals, auto&& visit) {
   visit("failed_messages", totals.failed_messages);
   visit("cpu", totals.cpu);
   visit.later("watchdog_trips", totals.watchdog_trips);
+  visit.later("policy_fallbacks", totals.policy_fallbacks);
 }
 
 void each_field(Some<NodeResult> auto& node, auto&& visit) {

@@ -68,6 +68,7 @@ Totals& operator+=(Totals& sum, const Totals& more) {
   sum.congestion_notices += more.congestion_notices;
   sum.failed_messages += more.failed_messages;
   sum.watchdog_trips += more.watchdog_trips;
+  sum.policy_fallbacks += more.policy_fallbacks;
   return sum;
 }
 

@@ -28,6 +28,7 @@ struct Totals {
   Duration cpu{};  // of TCP hosts, all cores together
   std::uint64_t
       watchdog_trips{};  // queues that were paused for longer than the PFC watchdog allows
+  std::uint64_t policy_fallbacks{};  // times that Swift took over from a learned policy
 };
 
 // One direction of a cable, from its sending end.

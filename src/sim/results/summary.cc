@@ -224,6 +224,11 @@ void add_totals(std::string& out, const Totals& totals, const Derived& derived) 
          fmt::format("{} queues were paused for too long and dropped their packets",
                      count_text(number(totals.watchdog_trips))));
   }
+  if (totals.policy_fallbacks > 0) {
+    line(out, "policy",
+         fmt::format("its guard handed {} times over to Swift",
+                     count_text(number(totals.policy_fallbacks))));
+  }
   line(out, "congestion",
        fmt::format("{} ECN marks ({} of data packets), {} CNPs received",
                    count_text(number(totals.marked)), share_text(derived.marked_share),

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "base/rate.h"
 #include "base/time.h"
 #include "nic/config.h"
+#include "nic/flow_control/policy.h"
 
 namespace nerve::sim {
 
@@ -62,12 +64,14 @@ struct NicSpec {
   Recovery recovery{Recovery::kGoBackN};
   nic::Mtu mtu{nic::Mtu::k4096};
   nic::FlowControlConfig flow_control{};
-  std::uint32_t qps_per_pair{1};  // messages between two GPUs are spread over them
-  bool hash_by_qp{true};          // each QP has its own UDP source port, which ECMP hashes
-  Duration cnp_delay{};           // extra delay of CNPs in the network
-  Duration timeout{};             // retransmission timeout; zero: by the kind of network
-  bool relay_across_rails{};      // via the interconnect to the GPU of the receiver's rail (PXN)
-  bool check_payload{};           // carry real bytes and check them at the receiver
+  std::string policy_file;                    // for "learned"; empty: the shipped policy
+  std::shared_ptr<const nic::Policy> policy;  // instead of the file
+  std::uint32_t qps_per_pair{1};              // messages between two GPUs are spread over them
+  bool hash_by_qp{true};      // each QP has its own UDP source port, which ECMP hashes
+  Duration cnp_delay{};       // extra delay of CNPs in the network
+  Duration timeout{};         // retransmission timeout; zero: by the kind of network
+  bool relay_across_rails{};  // via the interconnect to the GPU of the receiver's rail (PXN)
+  bool check_payload{};       // carry real bytes and check them at the receiver
   NicHardwareSpec hardware{};
   AdmissionSpec admission{};
 };

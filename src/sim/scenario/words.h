@@ -45,7 +45,7 @@ inline constexpr Named<Recovery> kRecoveries[] = {
 inline constexpr Named<nic::CcAlgorithm> kCongestion[] = {
     {"none", nic::CcAlgorithm::kNone},     {"dcqcn", nic::CcAlgorithm::kDcqcn},
     {"timely", nic::CcAlgorithm::kTimely}, {"swift", nic::CcAlgorithm::kSwift},
-    {"hpcc", nic::CcAlgorithm::kHpcc},
+    {"hpcc", nic::CcAlgorithm::kHpcc},     {"learned", nic::CcAlgorithm::kLearned},
 };
 
 inline constexpr Named<TcpAlgorithm> kTcpAlgorithms[] = {

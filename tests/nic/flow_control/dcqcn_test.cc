@@ -5,6 +5,8 @@
 
 #include <limits>
 
+#include "nic/counters.h"
+
 namespace nerve::nic {
 namespace {
 
@@ -240,8 +242,10 @@ TEST(Dcqcn, SurvivesAWildConfiguration) {
 }
 
 TEST(CongestionControl, IsNothingWhereNoneIsAskedFor) {
-  EXPECT_EQ(make_congestion_control({}, kLine, 4096), nullptr);
-  const auto cc = make_congestion_control({.algorithm = CcAlgorithm::kDcqcn}, kLine, 4096);
+  Counters counters;
+  EXPECT_EQ(make_congestion_control({}, kLine, 4096, counters), nullptr);
+  const auto cc =
+      make_congestion_control({.algorithm = CcAlgorithm::kDcqcn}, kLine, 4096, counters);
   ASSERT_NE(cc, nullptr);
   EXPECT_EQ(cc->rate(), kLine);
 }
