@@ -16,7 +16,7 @@ install(TARGETS nerve_verbs nerve_preload LIBRARY DESTINATION ${private} COMPONE
 install(TARGETS nerve_gpu_copier RUNTIME DESTINATION ${private} COMPONENT nerve)
 
 # A page for each sub-command, from its --help; nerve(1) is written by hand.
-set(commands run trace demo devices stat top metrics web doctor decode key sim sweep plan)
+set(commands run trace demo devices stat top metrics web doctor decode key sim sweep plan learn)
 set(man ${CMAKE_BINARY_DIR}/man)
 list(TRANSFORM commands REPLACE "(.+)" "${man}/nerve-\\1.1" OUTPUT_VARIABLE pages)
 add_custom_command(OUTPUT ${pages}
@@ -49,6 +49,7 @@ install(FILES LICENSE RENAME copyright DESTINATION ${doc} COMPONENT nerve)
 install(FILES data/prices.toml data/market.toml DESTINATION share/nerve COMPONENT nerve)
 install(DIRECTORY docs DESTINATION ${doc} COMPONENT nerve)
 install(DIRECTORY examples DESTINATION ${doc} COMPONENT nerve PATTERN embed EXCLUDE)
+install(DIRECTORY policies DESTINATION share/nerve COMPONENT nerve)
 
 # --- the engine as a library ---------------------------------------------------------------------
 # Without what only our own compiler can use (optimisation across files) and without debug

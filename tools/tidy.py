@@ -27,7 +27,7 @@ MAY_INCLUDE = {
     "sim": {"base", "wire", "nic", "ai"},
     "ai": {"base", "cuda"},
     "mpi": set(),
-    "cli": {"base", "wire", "host", "sysfs", "sim", "ai", "mpi"},
+    "cli": {"base", "wire", "nic", "host", "sysfs", "sim", "ai", "mpi"},
 }
 
 # The same inside nic/ and sim/: folder -> the folders of the same layer, or single headers, that it

@@ -12,6 +12,7 @@ inline constexpr int kExitUsage = 2;   // invalid arguments
 
 inline constexpr const char* kSimSummary = "Run a scenario in a simulated data centre";
 inline constexpr const char* kPlanSummary = "Choose servers and a network for a job, with their cost";
+inline constexpr const char* kLearnSummary = "Search a policy for learned congestion control";
 inline constexpr const char* kSweepSummary = "Run a scenario for every combination of some values";
 
 // Each sets `exit_code` if it is the command that was called.
@@ -20,6 +21,7 @@ void add_demo(CLI::App& program, int& exit_code);
 void add_devices(CLI::App& program, int& exit_code);
 void add_doctor(CLI::App& program, int& exit_code);
 void add_key(CLI::App& program, int& exit_code);
+void add_learn(CLI::App& program, int& exit_code);
 void add_metrics(CLI::App& program, int& exit_code);
 void add_plan(CLI::App& program, int& exit_code);
 void add_run(CLI::App& program, int& exit_code);

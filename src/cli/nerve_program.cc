@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,8 +68,10 @@ int run_nerve(int argc, char** argv) {
   program.add_subcommand("sim", kSimSummary);
   program.add_subcommand("sweep", kSweepSummary);
   program.add_subcommand("plan", kPlanSummary);
+  program.add_subcommand("learn", kLearnSummary);
   const std::string_view word = argc > 1 ? argv[1] : "";
-  if (word == "sim" || word == "sweep" || word == "plan") return start_simulator(argv);
+  constexpr std::string_view kOfSimulator[] = {"sim", "sweep", "plan", "learn"};
+  if (std::ranges::find(kOfSimulator, word) != std::end(kOfSimulator)) return start_simulator(argv);
   if (word == "--version") return print_version();
   program.add_flag_callback(
       "--version", [] {}, "version, commit, compiler and features");

@@ -22,6 +22,7 @@ int run_nerve_sim(int argc, char** argv) {
   add_sim(program, exit_code);
   add_sweep(program, exit_code);
   add_plan(program, exit_code);
+  add_learn(program, exit_code);
   program.set_version_flag("--version", [] {
     return std::string{"simulator  nerve-sim, report pages "} +
            (report_template().find(kNoCharts) == std::string_view::npos ? "with" : "without") +

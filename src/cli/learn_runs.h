@@ -1,0 +1,36 @@
+// Many small runs at once, on threads.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/learn_score.h"
+#include "nic/config.h"
+#include "nic/flow_control/policy.h"
+
+namespace nerve::cli {
+
+struct LearnRun {
+  const sim::Scenario* scenario{};
+  nic::CcAlgorithm algorithm{nic::CcAlgorithm::kLearned};
+  std::shared_ptr<const nic::Policy> policy;  // null: the shipped one
+  Duration until{};                           // zero: as the scenario says
+  bool fair{};  // messages as flows with fair rates instead: what no algorithm can beat by much
+};
+
+// Called now and then in the calling thread.
+using LearnTick = std::function<void(std::size_t done, std::size_t all)>;
+
+// The figures of each run, in their order; of one that cannot be built, with the reason in
+// `trouble`. Nothing after Ctrl-C.
+struct LearnOutcome {
+  LearnFigures figures{};
+  std::string trouble;
+};
+[[nodiscard]] std::optional<std::vector<LearnOutcome>> run_learning(
+    const std::vector<LearnRun>& runs, std::size_t threads, const LearnTick& tick);
+
+}  // namespace nerve::cli
