@@ -19,6 +19,11 @@ constexpr std::uint32_t kPacketsOnTheWay = 1024;
 // CNPs of one peer that may arrive together because a switch or a CPU was late.
 constexpr std::uint32_t kCnpBurst = 4;
 
+// Learned congestion control measures round trips by the ACKs that it requests. Its line rate is
+// what UDP sockets carry (network/pace.h): its inputs are relative to it.
+constexpr std::uint32_t kAckEvery = 8;
+constexpr Rate kMeasuredLine = Rate::gigabits(12);
+
 template <class Value>
 Value random_value() {
   Value value{};
@@ -58,6 +63,11 @@ nic::NicConfig config_for(Shard& shard, const Device& device, bool by_direct_pat
   const bool tapped = !shard.config.pcap.empty() || !shard.config.fault.empty();
   if (by_direct_path && !tapped) config.direct_path = &shard.peer_memory;
   config.flow_control.algorithm = shard.config.congestion;
+  if (shard.config.congestion == nic::CcAlgorithm::kLearned) {
+    config.flow_control.learned.policy = shard.shards.policy.get();
+    config.flow_control.ack_every = kAckEvery;
+    config.line_rate = kMeasuredLine;
+  }
   config.flow_control.shrink_on_loss = true;
   config.flow_control.max_cnp_burst = kCnpBurst;
   config.selective_repeat.offer = true;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "host/config/policy_setting.h"
 #include "host/gpu/copier_start.h"
 #include "host/gpu/gpu_memory.h"
 #include "host/peers/statistics.h"
@@ -15,6 +16,7 @@ namespace nerve::host {
 
 ShardSet::ShardSet(Shard& primary, const Config& config)
     : gpu_memory{std::make_unique<GpuMemory>(config.gpu_copier ? copier_program() : "")},
+      policy{load_policy(config)},
       all_{&primary} {}
 ShardSet::~ShardSet() = default;
 

@@ -17,6 +17,7 @@
 #include "host/config/config.h"
 #include "host/runtime/lock.h"
 #include "host/shard_choice.h"
+#include "nic/flow_control/policy.h"
 
 namespace nerve::host {
 
@@ -79,6 +80,7 @@ class ShardSet {
   std::vector<std::shared_ptr<Adapter>> opened;
   // Used by the engines of all shards.
   const std::unique_ptr<GpuMemory> gpu_memory;
+  const std::unique_ptr<const nic::Policy> policy;  // of learned congestion control
 
  private:
   [[nodiscard]] std::uint32_t limit() const;

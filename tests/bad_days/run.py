@@ -20,10 +20,11 @@ import lives  # noqa: E402
 import machine  # noqa: E402
 import memory  # noqa: E402
 import place as places  # noqa: E402
+import shaped  # noqa: E402
 import worlds  # noqa: E402
 from runner import pattern, run_one  # noqa: E402
 
-MODULES = (addresses, connections, deaths, lives, machine, hostile, worlds, memory)
+MODULES = (addresses, connections, deaths, lives, machine, hostile, shaped, worlds, memory)
 
 
 def arguments() -> argparse.Namespace:

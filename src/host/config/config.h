@@ -44,6 +44,7 @@ struct Config {
   std::optional<std::uint32_t> shards;  // none: one for every two CPUs
   Offloads offloads{Offloads::kOn};
   nic::CcAlgorithm congestion{nic::CcAlgorithm::kNone};
+  std::string policy;  // file name, for learned congestion control; empty: the shipped policy
   std::uint64_t socket_buffer{std::uint64_t{16} << 20};
   SealPolicy seal;
   std::string seal_key;      // file name; empty: none

@@ -115,8 +115,14 @@ bool read_offloads(std::string_view text, Config& config) {
 
 bool read_congestion(std::string_view text, Config& config) {
   constexpr Named<nic::CcAlgorithm> kNames[] = {{"none", nic::CcAlgorithm::kNone},
-                                                {"dcqcn", nic::CcAlgorithm::kDcqcn}};
+                                                {"dcqcn", nic::CcAlgorithm::kDcqcn},
+                                                {"learned", nic::CcAlgorithm::kLearned}};
   return put_named(text, kNames, config.congestion);
+}
+
+bool read_policy(std::string_view text, Config& config) {
+  config.policy = text;
+  return true;
 }
 
 bool read_socket_buffer(std::string_view text, Config& config) {
@@ -236,10 +242,14 @@ constexpr Setting kSettings[] = {
      "on or off",
      "pass trains of packets to and from the kernel in one call (UDP_SEGMENT, UDP_GRO)",
      read_offloads},
-    {"congestion", "NERVE_CONGESTION", "--congestion", "none|dcqcn", "none",
-     "none or dcqcn",
+    {"congestion", "NERVE_CONGESTION", "--congestion", "none|dcqcn|learned", "none",
+     "none, dcqcn or learned",
      "congestion control algorithm",
      read_congestion},
+    {"policy", "NERVE_POLICY", "--policy", "FILE", "the shipped one",
+     "a file name",
+     "the policy of learned congestion control, as nerve learn writes it",
+     read_policy},
     {"seal", "NERVE_SEAL", "--seal", "off|prefer|require", "off",
      "off, prefer or require",
      "encrypt and authenticate the packets of RC and UC QPs to other hosts (docs/security.md)",

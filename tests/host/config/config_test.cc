@@ -116,6 +116,8 @@ TEST_F(ConfigTest, ReadsVariablesOfEveryKind) {
   EXPECT_EQ(from_variable("NERVE_POLLING", "sleep").polling, PollWait::kSleep);
   EXPECT_EQ(from_variable("NERVE_OFFLOADS", "off").offloads, Offloads::kOff);
   EXPECT_EQ(from_variable("NERVE_CONGESTION", "dcqcn").congestion, nic::CcAlgorithm::kDcqcn);
+  EXPECT_EQ(from_variable("NERVE_CONGESTION", "learned").congestion, nic::CcAlgorithm::kLearned);
+  EXPECT_EQ(from_variable("NERVE_POLICY", "/tmp/p.toml").policy, "/tmp/p.toml");
   EXPECT_EQ(from_variable("NERVE_SOCKET_BUFFER", "512K").socket_buffer, 512U << 10);
   EXPECT_EQ(from_variable("NERVE_LOG", "debug").log, LogLevel::kDebug);
   EXPECT_TRUE(from_variable("NERVE_SUMMARY", "1").summary);
