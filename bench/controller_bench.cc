@@ -49,7 +49,8 @@ struct World {
 
  private:
   static std::size_t count_nics(const Graph& graph) {
-    return static_cast<std::size_t>(std::ranges::count(graph.nodes, NodeKind::kNic, &GraphNode::kind));
+    return static_cast<std::size_t>(
+        std::ranges::count(graph.nodes, NodeKind::kNic, &GraphNode::kind));
   }
 };
 

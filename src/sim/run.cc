@@ -312,7 +312,6 @@ Result<RunResult, std::string> run(const Scenario& scenario, const RunOptions& o
   Simulation simulation{{.seed = scenario.seed,
                          .post_delay = scenario.servers.post_delay,
                          .cores = options.cores,
-                         .control_delay = scenario.back_end.switches.control_delay,
                          .ranks = ranks},
                         setup.graph,
                         setup.networks};

@@ -38,6 +38,15 @@ bool is_controlled(const SimulatedNetwork& network) {
   return network.fabric.path_choice == PathChoice::kControlled;
 }
 
+// One controller is for all networks.
+Duration control_delay_of(const std::vector<SimulatedNetwork>& networks) {
+  Duration longest{};
+  for (const SimulatedNetwork& network : networks) {
+    if (is_controlled(network)) longest = std::max(longest, network.fabric.control_delay);
+  }
+  return longest;
+}
+
 Duration window_for(Duration post_delay, const Graph& graph,
                     const std::vector<SimulatedNetwork>& networks) {
   const bool one_part = std::ranges::any_of(networks, has_one_part);
@@ -81,7 +90,7 @@ Divisible divisible(Duration post_delay, const Graph& graph,
 Simulation::Simulation(const SimulationConfig& config, const Graph& graph,
                        const std::vector<SimulatedNetwork>& networks)
     : post_delay_{config.post_delay},
-      control_delay_{config.control_delay},
+      control_delay_{control_delay_of(networks)},
       window_{window_for(config.post_delay, graph, networks)},
       part_of_node_{divide(graph, parts_for(config, graph, networks))},
       is_large_{graph.nodes.size() > kFitInCaches},

@@ -49,9 +49,8 @@ struct SimulationConfig {
   std::uint64_t seed{};
   // From the decision of a program to send until its NIC begins: software, doorbell, PCIe.
   Duration post_delay{};
-  std::uint32_t cores{1};    // threads at most, in each process
-  Duration control_delay{};  // until the controller of paths reacts to a failure
-  Ranks* ranks{};            // null: this process alone. Must outlive the simulation.
+  std::uint32_t cores{1};  // threads at most, in each process
+  Ranks* ranks{};          // null: this process alone. Must outlive the simulation.
 };
 
 // The number of parts that these networks can be divided into, at most this many. One, and why, if
@@ -172,7 +171,7 @@ class Simulation {
   void resumed(const Port& port);
 
   Duration post_delay_;
-  Duration control_delay_;
+  Duration control_delay_;  // until the controller of paths reacts to a failure
   Duration window_;
   std::vector<std::uint16_t> part_of_node_;
   std::optional<Border> border_;

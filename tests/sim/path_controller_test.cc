@@ -164,6 +164,61 @@ TEST(PathController, QpsThatOnlyReceiveCountNothingButLeaveAFailedCable) {
   EXPECT_EQ(most_loaded(controller, fabric), 0U);
 }
 
+TEST(PathController, QpsOfAPairShareAPath) {
+  const Graph graph = leaves_and_spines();
+  const Fabric fabric = fabric_of(graph);
+  PathController controller{fabric};
+  constexpr std::uint32_t kQps = 4;
+  std::vector<std::uint32_t> labels;
+  for (std::uint32_t i = 0; i < 64; ++i) {
+    for (std::uint32_t qp = 0; qp < kQps; ++qp) {
+      labels.push_back(admit(controller, i, (i + kNicsPerLeaf) % 64, qp));
+    }
+  }
+  EXPECT_EQ(controller.sending(), 64 * kQps);
+  EXPECT_EQ(most_loaded(controller, fabric), 1U);
+  const auto path_of_qp = [&](std::uint32_t i, std::uint32_t qp) {
+    return path_of(fabric, ends_of(i, (i + kNicsPerLeaf) % 64), labels[i * kQps + qp]);
+  };
+  for (std::uint32_t i = 0; i < 64; ++i) {
+    for (std::uint32_t qp = 1; qp < kQps; ++qp) EXPECT_EQ(path_of_qp(i, qp), path_of_qp(i, 0));
+  }
+  // Another QP of each pair counts when the first has ended, and no cable is left counted.
+  for (std::uint32_t i = 0; i < 64; ++i) controller.release(NodeId{i}, QpNumber{0});
+  for (const PortId port : path_of_qp(0, 1)) EXPECT_EQ(controller.load(port), 1U);
+  for (std::uint32_t i = 0; i < 64; ++i) {
+    for (std::uint32_t qp = 1; qp < kQps; ++qp) controller.release(NodeId{i}, QpNumber{qp});
+  }
+  EXPECT_EQ(most_loaded(controller, fabric), 0U);
+}
+
+TEST(PathController, QpsOfAPairAreSpreadOverCablesSlowerThanTheirNic) {
+  const Graph graph =
+      leaf_spine({.leaves = kLeaves, .spines = kSpines, .nics_per_leaf = kNicsPerLeaf},
+                 {.rate = Rate::gigabits(100), .trunk = Rate::gigabits(25)});
+  const Fabric fabric = fabric_of(graph);
+  PathController controller{fabric};
+  for (std::uint32_t qp = 0; qp < 4; ++qp) admit(controller, 0, 63, qp);
+  EXPECT_EQ(most_loaded(controller, fabric), 1U);
+}
+
+TEST(PathController, MovesQpsWhenACableHasBecomeSlower) {
+  const Graph graph = leaves_and_spines();
+  Fabric fabric = fabric_of(graph);
+  FabricPart only;
+  FabricPart* const part = &only;
+  fabric.divide(std::vector<std::uint16_t>(graph.nodes.size()), {&part, 1});
+  PathController controller{fabric};
+  const PortId slow = path_of(fabric, ends_of(0, 63), admit(controller, 0, 63))[0];
+  fabric.slow_down(CableId{slow.value() / 2}, Rate::gigabits(1));
+  // Decisions between the fault and the notice do not know of it.
+  EXPECT_TRUE(controller.improve().empty());
+  const auto orders = controller.cables_changed();
+  ASSERT_EQ(orders.size(), 1U);
+  EXPECT_NE(path_of(fabric, ends_of(0, 63), orders[0].label)[0], slow);
+  EXPECT_EQ(controller.load(slow), 0U);
+}
+
 TEST(PathController, ReleasesQps) {
   const Graph graph = leaves_and_spines();
   const Fabric fabric = fabric_of(graph);

@@ -6,12 +6,18 @@
 // fewest QPs, relative to the rate, at its most used cable. When many QPs have come, it moves some
 // of them so that all fit better.
 //
+// QPs of one pair of NICs follow the first of them, unless a NIC is faster than the cables between
+// switches. Together they send no faster than their NIC, so on one path they disturb nobody. On
+// several paths each would now and then send a burst at the rate of the NIC into a cable that
+// others use.
+//
 // When cables fail or the switches have changed their routes, it chooses again for the QPs whose
-// paths are affected.
+// paths are affected. It learns of a failed cable from cables_changed(), and not before.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "base/prng.h"
@@ -45,7 +51,7 @@ class PathController {
   [[nodiscard]] bool may_improve() const { return news_ > sending_ / 8; }
   // Moves QPs from cables that others use less. Returns those that have to move.
   [[nodiscard]] std::vector<Order> improve();
-  // Cables have failed or come back. Returns the QPs that have to move.
+  // Cables have failed, slowed down or come back. Returns the QPs that have to move.
   [[nodiscard]] std::vector<Order> cables_changed();
   // The switches use other routes, with which every hash means another path.
   [[nodiscard]] std::vector<Order> routes_changed();
@@ -60,7 +66,10 @@ class PathController {
     QpEnds ends;
     QpNumber qp{};
     std::uint32_t label{};
+    std::uint32_t leader{kNobody};  // the flow whose path it shares; only that one counts
     bool sends{};
+
+    [[nodiscard]] bool counts() const { return sends && leader == kNobody; }
   };
   using Path = std::vector<PortId>;
   // The most used port of a path, and how much all of them are used.
@@ -69,13 +78,32 @@ class PathController {
     std::uint64_t sum{};
     auto operator<=>(const Cost&) const = default;
   };
+  // A port, as far as decisions need it: a sixth of a cache line instead of several.
+  struct Way {
+    NodeId next{};
+    std::uint32_t unit{};  // the cost of a QP: inverse to the rate
+    bool to_switch{};
+    bool up{};  // as far as the controller knows
+  };
 
-  // The ports between switches on the way of these packets. False if it leads nowhere.
-  [[nodiscard]] bool follow(const Flow& flow, std::uint32_t label, Path& path) const;
+  [[nodiscard]] const Way& way(PortId port) const { return ways_[port.value()]; }
+  // Returns whether rates have changed.
+  [[nodiscard]] bool look_at_cables();
+  // Finds the ports between switches on the way of these packets, and what they cost. False if the
+  // way leads nowhere, or as soon as something about it costs more than the limit.
+  [[nodiscard]] bool follow(const Flow& flow, std::uint32_t label, Cost limit);
+  [[nodiscard]] bool follow(const Flow& flow) { return follow(flow, flow.label, kNoLimit); }
   [[nodiscard]] std::uint64_t cost_of(PortId port) const;
-  [[nodiscard]] Cost cost_of(const Path& path) const;
   // No path of this flow has a most used port that costs less.
   [[nodiscard]] std::uint64_t least_cost(const Flow& flow) const;
+  // Whether another QP of these NICs may follow this one, whose path was just found.
+  [[nodiscard]] bool may_lead(const Flow& flow) const;
+  // Looks for a label that leads this flow along the path that was just found for its leader.
+  [[nodiscard]] bool join_leader(Flow& flow);
+  // After leaders have moved.
+  void bring_followers();
+  void leave_followers(std::uint32_t leader);
+  [[nodiscard]] std::uint32_t leader_of(const Flow& flow) const;
   // The best label; the present one if none is better.
   void choose(Flow& flow);
   // Another label whose path is used no more than the present one, if there is one.
@@ -89,14 +117,19 @@ class PathController {
   [[nodiscard]] std::vector<Order> changes_since(const std::vector<std::uint32_t>& labels) const;
   [[nodiscard]] std::vector<std::uint32_t> labels() const;
 
+  static constexpr Cost kNoLimit{UINT64_MAX, UINT64_MAX};
+
   const Fabric& fabric_;
+  std::vector<Way> ways_;             // per port
   std::vector<std::uint32_t> loads_;  // per port: QPs that send
   std::vector<Flow> flows_;
-  std::vector<std::vector<std::uint32_t>> index_;  // per NIC and QP, into flows_
+  std::vector<std::vector<std::uint32_t>> index_;             // per NIC and QP, into flows_
+  std::unordered_map<std::uint64_t, std::uint32_t> leaders_;  // per pair of NICs, into flows_
   std::size_t sending_{};
   std::size_t news_{};  // that began to send since improve()
   Prng prng_{1};        // which of several equal labels
-  Path path_;           // between calls, only its capacity matters
+  Path path_;           // what follow() has found
+  Cost cost_;
 };
 
 }  // namespace nerve::sim

@@ -145,7 +145,9 @@ std::vector<Time> Faults::cable_changes() const {
   std::vector<Time> times;
   for (const Fault& fault : faults_) {
     const FaultKind kind = fault.what.kind;
-    if (kind == FaultKind::kDown || kind == FaultKind::kUp) times.emplace_back(fault.what.at);
+    if (kind == FaultKind::kDown || kind == FaultKind::kUp || kind == FaultKind::kRate) {
+      times.emplace_back(fault.what.at);
+    }
   }
   return times;
 }

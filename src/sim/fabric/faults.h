@@ -42,7 +42,7 @@ class Faults {
     const bool up = subject % 2 == 0 && fault.what.kind == FaultKind::kUp;
     return up ? std::span{fault.ends} : std::span<const PortId>{};
   }
-  // When cables fail or come back.
+  // When cables fail, slow down or come back.
   [[nodiscard]] std::vector<Time> cable_changes() const;
 
   [[nodiscard]] bool empty() const { return faults_.empty(); }
