@@ -66,7 +66,8 @@ FOLDERS = {
 # simulation.h and foresight.h, the event loop that drives the NICs, belong to host/; every other
 # file directly in sim/ sets up a run.
 TOP_FILES = {"nic/nic": None, "nic/nic_modules": None, "sim/simulation": "host", "sim/foresight": "host",
-             "sim/part": "host", "sim/division": "host", "sim/crew": "host",
+             "sim/part": "host", "sim/division": "host", "sim/groups": "host",
+             "sim/crew": "host",
              "sim/ranks": "host", "sim/border": "host", "sim/mirror": "host", "sim/": None}
 
 SANS_IO = {"base", "wire", "seal", "nic"}  # no I/O, no clock, no threads, no exceptions

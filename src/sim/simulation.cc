@@ -115,6 +115,10 @@ Simulation::Simulation(const SimulationConfig& config, const Graph& graph,
   }
   senders_.resize(here);
   fabric_.divide(part_of_node_, parts);
+  // What cannot be divided among threads cannot be divided into groups either.
+  if (divisible(config.post_delay, graph, networks, kMostParts).parts > 1) {
+    groups_.emplace(graph, window_, part_of_node_);
+  }
   for (Part& part : parts_) foresights_.emplace_back(part.clockwork(), fabric_, nics_);
   crew_.emplace(static_cast<std::uint32_t>(here), [this](std::uint32_t i) { run_part(i); });
   if (!border_) flows_ = flows_in(parts_[0].clockwork(), fabric_, networks);
@@ -344,9 +348,14 @@ void Simulation::run_part(std::uint32_t number) {
     took |= part.take_from(*from, first_part_ + number, leaving_set_ ^ 1U);
   }
   if (!took && part.next_here() >= window_end_) return part.end_idle();
+  EventWheel<Happening>& wheel = part.clockwork().wheel;
   const Time limit = before(window_end_);
+  if (groups_) {
+    wheel.open_window(window_end_, groups_->count(first_part_ + number),
+                      [&](Happening kind, std::uint32_t at) { return groups_->of(kind, at); });
+  }
   Event<Happening> event;
-  while (part.clockwork().wheel.next(limit, event)) {
+  while (groups_ ? wheel.next_in_window(event) : wheel.next(limit, event)) {
     if (is_large_) foresights_[number].look();
     happen(part, event);
   }

@@ -28,6 +28,7 @@
 #include "sim/fabric/faults.h"
 #include "sim/fluid/flow_network.h"
 #include "sim/foresight.h"
+#include "sim/groups.h"
 #include "sim/host/sim_nic.h"
 #include "sim/host/tcp_nic.h"
 #include "sim/mirror.h"
@@ -175,8 +176,9 @@ class Simulation {
   Duration window_;
   std::vector<std::uint16_t> part_of_node_;
   std::optional<Border> border_;
-  std::size_t first_part_{};  // of this process
-  std::deque<Part> parts_;    // of this process
+  std::size_t first_part_{};      // of this process
+  std::deque<Part> parts_;        // of this process
+  std::optional<Groups> groups_;  // none: all events of a part come in order of time
   bool is_large_;
   Fabric fabric_;
   EventWheel<Happening> programs_;  // kTask, kReport

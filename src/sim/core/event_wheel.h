@@ -12,6 +12,10 @@
 // of one cache line. The blocks of a slot are linked newest first and are put in order when the
 // slot is opened. Slots are opened ahead, so that the caller knows the next events and can prefetch
 // what they will touch.
+//
+// A caller that knows which objects cannot affect each other for a while takes the events of that
+// window group by group (open_window): all events of one group of objects in order, then those of
+// the next. What these objects consist of is then fetched once for a window, not for every event.
 #pragma once
 
 #include <algorithm>
@@ -56,14 +60,9 @@ class EventWheel {
     if (when < now_) when = now_;
     const Due due{when, subject | static_cast<std::uint32_t>(kind) << kKindShift, argument};
     ++pending_;
-    const std::uint64_t slot = slot_of(when);
-    if (slot <= turn_ && turning_) {
-      insert_current(due);
-    } else if (slot - turn_ < kSlots) {
-      push(due);
-    } else {
-      push_far(due);
-    }
+    if (when < opened_to_) return in_window_ ? insert_added(due) : insert_current(due);
+    if (slot_of(when) - turn_ < kSlots) return push(due);
+    push_far(due);
   }
   void after(Duration delay, Kind kind, std::uint32_t subject, std::uint32_t argument = 0) {
     at(now_ + delay, kind, subject, argument);
@@ -76,10 +75,36 @@ class EventWheel {
     const Due& due = current_[at_];
     if (due.when > limit) return false;
     ++at_;
-    now_ = due.when;
-    --pending_;
-    ++executed_;
-    event = event_of(due);
+    take(due, event);
+    return true;
+  }
+  // Takes all events due before `end`, for next_in_window(). `group_of(kind, subject)` is below
+  // `groups`. Until the window is done, only events of the group whose turn it is may be scheduled
+  // before its end.
+  template <class GroupOf>
+  void open_window(Time end, std::uint32_t groups, GroupOf group_of) {
+    CHECK(at_ == current_.size() && added_.empty());
+    forget_done();
+    in_window_ = true;
+    const Time limit = end - Duration{1};
+    std::size_t last_slot = 0;
+    for (std::size_t before = 0; open_next(limit); before = current_.size()) last_slot = before;
+    put_back(last_slot, limit);
+    opened_to_ = end;
+    order_by_group(groups, group_of);
+  }
+  // Removes the next event of the window. Returns false when there is none: the window is done.
+  bool next_in_window(Event<Kind>& event) {
+    if (added_.empty()) {
+      if (at_ == current_.size()) return close_window();
+      if (at_ == group_end_) group_end_ = ends_[group_++];
+      take(current_[at_++], event);
+    } else if (at_ < group_end_ && !added_.back().precedes(current_[at_])) {
+      take(current_[at_++], event);
+    } else {
+      take(added_.back(), event);
+      added_.pop_back();
+    }
     return true;
   }
   // When the next event is due; nothing if there is none.
@@ -163,6 +188,13 @@ class EventWheel {
             static_cast<Kind>(due.subject_and_kind >> kKindShift)};
   }
 
+  void take(const Due& due, Event<Kind>& event) {
+    now_ = due.when;
+    --pending_;
+    ++executed_;
+    event = event_of(due);
+  }
+
   std::uint32_t take_block(std::uint32_t next) {
     if (free_ == kNone) {
       blocks_.emplace_back().next = next;
@@ -192,6 +224,14 @@ class EventWheel {
     current_.push_back(due);
     for (; i > at_ && due.precedes(current_[i - 1]); --i) current_[i] = current_[i - 1];
     current_[i] = due;
+  }
+
+  // The same for the group whose turn it is. The next one is at the back.
+  void insert_added(const Due& due) {
+    std::size_t i = added_.size();
+    added_.push_back(due);
+    for (; i > 0 && !due.precedes(added_[i - 1]); --i) added_[i] = added_[i - 1];
+    added_[i] = due;
   }
 
   void push_far(const Due& due) {
@@ -231,7 +271,7 @@ class EventWheel {
     }
   }
   void forget_done() {
-    turning_ = turning_ && at_ < current_.size();
+    if (at_ == current_.size()) opened_to_ = Time{};
     current_.erase(current_.begin(), current_.begin() + static_cast<std::ptrdiff_t>(at_));
     for (std::size_t& seen : seen_) seen -= std::min(seen, at_);
     at_ = 0;
@@ -251,13 +291,15 @@ class EventWheel {
     const std::uint64_t slot = turn_ + ahead;
     if (slot > last) return false;
     if (ahead > 0) advance(slot);
+    const std::size_t first = current_.size();
     open(static_cast<std::uint32_t>(slot % kSlots));
+    if (!in_window_) sort_current(first);
+    opened_to_ = Time{Duration{static_cast<std::int64_t>((slot + 1) << kSlotBits)}};
     return true;
   }
 
   void open(std::uint32_t i) {
     Head& head = heads_[i];
-    const std::size_t first = current_.size();
     opened_.clear();
     for (std::uint32_t block = head.block; block != kNone; block = blocks_[block].next) {
       opened_.push_back(block);
@@ -267,10 +309,8 @@ class EventWheel {
       append(blocks_[block], left == 0 ? head.count : Block::kRoom);
       blocks_[block].next = std::exchange(free_, block);
     }
-    sort_current(first);
     head = {kNone, 0};
     words_[i / 64] &= ~(std::uint64_t{1} << (i % 64));
-    turning_ = true;
   }
   void append(const Block& block, std::uint32_t count) {
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -278,6 +318,79 @@ class EventWheel {
       current_.push_back({Time{Duration{static_cast<std::int64_t>(when)}},
                           block.subject_and_kind[i], block.argument[i]});
     }
+  }
+
+  // Puts those events of the slot that begins at `first` back that come after `limit`.
+  void put_back(std::size_t first, Time limit) {
+    std::size_t kept = first;
+    for (std::size_t i = first; i < current_.size(); ++i) {
+      if (current_[i].when > limit) {
+        push(current_[i]);
+      } else {
+        current_[kept++] = current_[i];
+      }
+    }
+    current_.resize(kept);
+  }
+
+  template <class GroupOf>
+  void order_by_group(std::uint32_t groups, GroupOf group_of) {
+    constexpr std::size_t kOneGroup = 8;  // so few events are taken in order of time
+    group_ = 0;
+    group_end_ = 0;
+    ends_.clear();
+    if (current_.size() <= kOneGroup) {
+      sort_few(0, current_.size());
+      ends_.push_back(current_.size());
+      return;
+    }
+    if (places_.size() < groups) places_.resize(groups);
+    group_of_event_.resize(current_.size());
+    for (std::size_t i = 0; i < current_.size(); ++i) {
+      const Event<Kind> event = event_of(current_[i]);
+      const std::uint32_t group = group_of(event.kind, event.subject);
+      group_of_event_[i] = group;
+      if (places_[group]++ == 0) turns_.push_back(group);
+    }
+    std::uint32_t begin = 0;
+    for (const std::uint32_t group : turns_) {
+      begin += std::exchange(places_[group], begin);
+    }
+    dealt_.resize(current_.size());
+    for (std::size_t i = 0; i < current_.size(); ++i) {
+      dealt_[places_[group_of_event_[i]]++] = current_[i];
+    }
+    current_.swap(dealt_);
+    std::size_t from = 0;
+    for (const std::uint32_t group : turns_) {
+      const std::size_t end = std::exchange(places_[group], 0);
+      sort_group(from, end);
+      ends_.push_back(end);
+      from = end;
+    }
+    turns_.clear();
+  }
+  // The events come slot by slot, so they are nearly in order, unless many are in one slot.
+  void sort_group(std::size_t from, std::size_t end) {
+    std::size_t moves = 16 * (end - from);
+    for (std::size_t i = from + 1; i < end; ++i) {
+      const Due due = current_[i];
+      std::size_t to = i;
+      for (; to > from && due.precedes(current_[to - 1]); --to) current_[to] = current_[to - 1];
+      current_[to] = due;
+      if (i - to > moves) {
+        return std::stable_sort(current_.begin() + static_cast<std::ptrdiff_t>(from),
+                                current_.begin() + static_cast<std::ptrdiff_t>(end),
+                                [](const Due& a, const Due& b) { return a.precedes(b); });
+      }
+      moves -= i - to;
+    }
+  }
+  bool close_window() {
+    now_ = opened_to_ - Duration{1};
+    opened_to_ = Time{};
+    in_window_ = false;
+    return false;
   }
 
   // Sorts the slot that begins at `first`, stably. Most slots hold few events, nearly in order:
@@ -332,8 +445,18 @@ class EventWheel {
   std::vector<std::uint32_t> opened_;  // blocks, newest first
   std::size_t at_{};
   std::array<std::size_t, kSteps> seen_{};  // progress of each look-ahead step
-  bool turning_{};                          // current_ holds the slots up to turn_
-  std::uint64_t turn_{};                    // the last slot that was opened
+  // In a window: current_ is in order of groups, and these hold the rest.
+  std::vector<std::size_t> ends_;  // of the groups in current_
+  std::size_t group_{};            // the number of groups whose turn has come
+  std::size_t group_end_{};        // of the group whose turn it is
+  std::vector<Due> added_;         // scheduled in the window for this group; the next one is last
+  bool in_window_{};
+  std::vector<std::uint32_t> group_of_event_;
+  std::vector<std::uint32_t> places_;  // per group; zero between windows
+  std::vector<std::uint32_t> turns_;   // groups in order of their first event
+
+  Time opened_to_{};      // current_ holds all events before; zero when it is empty
+  std::uint64_t turn_{};  // the last slot that was opened
   Time now_{};
   std::size_t pending_{};
   std::uint64_t executed_{};
