@@ -18,7 +18,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/fetch_lines.h"
 
 namespace nerve {
 
@@ -64,9 +63,6 @@ class SlotTable {
     Slot& slot = slot_at(index);
     return slot.object ? &*slot.object : nullptr;
   }
-
-  // Prefetches the first slot.
-  void fetch() const { fetch_lines(first_.get(), first_.get() + 1); }
 
   void erase(Handle<T> handle) {
     CHECK(find(handle) != nullptr);

@@ -397,19 +397,37 @@ void Nic::poll_memory(Time now) {
 std::optional<Event> Nic::next_event() { return modules_->events.pop(); }
 bool Nic::any_event() const { return !modules_->events.empty(); }
 
+void Nic::Modules::fetch_for_timer(Fetch step) const {
+  if (step == Fetch::kTimers) return fetch_timers();
+  if (step == Fetch::kFirstTimer) return scheduler.fetch_timers();
+  const Qp* const qp = scheduler.next_timer();
+  if (qp == nullptr) return;
+  if (step == Fetch::kTimerQp) {
+    __builtin_prefetch(qp);
+    fetch_lines(&qp->requester, &qp->congestion + 1);
+    return __builtin_prefetch(&qp->repeat);
+  }
+  if (qp->congestion) qp->congestion->fetch();
+  if (!qp->requester.pace_at) return;
+  fetch();  // it will send
+  fetch_lines(qp, qp + 1);
+  qp->sends.fetch();
+}
+
 void Nic::fetch(Fetch step, Qpn qpn) const {
   Modules& m = *modules_;
   if (step == Fetch::kEngine) return m.fetch();
+  if (step >= Fetch::kTimers) return m.fetch_for_timer(step);
   Qp* qp = qpn == Qpn{} ? m.scheduler.next() : m.qps.find(qpn);
   if (qp == nullptr && qpn == Qpn{}) qp = m.scheduler.next_timer();
   if (qp == nullptr) return;
   if (step == Fetch::kQp) {
     fetch_lines(qp, qp + 1);
-    m.scheduler.fetch_timers();
-    return m.cqs.fetch();
+    return m.scheduler.fetch_timers();
   }
+  if (qpn != Qpn{}) fetch_lines(qp->recv_cq, qp->recv_cq + 1);  // a packet may complete a message
   qp->sends.fetch();
-  __builtin_prefetch(qp->congestion.get());
+  if (qp->congestion) qp->congestion->fetch();
 }
 
 }  // namespace nerve::nic

@@ -157,8 +157,17 @@ class Nic {
 
   // Prefetches the memory that the next calls will touch, for a driver of many engines that knows
   // which is next. Each step relies on memory that the previous one prefetched. A QPN of zero
-  // stands for the QP that sends next, or whose timer expires next.
-  enum class Fetch : std::uint8_t { kEngine, kQp, kWork };
+  // stands for the QP that sends next, or whose timer expires next. An engine whose next call is
+  // expire() needs less: the steps for that are the last four.
+  enum class Fetch : std::uint8_t {
+    kEngine,
+    kQp,
+    kWork,
+    kTimers,
+    kFirstTimer,
+    kTimerQp,
+    kTimerWork
+  };
   void fetch(Fetch step, Qpn qpn = {}) const;
 
  private:

@@ -23,37 +23,40 @@
 
 namespace nerve::nic {
 
-struct Nic::Modules {
+struct alignas(64) Nic::Modules {
   Modules(NicConfig valid, SharedObjects* of_sibling)
       : config{std::move(valid)},
         counters{config.counters != nullptr ? *config.counters : own_counters.emplace()},
         objects{of_sibling != nullptr ? *of_sibling : own_objects.emplace(config)} {}
 
   NicConfig config;
-  std::optional<Counters> own_counters;  // empty: those of the driver are used
-  Counters& counters;
-  Time now;  // as of the last call that passed it
-  EventQueue events;
-  Port port{config, events};
+  std::optional<Counters> own_counters;      // empty: those of the driver are used
   std::optional<SharedObjects> own_objects;  // empty: those of a sibling are used
+  EventQueue events;
+  MulticastGroups groups{config.limits};
+
+  // What most packets touch, together: a driver of many engines waits for each cache line.
+  Counters& counters;
   SharedObjects& objects;
   DmaEngine& dma{objects.dma};
+  Time now;  // as of the last call that passed it
+  Port port{config, events};
   CqManager cqs{config.limits, events, objects.cqs};
   QpTable qps{config};
-  MulticastGroups groups{config.limits};
   Scheduler scheduler;
   CompletionUnit completions{config, counters, cqs, events, scheduler, now};
-  QpManager qp_manager{config, cqs, events,  completions, port, scheduler,
-                       groups, qps, objects, counters,    now};
   Requester requester{config, counters, dma, port, objects.addresses, completions, scheduler, now};
   Completer completer{config, counters, dma, port, completions, requester, scheduler, now};
   Receives receives{objects.srqs, completions};
   Responder responder{counters, dma, receives, completions, scheduler, config.trace, now};
-  Datagrams datagrams{counters, dma, receives, completions, config.trace};
   Answers answers{config, counters, dma, completions};
+
+  Datagrams datagrams{counters, dma, receives, completions, config.trace};
   ConnectionManager cm{config, counters, port};
   RxHandler rx_handler{config,    counters,  port,      qps, groups, responder,
                        datagrams, completer, scheduler, cm,  now};
+  QpManager qp_manager{config, cqs, events,  completions, port, scheduler,
+                       groups, qps, objects, counters,    now};
 
   [[gnu::cold, gnu::noinline]] void trace_memory(TraceStep step, std::uint64_t address,
                                                  std::uint64_t length) const;
@@ -64,12 +67,21 @@ struct Nic::Modules {
   void transmit_acknowledge(Qp& qp, TxBurst& burst);
   // Skips the members that are not touched for every packet.
   void fetch() const {
-    __builtin_prefetch(&config.flow_control.ack_every);
-    fetch_lines(&config.gate, &groups);
-    fetch_lines(&counters, &counters + 1);
-    fetch_lines(&scheduler, &qp_manager);
-    fetch_lines(&requester, &cm);
+    fetch_lines(&config.flow_control.ack_every, &config + 1);
+    __builtin_prefetch(&counters);
+    dma.fetch();
+    fetch_lines(&now, &datagrams);
+    cm.fetch();
     fetch_lines(&rx_handler, &rx_handler + 1);
+  }
+  void fetch_for_timer(Fetch step) const;
+  // What expire() touches when no timer is due but one of a QP.
+  void fetch_timers() const {
+    fetch_lines(&now, &now + 1);
+    fetch_lines(&cqs, &cqs + 1);
+    fetch_lines(&scheduler, &scheduler + 1);
+    __builtin_prefetch(&completer);
+    cm.fetch();
   }
 };
 

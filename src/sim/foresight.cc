@@ -10,7 +10,9 @@ const SimNic* Foresight::woken_by(const Coming& event) const {
 }
 
 void Foresight::first(const Coming& event) const {
-  if (const SimNic* const nic = woken_by(event)) return nic->fetch();
+  if (const SimNic* const nic = woken_by(event)) {
+    return is_timer(event) ? nic->fetch_timer() : nic->fetch();
+  }
   if (event.kind > Happening::kPortFree) return;
   fabric_.fetch(PortId{event.subject});
   if (event.kind == Happening::kArrive) {
@@ -19,7 +21,9 @@ void Foresight::first(const Coming& event) const {
 }
 
 void Foresight::second(const Coming& event) const {
-  if (const SimNic* const nic = woken_by(event)) return nic->engine().fetch(Fetch::kEngine);
+  if (const SimNic* const nic = woken_by(event)) {
+    return nic->engine().fetch(is_timer(event) ? Fetch::kTimers : Fetch::kEngine);
+  }
   if (event.kind > Happening::kPortFree) return;
   const PortId at{event.subject};
   const Port& port = fabric_.port(at);
@@ -38,7 +42,9 @@ void Foresight::second(const Coming& event) const {
 }
 
 void Foresight::third(const Coming& event) const {
-  if (const SimNic* const nic = woken_by(event)) return nic->engine().fetch(Fetch::kQp);
+  if (const SimNic* const nic = woken_by(event)) {
+    return nic->engine().fetch(is_timer(event) ? Fetch::kFirstTimer : Fetch::kQp);
+  }
   if (event.kind > Happening::kPortFree) return;
   const PortId at{event.subject};
   const Port& port = fabric_.port(at);
@@ -53,7 +59,9 @@ void Foresight::third(const Coming& event) const {
 }
 
 void Foresight::fourth(const Coming& event) const {
-  if (const SimNic* const nic = woken_by(event)) return nic->engine().fetch(Fetch::kWork);
+  if (const SimNic* const nic = woken_by(event)) {
+    return nic->engine().fetch(is_timer(event) ? Fetch::kTimerQp : Fetch::kWork);
+  }
   if (event.kind > Happening::kPortFree) return;
   const PortId at{event.subject};
   const Port& port = fabric_.port(at);
@@ -67,6 +75,7 @@ void Foresight::fourth(const Coming& event) const {
 }
 
 void Foresight::fifth(const Coming& event) const {
+  if (is_timer(event)) return nics_[event.subject]->engine().fetch(Fetch::kTimerWork);
   if (event.kind > Happening::kPortFree) return;
   const Port& port = fabric_.port(PortId{event.subject});
   if (port.switch_number == kNobody) fetch_qp(event, port, Fetch::kWork);

@@ -46,6 +46,9 @@ class Foresight {
 
   // The NIC of an event that is not at a port; null for other events.
   [[nodiscard]] const SimNic* woken_by(const Coming& event) const;
+  [[nodiscard]] static bool is_timer(const Coming& event) {
+    return event.kind == Happening::kNicTimer;
+  }
   void fetch_qp(const Coming& event, const Port& port, Fetch step) const;
 
   Clockwork& clockwork_;

@@ -80,8 +80,6 @@ class CqManager {
 
   [[nodiscard]] std::optional<Time> next_deadline() { return timers_.next_deadline(); }
   void expire(Time now);
-  // Prefetches the first CQ.
-  void fetch() const { table_.fetch(); }
 
  private:
   [[nodiscard]] static bool make_room(Cq& cq);
@@ -93,7 +91,7 @@ class CqManager {
   static void note_for_event(Cq& cq, Time now);
   static void announce(Cq& cq);
 
-  Limits limits_;
+  const Limits& limits_;
   EventQueue& events_;
   SlotTable<Cq>& table_;
   TimerHeap<Cq, &Cq::timer> timers_;

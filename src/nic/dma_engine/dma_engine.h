@@ -14,6 +14,7 @@
 #include <limits>
 #include <span>
 
+#include "base/fetch_lines.h"
 #include "base/ids.h"
 #include "base/late_memory.h"
 #include "base/planted.h"
@@ -173,6 +174,9 @@ class DmaEngine {
                                     std::uint64_t desired);
   static std::uint64_t fetch_add(const wire::Piece& at, std::uint64_t addend);
   static void store_word(const wire::Piece& at, std::uint64_t value);
+
+  // Prefetches what every look-up of a key touches.
+  void fetch() const { fetch_lines(&keys_, &late_ + 1); }
 
  private:
   Gathered gather_parts(std::span<const Sge> list, std::uint64_t offset, std::uint32_t length,

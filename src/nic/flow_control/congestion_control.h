@@ -46,6 +46,9 @@ class CongestionControl {
   [[nodiscard]] virtual Rate rate() const = 0;
   [[nodiscard]] virtual std::uint64_t window_bytes() const = 0;  // max() when there is none
 
+  // Prefetches what every packet and timer touches.
+  virtual void fetch() const { __builtin_prefetch(this); }
+
   // Used by the requester; stored here so that QPs without congestion control do not carry it.
   RoundTrips round_trips;
   CnpFilter cnps;

@@ -13,6 +13,7 @@
 // grows and no timer runs.
 #pragma once
 
+#include "base/fetch_lines.h"
 #include "nic/flow_control/congestion_control.h"
 
 namespace nerve::nic {
@@ -33,6 +34,8 @@ class Dcqcn final : public CongestionControl {
 
   [[nodiscard]] Rate rate() const override { return Rate::bits_per_second(rate_); }
   [[nodiscard]] std::uint64_t window_bytes() const override;
+
+  void fetch() const override { fetch_lines(this, this + 1); }
 
   // For tests and telemetry. Alpha is in units of 2^-32, as of the last CNP or cut.
   static constexpr std::uint64_t kOne = std::uint64_t{1} << 32;

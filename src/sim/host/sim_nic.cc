@@ -85,14 +85,15 @@ NodeId node_of(const wire::Gid& gid) {
 SimNic::SimNic(Clockwork& clockwork, Fabric& fabric, NodeId node, const SimNicConfig& config)
     : clockwork_{clockwork},
       fabric_{fabric},
-      node_{node},
-      config_{config},
       engine_{engine_config(config, this, node, clockwork)},
+      ports_{fabric.ports_of(node)},
+      node_{node},
       port_{fabric.first_port(node)},
-      ports_{fabric.ports_of(node)} {
+      config_{config} {
   CHECK(engine_.set_gid(0, gid_of(node)));
   pd_ = *engine_.alloc_pd();
   cq_ = *engine_.create_cq({.depth = 4 * config.queue_depth, .ignore_overrun = false});
+  completions_ = engine_.cq_gauge(cq_);
   const auto region = engine_.register_mr(
       {.pd = pd_,
        .length = kMemory,
@@ -247,7 +248,7 @@ bool SimNic::is_ready_to_send() const {
 
 void SimNic::pull() {
   nic::TxBurst& burst = shared_burst();
-  while (has_idle_port() && is_ready_to_send() && engine_.wants_to_send() &&
+  while (engine_.wants_to_send() && has_idle_port() && is_ready_to_send() &&
          engine_.transmit(burst, clockwork_.now()) > 0) {
     for (const wire::Frame& frame : burst.frames()) send(frame);
   }
@@ -368,7 +369,8 @@ void SimNic::take(PortId at, PacketId id) {
 
 void SimNic::collect() {
   static thread_local std::array<nic::Completion, 8> some;
-  while (const std::size_t count = *engine_.poll_cq(cq_, some)) {
+  while (completions_->load(std::memory_order_relaxed) > 0) {
+    const std::size_t count = *engine_.poll_cq(cq_, some);
     for (const nic::Completion& one : std::span{some}.first(count)) tell(one);
   }
 }
@@ -406,16 +408,15 @@ void SimNic::arm() {
   if (hardware_ && engine_.wants_to_send() && !is_ready_to_send()) {
     due = std::min(due.value_or(FabricPart::kNever), hardware_->takes_next());
   }
-  if (!due || (timer_set_ && timer_at_ <= *due)) return;
+  if (!due || timer_at_ <= *due) return;
   timer_at_ = std::max(*due, clockwork_.now());
-  timer_set_ = true;
   clockwork_.wheel.at(timer_at_, Happening::kNicTimer, node_.value());
 }
 
 // Earlier settings may leave stale events; only the one at timer_at_ counts, which is the earliest.
 void SimNic::timer(Time when) {
-  if (!timer_set_ || when != timer_at_) return;
-  timer_set_ = false;
+  if (when != timer_at_) return;
+  timer_at_ = FabricPart::kNever;
   engine_.expire(clockwork_.now());
   collect();
   pull();
