@@ -55,6 +55,7 @@ enum class Bug : std::uint8_t {
   kSelectiveNakToAny,     // selective NAKs are sent to a peer that has not announced support
   kSelectiveRunAcks,      // packets that arrived out of order are acknowledged cumulatively
   kProbeMislabelsPacket,  // a tail probe carries the last PSN but the payload of the oldest packet
+  kTrimmedMislabelled,    // a trimmed packet is retransmitted with the payload of the next one
   // Visible only in some families of worlds (tests/dst/twists.h).
   kTakesStalePacket,     // a new QP accepts a packet meant for an earlier QP with its number
   kReadLosesSink,        // a READ whose local buffer was deregistered completes successfully

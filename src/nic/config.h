@@ -42,7 +42,15 @@ struct Limits {
 struct Counters;
 class Trace;
 
-enum class CcAlgorithm : std::uint8_t { kNone, kDcqcn, kTimely, kSwift, kHpcc, kLearned };
+enum class CcAlgorithm : std::uint8_t {
+  kNone,
+  kDcqcn,
+  kTimely,
+  kSwift,
+  kHpcc,
+  kLearned,
+  kNscc,
+};
 
 struct FlowControlConfig {
   CcAlgorithm algorithm{CcAlgorithm::kNone};
@@ -51,6 +59,7 @@ struct FlowControlConfig {
   SwiftParameters swift{};
   HpccParameters hpcc{};
   LearnedParameters learned{};
+  NsccParameters nscc{};
   // An ACK is requested every so many packets, and with the last packet of a message. Congestion
   // control that relies on round trips or telemetry needs more of them.
   std::uint32_t ack_every{32};
@@ -89,6 +98,22 @@ struct SelectiveRepeatConfig {
   std::uint32_t reorder_window{};
   // ... or this long after the first packet that overtook it. Zero disables the second rule.
   Duration reorder_timeout{};
+};
+
+// Parts of Ultra Ethernet (UE specification 1.0), for QPs with selective repeat that is `on`. Both
+// ends must be configured alike.
+struct UltraEthernetConfig {
+  // Each packet of a QP gets one of so many UDP source ports, so that ECMP spreads the packets of
+  // one QP over many paths; a power of two. Zero: all packets of a QP use the same one.
+  std::uint32_t entropies{};
+  // Switches trim packets instead of dropping them; the receiver reports each trimmed packet.
+  bool trimming{};
+  // A sender sends no more than the receiver grants (RCCC), except for the first
+  // `unsolicited_packets` after the QP was idle.
+  bool receiver_credits{};
+  std::uint32_t unsolicited_packets{32};
+
+  [[nodiscard]] bool any() const { return entropies != 0 || trimming || receiver_credits; }
 };
 
 // The tail probe (tail_probe.cc): retransmits the last packet with an ACK request when nothing was
@@ -150,6 +175,7 @@ struct NicConfig {
   // With selective repeat, max_outstanding_packets is also the number of packets that a responder
   // holds ahead of a missing one.
   SelectiveRepeatConfig selective_repeat{};
+  UltraEthernetConfig ultra_ethernet{};
   TailProbeConfig tail_probe{};
   // A QP starts no READ while this many response packets of earlier READs are outstanding. The peer
   // paces its responses, but our receive queue may be short.

@@ -75,7 +75,7 @@ void Nic::Modules::transmit_acknowledge(Qp& qp, TxBurst& burst) {
       owes = answers.acknowledge(qp, burst);
     }
   }
-  if (!owes && qp.sends.all_sent()) {
+  if (!owes && !qp.has_to_send()) {
     scheduler.sleep(qp);
   } else if (owes && qp.responder.sack_due && burst.full()) {
     scheduler.rotate(qp);
@@ -366,7 +366,8 @@ void Nic::resume() { modules_->scheduler.resume(); }
 std::optional<Time> Nic::next_deadline() {
   std::optional<Time> earliest = modules_->scheduler.next_deadline();
   for (const std::optional<Time> other :
-       {modules_->cqs.next_deadline(), modules_->cm.next_deadline()}) {
+       {modules_->cqs.next_deadline(), modules_->cm.next_deadline(),
+        modules_->granter.next_deadline()}) {
     if (other && (!earliest || *other < *earliest)) earliest = other;
   }
   return earliest;
@@ -375,6 +376,7 @@ std::optional<Time> Nic::next_deadline() {
 void Nic::expire(Time now) {
   modules_->now = now;
   while (Qp* qp = modules_->scheduler.pop_expired(now)) modules_->completer.on_timer(*qp);
+  modules_->granter.expire();
   modules_->cqs.expire(now);
   modules_->cm.expire(now);
 }

@@ -13,6 +13,7 @@
 #include "nic/qp_manager/qp_manager.h"
 #include "nic/qp_manager/shared_objects.h"
 #include "nic/rx_handler/answers.h"
+#include "nic/rx_handler/credit_granter.h"
 #include "nic/rx_handler/datagrams.h"
 #include "nic/rx_handler/responder.h"
 #include "nic/rx_handler/rx_handler.h"
@@ -48,7 +49,8 @@ struct alignas(64) Nic::Modules {
   Requester requester{config, counters, dma, port, objects.addresses, completions, scheduler, now};
   Completer completer{config, counters, dma, port, completions, requester, scheduler, now};
   Receives receives{objects.srqs, completions};
-  Responder responder{counters, dma, receives, completions, scheduler, config.trace, now};
+  CreditGranter granter{config, scheduler, now};
+  Responder responder{counters, dma, receives, completions, scheduler, granter, config.trace, now};
   Answers answers{config, counters, dma, completions};
 
   Datagrams datagrams{counters, dma, receives, completions, config.trace};

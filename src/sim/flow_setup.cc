@@ -124,7 +124,7 @@ std::string doubt_about(Simulation& simulation, std::uint8_t network, const NicS
   const std::string where =
       fmt::format("{} flows shared the link from {}", crowd.most, name_of(simulation, crowd.where));
   const double burst = burst_of(simulation, crowd, network, nics);
-  if (config.kind == LinkKind::kInfiniBand) {
+  if (has_credits(config.kind)) {
     if (!crowd.between_switches || burst <= config.lane_buffer) return {};
     return where + ": packets that wait for credits there block others, which flows ignore";
   }
@@ -167,7 +167,9 @@ std::string objection_to_flows(const Scenario& scenario) {
 void use_flows(const Scenario& scenario, RunSetup& setup) {
   for (std::size_t i = 0; i < setup.networks.size(); ++i) {
     SimulatedNetwork& network = setup.networks[i];
-    network.flow = transport_of(network, i == 0 ? scenario.nics : scenario.front_end_nics);
+    const NicSpec& nics = i == 0 ? scenario.nics : scenario.front_end_nics;
+    network.flow = transport_of(network, nics);
+    if (nics.sprays) network.fabric.path_choice = PathChoice::kSpray;
   }
   setup.cluster.most_slices = kMostSlices;
   for (CarrierConfig* const one : {&setup.cluster.back_end, &setup.cluster.front_end}) {
@@ -184,6 +186,14 @@ std::vector<std::string> doubts_about_flows(const Scenario& scenario, Simulation
   }
   if (scenario.back_end.switches.path_choice == PathChoice::kControlled) {
     doubts.emplace_back("paths that a controller chooses count as perfectly even");
+  }
+  const FabricConfig& switches = scenario.back_end.switches;
+  if (switches.trimming) doubts.emplace_back("flows are never trimmed");
+  if (scenario.nics.sprays) {
+    doubts.emplace_back("paths of sprayed packets count as perfectly even");
+  }
+  if (scenario.nics.receiver_credits) {
+    doubts.emplace_back("flows need no receiver credits: they share links evenly at once");
   }
   if (scenario.servers.nics_per_pcie > 1) doubts.emplace_back("flows do not share PCIe links");
   if (scenario.nics.admission.limit > 0 || scenario.front_end_nics.admission.limit > 0) {

@@ -21,7 +21,7 @@ constexpr Duration kLosslessTimeout = milliseconds{16};
 constexpr Duration kLossyTimeout = milliseconds{4};
 
 bool is_lossless(const FabricConfig& config) {
-  return config.kind == LinkKind::kInfiniBand || (config.buffer.lossless >> kDataClass & 1U) != 0;
+  return has_credits(config.kind) || (config.buffer.lossless >> kDataClass & 1U) != 0;
 }
 
 // Scales a default rate to the line rate; a rate set by the scenario stays.
@@ -65,7 +65,12 @@ SimulatedNetwork network_of(const NetworkSpec& spec, const NicSpec& nics, const 
   const Duration wait = is_lossless(network.fabric) ? kLosslessTimeout : kLossyTimeout;
   network.nics.timeout = timeout_code(nics.timeout > Duration{} ? nics.timeout : wait);
   network.nics.payload = nics.check_payload ? &payload : nullptr;
-  network.nics.engine.selective_repeat.on = nics.recovery == Recovery::kSelectiveRepeat;
+  nic::NicConfig& engine = network.nics.engine;
+  engine.selective_repeat.on = nics.recovery == Recovery::kSelectiveRepeat;
+  engine.ultra_ethernet = {.entropies = nics.sprays ? nics.entropies : 0,
+                           .trimming = network.fabric.trimming,
+                           .receiver_credits = nics.receiver_credits};
+  network.fabric.trimmed_class = network.nics.control_class;
   return network;
 }
 
@@ -98,6 +103,67 @@ void settle_repeat(SimulatedNetwork& network, Rate line, std::uint32_t packet,
   engine.selective_repeat.reorder_timeout = kLate;
 }
 
+// The bytes on the way at this rate.
+std::uint64_t bytes_in(Rate line, Duration time) {
+  constexpr std::uint64_t kBitsTimesPicoseconds = 8'000'000'000'000;
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<std::uint64_t>(Wide{line.bits_per_second()} *
+                                    static_cast<std::uint64_t>(time.count()) /
+                                    kBitsTimesPicoseconds);
+}
+
+// As in the simulation model of the Ultra Ethernet specification (docs/ultra-ethernet.md): a queue
+// is full at a bandwidth-delay product and marks from 20 to 80 % of that; a window may be one and a
+// half. A trimmed packet is reported, so being overtaken does not mean that a packet is lost.
+void settle_ultra_ethernet(SimulatedNetwork& network, Rate line, Duration round_trip,
+                           const NicSpec& nics) {
+  FabricConfig& fabric = network.fabric;
+  nic::NicConfig& engine = network.nics.engine;
+  const std::uint32_t packet = nic::bytes(nics.mtu);
+  const std::uint64_t held = std::max<std::uint64_t>(bytes_in(line, round_trip), packet);
+  if (fabric.trimming) {
+    if (fabric.trim_at == 0) fabric.trim_at = std::max<std::uint64_t>(held, 4 * packet);
+    if (fabric.marking.per_gigabit) {
+      fabric.marking.low = fabric.trim_at / 5;
+      fabric.marking.high = fabric.trim_at * 4 / 5;
+      fabric.marking.per_gigabit = false;
+      if (fabric.marking.per_million == MarkingConfig{}.per_million) {
+        fabric.marking.per_million = 1'000'000;
+      }
+    }
+  }
+  nic::NsccParameters& nscc = engine.flow_control.nscc;
+  const nic::NsccParameters usual;
+  if (nscc.base_round_trip == usual.base_round_trip) nscc.base_round_trip = round_trip;
+  if (nscc.target == usual.target) {
+    nscc.target = fabric.trimming ? nscc.base_round_trip * 3 / 4 : nscc.base_round_trip;
+  }
+  const std::uint64_t window = held * 3 / 2;
+  const std::uint64_t unsolicited = nics.unsolicited > 0 ? nics.unsolicited : window;
+  engine.ultra_ethernet.unsolicited_packets =
+      static_cast<std::uint32_t>(std::max<std::uint64_t>((unsolicited + packet - 1) / packet, 1));
+  if (!engine.selective_repeat.on) return;
+  const bool windowed =
+      engine.flow_control.algorithm == nic::CcAlgorithm::kNscc || nics.receiver_credits;
+  if (windowed) {  // it bounds what is in the network; more may have arrived out of order
+    constexpr std::uint32_t kMost = 16'384;
+    engine.max_outstanding_packets = std::min(4 * engine.max_outstanding_packets, kMost);
+  }
+  nic::SelectiveRepeatConfig& repeat = engine.selective_repeat;
+  if (fabric.trimming) {
+    constexpr std::int64_t kHops = 6;
+    repeat.timeout =
+        2 * round_trip + kHops * line.time_to_send(fabric.trim_at) + std::chrono::microseconds{15};
+    repeat.timeout_of_few = repeat.timeout;
+    repeat.reorder_window = 1U << 20U;
+    repeat.reorder_timeout = {};
+  } else if (nics.sprays) {
+    constexpr std::uint32_t kReordered = 32;
+    repeat.reorder_window = kReordered;
+    repeat.reorder_timeout = std::chrono::microseconds{200};
+  }
+}
+
 // Measures the round trip in the network that was built. The rates of DCQCN and TIMELY are those of
 // the slowest NIC: steps that are too large for it would disturb it more than small ones slow down
 // the others.
@@ -117,6 +183,7 @@ void settle_nics(RunSetup& setup, std::uint8_t number, Rate pcie, const NicSpec&
   if (network.nics.engine.selective_repeat.on) {
     settle_repeat(network, line, nic::bytes(nics.mtu), round_trip);
   }
+  settle_ultra_ethernet(network, line, round_trip, nics);
 }
 
 // Builds one network and notes the rates of its NICs.

@@ -53,6 +53,10 @@ const char* nak_name(std::uint8_t code) {
       return "selective";
     case NakCode::kSelectiveRun:
       return "selective run";
+    case NakCode::kTrimmed:
+      return "trimmed";
+    case NakCode::kReceiverCredit:
+      return "receiver credit";
   }
   return nullptr;
 }

@@ -63,7 +63,8 @@ struct Frame {
   // The message's payload is in the target's memory already: the sender has copied it there. Only
   // between processes of one host, and only for a WRITE of one packet.
   bool placed{};
-  bool sealed{};  // it arrived sealed and is authentic
+  bool sealed{};   // it arrived sealed and is authentic
+  bool trimmed{};  // a switch has cut off its payload (simulated networks only)
   std::span<const HopTelemetry> telemetry{};
 };
 

@@ -20,6 +20,8 @@ enum class NakCode : std::uint8_t {
   // the middle of the reserved codes, away from the next one that the standard may assign.
   kSelective = 16,
   kSelectiveRun = 17,
+  kTrimmed = 18,  // ultra_ethernet.h
+  kReceiverCredit = 19,
 };
 
 // Credit code 31: the responder does not advertise receive credits.

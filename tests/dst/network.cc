@@ -47,6 +47,7 @@ void Network::carry(std::size_t from, std::size_t to, Parcel parcel) {
   if (prng_.chance(faults_.marking) && parcel.flow.ecn() != wire::Ecn::kNotCapable) {
     parcel.flow.set_ecn(wire::Ecn::kCongestion);
   }
+  if (faults_.trimming > 0) trim(parcel);
   if (twice && !dark) {
     ++counts_.duplicated;
     launch(from, to, parcel, false);
@@ -57,6 +58,18 @@ void Network::carry(std::size_t from, std::size_t to, Parcel parcel) {
     return;
   }
   launch(from, to, std::move(parcel), corrupt);
+}
+
+// As a switch with packet trimming does, which marks the packet as well.
+void Network::trim(Parcel& parcel) {
+  const bool chosen = prng_.chance(faults_.trimming);
+  if (!chosen || parcel.length == 0 || parcel.placed || carriage_ != Carriage::kValues) return;
+  journal_.line(events_.now(), "         trimmed  " + describe(parcel));
+  parcel.trimmed = true;
+  parcel.length = 0;
+  parcel.payload.clear();
+  parcel.headers.bth.pad = 0;
+  parcel.flow.set_ecn(wire::Ecn::kCongestion);
 }
 
 void Network::launch(std::size_t from, std::size_t to, Parcel parcel, bool corrupt) {

@@ -23,7 +23,8 @@ struct Faults {
   std::uint32_t duplication{};
   std::uint32_t reordering{};
   std::uint32_t corruption{};
-  std::uint32_t marking{};  // ECN congestion marks; harmless to the contents
+  std::uint32_t marking{};   // ECN congestion marks; harmless to the contents
+  std::uint32_t trimming{};  // payload is cut off; only of frames that are carried as values
   Duration delay{std::chrono::microseconds{2}};
   Duration jitter{};
   // Between these two times nothing arrives.
@@ -32,7 +33,8 @@ struct Faults {
   bool outage{};  // a port goes down for a while
   // Whether a request may fail because of the network.
   [[nodiscard]] bool any() const {
-    return loss + duplication + reordering + corruption > 0 || blackout_until != Time{} || outage;
+    return loss + duplication + reordering + corruption + trimming > 0 ||
+           blackout_until != Time{} || outage;
   }
 };
 
@@ -81,6 +83,7 @@ class Network {
   };
 
   void carry(std::size_t from, std::size_t to, Parcel parcel);
+  void trim(Parcel& parcel);
   void launch(std::size_t from, std::size_t to, Parcel parcel, bool corrupt);
   void launch_sealed(std::size_t to, const Parcel& parcel, Time when, bool corrupt);
   void damage(std::vector<std::byte>& bytes, std::size_t bth);

@@ -40,6 +40,7 @@ wire::Frame view(const Parcel& parcel, wire::Piece& piece) {
   wire::Frame frame{.flow = parcel.flow, .headers = parcel.headers};
   frame.payload_length = parcel.length;
   frame.placed = parcel.placed;
+  frame.trimmed = parcel.trimmed;
   if (parcel.length > 0) frame.payload = {&piece, 1};
   return frame;
 }

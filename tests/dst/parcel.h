@@ -23,7 +23,8 @@ struct Parcel {
   std::uint32_t length{};
   std::vector<std::byte> payload{};  // empty when the memory behind it has no contents
   bool has_contents{true};
-  bool placed{};  // only if it is carried as values
+  bool placed{};   // only if it is carried as values
+  bool trimmed{};  // likewise
 };
 
 // Copies a transmitted frame while its references are valid.

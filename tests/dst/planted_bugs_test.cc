@@ -91,6 +91,8 @@ const char* name_of(Bug bug) {
       return "SelectiveRunAcks";
     case Bug::kProbeMislabelsPacket:
       return "ProbeMislabelsPacket";
+    case Bug::kTrimmedMislabelled:
+      return "TrimmedMislabelled";
     case Bug::kTakesStalePacket:
       return "TakesStalePacket";
     case Bug::kReadLosesSink:
@@ -194,6 +196,8 @@ Recovery recovery_of(Bug bug) {
     case Bug::kSelectiveRunAcks:
     case Bug::kProbeMislabelsPacket:
       return Recovery::kMixed;
+    case Bug::kTrimmedMislabelled:
+      return Recovery::kTrimming;
     default:
       return Recovery::kGoBackN;
   }
@@ -213,7 +217,8 @@ Outcome run_world_of(Bug bug, std::uint64_t seed) {
     return run_connections(seed, {.stranger = bug == Bug::kStaleEndsConnection});
   }
   const bool copies = bug == Bug::kPacketOvertakesCopy;
-  return run_seed(seed, {.carriage = copies ? Carriage::kValues : Carriage::kBytes,
+  const bool values = copies || bug == Bug::kTrimmedMislabelled;
+  return run_seed(seed, {.carriage = values ? Carriage::kValues : Carriage::kBytes,
                          .recovery = recovery_of(bug),
                          .family = family_of(bug),
                          .late_memory = is_of_late_memory(bug),
@@ -264,6 +269,9 @@ TEST(PlantedBugsOff, NothingIsFound) {
     ASSERT_TRUE(outcome.violations.empty()) << "seed " << seed << ": " << outcome.violations[0];
     const Outcome mixed = run_seed(seed, {.recovery = Recovery::kMixed});
     ASSERT_TRUE(mixed.violations.empty()) << "seed " << seed << ": " << mixed.violations[0];
+    const Outcome trimming =
+        run_seed(seed, {.carriage = Carriage::kValues, .recovery = Recovery::kTrimming});
+    ASSERT_TRUE(trimming.violations.empty()) << "seed " << seed << ": " << trimming.violations[0];
     const Outcome siblings = run_seed(seed, {.siblings = true});
     ASSERT_TRUE(siblings.violations.empty()) << "seed " << seed << ": " << siblings.violations[0];
     const Outcome late = run_seed(seed, {.late_memory = true});

@@ -34,6 +34,19 @@ TEST(SelectiveWorlds, DoWhatTheModelSays) {
     expect_no_violation(seed, {.trace = test::tracing(), .recovery = Recovery::kSelective});
   });
 }
+// ... and where packets take paths by entropy values and are trimmed, with and without credits from
+// receivers.
+TEST(TrimmingWorlds, DoWhatTheModelSays) {
+  test::for_each_seed_in_parallel(5'000, [](std::uint64_t seed) {
+    const auto family = static_cast<Family>(seed / 2 % 4);
+    expect_no_violation(
+        seed, {.carriage = Carriage::kValues,
+               .trace = test::tracing(),
+               .recovery = seed % 2 == 0 ? Recovery::kTrimming : Recovery::kReceiverCredits,
+               .family = family});
+  });
+}
+
 // ... and where each engine draws its own recovery: with and without selective repeat and tail
 // probes, in all families.
 TEST(MixedWorlds, DoWhatTheModelSays) {

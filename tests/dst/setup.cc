@@ -55,7 +55,19 @@ nic::NicConfig draw_config(Prng& prng, Recovery recovery, const Twists& twists) 
   }
   config.scheduling_quantum = static_cast<std::uint32_t>(prng.between(1, 64));
   // Likewise derived from a number that was drawn already.
-  config.selective_repeat.on = recovery == Recovery::kSelective;
+  const bool credits = recovery == Recovery::kReceiverCredits;
+  const bool ultra = credits || recovery == Recovery::kTrimming;
+  config.selective_repeat.on = ultra || recovery == Recovery::kSelective;
+  if (ultra) {
+    config.ultra_ethernet = {.entropies = 16,
+                             .trimming = true,
+                             .receiver_credits = credits,
+                             .unsolicited_packets = 1 + config.first_qpn.value() % 8};
+    if (config.first_qpn.value() % 5 < 2) {
+      config.flow_control.algorithm = nic::CcAlgorithm::kNscc;
+      config.flow_control.ack_every = 1;
+    }
+  }
   if (recovery == Recovery::kMixed) {
     config.selective_repeat.offer = config.first_qpn.value() / 7 % 4 != 0;
     config.tail_probe.on = config.first_qpn.value() / 28 % 4 != 0;

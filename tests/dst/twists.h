@@ -18,9 +18,15 @@ enum class Family : std::uint8_t {
 // How the engines of a world recover from loss. Everything else stays the same.
 enum class Recovery : std::uint8_t {
   kGoBackN,
-  kSelective,  // all use selective repeat without negotiation
-  kMixed,      // some offer selective repeat, some send tail probes, some both, some neither
+  kSelective,        // all use selective repeat without negotiation
+  kTrimming,         // all use selective repeat and entropy values, and the network trims packets
+  kReceiverCredits,  // the same, and receivers grant credits
+  kMixed,            // some offer selective repeat, some send tail probes, some both, some neither
 };
+
+[[nodiscard]] constexpr bool trims(Recovery recovery) {
+  return recovery == Recovery::kTrimming || recovery == Recovery::kReceiverCredits;
+}
 
 struct Twists {
   // A connection that ended begins again immediately, while packets of the previous life are in

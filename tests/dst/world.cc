@@ -33,6 +33,10 @@ class World {
         network_{events_, journal_, prng_.next(), drawn_ = draw_faults(prng_), options.carriage},
         watch_{events_, journal_, network_},
         registry_{events_, journal_} {
+    if (trims(options.recovery)) {
+      drawn_.trimming = 30 + static_cast<std::uint32_t>(seed % 200);
+      network_.set_faults(drawn_);
+    }
     if (options.stranger) stranger_.emplace(seed, network_);
     network_.set_tap([this](std::size_t from, std::size_t to, const Parcel& parcel) {
       watch_.see(from, to, parcel);

@@ -71,6 +71,33 @@ SimNicConfig draw_nics(Prng& prng, NetworkSpec& spec) {
   return nics;
 }
 
+// Parts of Ultra Ethernet, from a generator of their own: the other draws stay the same.
+void draw_ultra_ethernet(std::uint64_t seed, NetworkSpec& spec, SimNicConfig& nics) {
+  Prng prng{seed ^ 0x0e7e'0000U};
+  FabricConfig& switches = spec.switches;
+  if (prng.chance(150)) switches.link_retry = true;
+  if (switches.kind == LinkKind::kInfiniBand && prng.chance(300)) {
+    switches.kind = LinkKind::kEthernetCredits;
+  }
+  if (!prng.chance(300)) return;
+  nic::NicConfig& engine = nics.engine;
+  engine.selective_repeat.on = true;
+  engine.max_outstanding_packets = static_cast<std::uint32_t>(prng.between(8, 200));
+  engine.selective_repeat.reorder_window = static_cast<std::uint32_t>(prng.below(64));
+  engine.ultra_ethernet.entropies = prng.chance(700) ? 1U << prng.between(1, 8) : 0;
+  engine.ultra_ethernet.receiver_credits = prng.chance(400);
+  engine.ultra_ethernet.unsolicited_packets = static_cast<std::uint32_t>(prng.between(1, 64));
+  if (prng.chance(500)) {
+    engine.flow_control.algorithm = nic::CcAlgorithm::kNscc;
+    engine.flow_control.ack_every = 1;
+    switches.telemetry = false;
+  }
+  if (switches.kind != LinkKind::kEthernet || !prng.chance(700)) return;
+  switches.buffer.lossless = 0;
+  switches.trimming = engine.ultra_ethernet.trimming = true;
+  switches.trim_at = prng.between(10'000, 200'000);
+}
+
 // Outages are shorter than the retry limit of an engine, even if several follow each other.
 std::vector<FaultSpec> draw_faults(Prng& prng, const Graph& graph) {
   std::vector<FaultSpec> faults;
@@ -99,12 +126,13 @@ std::vector<FaultSpec> draw_faults(Prng& prng, const Graph& graph) {
   return faults;
 }
 
-World draw(Prng& prng) {
+World draw(Prng& prng, std::uint64_t seed) {
   World world;
   world.spec = draw_network(prng);
   world.hosts = {static_cast<std::uint32_t>(prng.between(2, 8)),
                  static_cast<std::uint32_t>(prng.between(1, 4))};
   world.nics = draw_nics(prng, world.spec);
+  draw_ultra_ethernet(seed, world.spec, world.nics);
   auto graph = build_network(world.spec, world.hosts);
   if (!graph) {  // PFC would reserve more than the small buffer has
     world.spec.switches.buffer.bytes = BufferConfig{}.bytes;
@@ -152,10 +180,13 @@ std::string description(const World& world) {
   std::ostringstream text;
   text << "topology " << static_cast<int>(world.spec.topology) << ", " << world.hosts.servers
        << " servers of " << world.hosts.nics_per_server << ", "
-       << (switches.kind == LinkKind::kEthernet ? "Ethernet" : "InfiniBand") << ", lossless "
+       << (is_ethernet(switches.kind) ? "Ethernet" : "InfiniBand")
+       << (has_credits(switches.kind) ? " with credits" : "") << ", lossless "
        << int{switches.buffer.lossless} << ", buffer " << switches.buffer.bytes << ", choice "
        << static_cast<int>(switches.path_choice) << ", congestion control "
-       << static_cast<int>(world.nics.engine.flow_control.algorithm);
+       << static_cast<int>(world.nics.engine.flow_control.algorithm) << ", entropies "
+       << world.nics.engine.ultra_ethernet.entropies << ", trimming " << switches.trimming
+       << ", receiver credits " << world.nics.engine.ultra_ethernet.receiver_credits;
   for (const FaultSpec& fault : world.faults) {
     text << "\nat " << fault.at.count() / 1'000'000 << " us: " << static_cast<int>(fault.kind)
          << " " << fault.from << " " << fault.to;
@@ -165,7 +196,7 @@ std::string description(const World& world) {
 
 void live(std::uint64_t seed) {
   Prng prng{seed};
-  const World world = draw(prng);
+  const World world = draw(prng, seed);
   if (testing::Test::HasFailure()) return;
   SCOPED_TRACE(description(world));
   Traffic traffic{world.graph, world.spec.switches, world.nics, seed};
@@ -183,12 +214,12 @@ void live(std::uint64_t seed) {
   }
   const bool fails = std::ranges::count(world.faults, FaultKind::kDown, &FaultSpec::kind) > 0;
   const FabricConfig& switches = world.spec.switches;
-  if (!fails && (switches.kind == LinkKind::kInfiniBand || switches.buffer.lossless != 0)) {
+  if (!fails && (has_credits(switches.kind) || switches.buffer.lossless != 0)) {
     EXPECT_EQ(traffic.totals().dropped, 0U);
   }
   for (const Port& port : traffic.world().fabric().ports()) {
     EXPECT_EQ(port.paused, 0U);
-    if (port.kind != LinkKind::kInfiniBand || !port.up) continue;
+    if (!has_credits(port.kind) || !port.up) continue;
     for (const std::uint32_t credits : port.credits) EXPECT_EQ(credits, switches.lane_buffer);
   }
 }

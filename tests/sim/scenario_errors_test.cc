@@ -126,6 +126,14 @@ TEST(ScenarioErrors, NumbersOutOfRangeAreRejected) {
                                                         {"job.0.size", "0 B"},
                                                         {"job.0.size", "99999999 TB"},
                                                         {"job.0.chunks", "-1"},
+                                                        {"nic.spray", "all"},
+                                                        {"nic.entropies", "63"},
+                                                        {"nic.unsolicited", "0 B"},
+                                                        {"nic.nscc.target", "0 s"},
+                                                        {"nic.nscc.gamma", "2"},
+                                                        {"nic.nscc.quick_gate", "0"},
+                                                        {"fabric.trim_at", "1 B"},
+                                                        {"fabric.link_retry", "3"},
                                                         {"name", "5"},
                                                         {"seed", "-1"}}) {
     EXPECT_NE(wrong(key, value), "") << key << " = " << value;
@@ -149,6 +157,22 @@ TEST(ScenarioErrors, ImpossibleScenariosAreRejectedWithASuggestion) {
                        {"fabric.routing", "valiant"},
                        {"nic.transport", "tcp"}}),
       "\"valiant\" is for transport = \"rdma\"");
+  has(error_of(kGood, {{"fabric.trimming", "true"}, {"fabric.pfc", "true"}}),
+      "fabric.trimming: with pfc = true no packet finds its queue full; leave pfc out");
+  has(error_of(kGood, {{"fabric.trimming", "true"}, {"fabric.link", "infiniband"}}),
+      "with credits no packet finds its queue full");
+  has(error_of(kGood, {{"fabric.trimming", "true"}, {"nic.transport", "tcp"}}),
+      "TCP cannot answer for trimmed packets");
+  has(error_of(kGood, {{"nic.spray", "entropy"}, {"fabric.routing", "spray"}}),
+      "needs switches that hash UDP source ports: routing = \"ecmp\"");
+  has(error_of(kGood, {{"nic.spray", "entropy"}, {"fabric.link", "infiniband"}}),
+      "\"entropy\" chooses UDP source ports, which InfiniBand does not have");
+  has(error_of(kGood, {{"nic.spray", "entropy"}, {"nic.hash_by_qp", "false"}}),
+      "hash_by_qp = false hashes addresses only; leave hash_by_qp out");
+  has(error_of(kGood, {{"nic.spray", "entropy"}, {"nic.recovery", "go-back-n"}}),
+      "needs recovery = \"selective-repeat\"; leave recovery out");
+  has(error_of(kGood, {{"nic.receiver_credits", "true"}, {"nic.transport", "tcp"}}),
+      "is for transport = \"rdma\"; leave it out");
   has(wrong("job.0.ranks", "65"), "the cluster has 64 GPUs; the limit is 64");
   has(wrong("job.0.first_gpu", "64"), "there is no GPU 64; the cluster has 64");
   has(wrong("job.0.ranks", "1"), "1 rank has no peer to send to");

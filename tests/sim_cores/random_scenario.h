@@ -64,8 +64,18 @@ inline std::string random_scenario(std::uint64_t seed) {
   const std::string routing = controlled ? "controlled" : one_of(prng, kRoutings);
   text += line("routing", valiant ? "valiant" : routing);
   if (!infiniband && prng.chance(200)) text += line("pfc_watchdog", "10 us");
-  text += "[nic]\n" + line("congestion", infiniband ? "none" : one_of(prng, kControls));
-  if (prng.chance(300)) text += line("recovery", "selective-repeat");
+  // Parts of Ultra Ethernet, from a generator of their own.
+  Prng ultra{seed ^ 0x0e7eU};
+  const bool trims = !infiniband && routing == "ecmp" && ultra.chance(500);
+  if (trims) text += "trimming = true\n";
+  if (ultra.chance(200)) text += "link_retry = true\n";
+  const std::string control = infiniband ? "none" : one_of(prng, kControls);
+  text += "[nic]\n" + line("congestion", trims && ultra.chance(700) ? "nscc" : control);
+  const bool sprays = trims && !valiant && ultra.chance(700);
+  if (sprays) text += line("spray", "entropy");
+  const bool grants = trims && ultra.chance(400);
+  if (grants) text += "receiver_credits = true\n";
+  if (prng.chance(300) && !sprays && !grants) text += line("recovery", "selective-repeat");
   if (prng.chance(200)) text += "[nic.hardware]\nmodelled = true\ncached_qps = 8\n";
   if (prng.chance(200)) text += "[nic.admission]\nlimit = \"200 KB\"\nchunk = \"50 KB\"\n";
   for (std::uint64_t jobs = prng.between(1, 3); jobs > 0; --jobs) text += job(prng);

@@ -173,6 +173,10 @@ std::string syndrome_text(unsigned value) {
     case kSelective:
     case kSelectiveRun:
       return "selective NAK";
+    case kTrimmed:
+      return "trimmed packet";
+    case kReceiverCredit:
+      return "receiver credit";
   }
   return "NAK";
 }

@@ -4,6 +4,7 @@
 #include "nic/flow_control/dcqcn.h"
 #include "nic/flow_control/hpcc.h"
 #include "nic/flow_control/learned.h"
+#include "nic/flow_control/nscc.h"
 #include "nic/flow_control/swift.h"
 #include "nic/flow_control/timely.h"
 
@@ -27,6 +28,8 @@ std::unique_ptr<CongestionControl> make_congestion_control(const FlowControlConf
     case CcAlgorithm::kLearned:
       return std::make_unique<Learned>(config.learned, config.swift, line_rate, packet_bytes,
                                        counters.policy_fallbacks);
+    case CcAlgorithm::kNscc:
+      return std::make_unique<Nscc>(config.nscc, line_rate, packet_bytes);
   }
   return nullptr;
 }

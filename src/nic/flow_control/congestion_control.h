@@ -37,6 +37,8 @@ class CongestionControl {
   virtual void on_cnp(Time now) = 0;
   virtual void on_nak(Time now) = 0;  // a sequence NAK: packets were lost
   virtual void on_timeout(Time now) = 0;
+  // The peer received so many bytes' packet without its payload.
+  virtual void on_trim(std::uint64_t /*bytes*/, Time now) { on_nak(now); }
 
   // For algorithms with timers of their own.
   [[nodiscard]] virtual std::optional<Time> next_deadline() const = 0;

@@ -86,4 +86,23 @@ struct LearnedParameters {
   std::uint32_t calm_rounds{8};
 };
 
+// NSCC of the Ultra Ethernet specification 1.0, with the defaults of its simulation model
+// (docs/fidelity.md). Steps are in thousandths of a packet, for a network of 100 Gb/s and 12 us;
+// they are scaled to that of the QP. Other fractions are in thousandths.
+struct NsccParameters {
+  Duration base_round_trip{std::chrono::microseconds{12}};  // of the empty network
+  Duration target{std::chrono::microseconds{9}};            // queueing delay
+  std::uint32_t increase{4000};                             // a round trip without queues and marks
+  std::uint32_t fair_increase{5000};   // a round trip with queues, without marks
+  std::uint32_t steady_increase{150};  // a round trip, always
+  std::uint32_t fast_increase{250};    // of the acknowledged bytes, after a window without queues
+  Duration fast_below{std::chrono::microseconds{1}};  // the queueing delay that counts as none
+  std::uint32_t gamma{800};                  // of the excess delay, in a multiplicative decrease
+  std::uint32_t most_cut{500};               // per round trip
+  std::uint32_t newest_weight_per_10k{125};  // of the newest delay in the mean
+  std::uint32_t largest{1500};      // window, in bandwidth-delay products; also the first window
+  std::uint32_t quick_gate{8};      // quick adapt if less than 1/8 of that arrived in a round trip
+  std::uint32_t quick_delay{4000};  // ... and the delay exceeds four targets, or packets were lost
+};
+
 }  // namespace nerve::nic

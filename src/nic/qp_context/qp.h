@@ -189,6 +189,12 @@ struct Qp {
   QpHandle handle{};
   std::uint64_t cookie{};
 
+  // Whether requests are to be sent, or packets of them that were trimmed.
+  [[nodiscard]] bool has_to_send() const {
+    return !sends.all_sent() || (ultra() != nullptr && !ultra()->trimmed.empty());
+  }
+  // Null unless the QP uses parts of Ultra Ethernet.
+  [[nodiscard]] UltraEthernet* ultra() const { return selective ? repeat->ultra.get() : nullptr; }
   [[nodiscard]] bool reliable() const {
     return type == QpType::kRc || type == QpType::kXrcSend || type == QpType::kXrcRecv;
   }

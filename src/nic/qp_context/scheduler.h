@@ -84,6 +84,12 @@ class Scheduler {
   }
   [[nodiscard]] Landing* next_awaiting_memory() const { return awaiting_memory_.front(); }
   void stop_awaiting_memory(Landing& landing) { awaiting_memory_.remove(landing); }
+  // The peer of this QP has demanded more credit than it has (credit_granter.h).
+  void await_credit(UltraEthernet& ultra) {
+    if (!awaiting_credit_.contains(ultra)) awaiting_credit_.push_back(ultra);
+  }
+  [[nodiscard]] UltraEthernet* next_without_credit() const { return awaiting_credit_.front(); }
+  void stop_awaiting_credit(UltraEthernet& ultra) { awaiting_credit_.remove(ultra); }
   // The QP's life ends: what it holds back is lost.
   void forget_landing(Qp& qp) {
     if (awaits_memory(qp)) awaiting_memory_.remove(*qp.landing);
@@ -95,12 +101,15 @@ class Scheduler {
     sleep(qp);
     if (parked_.contains(qp)) parked_.remove(qp);
     timers_.remove(qp);
+    UltraEthernet* const ultra = qp.ultra();
+    if (ultra != nullptr && awaiting_credit_.contains(*ultra)) awaiting_credit_.remove(*ultra);
   }
 
  private:
   IntrusiveList<Qp, &Qp::ready_hook> ready_;
   IntrusiveList<Qp, &Qp::parked_hook> parked_;
   IntrusiveList<Landing, &Landing::hook> awaiting_memory_;
+  IntrusiveList<UltraEthernet, &UltraEthernet::credit_hook> awaiting_credit_;
   std::uint32_t lives_{};
   TimerHeap<Qp, &Qp::timer> timers_;
 };

@@ -7,6 +7,7 @@ namespace nerve::nic {
 bool Scoreboard::mark(Psn unacked, Psn psn) {
   if (psn == unacked || !known(unacked, psn) || arrived(unacked, psn)) return false;
   bits_[place(psn) / kWord] |= std::uint64_t{1} << bit(psn);
+  ++count_;
   if (psn.distance_from(sacked_end) >= 0) sacked_end = psn + 1;
   return true;
 }
@@ -21,6 +22,7 @@ void Scoreboard::acknowledged(Psn before, Psn unacked) {
   if (sacked_end.distance_from(before) > 0) {
     for (std::uint32_t i = 0; i < std::min(passed, mask_ + 1); ++i) {
       const Psn psn = before + (passed - 1 - i);
+      count_ -= static_cast<std::uint32_t>(word(psn) >> bit(psn) & 1U);
       bits_[place(psn) / kWord] &= ~(std::uint64_t{1} << bit(psn));
     }
   }
@@ -28,6 +30,16 @@ void Scoreboard::acknowledged(Psn before, Psn unacked) {
   forwards(sacked_end);
   forwards(resend_from);
   forwards(lost_end);
+}
+
+Scoreboard::Fresh Scoreboard::fresh_in(Psn from, Psn end) const {
+  Fresh fresh;
+  for (Psn psn = from; psn != end; psn = psn + 1) {
+    if (arrived(from, psn)) continue;
+    ++fresh.packets;
+    fresh.newest = psn;
+  }
+  return fresh;
 }
 
 Psn Scoreboard::first_missing(Psn unacked, Psn from, Psn end) const {

@@ -37,6 +37,15 @@ class Scoreboard {
     return known(unacked, psn) && (word(psn) >> bit(psn) & 1U) != 0;
   }
   [[nodiscard]] bool any_arrived(Psn unacked) const { return sacked_end != unacked; }
+  // The packets beyond `unacked` that are known to have arrived.
+  [[nodiscard]] std::uint32_t count() const { return count_; }
+  // Of the packets in [from, end), which are acknowledged now, those not known to have arrived
+  // before; and the newest of them.
+  struct Fresh {
+    std::uint32_t packets{};
+    std::optional<Psn> newest{};
+  };
+  [[nodiscard]] Fresh fresh_in(Psn from, Psn end) const;
 
   // All packets before `unacked` are acknowledged, and the peer expects `unacked` next.
   void acknowledged(Psn before, Psn unacked);
@@ -85,6 +94,7 @@ class Scoreboard {
 
   FixedArray<std::uint64_t> bits_;
   std::uint32_t mask_;
+  std::uint32_t count_{};  // bits that are set
 };
 
 }  // namespace nerve::nic

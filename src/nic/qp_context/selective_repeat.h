@@ -4,6 +4,7 @@
 
 #include "nic/qp_context/held_packets.h"
 #include "nic/qp_context/scoreboard.h"
+#include "nic/qp_context/ultra_ethernet.h"
 
 namespace nerve::nic {
 
@@ -12,6 +13,7 @@ struct SelectiveRepeat {
 
   Scoreboard sent;
   HeldPackets held;
+  std::unique_ptr<UltraEthernet> ultra;  // null: no part of Ultra Ethernet is used
 };
 
 struct Qp;

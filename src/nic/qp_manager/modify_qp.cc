@@ -161,6 +161,12 @@ void QpManager::start_responder(Qp& qp) {
     qp.repeat = std::make_unique<SelectiveRepeat>(config_.max_outstanding_packets);
     qp.selective = selective.on;
     qp.offers_selective = selective.offer;
+    const UltraEthernetConfig& ultra = config_.ultra_ethernet;
+    if (selective.on && ultra.any()) {
+      qp.repeat->ultra =
+          std::make_unique<UltraEthernet>(qp, ultra, config_.max_outstanding_packets);
+      qp.repeat->ultra->demand_end = qp.responder.expected;
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 #include "nic/qp_context/qp_trace.h"
 #include "wire/selective_nak.h"
 #include "wire/syndrome.h"
+#include "wire/ultra_ethernet.h"
 
 namespace nerve::nic {
 
@@ -203,6 +204,8 @@ void Answers::emit_acknowledge(Qp& qp, TxBurst& burst) {
 void Answers::emit_selective_nak(Qp& qp, TxBurst& burst) {
   ResponderState& state = qp.responder;
   HeldPackets& held = qp.repeat->held;
+  UltraEthernet* const ultra = qp.ultra();
+  if (ultra != nullptr && emit_of_ultra_ethernet(qp, *ultra, burst)) return;
   std::optional<wire::Aeth> aeth;
   if (qp.offers_selective) {
     if (const auto run = held.next_run(state.expected)) {
@@ -225,8 +228,39 @@ void Answers::emit_selective_nak(Qp& qp, TxBurst& burst) {
 void Answers::add_echoes(Qp& qp, wire::Frame& frame) {
   ResponderState& state = qp.responder;
   frame.headers.bth.becn = state.ecn_seen;
+  if (UltraEthernet* const ultra = qp.ultra()) echo_path(*ultra, frame);
   if (state.telemetry) frame.telemetry = state.telemetry->hops();
   state.ecn_seen = false;
+}
+
+// Each packet is answered with the source port that it came with, so that its sender learns about
+// its path, and with its mark.
+void Answers::echo_path(UltraEthernet& ultra, wire::Frame& frame) {
+  frame.headers.bth.becn = ultra.echo_due && ultra.echo_marked;
+  if (ultra.echo_due) frame.flow.source_port = ultra.echo;
+  ultra.echo_due = false;
+}
+
+bool Answers::emit_of_ultra_ethernet(Qp& qp, UltraEthernet& ultra, TxBurst& burst) {
+  ResponderState& state = qp.responder;
+  const bool trimmed = !ultra.to_report.empty();
+  if (!trimmed && !ultra.credit_due) return false;
+  wire::Frame& frame = add_frame(qp, burst, Operation::kAcknowledge, state.expected);
+  if (trimmed) {
+    const TrimmedPacket& packet = ultra.to_report.front();
+    frame.headers.aeth = wire::trimmed_nak(packet.psn);
+    frame.headers.bth.becn = true;
+    frame.flow.source_port = packet.port;
+    ultra.to_report.pop();
+    ++counters_.selective_naks_sent;
+  } else {
+    frame.headers.aeth = wire::receiver_credit(static_cast<std::uint32_t>(ultra.granted));
+    ultra.credit_due = false;
+  }
+  if (config_.trace != nullptr) [[unlikely]]
+    trace_answer(*config_.trace, qp, frame);
+  state.sack_due = !ultra.to_report.empty() || ultra.credit_due || qp.repeat->held.has_reports();
+  return true;
 }
 
 void Answers::emit_cnp(Qp& qp, TxBurst& burst) {

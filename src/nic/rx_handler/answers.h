@@ -45,6 +45,10 @@ class Answers {
   void emit_selective_nak(Qp& qp, TxBurst& burst);
   // Echoes the ECN mark and telemetry to the sender.
   static void add_echoes(Qp& qp, wire::Frame& frame);
+  // Ultra Ethernet.
+  static void echo_path(UltraEthernet& ultra, wire::Frame& frame);
+  // Reports a trimmed packet or a credit. False if neither is due.
+  bool emit_of_ultra_ethernet(Qp& qp, UltraEthernet& ultra, TxBurst& burst);
   void emit_cnp(Qp& qp, TxBurst& burst);
   wire::Frame& add_frame(Qp& qp, TxBurst& burst, wire::Operation operation, Psn psn);
   [[nodiscard]] wire::Aeth positive_aeth(Qp& qp) const;

@@ -22,4 +22,37 @@ void Responder::hold(Qp& qp, const Packet& packet, std::uint32_t ahead) {
   scheduler_.wake(qp);
 }
 
+// The payload of a request packet was cut off by a switch: the sender is told at once. A QP without
+// selective repeat treats it as a gap.
+void Responder::on_trimmed(Qp& qp, const wire::Frame& frame) {
+  const Psn psn = frame.headers.bth.psn;
+  const std::int32_t ahead = psn.distance_from(qp.responder.expected);
+  UltraEthernet* const ultra = qp.ultra();
+  if (ultra == nullptr) {
+    if (ahead >= 0) nak_sequence_error(qp);
+    return;
+  }
+  HeldPackets& held = qp.repeat->held;
+  if (ahead < 0) {  // another copy arrived: acknowledge it again
+    ++counters_.duplicates_received;
+    qp.responder.ack_due = true;
+  } else if (static_cast<std::uint32_t>(ahead) >= held.window()) {
+    return nak_sequence_error(qp);
+  } else if (held.has(psn)) {
+    ++counters_.duplicates_received;
+    held.queue_report(psn);
+    qp.responder.sack_due = true;
+  } else {
+    granter_.note_demand(qp, *ultra, frame);
+    ultra->to_report.add({psn, frame.flow.source_port});
+    qp.responder.sack_due = true;
+  }
+  scheduler_.wake(qp);
+}
+
+void Responder::note_ultra_ethernet(Qp& qp, UltraEthernet& ultra, const wire::Frame& frame) {
+  ultra.note_arrival(frame.flow.source_port, frame.flow.ecn() == wire::Ecn::kCongestion);
+  granter_.note_demand(qp, ultra, frame);
+}
+
 }  // namespace nerve::nic

@@ -119,6 +119,7 @@ void Responder::on_reliable(Qp& qp, const Packet& packet) {
     return trace_refusal(trace_, qp, packet.frame, TraceRefusal::kOutOfOrder);
   }
   note_arrival(qp, packet.frame);
+  if (UltraEthernet* const ultra = qp.ultra()) note_ultra_ethernet(qp, *ultra, packet.frame);
   const bool wrongly_taken = planted(Bug::kAcceptWrongPsn) && ahead == 1;
   if (ahead > 0 && !wrongly_taken) {
     ++counters_.out_of_order_received;

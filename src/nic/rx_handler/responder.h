@@ -15,6 +15,7 @@
 #include "nic/qp_context/qp.h"
 #include "nic/qp_context/qp_trace.h"
 #include "nic/qp_context/scheduler.h"
+#include "nic/rx_handler/credit_granter.h"
 #include "nic/rx_handler/receives.h"
 #include "nic/wqe_engine/completion_unit.h"
 #include "wire/frame.h"
@@ -37,16 +38,20 @@ enum class Verdict : std::uint8_t {
 class Responder {
  public:
   Responder(Counters& counters, DmaEngine& dma, Receives& receives, CompletionUnit& completions,
-            Scheduler& scheduler, Trace* trace, const Time& now)
+            Scheduler& scheduler, CreditGranter& granter, Trace* trace, const Time& now)
       : counters_{counters},
         dma_{dma},
         receives_{receives},
         completions_{completions},
         scheduler_{scheduler},
+        granter_{granter},
         trace_{trace},
         now_{now} {}
 
   void on_request(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info);
+
+  // A request packet without its payload, for a reliable QP and close to the expected PSN.
+  void on_trimmed(Qp& qp, const wire::Frame& frame);
 
   // Whether a packet is so many PSNs ahead of the expected one, or behind it (negative), that the
   // peer cannot have sent it.
@@ -73,6 +78,8 @@ class Responder {
   void on_reliable(Qp& qp, const Packet& packet);
   // Executes the expected packet. Returns false when it was rejected.
   bool take_in_order(Qp& qp, const Packet& packet);
+  // Ultra Ethernet: notes the path and the demand of a packet.
+  void note_ultra_ethernet(Qp& qp, UltraEthernet& ultra, const wire::Frame& frame);
   void nak_sequence_error(Qp& qp);
   // Selective repeat: holds a packet that is `ahead` PSNs ahead of the expected one, and executes
   // the held packets that have become due.
@@ -115,6 +122,7 @@ class Responder {
   Receives& receives_;
   CompletionUnit& completions_;
   Scheduler& scheduler_;
+  CreditGranter& granter_;
   Trace* trace_;
   const Time& now_;
 };

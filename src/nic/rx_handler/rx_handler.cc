@@ -116,8 +116,13 @@ void RxHandler::to_qp(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& 
       is_current(qp, frame, info)) {
     begin_selective(qp, now_);
   }
-  if (flow.ecn() == wire::Ecn::kCongestion && qp.connected() && is_near(qp, frame, info)) {
-    note_congestion_mark(qp);
+  if (flow.ecn() == wire::Ecn::kCongestion) {
+    const bool near = qp.connected() && is_near(qp, frame, info);
+    if (near) note_congestion_mark(qp);
+    if (frame.trimmed) [[unlikely]] {  // it is always marked as well
+      if (near && qp.reliable() && !is_response) responder_.on_trimmed(qp, frame);
+      return;
+    }
   }
   if (qp.datagram()) return datagrams_.on_datagram(qp, frame, info, pkey_index);
   if (info.role == wire::Role::kResponse) {

@@ -44,7 +44,8 @@ std::uint32_t place_together(wire::Piece to, std::span<const wire::Frame> frames
 std::size_t Responder::continue_write(Qp& qp, std::span<const wire::Frame> frames) {
   ResponderState& state = qp.responder;
   if (state.message != ResponderState::Message::kWrite || !qp.reliable()) return 0;
-  if (qp.selective && !qp.repeat->held.empty()) return 0;  // the next packet may be a held one
+  // The next packet may be a held one; with Ultra Ethernet each is answered for its own path.
+  if (qp.selective && (!qp.repeat->held.empty() || qp.repeat->ultra)) return 0;
   const wire::Frame& model = frames.front();
   if (model.headers.bth.psn + 1 != state.expected || model.payload_length != qp.mtu) return 0;
 

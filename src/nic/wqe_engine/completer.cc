@@ -48,6 +48,9 @@ void Completer::on_acknowledge(Qp& qp, const wire::Frame& frame) {
   const wire::AckKind kind = wire::kind_of(aeth.syndrome);
   if (config_.trace != nullptr) [[unlikely]]
     trace_acknowledge(*config_.trace, qp, frame);
+  if (UltraEthernet* const ultra = qp.ultra()) {
+    if (on_ultra_ethernet(qp, *ultra, frame)) return;
+  }
   if (kind == wire::AckKind::kAck) {
     // A PSN one before the oldest acknowledges nothing new, but may carry credits.
     if (psn == state.unacked + 0xff'ffffU) {
@@ -256,8 +259,12 @@ void Completer::note_progress(Qp& qp, const wire::Frame& frame) {
   // An acknowledgement of the first transmission may overtake the retransmission.
   if (psn_span(before, state.next) < psn_span(before, state.unacked)) state.next = state.unacked;
   restart_timer(qp);
+  UltraEthernet* const ultra = qp.ultra();
+  const Scoreboard::Fresh fresh =
+      ultra == nullptr ? Scoreboard::Fresh{} : qp.repeat->sent.fresh_in(before, state.unacked);
   if (qp.selective) note_selective_progress(qp, before);
   if (!qp.congestion) return;
+  if (ultra != nullptr) return inform(qp, *ultra, fresh, frame);
   AckSample sample{
       .now = now_,
       .acked_bytes = std::uint64_t{psn_span(before, state.unacked)} * qp.mtu,
@@ -265,6 +272,11 @@ void Completer::note_progress(Qp& qp, const wire::Frame& frame) {
       .ecn_echo = frame.headers.bth.becn,
       .telemetry = frame.telemetry};
   sample.round_trip = qp.congestion->round_trips.on_ack(state.unacked, now_);
+  inform(qp, sample);
+}
+
+void Completer::inform(Qp& qp, const AckSample& sample) {
+  RequesterState& state = qp.requester;
   qp.congestion->on_ack(sample);
   // Window-based algorithms set a new rate with each ACK, which applies immediately. Those without
   // a window change their rate rarely, and adapters let already scheduled packets leave.
@@ -331,7 +343,7 @@ void Completer::restart_timer(Qp& qp) {
 void Completer::settle(Qp& qp) {
   requester_.retire_local(qp);
   if (!qp.can_send()) return;
-  if (!qp.sends.all_sent() || qp.requester.probe_due) scheduler_.wake(qp);
+  if (qp.has_to_send() || qp.requester.probe_due) scheduler_.wake(qp);
   scheduler_.rearm(qp);
 }
 

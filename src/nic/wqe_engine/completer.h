@@ -44,6 +44,12 @@ class Completer {
   void on_acknowledge(Qp& qp, const wire::Frame& frame);
   void on_rnr(Qp& qp, std::uint8_t code);
   void on_sequence_nak(Qp& qp);
+  // Ultra Ethernet: learns from an answer. True if there is nothing else in it.
+  bool on_ultra_ethernet(Qp& qp, UltraEthernet& ultra, const wire::Frame& frame);
+  // Tells congestion control what has arrived.
+  void inform(Qp& qp, const AckSample& sample);
+  void inform(Qp& qp, UltraEthernet& ultra, const Scoreboard::Fresh& fresh,
+              const wire::Frame& frame);
   void on_selective_nak(Qp& qp, const wire::PsnRun& arrived, const wire::Frame& frame);
   void on_data(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info);
   void place_read(Qp& qp, SendWqe& wqe, const wire::Frame& frame);

@@ -36,6 +36,11 @@ bool Requester::transmit(Qp& qp, TxBurst& burst, std::uint32_t budget, bool clip
   const Psn sent_before = qp.requester.sent_end;
   Train train;
   Step last = Step::kSkipped;
+  UltraEthernet* const ultra = qp.ultra();
+  bool resends = false;
+  if (ultra != nullptr && !ultra->trimmed.empty()) {
+    resends = resend_trimmed(qp, *ultra, burst, budget);
+  }
   while ((last == Step::kSent || last == Step::kSkipped) && !qp.sends.all_sent()) {
     if (burst.full() || burst.size() - first >= budget) break;
     last = step(qp, burst, train);
@@ -48,6 +53,7 @@ bool Requester::transmit(Qp& qp, TxBurst& burst, std::uint32_t budget, bool clip
       qp.requester.next != qp.requester.sent_end) {
     skip_arrived(qp);
   }
+  if (ultra != nullptr && last == Step::kBlocked) await_credit(qp, *ultra);
   const bool more = last != Step::kBlocked && !qp.sends.all_sent() && qp.can_send();
 
   if (qp.reliable() && qp.can_send() && needs_ack(qp, more && !clipped)) {
@@ -66,7 +72,7 @@ bool Requester::transmit(Qp& qp, TxBurst& burst, std::uint32_t budget, bool clip
   }
   completions_.note_drained(qp);  // unreliable requests complete when they are sent
   scheduler_.rearm(qp);
-  return more;
+  return more || resends;
 }
 
 // Whether the last packet of this turn must request an ACK, because only an answer can unblock the
@@ -184,6 +190,10 @@ std::uint32_t Requester::window_left(const Qp& qp) const {
 bool Requester::window_open(const Qp& qp) const {
   if (!qp.reliable()) return true;
   if (window_left(qp) == 0) return false;
+  if (const UltraEthernet* const ultra = qp.ultra()) {
+    // Packets that count as lost are retransmitted in any case.
+    return qp.requester.next != qp.requester.sent_end || ultra_window_open(qp, *ultra);
+  }
   if (!qp.congestion) return true;
   const std::uint32_t outstanding =
       psn_span(qp.requester.unacked, qp.requester.next) - qp.requester.read_packets;
@@ -227,6 +237,9 @@ Requester::Step Requester::emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& tra
 
   const std::uint32_t consumed = wqe.op == SendOp::kRead ? psn_span(state.next, wqe.end_psn()) : 1;
   const bool again = state.next != state.sent_end;
+  if (UltraEthernet* const ultra = qp.ultra()) {
+    choose_path(qp, *ultra, frame, again ? Sending::kLost : Sending::kFirst);
+  }
   note_sent(qp, frame, again);
   const bool wants_ack =
       qp.reliable() && (wqe.wants_response() || state.since_ack_request >= ack_every());
@@ -310,6 +323,7 @@ void Requester::repeat_middle(Qp& qp, TxBurst& burst, std::uint32_t room) {
 
   const bool again = state.next != state.sent_end;
   if (again && qp.selective) return;  // each packet is checked against the scoreboard
+  if (qp.ultra() != nullptr) return;  // each packet has a path of its own
   std::uint32_t count = std::min({wqe.packets - 1 - index, room, window_left(qp), burst.room(),
                                   ack_every() - std::min(state.since_ack_request, ack_every())});
   if (again) count = std::min(count, psn_span(state.next, state.sent_end));

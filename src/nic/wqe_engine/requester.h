@@ -73,6 +73,10 @@ class Requester {
   [[nodiscard]] Duration probe_interval(const Qp& qp) const;
   void arm_probe(Qp& qp) const;
 
+  // The packets that may be queued in the network: those that have neither arrived nor been
+  // trimmed.
+  [[nodiscard]] static std::uint32_t in_network(const Qp& qp, const UltraEthernet& ultra);
+
   // Completes local operations that have reached the head of the queue, and reports a drained send
   // queue.
   void retire_local(Qp& qp);
@@ -124,6 +128,15 @@ class Requester {
   // is left.
   [[nodiscard]] std::uint32_t window_left(const Qp& qp) const;
   [[nodiscard]] bool window_open(const Qp& qp) const;
+  // Ultra Ethernet (ultra_ethernet.cc).
+  enum class Sending : std::uint8_t { kFirst, kLost, kTrimmed };
+  void choose_path(Qp& qp, UltraEthernet& ultra, wire::Frame& frame, Sending sending);
+  [[nodiscard]] static std::uint64_t packets_behind(Qp& qp, Psn psn);
+  [[nodiscard]] bool ultra_window_open(const Qp& qp, const UltraEthernet& ultra) const;
+  void await_credit(Qp& qp, UltraEthernet& ultra);
+  [[nodiscard]] static std::uint32_t position_of(Qp& qp, Psn psn);
+  // True when more could be sent immediately.
+  bool resend_trimmed(Qp& qp, UltraEthernet& ultra, TxBurst& burst, std::uint32_t budget);
   void begin(Qp& qp, SendWqe& wqe);
   // Selective repeat: advances without sending, up to `until` or to the start of the READ that
   // contains it.

@@ -126,14 +126,19 @@ void Completer::on_selective_nak(Qp& qp, const wire::PsnRun& arrived, const wire
     note_progress(qp, frame);
   }
   Scoreboard& board = qp.repeat->sent;
-  std::optional<Psn> newest;
+  Scoreboard::Fresh fresh;
+  std::optional<Psn>& newest = fresh.newest;
   for (std::uint32_t i = 0; i < arrived.count; ++i) {
     const Psn psn = arrived.first + i;
-    if (in_flight(state, psn) && board.mark(state.unacked, psn)) newest = psn;
+    if (!in_flight(state, psn) || !board.mark(state.unacked, psn)) continue;
+    newest = psn;
+    ++fresh.packets;
   }
   if (!newest) return;
   if (planted(Bug::kSelectiveRunAcks)) acknowledge(qp, *newest + 1);
   state.quiet_since = now_;
+  UltraEthernet* const ultra = qp.ultra();
+  if (ultra != nullptr && qp.congestion) inform(qp, *ultra, fresh, frame);
   const SelectiveRepeatConfig& config = config_.selective_repeat;
   const bool at_rest = state.next == state.sent_end;
   if (at_rest && board.overtook_repairs(state.unacked, *newest, config.reorder_window)) {

@@ -31,7 +31,7 @@ PortId port_by_hash(std::span<const PortId> ways, PathChoice choice, std::uint32
   return ways[mix(packet.flow_hash, salt) % ways.size()];
 }
 
-std::uint32_t gap_of(LinkKind kind) { return kind == LinkKind::kEthernet ? kEthernetGap : 0; }
+std::uint32_t gap_of(LinkKind kind) { return is_ethernet(kind) ? kEthernetGap : 0; }
 
 }  // namespace
 
@@ -183,15 +183,19 @@ void Fabric::start(PortId from, PacketId id) {
   Clockwork& here = clock(port);
   Packet& packet = here.packets[id];
   const Time now = here.now();
-  port.free_at = now + port.line.time_of(packet.bytes + gap_of(port.kind));
+  Time begin = now;
+  if (port.special && config_of(port).link_retry) [[unlikely]] {
+    begin = now + time_of_repeats(port, packet);
+  }
+  port.free_at = begin + port.line.time_of(packet.bytes + gap_of(port.kind));
   ++port.sent_packets;
   port.sent_bytes += packet.bytes;
   packet.generation = port.generation;
-  if (port.kind == LinkKind::kInfiniBand) port.credits[packet.traffic_class] -= packet.bytes;
+  if (has_credits(port.kind)) port.credits[packet.traffic_class] -= packet.bytes;
   const FabricConfig& config = config_of(port);
   const bool early = config.cut_through && port.to_switch;
   const std::uint32_t seen = early ? std::min(packet.bytes, kCutThroughHead) : packet.bytes;
-  const Time there = now + port.line.time_of(seen) + port.delay;
+  const Time there = begin + port.line.time_of(seen) + port.delay;
   at_peer(port, port.to_switch ? there + config.switch_latency : there, Happening::kArrive,
           id.value());
 }
@@ -265,9 +269,15 @@ void Fabric::forward(PortId at, PacketId id) {
   if (way == kNoPort) return drop(at, id);
   const Port& out = ports_[way.value()];
   if (in.kind == LinkKind::kEthernet) {
-    if (!here.buffer.admit(in.local, packet.traffic_class, packet.bytes,
-                           out.queues[packet.traffic_class].bytes)) {
-      return drop(at, id);
+    const FabricConfig& config = config_of(in);
+    const bool full = config.trimming && is_full(config, out, packet);
+    if (full || !here.buffer.admit(in.local, packet.traffic_class, packet.bytes,
+                                   out.queues[packet.traffic_class].bytes)) {
+      if (!config.trimming || !trim(at, packet)) return drop(at, id);
+      if (!here.buffer.admit(in.local, packet.traffic_class, packet.bytes,
+                             out.queues[packet.traffic_class].bytes)) {
+        return drop(at, id);
+      }
     }
     if (here.buffer.begin_pause(in.local, packet.traffic_class)) {
       send_pause(at, packet.traffic_class, true);
@@ -322,7 +332,7 @@ void Fabric::port_free(PortId at) {
 // Frees the buffer space of a packet in its switch.
 void Fabric::release(const Packet& packet) {
   const Port& in = ports_[packet.ingress.value()];
-  if (in.kind == LinkKind::kInfiniBand) {
+  if (has_credits(in.kind)) {
     return give_credit(packet.ingress, packet.ingress_class, packet.bytes);
   }
   SharedBuffer& buffer = switches_[in.switch_number].buffer;
@@ -383,7 +393,7 @@ void Fabric::pause(PortId at, std::uint32_t argument) {
 void Fabric::taken(PortId at, const Packet& packet) {
   const Port& port = ports_[at.value()];
   // A cable that has failed since has begun with all credit.
-  if (port.kind != LinkKind::kInfiniBand || packet.generation != port.generation) return;
+  if (!has_credits(port.kind) || packet.generation != port.generation) return;
   give_credit(at, packet.traffic_class, packet.bytes);
 }
 

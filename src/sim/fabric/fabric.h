@@ -181,11 +181,17 @@ class Fabric {
   // Drops a packet at its egress port.
   void discard(PortId at, PacketId packet);
   void empty_queues(PortId at);
-  [[nodiscard]] static bool damaged(Port& at, const Packet& packet);
+  [[nodiscard]] bool damaged(Port& at, const Packet& packet) const;
   void queue(PortId at, PacketId packet);
   void start(PortId from, PacketId packet);
   void leave(PortId from, PacketId packet);
   void release(const Packet& packet);
+  // Trimming (trimming.cc). trim(): false if the packet has no payload to lose.
+  [[nodiscard]] static bool is_full(const FabricConfig& config, const Port& out,
+                                    const Packet& packet);
+  bool trim(PortId at, Packet& packet);
+  // Link-level retry: how long a packet is repeated until it arrives undamaged.
+  [[nodiscard]] Duration time_of_repeats(Port& port, const Packet& packet);
   void give_credit(PortId at, unsigned traffic_class, std::uint32_t bytes);
   void unpause(Port& port);
   // A pause begins: the watchdog looks at it later.

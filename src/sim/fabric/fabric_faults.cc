@@ -9,6 +9,8 @@
 namespace nerve::sim {
 namespace {
 
+constexpr std::uint32_t kRetryRequest = 64 + 20;  // a short frame, preamble and gap
+
 std::array<PortId, 2> ends_of(CableId cable) {
   return {PortId{2 * cable.value()}, PortId{2 * cable.value() + 1}};
 }
@@ -115,18 +117,35 @@ void Fabric::damage(CableId cable, std::uint64_t error_chance) {
   }
 }
 
-bool Fabric::damaged(Port& at, const Packet& packet) {
+bool Fabric::damaged(Port& at, const Packet& packet) const {
   if (at.error_chance == 0) return false;
   if (at.error_chance >= kErrorUnit / packet.bytes) return true;
+  if (config_of(at).link_retry) return false;  // it was repeated until it was not
   return at.prng.below(kErrorUnit) < at.error_chance * packet.bytes;
 }
 
-// Ethernet: the lossless classes. InfiniBand: a receiver that returns no credits stops every class.
+// Link-level retry: the receiving end asks for a damaged frame again, and the sending end repeats
+// it and all frames behind it. So their order remains, and the cable carries nothing new until the
+// repeated frame has left. A cable on which every frame is damaged is not usable: frames are lost.
+Duration Fabric::time_of_repeats(Port& port, const Packet& packet) {
+  constexpr std::uint32_t kMostRepeats = 1000;
+  if (port.error_chance == 0 || port.error_chance >= kErrorUnit / packet.bytes) return {};
+  const std::uint64_t chance = port.error_chance * packet.bytes;
+  std::uint32_t repeats = 0;
+  while (repeats < kMostRepeats && port.prng.below(kErrorUnit) < chance) ++repeats;
+  port.counters.link_retries += repeats;
+  const Duration round = port.line.time_of(packet.bytes + gap(port)) +
+                         port.line.time_of(kRetryRequest) + 2 * port.delay;
+  return round * repeats;
+}
+
+// With pauses: the lossless classes. With credits: a receiver that returns no credits stops every
+// class.
 void Fabric::pause_switch(PortId nic, bool begins) {
   const Port& port = ports_[nic.value()];
   if (!is_here(port)) return;
   const unsigned lossless = config_of(port).buffer.lossless;
-  const unsigned classes = port.kind == LinkKind::kInfiniBand ? (1U << kClasses) - 1 : lossless;
+  const unsigned classes = has_credits(port.kind) ? (1U << kClasses) - 1 : lossless;
   for (unsigned one = 0; one < kClasses; ++one) {
     if ((classes >> one & 1U) != 0) send_pause(nic, one, begins);
   }

@@ -24,7 +24,9 @@ struct PortCounters {
   std::uint64_t marked_packets{};
   std::uint64_t pauses_sent{};  // to the peer of this port
   std::uint64_t paused_time_ps{};
-  std::uint64_t watchdog_trips{};  // pauses that lasted too long (FabricConfig::pfc_watchdog)
+  std::uint64_t trimmed_packets{};  // that arrived here and lost their payload
+  std::uint64_t link_retries{};     // frames repeated on the cable from this port
+  std::uint64_t watchdog_trips{};   // pauses that lasted too long (FabricConfig::pfc_watchdog)
   friend bool operator==(const PortCounters&, const PortCounters&) = default;
 };
 

@@ -68,7 +68,7 @@ void Congestion::add(Column column, Duration time) {
 // Packets wait for the other end of the cable, and not for the cable.
 bool Congestion::is_stopped(const Port& port) const {
   if ((port.paused & port.waiting) != 0) return true;
-  if (port.kind != LinkKind::kInfiniBand) return false;
+  if (!has_credits(port.kind)) return false;
   const std::uint32_t packet = simulation_.fabric().config_of(port).longest_packet;
   for (unsigned one = 0; one < kClasses; ++one) {
     if ((port.waiting >> one & 1U) != 0 && port.credits[one] < packet) return true;
@@ -95,7 +95,7 @@ void Congestion::look(std::uint32_t number, double share) {
     if (now >= kFull) add(kSlowCable, since_);
   }
   if (port.switch_number == kNobody) return look_at_nic(number, port, share);
-  if (port.paused != 0 || (port.kind == LinkKind::kInfiniBand && is_stopped(port))) {
+  if (port.paused != 0 || (has_credits(port.kind) && is_stopped(port))) {
     paused_.push_back(number);
   }
   if (beside_[number] != kNever) shares_[beside_[number]] += share;
@@ -119,7 +119,7 @@ void Congestion::look_at_nic(std::uint32_t number, const Port& port, double shar
   nic.share += share;
   ++nic.ports;
   nic.paused_now += paused_time_ps(port, simulation_.now());
-  if (port.kind == LinkKind::kInfiniBand && is_stopped(port)) add(kPaused, since_);
+  if (has_credits(port.kind) && is_stopped(port)) add(kPaused, since_);
   if (port.paused != 0) paused_.push_back(number);
   if (share >= kBusy) add(kBusyNics, since_);
 }

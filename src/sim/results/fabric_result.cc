@@ -62,6 +62,8 @@ Totals totals_of(Simulation& simulation) {
     all.lost += port.counters.lost_packets;
     all.pauses += port.counters.pauses_sent;
     all.watchdog_trips += port.counters.watchdog_trips;
+    all.trimmed += port.counters.trimmed_packets;
+    all.link_retries += port.counters.link_retries;
     all.paused += Duration{static_cast<std::int64_t>(paused_time_ps(port, now))};
   }
   const auto nodes = static_cast<std::uint32_t>(simulation.fabric().graph().nodes.size());

@@ -88,6 +88,8 @@ void each_field(Some<Totals> auto& totals, auto&& visit) {
   visit("cpu", totals.cpu);
   visit.later("watchdog_trips", totals.watchdog_trips);
   visit.later("policy_fallbacks", totals.policy_fallbacks);
+  visit.later("trimmed", totals.trimmed);
+  visit.later("link_retries", totals.link_retries);
 }
 
 void each_field(Some<NodeResult> auto& node, auto&& visit) {

@@ -69,6 +69,8 @@ Totals& operator+=(Totals& sum, const Totals& more) {
   sum.failed_messages += more.failed_messages;
   sum.watchdog_trips += more.watchdog_trips;
   sum.policy_fallbacks += more.policy_fallbacks;
+  sum.trimmed += more.trimmed;
+  sum.link_retries += more.link_retries;
   return sum;
 }
 

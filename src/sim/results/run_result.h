@@ -29,6 +29,8 @@ struct Totals {
   std::uint64_t
       watchdog_trips{};  // queues that were paused for longer than the PFC watchdog allows
   std::uint64_t policy_fallbacks{};  // times that Swift took over from a learned policy
+  std::uint64_t trimmed{};           // packets that lost their payload in a switch
+  std::uint64_t link_retries{};      // frames repeated on a cable
 };
 
 // One direction of a cable, from its sending end.

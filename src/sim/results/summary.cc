@@ -236,6 +236,13 @@ void add_totals(std::string& out, const Totals& totals, const Derived& derived) 
   line(out, "lost",
        fmt::format("{} dropped in switches, {} on cables", count_text(number(totals.dropped)),
                    count_text(number(totals.lost))));
+  if (totals.trimmed > 0) {
+    line(out, "trimmed", fmt::format("{} packets in switches", count_text(number(totals.trimmed))));
+  }
+  if (totals.link_retries > 0) {
+    line(out, "link-level retry",
+         fmt::format("{} frames repeated on cables", count_text(number(totals.link_retries))));
+  }
   line(out, "recovery",
        fmt::format("{} retransmitted ({}), {} timeout{}", count_text(number(totals.retransmitted)),
                    share_text(derived.retransmitted_share), count_text(number(totals.timeouts)),

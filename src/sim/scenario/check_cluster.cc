@@ -97,7 +97,7 @@ std::uint64_t headroom_of(Rate rate, Duration delay, const FabricConfig& switche
 
 void check_buffer(const TableAt& table, const NetworkSpec& network, std::uint64_t nics) {
   const FabricConfig& switches = network.switches;
-  if (switches.kind == LinkKind::kInfiniBand) {
+  if (has_credits(switches.kind)) {
     if (switches.lane_buffer < switches.longest_packet) {
       table.wrong("lane_buffer", bytes_text(switches.lane_buffer) + " cannot hold one packet of " +
                                      bytes_text(switches.longest_packet) +
@@ -166,12 +166,53 @@ void check_admission(const TableAt& table, const NicSpec& nic) {
   }
 }
 
+void check_trimming(const TableAt& table, const NetworkSpec& network, const NicSpec& nic) {
+  const FabricConfig& switches = network.switches;
+  if (!switches.trimming) return;
+  if (nic.transport == Transport::kTcp) {
+    table.wrong("trimming", "TCP cannot answer for trimmed packets; use trimming = false");
+  } else if (switches.kind != LinkKind::kEthernet) {
+    table.wrong("trimming", "with credits no packet finds its queue full; use link = \"ethernet\"");
+  } else if (switches.buffer.lossless != 0) {
+    table.wrong("trimming", "with pfc = true no packet finds its queue full; leave pfc out");
+  } else if (switches.trim_at != 0 && switches.trim_at < switches.longest_packet) {
+    table.wrong("trim_at", bytes_text(switches.trim_at) + " is less than one packet of " +
+                               bytes_text(switches.longest_packet) + ", so all would be trimmed");
+  }
+}
+
+// `where` is the table of the NICs.
+void check_ultra_ethernet(const TableAt& where, const NetworkSpec& network, const NicSpec& nic) {
+  const bool credits = nic.receiver_credits;
+  if (!nic.sprays && !credits) return;
+  const std::string_view key = nic.sprays ? "spray" : "receiver_credits";
+  const FabricConfig& switches = network.switches;
+  if (nic.transport == Transport::kTcp) {
+    where.wrong(key, "is for transport = \"rdma\"; leave it out");
+  } else if (nic.recovery != Recovery::kSelectiveRepeat) {
+    where.wrong(key, "needs recovery = \"selective-repeat\"; leave recovery out");
+  } else if (nic.sprays && switches.kind == LinkKind::kInfiniBand) {
+    where.wrong(key,
+                "\"entropy\" chooses UDP source ports, which InfiniBand does not have; use routing "
+                "= \"spray\" or \"adaptive\"");
+  } else if (nic.sprays && switches.path_choice != PathChoice::kEcmp) {
+    where.wrong(key, "\"entropy\" needs switches that hash UDP source ports: routing = \"ecmp\"");
+  } else if (nic.sprays && !nic.hash_by_qp) {
+    where.wrong(key,
+                "\"entropy\" chooses UDP source ports, but hash_by_qp = false hashes addresses "
+                "only; leave hash_by_qp out");
+  }
+}
+
 void check_network(const TableAt& document, std::string_view name, const NetworkSpec& network,
                    const NicSpec& nic, std::uint64_t nics) {
   const TableAt table = table_of(document, name);
   check_valiant(table, network, nic);
   check_controlled(table, network, nic);
-  check_admission(table_of(table_of(name == "fabric" ? document : table, "nic"), "admission"), nic);
+  check_trimming(table, network, nic);
+  const TableAt nic_table = table_of(name == "fabric" ? document : table, "nic");
+  check_admission(table_of(nic_table, "admission"), nic);
+  check_ultra_ethernet(nic_table, network, nic);
   if (network.topology == TopologyKind::kFatTree) check_fat_tree(table, network, nics);
   if (network.topology == TopologyKind::kDragonfly) check_dragonfly(table, network, nics);
   if (network.topology == TopologyKind::kFile && network.file.empty()) {

@@ -8,6 +8,7 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+constexpr std::uint32_t kEntropies[] = {2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
 constexpr std::uint32_t kMtus[] = {256, 512, 1024, 2048, 4096};
 
 // The file has the MTU as a number.
@@ -56,7 +57,8 @@ constexpr Key<NicSpec> kNic[] = {
     {"policy", "policy file of learned congestion control (docs/learned.md)",
      [](Value& v, NicSpec& n) { v.file(n.policy_file); }, "policies/default.toml, built in"},
     {"recovery", "what is retransmitted after a loss: all packets since, or only the missing ones (IRN)",
-     [](Value& v, NicSpec& n) { v.word(n.recovery, kRecoveries); }},
+     [](Value& v, NicSpec& n) { v.word(n.recovery, kRecoveries); },
+     "go-back-n; selective-repeat with nscc, spray, receiver_credits and trimming"},
     {"mtu", "payload per packet, in bytes", read_mtu},
     {"qps_per_pair", "QPs between two GPUs; each message is spread over them",
      [](Value& v, NicSpec& n) { v.count(n.qps_per_pair, 1, 64); }},
@@ -70,7 +72,17 @@ constexpr Key<NicSpec> kNic[] = {
      [](Value& v, NicSpec& n) { v.on_off(n.check_payload); }},
     {"ack_every", "an ACK is requested every so many packets, and for the last one of a message",
      [](Value& v, NicSpec& n) { v.count(n.flow_control.ack_every, 1, 4096); },
-     "32; 1 with timely, swift, hpcc and learned"},
+     "32; 1 with timely, swift, hpcc, learned, nscc, spray and receiver_credits"},
+    {"spray", "entropy: each packet of a QP has a UDP source port of its own, hence its own path with ECMP; "
+     "ports are used again when their packets arrive without a mark, and avoided when not",
+     [](Value& v, NicSpec& n) { v.word(n.sprays, kSprays); }},
+    {"entropies", "with spray: the number of source ports",
+     [](Value& v, NicSpec& n) { v.count_among(n.entropies, kEntropies); }},
+    {"receiver_credits", "a receiver grants packets to its senders in turn, at its line rate (RCCC)",
+     [](Value& v, NicSpec& n) { v.on_off(n.receiver_credits); }},
+    {"unsolicited", "with receiver_credits: what a sender that was idle may send without a grant",
+     [](Value& v, NicSpec& n) { v.bytes(n.unsolicited, 1024, 1U << 30U); },
+     "1.5 bandwidth-delay products"},
     {"cnp_interval", "minimum time between two CNPs to one sender; \"0 s\": no CNPs",
      [](Value& v, NicSpec& n) { v.time(n.flow_control.cnp_interval, Duration{}, seconds{1}); }},
     {"cnp_delay", "extra delay of CNPs, as in switches that process them slowly",
@@ -193,6 +205,37 @@ constexpr Key<nic::HpccParameters> kHpcc[] = {
      [](Value& v, nic::HpccParameters& p) { v.rate(p.minimum_rate); }},
 };
 
+constexpr Key<nic::NsccParameters> kNscc[] = {
+    {"base_round_trip", "round-trip time of the empty network, at first; shorter ones replace it",
+     [](Value& v, nic::NsccParameters& p) { v.time(p.base_round_trip, Duration{100'000}, seconds{1}); },
+     "the longest of the network"},
+    {"target", "queueing delay up to which unmarked packets increase the window in proportion",
+     [](Value& v, nic::NsccParameters& p) { v.time(p.target, Duration{100'000}, seconds{1}); },
+     "base_round_trip; 3/4 of it with trimming"},
+    {"increase", "proportional increase, in packets per RTT; like other steps for 100 Gb/s and 12 us, and scaled",
+     [](Value& v, nic::NsccParameters& p) { v.parts(p.increase, 1000, 0.001, 1000); }},
+    {"fair_increase", "increase by unmarked packets with a longer delay, in packets per RTT",
+     [](Value& v, nic::NsccParameters& p) { v.parts(p.fair_increase, 1000, 0.001, 1000); }},
+    {"steady_increase", "increase in any case, in packets per RTT",
+     [](Value& v, nic::NsccParameters& p) { v.parts(p.steady_increase, 1000, 0, 1000); }},
+    {"fast_increase", "increase after a window without queues, as a share of what arrives",
+     [](Value& v, nic::NsccParameters& p) { v.parts(p.fast_increase, 1000, 0, 1000); }},
+    {"fast_below", "queueing delay that counts as no queue",
+     [](Value& v, nic::NsccParameters& p) { v.time(p.fast_below, Duration{}, seconds{1}); }},
+    {"gamma", "factor of the window decrease, applied to the excess delay",
+     [](Value& v, nic::NsccParameters& p) { v.parts(p.gamma, 1000, 0.001, 1); }},
+    {"most_cut", "largest decrease per RTT",
+     [](Value& v, nic::NsccParameters& p) { v.parts(p.most_cut, 1000, 0.001, 1); }},
+    {"newest_weight", "weight of the newest delay in the mean",
+     [](Value& v, nic::NsccParameters& p) { v.parts(p.newest_weight_per_10k, 10'000, 0.0001, 1); }},
+    {"largest", "largest and first window, in bandwidth-delay products",
+     [](Value& v, nic::NsccParameters& p) { v.parts(p.largest, 1000, 0.01, 1000); }},
+    {"quick_gate", "quick adapt if less than one of so many parts of the largest window arrived in a round trip",
+     [](Value& v, nic::NsccParameters& p) { v.count(p.quick_gate, 1, 1024); }},
+    {"quick_delay", "and if packets were trimmed or lost, or the delay exceeds so many targets",
+     [](Value& v, nic::NsccParameters& p) { v.parts(p.quick_delay, 1000, 0.1, 1000); }},
+};
+
 constexpr Key<TcpSpec> kTcp[] = {
     {"algorithm", "congestion control",
      [](Value& v, TcpSpec& t) { v.word(t.algorithm, kTcpAlgorithms); }},
@@ -234,6 +277,7 @@ std::span<const Key<nic::DcqcnParameters>> dcqcn_keys() { return kDcqcn; }
 std::span<const Key<nic::TimelyParameters>> timely_keys() { return kTimely; }
 std::span<const Key<nic::SwiftParameters>> swift_keys() { return kSwift; }
 std::span<const Key<nic::HpccParameters>> hpcc_keys() { return kHpcc; }
+std::span<const Key<nic::NsccParameters>> nscc_keys() { return kNscc; }
 std::span<const Key<TcpSpec>> tcp_keys() { return kTcp; }
 
 }  // namespace nerve::sim::scenario_file

@@ -74,6 +74,11 @@ struct NicSpec {
   bool check_payload{};       // carry real bytes and check them at the receiver
   NicHardwareSpec hardware{};
   AdmissionSpec admission{};
+  // Parts of Ultra Ethernet.
+  bool sprays{};                // each packet of a QP has an entropy value of its own
+  std::uint32_t entropies{64};  // a power of two
+  bool receiver_credits{};
+  std::uint64_t unsolicited{};  // bytes; zero: a bandwidth-delay product and a half
 };
 
 enum class TcpAlgorithm : std::uint8_t { kDctcp, kCubic };

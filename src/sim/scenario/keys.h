@@ -24,6 +24,7 @@ namespace nerve::sim::scenario_file {
 [[nodiscard]] std::span<const Key<nic::TimelyParameters>> timely_keys();
 [[nodiscard]] std::span<const Key<nic::SwiftParameters>> swift_keys();
 [[nodiscard]] std::span<const Key<nic::HpccParameters>> hpcc_keys();
+[[nodiscard]] std::span<const Key<nic::NsccParameters>> nscc_keys();
 [[nodiscard]] std::span<const Key<TcpSpec>> tcp_keys();
 
 // [[job]]: the keys of every job, and those of some kinds. Kinds that share a key use the same

@@ -27,7 +27,7 @@ void read_nic(const TableAt& in, NicSpec& nic) {
   const Node* node = find_table(in, "nic");
   if (node == nullptr) return;
   const TableAt table{*node, in.path_of("nic"), in.errors};
-  Names names{"hardware", "admission", "dcqcn", "timely", "swift", "hpcc"};
+  Names names{"hardware", "admission", "dcqcn", "timely", "swift", "hpcc", "nscc"};
   add_names(nic_keys(), names);
   refuse_others(table, names);
   read_keys(table, nic_keys(), nic);
@@ -37,6 +37,7 @@ void read_nic(const TableAt& in, NicSpec& nic) {
   read_table(table, "timely", timely_keys(), nic.flow_control.timely);
   read_table(table, "swift", swift_keys(), nic.flow_control.swift);
   read_table(table, "hpcc", hpcc_keys(), nic.flow_control.hpcc);
+  read_table(table, "nscc", nscc_keys(), nic.flow_control.nscc);
 }
 
 void read_front_end(const TableAt& document, Scenario& scenario) {

@@ -37,6 +37,7 @@ std::vector<ScenarioKey> scenario_keys() {
   add("[nic.timely]", timely_keys(), all);
   add("[nic.swift]", swift_keys(), all);
   add("[nic.hpcc]", hpcc_keys(), all);
+  add("[nic.nscc]", nscc_keys(), all);
   add("[tcp]", tcp_keys(), all);
   add("[storage]", storage_keys(), all);
   add("[[job]]", job_keys(), all);

@@ -41,7 +41,7 @@ void settle_marking(const TableAt& document, std::string_view name, bool dctcp,
   if (!high) marking.high = std::max<std::uint64_t>(marking.low * steep, 1);
   // InfiniBand uses credits instead.
   if (!has_key(document, {name, "ecn", "enabled"})) {
-    marking.on = network.switches.kind == LinkKind::kEthernet;
+    marking.on = is_ethernet(network.switches.kind);
   }
 }
 
@@ -51,6 +51,7 @@ void settle_network(const TableAt& document, std::string_view name, const NicSpe
   network.nic_rate_at = position_of(document, name, "nic_rate");
   settle_marking(document, name, is_tcp && tcp.algorithm == TcpAlgorithm::kDctcp, network);
   FabricConfig& switches = network.switches;
+  if (switches.trimming && !has_key(document, {name, "pfc"})) switches.buffer.lossless = 0;
   if (is_tcp && !has_key(document, {name, "pfc"})) switches.buffer.lossless = 0;
   if (!is_tcp && nic.flow_control.algorithm == nic::CcAlgorithm::kHpcc &&
       !has_key(document, {name, "telemetry"})) {
@@ -67,10 +68,14 @@ void settle_nic(const TableAt& document, bool front_end, const NetworkSpec& netw
   using enum nic::CcAlgorithm;
   nic::FlowControlConfig& flow_control = nic.flow_control;
   if (!said("congestion")) {
-    flow_control.algorithm = network.switches.kind == LinkKind::kEthernet ? kDcqcn : kNone;
+    flow_control.algorithm = is_ethernet(network.switches.kind) ? kDcqcn : kNone;
   }
   const bool by_round_trip = flow_control.algorithm != kNone && flow_control.algorithm != kDcqcn;
-  if (!said("ack_every") && by_round_trip) flow_control.ack_every = 1;
+  const bool per_packet = by_round_trip || nic.sprays || nic.receiver_credits;
+  if (!said("ack_every") && per_packet) flow_control.ack_every = 1;
+  const bool selective = flow_control.algorithm == kNscc || nic.sprays || nic.receiver_credits ||
+                         network.switches.trimming;
+  if (!said("recovery") && selective) nic.recovery = Recovery::kSelectiveRepeat;
   if (!said("relay_across_rails")) {  // rail-only has no other path
     nic.relay_across_rails = network.topology == TopologyKind::kRailOnly;
   }

@@ -7,7 +7,12 @@
 
 namespace nerve::sim {
 
-enum class LinkKind : std::uint8_t { kEthernet, kInfiniBand };
+// kEthernetCredits: Ethernet frames and marks, with credits per class as in InfiniBand (the
+// credit-based flow control, CBFC, of Ultra Ethernet).
+enum class LinkKind : std::uint8_t { kEthernet, kInfiniBand, kEthernetCredits };
+
+[[nodiscard]] constexpr bool has_credits(LinkKind kind) { return kind != LinkKind::kEthernet; }
+[[nodiscard]] constexpr bool is_ethernet(LinkKind kind) { return kind != LinkKind::kInfiniBand; }
 
 // How a switch chooses among equal-cost paths.
 enum class PathChoice : std::uint8_t {
@@ -60,9 +65,15 @@ struct FabricConfig {
   bool cut_through{};
   Duration pfc_watchdog{};                   // how long a queue may be paused; zero: any time
   Duration switch_latency{};                 // from the ingress port to the egress queue
-  std::uint32_t lane_buffer{64 << 10};       // InfiniBand: per port and virtual lane
+  std::uint32_t lane_buffer{64 << 10};       // with credits: per port and class
   std::uint32_t longest_packet{4096 + 128};  // for the PFC headroom
   bool telemetry{};
+  // A data packet that finds its queue longer than `trim_at` loses its payload and goes on in
+  // `trimmed_class`.
+  bool trimming{};
+  std::uint64_t trim_at{};  // bytes; zero: what the longest path holds (run_setup.cc)
+  std::uint8_t trimmed_class{3};
+  bool link_retry{};  // cables repeat damaged frames (LLR)
 };
 
 }  // namespace nerve::sim

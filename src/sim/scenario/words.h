@@ -24,6 +24,7 @@ inline constexpr Named<TopologyKind> kTopologies[] = {
 inline constexpr Named<LinkKind> kLinks[] = {
     {"ethernet", LinkKind::kEthernet},
     {"infiniband", LinkKind::kInfiniBand},
+    {"ethernet-credits", LinkKind::kEthernetCredits},
 };
 
 inline constexpr Named<PathChoice> kRoutings[] = {
@@ -46,7 +47,11 @@ inline constexpr Named<nic::CcAlgorithm> kCongestion[] = {
     {"none", nic::CcAlgorithm::kNone},     {"dcqcn", nic::CcAlgorithm::kDcqcn},
     {"timely", nic::CcAlgorithm::kTimely}, {"swift", nic::CcAlgorithm::kSwift},
     {"hpcc", nic::CcAlgorithm::kHpcc},     {"learned", nic::CcAlgorithm::kLearned},
+    {"nscc", nic::CcAlgorithm::kNscc},
 };
+
+// Whether each packet has an entropy value of its own.
+inline constexpr Named<bool> kSprays[] = {{"none", false}, {"entropy", true}};
 
 inline constexpr Named<TcpAlgorithm> kTcpAlgorithms[] = {
     {"dctcp", TcpAlgorithm::kDctcp},

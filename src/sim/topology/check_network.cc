@@ -71,7 +71,7 @@ std::optional<std::string> objection_to(const NetworkSpec& spec) {
     if (auto why = objection_to_delay("trunk_delay", spec.trunk_delay)) return why;
   }
   const FabricConfig& switches = spec.switches;
-  if (switches.kind == LinkKind::kInfiniBand && switches.lane_buffer < switches.longest_packet) {
+  if (has_credits(switches.kind) && switches.lane_buffer < switches.longest_packet) {
     return "lane_buffer = " + std::to_string(switches.lane_buffer) + " bytes: packets have up to " +
            std::to_string(switches.longest_packet) + " and could not be sent";
   }

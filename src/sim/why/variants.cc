@@ -129,7 +129,7 @@ class Proposals {
   }
 
   void larger_buffers() {
-    if (network_.switches.kind == LinkKind::kInfiniBand) return;
+    if (has_credits(network_.switches.kind)) return;
     constexpr std::uint64_t kMore = 4;
     constexpr std::uint64_t kMost = std::uint64_t{1} << 40U;
     add({{fabric("buffer.size"),
@@ -141,7 +141,7 @@ class Proposals {
     for (const nic::CcAlgorithm one : {nic::CcAlgorithm::kNone, nic::CcAlgorithm::kSwift,
                                        nic::CcAlgorithm::kHpcc, nic::CcAlgorithm::kDcqcn}) {
       const bool needs_ethernet = one == nic::CcAlgorithm::kDcqcn || one == nic::CcAlgorithm::kHpcc;
-      if (needs_ethernet && network_.switches.kind == LinkKind::kInfiniBand) continue;
+      if (needs_ethernet && !is_ethernet(network_.switches.kind)) continue;
       if (one == nics_.flow_control.algorithm) continue;
       add({{nic("congestion"),
             std::string{scenario_file::name_of(one, scenario_file::kCongestion)}}});
@@ -151,7 +151,7 @@ class Proposals {
   void without_pauses() {
     without({FaultKind::kStorm});
     control();
-    if (network_.switches.kind == LinkKind::kInfiniBand) return;
+    if (has_credits(network_.switches.kind)) return;
     add({{fabric("pfc"), "false"}, {nic("recovery"), "selective-repeat"}});
   }
 

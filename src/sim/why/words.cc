@@ -97,7 +97,7 @@ std::string incast(const Evidence& evidence, const Finding& finding) {
 }
 
 std::string pauses(const Evidence& evidence, const Diagnosis& diagnosis, const Finding& finding) {
-  const bool credits = evidence.scenario.back_end.switches.kind == LinkKind::kInfiniBand;
+  const bool credits = has_credits(evidence.scenario.back_end.switches.kind);
   const std::string what =
       credits ? "packets waited for credits" : "pauses: queues were stopped by PFC";
   if (diagnosis.circular) {
