@@ -12,12 +12,12 @@ constexpr std::uint64_t kReferenceBytes = 150'000;
 constexpr Duration kReferenceRoundTrip{std::chrono::microseconds{12}};
 
 constexpr std::uint32_t kMostThousandths = 1'000'000;
-constexpr Duration kShortestTrip{std::chrono::nanoseconds{100}};
+constexpr Duration kLeastTrip{std::chrono::nanoseconds{100}};
 constexpr std::uint64_t kAppliedEvery = 8;  // packets
 
 NsccParameters usable(NsccParameters p) {
-  p.base_round_trip = std::clamp(p.base_round_trip, kShortestTrip, kLongestRoundTrip);
-  p.target = std::clamp(p.target, kShortestTrip, kLongestRoundTrip);
+  p.base_round_trip = std::clamp(p.base_round_trip, kLeastTrip, kLongestRoundTrip);
+  p.target = std::clamp(p.target, kLeastTrip, kLongestRoundTrip);
   p.fast_below = std::clamp(p.fast_below, Duration{}, kLongestRoundTrip);
   for (std::uint32_t* const one : {&p.increase, &p.fair_increase, &p.steady_increase,
                                    &p.fast_increase, &p.largest, &p.quick_delay}) {
@@ -139,7 +139,7 @@ void Nscc::on_ack(const AckSample& sample) {
   Duration delay = mean_delay_;
   if (sample.round_trip && *sample.round_trip > Duration{}) {
     const Duration trip = std::min(*sample.round_trip, kLongestRoundTrip);
-    base_ = std::min(base_, std::max(trip, kShortestTrip));
+    base_ = std::min(base_, std::max(trip, kLeastTrip));
     delay = std::max(trip - base_, Duration{});
     note_delay(delay, sample.ecn_echo);
   }
