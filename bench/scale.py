@@ -121,7 +121,7 @@ def main() -> None:
     options = parser.parse_args(sys.argv[2:])
 
     if options.ranks:
-        rows = compare_ranks(pathlib.Path(sys.argv[1]) / 'src/cli/nerve-sim', options)
+        rows = compare_ranks(pathlib.Path(sys.argv[1]).resolve() / 'src/cli/nerve-sim', options)
         if options.json:
             options.json.write_text(json.dumps(rows, indent=1) + '\n', encoding='utf-8')
         return

@@ -47,7 +47,7 @@ Work on Nerve
   bench live            measure RDMA programs against UCX, libfabric and TCP, with our aims
   bench threads         measure many threads in one process against UCX and TCP
   bench qps             measure a host with up to 100 000 QPs
-  bench scale           measure the simulator with 1, 2, 4, ... threads
+  bench scale           measure the simulator with 1, 2, 4, ... threads or ranks
   bench gpu             measure WRITEs from and to GPU memory (needs a GPU)
   bench ai              measure all-reduces of the tensor library against Gloo and Open MPI
   fuzz [TARGET]         fuzz one target, or all of them

@@ -66,7 +66,7 @@ struct MpiRanks::Calls {
            find("nerve_mpi_exchange", exchange) && find("nerve_mpi_gather", gather) &&
            find("nerve_mpi_trouble", trouble) && find("nerve_mpi_send", send) &&
            find("nerve_mpi_poll", poll) && find("nerve_mpi_end", end) &&
-           find("nerve_mpi_abort", abort) && version() == NERVE_MPI_DOOR;
+           find("nerve_mpi_abort", abort) && version() == kMpiDoor;
   }
 };
 

@@ -11,7 +11,6 @@ namespace {
 
 enum class Kind : int { kExchange = 1, kGather = 2, kLoose = 3 };  // tags
 
-const MPI_Comm everyone = MPI_COMM_WORLD;
 int own_rank;
 int rank_count;
 char trouble[512];
@@ -37,7 +36,7 @@ bool send(const NerveMpiMessage& message, int to, Kind kind, MPI_Request& reques
     return false;
   }
   return !failed(MPI_Isend(message.bytes, static_cast<int>(message.length), MPI_BYTE, to,
-                           static_cast<int>(kind), everyone, &request),
+                           static_cast<int>(kind), MPI_COMM_WORLD, &request),
                  "sending");
 }
 
@@ -45,7 +44,7 @@ bool receive(int from, Kind kind, NerveMpiRoom room, void* context) {
   MPI_Message message{};
   MPI_Status status{};
   int length = 0;
-  if (failed(MPI_Mprobe(from, MPI_ANY_TAG, everyone, &message, &status), "receiving") ||
+  if (failed(MPI_Mprobe(from, MPI_ANY_TAG, MPI_COMM_WORLD, &message, &status), "receiving") ||
       failed(MPI_Get_count(&status, MPI_BYTE, &length), "receiving")) {
     return false;
   }
@@ -53,13 +52,13 @@ bool receive(int from, Kind kind, NerveMpiRoom room, void* context) {
     (void)std::snprintf(trouble, sizeof trouble, "rank %d is at another point of the run", from);
     return false;
   }
-  void* const into = room(context, from, static_cast<uint64_t>(length));
+  void* const into = room(context, from, static_cast<std::uint64_t>(length));
   return !failed(MPI_Mrecv(into, length, MPI_BYTE, &message, &status), "receiving");
 }
 
 }  // namespace
 
-int nerve_mpi_version() { return NERVE_MPI_DOOR; }
+int nerve_mpi_version() { return kMpiDoor; }
 
 int nerve_mpi_begin(int* rank, int* count) {
   int provided = 0;
@@ -67,9 +66,9 @@ int nerve_mpi_begin(int* rank, int* count) {
   if (failed(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "starting")) {
     return 0;
   }
-  MPI_Comm_set_errhandler(everyone, MPI_ERRORS_RETURN);
-  MPI_Comm_rank(everyone, &own_rank);
-  MPI_Comm_size(everyone, &rank_count);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_rank(MPI_COMM_WORLD, &own_rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &rank_count);
   *rank = own_rank;
   *count = rank_count;
   return 1;
@@ -117,15 +116,15 @@ int nerve_mpi_poll(NerveMpiRoom room, void* context, int* from) {
   int length = 0;
   MPI_Message message{};
   MPI_Status status{};
-  if (failed(MPI_Improbe(MPI_ANY_SOURCE, static_cast<int>(Kind::kLoose), everyone, &found, &message,
-                         &status),
+  if (failed(MPI_Improbe(MPI_ANY_SOURCE, static_cast<int>(Kind::kLoose), MPI_COMM_WORLD, &found,
+                         &message, &status),
              "receiving")) {
     return -1;
   }
   if (found == 0) return 0;
   if (failed(MPI_Get_count(&status, MPI_BYTE, &length), "receiving")) return -1;
   *from = status.MPI_SOURCE;
-  void* const into = room(context, *from, static_cast<uint64_t>(length));
+  void* const into = room(context, *from, static_cast<std::uint64_t>(length));
   return failed(MPI_Mrecv(into, length, MPI_BYTE, &message, &status), "receiving") ? -1 : 1;
 }
 
@@ -133,4 +132,4 @@ const char* nerve_mpi_trouble() { return trouble; }
 
 void nerve_mpi_end() { MPI_Finalize(); }
 
-void nerve_mpi_abort(int exit_code) { MPI_Abort(everyone, exit_code); }
+void nerve_mpi_abort(int exit_code) { MPI_Abort(MPI_COMM_WORLD, exit_code); }

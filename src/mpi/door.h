@@ -5,37 +5,33 @@
 // Those that return int return zero if they failed; nerve_mpi_trouble() says why.
 #pragma once
 
-#include <stdint.h>
+#include <cstdint>
 
-#define NERVE_MPI_DOOR 1  // incremented when a function changes
+inline constexpr int kMpiDoor = 1;  // incremented when a function changes
 
-#ifdef __cplusplus
 extern "C" {
-#endif
 
-typedef struct NerveMpiMessage {
+struct NerveMpiMessage {
   const void* bytes;
-  uint64_t length;
-} NerveMpiMessage;
+  std::uint64_t length;
+};
 
 // Returns where the message of this length from this rank is to be written.
-typedef void* (*NerveMpiRoom)(void* context, int rank, uint64_t length);
+using NerveMpiRoom = void* (*)(void* context, int rank, std::uint64_t length);
 
-int nerve_mpi_version(void);  // NERVE_MPI_DOOR
+int nerve_mpi_version();  // kMpiDoor
 int nerve_mpi_begin(int* rank, int* count);
 // Sends out[i] to rank i and receives from it, for all ranks but this one.
 int nerve_mpi_exchange(const NerveMpiMessage* out, NerveMpiRoom room, void* context);
 // Rank zero receives from all others.
 int nerve_mpi_gather(NerveMpiMessage mine, NerveMpiRoom room, void* context);
-const char* nerve_mpi_trouble(void);
+const char* nerve_mpi_trouble();
 // Messages that nobody waits for. send() copies the bytes; a message to a rank that has died is
 // lost.
 int nerve_mpi_send(int to, NerveMpiMessage message);
 // Receives one such message if there is one: returns 1, and its sender. Otherwise 0, or -1.
 int nerve_mpi_poll(NerveMpiRoom room, void* context, int* from);
-void nerve_mpi_end(void);             // waits for all ranks
+void nerve_mpi_end();                 // waits for all ranks
 void nerve_mpi_abort(int exit_code);  // ends all ranks
 
-#ifdef __cplusplus
-}
-#endif
+}  // extern "C"

@@ -1,5 +1,7 @@
 #include "sim/ranks.h"
 
+#include <fmt/format.h>
+
 namespace nerve::sim {
 namespace {
 
@@ -17,17 +19,18 @@ Packed packed(const std::vector<Term>& terms) {
 // How the terms of another rank differ from ours; empty if they do not.
 std::string difference(const std::vector<Term>& terms, const Packed& theirs, std::size_t rank) {
   Unpacker from{theirs};
-  const std::string who = "rank " + std::to_string(rank);
   const auto count = from.take<std::uint32_t>();
+  bool same_terms = count == terms.size();
   for (const Term& term : terms) {
     const std::string what = from.take_text();
     const std::string value = from.take_text();
-    if (!from.intact() || what != term.what) return who + " is another version of this program";
-    if (value != term.value) {
-      return who + " has another " + term.what + ": " + value + " there, " + term.value + " here";
-    }
+    same_terms = same_terms && from.intact() && what == term.what;
+    if (!same_terms) return fmt::format("rank {} is another version of this program", rank);
+    if (value == term.value) continue;
+    return fmt::format("rank {} has another {}: {} there, {} here", rank, term.what, value,
+                       term.value);
   }
-  return count == terms.size() ? "" : who + " is another version of this program";
+  return {};
 }
 
 }  // namespace
