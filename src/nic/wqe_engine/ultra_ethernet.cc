@@ -81,7 +81,8 @@ void Requester::await_credit(Qp& qp, UltraEthernet& ultra) {
     if (!timeout) return;
     ultra.ask_at = now_ + *timeout;
   }
-  state.pace_at = *ultra.ask_at;
+  // Later something else stops it: a timer in the past would run for ever.
+  if (*ultra.ask_at > now_) state.pace_at = *ultra.ask_at;
 }
 
 // The position of the request in flight that a packet belongs to; the tail if there is none.
