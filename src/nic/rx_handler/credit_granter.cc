@@ -36,7 +36,12 @@ void CreditGranter::note_demand(Qp& qp, UltraEthernet& ultra, const wire::Frame&
     ultra.demanded += grown - unsolicited;
     ultra.demand_end = end;
   }
-  if (ultra.granted < ultra.demanded) scheduler_.await_credit(ultra);
+  if (ultra.granted >= ultra.demanded) return;
+  // The last credit may be so long ago that its time compares as future, or there was none.
+  constexpr Duration kLongest = std::chrono::seconds{1};
+  const bool first = scheduler_.next_without_credit() == nullptr;
+  if (first && (next_ < now_ || next_ - now_ > kLongest)) next_ = now_;
+  scheduler_.await_credit(ultra);
 }
 
 void CreditGranter::expire() {
