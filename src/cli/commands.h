@@ -11,7 +11,8 @@ inline constexpr int kExitFailed = 1;  // it ran and found a problem
 inline constexpr int kExitUsage = 2;   // invalid arguments
 
 inline constexpr const char* kSimSummary = "Run a scenario in a simulated data centre";
-inline constexpr const char* kPlanSummary = "Choose servers and a network for a job, with their cost";
+inline constexpr const char* kPlanSummary =
+    "Choose servers and a network for a job, with their cost";
 inline constexpr const char* kLearnSummary = "Search a policy for learned congestion control";
 inline constexpr const char* kSweepSummary = "Run a scenario for every combination of some values";
 
