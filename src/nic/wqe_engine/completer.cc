@@ -281,7 +281,7 @@ void Completer::inform(Qp& qp, const AckSample& sample) {
   // Window-based algorithms set a new rate with each ACK, which applies immediately. Those without
   // a window change their rate rarely, and adapters let already scheduled packets leave.
   if (qp.congestion->window_bytes() != std::numeric_limits<std::uint64_t>::max()) {
-    qp.pacer.change_rate(qp.congestion->rate());
+    qp.pacer.change_rate(requester_.rate_of(qp));
     if (state.pace_at) state.pace_at = qp.pacer.next_send();
   }
 }

@@ -73,6 +73,8 @@ class Requester {
   [[nodiscard]] Duration probe_interval(const Qp& qp) const;
   void arm_probe(Qp& qp) const;
 
+  // What congestion control and the QP's own limit allow.
+  [[nodiscard]] Rate rate_of(const Qp& qp) const;
   // The packets that may be queued in the network: those that have neither arrived nor been
   // trimmed.
   [[nodiscard]] static std::uint32_t in_network(const Qp& qp, const UltraEthernet& ultra);
@@ -121,7 +123,6 @@ class Requester {
   bool resend_one(Qp& qp, std::uint32_t position, Psn psn, TxBurst& burst);
   [[nodiscard]] bool may_begin(const Qp& qp, const SendWqe& wqe) const;
   [[nodiscard]] bool has_credit(const Qp& qp, const SendWqe& wqe, std::uint32_t sequence) const;
-  [[nodiscard]] Rate rate_of(const Qp& qp) const;
   // At line rate the link itself paces the frames.
   [[nodiscard]] bool paced(const Qp& qp) const { return rate_of(qp) < config_.line_rate; }
   // The number of further packets that may be in flight. A READ is started whole when at least one
