@@ -41,7 +41,7 @@ struct RunOptions {
   Ranks* ranks{};
   // Called with what the user should know, if a scenario cannot be divided among ranks. Rank zero
   // then runs it alone, and the others get an empty result.
-  std::function<void(const std::string&)> note;
+  std::function<void(const std::string&)> note{};
 };
 
 // A run always ends: when all jobs are done, when a job that is not done can no longer be (a

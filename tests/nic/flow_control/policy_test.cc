@@ -17,7 +17,7 @@ namespace {
 constexpr std::int32_t kOne = Policy::kOne;
 
 std::string read_file(const std::string& name) {
-  std::ifstream stream{std::string{NERVE_SOURCE_DIR} + "/" + name};
+  std::ifstream stream{std::string{NERVE_SOURCE_DIR "/"} + name};
   std::ostringstream text;
   text << stream.rdbuf();
   return text.str();
