@@ -1,5 +1,6 @@
 // `nerve plan`: its files, --resume, --explain, and that the number of processes does not matter.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -38,7 +39,7 @@ class PlanCommand : public testing::Test {
     return test::nerve("plan " + folder_ + "/x.toml " + options);
   }
 
-  std::string folder_ = testing::TempDir() + "nerve_plan";
+  std::string folder_ = testing::TempDir() + "nerve_plan_" + std::to_string(::getpid());
 };
 
 }  // namespace

@@ -48,6 +48,7 @@ TEST(RunLedger, TakesTheResultOfARankThatWasOnlySlowAndNotTwice) {
   EXPECT_EQ(ledger.take(1), 0U);
   EXPECT_TRUE(ledger.bury(kLater).empty());
   ledger.heard_of(1, kLater);
+  ledger.heard_of(2, kLater);
   EXPECT_FALSE(ledger.anyone_dead());
   EXPECT_TRUE(ledger.done(0));
   EXPECT_FALSE(ledger.done(0));

@@ -115,7 +115,7 @@ load = 0.9
 requests = 300
 )"));
   ASSERT_EQ(result.why.size(), 1U);
-  EXPECT_TRUE(says(result, "above its ideal time")) << result.why[0].paragraph;
+  EXPECT_TRUE(says(result, "its ideal time")) << result.why[0].paragraph;
   const CauseResult* incast = find_cause(result, "incast");
   ASSERT_NE(incast, nullptr) << result.why[0].paragraph;
   EXPECT_EQ(incast->share, 0);

@@ -24,8 +24,11 @@ class Hasher {
   template <class T>
   void aside(const char*, const T&) {}
   template <class T>
-  void later(const char*, const T& value) {
-    if (value != T{}) add(value);
+  void later(const char* name, const T& value) {
+    if (value == T{}) return;
+    // Several of these may be absent, so each says which it is. The first one did not have to.
+    if (name != std::string_view{"watchdog_trips"}) add(std::string{name});
+    add(value);
   }
   template <class T>
   void comment(const char*, const T&) {}

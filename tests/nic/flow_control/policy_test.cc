@@ -17,7 +17,9 @@ namespace {
 constexpr std::int32_t kOne = Policy::kOne;
 
 std::string read_file(const std::string& name) {
-  std::ifstream stream{std::string{NERVE_SOURCE_DIR "/"} + name};
+  std::string path{NERVE_SOURCE_DIR "/"};
+  path += name;
+  std::ifstream stream{path};
   std::ostringstream text;
   text << stream.rdbuf();
   return text.str();
