@@ -165,8 +165,9 @@ class Trial {
   static constexpr std::uint32_t kMaxDepth = 32;
   Prng prng_;
   EventQueue events_;
-  SlotTable<Cq> table_{Limits{}.max_cq};
-  CqManager cqs_{Limits{.max_cqe = kMaxDepth}, events_, table_};
+  Limits limits_{.max_cqe = kMaxDepth};
+  SlotTable<Cq> table_{limits_.max_cq};
+  CqManager cqs_{limits_, events_, table_};
   std::vector<CqHandle> handles_;
   std::vector<Model> models_;
   Time now_{Duration{-100'000}};  // runs across the wrap of time
