@@ -1,5 +1,5 @@
-// Short sums by which ranks compare their files and programs, and a sweep what it has completed. Not
-// against forgery.
+// Short sums by which ranks compare their files and programs, and a sweep what it has completed.
+// Not against forgery.
 #pragma once
 
 #include <cstddef>

@@ -87,8 +87,7 @@ TEST(RestartFlow, ChangesTheSourcePortAndKeepsTheSequence) {
 
 TEST(RestartFlow, RefusesWhatIsNotConnected) {
   test::Pair pair;
-  EXPECT_EQ(said(pair.a.nic.restart_flow(pair.a.qp, 1)),
-            "invalid: flow: the QP is not connected");
+  EXPECT_EQ(said(pair.a.nic.restart_flow(pair.a.qp, 1)), "invalid: flow: the QP is not connected");
   EXPECT_EQ(said(pair.a.nic.restart_flow({}, 1)), "no such object: flow: no such QP");
   pair.connect();
   EXPECT_EQ(said(pair.a.nic.restart_flow(pair.a.qp, 0x10'0000)),
