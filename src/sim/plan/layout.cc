@@ -11,7 +11,8 @@ constexpr std::uint32_t kNowhere = ~0U;
 double way_between(std::uint32_t a, std::uint32_t b, const Site& site) {
   if (a == b) return site.within_rack;
   const auto row = [&site](std::uint32_t rack) {
-    return static_cast<double>(rack / site.racks_per_row);
+    const std::uint32_t number = rack / site.racks_per_row;
+    return static_cast<double>(number);
   };
   const auto column = [&site](std::uint32_t rack) {
     return static_cast<double>(rack % site.racks_per_row);

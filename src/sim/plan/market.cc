@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "base/check.h"
 #include "sim/scenario/document.h"
@@ -75,7 +76,7 @@ std::string drawn_rows(const Market& market, const std::vector<MarketRow>& rows)
     std::string words;
     for (std::size_t k = 0; k < rows.size(); ++k) {
       const double value = rows[k].values[i];
-      bar += std::string(static_cast<std::size_t>(value / most * kColumns + 0.5),
+      bar += std::string(static_cast<std::size_t>(std::lround(value / most * kColumns)),
                          kMarks[std::min(k, std::size(kMarks) - 1)]);
       words += fmt::format("{}{} {:.1f}", words.empty() ? "" : ", ", rows[k].name, value);
     }

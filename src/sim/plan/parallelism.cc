@@ -15,7 +15,8 @@ double seconds_of_step(const Scenario& scenario, const TrainingSpec& job,
   const double tokens = static_cast<double>(job.sequences_per_batch) * model.sequence;
   const double dense_share =
       model.experts > 0 ? static_cast<double>(model.experts_per_token) / model.experts : 1;
-  const double layers = static_cast<double>((model.layers + split.pipeline - 1) / split.pipeline);
+  const auto layers_of_stage = (model.layers + split.pipeline - 1) / split.pipeline;
+  const auto layers = static_cast<double>(layers_of_stage);
   const double per_layer = model.parameters / model.layers;
   const double values = tokens * model.hidden * model.bytes_per_value;
   const double compute =
@@ -30,7 +31,8 @@ double seconds_of_step(const Scenario& scenario, const TrainingSpec& job,
   const double gradients = layers * per_layer * model.bytes_per_value / split.tensor;
   const double sends = split.pipeline > 1 ? 2 * (split.pipeline - 1) * values / nic : 0;
   // Gradients are reduced within servers, then along the rails, each a share of them.
-  const double in_server = std::min<double>(split.data, scenario.servers.gpus / split.tensor);
+  const auto replicas_of_server = scenario.servers.gpus / split.tensor;
+  const double in_server = std::min<double>(split.data, replicas_of_server);
   const double servers = split.data / in_server;
   const double data = 2 * (in_server - 1) / in_server * gradients / inside +
                       2 * (servers - 1) / servers * gradients / in_server / nic;

@@ -137,8 +137,9 @@ void spend(Builder& builder, const PlanSpec& spec, const Prices& prices, Option&
     builder.build(option);
     return;
   }
-  const double most = std::min(spec.budget / server->price.typical,
-                               static_cast<double>(kMostGpus / option.candidate.gpus_per_server));
+  const auto most_servers = kMostGpus / option.candidate.gpus_per_server;
+  const double most =
+      std::min(spec.budget / server->price.typical, static_cast<double>(most_servers));
   std::uint32_t low = 0;
   auto high = static_cast<std::uint32_t>(most) + 1;
   const auto affordable = [&](std::uint32_t servers) {
