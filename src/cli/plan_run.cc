@@ -69,6 +69,7 @@ bool PlanRuns::run_new(const std::string& what, const std::vector<plan::PlannedR
                        const std::vector<std::size_t>& missing,
                        std::vector<plan::RunOutcome>& outcomes) {
   std::vector<sim::Scenario> scenarios;
+  scenarios.reserve(missing.size());
   for (const std::size_t i : missing) scenarios.push_back(runs[i].scenario);
   const std::size_t at_once =
       how_many_at_once("plan", scenarios, {options_.jobs, options_.anyway, options_.quiet});

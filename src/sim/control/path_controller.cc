@@ -316,7 +316,8 @@ std::vector<PathController::Order> PathController::changes_since(
 
 std::size_t PathController::memory_bytes() const {
   std::size_t bytes = ways_.capacity() * sizeof(Way) + loads_.capacity() * sizeof(loads_[0]) +
-                      flows_.capacity() * sizeof(Flow) + index_.capacity() * sizeof(index_[0]);
+                      flows_.capacity() * sizeof(Flow) +
+                      index_.capacity() * sizeof(std::vector<std::uint32_t>);
   // A node of a hash table has a pointer and its place in a bucket besides its value.
   bytes += leaders_.size() * (sizeof *leaders_.begin() + 2 * sizeof(void*));
   for (const auto& of_nic : index_) bytes += of_nic.capacity() * sizeof(std::uint32_t);

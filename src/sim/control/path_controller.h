@@ -76,7 +76,9 @@ class PathController {
   struct Cost {
     std::uint64_t most{};
     std::uint64_t sum{};
-    auto operator<=>(const Cost&) const = default;
+    friend constexpr auto operator<=>(const Cost& a, const Cost& b) {
+      return a.most == b.most ? a.sum <=> b.sum : a.most <=> b.most;
+    }
   };
   // A port, as far as decisions need it: a sixth of a cache line instead of several.
   struct Way {
