@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import typing
 import unittest
 
 HERE = pathlib.Path(__file__).parent
@@ -73,12 +74,11 @@ class Mpi(unittest.TestCase):
         with self.start(*words) as process:
             return self.said_by(process, 200), process.returncode
 
-    def kill_rank(self, mpirun: subprocess.Popen, rank: int, after: float):
+    def kill_rank(self, mpirun: subprocess.Popen, rank: int, after: typing.Callable[[], bool]):
         end = time.monotonic() + 60
-        while rank not in ranks_of(mpirun.pid):
-            self.assertLess(time.monotonic(), end, 'mpirun has started no such rank')
-            time.sleep(0.05)
-        time.sleep(after)
+        while rank not in ranks_of(mpirun.pid) or not after():
+            self.assertLess(time.monotonic(), end, 'mpirun has started no such rank, or it does nothing')
+            time.sleep(0.02)
         os.kill(ranks_of(mpirun.pid)[rank], signal.SIGKILL)
 
     def said_by(self, process: subprocess.Popen, seconds: float) -> str:
@@ -114,8 +114,9 @@ class Sim(Mpi):
 
     def test_ends_with_an_error_when_a_rank_dies(self):
         long = self.write('long.toml', SMALL.replace('1 MB', '4 GB'))
+        running = time.monotonic() + 3
         with self.start(*self.mpirun(2, self.program, 'sim', long, '--quiet', '--anyway')) as mpirun:
-            self.kill_rank(mpirun, 1, after=3)
+            self.kill_rank(mpirun, 1, after=lambda: time.monotonic() > running)
             said = self.said_by(mpirun, 60)
         self.assertNotEqual(mpirun.returncode, 0)
         self.assertNotIn('hash', said)
@@ -175,7 +176,7 @@ class Sweep(Mpi):
         shutil.rmtree(self.folder / 'out')
         words = [MPIRUN, '--oversubscribe', '--enable-recovery', '-n', '3', self.program, 'sweep', slow, *self.vary]
         with self.start(*words, '--out', 'out', '--quiet') as mpirun:
-            self.kill_rank(mpirun, 1, after=3)
+            self.kill_rank(mpirun, 1, after=lambda: any((self.folder / 'out').glob('*/result.json')))
             said = self.said_by(mpirun, 200)
         self.assertEqual(self.figures_in(self.folder / 'out'), alone, said)
 
