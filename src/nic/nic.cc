@@ -94,7 +94,7 @@ const Counters& Nic::counters() const { return modules_->counters; }
 
 std::uint32_t Nic::qp_count() const { return modules_->qps.size(); }
 
-std::vector<QpGlance> Nic::glance_at_qps(std::size_t limit) const {
+std::vector<QpGlance> Nic::glance_at_qps(std::size_t limit, Time now) const {
   std::vector<QpGlance> glances;
   modules_->qps.for_each([&](const Qp& qp) {
     if (glances.size() >= limit) return;
@@ -106,7 +106,10 @@ std::vector<QpGlance> Nic::glance_at_qps(std::size_t limit) const {
       glance.peer = qp.attributes.dest_qp;
       glance.destination = qp.flow.destination;
     }
-    if (qp.congestion) glance.rate = qp.congestion->rate();
+    if (qp.congestion) {
+      qp.congestion->catch_up(now);
+      glance.rate = qp.congestion->rate();
+    }
     glances.push_back(glance);
   });
   return glances;

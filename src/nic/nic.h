@@ -61,9 +61,9 @@ class Nic {
   [[nodiscard]] const NicConfig& config() const;
   [[nodiscard]] const Counters& counters() const;
   // A list of QPs for diagnostics, in the order of their places in the table, limited in length.
-  // The time it takes grows with the number of QPs.
+  // The time it takes grows with the number of QPs. The rates are those at `now`.
   [[nodiscard]] std::uint32_t qp_count() const;
-  [[nodiscard]] std::vector<QpGlance> glance_at_qps(std::size_t limit) const;
+  [[nodiscard]] std::vector<QpGlance> glance_at_qps(std::size_t limit, Time now) const;
   // None if there is no such QP.
   [[nodiscard]] std::optional<QpRoute> route_of(Qpn qpn) const;
 

@@ -216,17 +216,17 @@ placement = "striped"
 )";
 
 constexpr Pinned kPinned[]{
-    {"FatTree", kFatTree, "dcqcn", 0xefabb0156aa362e7, has_marks},
+    {"FatTree", kFatTree, "dcqcn", 0x1c89315ddabfc08c, has_marks},
     {"SelectiveRepeatSprayedWithLosses", kSprayed, "none", 0xfba231ebb88b0bad, has_repairs},
     {"Tcp", kTcp, "none", 0xf49e04d020d48e3b, has_tcp},
     {"Timely", kIncast, "timely", 0x0936fc419d178b13, has_queues},
     {"Swift", kIncast, "swift", 0x356874baeda29133, has_queues},
     {"Hpcc", kIncast, "hpcc", 0x438a22361e5a6bdd, has_queues},
     {"Learned", kIncast, "learned", 0x335ef70d9e24ba2e, has_queues},
-    {"ValiantWithAWatchdog", kDragonfly, "dcqcn", 0xc20695aed5dba72c, has_trips},
+    {"ValiantWithAWatchdog", kDragonfly, "dcqcn", 0xa871249d0e90607f, has_trips},
     {"TrainingOverInfiniBand", kTraining, "none", 0x9829129619e1f8a1, has_steps},
-    {"SimaiWorkload", kSimai, "dcqcn", 0xfb8163ed8d469f35, has_steps},
-    {"ChakraTraces", kChakra, "dcqcn", 0x7ca7f6672ff95c1b, has_idle_ranks},
+    {"SimaiWorkload", kSimai, "dcqcn", 0x2908b8d2dab75990, has_steps},
+    {"ChakraTraces", kChakra, "dcqcn", 0x7cfd14a88d1b0203, has_idle_ranks},
 };
 
 class PinnedHash : public testing::TestWithParam<Pinned> {};

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "host/runtime/clock.h"
 #include "host/shard.h"
 #include "wire/describe.h"
 
@@ -76,7 +77,7 @@ std::string connections_text(std::span<Shard* const> shards) {
     if (!try_long(shard->lock)) continue;
     for (const Adapter::State* adapter : shard->adapters) {
       qps += adapter->nic.qp_count();
-      for (const nic::QpGlance& qp : adapter->nic.glance_at_qps(kQpsLookedAt)) {
+      for (const nic::QpGlance& qp : adapter->nic.glance_at_qps(kQpsLookedAt, now())) {
         if (qp.peer != Qpn{}) peers.emplace(wire::to_string(qp.destination), slot_of(qp.peer));
         if (qp.rate) slowest = std::min(slowest.value_or(~0ULL), qp.rate->bits_per_second());
         if (listed++ < kQpsListed) text += qp_line(*shard, adapter->device.name, qp);

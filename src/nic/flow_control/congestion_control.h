@@ -40,9 +40,9 @@ class CongestionControl {
   // The peer received so many bytes' packet without its payload.
   virtual void on_trim(std::uint64_t /*bytes*/, Time now) { on_nak(now); }
 
-  // For algorithms with timers of their own.
-  [[nodiscard]] virtual std::optional<Time> next_deadline() const = 0;
-  virtual void expire(Time now) = 0;
+  // For algorithms whose rate also changes with time: applies what was due until now. Called before
+  // the rate is used, so that nobody needs a timer for it.
+  virtual void catch_up(Time /*now*/) {}
 
   // The decision: the rate, and the limit of unacknowledged bytes.
   [[nodiscard]] virtual Rate rate() const = 0;

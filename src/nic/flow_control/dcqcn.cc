@@ -9,7 +9,7 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-// Halving the gap forever would keep a timer running for a difference too small for any pacer.
+// Halving the gap forever would count stages for a difference too small for any pacer.
 constexpr unsigned kNearLineShift = 10;
 
 // Parameters may come from a file: values that would divide by zero or never terminate are replaced
@@ -35,6 +35,7 @@ Dcqcn::Dcqcn(const DcqcnParameters& parameters, Rate line_rate)
       target_{line_} {}
 
 void Dcqcn::on_cnp(Time now) {
+  catch_up(now);
   if (parameters_.alpha_by_timer) note_in_period(now);
   if (parameters_.cut_by_timer) return cut_at_next_tick(now);
   const Duration since_cut = now - last_cut_;
@@ -106,7 +107,8 @@ void Dcqcn::count_periods(Time now) {
   decay_alpha(periods);
 }
 
-void Dcqcn::on_send(std::uint64_t bytes, Time) {
+void Dcqcn::on_send(std::uint64_t bytes, Time now) {
+  catch_up(now);
   if (!limited() || parameters_.byte_counter == 0) return;
   bytes_ += bytes;
   while (bytes_ >= parameters_.byte_counter && limited()) {
@@ -116,12 +118,20 @@ void Dcqcn::on_send(std::uint64_t bytes, Time) {
   }
 }
 
-std::optional<Time> Dcqcn::next_deadline() const {
-  if (!limited()) return cut_due_;
-  return cut_due_ ? std::min(*cut_due_, stage_ends_) : stage_ends_;
+// A deadline much further ahead than its period is a time of months ago, before the clock wrapped.
+bool Dcqcn::was_months_ago(Time now) const {
+  constexpr Duration much = std::chrono::seconds{1};
+  return (limited() && stage_ends_ - now > parameters_.increase_timer + much) ||
+         (cut_due_ && *cut_due_ - now > parameters_.decrease_interval + much);
 }
 
-void Dcqcn::expire(Time now) {
+void Dcqcn::catch_up(Time now) {
+  if (!limited() && !cut_due_) return;
+  if (was_months_ago(now)) {
+    rate_ = target_ = line_;
+    cut_due_.reset();
+    return;
+  }
   if (cut_due_ && *cut_due_ <= now) {
     end_stages(*cut_due_);
     cut(*cut_due_);

@@ -9,8 +9,8 @@
 //             hyper          both have ended more than that many: by hyper_increase
 //             and then       rate = (rate + target) / 2
 //
-// All arithmetic is in integers, so that a run is the same on every machine. At line rate nothing
-// grows and no timer runs.
+// All arithmetic is in integers, so that a run is the same on every machine. No timer runs: the
+// stages that time has ended are counted when the rate is needed.
 #pragma once
 
 #include "base/fetch_lines.h"
@@ -29,8 +29,7 @@ class Dcqcn final : public CongestionControl {
   void on_nak(Time) override {}
   void on_timeout(Time) override {}
 
-  [[nodiscard]] std::optional<Time> next_deadline() const override;
-  void expire(Time now) override;
+  void catch_up(Time now) override;
 
   [[nodiscard]] Rate rate() const override { return Rate::bits_per_second(rate_); }
   [[nodiscard]] std::uint64_t window_bytes() const override;
@@ -50,6 +49,7 @@ class Dcqcn final : public CongestionControl {
   void count_periods(Time now);
   void cut_at_next_tick(Time now);
   void cut(Time now);
+  [[nodiscard]] bool was_months_ago(Time now) const;
   void end_stages(Time now);
   void increase();
 

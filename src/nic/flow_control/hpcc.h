@@ -28,9 +28,6 @@ class Hpcc final : public CongestionControl {
   void on_nak(Time) override {}
   void on_timeout(Time) override {}
 
-  [[nodiscard]] std::optional<Time> next_deadline() const override { return std::nullopt; }
-  void expire(Time) override {}
-
   [[nodiscard]] Rate rate() const override;
   [[nodiscard]] std::uint64_t window_bytes() const override { return window_; }
 

@@ -32,9 +32,6 @@ class Learned final : public CongestionControl {
   void on_nak(Time now) override { on_loss(now); }
   void on_timeout(Time now) override { on_loss(now); }
 
-  [[nodiscard]] std::optional<Time> next_deadline() const override { return std::nullopt; }
-  void expire(Time) override {}
-
   [[nodiscard]] Rate rate() const override;
   [[nodiscard]] std::uint64_t window_bytes() const override;
 

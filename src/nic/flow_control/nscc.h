@@ -27,9 +27,6 @@ class Nscc final : public CongestionControl {
   void on_timeout(Time now) override { on_trim(packet_, now); }
   void on_trim(std::uint64_t bytes, Time now) override;
 
-  [[nodiscard]] std::optional<Time> next_deadline() const override { return std::nullopt; }
-  void expire(Time) override {}
-
   [[nodiscard]] Rate rate() const override { return line_; }
   [[nodiscard]] std::uint64_t window_bytes() const override { return window_; }
 

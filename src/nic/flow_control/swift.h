@@ -24,9 +24,6 @@ class Swift final : public CongestionControl {
   void on_nak(Time now) override { cut(parameters_.most_cut, now); }
   void on_timeout(Time now) override { cut(parameters_.most_cut, now); }
 
-  [[nodiscard]] std::optional<Time> next_deadline() const override { return std::nullopt; }
-  void expire(Time) override {}
-
   [[nodiscard]] Rate rate() const override;
   [[nodiscard]] std::uint64_t window_bytes() const override;
 

@@ -24,9 +24,6 @@ class Timely final : public CongestionControl {
   void on_nak(Time) override {}
   void on_timeout(Time) override {}
 
-  [[nodiscard]] std::optional<Time> next_deadline() const override { return std::nullopt; }
-  void expire(Time) override {}
-
   [[nodiscard]] Rate rate() const override { return Rate::bits_per_second(rate_); }
   [[nodiscard]] std::uint64_t window_bytes() const override;
 

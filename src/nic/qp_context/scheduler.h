@@ -55,7 +55,6 @@ class Scheduler {
     consider(qp.requester.rnr_until);
     consider(qp.requester.pace_at);
     if (qp.requester.probe_armed) consider(qp.requester.probe_at);
-    if (qp.congestion) consider(qp.congestion->next_deadline());
     if (qp.selective) consider(qp.repeat->sent.reorder_at);
     if (earliest) {
       timers_.arm(qp, *earliest);

@@ -356,16 +356,10 @@ void Completer::on_cnp(Qp& qp) {
     return;
   }
   qp.congestion->on_cnp(now_);
-  scheduler_.rearm(qp);
 }
 
 void Completer::on_timer(Qp& qp) {
   RequesterState& state = qp.requester;
-  if (qp.congestion) {
-    if (const auto due = qp.congestion->next_deadline(); due && *due <= now_) {
-      qp.congestion->expire(now_);
-    }
-  }
   if (state.pace_at && *state.pace_at <= now_) {
     state.pace_at.reset();
     scheduler_.wake(qp);

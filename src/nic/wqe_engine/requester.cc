@@ -170,6 +170,7 @@ bool Requester::has_credit(const Qp& qp, const SendWqe& wqe, std::uint32_t seque
 
 Rate Requester::rate_of(const Qp& qp) const {
   const Rate limit = planted(Bug::kIgnoreRateLimit) ? Rate{} : qp.attributes.rate_limit;
+  if (qp.congestion) qp.congestion->catch_up(now_);
   const Rate rate = qp.congestion ? qp.congestion->rate() : config_.line_rate;
   return limit > Rate{} ? std::min(rate, limit) : rate;
 }

@@ -44,7 +44,7 @@ Shares share(std::uint64_t seed) {
     const Time now{microseconds{5 * static_cast<std::int64_t>(step)}};
     std::array<std::uint64_t, 2> sent{};
     for (std::size_t i = 0; i < 2; ++i) {
-      flows[i].expire(now);
+      flows[i].catch_up(now);
       sent[i] = flows[i].rate().bits_per_second() / 8 / kStepsPerSecond;
       flows[i].on_send(sent[i], now);
       queue += sent[i];

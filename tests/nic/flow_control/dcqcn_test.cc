@@ -23,13 +23,12 @@ Time at(Duration d) { return Time{d}; }
 
 }  // namespace
 
-TEST(Dcqcn, StartsAtLineRateWithoutATimer) {
+TEST(Dcqcn, StartsAtLineRateAndStaysThere) {
   Dcqcn cc{kPaper, kLine};
   EXPECT_EQ(cc.rate(), kLine);
   EXPECT_EQ(cc.window_bytes(), std::numeric_limits<std::uint64_t>::max());
-  EXPECT_FALSE(cc.next_deadline());
   cc.on_send(1'000'000'000, at(microseconds{1}));
-  cc.expire(at(milliseconds{100}));
+  cc.catch_up(at(milliseconds{100}));
   EXPECT_EQ(cc.rate(), kLine);
 }
 
@@ -45,15 +44,16 @@ TEST(Dcqcn, HalvesOnTheFirstCnps) {
   EXPECT_EQ(cc.target(), Rate::gigabits(20));
 }
 
-// With g = 1/4, three quiet alpha timers: alpha = (3/4)^3 = 27/64, the cut is 27/128 of 20 Gb/s,
-// and the CNP brings alpha to 3/4 * 27/64 + 1/4 = 145/256. All of it exact in binary.
+// With g = 1/4, three quiet alpha timers: alpha = (3/4)^3 = 27/64. Three stages have brought the
+// rate from 20 to 37.5 Gb/s. The cut is 27/128 of that, and the CNP brings alpha to
+// 3/4 * 27/64 + 1/4 = 145/256. All of it exact in binary.
 TEST(Dcqcn, LetsAlphaDecayWhileItIsQuiet) {
   DcqcnParameters p = kPaper;
   p.g_inverse = 4;
   Dcqcn cc{p, kLine};
   cc.on_cnp(at(microseconds{0}));
   cc.on_cnp(at(microseconds{3 * 55 + 54}));
-  EXPECT_EQ(cc.rate().bits_per_second(), 20'000 * kMega - 20'000 * kMega * 27 / 128);
+  EXPECT_EQ(cc.rate().bits_per_second(), 37'500 * kMega - 37'500 * kMega * 27 / 128);
   EXPECT_EQ(cc.alpha(), Dcqcn::kOne * 145 / 256);
 }
 
@@ -79,20 +79,20 @@ TEST(Dcqcn, RecoversFastThenAdditively) {
   cc.on_cnp(at(microseconds{0}));
   cc.on_cnp(at(microseconds{50}));
   const Time start = at(microseconds{50});
-  EXPECT_EQ(cc.next_deadline(), start + kStage);
   const std::uint64_t expected_kilobits[] = {15'000'000, 17'500'000, 18'750'000, 19'375'000,
                                              19'687'500, 19'863'750, 19'971'875};
   Time now = start;
   for (const std::uint64_t kilobits : expected_kilobits) {
     now += kStage;
-    cc.expire(now - Duration{1});
-    cc.expire(now);
+    cc.catch_up(now - Duration{1});
+    cc.catch_up(now);
     EXPECT_EQ(cc.rate().bits_per_second() / 1000, kilobits);
   }
   EXPECT_EQ(cc.target(), Rate::megabits(20'080));
 }
 
-// The byte counter moves through the same stages as the timer; a late expire() catches up.
+// The byte counter moves through the same stages as the timer; it does not matter
+// how often one looks.
 TEST(Dcqcn, CountsBytesAndTimeAlike) {
   Dcqcn by_time{kPaper, kLine}, by_bytes{kPaper, kLine}, late{kPaper, kLine};
   for (Dcqcn* cc : {&by_time, &by_bytes, &late}) {
@@ -100,12 +100,12 @@ TEST(Dcqcn, CountsBytesAndTimeAlike) {
     cc->on_cnp(at(microseconds{50}));
   }
   for (int stage = 1; stage <= 8; ++stage) {
-    by_time.expire(at(microseconds{50} + stage * kStage));
+    by_time.catch_up(at(microseconds{50} + stage * kStage));
     by_bytes.on_send(4'000'000, at(microseconds{60}));
     by_bytes.on_send(6'000'000, at(microseconds{60}));
     EXPECT_EQ(by_time.rate(), by_bytes.rate()) << stage;
   }
-  late.expire(at(microseconds{50} + 8 * kStage));
+  late.catch_up(at(microseconds{50} + 8 * kStage));
   EXPECT_EQ(late.rate(), by_time.rate());
 }
 
@@ -114,24 +114,24 @@ TEST(Dcqcn, GrowsFasterWhenBothCountersAgree) {
   Dcqcn cc{kPaper, kLine};
   for (int i = 0; i < 4; ++i) cc.on_cnp(at(microseconds{50 * i}));
   const Time start = at(microseconds{150});
-  for (int i = 1; i <= 6; ++i) cc.expire(start + i * kStage);
+  for (int i = 1; i <= 6; ++i) cc.catch_up(start + i * kStage);
   for (int i = 1; i <= 6; ++i) cc.on_send(kPaper.byte_counter, start);
   const std::uint64_t before = cc.target().bits_per_second();
-  cc.expire(start + 7 * kStage);
+  cc.catch_up(start + 7 * kStage);
   EXPECT_EQ(cc.target().bits_per_second() - before, 400 * kMega);
 }
 
 // From half the line rate with RT at the line, the gap is 2^-(n+1) of the line after n stages; a
 // thousandth counts as recovered, hence nine stages.
-TEST(Dcqcn, IsBackAtLineRateWhenExpectedAndRests) {
+TEST(Dcqcn, IsBackAtLineRateWhenExpected) {
   Dcqcn cc{kPaper, kLine};
   cc.on_cnp(at(microseconds{0}));
-  cc.expire(at(8 * kStage));
+  cc.catch_up(at(8 * kStage));
   EXPECT_LT(cc.rate(), kLine);
-  EXPECT_TRUE(cc.next_deadline());
-  cc.expire(at(9 * kStage));
+  cc.catch_up(at(9 * kStage));
   EXPECT_EQ(cc.rate(), kLine);
-  EXPECT_FALSE(cc.next_deadline());
+  cc.catch_up(at(milliseconds{100}));
+  EXPECT_EQ(cc.rate(), kLine);
 }
 
 // After two cuts RT is 20 Gb/s below the line: about 20 / 0.04 = 500 additive stages.
@@ -140,10 +140,7 @@ TEST(Dcqcn, ClimbsAdditivelyInTheExpectedTime) {
   cc.on_cnp(at(microseconds{0}));
   cc.on_cnp(at(microseconds{50}));
   int stages = 0;
-  while (const auto deadline = cc.next_deadline()) {
-    cc.expire(*deadline);
-    ++stages;
-  }
+  for (; cc.rate() < kLine; ++stages) cc.catch_up(at(microseconds{50} + (stages + 1) * kStage));
   EXPECT_GE(stages, 495);
   EXPECT_LE(stages, 510);
 }
@@ -157,7 +154,7 @@ TEST(Dcqcn, MayLetTheTargetBeUntilTheRateHasGrown) {
   cc.on_cnp(at(microseconds{10}));
   EXPECT_EQ(megabits(cc), 10'000u);
   EXPECT_EQ(cc.target(), kLine);
-  cc.expire(at(microseconds{10} + kStage));
+  cc.catch_up(at(microseconds{10} + kStage));
   EXPECT_EQ(megabits(cc), 25'000u);
   cc.on_cnp(at(microseconds{20} + kStage));
   EXPECT_EQ(cc.target(), Rate::gigabits(25));
@@ -189,16 +186,22 @@ TEST(Dcqcn, MayCutByAClock) {
   Dcqcn cc{p, kLine};
   cc.on_cnp(at(microseconds{10}));
   EXPECT_EQ(cc.rate(), kLine);
-  EXPECT_EQ(cc.next_deadline(), at(microseconds{14}));
   cc.on_cnp(at(microseconds{13}));
-  cc.expire(at(microseconds{14}));
+  cc.catch_up(at(microseconds{14}) - Duration{1});
+  EXPECT_EQ(cc.rate(), kLine);
+  cc.catch_up(at(microseconds{14}));
   EXPECT_EQ(megabits(cc), 20'000u);
-  EXPECT_EQ(cc.next_deadline(), at(microseconds{14} + kStage)) << "no CNP, no cut";
+  cc.catch_up(at(microseconds{18}));
+  EXPECT_EQ(megabits(cc), 20'000u) << "no CNP, no cut";
   cc.on_cnp(at(microseconds{19}));
-  EXPECT_EQ(cc.next_deadline(), at(microseconds{22}));
-  cc.expire(at(microseconds{30}));
+  cc.catch_up(at(microseconds{22}) - Duration{1});
+  EXPECT_EQ(megabits(cc), 20'000u);
+  cc.catch_up(at(microseconds{30}));
   EXPECT_EQ(megabits(cc), 10'000u);
-  EXPECT_EQ(cc.next_deadline(), at(microseconds{22} + kStage)) << "counted from the tick";
+  cc.catch_up(at(microseconds{22}) + kStage - Duration{1});
+  EXPECT_EQ(megabits(cc), 10'000u) << "the stage is counted from the tick";
+  cc.catch_up(at(microseconds{22}) + kStage);
+  EXPECT_EQ(megabits(cc), 15'000u);
 }
 
 // Without a byte counter the timer alone leads to hyper increase, after F stages and one more.
@@ -211,12 +214,27 @@ TEST(Dcqcn, GrowsByTimeAloneWithoutAByteCounter) {
   cc.on_send(1'000'000'000, at(microseconds{40}));
   const Time begin = at(microseconds{30});
   const std::uint64_t before = cc.target().bits_per_second();
-  cc.expire(begin + kStage);
+  cc.catch_up(begin + kStage);
   EXPECT_EQ(cc.target().bits_per_second(), before);
-  cc.expire(begin + 2 * kStage);
+  cc.catch_up(begin + 2 * kStage);
   EXPECT_EQ(cc.target().bits_per_second(), before + 40 * kMega);
-  cc.expire(begin + 3 * kStage);
+  cc.catch_up(begin + 3 * kStage);
   EXPECT_EQ(cc.target().bits_per_second(), before + 440 * kMega);
+}
+
+// A QP that has not sent for so long that the clock has wrapped is not limited any more, in either
+// way of cutting.
+TEST(Dcqcn, ForgetsACutOfMonthsAgo) {
+  for (const bool by_timer : {false, true}) {
+    DcqcnParameters p = kPaper;
+    p.cut_by_timer = by_timer;
+    Dcqcn cc{p, kLine};
+    cc.on_cnp(at(microseconds{10}));
+    cc.catch_up(at(std::chrono::hours{24 * 110}));
+    EXPECT_EQ(cc.rate(), kLine);
+    cc.catch_up(at(std::chrono::hours{24 * 110} + microseconds{20}));
+    EXPECT_EQ(cc.rate(), kLine);
+  }
 }
 
 TEST(Dcqcn, SurvivesAWildConfiguration) {
@@ -238,7 +256,7 @@ TEST(Dcqcn, SurvivesAWildConfiguration) {
   for (int i = 0; i < 100; ++i) slow.on_cnp(at(microseconds{1}));
   EXPECT_GT(slow.rate(), Rate{});
   slow.on_send(1000, at(microseconds{2}));
-  slow.expire(at(milliseconds{1}));
+  slow.catch_up(at(milliseconds{1}));
 }
 
 TEST(CongestionControl, IsNothingWhereNoneIsAskedFor) {

@@ -57,7 +57,6 @@ TEST(Hpcc, StartsWithTheLineFullAndNeedsTwoReports) {
   Way way;
   EXPECT_EQ(way.cc.window_bytes(), kWindow);
   EXPECT_EQ(way.cc.rate(), kLine);
-  EXPECT_FALSE(way.cc.next_deadline());
 }
 
 // A full link without a queue has a use of 1: 100 000 * 0.95 + 50.

@@ -54,7 +54,6 @@ TEST(Learned, StartsAtLineRateWithABandwidthDelayProduct) {
   const Flow flow{constant(0)};
   EXPECT_EQ(flow.cc->rate(), kLine);
   EXPECT_EQ(flow.cc->window_bytes(), 13'500U);
-  EXPECT_FALSE(flow.cc->next_deadline());
 }
 
 TEST(Learned, DividesByUpToSixFifthsAndMultipliesAsMuch) {

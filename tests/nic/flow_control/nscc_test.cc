@@ -45,7 +45,6 @@ TEST(Nscc, StartsWithOneAndAHalfBandwidthDelayProducts) {
   const Nscc cc{plain(), kLine, kPacket};
   EXPECT_EQ(cc.window_bytes(), kLargest);
   EXPECT_EQ(cc.rate(), kLine);
-  EXPECT_FALSE(cc.next_deadline());
 }
 
 // Without marks and with half of the target as delay: 4 packets * (12 - 6) us / 12 us for a window

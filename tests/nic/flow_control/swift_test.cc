@@ -33,7 +33,6 @@ TEST(Swift, StartsWithWhatTheLineHoldsInTheTarget) {
   const Swift cc{fixed_target(), kLine, kPacket};
   EXPECT_EQ(cc.window_bytes(), 25'000U);
   EXPECT_EQ(cc.rate(), kLine);
-  EXPECT_FALSE(cc.next_deadline());
   EXPECT_EQ(cc.target(), microseconds{20});
 }
 

@@ -26,7 +26,6 @@ TEST(Timely, StartsAtLineRateAndNeedsTwoSamples) {
   Timely cc{kPaper, kLine};
   EXPECT_EQ(cc.rate(), kLine);
   EXPECT_EQ(cc.window_bytes(), std::numeric_limits<std::uint64_t>::max());
-  EXPECT_FALSE(cc.next_deadline());
   hear(cc, milliseconds{5});
   EXPECT_EQ(cc.rate(), kLine);
 }
@@ -141,7 +140,7 @@ TEST(Timely, HeedsOnlyRoundTrips) {
   cc.on_nak(Time{});
   cc.on_timeout(Time{});
   cc.on_send(1 << 20, Time{});
-  cc.expire(Time{});
+  cc.catch_up(Time{});
   EXPECT_EQ(cc.rate(), before);
 }
 
