@@ -9,7 +9,6 @@
 #include "cli/run_folder.h"
 #include "cli/status_line.h"
 #include "cli/sweep_run.h"
-#include "sim/run.h"
 
 namespace nerve::cli {
 namespace {
@@ -23,18 +22,9 @@ std::optional<plan::Figures> figures_in(const std::string& path) {
       {reinterpret_cast<const char*>(bytes.bytes.data()), bytes.bytes.size()});
 }
 
-// Runs in the child.
 bool figures_to_file(const sim::Scenario& scenario, const std::string& path, RunStatus& status) {
-  sim::RunOptions options;
-  options.progress = [&status](const sim::RunState& state) {
-    __atomic_store_n(&status.now_ps, state.now.picoseconds(), __ATOMIC_RELAXED);
-    __atomic_store_n(&status.events, state.events, __ATOMIC_RELAXED);
-  };
-  const auto result = sim::run(scenario, options);
-  if (!result) {
-    status.fail(result.error());
-    return false;
-  }
+  const auto result = run_in_child(scenario, status);
+  if (!result) return false;
   if (write_file("plan", path, plan::to_json(plan::figures_of(*result)))) return true;
   status.fail("its figures could not be written");
   return false;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <thread>
+#include <utility>
 
 #include "cli/memory_room.h"
 #include "cli/run_folder.h"
@@ -39,18 +40,22 @@ std::size_t how_many_at_once(const std::string& command, std::span<const sim::Sc
   return std::min(jobs, fits);
 }
 
-bool run_to_file(const std::string& command, const sim::Scenario& scenario, const std::string& path,
-                 RunStatus& status) {
+std::optional<sim::RunResult> run_in_child(const sim::Scenario& scenario, RunStatus& status) {
   sim::RunOptions options;
   options.progress = [&status](const sim::RunState& state) {
     __atomic_store_n(&status.now_ps, state.now.picoseconds(), __ATOMIC_RELAXED);
     __atomic_store_n(&status.events, state.events, __ATOMIC_RELAXED);
   };
-  const auto result = sim::run(scenario, options);
-  if (!result) {
-    status.fail(result.error());
-    return false;
-  }
+  auto result = sim::run(scenario, options);
+  if (result) return std::move(*result);
+  status.fail(result.error());
+  return std::nullopt;
+}
+
+bool run_to_file(const std::string& command, const sim::Scenario& scenario, const std::string& path,
+                 RunStatus& status) {
+  const auto result = run_in_child(scenario, status);
+  if (!result) return false;
   const std::string folder = std::filesystem::path{path}.parent_path().string();
   if (make_folder(command, folder) && write_file(command, path, sim::to_json(*result))) return true;
   status.fail("its result could not be written");

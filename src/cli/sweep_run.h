@@ -4,10 +4,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "cli/sweep_pool.h"
+#include "sim/results/run_result.h"
 #include "sim/scenario/scenario.h"
 
 namespace nerve::cli {
@@ -22,7 +24,10 @@ struct AtOnce {
                                            std::span<const sim::Scenario> scenarios,
                                            const AtOnce& options);
 
-// Runs in the child: writes the result to this path.
+// Runs in the child, which reports its progress and its failure.
+[[nodiscard]] std::optional<sim::RunResult> run_in_child(const sim::Scenario& scenario,
+                                                         RunStatus& status);
+// The same, and writes the result to this path.
 [[nodiscard]] bool run_to_file(const std::string& command, const sim::Scenario& scenario,
                                const std::string& path, RunStatus& status);
 
