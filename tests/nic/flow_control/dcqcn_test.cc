@@ -10,6 +10,7 @@
 namespace nerve::nic {
 namespace {
 
+using std::chrono::days;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
@@ -230,9 +231,10 @@ TEST(Dcqcn, ForgetsACutOfMonthsAgo) {
     p.cut_by_timer = by_timer;
     Dcqcn cc{p, kLine};
     cc.on_cnp(at(microseconds{10}));
-    cc.catch_up(at(std::chrono::hours{24 * 110}));
+    const Time later = at(days{100}) + days{10};
+    cc.catch_up(later);
     EXPECT_EQ(cc.rate(), kLine);
-    cc.catch_up(at(std::chrono::hours{24 * 110} + microseconds{20}));
+    cc.catch_up(later + microseconds{20});
     EXPECT_EQ(cc.rate(), kLine);
   }
 }
