@@ -23,9 +23,9 @@ std::string rank_text(int rank) {
 
 void Engine::fail(Error error) {
   if (failure_) return;
-  if (error.kind == Error::Kind::kPeerDied) mesh_.report_death(error.rank);
-  if (error.kind == Error::Kind::kTimeout && error.rank != Error::kNoRank) {
-    mesh_.report_silence(error.rank);
+  if (error.rank != Error::kNoRank) {
+    if (error.kind == Error::Kind::kPeerDied) mesh_.report_death(error.rank);
+    if (error.kind == Error::Kind::kTimeout) mesh_.report_silence(error.rank);
   }
   failure_ = std::move(error);
 }

@@ -16,6 +16,7 @@ namespace {
 // Control messages after the exchange: a kind and a rank.
 constexpr char kLeft = 'L';
 constexpr char kDied = 'D';
+constexpr char kMissed = 'M';  // it left while a peer waited for it
 constexpr char kSilent = 'S';
 constexpr char kQuestion = 'Q';
 constexpr char kAnswer = 'A';
@@ -177,6 +178,9 @@ void Mesh::handle_control(int peer, char kind, int rank) {
   if (kind == kQuestion) send_control(peer, kAnswer, 0);
   if (kind == kAnswer) peers_[at(peer)].answered = true;
   if (kind == kDied && about_another) end(Error::Kind::kPeerDied, rank, "died" + reports);
+  if (kind == kMissed && about_another) {
+    end(Error::Kind::kPeerDied, rank, "left the group early" + reports);
+  }
   if (kind == kSilent && about_another) {
     end(Error::Kind::kTimeout, rank, "did not answer" + reports);
   }
@@ -210,8 +214,9 @@ void Mesh::send_control(int peer, char kind, int rank) {
 }
 
 void Mesh::report_death(int rank) {
+  const char kind = left(rank) ? kMissed : kDied;
   for (int peer = 0; peer < place_.size; ++peer) {
-    if (peer != rank) send_control(peer, kDied, rank);
+    if (peer != rank) send_control(peer, kind, rank);
   }
 }
 

@@ -39,7 +39,8 @@ class Mesh {
   // Whether the peer closed its group after its last call.
   [[nodiscard]] bool left(int peer) const { return peers_[at(peer)].left; }
 
-  // Reports a death to all peers, so that all name the same rank.
+  // Reports to all peers that a rank died, or left while this one waited for it, so that all name
+  // the same rank.
   void report_death(int rank);
 
   // Which ranks keep the others waiting: asks all peers whether they wait as well. A peer answers

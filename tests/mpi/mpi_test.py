@@ -76,10 +76,10 @@ class Mpi(unittest.TestCase):
 
     def kill_rank(self, mpirun: subprocess.Popen, rank: int, after: typing.Callable[[], bool]):
         end = time.monotonic() + 60
-        while rank not in ranks_of(mpirun.pid) or not after():
+        while rank not in (ranks := ranks_of(mpirun.pid)) or not after():
             self.assertLess(time.monotonic(), end, 'mpirun has started no such rank, or it does nothing')
             time.sleep(0.02)
-        os.kill(ranks_of(mpirun.pid)[rank], signal.SIGKILL)
+        os.kill(ranks[rank], signal.SIGKILL)
 
     def said_by(self, process: subprocess.Popen, seconds: float) -> str:
         try:
