@@ -5,7 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
-#include <thread>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
@@ -14,8 +14,10 @@
 #include "cli/learn_plan.h"
 #include "cli/learn_runs.h"
 #include "cli/learn_search.h"
+#include "cli/learn_team.h"
 #include "cli/run_folder.h"
 #include "cli/scenario_input.h"
+#include "cli/sim_sums.h"
 #include "cli/status_line.h"
 #include "nic/flow_control/policy_file.h"
 
@@ -28,6 +30,9 @@ DIR/policy.toml, the best policy so far, DIR/report.html with the curves, and DI
 which --resume continues. The result depends on the file and its seed only, not on the number of
 cores. docs/learned.md describes the file and the search.
 
+With mpirun, every rank does its share of the runs, one at a time or --jobs of them. The ranks read the
+same files, and rank 0 writes. A search ends when a rank dies; --resume continues it.
+
 --judge runs each case of the file with the policy, DCQCN, TIMELY, Swift and HPCC, and prints how
 they compare. The row (fair) has flows that share links at fair rates at once, without queues.
 
@@ -38,6 +43,7 @@ Exit code: 0  done
 
 Examples:
     nerve learn examples/learn/training.toml
+    mpirun -n 16 nerve learn examples/learn/training.toml
     nerve learn examples/learn/held-out.toml --judge
     nerve learn examples/learn/held-out.toml --judge --policy results/learn-default/policy.toml)";
 
@@ -57,30 +63,36 @@ struct LearnOptions {
   bool quiet{};
 };
 
-std::size_t threads_of(const LearnOptions& options) {
-  if (options.jobs > 0) return options.jobs;
-  return std::max(std::thread::hardware_concurrency(), 1U);
+// How to end a search that cannot go on: the exit code.
+struct Stop {
+  int exit_code{};
+};
+Stop fail(const LearnTeam& team, StatusLine& line, const std::string& why) {
+  line.clear();
+  if (team.leads()) fmt::print(stderr, "nerve learn: {}\n", why);
+  return {kExitFailed};
 }
 
-// Nothing, after an error message, if a run cannot be built or is interrupted.
-std::optional<std::vector<LearnOutcome>> run_them(const std::vector<LearnRun>& runs,
-                                                  const LearnOptions& options, StatusLine& line,
-                                                  const std::string& what) {
-  auto outcomes = run_learning(runs, threads_of(options), [&](std::size_t done, std::size_t all) {
+Result<std::vector<LearnOutcome>, Stop> run_them(const std::vector<LearnRun>& runs,
+                                                 const LearnOptions& options, LearnTeam& team,
+                                                 StatusLine& line, const std::string& what) {
+  auto outcomes = team.run(runs, options.jobs, [&](std::size_t done, std::size_t all) {
     line.show([&] {
       return fmt::format("{} {}, {} of {} runs, {}",
                          bar_text(static_cast<double>(done) / static_cast<double>(all)), what, done,
                          all, wait_text(line.elapsed()));
     });
   });
-  if (!outcomes) return outcomes;
-  for (const LearnOutcome& outcome : *outcomes) {
-    if (outcome.trouble.empty()) continue;
-    line.clear();
-    fmt::print(stderr, "nerve learn: {}\n", outcome.trouble);
-    return std::nullopt;
+  if (!outcomes && outcomes.error() == LearnEnd::kInterrupted) {
+    return Unexpected{Stop{kExitInterrupted}};
   }
-  return outcomes;
+  if (!outcomes) {
+    return Unexpected{fail(team, line, "a rank has died; --resume continues from the last state")};
+  }
+  for (const LearnOutcome& outcome : *outcomes) {
+    if (!outcome.trouble.empty()) return Unexpected{fail(team, line, outcome.trouble)};
+  }
+  return *std::move(outcomes);
 }
 
 std::optional<nic::PolicyFile> read_policy_file(const std::string& file) {
@@ -92,7 +104,7 @@ std::optional<nic::PolicyFile> read_policy_file(const std::string& file) {
   return std::nullopt;
 }
 
-int judge_policy(const LearnOptions& options, const LearnPlan& plan) {
+int judge_policy(const LearnOptions& options, const LearnPlan& plan, LearnTeam& team) {
   std::shared_ptr<const nic::Policy> policy;
   if (!options.policy.empty()) {
     const auto file = read_policy_file(options.policy);
@@ -106,10 +118,11 @@ int judge_policy(const LearnOptions& options, const LearnPlan& plan) {
     }
     runs.push_back({&one.scenario, nic::CcAlgorithm::kSwift, {}, {}, true});
   }
-  StatusLine line{options.quiet};
-  const auto outcomes = run_them(runs, options, line, "judging");
+  StatusLine line{options.quiet || !team.leads()};
+  const auto outcomes = run_them(runs, options, team, line, "judging");
   line.clear();
-  if (!outcomes) return interrupted() ? kExitInterrupted : kExitFailed;
+  if (!outcomes) return outcomes.error().exit_code;
+  if (!team.leads()) return kExitOk;
   const LearnJudgement judgement = judge(plan, *outcomes);
   fmt::print("{}\n{}", judgement_table(plan, judgement), aims_text(plan, judgement));
   return kExitOk;
@@ -122,8 +135,8 @@ struct Baseline {
   Duration until{};
 };
 
-std::optional<std::vector<Baseline>> baselines_of(const LearnOptions& options,
-                                                  const LearnPlan& plan, StatusLine& line) {
+Result<std::vector<Baseline>, Stop> baselines_of(const LearnOptions& options, const LearnPlan& plan,
+                                                 LearnTeam& team, StatusLine& line) {
   constexpr nic::CcAlgorithm kBaselines[] = {nic::CcAlgorithm::kSwift, nic::CcAlgorithm::kDcqcn};
   std::vector<LearnRun> runs;
   for (const LearnCase& one : plan.cases) {
@@ -131,8 +144,8 @@ std::optional<std::vector<Baseline>> baselines_of(const LearnOptions& options,
       runs.push_back({&one.scenario, algorithm, {}, {}, false});
     }
   }
-  const auto outcomes = run_them(runs, options, line, "baselines");
-  if (!outcomes) return std::nullopt;
+  const auto outcomes = run_them(runs, options, team, line, "baselines");
+  if (!outcomes) return Unexpected{outcomes.error()};
   std::vector<Baseline> baselines;
   for (std::size_t i = 0; i < plan.cases.size(); ++i) {
     const LearnOutcome* best = nullptr;
@@ -142,10 +155,10 @@ std::optional<std::vector<Baseline>> baselines_of(const LearnOptions& options,
       if (best == nullptr || cost_of(one.figures) < cost_of(best->figures)) best = &one;
     }
     if (best == nullptr) {
-      line.clear();
-      fmt::print(stderr, "nerve learn: neither Swift nor DCQCN completes this case of {}: {}\n",
-                 plan.classes[plan.cases[i].in_class], plan.cases[i].name);
-      return std::nullopt;
+      return Unexpected{
+          fail(team, line,
+               fmt::format("neither Swift nor DCQCN completes this case of {}: {}",
+                           plan.classes[plan.cases[i].in_class], plan.cases[i].name))};
     }
     baselines.push_back({cost_of(best->figures), kPatience * best->figures.simulated});
   }
@@ -154,18 +167,26 @@ std::optional<std::vector<Baseline>> baselines_of(const LearnOptions& options,
 
 class Trainer {
  public:
-  Trainer(const LearnOptions& options, const LearnPlan& plan)
-      : options_{options}, plan_{plan}, searcher_{plan.search, plan.seed}, line_{options.quiet} {}
+  Trainer(const LearnOptions& options, const LearnPlan& plan, LearnTeam& team)
+      : options_{options},
+        plan_{plan},
+        team_{team},
+        searcher_{plan.search, plan.seed},
+        line_{options.quiet || !team.leads()} {}
 
   int train() {
     folder_ = options_.out.empty() ? folder_for("learn-" + plan_.name) : options_.out;
-    if (!make_folder("learn", folder_) || !resume()) return kExitFailed;
+    const bool resumed = resume();
+    const bool has_folder = !team_.leads() || make_folder("learn", folder_);
+    if (team_.any(!resumed || !has_folder)) return kExitFailed;
     watch_for_interrupt();
-    auto baselines = baselines_of(options_, plan_, line_);
-    if (!baselines) return interrupted() ? kExitInterrupted : kExitFailed;
+    auto baselines = baselines_of(options_, plan_, team_, line_);
+    if (!baselines) return baselines.error().exit_code;
     baselines_ = *std::move(baselines);
-    while (!searcher_.done() && !late()) {
-      if (!next_generation()) return interrupted() ? finish(kExitInterrupted) : kExitFailed;
+    while (!searcher_.done() && !team_.any(late())) {
+      if (const int code = next_generation(); code != kExitOk) {
+        return code == kExitInterrupted ? finish(code) : code;
+      }
     }
     return finish(kExitOk);
   }
@@ -180,14 +201,19 @@ class Trainer {
   bool resume() {
     if (!options_.resume) return true;
     const auto text = read_text("learn", state_file());
+    std::string why = team_.difference({{"state to resume", text ? sum_of(*text) : "none"}});
     if (!text) return false;
-    const std::string why = searcher_.restore(*text);
-    if (why.empty()) return true;
-    fmt::print(stderr, "nerve learn: {}: {}; start again without --resume\n", state_file(), why);
+    if (why.empty()) {
+      why = searcher_.restore(*text);
+      if (why.empty()) return true;
+      why += "; start again without --resume";
+    }
+    (void)fail(team_, line_, fmt::format("{}: {}", state_file(), why));
     return false;
   }
 
-  bool next_generation() {
+  // The exit code.
+  int next_generation() {
     const std::vector<nic::Policy> candidates = searcher_.propose();
     std::vector<LearnRun> runs;
     std::vector<bool> refused;
@@ -200,8 +226,8 @@ class Trainer {
                         baselines_[i].until, false});
       }
     }
-    const auto outcomes = run_them(runs, options_, line_, progress());
-    if (!outcomes) return false;
+    const auto outcomes = run_them(runs, options_, team_, line_, progress());
+    if (!outcomes) return outcomes.error().exit_code;
     std::vector<std::int64_t> scores;
     std::vector<std::int64_t> classes;
     std::size_t next = 0;
@@ -220,7 +246,7 @@ class Trainer {
       if (i == 0) classes = std::move(score.classes);
     }
     searcher_.learn(scores, std::move(classes));
-    return write();
+    return team_.any(team_.leads() && !write()) ? kExitFailed : kExitOk;
   }
 
   [[nodiscard]] std::string progress() const {
@@ -248,7 +274,7 @@ class Trainer {
 
   int finish(int exit_code) {
     line_.clear();
-    if (searcher_.history().empty()) return exit_code;
+    if (searcher_.history().empty() || !team_.leads()) return exit_code;
     const LearnGeneration& last = searcher_.history().back();
     fmt::print(
         "{} of {} generations; the best policy scores {:+.2f} % (below zero is better than "
@@ -266,24 +292,45 @@ class Trainer {
 
   const LearnOptions& options_;
   const LearnPlan& plan_;
+  LearnTeam& team_;
   LearnSearcher searcher_;
   StatusLine line_;
   std::string folder_;
   std::vector<Baseline> baselines_;
 };
 
+// Rank zero reads first, so that what is wrong with a file is printed once.
+std::optional<LearnPlan> read_plan(const LearnOptions& options, LearnTeam& team) {
+  std::optional<LearnPlan> plan;
+  if (team.leads()) plan = read_learn_plan(options.file);
+  if (team.any(team.leads() && !plan)) return std::nullopt;
+  if (!team.leads()) plan = read_learn_plan(options.file);
+  if (team.any(!plan)) return std::nullopt;
+  const std::string why =
+      team.difference({{"nerve-sim", sum_of_program()},
+                       {"training file, or a scenario of it", fmt::format("{:016x}", plan->hash)}});
+  if (why.empty()) return plan;
+  if (team.leads()) fmt::print(stderr, "nerve learn: {}\n", why);
+  return std::nullopt;
+}
+
 int learn(const LearnOptions& options) {
-  const auto plan = read_learn_plan(options.file);
-  if (!plan) return kExitFailed;
-  if (options.judge) {
-    watch_for_interrupt();
-    return judge_policy(options, *plan);
+  auto team = LearnTeam::gather();
+  if (!team) {
+    fmt::print(stderr, "nerve learn: {}\n", team.error());
+    return kExitFailed;
   }
-  if (!options.policy.empty()) {
-    fmt::print(stderr, "nerve learn: --policy names the policy to judge; add --judge\n");
+  if (!options.judge && !options.policy.empty()) {
+    if (team->leads()) {
+      fmt::print(stderr, "nerve learn: --policy names the policy to judge; add --judge\n");
+    }
     return kExitUsage;
   }
-  return Trainer{options, *plan}.train();
+  const auto plan = read_plan(options, *team);
+  if (!plan) return kExitFailed;
+  if (!options.judge) return Trainer{options, *plan, *team}.train();
+  watch_for_interrupt();
+  return judge_policy(options, *plan, *team);
 }
 
 }  // namespace

@@ -37,8 +37,9 @@ LearnOutcome outcome_of(const LearnRun& run) {
 
 }  // namespace
 
-std::optional<std::vector<LearnOutcome>> run_learning(const std::vector<LearnRun>& runs,
-                                                      std::size_t threads, const LearnTick& tick) {
+Result<std::vector<LearnOutcome>, LearnEnd> run_learning(const std::vector<LearnRun>& runs,
+                                                         std::size_t threads,
+                                                         const LearnTick& tick) {
   constexpr std::chrono::milliseconds kTick{50};
   std::vector<LearnOutcome> outcomes(runs.size());
   std::atomic<std::size_t> next{0};
@@ -61,7 +62,7 @@ std::optional<std::vector<LearnOutcome>> run_learning(const std::vector<LearnRun
       if (tick) tick(done.load(), runs.size());
     }
   }
-  if (done.load() < runs.size()) return std::nullopt;
+  if (done.load() < runs.size()) return Unexpected{LearnEnd::kInterrupted};
   return outcomes;
 }
 

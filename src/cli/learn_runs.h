@@ -1,12 +1,13 @@
 // Many small runs at once, on threads.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "cli/learn_score.h"
 #include "nic/config.h"
 #include "nic/flow_control/policy.h"
@@ -24,13 +25,16 @@ struct LearnRun {
 // Called now and then in the calling thread.
 using LearnTick = std::function<void(std::size_t done, std::size_t all)>;
 
-// The figures of each run, in their order; of one that cannot be built, with the reason in
-// `trouble`. Nothing after Ctrl-C.
 struct LearnOutcome {
   LearnFigures figures{};
-  std::string trouble;
+  std::string trouble;  // why it cannot be built; otherwise empty
 };
-[[nodiscard]] std::optional<std::vector<LearnOutcome>> run_learning(
+enum class LearnEnd : std::uint8_t {
+  kInterrupted,  // by Ctrl-C
+  kRankLost,     // a rank of mpirun has died
+};
+// The outcome of each run, in their order.
+[[nodiscard]] Result<std::vector<LearnOutcome>, LearnEnd> run_learning(
     const std::vector<LearnRun>& runs, std::size_t threads, const LearnTick& tick);
 
 }  // namespace nerve::cli

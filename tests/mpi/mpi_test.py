@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Goal: `mpirun nerve sim` gives the result of one process, and ends with an error when something is
-wrong; `mpirun nerve sweep` gives that of `nerve sweep`, also when a rank dies. Method: real mpirun.
+wrong; `mpirun nerve sweep` gives that of `nerve sweep`, also when a rank dies; `mpirun nerve learn` finds
+the policy of `nerve learn`. Method: real mpirun.
 
     mpi_test.py NERVE_SIM [unittest option]...
 """
@@ -192,6 +193,37 @@ class Sweep(Mpi):
         # Another scenario: nothing is kept.
         self.write('small.toml', SMALL + 'start = "3 us"\n')
         self.assertNotEqual(self.figures(*words, '--resume'), alone)
+
+
+class Learn(Mpi):
+    def setUp(self):
+        super().setUp()
+        self.training = self.write('training.toml', '[search]\nrule_generations = 1\nrule_population = 8\n'
+                                   'generations = 2\npairs = 2\n[[class]]\nname = "small"\n'
+                                   'scenario = "small.toml"\ncases = [["seed=1"], ["seed=2"], ["job.0.size=100 KB"]]\n')
+
+    def found(self, *words: str) -> tuple:
+        said, code = self.run_for(*words, '--out', 'out', '--quiet')
+        self.assertEqual(code, 0, said)
+        return tuple((self.folder / 'out' / name).read_text(encoding='utf-8') for name in ('policy.toml', 'state.json'))
+
+    def test_finds_the_policy_that_one_process_finds(self):
+        alone = self.found(self.program, 'learn', self.training)
+        shutil.rmtree(self.folder / 'out')
+        self.assertEqual(self.found(*self.mpirun(3, self.program, 'learn', self.training)), alone)
+        shutil.rmtree(self.folder / 'out')
+        shorter = pathlib.Path(self.training).read_text(encoding='utf-8').replace('generations = 2', 'generations = 1')
+        self.found(*self.mpirun(2, self.program, 'learn', self.write('shorter.toml', shorter)))
+        self.assertEqual(self.found(*self.mpirun(2, self.program, 'learn', self.training, '--resume'))[1], alone[1])
+
+    def test_judges_as_one_process_does(self):
+        words = (self.program, 'learn', self.training, '--judge', '--quiet')
+        self.assertEqual(self.run_for(*self.mpirun(2, *words)), self.run_for(*words))
+
+    def test_prints_what_is_wrong_once(self):
+        said, code = self.run_for(*self.mpirun(2, self.program, 'learn', self.write('bad.toml', 'seeds = 1\n')))
+        self.assertNotEqual(code, 0)
+        self.assertEqual(said.count('bad.toml:1'), 1, said)
 
 
 if __name__ == '__main__':
