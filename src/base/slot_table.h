@@ -14,7 +14,6 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -43,16 +42,15 @@ class SlotTable {
     CHECK(!full());
     const std::uint32_t index = take_index();
     Slot& slot = slot_at(index);
-    CHECK(!slot.object);
-    slot.object.emplace(std::forward<Args>(args)...);
+    slot.fill(std::forward<Args>(args)...);
     ++size_;
-    return {Handle<T>{index, slot.generation}, *slot.object};
+    return {Handle<T>{index, slot.generation}, slot.object};
   }
 
   [[nodiscard]] T* find(Handle<T> handle) {
     if (handle.index >= made()) return nullptr;
     Slot& slot = slot_at(handle.index);
-    return slot.generation == handle.generation && slot.object ? &*slot.object : nullptr;
+    return slot.generation == handle.generation && slot.used ? &slot.object : nullptr;
   }
   [[nodiscard]] const T* find(Handle<T> handle) const {
     return const_cast<SlotTable*>(this)->find(handle);  // find() itself changes nothing
@@ -61,13 +59,13 @@ class SlotTable {
   [[nodiscard]] T* at(std::uint32_t index) {
     if (index >= made()) return nullptr;
     Slot& slot = slot_at(index);
-    return slot.object ? &*slot.object : nullptr;
+    return slot.used ? &slot.object : nullptr;
   }
 
   void erase(Handle<T> handle) {
     CHECK(find(handle) != nullptr);
     Slot& slot = slot_at(handle.index);
-    slot.object.reset();
+    slot.clear();
     if (++slot.generation == 0) slot.generation = 1;
     slot.next_free = kNone;
     if (last_free_ == kNone) {
@@ -83,7 +81,7 @@ class SlotTable {
   template <class F>
   void for_each(F visit) {
     for (std::uint32_t i = 0; i < made(); ++i) {
-      if (Slot& slot = slot_at(i); slot.object) visit(*slot.object);
+      if (Slot& slot = slot_at(i); slot.used) visit(slot.object);
     }
   }
 
@@ -91,10 +89,32 @@ class SlotTable {
   static constexpr std::uint32_t kFirst = 4;  // slots in the first chunk
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-  struct Slot {
-    std::optional<T> object;
+  // What a look-up checks comes first, in the cache line in which a large object begins.
+  struct alignas(sizeof(T) < 64 ? alignof(T) : 64) Slot {
+    Slot() {}
+    ~Slot() {
+      if (used) object.~T();
+    }
+    Slot(const Slot&) = delete;
+    Slot& operator=(const Slot&) = delete;
+
+    template <class... Args>
+    void fill(Args&&... args) {
+      CHECK(!used);
+      std::construct_at(&object, std::forward<Args>(args)...);
+      used = true;
+    }
+    void clear() {
+      std::destroy_at(&object);
+      used = false;
+    }
+
     std::uint32_t generation{1};
     std::uint32_t next_free{kNone};
+    bool used{};
+    union {
+      T object;  // while used
+    };
   };
 
   [[nodiscard]] std::uint32_t made() const { return made_.load(std::memory_order_acquire); }

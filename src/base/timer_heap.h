@@ -39,9 +39,14 @@ class TimerHeap {
       heap_[timer.place - 1].key = deadline;
       heap_[timer.place - 1].ticket = timer.ticket;
       sift_up(timer.place - 1);
+    } else if (timer.place == 1) {
+      settled_ = 0;
     }
   }
-  void disarm(Owner& owner) { (owner.*Member).armed = false; }
+  void disarm(Owner& owner) {
+    (owner.*Member).armed = false;
+    if ((owner.*Member).place == 1) settled_ = 0;
+  }
 
   // Must be called before an owner is destroyed.
   void remove(Owner& owner) {
@@ -85,7 +90,7 @@ class TimerHeap {
   // Brings the true earliest deadline to the front: drops disarmed timers and moves postponed ones
   // back.
   void settle() {
-    while (!heap_.empty()) {
+    while (settled_ == 0 && !heap_.empty()) {
       Timer& timer = heap_.front().owner->*Member;
       if (!timer.armed) {
         erase_at(0);
@@ -95,7 +100,7 @@ class TimerHeap {
         heap_.front().ticket = timer.ticket;
         sift_down(0);
       } else {
-        return;
+        settled_ = 1;
       }
     }
   }
@@ -133,6 +138,7 @@ class TimerHeap {
     (heap_[at].owner->*Member).place = 0;
     const Entry last = heap_.back();
     heap_.pop_back();
+    settled_ = 0;
     if (at == heap_.size()) return;
     put(at, last);
     sift_up(at);
@@ -141,7 +147,10 @@ class TimerHeap {
 
   static constexpr std::size_t kWays = 4;
   std::vector<Entry> heap_;
-  std::uint64_t next_ticket_{};
+  std::uint64_t next_ticket_ : 63 {};
+  // The first entry is known to be that of an armed timer, with its deadline. Then its owner, which
+  // may not be in the cache, need not be looked at.
+  std::uint64_t settled_ : 1 {};
 };
 
 }  // namespace nerve

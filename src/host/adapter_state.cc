@@ -41,11 +41,21 @@ DeviceCounters& counters_for(Shard& shard, const Device& device, DeviceCounters&
   return entry != nullptr ? entry->counters : own;
 }
 
-nic::NicConfig config_for(Shard& shard, const Device& device, bool by_direct_path,
-                          DeviceCounters& counters) {
+nic::NicHooks hooks_for(Shard& shard, bool by_direct_path, DeviceCounters& counters) {
+  nic::NicHooks hooks{.gate = &shard.exchange,
+                      .trace = shard.trace(),
+                      .counters = &counters.engine,
+                      .pager = &shard.pager,
+                      .late_memory = shard.shards.gpu_memory.get()};
+  // Only one engine may use the direct path, because there is one rights table and keys of two
+  // engines could collide. Captures and faults need real packets, so they disable the direct path.
+  const bool tapped = !shard.config.pcap.empty() || !shard.config.fault.empty();
+  if (by_direct_path && !tapped) hooks.direct_path = &shard.peer_memory;
+  return hooks;
+}
+
+nic::NicConfig config_for(Shard& shard, const Device& device) {
   nic::NicConfig config;
-  config.counters = &counters.engine;
-  config.trace = shard.trace();
   config.gid_table_size = kGidTableSize;
   config.first_qpn = Qpn{shard.slot << kSlotShift};
   config.limits.max_qp = kQpnsPerSlot;
@@ -54,14 +64,7 @@ nic::NicConfig config_for(Shard& shard, const Device& device, bool by_direct_pat
   config.first_comm_id = shard.slot << nic::kCommIdBits;
   config.refusal_patience = std::chrono::milliseconds{100};
   config.begin_comm_ids_at = random_value<std::uint32_t>();
-  config.pager = &shard.pager;
-  config.late_memory = shard.shards.gpu_memory.get();
-  config.gate = &shard.exchange;
   config.max_outstanding_packets = config.max_read_packets = kPacketsOnTheWay;
-  // Only one engine may use the direct path, because there is one rights table and keys of two
-  // engines could collide. Captures and faults need real packets, so they disable the direct path.
-  const bool tapped = !shard.config.pcap.empty() || !shard.config.fault.empty();
-  if (by_direct_path && !tapped) config.direct_path = &shard.peer_memory;
   config.flow_control.algorithm = shard.config.congestion;
   if (shard.config.congestion == nic::CcAlgorithm::kLearned) {
     config.flow_control.learned.policy = shard.shards.policy.get();
@@ -96,8 +99,9 @@ Adapter::State::State(Shard& in, const Device& given, State* first)
       by_direct_path{first != nullptr ? first->by_direct_path : in.adapters.empty()},
       gpu_memory{*in.shards.gpu_memory},
       counters{counters_for(in, given, own_counters)},
-      nic{first != nullptr ? nic::Nic{config_for(in, given, by_direct_path, counters), first->nic}
-                           : nic::Nic{config_for(in, given, by_direct_path, counters)}} {
+      nic{first != nullptr
+              ? nic::Nic{config_for(in, given), hooks_for(in, by_direct_path, counters), first->nic}
+              : nic::Nic{config_for(in, given), hooks_for(in, by_direct_path, counters)}} {
   shard.exchange.count_in(counters.transports);
   if (by_direct_path) shard.peer_memory.count_in(counters.direct);
   if (shard.trace_file != nullptr) shard.trace_file->add(device);

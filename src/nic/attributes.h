@@ -76,6 +76,7 @@ struct QpAttributes {
   Qpn dest_qp{};
   Psn rq_psn{};
   Psn sq_psn{};
+  Rate rate_limit{};             // zero: none
   std::uint8_t max_dest_read{};  // responder resources
   std::uint8_t max_read{};       // initiator depth
   std::uint8_t min_rnr_timer{};  // a timer code, not a time
@@ -84,7 +85,6 @@ struct QpAttributes {
   std::uint8_t rnr_retry{};  // 7 = no limit
   bool sqd_notify{};
   QpState cur_state{};
-  Rate rate_limit{};  // zero: none
   friend bool operator==(const QpAttributes&, const QpAttributes&) = default;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/ids.h"
@@ -138,6 +139,7 @@ inline constexpr std::uint32_t kCommIdBits = 22;
 inline constexpr std::uint32_t kOrderOfQpns = 1;
 inline constexpr std::uint32_t kOrderOfCommIds = 2;
 
+// Plain values.
 struct NicConfig {
   Limits limits{};
   // The only randomness in an engine: memory keys are derived from it, and the order of numbers
@@ -164,11 +166,6 @@ struct NicConfig {
   std::vector<std::uint16_t> pkeys{0xffff};
   std::uint32_t gid_table_size{16};
   FlowControlConfig flow_control{};
-  DirectPath* direct_path{};  // null: none. Must outlive the engine.
-  Pager* pager{};             // null: on-demand regions are fully mapped. Must outlive the engine.
-  LateMemory* late_memory{};  // null: none. Must outlive the engine.
-  EgressGate* gate{};         // null: never full. Must outlive the engine.
-  Counters* counters{};       // null: the engine has its own. Must outlive the engine.
   // The maximum number of unacknowledged packets of a QP (SEND and WRITE), whatever congestion
   // control allows. It bounds what a lossy link must absorb.
   std::uint32_t max_outstanding_packets{4096};
@@ -182,7 +179,28 @@ struct NicConfig {
   std::uint32_t max_read_packets{1U << 23};
   // The number of frames that a QP may send before the next one gets its turn.
   std::uint32_t scheduling_quantum{64};
-  Trace* trace{};  // null: nothing is traced. Must outlive the engine.
+};
+
+// A configuration that engines share: thousands of simulated NICs have the same. It may come from a
+// file: values that cannot work are replaced by the nearest valid ones.
+class SharedConfig {
+ public:
+  SharedConfig(const NicConfig& config);  // NOLINT(google-explicit-constructor)
+
+  const NicConfig& operator*() const { return *valid_; }
+
+ private:
+  std::shared_ptr<const NicConfig> valid_;
+};
+
+// What the driver offers one engine. Each may be null, and must outlive the engine.
+struct NicHooks {
+  EgressGate* gate{};         // null: never full
+  Trace* trace{};             // null: nothing is traced
+  Counters* counters{};       // null: the engine has its own
+  DirectPath* direct_path{};  // null: none
+  Pager* pager{};             // null: on-demand regions are fully mapped
+  LateMemory* late_memory{};  // null: none
 };
 
 }  // namespace nerve::nic

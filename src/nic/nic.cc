@@ -8,50 +8,18 @@
 
 namespace nerve::nic {
 
-namespace {
-
-// A configuration may come from a file: values that cannot work are replaced by the nearest valid
-// ones.
-NicConfig clamped(NicConfig config) {
-  constexpr std::uint32_t kQpns = 0xff'ffff;  // the last number stands for multicast
-  config.scheduling_quantum = std::max(config.scheduling_quantum, 1U);
-  config.max_outstanding_packets = std::max(config.max_outstanding_packets, 1U);
-  config.max_read_packets = std::max(config.max_read_packets, 1U);
-  if (SelectiveRepeatConfig& repeat = config.selective_repeat; repeat.on) {
-    constexpr Duration kShortest = std::chrono::microseconds{1};
-    repeat.timeout_of_few = std::max(repeat.timeout_of_few, kShortest);
-    repeat.timeout = std::max(repeat.timeout, repeat.timeout_of_few);
-    repeat.reorder_window = std::min(repeat.reorder_window, 1U << 16U);
-    repeat.reorder_timeout = std::max(repeat.reorder_timeout, Duration{});
-  }
-  // Peers take packets further ahead for forged ones.
-  config.max_outstanding_packets = std::min(config.max_outstanding_packets, kWidestWindow);
-  config.flow_control.ack_every = std::max(config.flow_control.ack_every, 1U);
-  config.limits.max_sge = std::clamp(config.limits.max_sge, 1U, 255U);
-  config.limits.max_read_depth = std::min(config.limits.max_read_depth, 255U);
-  config.limits.max_message = std::min(config.limits.max_message, 1U << 31);
-  config.first_qpn = Qpn{std::max(config.first_qpn.value(), 2U)};  // 0 and 1 are the management QPs
-  config.limits.max_qp = std::min(config.limits.max_qp, kQpns - config.first_qpn.value());
-  if (config.pkeys.empty()) config.pkeys = {0xffff};
-  config.first_comm_id = std::min(config.first_comm_id, ~0U << kCommIdBits);
-  config.limits.max_connections = std::min(config.limits.max_connections, 1U << 20U);
-  return config;
-}
-
-}  // namespace
-
 void Nic::Modules::trace_memory(TraceStep step, std::uint64_t address, std::uint64_t length) const {
-  if (config.trace == nullptr) return;
+  if (core.trace == nullptr) return;
   constexpr std::uint64_t kMost = 0xffff'ffff;
-  config.trace->add(
+  core.trace->add(
       {.id = address, .bytes = static_cast<std::uint32_t>(std::min(length, kMost)), .step = step});
 }
 
 bool Nic::Modules::trace_receive(const RecvWr& wr, Qpn qpn) const {
-  if (config.trace->of(qpn.value()).receives++ >= config.trace->messages()) return false;
+  if (core.trace->of(qpn.value()).receives++ >= core.trace->messages()) return false;
   std::uint32_t bytes = 0;
   for (const Sge& sge : wr.sges) bytes += sge.length;
-  config.trace->add(
+  core.trace->add(
       {.id = wr.wr_id, .qpn = qpn.value(), .bytes = bytes, .step = TraceStep::kPostReceive});
   return true;
 }
@@ -60,7 +28,7 @@ Expected<std::size_t> Nic::Modules::traced_poll(CqHandle cq, std::span<Completio
   const Expected<std::size_t> taken = cqs.poll(cq, out);
   if (!taken) return taken;
   for (const Completion& completion : out.first(*taken)) {
-    if (Qp* qp = qps.find(completion.qpn)) trace_poll(*config.trace, *qp, completion);
+    if (Qp* qp = qps.find(completion.qpn)) trace_poll(*core.trace, *qp, completion);
   }
   return taken;
 }
@@ -70,27 +38,27 @@ Expected<std::size_t> Nic::Modules::traced_poll(CqHandle cq, std::span<Completio
 void Nic::Modules::transmit_acknowledge(Qp& qp, TxBurst& burst) {
   bool owes = true;
   if (qp.responder.owes_acknowledge() && answers.transmit(qp, burst, 0) == Answers::Turn::kDone) {
-    while (owes && !burst.full() &&
-           config.gate->grant_acknowledge(qp.flow, qp.attributes.dest_qp)) {
+    while (owes && !burst.full() && core.gate->grant_acknowledge(qp.flow, qp.peer)) {
       owes = answers.acknowledge(qp, burst);
     }
   }
   if (!owes && !qp.has_to_send()) {
-    scheduler.sleep(qp);
+    core.scheduler.sleep(qp);
   } else if (owes && qp.responder.sack_due && burst.full()) {
-    scheduler.rotate(qp);
+    core.scheduler.rotate(qp);
   } else {
-    scheduler.park(qp);
+    core.scheduler.park(qp);
   }
 }
 
-Nic::Nic(const NicConfig& config) : modules_{std::make_unique<Modules>(clamped(config), nullptr)} {}
-Nic::Nic(const NicConfig& config, Nic& sibling)
-    : modules_{std::make_unique<Modules>(clamped(config), &sibling.modules_->objects)} {}
+Nic::Nic(const SharedConfig& config, const NicHooks& hooks)
+    : modules_{std::make_unique<Modules>(config, hooks, nullptr)} {}
+Nic::Nic(const SharedConfig& config, const NicHooks& hooks, Nic& sibling)
+    : modules_{std::make_unique<Modules>(config, hooks, &sibling.modules_->objects)} {}
 Nic::~Nic() = default;
 
-const NicConfig& Nic::config() const { return modules_->config; }
-const Counters& Nic::counters() const { return modules_->counters; }
+const NicConfig& Nic::config() const { return modules_->core.config; }
+const Counters& Nic::counters() const { return modules_->core.counters; }
 
 std::uint32_t Nic::qp_count() const { return modules_->qps.size(); }
 
@@ -103,7 +71,7 @@ std::vector<QpGlance> Nic::glance_at_qps(std::size_t limit, Time now) const {
     glance.type = qp.type;
     glance.state = qp.state;
     if (qp.connected() && qp.can_receive()) {
-      glance.peer = qp.attributes.dest_qp;
+      glance.peer = qp.peer;
       glance.destination = qp.flow.destination;
     }
     if (qp.congestion) {
@@ -120,7 +88,7 @@ std::optional<QpRoute> Nic::route_of(Qpn qpn) const {
   if (qp == nullptr) return std::nullopt;
   return QpRoute{.source = qp->flow.source,
                  .destination = qp->flow.destination,
-                 .peer = qp->connected() ? qp->attributes.dest_qp : Qpn{},
+                 .peer = qp->connected() ? qp->peer : Qpn{},
                  .answered = qp->requester.unacked != qp->attributes.sq_psn};
 }
 
@@ -131,28 +99,28 @@ Expected<wire::Gid> Nic::query_gid(std::uint32_t index) const { return modules_-
 void Nic::set_port_active(bool active) { modules_->port.set_active(active); }
 bool Nic::port_active() const { return modules_->port.active(); }
 
-Expected<PdHandle> Nic::alloc_pd() { return modules_->dma.alloc_pd(); }
-Status Nic::dealloc_pd(PdHandle pd) { return modules_->dma.dealloc_pd(pd); }
+Expected<PdHandle> Nic::alloc_pd() { return modules_->core.dma.alloc_pd(); }
+Status Nic::dealloc_pd(PdHandle pd) { return modules_->core.dma.dealloc_pd(pd); }
 Expected<MrHandle> Nic::register_mr(const MrInit& init) {
-  Expected<MrHandle> made = modules_->dma.register_region(init);
+  Expected<MrHandle> made = modules_->core.dma.register_region(init);
   if (made) modules_->trace_memory(TraceStep::kRegister, init.address, init.length);
   return made;
 }
 Status Nic::reregister_mr(MrHandle mr, MrChange change, const MrInit& init) {
-  return modules_->dma.reregister(mr, change, init);
+  return modules_->core.dma.reregister(mr, change, init);
 }
-Status Nic::revoke_mr(MrHandle mr) { return modules_->dma.revoke(mr); }
+Status Nic::revoke_mr(MrHandle mr) { return modules_->core.dma.revoke(mr); }
 Status Nic::deregister_mr(MrHandle mr) {
-  Status done = modules_->dma.deregister(mr);
+  Status done = modules_->core.dma.deregister(mr);
   if (done) modules_->trace_memory(TraceStep::kDeregister, 0, 0);
   return done;
 }
-Expected<MrKeys> Nic::keys_of(MrHandle mr) const { return modules_->dma.keys_of(mr); }
+Expected<MrKeys> Nic::keys_of(MrHandle mr) const { return modules_->core.dma.keys_of(mr); }
 Expected<MwHandle> Nic::alloc_mw(PdHandle pd, MwType type) {
-  return modules_->dma.alloc_window(pd, type);
+  return modules_->core.dma.alloc_window(pd, type);
 }
-Status Nic::dealloc_mw(MwHandle mw) { return modules_->dma.dealloc_window(mw); }
-Expected<RKey> Nic::rkey_of(MwHandle mw) const { return modules_->dma.rkey_of(mw); }
+Status Nic::dealloc_mw(MwHandle mw) { return modules_->core.dma.dealloc_window(mw); }
+Expected<RKey> Nic::rkey_of(MwHandle mw) const { return modules_->core.dma.rkey_of(mw); }
 
 Expected<CqHandle> Nic::create_cq(const CqInit& init) { return modules_->cqs.create(init); }
 Status Nic::resize_cq(CqHandle cq, std::uint32_t depth) { return modules_->cqs.resize(cq, depth); }
@@ -213,7 +181,7 @@ Status Nic::detach_mcast(QpHandle handle, const wire::Gid& group) {
 }
 std::vector<wire::Gid> Nic::multicast_groups() const { return modules_->groups.list(); }
 
-ConnectionManager& Nic::cm() { return modules_->cm; }
+ConnectionManager& Nic::cm() { return modules_->cm.get(); }
 
 Status Nic::post_send(QpHandle handle, const SendWr& wr) {
   return post_sends(handle, std::span{&wr, 1});
@@ -224,18 +192,18 @@ Status Nic::post_sends(QpHandle handle, std::span<const SendWr> wrs) {
   if (qp == nullptr) return refuse(ErrorCode::kNoSuchObject, "post send: no such QP");
   const std::uint32_t before = qp->sends.tail;
   for (const SendWr& wr : wrs) {
-    if (const Status taken = enqueue_send(*qp, wr, modules_->config.limits); !taken) {
+    if (const Status taken = enqueue_send(*qp, wr, modules_->core.config.limits); !taken) {
       qp->sends.tail = before;
       return taken;
     }
   }
-  if (traces_sends(modules_->config.trace, *qp)) [[unlikely]] {
-    trace_posts(*modules_->config.trace, *qp, before);
+  if (traces_sends(modules_->core.trace, *qp)) [[unlikely]] {
+    trace_posts(*modules_->core.trace, *qp, before);
   }
   if (qp->state == QpState::kErr || qp->state == QpState::kSqe) {
     modules_->completions.flush_sends(*qp);
   } else {
-    modules_->scheduler.wake(*qp);
+    modules_->core.scheduler.wake(*qp);
   }
   return Done{};
 }
@@ -249,14 +217,14 @@ Status Nic::post_recv(QpHandle handle, const RecvWr& wr) {
   }
   if (const Status fits = qp->receives.check(wr); !fits) return fits;
   qp->receives.post(wr);
-  if (traces_receives(modules_->config.trace, *qp)) [[unlikely]] {
+  if (traces_receives(modules_->core.trace, *qp)) [[unlikely]] {
     qp->trace_over.receives = !modules_->trace_receive(wr, qp->qpn);
   }
   if (qp->state == QpState::kErr) {
     modules_->completions.flush_receives(*qp);
   } else if (Answers::owes_credit_update(*qp)) {
     qp->responder.ack_due = true;
-    modules_->scheduler.wake(*qp);
+    modules_->core.scheduler.wake(*qp);
   }
   return Done{};
 }
@@ -266,7 +234,7 @@ Status Nic::post_srq_recv(SrqHandle handle, const RecvWr& wr) {
   if (srq == nullptr) return refuse(ErrorCode::kNoSuchObject, "post receive: no such SRQ");
   if (const Status fits = srq->queue.check(wr); !fits) return fits;
   srq->queue.post(wr);
-  if (modules_->config.trace != nullptr) [[unlikely]] {
+  if (modules_->core.trace != nullptr) [[unlikely]] {
     (void)modules_->trace_receive(wr, Qpn{});
   }
   return Done{};
@@ -278,7 +246,7 @@ const std::atomic<std::uint32_t>* Nic::cq_gauge(CqHandle cq) const {
 }
 
 Expected<std::size_t> Nic::poll_cq(CqHandle cq, std::span<Completion> out) {
-  if (modules_->config.trace != nullptr && modules_->config.trace->awaits_polls()) [[unlikely]]
+  if (modules_->core.trace != nullptr && modules_->core.trace->awaits_polls()) [[unlikely]]
     return modules_->traced_poll(cq, out);
   return modules_->cqs.poll(cq, out);
 }
@@ -289,7 +257,7 @@ std::uint32_t Nic::completions_waiting(CqHandle cq) const {
 }
 
 void Nic::receive(std::span<const wire::Frame> frames, Time now) {
-  modules_->now = now;
+  modules_->core.now = now;
   modules_->rx_handler.receive(frames);
 }
 
@@ -300,31 +268,31 @@ void Nic::receive(std::span<const wire::Frame> frames, Time now) {
 // must be sent before the next one.
 std::uint32_t Nic::transmit(TxBurst& burst, Time now) {
   Modules& m = *modules_;
-  CHECK(burst.max_pieces_per_frame() >= m.config.limits.max_sge);
-  m.now = now;
+  CHECK(burst.max_pieces_per_frame() >= m.core.config.limits.max_sge);
+  m.core.now = now;
   if (burst.fetched()) [[unlikely]]
-    m.config.late_memory->release(&m.config);
+    m.core.late_memory->release(&m.core);
   burst.clear();
   // Management datagrams go first: they are rare and short, and whole connections wait for them.
   // They bypass the gate; one that finds no room is lost and retransmitted. On a port that is down
   // this only passes the time to the connection manager.
-  if (m.cm.wants_to_send()) m.cm.transmit(burst, now);
+  if (m.cm.wants_to_send()) m.cm.get().transmit(burst, now);
   if (!m.port.active()) return 0;
   m.requester.begin_call();
-  while (Qp* qp = m.scheduler.next()) {
+  while (Qp* qp = m.core.scheduler.next()) {
     if (burst.full()) break;
     // Within a turn, READ responses and atomic results go first, because the peer waits for them. A
     // long READ response must leave room for requests, or the QP could not send its own before the
     // response is complete. The ACK goes last: it only completes a finished request, while a
     // request, often the reply to the message that the ACK is for, starts new work.
-    const std::uint32_t quantum = m.config.scheduling_quantum;
+    const std::uint32_t quantum = m.core.config.scheduling_quantum;
     std::uint32_t granted = 2 * quantum;  // a quantum of responses and one of requests
-    const bool gated = m.config.gate != nullptr && qp->connected();
+    const bool gated = m.core.gate != nullptr && qp->connected();
     if (gated) {
-      granted = m.config.gate->grant({.flow = qp->flow,
-                                      .destination = qp->attributes.dest_qp,
-                                      .reliable = qp->reliable(),
-                                      .frames = granted});
+      granted = m.core.gate->grant({.flow = qp->flow,
+                                    .destination = qp->peer,
+                                    .reliable = qp->reliable(),
+                                    .frames = granted});
       if (granted == 0) {
         m.transmit_acknowledge(*qp, burst);
         continue;
@@ -341,60 +309,66 @@ std::uint32_t Nic::transmit(TxBurst& burst, Time now) {
     const bool more = m.requester.transmit(*qp, burst, std::min(quantum, left), clipped);
     bool owes = answered == Answers::Turn::kMore;
     if (answered == Answers::Turn::kDone) owes = m.answers.acknowledge(*qp, burst);
-    if (gated) m.config.gate->give_back(granted - std::min(granted, burst.size() - first));
+    if (gated) m.core.gate->give_back(granted - std::min(granted, burst.size() - first));
     // The turn may have ended with an error, which removes the QP from the queue.
     if (owes || (more && !m.requester.fetches())) {
-      m.scheduler.rotate(*qp);
+      m.core.scheduler.rotate(*qp);
     } else {
-      m.scheduler.sleep(*qp);
+      m.core.scheduler.sleep(*qp);
     }
     if (m.requester.paused()) break;
   }
-  if (m.config.trace != nullptr) [[unlikely]]
-    m.config.trace->packets_sent();
+  if (m.core.trace != nullptr) [[unlikely]]
+    m.core.trace->packets_sent();
   return burst.size();
 }
 
 bool Nic::wants_to_send() const {
-  return modules_->scheduler.next() != nullptr || modules_->cm.wants_to_send();
+  return modules_->core.scheduler.next() != nullptr || modules_->cm.wants_to_send();
 }
 bool Nic::owes_only_an_ack() const {
-  const Qp* const qp = modules_->scheduler.only();
+  const Qp* const qp = modules_->core.scheduler.only();
   return qp != nullptr && qp->responder.owes_only_an_ack() && qp->sends.all_sent() &&
          !modules_->cm.wants_to_send();
 }
-bool Nic::any_parked() const { return modules_->scheduler.any_parked(); }
-void Nic::resume() { modules_->scheduler.resume(); }
+bool Nic::any_parked() const { return modules_->core.scheduler.any_parked(); }
+void Nic::resume() { modules_->core.scheduler.resume(); }
 
 std::optional<Time> Nic::next_deadline() {
-  std::optional<Time> earliest = modules_->scheduler.next_deadline();
-  for (const std::optional<Time> other :
-       {modules_->cqs.next_deadline(), modules_->cm.next_deadline(),
-        modules_->granter.next_deadline()}) {
+  std::optional<Time> earliest = modules_->core.scheduler.next_deadline();
+  const auto consider = [&](std::optional<Time> other) {
     if (other && (!earliest || *other < *earliest)) earliest = other;
+  };
+  consider(modules_->cqs.next_deadline());
+  consider(modules_->cm.next_deadline());
+  if (modules_->core.scheduler.next_without_credit() != nullptr) {
+    consider(modules_->granter.next_deadline());
   }
   return earliest;
 }
 
 void Nic::expire(Time now) {
-  modules_->now = now;
-  while (Qp* qp = modules_->scheduler.pop_expired(now)) modules_->completer.on_timer(*qp);
-  modules_->granter.expire();
+  modules_->core.now = now;
+  while (Qp* qp = modules_->core.scheduler.pop_expired(now)) modules_->completer.on_timer(*qp);
+  if (modules_->core.scheduler.next_without_credit() != nullptr) modules_->granter.expire();
   modules_->cqs.expire(now);
   modules_->cm.expire(now);
 }
 
-bool Nic::awaits_memory() const { return modules_->scheduler.next_awaiting_memory() != nullptr; }
+bool Nic::awaits_memory() const {
+  return modules_->core.scheduler.next_awaiting_memory() != nullptr;
+}
 void Nic::poll_memory(Time now) {
   Modules& m = *modules_;
-  m.now = now;
+  m.core.now = now;
   const Landing* first_again = nullptr;  // of those that wait on, at the back of the list
-  for (Landing* landing = m.scheduler.next_awaiting_memory();
-       landing != nullptr && landing != first_again; landing = m.scheduler.next_awaiting_memory()) {
+  for (Landing* landing = m.core.scheduler.next_awaiting_memory();
+       landing != nullptr && landing != first_again;
+       landing = m.core.scheduler.next_awaiting_memory()) {
     Qp& qp = landing->owner;
-    m.scheduler.stop_awaiting_memory(*landing);
+    m.core.scheduler.stop_awaiting_memory(*landing);
     m.completions.release_landed(qp);
-    m.scheduler.wake(qp);
+    m.core.scheduler.wake(qp);
     if (first_again == nullptr && landing->hook.linked) first_again = landing;
   }
 }
@@ -404,8 +378,8 @@ bool Nic::any_event() const { return !modules_->events.empty(); }
 
 void Nic::Modules::fetch_for_timer(Fetch step) const {
   if (step == Fetch::kTimers) return fetch_timers();
-  if (step == Fetch::kFirstTimer) return scheduler.fetch_timers();
-  const Qp* const qp = scheduler.next_timer();
+  if (step == Fetch::kFirstTimer) return core.scheduler.fetch_timers();
+  const Qp* const qp = core.scheduler.next_timer();
   if (qp == nullptr) return;
   if (step == Fetch::kTimerQp) {
     __builtin_prefetch(qp);
@@ -423,12 +397,12 @@ void Nic::fetch(Fetch step, Qpn qpn) const {
   Modules& m = *modules_;
   if (step == Fetch::kEngine) return m.fetch();
   if (step >= Fetch::kTimers) return m.fetch_for_timer(step);
-  Qp* qp = qpn == Qpn{} ? m.scheduler.next() : m.qps.find(qpn);
-  if (qp == nullptr && qpn == Qpn{}) qp = m.scheduler.next_timer();
+  Qp* qp = qpn == Qpn{} ? m.core.scheduler.next() : m.qps.find(qpn);
+  if (qp == nullptr && qpn == Qpn{}) qp = m.core.scheduler.next_timer();
   if (qp == nullptr) return;
   if (step == Fetch::kQp) {
     fetch_lines(qp, qp + 1);
-    return m.scheduler.fetch_timers();
+    return m.core.scheduler.fetch_timers();
   }
   if (qpn != Qpn{}) fetch_lines(qp->recv_cq, qp->recv_cq + 1);  // a packet may complete a message
   qp->sends.fetch();

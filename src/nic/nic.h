@@ -52,8 +52,8 @@ class ConnectionManager;
 
 class Nic {
  public:
-  explicit Nic(const NicConfig& config);
-  Nic(const NicConfig& config, Nic& sibling);  // which must outlive this one
+  explicit Nic(const SharedConfig& config, const NicHooks& hooks = {});
+  Nic(const SharedConfig& config, const NicHooks& hooks, Nic& sibling);  // which must outlive this
   ~Nic();
   Nic(const Nic&) = delete;
   Nic& operator=(const Nic&) = delete;

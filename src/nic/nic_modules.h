@@ -5,7 +5,8 @@
 #include <utility>
 
 #include "base/fetch_lines.h"
-#include "nic/connection/connection_manager.h"
+#include "nic/connection/manager_on_demand.h"
+#include "nic/core.h"
 #include "nic/cq_manager/cq_manager.h"
 #include "nic/dma_engine/dma_engine.h"
 #include "nic/ethernet/port.h"
@@ -24,41 +25,43 @@
 
 namespace nerve::nic {
 
+// A driver of thousands of engines waits for each cache line that a packet touches. Those members
+// come together, in the order of what is needed at the same time; the others are before and behind.
 struct alignas(64) Nic::Modules {
-  Modules(NicConfig valid, SharedObjects* of_sibling)
-      : config{std::move(valid)},
-        counters{config.counters != nullptr ? *config.counters : own_counters.emplace()},
-        objects{of_sibling != nullptr ? *of_sibling : own_objects.emplace(config)} {}
+  Modules(SharedConfig given, const NicHooks& hooks, SharedObjects* of_sibling)
+      : settings{std::move(given)},
+        objects{of_sibling != nullptr ? *of_sibling : own_objects.emplace(*settings, hooks)},
+        core{.config = *settings,
+             .counters = hooks.counters != nullptr ? *hooks.counters : own_counters.emplace(),
+             .dma = objects.dma,
+             .gate = hooks.gate,
+             .trace = hooks.trace,
+             .direct_path = hooks.direct_path,
+             .late_memory = hooks.late_memory} {}
 
-  NicConfig config;
-  std::optional<Counters> own_counters;      // empty: those of the driver are used
+  SharedConfig settings;
   std::optional<SharedObjects> own_objects;  // empty: those of a sibling are used
+  std::optional<Counters> own_counters;      // empty: those of the driver are used
   EventQueue events;
-  MulticastGroups groups{config.limits};
-
-  // What most packets touch, together: a driver of many engines waits for each cache line.
-  Counters& counters;
+  MulticastGroups groups{(*settings).limits};
   SharedObjects& objects;
-  DmaEngine& dma{objects.dma};
-  Time now;  // as of the last call that passed it
-  Port port{config, events};
-  CqManager cqs{config.limits, events, objects.cqs};
-  QpTable qps{config};
-  Scheduler scheduler;
-  CompletionUnit completions{config, counters, cqs, events, scheduler, now};
-  Requester requester{config, counters, dma, port, objects.addresses, completions, scheduler, now};
-  Completer completer{config, counters, dma, port, completions, requester, scheduler, now};
-  Receives receives{objects.srqs, completions};
-  CreditGranter granter{config, scheduler, now};
-  Responder responder{counters, dma, receives, completions, scheduler, granter, config.trace, now};
-  Answers answers{config, counters, dma, completions};
 
-  Datagrams datagrams{counters, dma, receives, completions, config.trace};
-  ConnectionManager cm{config, counters, port};
-  RxHandler rx_handler{config,    counters,  port,      qps, groups, responder,
-                       datagrams, completer, scheduler, cm,  now};
-  QpManager qp_manager{config, cqs, events,  completions, port, scheduler,
-                       groups, qps, objects, counters,    now};
+  Core core;
+  Requester requester{core, port, objects.addresses, completions};
+  QpTable qps{core.config};
+  Port port{core.config, events};
+  CqManager cqs{core.config.limits, events, objects.cqs};
+  ManagerOnDemand cm{core.config, core.counters, port, core.trace};
+  Answers answers{core, completions};
+  Responder responder{core, receives, completions, granter};
+  RxHandler rx_handler{core, port, qps, groups, responder, datagrams, completer, cm};
+  Receives receives{objects.srqs, completions};
+  Completer completer{core, port, completions, requester};
+  CompletionUnit completions{core, cqs, events};
+  CreditGranter granter{core};
+
+  Datagrams datagrams{core, receives, completions};
+  QpManager qp_manager{core, cqs, events, completions, port, groups, qps, objects};
 
   [[gnu::cold, gnu::noinline]] void trace_memory(TraceStep step, std::uint64_t address,
                                                  std::uint64_t length) const;
@@ -67,23 +70,17 @@ struct alignas(64) Nic::Modules {
   [[gnu::cold, gnu::noinline]] Expected<std::size_t> traced_poll(CqHandle cq,
                                                                  std::span<Completion> out);
   void transmit_acknowledge(Qp& qp, TxBurst& burst);
-  // Skips the members that are not touched for every packet.
   void fetch() const {
-    fetch_lines(&config.flow_control.ack_every, &config + 1);
-    __builtin_prefetch(&counters);
-    dma.fetch();
-    fetch_lines(&now, &datagrams);
-    cm.fetch();
-    fetch_lines(&rx_handler, &rx_handler + 1);
+    __builtin_prefetch(&core.counters);
+    core.dma.fetch();
+    fetch_lines(&core, &datagrams);
   }
   void fetch_for_timer(Fetch step) const;
   // What expire() touches when no timer is due but one of a QP.
   void fetch_timers() const {
-    fetch_lines(&now, &now + 1);
+    fetch_lines(&core, &core + 1);
     fetch_lines(&cqs, &cqs + 1);
-    fetch_lines(&scheduler, &scheduler + 1);
     __builtin_prefetch(&completer);
-    cm.fetch();
   }
 };
 

@@ -142,12 +142,22 @@ void Simulation::add_nics(const std::vector<SimulatedNetwork>& networks) {
       tcp_nics_[i]->serve(part);
       continue;
     }
-    SimNicConfig own = network.nics;
-    own.engine.line_rate = fabric_.rate_of(NodeId{i});
-    own.pcie = pcie_link_of(i, network);
-    nics_[i] = std::make_unique<SimNic>(part.clockwork(), fabric_, NodeId{i}, own);
+    nics_[i] = std::make_unique<SimNic>(part.clockwork(), fabric_, NodeId{i},
+                                        settings_for(NodeId{i}), pcie_link_of(i, network));
     nics_[i]->serve(part);
   }
+}
+
+// NICs of one network and rate have the same.
+const SimNicSettings& Simulation::settings_for(NodeId nic) {
+  const std::uint32_t network = fabric_.graph().nodes[nic.value()].network;
+  const Rate rate = fabric_.rate_of(nic);
+  for (const auto& [known, settings] : nic_settings_) {
+    if (known == network && settings.config.engine.line_rate == rate) return settings;
+  }
+  SimNicConfig own = nic_configs_[network];
+  own.engine.line_rate = rate;
+  return nic_settings_.emplace_back(network, SimNicSettings{own}).second;
 }
 
 // The NICs of a server have consecutive numbers.

@@ -157,6 +157,7 @@ class Simulation {
   void share_held(std::span<const PortId> ends);
   [[nodiscard]] Time next_in_parts();
   [[nodiscard]] std::uint64_t executed_here() const;
+  [[nodiscard]] const SimNicSettings& settings_for(NodeId nic);
   [[nodiscard]] PcieLink* pcie_link_of(std::uint32_t node, const SimulatedNetwork& network);
   void run_window(Time end);
   void run_part(std::uint32_t number);
@@ -189,7 +190,8 @@ class Simulation {
   std::vector<std::unique_ptr<SimNic>> nics_;      // per node; null for a switch
   std::vector<std::unique_ptr<TcpNic>> tcp_nics_;  // per node
   std::vector<SimNicConfig> nic_configs_;          // per network
-  std::vector<std::uint32_t> qps_;                 // per NIC, if there are other ranks
+  std::deque<std::pair<std::uint32_t, SimNicSettings>> nic_settings_;  // per network and rate
+  std::vector<std::uint32_t> qps_;  // per NIC, if there are other ranks
   std::optional<Mirror> mirror_;
   std::unique_ptr<FlowNetwork> flows_;
   std::deque<Foresight> foresights_;  // per part

@@ -8,9 +8,10 @@ namespace nerve::dst {
 
 using nic::Access;
 
-Host::Host(std::size_t index, const nic::NicConfig& config, nic::Nic* sibling, LateStore* late,
-           const wire::Gid& gid, Habits habits, std::uint64_t seed, std::size_t zone_size,
-           EventQueue& events, Network& network, Journal& journal)
+Host::Host(std::size_t index, const nic::NicConfig& config, const nic::NicHooks& hooks,
+           nic::Nic* sibling, LateStore* late, const wire::Gid& gid, Habits habits,
+           std::uint64_t seed, std::size_t zone_size, EventQueue& events, Network& network,
+           Journal& journal)
     : index_{index},
       gid_{gid},
       habits_{habits},
@@ -19,7 +20,7 @@ Host::Host(std::size_t index, const nic::NicConfig& config, nic::Nic* sibling, L
       network_{network},
       journal_{journal},
       late_{late},
-      nic_{sibling != nullptr ? nic::Nic{config, *sibling} : nic::Nic{config}},
+      nic_{sibling != nullptr ? nic::Nic{config, hooks, *sibling} : nic::Nic{config, hooks}},
       memory_{seed ^ 0x3e3, zone_size},
       burst_{habits.burst} {
   CHECK(nic_.set_gid(0, gid).has_value());

@@ -44,9 +44,9 @@ class Host {
 
   // `sibling`: an engine of the same device, which must outlive this one; null: none. `late`: all
   // memory of the host is late; null: none is.
-  Host(std::size_t index, const nic::NicConfig& config, nic::Nic* sibling, LateStore* late,
-       const wire::Gid& gid, Habits habits, std::uint64_t seed, std::size_t zone_size,
-       EventQueue& events, Network& network, Journal& journal);
+  Host(std::size_t index, const nic::NicConfig& config, const nic::NicHooks& hooks,
+       nic::Nic* sibling, LateStore* late, const wire::Gid& gid, Habits habits, std::uint64_t seed,
+       std::size_t zone_size, EventQueue& events, Network& network, Journal& journal);
 
   [[nodiscard]] std::size_t index() const { return index_; }
   [[nodiscard]] nic::Nic& nic() { return nic_; }

@@ -30,9 +30,9 @@ Pair::Pair(const PairSetup& setup)
     End& end = ends_[side];
     nic::NicConfig config = setup.config[side];
     config.key_secret = {side + 1, 42};
-    end.host = std::make_unique<Host>(side, config, nullptr, nullptr, gid_of(side, setup.ipv6),
-                                      Host::Habits{}, side + 7, std::size_t{1} << 17U, events_,
-                                      network_, journal_);
+    end.host = std::make_unique<Host>(side, config, nic::NicHooks{}, nullptr, nullptr,
+                                      gid_of(side, setup.ipv6), Host::Habits{}, side + 7,
+                                      std::size_t{1} << 17U, events_, network_, journal_);
     end.host->on_completion([&end](Host&, nic::CqHandle, const nic::Completion& completion) {
       end.completions.push_back(completion);
       return false;

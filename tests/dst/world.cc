@@ -163,15 +163,15 @@ void World::make_hosts(bool large, const Options& options) {
     nic::Nic* const sibling = options.siblings && i > 0 ? &hosts_[0]->nic() : nullptr;
     if (options.late_memory && sibling == nullptr) stores_.emplace_back(i, events_);
     LateStore* const late = options.late_memory ? &stores_.back() : nullptr;
-    config.late_memory = late;
+    nic::NicHooks hooks{.late_memory = late};
     config.scatter_numbers = options.scatter;
     if (options.stranger) config.flow_control.max_cnp_burst = Stranger::kCnpBurst;
     if (options.late_copies) {
       paths_.emplace_back(gid, *late, all_paths_, prng_.next());
-      config.direct_path = &paths_.back();
+      hooks.direct_path = &paths_.back();
     }
-    hosts_.push_back(std::make_unique<Host>(i, config, sibling, late, gid, habits, prng_.next(),
-                                            zone_size, events_, network_, journal_));
+    hosts_.push_back(std::make_unique<Host>(i, config, hooks, sibling, late, gid, habits,
+                                            prng_.next(), zone_size, events_, network_, journal_));
     hosts_.back()->on_completion(
         [this](Host& host, nic::CqHandle, const nic::Completion& c) { return completed(host, c); });
     hosts_.back()->on_polled([this](Host& host) { registry_.polled(host); });

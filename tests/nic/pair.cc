@@ -41,7 +41,10 @@ wire::Gid gid_of(std::uint8_t number, bool ipv6) {
 }
 
 End::End(std::uint8_t number, const EndSetup& given)
-    : nic{given.config}, setup{given}, gid{gid_of(number, given.ipv6)}, memory(1 << 17) {
+    : nic{given.config, given.hooks},
+      setup{given},
+      gid{gid_of(number, given.ipv6)},
+      memory(1 << 17) {
   EXPECT_TRUE(nic.set_gid(0, gid));
   EXPECT_TRUE(nic.next_event());  // of the GID change
   pd = *nic.alloc_pd();

@@ -25,6 +25,7 @@ template <class T>
 
 struct EndSetup {
   nic::NicConfig config{};
+  nic::NicHooks hooks{};
   nic::QpType type{nic::QpType::kRc};
   nic::QpCaps caps{
       .max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 4, .max_recv_sge = 4, .max_inline = 64};

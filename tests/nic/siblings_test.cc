@@ -15,7 +15,7 @@ constexpr std::uint32_t kApart = 1U << 14U;
 // The pair's second engine is not used; a sibling of the first replaces it.
 struct Siblings : ::testing::Test {
   test::End first{1, {}};
-  Nic second{config(), first.nic};
+  Nic second{config(), {}, first.nic};
   QpHandle qp{};  // of the second
 
   static NicConfig config() {

@@ -56,7 +56,7 @@ class TraceTest : public testing::Test {
 
   static test::EndSetup traced(Recorder& recorder) {
     test::EndSetup setup;
-    setup.config.trace = &recorder.trace;
+    setup.hooks.trace = &recorder.trace;
     return setup;
   }
   void connect() {

@@ -77,13 +77,14 @@ void World::connect(nic::Mtu mtu) {
 }
 
 SimulatedWorld::SimulatedWorld(const SimNicConfig& config) {
+  settings_ = std::make_unique<SimNicSettings>(config);
   const Graph graph = star(2, {});
   fabric_ = std::make_unique<Fabric>(1, graph, std::vector<FabricConfig>{FabricConfig{}});
   const std::vector<std::uint16_t> one_part(graph.nodes.size());
   FabricPart* const part = &part_;
   fabric_->divide(one_part, {&part, 1});
   for (const std::uint32_t i : {0U, 1U}) {
-    nics_.push_back(std::make_unique<SimNic>(clockwork_, *fabric_, NodeId{i}, config));
+    nics_.push_back(std::make_unique<SimNic>(clockwork_, *fabric_, NodeId{i}, *settings_));
     stations.push_back(
         std::make_unique<Station>(nics_[i]->engine(), static_cast<std::uint8_t>(i * 100)));
   }
@@ -119,8 +120,7 @@ void SimulatedWorld::happen(const Event<Happening>& event) {
   }
 }
 
-DirectWorld::DirectWorld(nic::NicConfig config, nic::Mtu mtu) {
-  config.gate = nullptr;
+DirectWorld::DirectWorld(const nic::NicConfig& config, nic::Mtu mtu) {
   for (const std::uint32_t i : {0U, 1U}) {
     engines_.push_back(std::make_unique<nic::Nic>(config));
     nic::Nic& engine = *engines_[i];

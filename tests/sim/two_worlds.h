@@ -68,12 +68,13 @@ class SimulatedWorld final : public World {
   FabricPart part_;
   Clockwork& clockwork_{part_.clockwork};
   std::unique_ptr<Fabric> fabric_;
+  std::unique_ptr<SimNicSettings> settings_;
   std::vector<std::unique_ptr<SimNic>> nics_;
 };
 
 class DirectWorld final : public World {
  public:
-  explicit DirectWorld(nic::NicConfig config, nic::Mtu mtu);
+  explicit DirectWorld(const nic::NicConfig& config, nic::Mtu mtu);
   void settle() override;
 
  private:

@@ -14,7 +14,6 @@
 #include <optional>
 #include <span>
 
-#include "base/fetch_lines.h"
 #include "base/intrusive_list.h"
 #include "base/timer_heap.h"
 #include "base/token_bucket.h"
@@ -30,7 +29,7 @@ namespace nerve::nic {
 
 class ConnectionManager {
  public:
-  ConnectionManager(const NicConfig& config, Counters& counters, const Port& port);
+  ConnectionManager(const NicConfig& config, Counters& counters, const Port& port, Trace* trace);
 
   Expected<CommHandle> listen(const CmListen& listen);
   Expected<CommHandle> connect(const CmConnect& connect);                  // REQ
@@ -71,8 +70,6 @@ class ConnectionManager {
   [[nodiscard]] bool wants_to_send() const { return !due_.empty() || !outbox_.empty(); }
   [[nodiscard]] std::optional<Time> next_deadline() { return timers_.next_deadline(); }
   void expire(Time now);
-  // Prefetches what the calls above touch when there is nothing to do.
-  void fetch() const { fetch_lines(&outbox_, &timers_ + 1); }
 
  private:
   // The context of a received message.
@@ -152,13 +149,15 @@ class ConnectionManager {
   void destroy_listener(Communication& listener);
   void give_up(Communication& comm, Time now);
 
+  TimerHeap<Communication, &Communication::timer> timers_;
+  IntrusiveList<Communication, &Communication::due_hook> due_;
+  MadOutbox outbox_;
+
   const NicConfig& config_;
   Counters& counters_;
   const Port& port_;
+  Trace* trace_;
   CommTable table_;
-  MadOutbox outbox_;
-  IntrusiveList<Communication, &Communication::due_hook> due_;
-  TimerHeap<Communication, &Communication::timer> timers_;
   // Connections that wait for an RTU, oldest first.
   IntrusiveList<Communication, &Communication::half_open_hook> half_open_;
   TokenBucket unmatched_;

@@ -52,14 +52,14 @@ class MadOutbox {
   };
   Room& room();
 
+  std::uint32_t count_{};  // of answers
+  std::uint32_t head_{};
+  std::uint32_t used_{};
+  Psn psn_{};
+  std::unique_ptr<Room> room_;
   Counters& counters_;
   const Port& port_;
   Trace* trace_;
-  std::unique_ptr<Room> room_;
-  std::uint32_t used_{};
-  std::uint32_t head_{};
-  std::uint32_t count_{};
-  Psn psn_{};
 };
 
 }  // namespace nerve::nic

@@ -71,9 +71,9 @@ void ConnectionManager::receive(const wire::Frame& frame, Time now) {
     ++counters_.mads_bad;
     return;
   }
-  if (config_.trace != nullptr) [[unlikely]] {
-    trace_mad(*config_.trace, TraceStep::kPacketReceived, frame, *mad);
-    trace_mad(*config_.trace, TraceStep::kCmReceive, frame, *mad);
+  if (trace_ != nullptr) [[unlikely]] {
+    trace_mad(*trace_, TraceStep::kPacketReceived, frame, *mad);
+    trace_mad(*trace_, TraceStep::kCmReceive, frame, *mad);
   }
   const Arrival arrival{.flow = frame.flow,
                         .transaction = mad->transaction_id,

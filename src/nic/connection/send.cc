@@ -16,12 +16,14 @@ Duration patience(const Communication& comm) {
 
 }  // namespace
 
-ConnectionManager::ConnectionManager(const NicConfig& config, Counters& counters, const Port& port)
-    : config_{config},
+ConnectionManager::ConnectionManager(const NicConfig& config, Counters& counters, const Port& port,
+                                     Trace* trace)
+    : outbox_{counters, port, trace},
+      config_{config},
       counters_{counters},
       port_{port},
-      table_{config},
-      outbox_{counters, port, config.trace} {}
+      trace_{trace},
+      table_{config} {}
 
 Communication* ConnectionManager::make() {
   if (table_.full()) {

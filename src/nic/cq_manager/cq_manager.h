@@ -25,23 +25,25 @@ class CqManager;
 struct Cq {
   enum class Arm : std::uint8_t { kNone, kSolicited, kNext };
 
-  FixedArray<Completion> ring;
-  std::uint32_t head{};   // free-running; next to poll
-  std::uint32_t tail{};   // free-running; next to fill
-  std::uint32_t depth{};  // capacity; the ring has the next power of two
-  std::uint32_t polls{};  // free-running; number of polls
-  std::uint32_t users{};  // QPs and SRQs that use it
+  // In order of how often they are used.
+  std::atomic<std::uint32_t> gauge{};  // waiting(), readable by other threads
+  std::uint32_t head{};                // free-running; next to poll
+  std::uint32_t tail{};                // free-running; next to fill
+  std::uint32_t depth{};               // capacity; the ring has the next power of two
+  std::uint32_t polls{};               // free-running; number of polls
   Arm arm{Arm::kNone};
   bool overrun{};  // permanent: nothing is pushed after a gap
   bool ignore_overrun{};
+  FixedArray<Completion> ring;
   std::uint16_t moderate_count{};  // 0 and 1: every completion
-  Duration moderate_period{};      // zero: only the count ends a wait
   std::uint32_t unannounced{};     // completions held back by moderation
-  Timer timer;                     // end of the moderation period
-  CqManager* home{};               // owner of its events and timers: its first user's manager
+
+  Duration moderate_period{};  // zero: only the count ends a wait
+  Timer timer;                 // end of the moderation period
+  CqManager* home{};           // owner of its events and timers: its first user's manager
   CqHandle handle{};
   std::uint64_t cookie{};
-  std::atomic<std::uint32_t> gauge{};  // waiting(), readable by other threads
+  std::uint32_t users{};  // QPs and SRQs that use it
 
   [[nodiscard]] std::uint32_t waiting() const { return tail - head; }
   void changed() { gauge.store(waiting(), std::memory_order_release); }
@@ -51,7 +53,7 @@ struct Cq {
 class CqManager {
  public:
   CqManager(const Limits& limits, EventQueue& events, SlotTable<Cq>& table)
-      : limits_{limits}, events_{events}, table_{table} {}
+      : table_{table}, events_{events}, limits_{limits} {}
 
   Expected<CqHandle> create(const CqInit& init);
   // Keeps waiting completions; fails when they would not fit.
@@ -91,10 +93,10 @@ class CqManager {
   static void note_for_event(Cq& cq, Time now);
   static void announce(Cq& cq);
 
-  const Limits& limits_;
-  EventQueue& events_;
-  SlotTable<Cq>& table_;
   TimerHeap<Cq, &Cq::timer> timers_;
+  SlotTable<Cq>& table_;
+  EventQueue& events_;
+  const Limits& limits_;
 };
 
 }  // namespace nerve::nic

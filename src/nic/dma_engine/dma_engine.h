@@ -176,7 +176,7 @@ class DmaEngine {
   static void store_word(const wire::Piece& at, std::uint64_t value);
 
   // Prefetches what every look-up of a key touches.
-  void fetch() const { fetch_lines(&keys_, &late_ + 1); }
+  void fetch() const { __builtin_prefetch(&late_); }
 
  private:
   Gathered gather_parts(std::span<const Sge> list, std::uint64_t offset, std::uint32_t length,
@@ -198,14 +198,15 @@ class DmaEngine {
   [[nodiscard]] bool fault_in_pages(const Grant& grant, std::uint64_t address, std::uint64_t length,
                                     Access need) const;
 
+  // What every packet looks at comes first.
+  LateMemory* late_;
+  Pager* pager_;
+  std::atomic<bool> has_late_{};  // other engines of the device read it
+  KeyTable keys_;
+  DirectPath* direct_path_;
   SlotTable<Pd> pds_;
   SlotTable<MemoryRegion> regions_;
   SlotTable<MemoryWindow> windows_;
-  KeyTable keys_;
-  DirectPath* direct_path_;
-  Pager* pager_;
-  LateMemory* late_;
-  std::atomic<bool> has_late_{};  // other engines of the device read it
   std::uint32_t bound_to_qps_{};  // number of bound type 2 windows
 };
 

@@ -5,13 +5,13 @@ namespace nerve::nic {
 
 DmaEngine::DmaEngine(const Limits& limits, const SipKey& key_secret, DirectPath* direct_path,
                      Pager* pager, LateMemory* late)
-    : pds_{limits.max_pd},
-      regions_{limits.max_mr},
-      windows_{limits.max_mw},
+    : late_{late},
+      pager_{pager},
       keys_{key_secret},
       direct_path_{direct_path},
-      pager_{pager},
-      late_{late} {}
+      pds_{limits.max_pd},
+      regions_{limits.max_mr},
+      windows_{limits.max_mw} {}
 
 Expected<PdHandle> DmaEngine::alloc_pd() {
   if (pds_.full()) return refuse(ErrorCode::kLimit, "alloc pd: too many domains", pds_.size());

@@ -1,5 +1,8 @@
 #include "nic/dma_engine/key_table.h"
 
+#include <bit>
+#include <utility>
+
 #include "base/check.h"
 
 namespace nerve::nic {
@@ -12,7 +15,7 @@ Grant& KeyTable::owned(std::uint32_t key) {
 
 std::uint32_t KeyTable::claim(GrantKind kind) {
   CHECK(!full() && kind != GrantKind::kNone);
-  if (2 * std::size_t{used_ + 1} > made_.back()->grants.size()) grow();
+  if (2 * std::size_t{used_ + 1} > made_.back().size()) grow();
   for (;;) {
     const std::uint32_t key = sequence_.next();
     const std::uint32_t key_index = key >> 8;
@@ -38,22 +41,23 @@ std::uint32_t KeyTable::next_variant(std::uint32_t key) const {
   return (key & ~0xffU) | variant;
 }
 
-void KeyTable::use(std::size_t buckets) {
-  made_.push_back(std::make_unique<Buckets>(buckets));
-  buckets_.store(made_.back().get(), std::memory_order_release);
+void KeyTable::use(Buckets buckets) {
+  made_.push_back(std::move(buckets));
+  const auto address = reinterpret_cast<std::uintptr_t>(made_.back().data());
+  const auto logarithm = static_cast<unsigned>(std::countr_zero(made_.back().size()));
+  in_use_.store(address + logarithm, std::memory_order_release);
 }
 
 void KeyTable::grow() {
-  const Buckets& narrow = *made_.back();
-  auto wider = std::make_unique<Buckets>(narrow.grants.size() * 2);
-  for (const Grant& grant : narrow.grants) {
+  const Buckets& narrow = made_.back();
+  Buckets wider(narrow.size() * 2);
+  for (const Grant& grant : narrow) {
     if (grant.kind == GrantKind::kNone) continue;
-    Grant& moved = (*wider)[grant.key_index];
+    Grant& moved = bucket(wider, grant.key_index);
     moved.take(grant);
     moved.set_key(grant.key);
   }
-  made_.push_back(std::move(wider));
-  buckets_.store(made_.back().get(), std::memory_order_release);
+  use(std::move(wider));
 }
 
 }  // namespace nerve::nic

@@ -30,7 +30,7 @@ enum class GrantKind : std::uint8_t { kNone, kRegion, kWindow };
 inline constexpr std::uint32_t kAnyQp = ~std::uint32_t{0};  // not a QPN: those have 24 bits
 
 // A range of addresses, the operations allowed there and the QP that may use it. One cache line.
-struct Grant {
+struct alignas(64) Grant {
   // Compared as a whole; zero while no key grants access (an unbound window). Set last, cleared
   // first.
   std::atomic<std::uint32_t> key{};
@@ -79,7 +79,7 @@ class KeyTable {
   // At most half of the indices are in use, so that drawing a free one takes few attempts.
   static constexpr std::uint32_t kMaxGrants = 1U << 23;
 
-  explicit KeyTable(const SipKey& secret) : sequence_{secret} { use(kFirstBuckets); }
+  explicit KeyTable(const SipKey& secret) : sequence_{secret} { use(Buckets(kFirstBuckets)); }
 
   [[nodiscard]] bool full() const { return used_ == kMaxGrants; }
 
@@ -107,22 +107,23 @@ class KeyTable {
  private:
   static constexpr std::size_t kFirstBuckets = 16;
 
-  struct Buckets {
-    explicit Buckets(std::size_t size) : grants(size) {}
-    [[nodiscard]] Grant& operator[](std::uint32_t key_index) {
-      return grants[key_index & (grants.size() - 1)];
-    }
-    std::vector<Grant> grants;  // a power of two, at least twice used_
-  };
+  using Buckets = std::vector<Grant>;  // a power of two of them, at least twice used_
 
-  [[nodiscard]] Grant& bucket(std::uint32_t key_index) const {
-    return (*buckets_.load(std::memory_order_acquire))[key_index];
+  [[nodiscard]] static Grant& bucket(Buckets& of, std::uint32_t key_index) {
+    return of[key_index & (of.size() - 1)];
   }
-  void use(std::size_t buckets);
+  [[nodiscard]] Grant& bucket(std::uint32_t key_index) const {
+    const std::uintptr_t in_use = in_use_.load(std::memory_order_acquire);
+    const std::uint32_t mask = (1U << (in_use % alignof(Grant))) - 1;
+    return reinterpret_cast<Grant*>(in_use - in_use % alignof(Grant))[key_index & mask];
+  }
+  void use(Buckets buckets);
   void grow();
 
-  std::atomic<Buckets*> buckets_{};
-  std::vector<std::unique_ptr<Buckets>> made_;  // the last one is in use
+  // The address of the buckets in use plus the logarithm of their number, for which the alignment
+  // of a grant leaves room. A look-up thus reads two cache lines, this one and the grant.
+  std::atomic<std::uintptr_t> in_use_{};
+  std::vector<Buckets> made_;  // the last one is in use
   std::uint32_t used_{};
   KeySequence sequence_;
 };

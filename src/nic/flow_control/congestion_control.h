@@ -51,8 +51,12 @@ class CongestionControl {
   // Prefetches what every packet and timer touches.
   virtual void fetch() const { __builtin_prefetch(this); }
 
+  // Where the requester measures round trips; null: the algorithm does not look at them.
+  [[nodiscard]] virtual RoundTrips* round_trips() { return nullptr; }
+  void forget_round_trips() {
+    if (RoundTrips* const trips = round_trips()) trips->forget();
+  }
   // Used by the requester; stored here so that QPs without congestion control do not carry it.
-  RoundTrips round_trips;
   CnpFilter cnps;
 };
 

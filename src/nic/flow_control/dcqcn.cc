@@ -29,9 +29,9 @@ DcqcnParameters usable(DcqcnParameters p, Rate line) {
 }  // namespace
 
 Dcqcn::Dcqcn(const DcqcnParameters& parameters, Rate line_rate)
-    : parameters_{usable(parameters, line_rate)},
-      line_{line_rate.bits_per_second()},
+    : line_{line_rate.bits_per_second()},
       rate_{line_},
+      parameters_{usable(parameters, line_rate)},
       target_{line_} {}
 
 void Dcqcn::on_cnp(Time now) {

@@ -14,11 +14,12 @@
 #pragma once
 
 #include "base/fetch_lines.h"
+#include "base/optional_time.h"
 #include "nic/flow_control/congestion_control.h"
 
 namespace nerve::nic {
 
-class Dcqcn final : public CongestionControl {
+class alignas(64) Dcqcn final : public CongestionControl {
  public:
   Dcqcn(const DcqcnParameters& parameters, Rate line_rate);
 
@@ -53,19 +54,20 @@ class Dcqcn final : public CongestionControl {
   void end_stages(Time now);
   void increase();
 
-  DcqcnParameters parameters_;
+  // In order of how often they are used: at line rate, the first cache line is enough.
   std::uint64_t line_;  // rates in bits per second
   std::uint64_t rate_;
-  std::uint64_t target_;
-  std::uint64_t alpha_{kOne};
+  Time stage_ends_{};
+  OptionalTime cut_due_{};
   std::uint64_t bytes_{};  // since the last stage of the byte counter
+  DcqcnParameters parameters_;
+  std::uint64_t target_;
   std::uint32_t time_stages_{};
   std::uint32_t byte_stages_{};
+  std::uint64_t alpha_{kOne};
   Time last_cut_{};
   Time period_begins_{};  // start of alpha's current period
   Time last_tick_{};      // of the timer that triggers cuts
-  Time stage_ends_{};
-  std::optional<Time> cut_due_{};
   bool cnp_in_period_{};
   bool cut_before_{};
 };

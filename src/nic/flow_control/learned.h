@@ -39,6 +39,8 @@ class Learned final : public CongestionControl {
   [[nodiscard]] bool guarded() const { return swift_ != nullptr; }
   [[nodiscard]] Duration least_round_trip() const;
 
+  [[nodiscard]] RoundTrips* round_trips() override { return &round_trips_; }
+
  private:
   void measure(Duration round_trip, Time now);
   void end_round(const AckSample& sample);
@@ -74,6 +76,7 @@ class Learned final : public CongestionControl {
   Time last_loss_{};
   bool lost_before_{};
   std::unique_ptr<Swift> swift_;  // while the guard is active
+  RoundTrips round_trips_;
 };
 
 }  // namespace nerve::nic

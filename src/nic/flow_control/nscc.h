@@ -34,6 +34,8 @@ class Nscc final : public CongestionControl {
   [[nodiscard]] Duration mean_delay() const { return mean_delay_; }
   [[nodiscard]] Duration base_round_trip() const { return base_; }
 
+  [[nodiscard]] RoundTrips* round_trips() override { return &round_trips_; }
+
  private:
   __extension__ using Wide = unsigned __int128;
 
@@ -66,6 +68,7 @@ class Nscc final : public CongestionControl {
   std::optional<Time> period_end_{};
   std::optional<Time> last_cut_{};
   std::optional<Time> last_applied_{};
+  RoundTrips round_trips_;
 };
 
 }  // namespace nerve::nic

@@ -33,6 +33,8 @@ class Swift final : public CongestionControl {
   // For tests: the target at the current window.
   [[nodiscard]] Duration target() const;
 
+  [[nodiscard]] RoundTrips* round_trips() override { return &round_trips_; }
+
  private:
   void grow(std::uint64_t acked_bytes);
   // Cuts by this many thousandths, unless the window was cut within the last round trip.
@@ -45,6 +47,7 @@ class Swift final : public CongestionControl {
   Duration round_trip_;     // the last one measured
   Time last_cut_{};
   bool cut_before_{};
+  RoundTrips round_trips_;
 };
 
 }  // namespace nerve::nic

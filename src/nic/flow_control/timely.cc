@@ -28,7 +28,7 @@ TimelyParameters usable(TimelyParameters p, Rate line) {
 
 Timely::Timely(const TimelyParameters& parameters, Rate line_rate)
     : parameters_{usable(parameters, line_rate)}, line_{line_rate.bits_per_second()}, rate_{line_} {
-  round_trips.limit(parameters_.samples);
+  round_trips_.limit(parameters_.samples);
 }
 
 void Timely::on_ack(const AckSample& sample) {

@@ -27,6 +27,8 @@ class Timely final : public CongestionControl {
   [[nodiscard]] Rate rate() const override { return Rate::bits_per_second(rate_); }
   [[nodiscard]] std::uint64_t window_bytes() const override;
 
+  [[nodiscard]] RoundTrips* round_trips() override { return &round_trips_; }
+
  private:
   void grow(std::uint64_t steps);
   void grow_well();
@@ -39,6 +41,7 @@ class Timely final : public CongestionControl {
   Duration last_{};
   std::int64_t difference_{};  // smoothed, in picoseconds
   std::uint32_t good_{};       // consecutive samples with a gradient of zero or below
+  RoundTrips round_trips_;
 };
 
 }  // namespace nerve::nic

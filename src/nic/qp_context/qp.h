@@ -11,6 +11,7 @@
 #include "base/fixed_array.h"
 #include "base/ids.h"
 #include "base/intrusive_list.h"
+#include "base/optional_time.h"
 #include "base/time.h"
 #include "base/timer_heap.h"
 #include "base/token_bucket.h"
@@ -75,12 +76,11 @@ struct RequesterState {
   bool probe_due{};       // the next turn that sends nothing else sends a tail probe
   bool probed_on{};       // an answered probe was followed by another immediately
   std::uint8_t probes{};  // probes since a round trip was last measured
-  std::optional<Time> retry_at{};
-  std::optional<Time> rnr_until{};
-  std::optional<Time> pace_at{};
-  Time probe_at{};               // when to check whether a tail probe is due, if probe_armed
-  Time quiet_since{};            // when a request was last sent or acknowledged
-  SmoothedRoundTrip round_trip;  // measured when tail probes are enabled
+  OptionalTime retry_at{};
+  OptionalTime rnr_until{};
+  OptionalTime pace_at{};
+  Time probe_at{};     // when to check whether a tail probe is due, if probe_armed
+  Time quiet_since{};  // when a request was last sent or acknowledged
   SendCredits credits{};
   PeerMsn peer_msn{};
 };
@@ -125,24 +125,25 @@ struct ResponderState {
   [[nodiscard]] bool owes_only_an_ack() const {
     return ack_due && !nak_due && !sack_due && !cnp_due && replay_serve == replay_end;
   }
-  std::unique_ptr<TelemetryEcho> telemetry;  // allocated when telemetry first arrives
-  std::uint32_t received{};                  // bytes of the current message
+  std::uint32_t received{};  // bytes of the current message
   std::uint32_t write_length{};
   std::uint64_t write_address{};
   RKey write_rkey{};
-  std::uint32_t xrc_srq{};  // the SRQ that the current XRC message names
-  PdHandle pd{};            // the domain for the message's keys: the QP's, or that of the XRC SRQ
+  std::uint32_t unanswered{};    // entries of `replay` whose answer has not been sent completely
+  std::uint32_t replay_end{};    // the next entry to fill
+  std::uint32_t replay_serve{};  // the oldest entry that may be pending
+  PdHandle pd{};  // the domain for the message's keys: the QP's, or that of the XRC SRQ
+
   // The receive taken for the current message: the one in receive_slot of this queue.
   ReceiveQueue* receive_from{};
   Srq* receive_srq{};
+  std::uint32_t receive_slot{};
+  std::uint32_t xrc_srq{};  // the SRQ that the current XRC message names
   // The replay cache: a ring of accepted requests whose size is a power of two. Sequence numbers
   // run freely.
   FixedArray<ReplayEntry> replay;
-  std::uint32_t unanswered{};    // entries whose answer has not been sent completely
-  std::uint32_t replay_end{};    // the next entry to fill
-  std::uint32_t replay_serve{};  // the oldest entry that may be pending
-  std::uint32_t receive_slot{};
-  TokenBucket wrong_keys;  // UC
+  std::unique_ptr<TelemetryEcho> telemetry;  // allocated when telemetry first arrives
+  TokenBucket wrong_keys;                    // UC
 };
 
 // What a trace (nic/trace.h) no longer records of a QP, because it has recorded enough. Rare steps
@@ -153,7 +154,8 @@ struct TraceOver {
   bool receives : 1 {};  // posted ones
 };
 
-// Members that every packet touches come first, those of control calls last.
+// Members that every packet touches come first, those of control calls last. The QP is 16 bytes
+// into a cache line (base/slot_table.h); comments say where the others begin.
 struct Qp {
   Qpn qpn{};
   QpType type{};
@@ -165,29 +167,36 @@ struct Qp {
   PKey pkey{0xffff};  // the value at attributes.pkey_index
   std::uint32_t mtu{};
   PdHandle pd{};
-  std::unique_ptr<Landing> landing;  // null: it has not used late memory
-  wire::Flow flow{};                 // RC, UC, XRC: to the peer
-
-  ResponderState responder;
-  RequesterState requester;
-  SendQueue sends;
-  ListHook<Qp> ready_hook;
-  ListHook<Qp> parked_hook;
-  Timer timer;
+  Qpn peer{};                                     // attributes.dest_qp
+  Access access{};                                // attributes.access
+  std::unique_ptr<Landing> landing;               // null: it has not used late memory
   std::unique_ptr<CongestionControl> congestion;  // null: line rate
-  Pacer pacer;
-  CnpLimiter cnp_limiter;
-  ReceiveQueue receives;
-  Cq* send_cq{};
+  // The second line.
+  wire::Flow flow{};  // RC, UC, XRC: to the peer
+  ListHook<Qp> ready_hook;
+  // The third, and a fourth for messages that need a receive or an answer.
+  ResponderState responder;
   Cq* recv_cq{};
-  Srq* srq{};
-
-  QpAttributes attributes{};
+  // The fifth and the sixth.
+  RequesterState requester;
+  Cq* send_cq{};
+  // The seventh.
+  Timer timer;
+  SendQueue sends;
   std::unique_ptr<SelectiveRepeat> repeat;  // RC, if `selective` is set or may become so
+  CnpLimiter cnp_limiter;
+  Srq* srq{};
+  std::uint64_t cookie{};
+  // The last attributes are needed for each request, and share the tenth line with the pacer.
+  QpAttributes attributes{};
+  Pacer pacer;
+
+  ReceiveQueue receives;
+  ListHook<Qp> parked_hook;
+  SmoothedRoundTrip round_trip;  // measured when tail probes are enabled
   QpCaps caps{};
   XrcdHandle xrcd{};
   QpHandle handle{};
-  std::uint64_t cookie{};
 
   // Whether requests are to be sent, or packets of them that were trimmed.
   [[nodiscard]] bool has_to_send() const {

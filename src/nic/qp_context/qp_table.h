@@ -22,9 +22,9 @@ inline constexpr Qpn kGsiQpn{1};
 class QpTable {
  public:
   explicit QpTable(const NicConfig& config)
-      : table_{config.limits.max_qp},
-        first_{config.first_qpn.value()},
+      : first_{config.first_qpn.value()},
         count_{config.limits.max_qp},
+        table_{config.limits.max_qp},
         next_{config.begin_qpns_at % std::max(config.limits.max_qp, 1U)} {
     if (!config.scatter_numbers || count_ == 0) return;
     order_ = std::make_unique<SecretOrder>(config.key_secret, kOrderOfQpns, count_);
@@ -64,6 +64,8 @@ class QpTable {
   [[nodiscard]] Qp* find(Qpn qpn) {
     if (qpn == kGsiQpn) return table_.find(gsi_);
     const std::uint32_t number = qpn.value() - first_;
+    // Numbers that count up are those of the slots, until they are used again.
+    if (Qp* const qp = table_.at(number); qp != nullptr && qp->qpn == qpn) return qp;
     if (qpn.value() < first_ || number >= at_.size() || at_[number] == 0) return nullptr;
     return table_.at(at_[number] - 1);
   }
@@ -83,9 +85,9 @@ class QpTable {
     return order_ ? (*order_)[position] : position;
   }
 
-  SlotTable<Qp> table_;
   std::uint32_t first_;
   std::uint32_t count_;
+  SlotTable<Qp> table_;
   std::uint32_t next_;
   std::unique_ptr<SecretOrder> order_;  // null: they count up
   std::vector<std::uint32_t> at_;       // by number: the index in the table plus one, or zero

@@ -84,7 +84,7 @@ void trace_direct(Trace& trace, Qp& qp, std::uint32_t bytes) {
   const SendWqe& wqe = qp.sends.current();
   trace_request(trace, qp, qp.sends.cursor,
                 {.id = wqe.wr_id,
-                 .peer = qp.attributes.dest_qp.value(),
+                 .peer = qp.peer.value(),
                  .bytes = bytes,
                  .step = TraceStep::kDirect,
                  .opcode = static_cast<std::uint8_t>(wqe.op)});
@@ -135,8 +135,7 @@ void trace_arrival(Trace& trace, Qp& qp, const wire::Frame& frame, bool is_respo
   fill(record, frame);
   record.id = short_address(frame.flow.source);
   record.qpn = qp.qpn.value();
-  record.peer =
-      qp.datagram() ? frame.headers.deth.source_qp.value() : qp.attributes.dest_qp.value();
+  record.peer = qp.datagram() ? frame.headers.deth.source_qp.value() : qp.peer.value();
   trace.add(record);
 }
 
@@ -191,7 +190,7 @@ void trace_state(Trace& trace, Qp& qp, TraceStep step) {
       trace.of(record.qpn).tail = qp.sends.tail;
     }
     if (qp.connected() && qp.can_receive()) {
-      record.peer = qp.attributes.dest_qp.value();
+      record.peer = qp.peer.value();
       record.id = short_address(qp.flow.destination);
     }
   } else {
@@ -207,7 +206,7 @@ void trace_posts(Trace& trace, Qp& qp, std::uint32_t first) {
     const SendWqe& wqe = qp.sends.at(position);
     trace_request(trace, qp, position,
                   {.id = wqe.wr_id,
-                   .peer = wqe.remote_qpn.value(),
+                   .peer = qp.datagram() ? wqe.to.qpn.value() : 0,
                    .bytes = wqe.length,
                    .step = TraceStep::kPost,
                    .opcode = static_cast<std::uint8_t>(wqe.op)});

@@ -16,7 +16,7 @@ class Scheduler {
   // parked QP gets one only to acknowledge.
   void wake(Qp& qp) {
     if (ready_.contains(qp)) return;
-    if (parked_.contains(qp)) {
+    if (!parked_.empty() && parked_.contains(qp)) {
       if (!qp.responder.owes_acknowledge()) return;
       parked_.remove(qp);
     }
@@ -105,12 +105,13 @@ class Scheduler {
   }
 
  private:
+  // In order of how often they are used.
   IntrusiveList<Qp, &Qp::ready_hook> ready_;
-  IntrusiveList<Qp, &Qp::parked_hook> parked_;
-  IntrusiveList<Landing, &Landing::hook> awaiting_memory_;
-  IntrusiveList<UltraEthernet, &UltraEthernet::credit_hook> awaiting_credit_;
-  std::uint32_t lives_{};
   TimerHeap<Qp, &Qp::timer> timers_;
+  IntrusiveList<Qp, &Qp::parked_hook> parked_;
+  IntrusiveList<UltraEthernet, &UltraEthernet::credit_hook> awaiting_credit_;
+  IntrusiveList<Landing, &Landing::hook> awaiting_memory_;
+  std::uint32_t lives_{};
 };
 
 }  // namespace nerve::nic

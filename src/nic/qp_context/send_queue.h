@@ -8,10 +8,10 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
-#include "base/fetch_lines.h"
 #include "base/fixed_array.h"
 #include "base/ids.h"
 #include "nic/attributes.h"
@@ -19,31 +19,50 @@
 
 namespace nerve::nic {
 
-struct SendWqe {
+// The first cache line is enough for a SEND, WRITE or READ on a connected QP.
+struct alignas(64) SendWqe {
+  // The operands of atomics.
+  struct Word {
+    std::uint64_t compare_or_add{};
+    std::uint64_t swap{};
+  };
+  // The destination of a datagram.
+  struct Destination {
+    AhHandle ah{};
+    Qpn qpn{};
+    std::uint32_t qkey{};
+    std::uint16_t pkey_index{};
+  };
+  struct Flush {
+    std::uint8_t placement{};
+    std::uint8_t selectivity{};
+  };
+
+  SendWqe() : word{} {}
+
   std::uint64_t wr_id{};
-  SendOp op{};
-  SendFlags flags{};
-  std::uint8_t sge_count{};
-  bool started{};           // it has PSNs assigned
-  bool placed{};            // its payload was copied by the direct path
-  WcStatus fault{};         // found while sending; reported when it becomes the oldest
+  std::uint64_t remote_address{};
+  Sge sge{};                // the list, if it has one element
   std::uint32_t length{};   // bytes of the message
   std::uint32_t packets{};  // PSNs it takes; zero for local operations
   Psn first_psn{};
   std::uint32_t sequence{};  // SSN (IBTA 9.7.7.2): the message number for end-to-end credits
   RKey rkey{};
-  std::uint64_t remote_address{};
   std::uint32_t immediate{};
-  std::uint32_t remote_srq{};
-  std::uint64_t compare_or_add{};
-  std::uint64_t swap{};
-  AhHandle ah{};
-  Qpn remote_qpn{};
-  std::uint32_t remote_qkey{};
-  std::uint16_t pkey_index{};
-  std::uint8_t flush_placement{};
-  std::uint8_t flush_selectivity{};
-  MwBind bind{};
+  SendOp op{};
+  SendFlags flags{};
+  std::uint8_t sge_count{};
+  bool started{};    // it has PSNs assigned
+  bool placed{};     // its payload was copied by the direct path
+  WcStatus fault{};  // found while sending; reported when it becomes the oldest
+
+  std::uint32_t remote_srq{};  // XRC
+  union {                      // by operation and type of the QP
+    Word word;
+    Destination to;
+    Flush flush;
+    MwBind bind;
+  };
 
   [[nodiscard]] Psn end_psn() const { return first_psn + packets; }
   // Answered by data instead of an ACK, and limited by max_rd_atomic.
@@ -60,41 +79,45 @@ struct SendWqe {
            op == SendOp::kWriteImm;
   }
 };
+static_assert(offsetof(SendWqe, remote_srq) <= 64 && sizeof(SendWqe) == 128);
 
 class SendQueue {
  public:
   SendQueue() = default;
   explicit SendQueue(const QpCaps& caps)
-      : wqes_{std::bit_ceil(caps.max_send_wr)},
-        sges_{wqes_.size() * caps.max_send_sge},
-        inline_bytes_{wqes_.size() * caps.max_inline},
-        depth_{caps.max_send_wr},
+      : depth_{caps.max_send_wr},
+        wqes_{std::bit_ceil(caps.max_send_wr)},
         max_sge_{caps.max_send_sge},
-        max_inline_{caps.max_inline} {}
+        max_inline_{caps.max_inline},
+        sges_{caps.max_send_sge > 1 ? wqes_.size() * caps.max_send_sge : 0},
+        inline_bytes_{wqes_.size() * caps.max_inline} {}
 
   [[nodiscard]] bool full() const { return tail - head == depth_; }
   [[nodiscard]] bool empty() const { return tail == head; }
+  [[nodiscard]] std::uint32_t max_sge() const { return max_sge_; }
+  [[nodiscard]] std::uint32_t max_inline() const { return max_inline_; }
   [[nodiscard]] bool all_sent() const { return cursor == tail; }
 
   SendWqe& at(std::uint32_t i) { return wqes_[slot(i)]; }
   SendWqe& oldest() { return at(head); }
   SendWqe& current() { return at(cursor); }
 
-  // The storage of a request's scatter/gather list or inline bytes.
-  Sge* sges_at(std::uint32_t i) { return sges_.data() + std::size_t{slot(i)} * max_sge_; }
-  [[nodiscard]] const Sge* sges_at(std::uint32_t i) const {
-    return sges_.data() + std::size_t{slot(i)} * max_sge_;
+  // A request's scatter/gather list, of as many elements as its sge_count.
+  std::span<Sge> list_at(std::uint32_t i) {
+    SendWqe& wqe = at(i);
+    if (wqe.sge_count <= 1) return {&wqe.sge, wqe.sge_count};
+    return {sges_.data() + std::size_t{slot(i)} * max_sge_, wqe.sge_count};
   }
+  [[nodiscard]] std::span<const Sge> list_at(std::uint32_t i) const {
+    return const_cast<SendQueue*>(this)->list_at(i);  // it changes nothing
+  }
+  // The storage of its inline bytes.
   std::byte* inline_at(std::uint32_t i) {
     return inline_bytes_.data() + std::size_t{slot(i)} * max_inline_;
   }
 
   // Prefetches the request being sent.
-  void fetch() const {
-    const SendWqe* const wqe = wqes_.data() + slot(cursor);
-    fetch_lines(wqe, wqe + 1);
-    __builtin_prefetch(sges_.data() + std::size_t{slot(cursor)} * max_sge_);
-  }
+  void fetch() const { __builtin_prefetch(wqes_.data() + slot(cursor)); }
 
   void clear() { head = cursor = tail = 0; }
 
@@ -105,12 +128,12 @@ class SendQueue {
  private:
   [[nodiscard]] std::uint32_t slot(std::uint32_t i) const { return i & (wqes_.size() - 1); }
 
-  FixedArray<SendWqe> wqes_;
-  FixedArray<Sge> sges_;
-  FixedArray<std::byte> inline_bytes_;
   std::uint32_t depth_{};
+  FixedArray<SendWqe> wqes_;
   std::uint32_t max_sge_{};
   std::uint32_t max_inline_{};
+  FixedArray<Sge> sges_;
+  FixedArray<std::byte> inline_bytes_;
 };
 
 }  // namespace nerve::nic

@@ -41,9 +41,9 @@ Status QpManager::modify(QpHandle handle, QpState to, QpAttrs given,
     qp->attributes.sqd_notify = contains(given, QpAttrs::kSqdNotify) && attributes.sqd_notify;
   }
   enter(*qp, from, to);
-  if (config_.trace != nullptr && to != QpState::kErr)
+  if (core_.trace != nullptr && to != QpState::kErr)
       [[unlikely]] {  // which is traced as it is entered
-    trace_state(*config_.trace, *qp, TraceStep::kModifyQp);
+    trace_state(*core_.trace, *qp, TraceStep::kModifyQp);
   }
   completions_.offer(*qp);
   return Done{};
@@ -62,7 +62,7 @@ Status QpManager::check_values(const Qp& qp, QpAttrs given, const QpAttributes& 
     return bad("modify qp: no such port", values.port, 1);
   if (has(QpAttrs::kPkeyIndex) && !port_.pkey(values.pkey_index)) {
     return bad("modify qp: pkey_index beyond the table", values.pkey_index,
-               config_.pkeys.size() - 1);
+               core_.config.pkeys.size() - 1);
   }
   if (has(QpAttrs::kPath)) {
     if (const auto flow = port_.flow_to(values.path); !flow) return Unexpected{flow.error()};
@@ -72,17 +72,17 @@ Status QpManager::check_values(const Qp& qp, QpAttrs given, const QpAttributes& 
   }
   if (has(QpAttrs::kPathMtu)) {
     const std::uint32_t mtu = bytes(values.path_mtu);
-    if (!std::has_single_bit(mtu) || mtu < 256 || mtu > bytes(config_.max_mtu)) {
-      return bad("modify qp: path_mtu beyond the port's", mtu, bytes(config_.max_mtu));
+    if (!std::has_single_bit(mtu) || mtu < 256 || mtu > bytes(core_.config.max_mtu)) {
+      return bad("modify qp: path_mtu beyond the port's", mtu, bytes(core_.config.max_mtu));
     }
   }
-  if (has(QpAttrs::kMaxRead) && values.max_read > config_.limits.max_read_depth) {
+  if (has(QpAttrs::kMaxRead) && values.max_read > core_.config.limits.max_read_depth) {
     return bad("modify qp: max_rd_atomic too large", values.max_read,
-               config_.limits.max_read_depth);
+               core_.config.limits.max_read_depth);
   }
-  if (has(QpAttrs::kMaxDestRead) && values.max_dest_read > config_.limits.max_read_depth) {
+  if (has(QpAttrs::kMaxDestRead) && values.max_dest_read > core_.config.limits.max_read_depth) {
     return bad("modify qp: max_dest_rd_atomic too large", values.max_dest_read,
-               config_.limits.max_read_depth);
+               core_.config.limits.max_read_depth);
   }
   if (has(QpAttrs::kMinRnrTimer) && values.min_rnr_timer > 31) {
     return bad("modify qp: min_rnr_timer is five bits", values.min_rnr_timer, 31);
@@ -111,10 +111,12 @@ void QpManager::apply(Qp& qp, QpAttrs given, const QpAttributes& values) {
   if (contains(given, QpAttrs::kPkeyIndex)) qp.pkey = *port_.pkey(own.pkey_index);
   take(QpAttrs::kPort, &QpAttributes::port);
   take(QpAttrs::kAccess, &QpAttributes::access);
+  qp.access = own.access;
   take(QpAttrs::kQkey, &QpAttributes::qkey);
   take(QpAttrs::kPath, &QpAttributes::path);
   take(QpAttrs::kPathMtu, &QpAttributes::path_mtu);
   take(QpAttrs::kDestQp, &QpAttributes::dest_qp);
+  qp.peer = own.dest_qp;
   take(QpAttrs::kRqPsn, &QpAttributes::rq_psn);
   take(QpAttrs::kSqPsn, &QpAttributes::sq_psn);
   take(QpAttrs::kMaxDestRead, &QpAttributes::max_dest_read);
@@ -131,7 +133,7 @@ void QpManager::apply(Qp& qp, QpAttrs given, const QpAttributes& values) {
     qp.flow = *port_.flow_to(own.path);
     qp.flow.source_port = source_port(own.path.flow_label, qp.qpn, own.dest_qp);
     // Mark-based congestion control needs packets that switches may mark.
-    const bool marks = config_.flow_control.algorithm != CcAlgorithm::kNone;
+    const bool marks = core_.config.flow_control.algorithm != CcAlgorithm::kNone;
     if (marks && qp.flow.ecn() == wire::Ecn::kNotCapable) qp.flow.set_ecn(wire::Ecn::kCapable0);
   }
 }
@@ -147,24 +149,24 @@ void QpManager::enter(Qp& qp, QpState from, QpState to) {
   if (to == QpState::kRtr && from == QpState::kInit) start_responder(qp);
   if (to == QpState::kRts && from == QpState::kRtr) start_requester(qp);
   if (to == QpState::kSqd) completions_.note_drained(qp);
-  if (to == QpState::kRts || to == QpState::kSqd) scheduler_.wake(qp);
+  if (to == QpState::kRts || to == QpState::kSqd) core_.scheduler.wake(qp);
 }
 
 void QpManager::start_responder(Qp& qp) {
   const bool keeps = planted(Bug::kKeepsFirstMtu) && qp.mtu != 0;
-  if (!keeps) qp.mtu = bytes(qp.datagram() ? config_.max_mtu : qp.attributes.path_mtu);
+  if (!keeps) qp.mtu = bytes(qp.datagram() ? core_.config.max_mtu : qp.attributes.path_mtu);
   qp.responder.expected = qp.attributes.rq_psn;
   qp.responder.ack_psn = qp.attributes.rq_psn + 0xff'ffffU;  // the one before
   qp.responder.pd = qp.pd;
-  const SelectiveRepeatConfig& selective = config_.selective_repeat;
+  const SelectiveRepeatConfig& selective = core_.config.selective_repeat;
   if (qp.type == QpType::kRc && (selective.on || selective.offer)) {
-    qp.repeat = std::make_unique<SelectiveRepeat>(config_.max_outstanding_packets);
+    qp.repeat = std::make_unique<SelectiveRepeat>(core_.config.max_outstanding_packets);
     qp.selective = selective.on;
     qp.offers_selective = selective.offer;
-    const UltraEthernetConfig& ultra = config_.ultra_ethernet;
+    const UltraEthernetConfig& ultra = core_.config.ultra_ethernet;
     if (selective.on && ultra.any()) {
       qp.repeat->ultra =
-          std::make_unique<UltraEthernet>(qp, ultra, config_.max_outstanding_packets);
+          std::make_unique<UltraEthernet>(qp, ultra, core_.config.max_outstanding_packets);
       qp.repeat->ultra->demand_end = qp.responder.expected;
     }
   }
@@ -178,11 +180,11 @@ void QpManager::start_requester(Qp& qp) {
 }
 
 void QpManager::start_flow(Qp& qp) {
-  qp.pacer = Pacer{config_.flow_control.pacing_burst};
-  qp.pacer.reset(now_);
+  qp.pacer = Pacer{core_.config.flow_control.pacing_burst};
+  qp.pacer.reset(core_.now);
   if (qp.connected()) {
-    qp.congestion =
-        make_congestion_control(config_.flow_control, config_.line_rate, qp.mtu, counters_);
+    qp.congestion = make_congestion_control(core_.config.flow_control, core_.config.line_rate,
+                                            qp.mtu, core_.counters);
   }
 }
 
@@ -198,7 +200,7 @@ Status QpManager::redirect_flow(QpHandle handle, std::uint32_t flow_label) {
   }
   qp->attributes.path.flow_label = flow_label;
   qp->flow.flow_label = flow_label;
-  qp->flow.source_port = source_port(flow_label, qp->qpn, qp->attributes.dest_qp);
+  qp->flow.source_port = source_port(flow_label, qp->qpn, qp->peer);
   return Done{};
 }
 
@@ -212,14 +214,14 @@ Status QpManager::restart_flow(QpHandle handle, std::uint32_t flow_label) {
   qp->requester.pace_at.reset();
   qp->cnp_limiter.reset();
   start_flow(*qp);
-  scheduler_.rearm(*qp);
+  core_.scheduler.rearm(*qp);
   return Done{};
 }
 
 void QpManager::reset(Qp& qp) {
-  scheduler_.forget(qp);
+  core_.scheduler.forget(qp);
   forget_completions(qp);
-  dma_.unbind_windows_of(qp.qpn);
+  core_.dma.unbind_windows_of(qp.qpn);
   ResponderState& responder = qp.responder;
   if (responder.receive_from != nullptr) responder.receive_from->give_back(responder.receive_slot);
   qp.responder = {};
@@ -230,7 +232,10 @@ void QpManager::reset(Qp& qp) {
   qp.receives.clear();
   qp.congestion.reset();
   qp.cnp_limiter.reset();
+  qp.round_trip = {};
   qp.attributes = {};
+  qp.peer = {};
+  qp.access = {};
   qp.flow = {};
   qp.state = QpState::kReset;
   completions_.offer(qp);

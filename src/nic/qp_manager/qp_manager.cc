@@ -7,27 +7,22 @@
 
 namespace nerve::nic {
 
-QpManager::QpManager(const NicConfig& config, CqManager& cqs, EventQueue& events,
-                     CompletionUnit& completions, const Port& port, Scheduler& scheduler,
-                     MulticastGroups& groups, QpTable& qps, SharedObjects& objects,
-                     Counters& counters, const Time& now)
-    : config_{config},
-      dma_{objects.dma},
+QpManager::QpManager(Core& core, CqManager& cqs, EventQueue& events, CompletionUnit& completions,
+                     const Port& port, MulticastGroups& groups, QpTable& qps,
+                     SharedObjects& objects)
+    : core_{core},
       cqs_{cqs},
       events_{events},
       completions_{completions},
       port_{port},
-      scheduler_{scheduler},
       groups_{groups},
       qps_{qps},
       srqs_{objects.srqs},
       addresses_{objects.addresses},
-      xrcds_{objects.xrcds},
-      counters_{counters},
-      now_{now} {}
+      xrcds_{objects.xrcds} {}
 
 Status QpManager::check_init(const QpInit& init) {
-  const Limits& limits = config_.limits;
+  const Limits& limits = core_.config.limits;
   const QpCaps& caps = init.caps;
   if (qps_.full())
     return refuse(ErrorCode::kLimit, "create qp: too many", qps_.size(), limits.max_qp);
@@ -74,7 +69,7 @@ Expected<QpHandle> QpManager::create(const QpInit& init) {
   if (const Status ok = check_init(init); !ok) return Unexpected{ok.error()};
   // An XRC target has no protection domain: each request uses that of the SRQ it names.
   const bool has_pd = init.type != QpType::kXrcRecv;
-  if (has_pd && !dma_.retain_pd(init.pd)) {
+  if (has_pd && !core_.dma.retain_pd(init.pd)) {
     return refuse(ErrorCode::kNoSuchObject, "create qp: no such protection domain");
   }
   Qp& qp = qps_.make(init.type);
@@ -82,8 +77,8 @@ Expected<QpHandle> QpManager::create(const QpInit& init) {
   qp.caps = init.caps;
   qp.signal_all = init.signal_all;
   qp.cookie = init.cookie;
-  if (config_.trace != nullptr) [[unlikely]] {
-    trace_state(*config_.trace, qp, TraceStep::kCreateQp);
+  if (core_.trace != nullptr) [[unlikely]] {
+    trace_state(*core_.trace, qp, TraceStep::kCreateQp);
   }
   if (init.type == QpType::kXrcRecv) {
     qp.xrcd = init.xrcd;
@@ -129,7 +124,7 @@ Expected<QpQuery> QpManager::query(QpHandle handle) {
 }
 
 void QpManager::forget_completions(Qp& qp) {
-  scheduler_.forget_landing(qp);
+  core_.scheduler.forget_landing(qp);
   if (qp.send_cq != nullptr) cqs_.forget(*qp.send_cq, qp.qpn);
   if (qp.recv_cq != nullptr && qp.recv_cq != qp.send_cq) cqs_.forget(*qp.recv_cq, qp.qpn);
 }
@@ -145,8 +140,8 @@ bool QpManager::completions_wait(Qpn qpn) {
 Status QpManager::destroy(QpHandle handle) {
   Qp* qp = qps_.find(handle);
   if (qp == nullptr) return refuse(ErrorCode::kNoSuchObject, "destroy qp: no such QP");
-  if (config_.trace != nullptr) [[unlikely]] {
-    trace_state(*config_.trace, *qp, TraceStep::kDestroyQp);
+  if (core_.trace != nullptr) [[unlikely]] {
+    trace_state(*core_.trace, *qp, TraceStep::kDestroyQp);
   }
   reset(*qp);
   groups_.forget(*qp);
@@ -155,7 +150,7 @@ Status QpManager::destroy(QpHandle handle) {
   if (qp->recv_cq != nullptr) --qp->recv_cq->users;
   if (qp->srq != nullptr) --qp->srq->users;
   if (qp->type == QpType::kXrcRecv) --xrcds_.find(qp->xrcd)->users;
-  if (qp->pd) dma_.release_pd(qp->pd);
+  if (qp->pd) core_.dma.release_pd(qp->pd);
   qps_.erase(*qp);
   return Done{};
 }

@@ -5,7 +5,7 @@
 #include "base/slot_table.h"
 #include "base/time.h"
 #include "nic/attributes.h"
-#include "nic/config.h"
+#include "nic/core.h"
 #include "nic/cq_manager/cq_manager.h"
 #include "nic/dma_engine/dma_engine.h"
 #include "nic/error.h"
@@ -21,10 +21,8 @@ namespace nerve::nic {
 
 class QpManager {
  public:
-  QpManager(const NicConfig& config, CqManager& cqs, EventQueue& events,
-            CompletionUnit& completions, const Port& port, Scheduler& scheduler,
-            MulticastGroups& groups, QpTable& qps, SharedObjects& objects, Counters& counters,
-            const Time& now);
+  QpManager(Core& core, CqManager& cqs, EventQueue& events, CompletionUnit& completions,
+            const Port& port, MulticastGroups& groups, QpTable& qps, SharedObjects& objects);
 
   Expected<XrcdHandle> alloc_xrcd();
   Status dealloc_xrcd(XrcdHandle xrcd);
@@ -56,20 +54,16 @@ class QpManager {
   void reset(Qp& qp);
   void forget_completions(Qp& qp);
 
-  const NicConfig& config_;
-  DmaEngine& dma_;
+  Core& core_;
   CqManager& cqs_;
   EventQueue& events_;
   CompletionUnit& completions_;
   const Port& port_;
-  Scheduler& scheduler_;
   MulticastGroups& groups_;
   QpTable& qps_;
   SlotTable<Srq>& srqs_;
   SlotTable<AddressHandle>& addresses_;
   SlotTable<XrcDomain>& xrcds_;
-  Counters& counters_;
-  const Time& now_;
 };
 
 }  // namespace nerve::nic

@@ -6,7 +6,7 @@ namespace nerve::nic {
 Expected<XrcdHandle> QpManager::alloc_xrcd() {
   if (xrcds_.full()) {
     return refuse(ErrorCode::kLimit, "alloc xrcd: too many", xrcds_.size(),
-                  config_.limits.max_xrcd);
+                  core_.config.limits.max_xrcd);
   }
   return xrcds_.emplace().first;
 }
@@ -20,7 +20,7 @@ Status QpManager::dealloc_xrcd(XrcdHandle handle) {
 }
 
 Expected<SrqHandle> QpManager::create_srq(const SrqInit& init) {
-  const Limits& limits = config_.limits;
+  const Limits& limits = core_.config.limits;
   if (srqs_.full()) {
     return refuse(ErrorCode::kLimit, "create srq: too many", srqs_.size(), limits.max_srq);
   }
@@ -43,7 +43,7 @@ Expected<SrqHandle> QpManager::create_srq(const SrqInit& init) {
     if (xrcd == nullptr) return refuse(ErrorCode::kNoSuchObject, "create srq: no such XRC domain");
     if (cq == nullptr) return refuse(ErrorCode::kNoSuchObject, "create srq: no such CQ");
   }
-  if (!dma_.retain_pd(init.pd)) {
+  if (!core_.dma.retain_pd(init.pd)) {
     return refuse(ErrorCode::kNoSuchObject, "create srq: no such protection domain");
   }
   auto [handle, srq] = srqs_.emplace();
@@ -94,7 +94,7 @@ Status QpManager::destroy_srq(SrqHandle handle) {
     --xrcds_.find(srq->xrcd)->users;
     --srq->cq->users;
   }
-  dma_.release_pd(srq->pd);
+  core_.dma.release_pd(srq->pd);
   if (srq->events != nullptr) srq->events->forget(handle);
   srqs_.erase(handle);
   return Done{};
@@ -103,11 +103,11 @@ Status QpManager::destroy_srq(SrqHandle handle) {
 Expected<AhHandle> QpManager::create_ah(PdHandle pd, const AddressVector& address) {
   if (addresses_.full()) {
     return refuse(ErrorCode::kLimit, "create ah: too many", addresses_.size(),
-                  config_.limits.max_ah);
+                  core_.config.limits.max_ah);
   }
   const Expected<wire::Flow> flow = port_.flow_to(address);
   if (!flow) return Unexpected{flow.error()};
-  if (!dma_.retain_pd(pd)) {
+  if (!core_.dma.retain_pd(pd)) {
     return refuse(ErrorCode::kNoSuchObject, "create ah: no such protection domain");
   }
   auto [handle, ah] = addresses_.emplace();
@@ -118,7 +118,7 @@ Expected<AhHandle> QpManager::create_ah(PdHandle pd, const AddressVector& addres
 Status QpManager::destroy_ah(AhHandle handle) {
   const AddressHandle* ah = addresses_.find(handle);
   if (ah == nullptr) return refuse(ErrorCode::kNoSuchObject, "destroy ah: no such handle");
-  dma_.release_pd(ah->pd);
+  core_.dma.release_pd(ah->pd);
   addresses_.erase(handle);
   return Done{};
 }

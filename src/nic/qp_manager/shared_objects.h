@@ -12,8 +12,8 @@
 namespace nerve::nic {
 
 struct SharedObjects {
-  explicit SharedObjects(const NicConfig& config)
-      : dma{config.limits, config.key_secret, config.direct_path, config.pager, config.late_memory},
+  SharedObjects(const NicConfig& config, const NicHooks& hooks)
+      : dma{config.limits, config.key_secret, hooks.direct_path, hooks.pager, hooks.late_memory},
         cqs{config.limits.max_cq},
         srqs{config.limits.max_srq},
         addresses{config.limits.max_ah},

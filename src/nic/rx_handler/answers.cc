@@ -82,17 +82,18 @@ wire::Frame& Answers::add_frame(Qp& qp, TxBurst& burst, Operation operation, Psn
   wire::Bth& bth = frame.headers.bth;
   bth.opcode = wire::opcode(qp.transport(), operation);
   bth.pkey = qp.pkey;
-  bth.dest_qp = qp.attributes.dest_qp;
+  bth.dest_qp = qp.peer;
   bth.psn = psn;
   if (qp.offers_selective) bth.reserved7 = wire::kSelectiveCapable;
-  ++counters_.frames_sent;
+  ++core_.counters.frames_sent;
   return frame;
 }
 
 wire::Aeth Answers::positive_aeth(Qp& qp) const {
   ResponderState& state = qp.responder;
   const bool shared = qp.srq != nullptr || qp.type != QpType::kRc;
-  const std::uint8_t code = announced_credits(config_.flow_control, shared, qp.receives.size());
+  const std::uint8_t code =
+      announced_credits(core_.config.flow_control, shared, qp.receives.size());
   state.zero_credits_sent = code == 0;
   return {.syndrome = wire::syndrome(wire::AckKind::kAck, code), .msn = state.msn};
 }
@@ -127,26 +128,26 @@ Answers::Emitted Answers::emit_entry(Qp& qp, ReplayEntry& entry, TxBurst& burst,
       static_cast<std::uint32_t>(std::min<std::uint64_t>(entry.length - offset, qp.mtu));
   if (entry.kind == ReplayEntry::Kind::kRead && length > 0) {
     // Checked again for each packet: the region may have been deregistered since the request.
-    const auto from = dma_.resolve_remote(entry.rkey, {entry.pd, qp.qpn}, entry.address + offset,
-                                          length, Access::kRemoteRead);
+    const auto from = core_.dma.resolve_remote(entry.rkey, {entry.pd, qp.qpn},
+                                               entry.address + offset, length, Access::kRemoteRead);
     Gathered gathered = Gathered::kFault;
-    if (from && dma_.is_late(*from)) {
-      const LateReader reader{.engine = &config_, .message = response_message(qp, entry.first_psn)};
-      gathered = dma_.fetch(*from, entry.length - offset - length, burst, reader);
-      if (gathered == Gathered::kDone) counters_.late_bytes_sent += length;
+    if (from && core_.dma.is_late(*from)) {
+      const LateReader reader{.engine = &core_, .message = response_message(qp, entry.first_psn)};
+      gathered = core_.dma.fetch(*from, entry.length - offset - length, burst, reader);
+      if (gathered == Gathered::kDone) core_.counters.late_bytes_sent += length;
     } else if (from) {
       burst.add_piece(*from);
       gathered = Gathered::kDone;
     }
     if (gathered == Gathered::kLater) {
       burst.drop_last();
-      --counters_.frames_sent;
+      --core_.counters.frames_sent;
       completions_.await_memory(qp);
       return Emitted::kLater;
     }
     if (gathered == Gathered::kFault) {
       burst.drop_last();
-      --counters_.frames_sent;
+      --core_.counters.frames_sent;
       entry.pending = false;
       // The peer already has this response, and this is a replay for a late duplicate of its
       // request. Storage protocols deregister memory as soon as a READ has completed, so this is
@@ -156,16 +157,16 @@ Answers::Emitted Answers::emit_entry(Qp& qp, ReplayEntry& entry, TxBurst& burst,
       state.replay_serve = state.replay_end;
       state.expected = psn;
       state.nak_due = wire::syndrome(wire::NakCode::kRemoteAccess);
-      ++counters_.error_naks_sent;
+      ++core_.counters.error_naks_sent;
       completions_.raise(qp, EventKind::kQpAccessError);
       completions_.enter_error(qp);
       return Emitted::kAlone;
     }
     frame.headers.bth.pad = static_cast<std::uint8_t>((0U - length) & 3U);
-    counters_.bytes_sent += length;
+    core_.counters.bytes_sent += length;
   }
-  if (config_.trace != nullptr) [[unlikely]]
-    trace_answer(*config_.trace, qp, frame);
+  if (core_.trace != nullptr) [[unlikely]]
+    trace_answer(*core_.trace, qp, frame);
   frame.continues_train = continues && !first && !last;
 
   ++entry.next_packet;
@@ -191,8 +192,8 @@ void Answers::emit_acknowledge(Qp& qp, TxBurst& burst) {
       is_nak ? wire::Aeth{.syndrome = *state.nak_due, .msn = state.msn} : positive_aeth(qp);
   if (!is_nak && held != nullptr) frame.headers.aeth.msn = held->msn;
   add_echoes(qp, frame);
-  if (config_.trace != nullptr) [[unlikely]]
-    trace_answer(*config_.trace, qp, frame);
+  if (core_.trace != nullptr) [[unlikely]]
+    trace_answer(*core_.trace, qp, frame);
   state.nak_due.reset();
   state.ack_due = false;
   if (held == nullptr) return;
@@ -218,9 +219,9 @@ void Answers::emit_selective_nak(Qp& qp, TxBurst& burst) {
     wire::Frame& frame = add_frame(qp, burst, Operation::kAcknowledge, state.expected);
     frame.headers.aeth = *aeth;
     add_echoes(qp, frame);
-    if (config_.trace != nullptr) [[unlikely]]
-      trace_answer(*config_.trace, qp, frame);
-    ++counters_.selective_naks_sent;
+    if (core_.trace != nullptr) [[unlikely]]
+      trace_answer(*core_.trace, qp, frame);
+    ++core_.counters.selective_naks_sent;
   }
   state.sack_due = held.has_reports();
 }
@@ -252,13 +253,13 @@ bool Answers::emit_of_ultra_ethernet(Qp& qp, UltraEthernet& ultra, TxBurst& burs
     frame.headers.bth.becn = true;
     frame.flow.source_port = packet.port;
     ultra.to_report.pop();
-    ++counters_.selective_naks_sent;
+    ++core_.counters.selective_naks_sent;
   } else {
     frame.headers.aeth = wire::receiver_credit(static_cast<std::uint32_t>(ultra.granted));
     ultra.credit_due = false;
   }
-  if (config_.trace != nullptr) [[unlikely]]
-    trace_answer(*config_.trace, qp, frame);
+  if (core_.trace != nullptr) [[unlikely]]
+    trace_answer(*core_.trace, qp, frame);
   state.sack_due = !ultra.to_report.empty() || ultra.credit_due || qp.repeat->held.has_reports();
   return true;
 }
@@ -268,12 +269,12 @@ void Answers::emit_cnp(Qp& qp, TxBurst& burst) {
   frame.flow = qp.flow;
   frame.headers.bth.opcode = wire::kCnpOpcode;
   frame.headers.bth.pkey = qp.pkey;
-  frame.headers.bth.dest_qp = qp.attributes.dest_qp;
+  frame.headers.bth.dest_qp = qp.peer;
   frame.headers.bth.becn = true;
-  if (config_.trace != nullptr) [[unlikely]]
-    trace_answer(*config_.trace, qp, frame);
-  ++counters_.frames_sent;
-  ++counters_.cnps_sent;
+  if (core_.trace != nullptr) [[unlikely]]
+    trace_answer(*core_.trace, qp, frame);
+  ++core_.counters.frames_sent;
+  ++core_.counters.cnps_sent;
   qp.responder.cnp_due = false;
 }
 

@@ -4,7 +4,7 @@
 
 #include "base/time.h"
 #include "nic/burst.h"
-#include "nic/config.h"
+#include "nic/core.h"
 #include "nic/counters.h"
 #include "nic/dma_engine/dma_engine.h"
 #include "nic/qp_context/qp.h"
@@ -14,8 +14,7 @@ namespace nerve::nic {
 
 class Answers {
  public:
-  Answers(const NicConfig& config, Counters& counters, DmaEngine& dma, CompletionUnit& completions)
-      : config_{config}, counters_{counters}, dma_{dma}, completions_{completions} {}
+  Answers(Core& core, CompletionUnit& completions) : core_{core}, completions_{completions} {}
 
   enum class Turn : std::uint8_t {
     kDone,   // nothing is pending
@@ -53,9 +52,7 @@ class Answers {
   wire::Frame& add_frame(Qp& qp, TxBurst& burst, wire::Operation operation, Psn psn);
   [[nodiscard]] wire::Aeth positive_aeth(Qp& qp) const;
 
-  const NicConfig& config_;
-  Counters& counters_;
-  DmaEngine& dma_;
+  Core& core_;
   CompletionUnit& completions_;
 };
 

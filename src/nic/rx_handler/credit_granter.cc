@@ -20,7 +20,7 @@ constexpr std::int64_t kSlowdown = 101;
 // The sender has demanded everything up to `demand_end`. After it was idle, it sends the first
 // packets without credit.
 void CreditGranter::note_demand(Qp& qp, UltraEthernet& ultra, const wire::Frame& frame) {
-  if (!config_.ultra_ethernet.receiver_credits) return;
+  if (!core_.config.ultra_ethernet.receiver_credits) return;
   const wire::Bth& bth = frame.headers.bth;
   if (frame.trimmed) ++ultra.demanded;
   const Psn end = bth.psn + (1 + wire::demand_of(bth));
@@ -28,7 +28,7 @@ void CreditGranter::note_demand(Qp& qp, UltraEthernet& ultra, const wire::Frame&
   if (more > 0) {
     // Everything before has arrived.
     if (qp.responder.expected == ultra.demand_end) {
-      ultra.unsolicited_left = config_.ultra_ethernet.unsolicited_packets;
+      ultra.unsolicited_left = core_.config.ultra_ethernet.unsolicited_packets;
     }
     const auto grown = static_cast<std::uint32_t>(more);
     const std::uint32_t unsolicited = std::min(grown, ultra.unsolicited_left);
@@ -39,23 +39,23 @@ void CreditGranter::note_demand(Qp& qp, UltraEthernet& ultra, const wire::Frame&
   if (ultra.granted >= ultra.demanded) return;
   // The last credit may be so long ago that its time compares as future, or there was none.
   constexpr Duration kLongest = std::chrono::seconds{1};
-  const bool first = scheduler_.next_without_credit() == nullptr;
-  if (first && (next_ < now_ || next_ - now_ > kLongest)) next_ = now_;
-  scheduler_.await_credit(ultra);
+  const bool first = core_.scheduler.next_without_credit() == nullptr;
+  if (first && (next_ < core_.now || next_ - core_.now > kLongest)) next_ = core_.now;
+  core_.scheduler.await_credit(ultra);
 }
 
 void CreditGranter::expire() {
-  while (UltraEthernet* const ultra = scheduler_.next_without_credit()) {
-    if (next_ > now_) return;
+  while (UltraEthernet* const ultra = core_.scheduler.next_without_credit()) {
+    if (next_ > core_.now) return;
     Qp& qp = ultra->owner;
     const std::uint64_t packets = std::min(kAtOnce, ultra->demanded - ultra->granted);
     ultra->granted += packets;
     ultra->credit_due = qp.responder.sack_due = true;
-    scheduler_.wake(qp);
-    scheduler_.stop_awaiting_credit(*ultra);
-    if (ultra->granted < ultra->demanded) scheduler_.await_credit(*ultra);
-    const Duration time = config_.line_rate.time_to_send(packets * (qp.mtu + kAroundPayload));
-    next_ = std::max(next_, now_) + time * kSlowdown / 100;
+    core_.scheduler.wake(qp);
+    core_.scheduler.stop_awaiting_credit(*ultra);
+    if (ultra->granted < ultra->demanded) core_.scheduler.await_credit(*ultra);
+    const Duration time = core_.config.line_rate.time_to_send(packets * (qp.mtu + kAroundPayload));
+    next_ = std::max(next_, core_.now) + time * kSlowdown / 100;
   }
 }
 

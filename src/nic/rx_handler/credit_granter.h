@@ -6,29 +6,26 @@
 #include <optional>
 
 #include "base/time.h"
-#include "nic/config.h"
+#include "nic/core.h"
 #include "nic/qp_context/scheduler.h"
 
 namespace nerve::nic {
 
 class CreditGranter {
  public:
-  CreditGranter(const NicConfig& config, Scheduler& scheduler, const Time& now)
-      : config_{config}, scheduler_{scheduler}, now_{now} {}
+  explicit CreditGranter(Core& core) : core_{core} {}
 
   // A request packet has arrived, perhaps trimmed.
   void note_demand(Qp& qp, UltraEthernet& ultra, const wire::Frame& frame);
 
   [[nodiscard]] std::optional<Time> next_deadline() const {
-    if (scheduler_.next_without_credit() == nullptr) return std::nullopt;
+    if (core_.scheduler.next_without_credit() == nullptr) return std::nullopt;
     return next_;
   }
   void expire();
 
  private:
-  const NicConfig& config_;
-  Scheduler& scheduler_;
-  const Time& now_;
+  Core& core_;
   Time next_{};  // when the next credit may be granted
 };
 

@@ -69,23 +69,23 @@ const std::vector<Qp*>* MulticastGroups::members(const wire::Gid& group) const {
 void Datagrams::on_datagram(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info,
                             std::uint16_t pkey_index) {
   if (frame.headers.deth.qkey != qp.attributes.qkey && !planted(Bug::kUdAcceptsAnyQkey)) {
-    ++counters_.dropped_bad_qkey;
-    return trace_refusal(trace_, qp, frame, TraceRefusal::kBadQkey);
+    ++core_.counters.dropped_bad_qkey;
+    return trace_refusal(core_.trace, qp, frame, TraceRefusal::kBadQkey);
   }
   if (frame.payload_length > qp.mtu) {
-    ++counters_.dropped_malformed;
-    return trace_refusal(trace_, qp, frame, TraceRefusal::kTooLong);
+    ++core_.counters.dropped_malformed;
+    return trace_refusal(core_.trace, qp, frame, TraceRefusal::kTooLong);
   }
   if (!receives_.take(qp, 0)) {
-    ++counters_.dropped_no_receive;
-    return trace_refusal(trace_, qp, frame, TraceRefusal::kNoReceive);
+    ++core_.counters.dropped_no_receive;
+    return trace_refusal(core_.trace, qp, frame, TraceRefusal::kNoReceive);
   }
   ResponderState& state = qp.responder;
   // A datagram longer than its receive is dropped and the receive is kept for the next one. A
   // datagram from an arbitrary sender must not be able to stop the QP.
   if (state.receive_from->at(state.receive_slot).capacity < kGrhSize + frame.payload_length) {
-    ++counters_.dropped_malformed;
-    return trace_refusal(trace_, qp, frame, TraceRefusal::kTooLong);
+    ++core_.counters.dropped_malformed;
+    return trace_refusal(core_.trace, qp, frame, TraceRefusal::kTooLong);
   }
   const std::array<std::byte, kGrhSize> grh = grh_of(frame);
   const wire::Piece piece{.address = reinterpret_cast<std::uint64_t>(grh.data()),
@@ -93,10 +93,10 @@ void Datagrams::on_datagram(Qp& qp, const wire::Frame& frame, const wire::Opcode
   const auto list = state.receive_from->sges_of(state.receive_slot);
   const bool of_srq = state.receive_srq != nullptr && !planted(Bug::kUdSrqUsesQpDomain);
   const PdHandle pd = of_srq ? state.receive_srq->pd : qp.pd;
-  if (traces_messages(trace_, qp)) [[unlikely]]
-    trace_message(*trace_, qp, TraceStep::kChecked, frame);
-  const auto header = dma_.scatter(list, 0, {&piece, 1}, pd);
-  const auto payload = header ? dma_.scatter(list, kGrhSize, frame.payload, pd) : header;
+  if (traces_messages(core_.trace, qp)) [[unlikely]]
+    trace_message(*core_.trace, qp, TraceStep::kChecked, frame);
+  const auto header = core_.dma.scatter(list, 0, {&piece, 1}, pd);
+  const auto payload = header ? core_.dma.scatter(list, kGrhSize, frame.payload, pd) : header;
   const bool placed = payload.has_value();
   if (header) completions_.note_placed(qp, *header);
   if (payload) completions_.note_placed(qp, *payload);
@@ -111,12 +111,12 @@ void Datagrams::on_datagram(Qp& qp, const wire::Frame& frame, const wire::Opcode
     completion.flags |= WcFlags::kImmediate;
     completion.immediate = frame.headers.immediate;
   }
-  if (traces_messages(trace_, qp)) [[unlikely]]
-    trace_message(*trace_, qp, TraceStep::kPlaced, frame);
-  counters_.bytes_received += frame.payload_length;
+  if (traces_messages(core_.trace, qp)) [[unlikely]]
+    trace_message(*core_.trace, qp, TraceStep::kPlaced, frame);
+  core_.counters.bytes_received += frame.payload_length;
   completions_.finish_receive(qp, completion, frame.headers.bth.solicited);
-  if (traces_messages(trace_, qp)) [[unlikely]]
-    count_message(*trace_, qp);
+  if (traces_messages(core_.trace, qp)) [[unlikely]]
+    count_message(*core_.trace, qp);
   if (!placed) completions_.enter_error(qp);
 }
 

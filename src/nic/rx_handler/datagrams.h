@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "nic/config.h"
+#include "nic/core.h"
 #include "nic/counters.h"
 #include "nic/dma_engine/dma_engine.h"
 #include "nic/error.h"
@@ -37,23 +37,16 @@ class MulticastGroups {
 
 class Datagrams {
  public:
-  Datagrams(Counters& counters, DmaEngine& dma, Receives& receives, CompletionUnit& completions,
-            Trace* trace)
-      : counters_{counters},
-        dma_{dma},
-        receives_{receives},
-        completions_{completions},
-        trace_{trace} {}
+  Datagrams(Core& core, Receives& receives, CompletionUnit& completions)
+      : core_{core}, receives_{receives}, completions_{completions} {}
 
   void on_datagram(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info,
                    std::uint16_t pkey_index);
 
  private:
-  Counters& counters_;
-  DmaEngine& dma_;
+  Core& core_;
   Receives& receives_;
   CompletionUnit& completions_;
-  Trace* trace_;
 };
 
 }  // namespace nerve::nic

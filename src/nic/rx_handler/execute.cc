@@ -30,22 +30,22 @@ Verdict Responder::send(Qp& qp, const Packet& packet) {
   }
   const bool invalidates = contains(packet.info.headers, wire::HeaderSet::kIeth);
   const RemoteAccessor self{state.pd, qp.qpn};
-  if (invalidates && !dma_.can_invalidate(frame.headers.invalidate, self)) {
+  if (invalidates && !core_.dma.can_invalidate(frame.headers.invalidate, self)) {
     return Verdict::kRemoteAccess;
   }
   note(qp, packet, TraceStep::kChecked);
   const PdHandle pd = state.receive_srq != nullptr ? state.receive_srq->pd : qp.pd;
-  const auto placed =
-      dma_.scatter(state.receive_from->sges_of(state.receive_slot), state.received, payload, pd);
+  const auto placed = core_.dma.scatter(state.receive_from->sges_of(state.receive_slot),
+                                        state.received, payload, pd);
   if (!placed) return Verdict::kRemoteOperation;
   completions_.note_placed(qp, *placed);
   note(qp, packet, TraceStep::kPlaced);
-  counters_.bytes_received += frame.payload_length;
+  core_.counters.bytes_received += frame.payload_length;
   state.received += frame.payload_length;
   state.message = ResponderState::Message::kSend;
   if (packet.closes()) {
     state.message = ResponderState::Message::kNone;
-    if (invalidates) dma_.invalidate(frame.headers.invalidate, self);
+    if (invalidates) core_.dma.invalidate(frame.headers.invalidate, self);
     deliver(qp, packet, WcOpcode::kRecv, state.received);
   }
   return Verdict::kAccepted;
@@ -56,12 +56,12 @@ Verdict Responder::write(Qp& qp, const Packet& packet) {
   const wire::Frame& frame = packet.frame;
   const RemoteAccessor self{state.pd, qp.qpn};
   if (packet.opens()) {
-    if (!contains(qp.attributes.access, Access::kRemoteWrite)) return Verdict::kInvalidRequest;
+    if (!contains(qp.access, Access::kRemoteWrite)) return Verdict::kInvalidRequest;
     const wire::Reth& reth = frame.headers.reth;
     if (reth.length > kMaxMessage) return Verdict::kInvalidRequest;
     // The first packet checks the whole range, before any byte is written.
-    if (reth.length > 0 &&
-        !dma_.resolve_remote(reth.rkey, self, reth.address, reth.length, Access::kRemoteWrite)) {
+    if (reth.length > 0 && !core_.dma.resolve_remote(reth.rkey, self, reth.address, reth.length,
+                                                     Access::kRemoteWrite)) {
       return Verdict::kRemoteAccess;
     }
     state.received = 0;
@@ -79,19 +79,19 @@ Verdict Responder::write(Qp& qp, const Packet& packet) {
   }
   if (frame.payload_length > 0) {
     const auto place =
-        dma_.resolve_remote(state.write_rkey, self, state.write_address + state.received,
-                            frame.payload_length, Access::kRemoteWrite);
+        core_.dma.resolve_remote(state.write_rkey, self, state.write_address + state.received,
+                                 frame.payload_length, Access::kRemoteWrite);
     if (!place) return Verdict::kRemoteAccess;
     note(qp, packet, TraceStep::kChecked);
     DmaEngine::place(*place, frame.payload);
-    if (dma_.is_late(*place)) [[unlikely]]
+    if (core_.dma.is_late(*place)) [[unlikely]]
       completions_.note_placed(
           qp, {static_cast<std::uint32_t>(frame.payload.size()), frame.payload_length});
     note(qp, packet, TraceStep::kPlaced);
   } else {
     note(qp, packet, TraceStep::kChecked);
   }
-  counters_.bytes_received += frame.payload_length;
+  core_.counters.bytes_received += frame.payload_length;
   state.received += frame.payload_length;
   state.message = ResponderState::Message::kWrite;
   if (packet.closes()) {
@@ -121,10 +121,11 @@ ReplayEntry* Responder::new_replay_entry(Qp& qp) {
 
 Verdict Responder::read(Qp& qp, const Packet& packet) {
   const wire::Reth& reth = packet.frame.headers.reth;
-  if (!contains(qp.attributes.access, Access::kRemoteRead)) return Verdict::kInvalidRequest;
+  if (!contains(qp.access, Access::kRemoteRead)) return Verdict::kInvalidRequest;
   if (reth.length > kMaxMessage) return Verdict::kInvalidRequest;
-  if (reth.length > 0 && !dma_.resolve_remote(reth.rkey, {qp.responder.pd, qp.qpn}, reth.address,
-                                              reth.length, Access::kRemoteRead)) {
+  if (reth.length > 0 &&
+      !core_.dma.resolve_remote(reth.rkey, {qp.responder.pd, qp.qpn}, reth.address, reth.length,
+                                Access::kRemoteRead)) {
     return Verdict::kRemoteAccess;
   }
   ReplayEntry* entry = new_replay_entry(qp);
@@ -140,10 +141,10 @@ Verdict Responder::read(Qp& qp, const Packet& packet) {
 
 Verdict Responder::atomic(Qp& qp, const Packet& packet) {
   const wire::AtomicEth& header = packet.frame.headers.atomic;
-  if (!contains(qp.attributes.access, Access::kRemoteAtomic)) return Verdict::kInvalidRequest;
+  if (!contains(qp.access, Access::kRemoteAtomic)) return Verdict::kInvalidRequest;
   if (header.address % 8 != 0) return Verdict::kInvalidRequest;
-  const auto place = dma_.resolve_remote(header.rkey, {qp.responder.pd, qp.qpn}, header.address, 8,
-                                         Access::kRemoteAtomic);
+  const auto place = core_.dma.resolve_remote(header.rkey, {qp.responder.pd, qp.qpn},
+                                              header.address, 8, Access::kRemoteAtomic);
   if (!place) return Verdict::kRemoteAccess;
   ReplayEntry* entry = new_replay_entry(qp);
   if (entry == nullptr) return Verdict::kInvalidRequest;
@@ -159,10 +160,10 @@ Verdict Responder::atomic(Qp& qp, const Packet& packet) {
 Verdict Responder::atomic_write(Qp& qp, const Packet& packet) {
   const wire::Reth& reth = packet.frame.headers.reth;
   // An ATOMIC WRITE is an eight-byte WRITE that is stored atomically (IBTA annex A19).
-  if (!contains(qp.attributes.access, Access::kRemoteWrite)) return Verdict::kInvalidRequest;
+  if (!contains(qp.access, Access::kRemoteWrite)) return Verdict::kInvalidRequest;
   if (reth.length != 8 || reth.address % 8 != 0) return Verdict::kInvalidRequest;
-  const auto place = dma_.resolve_remote(reth.rkey, {qp.responder.pd, qp.qpn}, reth.address, 8,
-                                         Access::kRemoteWrite);
+  const auto place = core_.dma.resolve_remote(reth.rkey, {qp.responder.pd, qp.qpn}, reth.address, 8,
+                                              Access::kRemoteWrite);
   if (!place) return Verdict::kRemoteAccess;
   if (place->address % 8 != 0) return Verdict::kInvalidRequest;
   ReplayEntry* entry = new_replay_entry(qp);
@@ -174,7 +175,7 @@ Verdict Responder::atomic_write(Qp& qp, const Packet& packet) {
   note(qp, packet, TraceStep::kChecked);
   DmaEngine::store_word(*place, value);
   note(qp, packet, TraceStep::kPlaced);
-  counters_.bytes_received += sizeof value;
+  core_.counters.bytes_received += sizeof value;
   return Verdict::kAccepted;
 }
 
@@ -190,8 +191,8 @@ Verdict Responder::flush(Qp& qp, const Packet& packet) {
   const std::uint32_t length = whole_region ? 0 : headers.reth.length;
   // Host memory is coherent: a WRITE is visible to every processor as soon as it is placed, so a
   // flush only has to be permitted and ordered. Persistence is left to memory that offers it.
-  if (!dma_.resolve_remote(headers.reth.rkey, {qp.responder.pd, qp.qpn}, headers.reth.address,
-                           length, need)) {
+  if (!core_.dma.resolve_remote(headers.reth.rkey, {qp.responder.pd, qp.qpn}, headers.reth.address,
+                                length, need)) {
     return Verdict::kRemoteAccess;
   }
   ReplayEntry* entry = new_replay_entry(qp);
@@ -229,8 +230,8 @@ void Responder::replay(Qp& qp, const Packet& packet) {
     if (planted(Bug::kExecuteAtomicTwice) && entry.kind == Kind::kAtomic &&
         packet.info.operation == Operation::kFetchAdd) {
       const wire::AtomicEth& header = packet.frame.headers.atomic;
-      if (const auto place = dma_.resolve_remote(header.rkey, {qp.responder.pd, qp.qpn},
-                                                 header.address, 8, Access::kRemoteAtomic)) {
+      if (const auto place = core_.dma.resolve_remote(header.rkey, {qp.responder.pd, qp.qpn},
+                                                      header.address, 8, Access::kRemoteAtomic)) {
         entry.original = DmaEngine::fetch_add(*place, header.swap_or_add);
       }
     }
@@ -240,7 +241,7 @@ void Responder::replay(Qp& qp, const Packet& packet) {
     if (state.replay_end - sequence > state.replay_end - state.replay_serve) {
       state.replay_serve = sequence;
     }
-    scheduler_.wake(qp);
+    core_.scheduler.wake(qp);
     return;
   }
 }

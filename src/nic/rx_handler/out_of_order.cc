@@ -10,16 +10,17 @@ void Responder::hold(Qp& qp, const Packet& packet, std::uint32_t ahead) {
   // A packet that cannot be held is NAKed as in go-back-N, and is retransmitted with all that
   // follow.
   const bool fits = ahead < held.window() && packet.frame.payload_length <= qp.mtu;
-  trace_refusal(trace_, qp, packet.frame, fits ? TraceRefusal::kHeld : TraceRefusal::kOutOfOrder);
+  trace_refusal(core_.trace, qp, packet.frame,
+                fits ? TraceRefusal::kHeld : TraceRefusal::kOutOfOrder);
   if (!fits) return nak_sequence_error(qp);
   if (held.has(psn)) {
-    ++counters_.duplicates_received;
+    ++core_.counters.duplicates_received;
   } else {
     held.keep(packet.frame, qp.mtu);
   }
   held.queue_report(psn);
   qp.responder.sack_due = true;
-  scheduler_.wake(qp);
+  core_.scheduler.wake(qp);
 }
 
 // The payload of a request packet was cut off by a switch: the sender is told at once. A QP without
@@ -34,12 +35,12 @@ void Responder::on_trimmed(Qp& qp, const wire::Frame& frame) {
   }
   HeldPackets& held = qp.repeat->held;
   if (ahead < 0) {  // another copy arrived: acknowledge it again
-    ++counters_.duplicates_received;
+    ++core_.counters.duplicates_received;
     qp.responder.ack_due = true;
   } else if (static_cast<std::uint32_t>(ahead) >= held.window()) {
     return nak_sequence_error(qp);
   } else if (held.has(psn)) {
-    ++counters_.duplicates_received;
+    ++core_.counters.duplicates_received;
     held.queue_report(psn);
     qp.responder.sack_due = true;
   } else {
@@ -47,7 +48,7 @@ void Responder::on_trimmed(Qp& qp, const wire::Frame& frame) {
     ultra->to_report.add({psn, frame.flow.source_port});
     qp.responder.sack_due = true;
   }
-  scheduler_.wake(qp);
+  core_.scheduler.wake(qp);
 }
 
 void Responder::note_ultra_ethernet(Qp& qp, UltraEthernet& ultra, const wire::Frame& frame) {

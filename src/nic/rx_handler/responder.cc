@@ -115,16 +115,16 @@ void Responder::on_reliable(Qp& qp, const Packet& packet) {
   ResponderState& state = qp.responder;
   const std::int32_t ahead = packet.frame.headers.bth.psn.distance_from(state.expected);
   if (is_far(ahead, packet.info) && !planted(Bug::kFarRequestAnswered)) [[unlikely]] {
-    ++counters_.dropped_bad_psn;
-    return trace_refusal(trace_, qp, packet.frame, TraceRefusal::kOutOfOrder);
+    ++core_.counters.dropped_bad_psn;
+    return trace_refusal(core_.trace, qp, packet.frame, TraceRefusal::kOutOfOrder);
   }
   note_arrival(qp, packet.frame);
   if (UltraEthernet* const ultra = qp.ultra()) note_ultra_ethernet(qp, *ultra, packet.frame);
   const bool wrongly_taken = planted(Bug::kAcceptWrongPsn) && ahead == 1;
   if (ahead > 0 && !wrongly_taken) {
-    ++counters_.out_of_order_received;
+    ++core_.counters.out_of_order_received;
     if (qp.selective) return hold(qp, packet, static_cast<std::uint32_t>(ahead));
-    trace_refusal(trace_, qp, packet.frame, TraceRefusal::kOutOfOrder);
+    trace_refusal(core_.trace, qp, packet.frame, TraceRefusal::kOutOfOrder);
     return nak_sequence_error(qp);
   }
   if (ahead < 0) {
@@ -141,7 +141,7 @@ void Responder::on_reliable(Qp& qp, const Packet& packet) {
 void Responder::nak_sequence_error(Qp& qp) {
   if (qp.responder.gap_reported) return;  // one NAK per gap (IBTA 9.7.5.2)
   qp.responder.gap_reported = true;
-  ++counters_.sequence_naks_sent;
+  ++core_.counters.sequence_naks_sent;
   schedule_nak(qp, wire::syndrome(NakCode::kSequence));
 }
 
@@ -159,16 +159,16 @@ void Responder::on_unreliable(Qp& qp, const Packet& packet) {
   ResponderState& state = qp.responder;
   const Psn psn = packet.frame.headers.bth.psn;
   if (is_barred(qp, packet)) [[unlikely]] {
-    ++counters_.dropped_barred;
-    trace_refusal(trace_, qp, packet.frame, TraceRefusal::kRemoteAccess);
+    ++core_.counters.dropped_barred;
+    trace_refusal(core_.trace, qp, packet.frame, TraceRefusal::kRemoteAccess);
     state.expected = psn + 1;
     state.message = ResponderState::Message::kNone;
     state.skipping = !packet.closes();
     return;
   }
   if (psn != state.expected) {
-    ++counters_.out_of_order_received;
-    trace_refusal(trace_, qp, packet.frame, TraceRefusal::kOutOfOrder);
+    ++core_.counters.out_of_order_received;
+    trace_refusal(core_.trace, qp, packet.frame, TraceRefusal::kOutOfOrder);
     // A gap ends the current message; its receive is kept for the next one (IBTA 9.8.2.2).
     state.message = ResponderState::Message::kNone;
     state.skipping = true;
@@ -182,12 +182,12 @@ void Responder::on_unreliable(Qp& qp, const Packet& packet) {
   Verdict verdict = Verdict::kDropped;
   if (in_sequence(qp, packet) && length_fits(qp, packet)) verdict = execute(qp, packet);
   if (verdict == Verdict::kAccepted) {
-    if (traces_messages(trace_, qp) && packet.closes()) [[unlikely]]
-      count_message(*trace_, qp);
+    if (traces_messages(core_.trace, qp) && packet.closes()) [[unlikely]]
+      count_message(*core_.trace, qp);
     return;
   }
-  trace_refusal(trace_, qp, packet.frame, refusal_of(verdict));
-  if (verdict == Verdict::kNoReceive) ++counters_.dropped_no_receive;
+  trace_refusal(core_.trace, qp, packet.frame, refusal_of(verdict));
+  if (verdict == Verdict::kNoReceive) ++core_.counters.dropped_no_receive;
   if (verdict == Verdict::kRemoteAccess) note_wrong_key(qp);
   // A receive that cannot hold the message is a local error and would fail the next message too.
   const bool too_long = verdict == Verdict::kTooLong;
@@ -205,11 +205,11 @@ void Responder::on_unreliable(Qp& qp, const Packet& packet) {
 // WRITE follow one that was checked.
 bool Responder::is_barred(const Qp& qp, const Packet& packet) const {
   return packet.opens() && is_write(packet.info.operation) &&
-         !qp.responder.wrong_keys.has_token(kWrongKeyInterval, kWrongKeys, now_);
+         !qp.responder.wrong_keys.has_token(kWrongKeyInterval, kWrongKeys, core_.now);
 }
 
 void Responder::note_wrong_key(Qp& qp) {
-  (void)qp.responder.wrong_keys.take(kWrongKeyInterval, kWrongKeys, now_);
+  (void)qp.responder.wrong_keys.take(kWrongKeyInterval, kWrongKeys, core_.now);
 }
 
 bool Responder::in_sequence(const Qp& qp, const Packet& packet) {
@@ -284,26 +284,26 @@ void Responder::accept(Qp& qp, const Packet& packet) {
     const ReplayEntry& entry = state.replay[(state.replay_end - 1) % state.replay.size()];
     state.expected = state.expected + entry.packets;
     state.ack_due = false;  // the response acknowledges all requests before it (IBTA 9.7.5.1.1)
-    scheduler_.wake(qp);
+    core_.scheduler.wake(qp);
   } else {
     state.ack_psn = state.expected;
     state.expected = state.expected + 1;
   }
   const bool counted = !(planted(Bug::kMsnNotCounted) && is_write(packet.info.operation));
-  if (traces_messages(trace_, qp) && packet.closes()) [[unlikely]]
-    count_message(*trace_, qp);
+  if (traces_messages(core_.trace, qp) && packet.closes()) [[unlikely]]
+    count_message(*core_.trace, qp);
   if (packet.closes() && counted) state.msn = (state.msn + 1) & 0xff'ffffU;
   if (!answered_by_entry && packet.frame.headers.bth.ack_request) {
     state.ack_due = true;
-    scheduler_.wake(qp);
+    core_.scheduler.wake(qp);
   }
 }
 
 void Responder::refuse(Qp& qp, const Packet& packet, Verdict verdict) {
   ResponderState& state = qp.responder;
-  trace_refusal(trace_, qp, packet.frame, refusal_of(verdict));
+  trace_refusal(core_.trace, qp, packet.frame, refusal_of(verdict));
   const auto fatal = [&](NakCode code, EventKind event, std::optional<MtuMismatch> mismatch = {}) {
-    ++counters_.error_naks_sent;
+    ++core_.counters.error_naks_sent;
     schedule_nak(qp, wire::syndrome(code));
     completions_.raise(qp, event, mismatch);
     completions_.enter_error(qp);
@@ -313,7 +313,7 @@ void Responder::refuse(Qp& qp, const Packet& packet, Verdict verdict) {
     case Verdict::kDropped:
       return;
     case Verdict::kNoReceive:
-      ++counters_.rnr_naks_sent;
+      ++core_.counters.rnr_naks_sent;
       state.gap_reported = true;  // packets behind this one are out of order because of it
       return schedule_nak(qp, wire::syndrome(wire::AckKind::kRnrNak, qp.attributes.min_rnr_timer));
     case Verdict::kInvalidRequest:
@@ -347,7 +347,7 @@ void Responder::refuse(Qp& qp, const Packet& packet, Verdict verdict) {
 
 void Responder::schedule_nak(Qp& qp, std::uint8_t nak_syndrome) {
   qp.responder.nak_due = nak_syndrome;
-  scheduler_.wake(qp);
+  core_.scheduler.wake(qp);
 }
 
 void Responder::deliver(Qp& qp, const Packet& packet, WcOpcode opcode, std::uint32_t bytes) {
@@ -359,18 +359,18 @@ void Responder::deliver(Qp& qp, const Packet& packet, WcOpcode opcode, std::uint
     completion.flags |= WcFlags::kInvalidate;
     completion.immediate = packet.frame.headers.invalidate.value();
   }
-  completion.source_qpn = qp.attributes.dest_qp;
+  completion.source_qpn = qp.peer;
   completion.service_level = qp.attributes.path.service_level;
   completions_.finish_receive(qp, completion, packet.frame.headers.bth.solicited);
 }
 
 void Responder::on_duplicate(Qp& qp, const Packet& packet) {
-  ++counters_.duplicates_received;
-  trace_refusal(trace_, qp, packet.frame, TraceRefusal::kDuplicate);
+  ++core_.counters.duplicates_received;
+  trace_refusal(core_.trace, qp, packet.frame, TraceRefusal::kDuplicate);
   if (is_send(packet.info.operation) || is_write(packet.info.operation)) {
     // Acknowledge again: the ACK was lost, or the peer is retransmitting (IBTA 9.7.5.1.3).
     qp.responder.ack_due = true;
-    scheduler_.wake(qp);
+    core_.scheduler.wake(qp);
     return;
   }
   replay(qp, packet);

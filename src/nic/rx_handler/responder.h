@@ -9,7 +9,7 @@
 #include <span>
 
 #include "base/time.h"
-#include "nic/config.h"
+#include "nic/core.h"
 #include "nic/counters.h"
 #include "nic/dma_engine/dma_engine.h"
 #include "nic/qp_context/qp.h"
@@ -37,16 +37,8 @@ enum class Verdict : std::uint8_t {
 
 class Responder {
  public:
-  Responder(Counters& counters, DmaEngine& dma, Receives& receives, CompletionUnit& completions,
-            Scheduler& scheduler, CreditGranter& granter, Trace* trace, const Time& now)
-      : counters_{counters},
-        dma_{dma},
-        receives_{receives},
-        completions_{completions},
-        scheduler_{scheduler},
-        granter_{granter},
-        trace_{trace},
-        now_{now} {}
+  Responder(Core& core, Receives& receives, CompletionUnit& completions, CreditGranter& granter)
+      : core_{core}, receives_{receives}, completions_{completions}, granter_{granter} {}
 
   void on_request(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info);
 
@@ -113,18 +105,14 @@ class Responder {
   void schedule_nak(Qp& qp, std::uint8_t nak_syndrome);
   // Traces a step of the message that the packet belongs to.
   void note(Qp& qp, const Packet& packet, TraceStep step) const {
-    if (traces_messages(trace_, qp)) [[unlikely]]
-      trace_message(*trace_, qp, step, packet.frame);
+    if (traces_messages(core_.trace, qp)) [[unlikely]]
+      trace_message(*core_.trace, qp, step, packet.frame);
   }
 
-  Counters& counters_;
-  DmaEngine& dma_;
+  Core& core_;
   Receives& receives_;
   CompletionUnit& completions_;
-  Scheduler& scheduler_;
   CreditGranter& granter_;
-  Trace* trace_;
-  const Time& now_;
 };
 
 }  // namespace nerve::nic

@@ -27,18 +27,18 @@ void RxHandler::receive(std::span<const wire::Frame> frames) {
 // Frames that no QP takes may come at line rate. They cost a few comparisons and one lookup, which
 // reads one word of a table.
 Qp* RxHandler::receive_one(const wire::Frame& frame) {
-  ++counters_.frames_received;
+  ++core_.counters.frames_received;
   if (!port_.active()) {
-    ++counters_.dropped_bad_state;
+    ++core_.counters.dropped_bad_state;
     return nullptr;
   }
   const wire::Bth& bth = frame.headers.bth;
   const wire::OpcodeInfo* info = wire::find_opcode(bth.opcode);
   if (info == nullptr || bth.version != 0) {
-    ++counters_.dropped_malformed;
+    ++core_.counters.dropped_malformed;
     return nullptr;
   }
-  if (frame.flow.ecn() == wire::Ecn::kCongestion) ++counters_.ecn_marked_received;
+  if (frame.flow.ecn() == wire::Ecn::kCongestion) ++core_.counters.ecn_marked_received;
   if (Qp* const qp = qps_.find(bth.dest_qp)) [[likely]] {
     to_qp(*qp, frame, *info);
     return qp;
@@ -46,9 +46,9 @@ Qp* RxHandler::receive_one(const wire::Frame& frame) {
   if (bth.dest_qp.value() == kMulticastQpn) {
     to_group(frame, *info);
   } else if (bth.dest_qp == kGsiQpn) {
-    cm_.receive(frame, now_);  // a program with a GSI QP of its own receives them itself
+    cm_.get().receive(frame, core_.now);  // a program with a GSI QP of its own receives them itself
   } else {
-    ++counters_.dropped_no_qp;
+    ++core_.counters.dropped_no_qp;
   }
   return nullptr;
 }
@@ -56,7 +56,7 @@ Qp* RxHandler::receive_one(const wire::Frame& frame) {
 void RxHandler::to_group(const wire::Frame& frame, const wire::OpcodeInfo& info) {
   const std::vector<Qp*>* members = groups_.members(frame.flow.destination);
   if (members == nullptr) {
-    ++counters_.dropped_wrong_address;
+    ++core_.counters.dropped_wrong_address;
     return;
   }
   for (Qp* qp : *members) {
@@ -69,52 +69,53 @@ void RxHandler::to_group(const wire::Frame& frame, const wire::OpcodeInfo& info)
 void RxHandler::to_qp(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info) {
   const bool is_cnp = info.role == wire::Role::kNotification;
   const bool is_response = info.role == wire::Role::kResponse;
-  if (is_response ? traces_sends(config_.trace, qp) : traces_messages(config_.trace, qp))
-      [[unlikely]] {
-    trace_arrival(*config_.trace, qp, frame, is_response);
+  if (is_response ? traces_sends(core_.trace, qp) : traces_messages(core_.trace, qp)) [[unlikely]] {
+    trace_arrival(*core_.trace, qp, frame, is_response);
   }
   if (!is_cnp && info.transport != qp.transport()) {
-    ++counters_.dropped_wrong_transport;
-    return trace_refusal(config_.trace, qp, frame, TraceRefusal::kWrongTransport);
+    ++core_.counters.dropped_wrong_transport;
+    return trace_refusal(core_.trace, qp, frame, TraceRefusal::kWrongTransport);
   }
   if (!qp.can_receive()) {
-    ++counters_.dropped_bad_state;
-    return trace_refusal(config_.trace, qp, frame, TraceRefusal::kBadState);
+    ++core_.counters.dropped_bad_state;
+    return trace_refusal(core_.trace, qp, frame, TraceRefusal::kBadState);
   }
   const wire::Flow& flow = frame.flow;
   const bool is_multicast = frame.headers.bth.dest_qp.value() == kMulticastQpn;
   if (qp.connected()) {
     // A connected QP accepts packets only from its peer.
     if (flow.source != qp.flow.destination || flow.destination != qp.flow.source) {
-      ++counters_.dropped_wrong_address;
-      return trace_refusal(config_.trace, qp, frame, TraceRefusal::kWrongAddress);
+      ++core_.counters.dropped_wrong_address;
+      return trace_refusal(core_.trace, qp, frame, TraceRefusal::kWrongAddress);
     }
   } else if (!is_multicast && !port_.owns(flow.destination)) {
     // Multicast addresses are accepted only with the multicast QPN. Otherwise anyone could reach a
     // QP that is in no group.
-    ++counters_.dropped_wrong_address;
+    ++core_.counters.dropped_wrong_address;
     return;
   }
 
   // The GSI QP accepts any partition of the port, other QPs only their own.
   const PKey theirs = frame.headers.bth.pkey;
-  std::uint16_t pkey_index = qp.attributes.pkey_index;
+  std::uint16_t pkey_index = 0;
   bool admitted = Port::same_partition(qp.pkey, theirs);
   if (qp.type == QpType::kGsi) {
     const std::optional<std::uint16_t> match = port_.match_pkey(theirs);
     admitted = match.has_value();
     pkey_index = match.value_or(0);
+  } else if (qp.datagram()) {
+    pkey_index = qp.attributes.pkey_index;
   }
   if (!admitted) {
-    ++counters_.dropped_bad_pkey;
-    return trace_refusal(config_.trace, qp, frame, TraceRefusal::kBadPkey);
+    ++core_.counters.dropped_bad_pkey;
+    return trace_refusal(core_.trace, qp, frame, TraceRefusal::kBadPkey);
   }
 
   if (is_cnp) return completer_.on_cnp(qp);
   if (qp.offers_selective && !qp.selective &&
       (wire::is_selective_capable(frame.headers.bth) || planted(Bug::kSelectiveNakToAny)) &&
       is_current(qp, frame, info)) {
-    begin_selective(qp, now_);
+    begin_selective(qp, core_.now);
   }
   if (flow.ecn() == wire::Ecn::kCongestion) {
     const bool near = qp.connected() && is_near(qp, frame, info);
@@ -127,13 +128,13 @@ void RxHandler::to_qp(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& 
   if (qp.datagram()) return datagrams_.on_datagram(qp, frame, info, pkey_index);
   if (info.role == wire::Role::kResponse) {
     if (qp.type == QpType::kXrcRecv) {
-      ++counters_.dropped_wrong_transport;
+      ++core_.counters.dropped_wrong_transport;
       return;
     }
     return completer_.on_response(qp, frame, info);
   }
   if (qp.type == QpType::kXrcSend) {
-    ++counters_.dropped_wrong_transport;
+    ++core_.counters.dropped_wrong_transport;
     return;
   }
   if (!frame.telemetry.empty()) [[unlikely]] {
@@ -160,9 +161,9 @@ bool RxHandler::is_current(const Qp& qp, const wire::Frame& frame, const wire::O
 }
 
 void RxHandler::note_congestion_mark(Qp& qp) {
-  if (!qp.cnp_limiter.on_mark(config_.flow_control.cnp_interval, now_)) return;
+  if (!qp.cnp_limiter.on_mark(core_.config.flow_control.cnp_interval, core_.now)) return;
   qp.responder.cnp_due = true;
-  scheduler_.wake(qp);
+  core_.scheduler.wake(qp);
 }
 
 }  // namespace nerve::nic

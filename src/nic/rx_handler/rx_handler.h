@@ -7,8 +7,8 @@
 #include <span>
 
 #include "base/time.h"
-#include "nic/config.h"
-#include "nic/connection/connection_manager.h"
+#include "nic/connection/manager_on_demand.h"
+#include "nic/core.h"
 #include "nic/counters.h"
 #include "nic/ethernet/port.h"
 #include "nic/qp_context/qp_table.h"
@@ -21,20 +21,16 @@ namespace nerve::nic {
 
 class RxHandler {
  public:
-  RxHandler(const NicConfig& config, Counters& counters, const Port& port, QpTable& qps,
-            MulticastGroups& groups, Responder& responder, Datagrams& datagrams,
-            Completer& completer, Scheduler& scheduler, ConnectionManager& cm, const Time& now)
-      : config_{config},
-        counters_{counters},
+  RxHandler(Core& core, const Port& port, QpTable& qps, MulticastGroups& groups,
+            Responder& responder, Datagrams& datagrams, Completer& completer, ManagerOnDemand& cm)
+      : core_{core},
         port_{port},
         qps_{qps},
         groups_{groups},
         responder_{responder},
         datagrams_{datagrams},
         completer_{completer},
-        scheduler_{scheduler},
-        cm_{cm},
-        now_{now} {}
+        cm_{cm} {}
 
   void receive(std::span<const wire::Frame> frames);
 
@@ -53,17 +49,14 @@ class RxHandler {
                                        const wire::OpcodeInfo& info);
   void note_congestion_mark(Qp& qp);
 
-  const NicConfig& config_;
-  Counters& counters_;
+  Core& core_;
   const Port& port_;
   QpTable& qps_;
   MulticastGroups& groups_;
   Responder& responder_;
   Datagrams& datagrams_;
   Completer& completer_;
-  Scheduler& scheduler_;
-  ConnectionManager& cm_;
-  const Time& now_;
+  ManagerOnDemand& cm_;
 };
 
 }  // namespace nerve::nic

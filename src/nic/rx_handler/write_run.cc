@@ -64,27 +64,27 @@ std::size_t Responder::continue_write(Qp& qp, std::span<const wire::Frame> frame
   if (count == 0) return 0;
   const auto bytes = static_cast<std::uint32_t>(count) * qp.mtu;
   const auto place =
-      dma_.resolve_remote(state.write_rkey, {state.pd, qp.qpn},
-                          state.write_address + state.received, bytes, Access::kRemoteWrite);
+      core_.dma.resolve_remote(state.write_rkey, {state.pd, qp.qpn},
+                               state.write_address + state.received, bytes, Access::kRemoteWrite);
   if (!place) return 0;  // the slow path determines which packet is at fault
   const std::uint32_t copies = place_together(*place, frames.subspan(1, count));
-  if (dma_.is_late(*place)) [[unlikely]]
+  if (core_.dma.is_late(*place)) [[unlikely]]
     completions_.note_placed(qp, {copies, bytes});
-  if (traces_messages(trace_, qp)) [[unlikely]] {
+  if (traces_messages(core_.trace, qp)) [[unlikely]] {
     for (const wire::Frame& frame : frames.subspan(1, count)) {
-      trace_arrival(*trace_, qp, frame, /*is_response=*/false);
-      trace_message(*trace_, qp, TraceStep::kChecked, frame);
-      trace_message(*trace_, qp, TraceStep::kPlaced, frame);
+      trace_arrival(*core_.trace, qp, frame, /*is_response=*/false);
+      trace_message(*core_.trace, qp, TraceStep::kChecked, frame);
+      trace_message(*core_.trace, qp, TraceStep::kPlaced, frame);
     }
   }
-  counters_.frames_received += count;
-  counters_.bytes_received += bytes;
+  core_.counters.frames_received += count;
+  core_.counters.bytes_received += bytes;
   state.received += bytes;
   state.expected = state.expected + static_cast<std::uint32_t>(count);
   state.ack_psn = state.expected + 0xff'ffffU;
   if (ack_requested) {
     state.ack_due = true;
-    scheduler_.wake(qp);
+    core_.scheduler.wake(qp);
   }
   return count;
 }

@@ -26,7 +26,7 @@ bool Requester::ack_is_requested(const Qp& qp) const {
 void Requester::resend_last(Qp& qp, TxBurst& burst) {
   if (planted(Bug::kForgetAckRequest)) return;
   RequesterState& state = qp.requester;
-  if (paced(qp) && !qp.pacer.may_send(now_)) {
+  if (paced(qp) && !qp.pacer.may_send(core_.now)) {
     state.pace_at = qp.pacer.next_send();
     return;
   }
@@ -58,7 +58,7 @@ void Requester::resend_last(Qp& qp, TxBurst& burst) {
 
 SendWait Requester::waits_for(Qp& qp) const {
   const RequesterState& state = qp.requester;
-  if (scheduler_.is_parked(qp)) return SendWait::kPath;
+  if (core_.scheduler.is_parked(qp)) return SendWait::kPath;
   if (state.rnr_until) return SendWait::kRnrTimer;
   if (state.pace_at) return SendWait::kPacer;
   if (qp.sends.all_sent()) {
@@ -71,8 +71,8 @@ SendWait Requester::waits_for(Qp& qp) const {
   if (wqe.is_local()) return local_must_wait(qp, wqe) ? SendWait::kAnswer : SendWait::kNothing;
   const bool at_start = !wqe.started || state.next == wqe.first_psn;
   if (at_start && !may_begin(qp, wqe)) return SendWait::kAnswer;
-  if (paced(qp) && !qp.pacer.may_send(now_)) return SendWait::kPacer;
-  if (scheduler_.awaits_memory(qp) && qp.landing->fetching) return SendWait::kMemory;
+  if (paced(qp) && !qp.pacer.may_send(core_.now)) return SendWait::kPacer;
+  if (core_.scheduler.awaits_memory(qp) && qp.landing->fetching) return SendWait::kMemory;
   return SendWait::kNothing;
 }
 

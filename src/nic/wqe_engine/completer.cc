@@ -28,7 +28,7 @@ WcStatus status_of(wire::NakCode code) {
 
 void Completer::on_response(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info) {
   if (!qp.can_send()) {
-    ++counters_.dropped_bad_state;
+    ++core_.counters.dropped_bad_state;
     return;
   }
   if (info.operation == wire::Operation::kAcknowledge) {
@@ -46,8 +46,8 @@ void Completer::on_acknowledge(Qp& qp, const wire::Frame& frame) {
   const Psn psn = frame.headers.bth.psn;
   const wire::Aeth& aeth = frame.headers.aeth;
   const wire::AckKind kind = wire::kind_of(aeth.syndrome);
-  if (config_.trace != nullptr) [[unlikely]]
-    trace_acknowledge(*config_.trace, qp, frame);
+  if (core_.trace != nullptr) [[unlikely]]
+    trace_acknowledge(*core_.trace, qp, frame);
   if (UltraEthernet* const ultra = qp.ultra()) {
     if (on_ultra_ethernet(qp, *ultra, frame)) return;
   }
@@ -87,18 +87,18 @@ void Completer::on_acknowledge(Qp& qp, const wire::Frame& frame) {
   note_progress(qp, frame);
   if (kind == wire::AckKind::kRnrNak) return on_rnr(qp, wire::value_of(aeth.syndrome));
   if (code == wire::NakCode::kSequence) return on_sequence_nak(qp);
-  ++counters_.error_naks_received;
+  ++core_.counters.error_naks_received;
   completions_.fail_send(qp, status_of(code));
 }
 
 void Completer::on_rnr(Qp& qp, std::uint8_t code) {
   RequesterState& state = qp.requester;
-  ++counters_.rnr_naks_received;
+  ++core_.counters.rnr_naks_received;
   // A duplicate of the rejected packet was rejected too: it is the same event, but the wait starts
   // at the later NAK. With selective repeat, a packet that the peer held may be rejected after
   // another one was accepted, which is a new event.
   if (state.rnr_until && (!qp.selective || state.rnr_heard)) {
-    state.rnr_until = std::max(*state.rnr_until, now_ + wire::rnr_delay(code));
+    state.rnr_until = std::max(*state.rnr_until, core_.now + wire::rnr_delay(code));
     return;
   }
   const std::uint8_t none_left = planted(Bug::kRnrRetriesOneShort) ? 1 : 0;
@@ -117,11 +117,11 @@ void Completer::on_rnr(Qp& qp, std::uint8_t code) {
     state.rnr_retries_left = kRnrForever;
     return;
   }
-  state.rnr_until = now_ + wire::rnr_delay(code);
+  state.rnr_until = core_.now + wire::rnr_delay(code);
 }
 
 void Completer::on_sequence_nak(Qp& qp) {
-  ++counters_.sequence_naks_received;
+  ++core_.counters.sequence_naks_received;
   RequesterState& state = qp.requester;
   // rxe sends a sequence NAK after an RNR NAK for the packets behind it: the same event.
   if (state.rnr_until) return;
@@ -131,7 +131,7 @@ void Completer::on_sequence_nak(Qp& qp) {
   state.nak_heeded = true;
   state.probe_due = state.probed_on = false;
   state.probes = 0;
-  if (qp.congestion) qp.congestion->on_nak(now_);
+  if (qp.congestion) qp.congestion->on_nak(core_.now);
   note_loss(qp);
   retry(qp, TraceCause::kNak);
 }
@@ -180,8 +180,8 @@ void Completer::place_read(Qp& qp, SendWqe& wqe, const wire::Frame& frame) {
     const Segment segment = segment_of(wqe, psn_span(wqe.first_psn, state.unacked), qp.mtu);
     expected_length = segment.length;
     if (frame.payload_length == expected_length && expected_length > 0) {
-      const auto placed = dma_.scatter({qp.sends.sges_at(qp.sends.head), wqe.sge_count},
-                                       segment.offset, frame.payload, qp.pd);
+      const auto placed =
+          core_.dma.scatter(qp.sends.list_at(qp.sends.head), segment.offset, frame.payload, qp.pd);
       if (!placed && !planted(Bug::kReadLosesSink)) {
         return completions_.fail_send(qp, WcStatus::kLocalProtection);
       }
@@ -191,9 +191,9 @@ void Completer::place_read(Qp& qp, SendWqe& wqe, const wire::Frame& frame) {
   if (frame.payload_length != expected_length) {
     return completions_.fail_send(qp, WcStatus::kBadResponse);
   }
-  counters_.bytes_received += frame.payload_length;
-  if (traces_sends(config_.trace, qp)) [[unlikely]] {
-    trace_data_placed(*config_.trace, qp, frame, frame.payload_length);
+  core_.counters.bytes_received += frame.payload_length;
+  if (traces_sends(core_.trace, qp)) [[unlikely]] {
+    trace_data_placed(*core_.trace, qp, frame, frame.payload_length);
   }
   state.unacked = state.unacked + 1;
   if (qp.sends.cursor != qp.sends.head && wqe.op == SendOp::kRead) --state.read_packets;
@@ -204,12 +204,11 @@ void Completer::place_atomic(Qp& qp, SendWqe& wqe, const wire::Frame& frame) {
   std::uint64_t original = frame.headers.atomic_ack;
   const wire::Piece piece{.address = reinterpret_cast<std::uint64_t>(&original),
                           .length = sizeof original};
-  const auto placed =
-      dma_.scatter({qp.sends.sges_at(qp.sends.head), wqe.sge_count}, 0, {&piece, 1}, qp.pd);
+  const auto placed = core_.dma.scatter(qp.sends.list_at(qp.sends.head), 0, {&piece, 1}, qp.pd);
   if (!placed) return completions_.fail_send(qp, WcStatus::kLocalProtection);
   completions_.note_placed(qp, *placed);
-  if (traces_sends(config_.trace, qp)) [[unlikely]] {
-    trace_data_placed(*config_.trace, qp, frame, sizeof original);
+  if (traces_sends(core_.trace, qp)) [[unlikely]] {
+    trace_data_placed(*core_.trace, qp, frame, sizeof original);
   }
   qp.requester.unacked = wqe.end_psn();
   completions_.finish_send(qp, WcStatus::kSuccess);
@@ -248,12 +247,14 @@ void Completer::note_progress(Qp& qp, const wire::Frame& frame) {
   state.recovering = false;
   state.nak_heeded = false;
   state.probe_due = false;
-  state.quiet_since = now_;
-  if (state.round_trip.on_ack(state.unacked, now_)) {
-    state.probes = 0;
-    state.probed_on = false;
-  } else {
-    probe_again(qp);
+  state.quiet_since = core_.now;
+  if (core_.config.tail_probe.on) {
+    if (qp.round_trip.on_ack(state.unacked, core_.now)) {
+      state.probes = 0;
+      state.probed_on = false;
+    } else {
+      probe_again(qp);
+    }
   }
   state.probing = state.rnr_heard = state.rnr_stands = false;
   // An acknowledgement of the first transmission may overtake the retransmission.
@@ -266,12 +267,14 @@ void Completer::note_progress(Qp& qp, const wire::Frame& frame) {
   if (!qp.congestion) return;
   if (ultra != nullptr) return inform(qp, *ultra, fresh, frame);
   AckSample sample{
-      .now = now_,
+      .now = core_.now,
       .acked_bytes = std::uint64_t{psn_span(before, state.unacked)} * qp.mtu,
       .outstanding_bytes = std::uint64_t{psn_span(state.unacked, state.sent_end)} * qp.mtu,
       .ecn_echo = frame.headers.bth.becn,
       .telemetry = frame.telemetry};
-  sample.round_trip = qp.congestion->round_trips.on_ack(state.unacked, now_);
+  if (RoundTrips* const trips = qp.congestion->round_trips()) {
+    sample.round_trip = trips->on_ack(state.unacked, core_.now);
+  }
   inform(qp, sample);
 }
 
@@ -300,15 +303,15 @@ void Completer::implied_nak(Qp& qp, const wire::Frame& frame) {
   note_progress(qp, frame);
   RequesterState& state = qp.requester;
   if (state.recovering || state.rnr_until) return;
-  ++counters_.implied_naks;
+  ++core_.counters.implied_naks;
   note_loss(qp);
   retry(qp, TraceCause::kNak);
 }
 
 void Completer::note_loss(Qp& qp) {
-  if (!config_.flow_control.shrink_on_loss) return;
+  if (!core_.config.flow_control.shrink_on_loss) return;
   RequesterState& state = qp.requester;
-  if (qp.selective) return state.flight.on_selective_loss(config_.max_outstanding_packets);
+  if (qp.selective) return state.flight.on_selective_loss(core_.config.max_outstanding_packets);
   state.flight.on_loss(psn_span(state.unacked, state.sent_end));
 }
 
@@ -335,57 +338,57 @@ void Completer::restart_timer(Qp& qp) {
   if (state.unacked == state.sent_end || state.rnr_until) return;
   const auto retry_timeout = requester_.retry_timeout(qp);
   if (!retry_timeout) return;
-  state.retry_at = now_ + *retry_timeout;
-  if (config_.tail_probe.on) requester_.arm_probe(qp);
-  if (qp.selective) qp.repeat->sent.timer_from = now_;
+  state.retry_at = core_.now + *retry_timeout;
+  if (core_.config.tail_probe.on) requester_.arm_probe(qp);
+  if (qp.selective) qp.repeat->sent.timer_from = core_.now;
 }
 
 void Completer::settle(Qp& qp) {
   requester_.retire_local(qp);
   if (!qp.can_send()) return;
-  if (qp.has_to_send() || qp.requester.probe_due) scheduler_.wake(qp);
-  scheduler_.rearm(qp);
+  if (qp.has_to_send() || qp.requester.probe_due) core_.scheduler.wake(qp);
+  core_.scheduler.rearm(qp);
 }
 
 void Completer::on_cnp(Qp& qp) {
-  ++counters_.cnps_received;
+  ++core_.counters.cnps_received;
   if (!qp.congestion) return;
-  const FlowControlConfig& config = config_.flow_control;
-  if (!qp.congestion->cnps.admits(config.cnp_interval, config.max_cnp_burst, now_)) {
-    ++counters_.cnps_ignored;
+  const FlowControlConfig& config = core_.config.flow_control;
+  if (!qp.congestion->cnps.admits(config.cnp_interval, config.max_cnp_burst, core_.now)) {
+    ++core_.counters.cnps_ignored;
     return;
   }
-  qp.congestion->on_cnp(now_);
+  qp.congestion->on_cnp(core_.now);
 }
 
 void Completer::on_timer(Qp& qp) {
   RequesterState& state = qp.requester;
-  if (state.pace_at && *state.pace_at <= now_) {
+  if (state.pace_at && *state.pace_at <= core_.now) {
     state.pace_at.reset();
-    scheduler_.wake(qp);
+    core_.scheduler.wake(qp);
   }
-  if (state.rnr_until && *state.rnr_until <= now_) {
-    const bool forgotten =
-        planted(Bug::kForgetsOverdueTimer) && now_ - *state.rnr_until > std::chrono::seconds{1};
+  if (state.rnr_until && *state.rnr_until <= core_.now) {
+    const bool forgotten = planted(Bug::kForgetsOverdueTimer) &&
+                           core_.now - *state.rnr_until > std::chrono::seconds{1};
     state.rnr_until.reset();
-    if (!forgotten) scheduler_.wake(qp);
+    if (!forgotten) core_.scheduler.wake(qp);
   }
   if (qp.selective) {
     on_reorder_timeout(qp);
     on_selective_timeout(qp);
     if (!qp.can_send()) return;
-  } else if (state.retry_at && *state.retry_at <= now_) {
-    ++counters_.timeouts;
+  } else if (state.retry_at && *state.retry_at <= core_.now) {
+    ++core_.counters.timeouts;
     state.nak_heeded = false;
     note_loss(qp);
     state.flight.on_timeout();
-    if (qp.congestion) qp.congestion->on_timeout(now_);
+    if (qp.congestion) qp.congestion->on_timeout(core_.now);
     retry(qp, TraceCause::kTimeout);
     if (!qp.can_send()) return;
-    scheduler_.wake(qp);
+    core_.scheduler.wake(qp);
   }
   on_probe_timer(qp);
-  scheduler_.rearm(qp);
+  core_.scheduler.rearm(qp);
 }
 
 }  // namespace nerve::nic

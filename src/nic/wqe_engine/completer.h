@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/time.h"
+#include "nic/core.h"
 #include "nic/counters.h"
 #include "nic/dma_engine/dma_engine.h"
 #include "nic/ethernet/port.h"
@@ -21,17 +22,8 @@ namespace nerve::nic {
 
 class Completer {
  public:
-  Completer(const NicConfig& config, Counters& counters, DmaEngine& dma, const Port& port,
-            CompletionUnit& completions, Requester& requester, Scheduler& scheduler,
-            const Time& now)
-      : config_{config},
-        counters_{counters},
-        dma_{dma},
-        port_{port},
-        completions_{completions},
-        requester_{requester},
-        scheduler_{scheduler},
-        now_{now} {}
+  Completer(Core& core, const Port& port, CompletionUnit& completions, Requester& requester)
+      : core_{core}, port_{port}, completions_{completions}, requester_{requester} {}
 
   // Handles a response packet for a QP of a reliable type.
   void on_response(Qp& qp, const wire::Frame& frame, const wire::OpcodeInfo& info);
@@ -62,7 +54,7 @@ class Completer {
   bool accepts_msn(Qp& qp, std::uint32_t msn);
   // An answer with this MSN has acknowledged what was in the send queue before its present head.
   static void learn_msn(Qp& qp, std::uint32_t head_before, std::uint32_t msn);
-  void drop_answer() { ++counters_.dropped_bad_msn; }
+  void drop_answer() { ++core_.counters.dropped_bad_msn; }
   // An ACK that acknowledges nothing new.
   void note_late_credits(Qp& qp, const wire::Aeth& aeth);
 
@@ -77,8 +69,8 @@ class Completer {
   // Adapts the window; called once for each loss, before retransmission.
   void note_loss(Qp& qp);
   void note_retransmit(Qp& qp, Psn from, TraceCause why) const {
-    if (config_.trace != nullptr) [[unlikely]]
-      trace_retransmit(*config_.trace, qp, from, why);
+    if (core_.trace != nullptr) [[unlikely]]
+      trace_retransmit(*core_.trace, qp, from, why);
   }
   // A response was lost: requests it again, once for each loss.
   void implied_nak(Qp& qp, const wire::Frame& frame);
@@ -105,14 +97,10 @@ class Completer {
   // false when there is none.
   bool resend_unconfirmed(Qp& qp);
 
-  const NicConfig& config_;
-  Counters& counters_;
-  DmaEngine& dma_;
+  Core& core_;
   const Port& port_;
   CompletionUnit& completions_;
   Requester& requester_;
-  Scheduler& scheduler_;
-  const Time& now_;
 };
 
 }  // namespace nerve::nic

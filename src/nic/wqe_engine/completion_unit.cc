@@ -39,14 +39,14 @@ void CompletionUnit::push(Qp& qp, Cq& cq, const Completion& completion, bool sol
     Landing& landing = *qp.landing;
     if (!landing.held.empty() || !has_landed(qp, landing.last)) {
       landing.held.push_back({landing.last, &cq, completion, solicited});
-      return scheduler_.await_memory(qp);
+      return core_.scheduler.await_memory(qp);
     }
   }
   push_now(qp, cq, completion, solicited);
 }
 
 void CompletionUnit::push_now(Qp& qp, Cq& cq, const Completion& completion, bool solicited) {
-  if (cqs_.push(cq, completion, solicited, now_)) return;
+  if (cqs_.push(cq, completion, solicited, core_.now)) return;
   // An overrun CQ loses completions, so the QPs that use it cannot continue. In the error state,
   // flushed requests that do not fit are lost with the queue.
   if (qp.state == QpState::kErr) return;
@@ -65,9 +65,9 @@ void CompletionUnit::finish_send(Qp& qp, WcStatus status) {
                   .opcode = completion_opcode(wqe.op),
                   .bytes = wqe.length,
                   .qpn = qp.qpn,
-                  .at = now_};
-    if (trace_ != nullptr) [[unlikely]]
-      trace_completion(*trace_, qp, completion);
+                  .at = core_.now};
+    if (core_.trace != nullptr) [[unlikely]]
+      trace_completion(*core_.trace, qp, completion);
   }
   if (qp.sends.cursor == qp.sends.head) {
     ++qp.sends.cursor;
@@ -83,7 +83,7 @@ void CompletionUnit::finish_receive(Qp& qp, Completion completion, bool solicite
   CHECK(responder.receive_from != nullptr);
   completion.wr_id = responder.receive_from->at(responder.receive_slot).wr_id;
   completion.qpn = qp.qpn;
-  completion.at = now_;
+  completion.at = core_.now;
   Cq* cq = qp.recv_cq;
   if (responder.receive_srq != nullptr && responder.receive_srq->type == SrqType::kXrc) {
     cq = responder.receive_srq->cq;
@@ -92,8 +92,8 @@ void CompletionUnit::finish_receive(Qp& qp, Completion completion, bool solicite
   responder.receive_from->give_back(responder.receive_slot);
   responder.receive_from = nullptr;
   responder.receive_srq = nullptr;
-  if (trace_ != nullptr) [[unlikely]]
-    trace_completion(*trace_, qp, completion);
+  if (core_.trace != nullptr) [[unlikely]]
+    trace_completion(*core_.trace, qp, completion);
   if (cq != nullptr) push(qp, *cq, completion, solicited);
 }
 
@@ -120,21 +120,19 @@ void CompletionUnit::flush_receives(Qp& qp) {
 }
 
 void CompletionUnit::offer(Qp& qp) const {
-  if (direct_path_ == nullptr || qp.type != QpType::kRc) return;
-  if (!qp.can_receive()) return direct_path_->withdraw(qp.qpn);
-  direct_path_->offer(qp.qpn, {.flow = qp.flow,
-                               .peer = qp.attributes.dest_qp,
-                               .access = qp.attributes.access,
-                               .pd = qp.pd});
+  if (core_.direct_path == nullptr || qp.type != QpType::kRc) return;
+  if (!qp.can_receive()) return core_.direct_path->withdraw(qp.qpn);
+  core_.direct_path->offer(qp.qpn,
+                           {.flow = qp.flow, .peer = qp.peer, .access = qp.access, .pd = qp.pd});
 }
 
 void CompletionUnit::enter_error(Qp& qp) {
   if (qp.state == QpState::kErr) return;
   qp.state = QpState::kErr;
-  if (trace_ != nullptr) [[unlikely]]
-    trace_state(*trace_, qp, TraceStep::kModifyQp);
+  if (core_.trace != nullptr) [[unlikely]]
+    trace_state(*core_.trace, qp, TraceStep::kModifyQp);
   offer(qp);
-  scheduler_.forget(qp);
+  core_.scheduler.forget(qp);
   qp.requester.retry_at.reset();
   qp.requester.rnr_until.reset();
   qp.requester.pace_at.reset();
@@ -145,7 +143,7 @@ void CompletionUnit::enter_error(Qp& qp) {
   flush_receives(qp);
   if (qp.srq != nullptr || qp.type == QpType::kXrcRecv) raise(qp, EventKind::kQpLastWqeReached);
   if (qp.responder.nak_due) {
-    scheduler_.wake(qp);
+    core_.scheduler.wake(qp);
   } else {
     qp.responder.ack_due = false;
     qp.responder.cnp_due = false;

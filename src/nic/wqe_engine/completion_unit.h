@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/time.h"
-#include "nic/config.h"
+#include "nic/core.h"
 #include "nic/counters.h"
 #include "nic/cq_manager/cq_manager.h"
 #include "nic/dma_engine/dma_engine.h"
@@ -19,16 +19,8 @@ class Trace;
 
 class CompletionUnit {
  public:
-  CompletionUnit(const NicConfig& config, Counters& counters, CqManager& cqs, EventQueue& events,
-                 Scheduler& scheduler, const Time& now)
-      : counters_{counters},
-        cqs_{cqs},
-        events_{events},
-        scheduler_{scheduler},
-        direct_path_{config.direct_path},
-        late_{config.late_memory},
-        trace_{config.trace},
-        now_{now} {}
+  CompletionUnit(Core& core, CqManager& cqs, EventQueue& events)
+      : core_{core}, cqs_{cqs}, events_{events} {}
 
   // Registers the QP with the direct path, if there is one, while it accepts requests.
   void offer(Qp& qp) const;
@@ -50,7 +42,7 @@ class CompletionUnit {
   void note_copied(Qp& qp);
   // Whether the QP's writes up to this ticket have landed. If not, the QP waits for memory.
   [[nodiscard]] bool has_landed(Qp& qp, LateMemory::Ticket last);
-  void await_memory(Qp& qp) { scheduler_.await_memory(qp); }
+  void await_memory(Qp& qp) { core_.scheduler.await_memory(qp); }
   // Completes what has landed. If a write has failed, so does the QP.
   void release_landed(Qp& qp);
 
@@ -76,14 +68,9 @@ class CompletionUnit {
   void push_now(Qp& qp, Cq& cq, const Completion& completion, bool solicited);
   void push(Qp& qp, Cq& cq, const Completion& completion, bool solicited);
 
-  Counters& counters_;
+  Core& core_;
   CqManager& cqs_;
   EventQueue& events_;
-  Scheduler& scheduler_;
-  DirectPath* direct_path_;
-  LateMemory* late_;
-  Trace* trace_;
-  const Time& now_;
 };
 
 [[nodiscard]] WcOpcode completion_opcode(SendOp op);

@@ -26,17 +26,17 @@ constexpr std::uint32_t kLongestBuffered = 4096;
 // packets are better: many small ones leave together, and large ones are copied by two CPUs in
 // parallel. The host may override this (is_better_for).
 bool Requester::may_take_direct_path(const Qp& qp, const SendWqe& wqe) const {
-  if (config_.direct_path == nullptr || qp.type != QpType::kRc) return false;
+  if (core_.direct_path == nullptr || qp.type != QpType::kRc) return false;
   if (wqe.op != SendOp::kWrite && wqe.op != SendOp::kRead) return false;
   const RequesterState& state = qp.requester;
   if (wqe.started || wqe.length == 0 || state.unacked != state.next) return false;
-  if (state.placed > 0 || config_.direct_path->is_better_for(wqe.length)) return true;
+  if (state.placed > 0 || core_.direct_path->is_better_for(wqe.length)) return true;
   return qp.sends.tail - qp.sends.head == 1 && qp.send_cq->polls != state.polls_at_direct_path;
 }
 
 Requester::Step Requester::take_direct_path(Qp& qp, SendWqe& wqe, TxBurst& burst) {
   RequesterState& state = qp.requester;
-  if (dma_.has_late() && reads_late_memory(qp, wqe)) return Step::kBlocked;
+  if (core_.dma.has_late() && reads_late_memory(qp, wqe)) return Step::kBlocked;
   if (copy_budget_ == 0) return Step::kPaused;
   std::uint32_t part = wqe.length - state.placed;
   if (wqe.length >= kLarge) part = std::min(part, copy_budget_);
@@ -44,7 +44,7 @@ Requester::Step Requester::take_direct_path(Qp& qp, SendWqe& wqe, TxBurst& burst
   state.polls_at_direct_path = qp.send_cq->polls;
   const DirectPath::Place place{.flow = qp.flow,
                                 .from = qp.qpn,
-                                .to = qp.attributes.dest_qp,
+                                .to = qp.peer,
                                 .key = wqe.rkey,
                                 .address = wqe.remote_address + state.placed};
   const bool done = wqe.op == SendOp::kWrite ? write_directly(qp, wqe, place, part, burst)
@@ -53,8 +53,8 @@ Requester::Step Requester::take_direct_path(Qp& qp, SendWqe& wqe, TxBurst& burst
     state.placed = 0;  // the whole request is sent as packets
     return Step::kBlocked;
   }
-  if (traces_sends(config_.trace, qp)) [[unlikely]] {
-    trace_direct(*config_.trace, qp, part);
+  if (traces_sends(core_.trace, qp)) [[unlikely]] {
+    trace_direct(*core_.trace, qp, part);
   }
   state.placed += part;
   if (state.placed < wqe.length) return Step::kPaused;
@@ -64,7 +64,7 @@ Requester::Step Requester::take_direct_path(Qp& qp, SendWqe& wqe, TxBurst& burst
 }
 
 bool Requester::suits_late_copy(const Qp& qp, const SendWqe& wqe) const {
-  if (config_.direct_path == nullptr || qp.type != QpType::kRc) return false;
+  if (core_.direct_path == nullptr || qp.type != QpType::kRc) return false;
   if (wqe.op != SendOp::kWrite && wqe.op != SendOp::kWriteImm && wqe.op != SendOp::kRead) {
     return false;
   }
@@ -85,23 +85,23 @@ bool Requester::waits_to_copy(const Qp& qp, const SendWqe& wqe) const {
 // until the bytes have landed, like all that come later. A WRITE with immediate data then sends a
 // packet without payload.
 bool Requester::copy_late(Qp& qp, SendWqe& wqe) {
-  const Sge& sge = *qp.sends.sges_at(qp.sends.cursor);
+  const Sge& sge = qp.sends.list_at(qp.sends.cursor)[0];
   const bool reads = wqe.op == SendOp::kRead;
-  const auto local = dma_.resolve_local(sge.lkey, qp.pd, sge.address, wqe.length,
-                                        reads ? Access::kLocalWrite : Access::kNone);
-  if (!local || !dma_.is_late(*local)) return false;
+  const auto local = core_.dma.resolve_local(sge.lkey, qp.pd, sge.address, wqe.length,
+                                             reads ? Access::kLocalWrite : Access::kNone);
+  if (!local || !core_.dma.is_late(*local)) return false;
   const DirectPath::Place place{.flow = qp.flow,
                                 .from = qp.qpn,
-                                .to = qp.attributes.dest_qp,
+                                .to = qp.peer,
                                 .key = wqe.rkey,
                                 .address = wqe.remote_address};
-  const bool begun = reads ? config_.direct_path->begin_read(place, *local)
-                           : config_.direct_path->begin_write(place, *local);
+  const bool begun = reads ? core_.direct_path->begin_read(place, *local)
+                           : core_.direct_path->begin_write(place, *local);
   if (!begun) return false;
   completions_.note_copied(qp);
-  counters_.late_bytes_copied += wqe.length;
-  if (traces_sends(config_.trace, qp)) [[unlikely]] {
-    trace_direct(*config_.trace, qp, wqe.length);
+  core_.counters.late_bytes_copied += wqe.length;
+  if (traces_sends(core_.trace, qp)) [[unlikely]] {
+    trace_direct(*core_.trace, qp, wqe.length);
   }
   if (wqe.op == SendOp::kWriteImm) {
     wqe.placed = true;
@@ -115,10 +115,10 @@ bool Requester::copy_late(Qp& qp, SendWqe& wqe) {
 // Or memory that it may not use, which the next packet reports. If that made a difference, a QP
 // could have to stop waiting when its program deregisters memory.
 bool Requester::reads_late_memory(const Qp& qp, const SendWqe& wqe) const {
-  const std::span<const Sge> list{qp.sends.sges_at(qp.sends.cursor), wqe.sge_count};
+  const std::span<const Sge> list = qp.sends.list_at(qp.sends.cursor);
   return std::ranges::any_of(list, [&](const Sge& sge) {
-    const auto piece = dma_.resolve_local(sge.lkey, qp.pd, sge.address, 1, Access::kNone);
-    return !piece || dma_.is_late(*piece);
+    const auto piece = core_.dma.resolve_local(sge.lkey, qp.pd, sge.address, 1, Access::kNone);
+    return !piece || core_.dma.is_late(*piece);
   });
 }
 
@@ -129,9 +129,9 @@ bool Requester::write_directly(Qp& qp, SendWqe& wqe, const DirectPath::Place& pl
       wqe.packets == 1
           ? build(qp, qp.sends.cursor, qp.requester.next, burst) == WcStatus::kSuccess
           : !contains(wqe.flags, SendFlags::kInline) &&
-                dma_.gather({qp.sends.sges_at(qp.sends.cursor), wqe.sge_count}, qp.requester.placed,
-                            length, qp.pd, burst) == Gathered::kDone;
-  const bool done = gathered && config_.direct_path->write(place, frame.payload);
+                core_.dma.gather(qp.sends.list_at(qp.sends.cursor), qp.requester.placed, length,
+                                 qp.pd, burst) == Gathered::kDone;
+  const bool done = gathered && core_.direct_path->write(place, frame.payload);
   burst.drop_last();
   return done;
 }
@@ -139,20 +139,20 @@ bool Requester::write_directly(Qp& qp, SendWqe& wqe, const DirectPath::Place& pl
 bool Requester::read_directly(Qp& qp, const SendWqe& wqe, const DirectPath::Place& place,
                               std::uint32_t length) {
   if (qp.attributes.max_read == 0) return false;
-  const std::span<const Sge> list{qp.sends.sges_at(qp.sends.cursor), wqe.sge_count};
+  const std::span<const Sge> list = qp.sends.list_at(qp.sends.cursor);
   if (list.size() == 1) {
-    const auto into = dma_.resolve_local(list[0].lkey, qp.pd, list[0].address + qp.requester.placed,
-                                         length, Access::kLocalWrite);
+    const auto into = core_.dma.resolve_local(
+        list[0].lkey, qp.pd, list[0].address + qp.requester.placed, length, Access::kLocalWrite);
     if (!into || into->port != nullptr) return false;
-    return config_.direct_path->read(place,
-                                     {reinterpret_cast<std::byte*>(into->address), into->length});
+    return core_.direct_path->read(place,
+                                   {reinterpret_cast<std::byte*>(into->address), into->length});
   }
   if (wqe.length > kLongestBuffered) return false;
   std::array<std::byte, kLongestBuffered> bytes;
   const wire::Piece fetched{.address = reinterpret_cast<std::uint64_t>(bytes.data()),
                             .length = wqe.length};
-  return config_.direct_path->read(place, {bytes.data(), wqe.length}) &&
-         dma_.scatter(list, 0, {&fetched, 1}, qp.pd).has_value();
+  return core_.direct_path->read(place, {bytes.data(), wqe.length}) &&
+         core_.dma.scatter(list, 0, {&fetched, 1}, qp.pd).has_value();
 }
 
 }  // namespace nerve::nic

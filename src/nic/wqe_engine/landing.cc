@@ -10,26 +10,27 @@ namespace nerve::nic {
 using Progress = LateMemory::Progress;
 
 void CompletionUnit::note_late_writes(Qp& qp, const Placed& placed) {
-  counters_.late_bytes_received += placed.late_bytes;
-  scheduler_.landing_of(qp).wrote(placed.late_writes, late_->written(), qp.responder.expected);
-  scheduler_.await_memory(qp);
+  core_.counters.late_bytes_received += placed.late_bytes;
+  core_.scheduler.landing_of(qp).wrote(placed.late_writes, core_.late_memory->written(),
+                                       qp.responder.expected);
+  core_.scheduler.await_memory(qp);
 }
 
 void CompletionUnit::note_copied(Qp& qp) {
-  Landing& landing = scheduler_.landing_of(qp);
-  landing.wrote(1, late_->written(), qp.responder.expected);
+  Landing& landing = core_.scheduler.landing_of(qp);
+  landing.wrote(1, core_.late_memory->written(), qp.responder.expected);
   landing.direct = landing.last;
-  scheduler_.await_memory(qp);
+  core_.scheduler.await_memory(qp);
 }
 
 Progress CompletionUnit::progress_of(const Qp& qp, LateMemory::Ticket last) const {
   if (qp.landing == nullptr || last <= qp.landing->settled) return Progress::kDone;
-  return late_->landed(qp.landing->settled, last);
+  return core_.late_memory->landed(qp.landing->settled, last);
 }
 
 bool CompletionUnit::has_landed(Qp& qp, LateMemory::Ticket last) {
   if (progress_of(qp, last) == Progress::kDone) return true;
-  scheduler_.await_memory(qp);
+  core_.scheduler.await_memory(qp);
   return false;
 }
 
@@ -37,11 +38,11 @@ void CompletionUnit::release_landed(Qp& qp) {
   Landing& landing = *qp.landing;
   while (!landing.held.empty()) {
     const Progress progress = progress_of(qp, landing.held.front().last);
-    if (progress == Progress::kLater) return scheduler_.await_memory(qp);
+    if (progress == Progress::kLater) return core_.scheduler.await_memory(qp);
     Landing::HeldCompletion held = landing.held.front();
     landing.held.pop_front();
     landing.settled = std::max(landing.settled, held.last);
-    held.completion.at = now_;
+    held.completion.at = core_.now;
     if (progress == Progress::kFailed && held.completion.status == WcStatus::kSuccess) {
       held.completion.status = WcStatus::kLocalProtection;
     }
@@ -53,7 +54,7 @@ void CompletionUnit::release_landed(Qp& qp) {
       landing.settled = landing.last;
       break;
     case Progress::kLater:
-      scheduler_.await_memory(qp);
+      core_.scheduler.await_memory(qp);
       break;
     case Progress::kFailed:
       fail_landing(qp);

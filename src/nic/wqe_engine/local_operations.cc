@@ -20,8 +20,8 @@ Requester::Step Requester::run_local(Qp& qp, SendWqe& wqe) {
   if (wqe.op == SendOp::kLocalInvalidate) {
     // The standard's "Memory Management Operation Error" is called MW_BIND_ERR in verbs
     // (IBTA 11.6.2).
-    if (!dma_.invalidate(wqe.rkey, self)) wqe.fault = WcStatus::kMwBind;
-  } else if (const auto bound = dma_.bind(wqe.bind, self); !bound) {
+    if (!core_.dma.invalidate(wqe.rkey, self)) wqe.fault = WcStatus::kMwBind;
+  } else if (const auto bound = core_.dma.bind(wqe.bind, self); !bound) {
     wqe.fault = bound.error();
   }
   if (wqe.fault != WcStatus::kSuccess) {

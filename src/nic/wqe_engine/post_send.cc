@@ -1,5 +1,6 @@
 #include "nic/wqe_engine/post_send.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace nerve::nic {
@@ -76,9 +77,9 @@ Expected<std::uint64_t> message_length(const Qp& qp, const SendWr& wr, const Lim
   }
   if (contains(wr.flags, SendFlags::kInline)) {
     if (!takes_inline(wr.op)) return refuse(ErrorCode::kInvalid, "post send: cannot be inline");
-    if (length > qp.caps.max_inline) {
+    if (length > qp.sends.max_inline()) {
       return refuse(ErrorCode::kInvalid, "post send: too long to be inline", length,
-                    qp.caps.max_inline);
+                    qp.sends.max_inline());
     }
   }
   return length;
@@ -106,9 +107,9 @@ Status enqueue_send(Qp& qp, const SendWr& wr, const Limits& limits) {
                   qp.caps.max_send_wr);
   }
   const bool is_inline = contains(wr.flags, SendFlags::kInline);
-  if (!is_inline && wr.sges.size() > qp.caps.max_send_sge) {
+  if (!is_inline && wr.sges.size() > qp.sends.max_sge()) {
     return refuse(ErrorCode::kInvalid, "post send: too many scatter/gather entries", wr.sges.size(),
-                  qp.caps.max_send_sge);
+                  qp.sends.max_sge());
   }
   const Expected<std::uint64_t> length = message_length(qp, wr, limits);
   if (!length) return Unexpected{length.error()};
@@ -128,16 +129,11 @@ Status enqueue_send(Qp& qp, const SendWr& wr, const Limits& limits) {
   wqe.remote_address = wr.remote_address;
   wqe.immediate = wr.immediate;
   if (is_word(wr.op)) {
-    wqe.compare_or_add = wr.compare_or_add;
-    wqe.swap = wr.swap;
+    wqe.word = {wr.compare_or_add, wr.swap};
   } else if (qp.datagram()) {
-    wqe.ah = wr.ah;
-    wqe.remote_qpn = wr.remote_qpn;
-    wqe.remote_qkey = wr.remote_qkey;
-    wqe.pkey_index = wr.pkey_index;
+    wqe.to = {wr.ah, wr.remote_qpn, wr.remote_qkey, wr.pkey_index};
   } else if (wr.op == SendOp::kFlush) {
-    wqe.flush_placement = wr.flush_placement;
-    wqe.flush_selectivity = wr.flush_selectivity;
+    wqe.flush = {wr.flush_placement, wr.flush_selectivity};
   } else if (wr.op == SendOp::kBindMw) {
     wqe.bind = wr.bind;
   }
@@ -146,8 +142,7 @@ Status enqueue_send(Qp& qp, const SendWr& wr, const Limits& limits) {
   if (is_inline) {
     copy_inline(wr, qp.sends.inline_at(qp.sends.tail));
   } else {
-    Sge* list = qp.sends.sges_at(qp.sends.tail);
-    for (const Sge& sge : wr.sges) *list++ = sge;
+    std::ranges::copy(wr.sges, qp.sends.list_at(qp.sends.tail).begin());
   }
   ++qp.sends.tail;
   return Done{};

@@ -31,11 +31,11 @@ Operation write_operation(const SendWqe& wqe, bool first, bool last) {
 }
 
 void fill_datagram(const Qp& qp, const SendWqe& wqe, wire::Headers& headers) {
-  headers.bth.dest_qp = wqe.remote_qpn;
+  headers.bth.dest_qp = wqe.to.qpn;
   // A Q_Key with its top bit set is privileged: the QP's own is sent instead (IBTA 10.2.5).
   constexpr std::uint32_t kPrivileged = 0x8000'0000;
-  const bool own = (wqe.remote_qkey & kPrivileged) != 0;
-  headers.deth = {.qkey = own ? qp.attributes.qkey : wqe.remote_qkey, .source_qp = qp.qpn};
+  const bool own = (wqe.to.qkey & kPrivileged) != 0;
+  headers.deth = {.qkey = own ? qp.attributes.qkey : wqe.to.qkey, .source_qp = qp.qpn};
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ void fill_request_headers(const Qp& qp, const SendWqe& wqe, const Segment& segme
                           wire::Headers& headers) {
   wire::Bth& bth = headers.bth;
   bth.pkey = pkey;
-  bth.dest_qp = qp.attributes.dest_qp;
+  bth.dest_qp = qp.peer;
   if (qp.offers_selective) bth.reserved7 = wire::kSelectiveCapable;
   const std::uint64_t read_offset = planted(Bug::kReadRestartWrongOffset) ? 0 : segment.offset;
 
@@ -78,11 +78,11 @@ void fill_request_headers(const Qp& qp, const SendWqe& wqe, const Segment& segme
       break;
     case SendOp::kCompareSwap:
       operation = Operation::kCompareSwap;
-      headers.atomic = {wqe.remote_address, wqe.rkey, wqe.swap, wqe.compare_or_add};
+      headers.atomic = {wqe.remote_address, wqe.rkey, wqe.word.swap, wqe.word.compare_or_add};
       break;
     case SendOp::kFetchAdd:
       operation = Operation::kFetchAdd;
-      headers.atomic = {wqe.remote_address, wqe.rkey, wqe.compare_or_add, 0};
+      headers.atomic = {wqe.remote_address, wqe.rkey, wqe.word.compare_or_add, 0};
       break;
     case SendOp::kAtomicWrite:
       operation = Operation::kAtomicWrite;
@@ -91,7 +91,7 @@ void fill_request_headers(const Qp& qp, const SendWqe& wqe, const Segment& segme
     case SendOp::kFlush:
       operation = Operation::kFlush;
       headers.reth = {wqe.remote_address, wqe.rkey, wqe.length};
-      headers.feth = {wqe.flush_placement, wqe.flush_selectivity};
+      headers.feth = {wqe.flush.placement, wqe.flush.selectivity};
       break;
     case SendOp::kLocalInvalidate:
     case SendOp::kBindMw:

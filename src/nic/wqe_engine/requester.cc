@@ -67,11 +67,11 @@ bool Requester::transmit(Qp& qp, TxBurst& burst, std::uint32_t budget, bool clip
       if (last == Step::kBlocked || arrived) resend_last(qp, burst);
     }
   }
-  if (config_.tail_probe.on && qp.reliable() && qp.can_send() && budget > 0) {
+  if (core_.config.tail_probe.on && qp.reliable() && qp.can_send() && budget > 0) {
     end_turn(qp, burst, first, sent_before);
   }
   completions_.note_drained(qp);  // unreliable requests complete when they are sent
-  scheduler_.rearm(qp);
+  core_.scheduler.rearm(qp);
   return more || resends;
 }
 
@@ -85,10 +85,10 @@ bool Requester::needs_ack(Qp& qp, bool more) const {
   if (wqe.fault != WcStatus::kSuccess || wqe.is_local()) return true;
   const bool at_start = !wqe.started || state.next == wqe.first_psn;
   if (at_start && !may_begin(qp, wqe)) return true;
-  if (!paced(qp) || qp.pacer.may_send(now_)) return !more;
+  if (!paced(qp) || qp.pacer.may_send(core_.now)) return !more;
   const auto timeout = wire::ack_timeout(qp.attributes.timeout);
   constexpr std::int64_t kOften = 4;  // times per timeout
-  return timeout && qp.pacer.next_send() - now_ > *timeout / (kOften * ack_every());
+  return timeout && qp.pacer.next_send() - core_.now > *timeout / (kOften * ack_every());
 }
 
 Requester::Step Requester::step(Qp& qp, TxBurst& burst, Train& train) {
@@ -112,14 +112,15 @@ Requester::Step Requester::step(Qp& qp, TxBurst& burst, Train& train) {
   }
   if (!window_open(qp)) return Step::kBlocked;
   if (paced(qp)) {
-    if (!qp.pacer.may_send(now_)) {
+    if (!qp.pacer.may_send(core_.now)) {
       state.pace_at = qp.pacer.next_send();
       return Step::kBlocked;
     }
     state.pace_at.reset();
   }
   if (qp.datagram() && !room_for(qp, wqe)) return Step::kBlocked;
-  if (dma_.has_late() && state.unacked == state.next && suits_late_copy(qp, wqe)) [[unlikely]] {
+  if (core_.dma.has_late() && state.unacked == state.next && suits_late_copy(qp, wqe))
+      [[unlikely]] {
     if (copy_late(qp, wqe)) return Step::kSkipped;
   }
   if (qp.landing != nullptr && !planted(Bug::kPacketOvertakesCopy)) [[unlikely]] {
@@ -134,13 +135,13 @@ Requester::Step Requester::step(Qp& qp, TxBurst& burst, Train& train) {
 }
 
 bool Requester::room_for(Qp& qp, const SendWqe& wqe) {
-  if (config_.gate == nullptr) return true;
-  const AddressHandle* to = addresses_.find(wqe.ah);
+  if (core_.gate == nullptr) return true;
+  const AddressHandle* to = addresses_.find(wqe.to.ah);
   if (to == nullptr) return true;
-  if (config_.gate->grant({.flow = to->flow, .destination = wqe.remote_qpn, .frames = 1}) > 0) {
+  if (core_.gate->grant({.flow = to->flow, .destination = wqe.to.qpn, .frames = 1}) > 0) {
     return true;
   }
-  scheduler_.park(qp);
+  core_.scheduler.park(qp);
   return false;
 }
 
@@ -154,7 +155,7 @@ bool Requester::may_begin(const Qp& qp, const SendWqe& wqe) const {
     const std::uint32_t depth = qp.attributes.max_read + (planted(Bug::kExceedReadDepth) ? 1U : 0U);
     // A depth of zero is an error, not a reason to wait.
     if (state.reads_outstanding >= depth && qp.attributes.max_read > 0) return false;
-    if (!wqe.started && state.read_packets >= config_.max_read_packets) return false;
+    if (!wqe.started && state.read_packets >= core_.config.max_read_packets) return false;
   }
   if (!wqe.started && psn_span(state.unacked, state.next) + wqe.packets > kMaxSpan) return false;
   if (waits_to_copy(qp, wqe)) return false;
@@ -164,14 +165,15 @@ bool Requester::may_begin(const Qp& qp, const SendWqe& wqe) const {
 }
 
 bool Requester::has_credit(const Qp& qp, const SendWqe& wqe, std::uint32_t sequence) const {
-  if (!config_.flow_control.heed_credits || !qp.reliable() || !wqe.consumes_receive()) return true;
+  if (!core_.config.flow_control.heed_credits || !qp.reliable() || !wqe.consumes_receive())
+    return true;
   return qp.requester.credits.verdict(sequence) == CreditVerdict::kSend;
 }
 
 Rate Requester::rate_of(const Qp& qp) const {
   const Rate limit = planted(Bug::kIgnoreRateLimit) ? Rate{} : qp.attributes.rate_limit;
-  if (qp.congestion) qp.congestion->catch_up(now_);
-  const Rate rate = qp.congestion ? qp.congestion->rate() : config_.line_rate;
+  if (qp.congestion) qp.congestion->catch_up(core_.now);
+  const Rate rate = qp.congestion ? qp.congestion->rate() : core_.config.line_rate;
   return limit > Rate{} ? std::min(rate, limit) : rate;
 }
 
@@ -184,7 +186,7 @@ std::uint32_t Requester::window_left(const Qp& qp) const {
   // READ responses are not limited by max_outstanding_packets: we requested them and the peer paces
   // them. After a timeout they do count (flight), since the peer may have more READs to serve than
   // it has time for.
-  return std::min(left(config_.max_outstanding_packets, outstanding - state.read_packets),
+  return std::min(left(core_.config.max_outstanding_packets, outstanding - state.read_packets),
                   left(state.flight.limit(), outstanding));
 }
 
@@ -222,11 +224,11 @@ Requester::Step Requester::emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& tra
   }
   if (qp.landing != nullptr) [[unlikely]]
     qp.landing->fetching = false;
-  if (traces_sends(config_.trace, qp)) [[unlikely]] {
+  if (traces_sends(core_.trace, qp)) [[unlikely]] {
     if (state.next == wqe.first_psn && state.next == state.sent_end) {
-      trace_fetch(*config_.trace, qp, qp.sends.cursor);
+      trace_fetch(*core_.trace, qp, qp.sends.cursor);
     }
-    trace_made(*config_.trace, qp, qp.sends.cursor, frame);
+    trace_made(*core_.trace, qp, qp.sends.cursor, frame);
   }
   // A train has one flow and one size. All frames of a connected QP share the flow; those of a
   // datagram QP need not.
@@ -248,21 +250,23 @@ Requester::Step Requester::emit(Qp& qp, SendWqe& wqe, TxBurst& burst, Train& tra
     frame.headers.bth.ack_request = true;
     state.since_ack_request = 0;
     // During recovery an ACK is delayed by the missing packets and does not measure a round trip.
-    if (qp.congestion && !again && !(qp.selective && qp.repeat->sent.recovering))
-      qp.congestion->round_trips.on_send(state.next + (consumed - 1), now_);
+    RoundTrips* const trips = qp.congestion ? qp.congestion->round_trips() : nullptr;
+    if (trips != nullptr && !again && !(qp.selective && qp.repeat->sent.recovering)) {
+      trips->on_send(state.next + (consumed - 1), core_.now);
+    }
   }
   advance(qp, wqe, consumed);
   if (again && qp.selective) {
     qp.repeat->sent.resend_from = state.next;
     qp.repeat->sent.repaired_at = state.sent_end;
-    if (config_.flow_control.shrink_on_loss) state.flight.on_resent();
+    if (core_.config.flow_control.shrink_on_loss) state.flight.on_resent();
   }
   return Step::kSent;
 }
 
 Requester::Step Requester::fetching(Qp& qp) {
   fetches_ = true;
-  scheduler_.await_memory(qp);
+  core_.scheduler.await_memory(qp);
   qp.landing->fetching = true;
   return Step::kFetching;
 }
@@ -280,7 +284,7 @@ std::optional<WcStatus> Requester::build(Qp& qp, std::uint32_t position, Psn psn
   if (!address(qp, wqe, frame)) return WcStatus::kLocalQpOperation;
 
   PKey pkey = qp.pkey;
-  if (qp.type == QpType::kGsi) pkey = port_.pkey(wqe.pkey_index).value_or(qp.pkey);
+  if (qp.type == QpType::kGsi) pkey = port_.pkey(wqe.to.pkey_index).value_or(qp.pkey);
   fill_request_headers(qp, wqe, segment, pkey, frame.headers);
   frame.headers.bth.psn = psn;
   if (planted(Bug::kPsnWrapOff) && psn == Psn{0xff'ffff}) frame.headers.bth.psn = Psn{0};
@@ -293,8 +297,8 @@ std::optional<WcStatus> Requester::build(Qp& qp, std::uint32_t position, Psn psn
     burst.add_piece({.address = reinterpret_cast<std::uint64_t>(from), .length = segment.length});
     return WcStatus::kSuccess;
   }
-  const std::span<const Sge> list{qp.sends.sges_at(position), wqe.sge_count};
-  Gathered gathered = dma_.gather(list, segment.offset, segment.length, qp.pd, burst);
+  const std::span<const Sge> list = qp.sends.list_at(position);
+  Gathered gathered = core_.dma.gather(list, segment.offset, segment.length, qp.pd, burst);
   if (gathered == Gathered::kLater) [[unlikely]]
     gathered = fetch(qp, position, segment, burst);
   if (gathered == Gathered::kDone) return WcStatus::kSuccess;
@@ -304,10 +308,10 @@ std::optional<WcStatus> Requester::build(Qp& qp, std::uint32_t position, Psn psn
 
 Gathered Requester::fetch(Qp& qp, std::uint32_t position, const Segment& segment, TxBurst& burst) {
   const SendWqe& wqe = qp.sends.at(position);
-  const LateReader reader{.engine = &config_, .message = request_message(qp, position)};
-  const Gathered fetched = dma_.gather_late({qp.sends.sges_at(position), wqe.sge_count},
-                                            segment.offset, segment.length, qp.pd, burst, reader);
-  if (fetched == Gathered::kDone) counters_.late_bytes_sent += segment.length;
+  const LateReader reader{.engine = &core_, .message = request_message(qp, position)};
+  const Gathered fetched = core_.dma.gather_late(qp.sends.list_at(position), segment.offset,
+                                                 segment.length, qp.pd, burst, reader);
+  if (fetched == Gathered::kDone) core_.counters.late_bytes_sent += segment.length;
   return fetched;
 }
 
@@ -330,27 +334,27 @@ void Requester::repeat_middle(Qp& qp, TxBurst& burst, std::uint32_t room) {
   if (again) count = std::min(count, psn_span(state.next, state.sent_end));
   if (count == 0) return;
 
-  const Sge& sge = *qp.sends.sges_at(qp.sends.cursor);
+  const Sge& sge = qp.sends.list_at(qp.sends.cursor)[0];
   const std::uint64_t offset = std::uint64_t{index} * qp.mtu;
   const auto place =
-      dma_.resolve_local(sge.lkey, qp.pd, sge.address + offset, count * qp.mtu, Access::kNone);
+      core_.dma.resolve_local(sge.lkey, qp.pd, sge.address + offset, count * qp.mtu, Access::kNone);
   if (!place) return;  // the next step() determines which packet is at fault
-  if (dma_.is_late(*place)) [[unlikely]] {
-    const LateReader reader{.engine = &config_, .message = request_message(qp, qp.sends.cursor)};
-    count = dma_.repeat_late({place->address, qp.mtu, place->port}, wqe.length - offset - qp.mtu,
-                             count, burst, reader);
+  if (core_.dma.is_late(*place)) [[unlikely]] {
+    const LateReader reader{.engine = &core_, .message = request_message(qp, qp.sends.cursor)};
+    count = core_.dma.repeat_late({place->address, qp.mtu, place->port},
+                                  wqe.length - offset - qp.mtu, count, burst, reader);
     if (count == 0) return;  // the next step() waits for it
-    counters_.late_bytes_sent += std::uint64_t{count} * qp.mtu;
+    core_.counters.late_bytes_sent += std::uint64_t{count} * qp.mtu;
   } else {
     burst.repeat_last(count, {.address = place->address, .length = qp.mtu, .port = place->port});
   }
 
-  if (traces_sends(config_.trace, qp)) [[unlikely]] {
-    trace_made(*config_.trace, qp, qp.sends.cursor, burst[burst.size() - count], count);
+  if (traces_sends(core_.trace, qp)) [[unlikely]] {
+    trace_made(*core_.trace, qp, qp.sends.cursor, burst[burst.size() - count], count);
   }
-  counters_.frames_sent += count;
-  counters_.bytes_sent += std::uint64_t{count} * qp.mtu;
-  if (again) counters_.retransmitted_frames += count;
+  core_.counters.frames_sent += count;
+  core_.counters.bytes_sent += std::uint64_t{count} * qp.mtu;
+  if (again) core_.counters.retransmitted_frames += count;
   state.since_ack_request += count;
   state.next = state.next + count;
   if (!again) state.sent_end = state.next;
@@ -361,7 +365,7 @@ bool Requester::address(Qp& qp, const SendWqe& wqe, wire::Frame& frame) {
     frame.flow = qp.flow;
     return true;
   }
-  const AddressHandle* to = addresses_.find(wqe.ah);
+  const AddressHandle* to = addresses_.find(wqe.to.ah);
   if (to == nullptr || to->pd != qp.pd) return false;
   frame.flow = to->flow;
   frame.flow.source_port = datagram_source_port(qp.qpn);
@@ -370,19 +374,19 @@ bool Requester::address(Qp& qp, const SendWqe& wqe, wire::Frame& frame) {
 
 void Requester::note_sent(Qp& qp, const wire::Frame& frame, bool again) {
   RequesterState& state = qp.requester;
-  ++counters_.frames_sent;
-  counters_.bytes_sent += frame.payload_length;
-  if (again) ++counters_.retransmitted_frames;
+  ++core_.counters.frames_sent;
+  core_.counters.bytes_sent += frame.payload_length;
+  if (again) ++core_.counters.retransmitted_frames;
   ++state.since_ack_request;
   if (qp.reliable() && !state.retry_at) {
-    if (const auto timeout = retry_timeout(qp)) state.retry_at = now_ + *timeout;
+    if (const auto timeout = retry_timeout(qp)) state.retry_at = core_.now + *timeout;
     if (qp.selective) note_timer(qp);
   }
   const std::uint64_t bytes = wire_size(frame) + kWireOverhead;
-  if (paced(qp)) qp.pacer.on_send(bytes, rate_of(qp), now_);
+  if (paced(qp)) qp.pacer.on_send(bytes, rate_of(qp), core_.now);
   if (!qp.congestion) return;
-  qp.congestion->on_send(bytes, now_);
-  qp.congestion->cnps.on_send(now_);
+  qp.congestion->on_send(bytes, core_.now);
+  qp.congestion->cnps.on_send(core_.now);
 }
 
 void Requester::advance(Qp& qp, SendWqe& wqe, std::uint32_t packets) {
@@ -422,8 +426,8 @@ void Requester::rewind(Qp& qp) {
   state.read_packets = 0;
   state.since_ack_request = 0;
   state.probing = false;
-  state.round_trip.forget();
-  if (qp.congestion) qp.congestion->round_trips.forget();
+  qp.round_trip.forget();
+  if (qp.congestion) qp.congestion->forget_round_trips();
   if (qp.selective) qp.repeat->sent.go_back(state.unacked, state.sent_end);
 }
 

@@ -11,7 +11,7 @@
 #include "base/slot_table.h"
 #include "base/time.h"
 #include "nic/burst.h"
-#include "nic/config.h"
+#include "nic/core.h"
 #include "nic/counters.h"
 #include "nic/direct_path.h"
 #include "nic/dma_engine/dma_engine.h"
@@ -27,17 +27,9 @@ namespace nerve::nic {
 
 class Requester {
  public:
-  Requester(const NicConfig& config, Counters& counters, DmaEngine& dma, const Port& port,
-            SlotTable<AddressHandle>& addresses, CompletionUnit& completions, Scheduler& scheduler,
-            const Time& now)
-      : config_{config},
-        counters_{counters},
-        dma_{dma},
-        port_{port},
-        addresses_{addresses},
-        completions_{completions},
-        scheduler_{scheduler},
-        now_{now} {}
+  Requester(Core& core, const Port& port, SlotTable<AddressHandle>& addresses,
+            CompletionUnit& completions)
+      : core_{core}, port_{port}, addresses_{addresses}, completions_{completions} {}
 
   // The driver has entered transmit(). The number of bytes that one call may copy into the memory
   // of peers is bounded, because the driver has other work to do.
@@ -86,7 +78,7 @@ class Requester {
  private:
   static constexpr std::uint32_t kCopyBudget = 256 << 10;
 
-  [[nodiscard]] std::uint32_t ack_every() const { return config_.flow_control.ack_every; }
+  [[nodiscard]] std::uint32_t ack_every() const { return core_.config.flow_control.ack_every; }
 
   // kPaused: it could continue, but the call has used up its direct-path bytes. kFetching: it could
   // continue, but late memory has not supplied the bytes.
@@ -124,7 +116,7 @@ class Requester {
   [[nodiscard]] bool may_begin(const Qp& qp, const SendWqe& wqe) const;
   [[nodiscard]] bool has_credit(const Qp& qp, const SendWqe& wqe, std::uint32_t sequence) const;
   // At line rate the link itself paces the frames.
-  [[nodiscard]] bool paced(const Qp& qp) const { return rate_of(qp) < config_.line_rate; }
+  [[nodiscard]] bool paced(const Qp& qp) const { return rate_of(qp) < core_.config.line_rate; }
   // The number of further packets that may be in flight. A READ is started whole when at least one
   // is left.
   [[nodiscard]] std::uint32_t window_left(const Qp& qp) const;
@@ -169,14 +161,10 @@ class Requester {
   void note_sent(Qp& qp, const wire::Frame& frame, bool again);
   void fault(Qp& qp, SendWqe& wqe, WcStatus status);
 
-  const NicConfig& config_;
-  Counters& counters_;
-  DmaEngine& dma_;
+  Core& core_;
   const Port& port_;
   SlotTable<AddressHandle>& addresses_;
   CompletionUnit& completions_;
-  Scheduler& scheduler_;
-  const Time& now_;
   bool fetches_{};
   std::uint32_t copy_budget_{};  // bytes that this call may still copy
 };

@@ -37,19 +37,19 @@ std::optional<Duration> Requester::selective_timeout(const Qp& qp) const {
   const auto timeout = wire::ack_timeout(qp.attributes.timeout);
   // Tail probes replace the short timeouts, and they know the round trip.
   if (!timeout || qp.offers_selective) return timeout;
-  const SelectiveRepeatConfig& repeat = config_.selective_repeat;
+  const SelectiveRepeatConfig& repeat = core_.config.selective_repeat;
   const bool few = psn_span(qp.requester.unacked, qp.requester.sent_end) <= repeat.few;
   return std::min(*timeout, few ? repeat.timeout_of_few : repeat.timeout);
 }
 
 void Requester::note_timer(Qp& qp) {
   Scoreboard& board = qp.repeat->sent;
-  board.timer_from = now_;
+  board.timer_from = core_.now;
   // If the packet is both new and the oldest, nothing was in flight before it.
   const RequesterState& state = qp.requester;
   const bool first = state.next == state.unacked && state.next == state.sent_end;
   if (const auto timeout = wire::ack_timeout(qp.attributes.timeout); first && timeout) {
-    board.give_up_at = now_ + *timeout;
+    board.give_up_at = core_.now + *timeout;
   }
 }
 
@@ -60,7 +60,7 @@ void Requester::rewind_to(Qp& qp, Psn psn) {
   state.reads_outstanding = 0;
   state.read_packets = 0;
   state.probing = false;
-  state.round_trip.forget();
+  qp.round_trip.forget();
   skip_to(qp, psn);
 }
 
@@ -117,7 +117,7 @@ void Completer::on_selective_nak(Qp& qp, const wire::PsnRun& arrived, const wire
   if (psn_span(arrived.first + arrived.count, state.sent_end) > kWidestWindow) {
     return drop_answer();  // it names packets that were not sent
   }
-  ++counters_.selective_naks_received;
+  ++core_.counters.selective_naks_received;
   const Psn expected = frame.headers.bth.psn;
   // A NAK that others overtook still reports new packets.
   if (in_flight(state, expected)) {
@@ -136,16 +136,16 @@ void Completer::on_selective_nak(Qp& qp, const wire::PsnRun& arrived, const wire
   }
   if (!newest) return;
   if (planted(Bug::kSelectiveRunAcks)) acknowledge(qp, *newest + 1);
-  state.quiet_since = now_;
+  state.quiet_since = core_.now;
   UltraEthernet* const ultra = qp.ultra();
   if (ultra != nullptr && qp.congestion) inform(qp, *ultra, fresh, frame);
-  const SelectiveRepeatConfig& config = config_.selective_repeat;
+  const SelectiveRepeatConfig& config = core_.config.selective_repeat;
   const bool at_rest = state.next == state.sent_end;
   if (at_rest && board.overtook_repairs(state.unacked, *newest, config.reorder_window)) {
     board.resend_from = state.unacked;  // the retransmissions were lost as well
   }
   if (config.reorder_timeout > Duration{} && !board.reorder_at) {
-    board.reorder_at = now_ + config.reorder_timeout;
+    board.reorder_at = core_.now + config.reorder_timeout;
   }
   detect_losses(qp, config.reorder_window);
 }
@@ -169,8 +169,8 @@ void Completer::begin_recovery(Qp& qp) {
   board.recover_until = qp.requester.sent_end;
   note_loss(qp);
   if (!qp.congestion) return;
-  qp.congestion->round_trips.forget();
-  qp.congestion->on_nak(now_);
+  qp.congestion->forget_round_trips();
+  qp.congestion->on_nak(core_.now);
 }
 
 void Completer::resend_lost(Qp& qp) {
@@ -201,12 +201,12 @@ void Completer::note_selective_progress(Qp& qp, Psn before) {
   Scoreboard& board = qp.repeat->sent;
   board.acknowledged(before, state.unacked);
   if (const auto timeout = wire::ack_timeout(qp.attributes.timeout)) {
-    board.give_up_at = now_ + *timeout;
+    board.give_up_at = core_.now + *timeout;
   }
   if (board.reorder_at) {
     board.reorder_at.reset();
     if (board.any_arrived(state.unacked)) {
-      board.reorder_at = now_ + config_.selective_repeat.reorder_timeout;
+      board.reorder_at = core_.now + core_.config.selective_repeat.reorder_timeout;
     }
   }
   if (!board.recovering) return;
@@ -215,7 +215,7 @@ void Completer::note_selective_progress(Qp& qp, Psn before) {
   } else if (board.after_timeout) {
     // The retransmitted packet has arrived and the one after it was missing too. Presume twice as
     // many lost each time, or a long loss would cost a round trip per packet.
-    board.presumed = std::min(board.presumed * 2, config_.max_outstanding_packets);
+    board.presumed = std::min(board.presumed * 2, core_.config.max_outstanding_packets);
     const Psn presumed = earlier(state.unacked + board.presumed, board.recover_until);
     board.lost_end = later(later(board.lost_end, presumed), board.lost_before(state.unacked, 0));
     resend_lost(qp);
@@ -224,34 +224,34 @@ void Completer::note_selective_progress(Qp& qp, Psn before) {
 
 void Completer::on_reorder_timeout(Qp& qp) {
   std::optional<Time>& due = qp.repeat->sent.reorder_at;
-  if (!due || *due > now_) return;
+  if (!due || *due > core_.now) return;
   due.reset();
   detect_losses(qp, 0);
-  if (!qp.sends.all_sent()) scheduler_.wake(qp);
+  if (!qp.sends.all_sent()) core_.scheduler.wake(qp);
 }
 
 void Completer::on_selective_timeout(Qp& qp) {
   RequesterState& state = qp.requester;
-  if (!state.retry_at || *state.retry_at > now_) return;
+  if (!state.retry_at || *state.retry_at > core_.now) return;
   Scoreboard& board = qp.repeat->sent;
   // The timer may have been set when few packets were in flight; now there may be more.
   const auto retry_timeout = requester_.retry_timeout(qp);
-  if (retry_timeout && board.timer_from + *retry_timeout > now_) {
+  if (retry_timeout && board.timer_from + *retry_timeout > core_.now) {
     state.retry_at = board.timer_from + *retry_timeout;
     return;
   }
   // A retransmission that waits for the pacer, the path or memory is not late.
-  const bool waits =
-      state.pace_at || scheduler_.is_parked(qp) || (qp.landing != nullptr && qp.landing->fetching);
+  const bool waits = state.pace_at || core_.scheduler.is_parked(qp) ||
+                     (qp.landing != nullptr && qp.landing->fetching);
   if (qp.offers_selective && state.next != state.sent_end && waits && retry_timeout) {
-    state.retry_at = now_ + *retry_timeout;
+    state.retry_at = core_.now + *retry_timeout;
     return;
   }
-  ++counters_.timeouts;
-  if (now_ >= board.give_up_at) {
+  ++core_.counters.timeouts;
+  if (core_.now >= board.give_up_at) {
     if (state.retries_left == 0) return completions_.fail_send(qp, WcStatus::kRetryExceeded);
     --state.retries_left;
-    board.give_up_at = now_ + wire::ack_timeout(qp.attributes.timeout).value_or(Duration{});
+    board.give_up_at = core_.now + wire::ack_timeout(qp.attributes.timeout).value_or(Duration{});
   }
   board.recovering = board.after_timeout = true;
   board.recover_until = state.sent_end;
@@ -260,17 +260,17 @@ void Completer::on_selective_timeout(Qp& qp) {
   board.lost_end = state.unacked + 1;
   state.recovering = true;
   state.nak_heeded = false;
-  if (config_.flow_control.shrink_on_loss) {
+  if (core_.config.flow_control.shrink_on_loss) {
     state.flight.on_loss(psn_span(state.unacked, state.sent_end));
   }
   if (qp.congestion) {
-    qp.congestion->round_trips.forget();
-    qp.congestion->on_timeout(now_);
+    qp.congestion->forget_round_trips();
+    qp.congestion->on_timeout(core_.now);
   }
   note_retransmit(qp, state.unacked, TraceCause::kTimeout);
   Requester::rewind_to(qp, state.unacked);
   restart_timer(qp);
-  scheduler_.wake(qp);
+  core_.scheduler.wake(qp);
 }
 
 }  // namespace nerve::nic

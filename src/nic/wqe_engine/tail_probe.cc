@@ -31,8 +31,8 @@ namespace nerve::nic {
 
 Duration Requester::probe_interval(const Qp& qp) const {
   constexpr std::uint32_t kMaxDoublings = 10;
-  const TailProbeConfig& probe = config_.tail_probe;
-  const auto measured = qp.requester.round_trip.patience();
+  const TailProbeConfig& probe = core_.config.tail_probe;
+  const auto measured = qp.round_trip.patience();
   const Duration interval = std::max(measured.value_or(probe.first_interval), probe.min_interval);
   return interval *
          (std::int64_t{1} << std::min<std::uint32_t>(qp.requester.probes, kMaxDoublings));
@@ -45,10 +45,10 @@ void Requester::end_turn(Qp& qp, TxBurst& burst, std::uint32_t first, Psn sent_b
     return;
   }
   state.probe_due = false;  // these packets have the effect of a probe
-  state.quiet_since = now_;
+  state.quiet_since = core_.now;
   const bool fresh = state.next == state.sent_end && state.sent_end != sent_before;
   if (fresh && burst[burst.size() - 1].headers.bth.ack_request) {
-    state.round_trip.on_send(state.sent_end + 0xff'ffffU, now_);
+    qp.round_trip.on_send(state.sent_end + 0xff'ffffU, core_.now);
   }
   arm_probe(qp);
 }
@@ -57,7 +57,7 @@ void Requester::arm_probe(Qp& qp) const {
   RequesterState& state = qp.requester;
   if (state.probe_armed || state.unacked == state.next || !state.retry_at) return;
   state.probe_armed = true;
-  state.probe_at = now_ + probe_interval(qp);
+  state.probe_at = core_.now + probe_interval(qp);
 }
 
 void Requester::send_probe(Qp& qp, TxBurst& burst) {
@@ -93,22 +93,22 @@ std::uint32_t Requester::last_answered_by_ack(Qp& qp) {
 
 bool Requester::resend_one(Qp& qp, std::uint32_t position, Psn psn, TxBurst& burst) {
   RequesterState& state = qp.requester;
-  if (paced(qp) && !qp.pacer.may_send(now_)) return false;
+  if (paced(qp) && !qp.pacer.may_send(core_.now)) return false;
   wire::Frame& frame = burst.add();
   if (build(qp, position, psn, burst) != WcStatus::kSuccess) {
     burst.drop_last();  // its memory is no longer accessible
     return false;
   }
   if (planted(Bug::kProbeMislabelsPacket)) frame.headers.bth.psn = state.next + 0xff'ffffU;
-  if (config_.trace != nullptr) [[unlikely]] {
-    trace_retransmit(*config_.trace, qp, psn, TraceCause::kProbe);
-    trace_made(*config_.trace, qp, position, frame);
+  if (core_.trace != nullptr) [[unlikely]] {
+    trace_retransmit(*core_.trace, qp, psn, TraceCause::kProbe);
+    trace_made(*core_.trace, qp, position, frame);
   }
   frame.headers.bth.ack_request = true;
   note_sent(qp, frame, /*again=*/true);
   state.since_ack_request = 0;
-  state.quiet_since = now_;
-  ++counters_.tail_probes_sent;
+  state.quiet_since = core_.now;
+  ++core_.counters.tail_probes_sent;
   return true;
 }
 
@@ -124,30 +124,30 @@ void Completer::probe_again(Qp& qp) {
 
 void Completer::on_probe_timer(Qp& qp) {
   RequesterState& state = qp.requester;
-  if (!state.probe_armed || state.probe_at > now_) return;
+  if (!state.probe_armed || state.probe_at > core_.now) return;
   state.probe_armed = false;
   // Armed again with the next packet sent, or together with the retry timer.
   if (state.unacked == state.next || state.rnr_until || !state.retry_at) return;
   if (state.retries_left == 0) return;  // a NAK in answer to the probe would end the QP
-  const EgressGate* const gate = config_.tail_probe.every_path ? nullptr : config_.gate;
-  if (gate != nullptr && !gate->may_lose(qp.flow, qp.attributes.dest_qp)) return;
+  const EgressGate* const gate = core_.config.tail_probe.every_path ? nullptr : core_.gate;
+  if (gate != nullptr && !gate->may_lose(qp.flow, qp.peer)) return;
   const Duration interval = requester_.probe_interval(qp);
   const Time due = state.quiet_since + interval;
   if (due >= *state.retry_at) return;  // the retry timer expires sooner
   state.probe_armed = true;
-  if (due > now_) {
+  if (due > core_.now) {
     state.probe_at = due;
     return;
   }
-  if (state.pace_at || scheduler_.is_parked(qp)) {
-    state.probe_at = now_ + interval;  // some packets have not been sent yet
+  if (state.pace_at || core_.scheduler.is_parked(qp)) {
+    state.probe_at = core_.now + interval;  // some packets have not been sent yet
     return;
   }
   if (state.probes < 0xff) ++state.probes;
-  state.round_trip.forget();
+  qp.round_trip.forget();
   if (!qp.selective || !resend_unconfirmed(qp)) state.probe_due = true;
-  state.probe_at = now_ + 2 * interval;
-  scheduler_.wake(qp);
+  state.probe_at = core_.now + 2 * interval;
+  core_.scheduler.wake(qp);
 }
 
 }  // namespace nerve::nic

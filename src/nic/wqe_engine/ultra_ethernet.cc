@@ -22,12 +22,12 @@ void Requester::choose_path(Qp& qp, UltraEthernet& ultra, wire::Frame& frame, Se
     frame.flow.source_port = ultra.entropies.next_port(qp.flow.source_port);
     frame.continues_train = false;
   }
-  ultra.sent.add(psn, frame.flow.source_port, now_);
+  ultra.sent.add(psn, frame.flow.source_port, core_.now);
   if (sending != Sending::kFirst) ultra.sent.forget(psn);
-  if (!config_.ultra_ethernet.receiver_credits) return;
+  if (!core_.config.ultra_ethernet.receiver_credits) return;
   const bool idle = qp.requester.unacked == qp.requester.sent_end;
   if (idle && !ultra.demands) {
-    ultra.may_send = std::max(ultra.may_send, config_.ultra_ethernet.unsolicited_packets);
+    ultra.may_send = std::max(ultra.may_send, core_.config.ultra_ethernet.unsolicited_packets);
   }
   if (ultra.may_send > 0) --ultra.may_send;
   const std::uint64_t behind = packets_behind(qp, psn);
@@ -60,9 +60,9 @@ std::uint32_t Requester::in_network(const Qp& qp, const UltraEthernet& ultra) {
 
 bool Requester::ultra_window_open(const Qp& qp, const UltraEthernet& ultra) const {
   const RequesterState& state = qp.requester;
-  if (config_.ultra_ethernet.receiver_credits && ultra.may_send == 0) {
+  if (core_.config.ultra_ethernet.receiver_credits && ultra.may_send == 0) {
     if (state.unacked != state.sent_end) return false;
-    if (ultra.demands && !(ultra.ask_at && *ultra.ask_at <= now_)) return false;
+    if (ultra.demands && !(ultra.ask_at && *ultra.ask_at <= core_.now)) return false;
   }
   const std::uint64_t packets = in_network(qp, ultra);
   return packets == 0 || !qp.congestion || (packets + 1) * qp.mtu <= qp.congestion->window_bytes();
@@ -73,16 +73,16 @@ bool Requester::ultra_window_open(const Qp& qp, const UltraEthernet& ultra) cons
 // answer may take, one packet is sent without credit.
 void Requester::await_credit(Qp& qp, UltraEthernet& ultra) {
   RequesterState& state = qp.requester;
-  const bool waits = config_.ultra_ethernet.receiver_credits && ultra.may_send == 0 &&
+  const bool waits = core_.config.ultra_ethernet.receiver_credits && ultra.may_send == 0 &&
                      ultra.demands && state.unacked == state.sent_end;
   if (!waits) return;
   if (!ultra.ask_at) {
     const auto timeout = retry_timeout(qp);
     if (!timeout) return;
-    ultra.ask_at = now_ + *timeout;
+    ultra.ask_at = core_.now + *timeout;
   }
   // Later something else stops it: a timer in the past would run for ever.
-  if (*ultra.ask_at > now_) state.pace_at = *ultra.ask_at;
+  if (*ultra.ask_at > core_.now) state.pace_at = *ultra.ask_at;
 }
 
 // The position of the request in flight that a packet belongs to; the tail if there is none.
@@ -108,7 +108,7 @@ bool Requester::resend_trimmed(Qp& qp, UltraEthernet& ultra, TxBurst& burst, std
     }
     if (burst.full() || burst.size() - first >= budget) return true;
     if (state.rnr_until || !ultra_window_open(qp, ultra)) return false;
-    if (paced(qp) && !qp.pacer.may_send(now_)) {
+    if (paced(qp) && !qp.pacer.may_send(core_.now)) {
       state.pace_at = qp.pacer.next_send();
       return false;
     }
@@ -127,9 +127,9 @@ bool Requester::resend_trimmed(Qp& qp, UltraEthernet& ultra, TxBurst& burst, std
     frame.headers.bth.ack_request = true;
     ultra.trimmed.pop();
     choose_path(qp, ultra, frame, Sending::kTrimmed);
-    if (config_.trace != nullptr) [[unlikely]] {
-      trace_retransmit(*config_.trace, qp, psn, TraceCause::kNak);
-      trace_made(*config_.trace, qp, position, frame);
+    if (core_.trace != nullptr) [[unlikely]] {
+      trace_retransmit(*core_.trace, qp, psn, TraceCause::kNak);
+      trace_made(*core_.trace, qp, position, frame);
     }
     note_sent(qp, frame, /*again=*/true);
     state.since_ack_request = 0;
@@ -149,7 +149,7 @@ bool Completer::on_ultra_ethernet(Qp& qp, UltraEthernet& ultra, const wire::Fram
   ultra.entropies.learn(qp.flow.source_port, frame.flow.source_port,
                         trimmed ? Fate::kTrimmed : fate);
   if (!trimmed) return false;
-  ++counters_.selective_naks_received;
+  ++core_.counters.selective_naks_received;
   RequesterState& state = qp.requester;
   const Psn expected = frame.headers.bth.psn;
   if (in_flight(state, expected)) {
@@ -164,10 +164,10 @@ bool Completer::on_ultra_ethernet(Qp& qp, UltraEthernet& ultra, const wire::Fram
   Scoreboard& board = qp.repeat->sent;
   if (!in_flight(state, psn) || board.arrived(state.unacked, psn)) return true;
   if (!ultra.trimmed.add({psn, frame.flow.source_port})) return true;
-  if (qp.congestion) qp.congestion->on_trim(qp.mtu, now_);
+  if (qp.congestion) qp.congestion->on_trim(qp.mtu, core_.now);
   // The peer answers: what is trimmed again and again does not count as a retry.
   if (const auto timeout = wire::ack_timeout(qp.attributes.timeout)) {
-    board.give_up_at = now_ + *timeout;
+    board.give_up_at = core_.now + *timeout;
   }
   restart_timer(qp);
   return true;
@@ -175,12 +175,12 @@ bool Completer::on_ultra_ethernet(Qp& qp, UltraEthernet& ultra, const wire::Fram
 
 void Completer::inform(Qp& qp, UltraEthernet& ultra, const Scoreboard::Fresh& fresh,
                        const wire::Frame& frame) {
-  AckSample sample{.now = now_,
+  AckSample sample{.now = core_.now,
                    .acked_bytes = std::uint64_t{fresh.packets} * qp.mtu,
                    .outstanding_bytes = std::uint64_t{Requester::in_network(qp, ultra)} * qp.mtu,
                    .ecn_echo = frame.headers.bth.becn,
                    .telemetry = frame.telemetry};
-  if (fresh.newest) sample.round_trip = ultra.sent.round_trip(*fresh.newest, now_);
+  if (fresh.newest) sample.round_trip = ultra.sent.round_trip(*fresh.newest, core_.now);
   inform(qp, sample);
 }
 

@@ -20,18 +20,22 @@ constexpr std::uint64_t kMemory = std::uint64_t{1} << 46;
 constexpr std::uint32_t kTelemetryBytes = 42;  // as in HPCC: five hops of eight bytes, and two
 constexpr std::uint32_t kAtOnce = 2;           // a packet and the ACK beside it
 
-nic::NicConfig engine_config(const SimNicConfig& config, nic::EgressGate* gate, NodeId node,
-                             const Clockwork& clockwork) {
+nic::NicConfig adapted(const SimNicConfig& config) {
   nic::NicConfig engine = config.engine;
-  for (NicTrace& trace : config.traces) {
-    if (trace.node() == node) engine.trace = &trace.begin(clockwork);
-  }
-  engine.gate = gate;
   engine.max_mtu = config.mtu;
   engine.scheduling_quantum = 1;
   engine.gid_table_size = 1;
   engine.flow_control.pacing_burst = 0;
   return engine;
+}
+
+nic::NicHooks hooks_for(const SimNicConfig& config, nic::EgressGate* gate, NodeId node,
+                        const Clockwork& clockwork) {
+  nic::NicHooks hooks{.gate = gate};
+  for (NicTrace& trace : config.traces) {
+    if (trace.node() == node) hooks.trace = &trace.begin(clockwork);
+  }
+  return hooks;
 }
 
 constexpr std::uint8_t kEcnCapable = 2;
@@ -82,14 +86,18 @@ NodeId node_of(const wire::Gid& gid) {
   return NodeId{(part(13) << 16U | part(14) << 8U | part(15)) - 1};
 }
 
-SimNic::SimNic(Clockwork& clockwork, Fabric& fabric, NodeId node, const SimNicConfig& config)
+SimNicSettings::SimNicSettings(const SimNicConfig& given) : config{given}, engine{adapted(given)} {}
+
+SimNic::SimNic(Clockwork& clockwork, Fabric& fabric, NodeId node, const SimNicSettings& settings,
+               PcieLink* pcie)
     : clockwork_{clockwork},
       fabric_{fabric},
-      engine_{engine_config(config, this, node, clockwork)},
-      ports_{fabric.ports_of(node)},
+      engine_{settings.engine, hooks_for(settings.config, this, node, clockwork)},
       node_{node},
-      port_{fabric.first_port(node)},
-      config_{config} {
+      port_{fabric.ports_of(node).size() == 1 ? fabric.first_port(node) : kNoPort},
+      settings_{settings},
+      ports_{fabric.ports_of(node)} {
+  const SimNicConfig& config = settings.config;
   CHECK(engine_.set_gid(0, gid_of(node)));
   pd_ = *engine_.alloc_pd();
   cq_ = *engine_.create_cq({.depth = 4 * config.queue_depth, .ignore_overrun = false});
@@ -98,11 +106,11 @@ SimNic::SimNic(Clockwork& clockwork, Fabric& fabric, NodeId node, const SimNicCo
       {.pd = pd_,
        .length = kMemory,
        .access = nic::Access::kLocalWrite | nic::Access::kRemoteWrite | nic::Access::kRemoteRead,
-       .port = &memory_of(config_)});
+       .port = &memory_of(config)});
   keys_ = *engine_.keys_of(*region);
-  if (!config.hardware.modelled && config.pcie == nullptr) return;
+  if (!config.hardware.modelled && pcie == nullptr) return;
   const NicHardwareSpec& spec = config.hardware.modelled ? config.hardware : kFastestNic;
-  hardware_ = std::make_unique<NicHardware>(spec, fabric.rate_of(node), config.pcie);
+  hardware_ = std::make_unique<NicHardware>(spec, fabric.rate_of(node), pcie);
 }
 
 MemoryPort& SimNic::memory_of(const SimNicConfig& config) {
@@ -130,19 +138,23 @@ NicFigures SimNic::figures() const {
 }
 
 Duration SimNic::timeout() const {
-  const Duration of_qp{std::int64_t{4'096'000} << config_.timeout};
-  const nic::SelectiveRepeatConfig& selective = config_.engine.selective_repeat;
+  const Duration of_qp{std::int64_t{4'096'000} << config().timeout};
+  const nic::SelectiveRepeatConfig& selective = config().engine.selective_repeat;
   return selective.on ? std::min(selective.timeout, of_qp) : of_qp;
 }
 
 QpNumber SimNic::make_qp() {
-  qps_.push_back(*engine_.create_qp(
-      {.type = nic::QpType::kRc,
-       .pd = pd_,
-       .send_cq = cq_,
-       .recv_cq = cq_,
-       .caps = {.max_send_wr = config_.queue_depth, .max_recv_wr = config_.queue_depth}}));
-  return QpNumber{static_cast<std::uint32_t>(qps_.size() - 1)};
+  const std::uint32_t depth = config().queue_depth;
+  const nic::QpHandle made =
+      *engine_.create_qp({.type = nic::QpType::kRc,
+                          .pd = pd_,
+                          .send_cq = cq_,
+                          .recv_cq = cq_,
+                          .caps = {.max_send_wr = depth, .max_recv_wr = depth}});
+  if (qp_count_ == 0) first_qp_ = made;
+  const QpNumber number{qp_count_++};
+  CHECK(made == handle_of(number));
+  return number;
 }
 
 Qpn SimNic::qpn_of(const SimNicConfig& config, QpNumber qp) {
@@ -152,39 +164,37 @@ Qpn SimNic::qpn_of(const SimNicConfig& config, QpNumber qp) {
 
 QpNumber SimNic::join(NodeId peer, QpNumber theirs, bool urgent) {
   const QpNumber mine = make_qp();
-  CHECK(qpn_of(mine) == qpn_of(config_, mine));
-  bring_up(mine, peer, qpn_of(config_, theirs),
+  CHECK(qpn_of(mine) == qpn_of(config(), mine));
+  bring_up(mine, peer, qpn_of(config(), theirs),
            urgent);  // NICs of a network have the same settings
   return mine;
 }
 
-Qpn SimNic::qpn_of(QpNumber qp) const { return engine_.query_qp(qps_[qp.value()])->qpn; }
+Qpn SimNic::qpn_of(QpNumber qp) const { return engine_.query_qp(handle_of(qp))->qpn; }
 
 void SimNic::bring_up(QpNumber qp, NodeId peer, Qpn peer_qp, bool urgent) {
   nic::QpAttributes attributes{.access = nic::Access::kRemoteWrite | nic::Access::kRemoteRead,
-                               .path_mtu = config_.mtu,
+                               .path_mtu = config().mtu,
                                .dest_qp = peer_qp,
                                .max_dest_read = 1,
                                .max_read = 1,
                                .min_rnr_timer = 1,
-                               .timeout = config_.timeout,
-                               .retry_count = config_.retries,
+                               .timeout = config().timeout,
+                               .retry_count = config().retries,
                                .rnr_retry = 7};
   attributes.path.destination = gid_of(peer);
   attributes.path.traffic_class = urgent ? kUrgent : kEcnCapable;
   QpState from = QpState::kReset;
   for (const QpState to : {QpState::kInit, QpState::kRtr, QpState::kRts}) {
     const auto rule = nic::transition_rule(nic::QpType::kRc, from, to);
-    CHECK(rule && engine_.modify_qp(qps_[qp.value()], to, rule->required, attributes));
+    CHECK(rule && engine_.modify_qp(handle_of(qp), to, rule->required, attributes));
     from = to;
   }
   if (hardware_) hardware_->connect(qpn_of(qp), peer, peer_qp);
-  for (std::uint32_t i = 0; i < config_.queue_depth; ++i) refill(qp);
+  for (std::uint32_t i = 0; i < config().queue_depth; ++i) refill(qp);
 }
 
-void SimNic::refill(QpNumber qp) {
-  CHECK(engine_.post_recv(qps_[qp.value()], {.wr_id = qp.value()}));
-}
+void SimNic::refill(QpNumber qp) { CHECK(engine_.post_recv(handle_of(qp), {.wr_id = qp.value()})); }
 
 Joined SimNic::join(SimNic& a, SimNic& b, bool urgent) {
   const Joined made{a.make_qp(), b.make_qp()};
@@ -202,11 +212,11 @@ void SimNic::write(const NicMessage& message) {
                        .remote_address = next_address_,
                        .rkey = keys_.rkey,  // the keys are the same on all NICs
                        .immediate = message.immediate};
-  if (!engine_.post_send(qps_[message.qp.value()], wr)) {
+  if (!engine_.post_send(handle_of(message.qp), wr)) {
     return user_->failed(node_, message.qp, "the connection is in error");
   }
   ++outstanding_;
-  if (config_.payload != nullptr) next_address_ = (next_address_ + message.bytes) % (kMemory / 2);
+  if (config().payload != nullptr) next_address_ = (next_address_ + message.bytes) % (kMemory / 2);
   pull();
 }
 
@@ -214,31 +224,30 @@ void SimNic::write(const NicMessage& message) {
 void SimNic::restart_flow(QpNumber qp) {
   constexpr std::uint32_t kLabels = 0xf'ffff;  // and zero, which means none
   flow_label_ = flow_label_ % kLabels + 1;
-  CHECK(engine_.restart_flow(qps_[qp.value()], flow_label_));
+  CHECK(engine_.restart_flow(handle_of(qp), flow_label_));
 }
 
 void SimNic::redirect_flow(QpNumber qp, std::uint32_t label) {
   // A QP in the error state sends nothing any more.
-  (void)engine_.redirect_flow(qps_[qp.value()], label);
+  (void)engine_.redirect_flow(handle_of(qp), label);
 }
 
 PortId SimNic::port_to(NodeId destination, Qpn qp) const {
-  return ports_.size() == 1 ? port_ : fabric_.nic_port(node_, destination, qp);
+  return has_one_port() ? port_ : fabric_.nic_port(node_, destination, qp);
 }
 
 bool SimNic::has_idle_port() const {
-  if (ports_.size() == 1) return fabric_.port(port_).waiting == 0;
+  if (has_one_port()) return fabric_.port(port_).waiting == 0;
   return std::ranges::any_of(ports_, [&](PortId one) { return fabric_.port(one).waiting == 0; });
 }
 
 // Grants no data while the port holds data or is paused. Packets wait in the engine instead of at
 // the port, so that ACKs can overtake them.
 std::uint32_t SimNic::grant(const Request& request) {
-  const bool one = ports_.size() == 1;
-  const Port& port =
-      fabric_.port(one ? port_ : port_to(node_of(request.flow.destination), request.destination));
+  const Port& port = fabric_.port(
+      has_one_port() ? port_ : port_to(node_of(request.flow.destination), request.destination));
   const bool urgent = request.flow.traffic_class == kUrgent;
-  const unsigned bit = 1U << (urgent ? config_.control_class : config_.data_class);
+  const unsigned bit = 1U << (urgent ? config().control_class : config().data_class);
   return ((port.waiting | port.paused) & bit) != 0 ? 0 : request.frames;
 }
 
@@ -266,9 +275,9 @@ void SimNic::send(const wire::Frame& frame) {
   packet.destination = node_of(frame.flow.destination);
   packet.bytes = static_cast<std::uint32_t>(wire::packet_size(frame)) + kEthernetBytes;
   const bool control = is_control(frame);
-  packet.traffic_class = control ? config_.control_class : config_.data_class;
+  packet.traffic_class = control ? config().control_class : config().data_class;
   if (!control) ++data_packets_;
-  packet.flow_hash = flow_hash(node_, packet.destination, config_.hash_by_qp,
+  packet.flow_hash = flow_hash(node_, packet.destination, config().hash_by_qp,
                                frame.flow.source_port, frame.headers.bth.dest_qp);
   packet.hops = 0;
   packet.may_be_marked = frame.flow.ecn() != wire::Ecn::kNotCapable;
@@ -283,7 +292,7 @@ void SimNic::send(const wire::Frame& frame) {
 Duration SimNic::delay_of(const Packet& packet) {
   const wire::Bth& bth = packet.frame.headers.bth;
   const bool is_cnp = bth.opcode == wire::kCnpOpcode;
-  const Duration delay = is_cnp ? config_.cnp_delay : Duration{};
+  const Duration delay = is_cnp ? config().cnp_delay : Duration{};
   if (!hardware_) return delay;
   const NicHardware::Work work{.qp = hardware_->qp_towards(packet.destination, bth.dest_qp),
                                .address = packet.piece.address,
@@ -312,7 +321,7 @@ void SimNic::begin_trail(PacketId id, const wire::Frame& frame) {
   Trail& trail = clockwork_.packets.trail(id);
   trail.count = 0;
   for (const wire::HopTelemetry& hop : frame.telemetry) trail.add(hop);
-  packet.collects = packet.traffic_class == config_.data_class;
+  packet.collects = packet.traffic_class == config().data_class;
   packet.bytes += kTelemetryBytes;
 }
 
@@ -328,7 +337,7 @@ void SimNic::admit(PortId at, PacketId id) {
   packet.ingress = at;
   if (has_receive_buffer(at)) {
     if (!hardware_->admit(packet.bytes)) return fabric_.drop(at, id);
-    if (fabric_.is_lossless(at, config_.data_class) && hardware_->begins_pause()) {
+    if (fabric_.is_lossless(at, config().data_class) && hardware_->begins_pause()) {
       fabric_.pause_switch(at, true);
     }
   }
@@ -377,10 +386,9 @@ void SimNic::collect() {
 
 void SimNic::tell(const nic::Completion& done) {
   if (done.status != nic::WcStatus::kSuccess) {
-    const auto here = std::ranges::find_if(
-        qps_, [&](nic::QpHandle qp) { return engine_.query_qp(qp)->qpn == done.qpn; });
-    const auto number = static_cast<std::uint32_t>(here - qps_.begin());
-    return user_->failed(node_, QpNumber{number}, reason_of(done.status));
+    QpNumber failed{0};
+    while (qpn_of(failed) != done.qpn) failed = QpNumber{failed.value() + 1};
+    return user_->failed(node_, failed, reason_of(done.status));
   }
   if (done.opcode != nic::WcOpcode::kRecvWriteImm) {
     --outstanding_;
@@ -393,7 +401,7 @@ void SimNic::tell(const nic::Completion& done) {
 
 void SimNic::port_free(PortId at) {
   fabric_.port_free(at);
-  if (ports_.size() > 1)
+  if (!has_one_port())
     engine_.resume();  // QPs of this port may have been skipped while it was busy
   pull();
 }

@@ -28,7 +28,6 @@ namespace nerve::sim {
 struct SimNicConfig {
   nic::NicConfig engine{};
   NicHardwareSpec hardware{};
-  PcieLink* pcie{};  // shared with other NICs; must outlive the NIC
   nic::Mtu mtu{nic::Mtu::k4096};
   std::uint8_t data_class{1};
   std::uint8_t control_class{3};  // ACKs, NAKs and CNPs
@@ -39,6 +38,15 @@ struct SimNicConfig {
   Duration cnp_delay{};          // extra delay of CNPs, as on the slow paths of real switches
   CheckedMemory* payload{};      // null: packets carry lengths only; must outlive the NIC
   std::span<NicTrace> traces{};  // of the NICs that are traced; must outlive the NIC
+};
+
+// The settings of NICs that are alike. All of them refer to one object: copies would take up the
+// cache.
+struct SimNicSettings {
+  explicit SimNicSettings(const SimNicConfig& given);
+
+  SimNicConfig config;
+  nic::SharedConfig engine;  // config.engine, as the engine of a simulated NIC needs it
 };
 
 // What is recorded of a NIC. Plain values, so that another process can send them.
@@ -65,7 +73,9 @@ struct NicFigures {
 
 class alignas(64) SimNic final : private nic::EgressGate {
  public:
-  SimNic(Clockwork& clockwork, Fabric& fabric, NodeId node, const SimNicConfig& config);
+  // `settings` and `pcie`, which other NICs may share, must outlive the NIC.
+  SimNic(Clockwork& clockwork, Fabric& fabric, NodeId node, const SimNicSettings& settings,
+         PcieLink* pcie = nullptr);
 
   [[nodiscard]] NodeId node() const { return node_; }
   [[nodiscard]] nic::Nic& engine() { return engine_; }
@@ -98,10 +108,7 @@ class alignas(64) SimNic final : private nic::EgressGate {
   [[nodiscard]] static Qpn qpn_of(const SimNicConfig& config, QpNumber qp);
 
   // Prefetches the state of the NIC. For a timer, the first cache line is enough at first.
-  void fetch() const {
-    fetch_lines(this, &config_);
-    fetch_lines(&config_.mtu, &config_ + 1);
-  }
+  void fetch() const { fetch_lines(this, this + 1); }
   void fetch_timer() const { __builtin_prefetch(this); }
   [[nodiscard]] const nic::Nic& engine() const { return engine_; }
   // Null unless the scenario models it.
@@ -123,7 +130,12 @@ class alignas(64) SimNic final : private nic::EgressGate {
   bool grant_acknowledge(const wire::Flow&, Qpn) override { return true; }
   void give_back(std::uint32_t) override {}
 
+  [[nodiscard]] const SimNicConfig& config() const { return settings_.config; }
+  [[nodiscard]] bool has_one_port() const { return port_ != kNoPort; }
   [[nodiscard]] QpNumber make_qp();
+  [[nodiscard]] nic::QpHandle handle_of(QpNumber qp) const {
+    return {first_qp_.index + qp.value(), first_qp_.generation};
+  }
   void bring_up(QpNumber qp, NodeId peer, Qpn peer_qp, bool urgent);
   void refill(QpNumber qp);
   [[nodiscard]] PortId port_to(NodeId destination, Qpn qp) const;
@@ -143,26 +155,29 @@ class alignas(64) SimNic final : private nic::EgressGate {
   void collect();
   void tell(const nic::Completion& done);
 
-  // In order of how often they are used.
+  // In order of how often they are used. The first cache line is enough for a packet that completes
+  // nothing.
   Clockwork& clockwork_;
   Fabric& fabric_;
   Time timer_at_{FabricPart::kNever};
   nic::Nic engine_;
-  std::span<const PortId> ports_;
-  NodeId node_;
-  PortId port_;  // the first port; most NICs have one
-  nic::CqHandle cq_;
   const std::atomic<std::uint32_t>* completions_{};  // waiting on the CQ
   std::unique_ptr<NicHardware> hardware_;
+  NodeId node_;
+  PortId port_;  // kNoPort: it has several
+
+  const SimNicSettings& settings_;
   NicUser* user_{};
   std::uint64_t data_packets_{};
-  std::uint64_t next_address_{};  // gives each checked payload its own addresses
+  nic::CqHandle cq_;
+  nic::QpHandle first_qp_;  // none is ever destroyed, so the others follow it
+  std::uint32_t qp_count_{};
   std::uint32_t outstanding_{};
-  std::uint32_t flow_label_{};  // of the flow restarted last
   nic::MrKeys keys_;
+  std::uint64_t next_address_{};  // gives each checked payload its own addresses
+  std::span<const PortId> ports_;
+  std::uint32_t flow_label_{};  // of the flow restarted last
   nic::PdHandle pd_;
-  std::vector<nic::QpHandle> qps_;
-  SimNicConfig config_;
 };
 
 }  // namespace nerve::sim

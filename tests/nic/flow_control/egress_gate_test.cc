@@ -31,7 +31,7 @@ constexpr std::uint32_t kMessage = 10 * 1024;  // ten packets
 TEST(EgressGate, ParksAQpUntilThereIsRoom) {
   Allowance gate;
   test::EndSetup setup;
-  setup.config.gate = &gate;
+  setup.hooks.gate = &gate;
   test::Pair pair{setup};
   gate.left = 100;
   pair.connect();
@@ -59,7 +59,7 @@ TEST(EgressGate, ParksAQpUntilThereIsRoom) {
 TEST(EgressGate, ATurnGivesBackWhatItDidNotUse) {
   Allowance gate;
   test::EndSetup setup;
-  setup.config.gate = &gate;
+  setup.hooks.gate = &gate;
   test::Pair pair{setup};
   pair.connect();
   gate.left = 100;
@@ -72,7 +72,7 @@ TEST(EgressGate, ATurnGivesBackWhatItDidNotUse) {
 TEST(EgressGate, AParkedQpMayBeDestroyed) {
   Allowance gate;
   test::EndSetup setup;
-  setup.config.gate = &gate;
+  setup.hooks.gate = &gate;
   test::Pair pair{setup};
   pair.connect();
   ASSERT_TRUE(pair.a.post({.wr_id = 1, .op = SendOp::kSend}, 0, 8));
@@ -88,7 +88,7 @@ TEST(EgressGate, AParkedQpMayBeDestroyed) {
 TEST(EgressGate, AParkedQpAcknowledgesWhereThereIsRoomForThatOnly) {
   Allowance gate;
   test::EndSetup setup;
-  setup.config.gate = &gate;
+  setup.hooks.gate = &gate;
   test::Pair pair{setup};
   gate.left = 100;
   pair.connect();
@@ -119,7 +119,7 @@ TEST(EgressGate, DatagramsAskOneByOne) {
   Allowance gate;
   test::EndSetup setup;
   setup.type = QpType::kUd;
-  setup.config.gate = &gate;
+  setup.hooks.gate = &gate;
   test::Pair pair{setup};
   pair.connect();
   const auto ah = pair.a.nic.create_ah(pair.a.pd, {.destination = pair.b.gid});

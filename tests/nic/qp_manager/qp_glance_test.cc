@@ -35,7 +35,7 @@ TEST(QpGlance, TellsTheRateOfCongestionControl) {
 TEST(Counters, AreWhereTheHostWantsThem) {
   Counters shared;
   test::EndSetup setup;
-  setup.config.counters = &shared;
+  setup.hooks.counters = &shared;
   test::Pair pair{setup};
   EXPECT_EQ(&pair.a.nic.counters(), &shared);
 }

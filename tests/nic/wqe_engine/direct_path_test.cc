@@ -61,7 +61,7 @@ struct DirectPaths : ::testing::Test {
   static EndSetup setup(Copies& cut) {
     EndSetup setup;
     setup.caps.max_send_wr = setup.cq_depth = 128;
-    setup.config.direct_path = &cut;
+    setup.hooks.direct_path = &cut;
     return setup;
   }
 

@@ -119,8 +119,8 @@ struct LateCopies : ::testing::Test {
   }
   EndSetup setup() {
     EndSetup setup;
-    setup.config.direct_path = &path;
-    setup.config.late_memory = &memory;
+    setup.hooks.direct_path = &path;
+    setup.hooks.late_memory = &memory;
     return setup;
   }
   void post(SendOp op, std::uint64_t wr_id, SendFlags flags = SendFlags::kSignaled) {

@@ -236,7 +236,7 @@ TEST(TailProbe, IsNotSentOnAPathThatLosesNothing) {
   for (const bool every_path : {false, true}) {
     Ring ring;
     EndSetup setup = probing();
-    setup.config.gate = &ring;
+    setup.hooks.gate = &ring;
     setup.config.tail_probe.every_path = every_path;
     Probe probe{setup};
     probe.end.bring_to(QpState::kRts);
