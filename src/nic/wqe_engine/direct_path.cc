@@ -36,7 +36,7 @@ bool Requester::may_take_direct_path(const Qp& qp, const SendWqe& wqe) const {
 
 Requester::Step Requester::take_direct_path(Qp& qp, SendWqe& wqe, TxBurst& burst) {
   RequesterState& state = qp.requester;
-  if (core_.dma.has_late() && reads_late_memory(qp, wqe)) return Step::kBlocked;
+  if (core_.dma.has_late() && reads_late_memory(qp)) return Step::kBlocked;
   if (copy_budget_ == 0) return Step::kPaused;
   std::uint32_t part = wqe.length - state.placed;
   if (wqe.length >= kLarge) part = std::min(part, copy_budget_);
@@ -78,7 +78,7 @@ bool Requester::suits_late_copy(const Qp& qp, const SendWqe& wqe) const {
 bool Requester::waits_to_copy(const Qp& qp, const SendWqe& wqe) const {
   return qp.landing != nullptr && qp.landing->direct > 0 &&
          qp.requester.unacked != qp.requester.next && suits_late_copy(qp, wqe) &&
-         reads_late_memory(qp, wqe);
+         reads_late_memory(qp);
 }
 
 // Copies follow each other without waiting, and the request counts as done: its completion waits
@@ -114,7 +114,7 @@ bool Requester::copy_late(Qp& qp, SendWqe& wqe) {
 
 // Or memory that it may not use, which the next packet reports. If that made a difference, a QP
 // could have to stop waiting when its program deregisters memory.
-bool Requester::reads_late_memory(const Qp& qp, const SendWqe& wqe) const {
+bool Requester::reads_late_memory(const Qp& qp) const {
   const std::span<const Sge> list = qp.sends.list_at(qp.sends.cursor);
   return std::ranges::any_of(list, [&](const Sge& sge) {
     const auto piece = core_.dma.resolve_local(sge.lkey, qp.pd, sge.address, 1, Access::kNone);

@@ -307,7 +307,6 @@ std::optional<WcStatus> Requester::build(Qp& qp, std::uint32_t position, Psn psn
 }
 
 Gathered Requester::fetch(Qp& qp, std::uint32_t position, const Segment& segment, TxBurst& burst) {
-  const SendWqe& wqe = qp.sends.at(position);
   const LateReader reader{.engine = &core_, .message = request_message(qp, position)};
   const Gathered fetched = core_.dma.gather_late(qp.sends.list_at(position), segment.offset,
                                                  segment.length, qp.pd, burst, reader);

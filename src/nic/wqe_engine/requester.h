@@ -144,7 +144,7 @@ class Requester {
                                    TxBurst& burst);
   // The next packet waits for memory.
   [[gnu::noinline]] Step fetching(Qp& qp);
-  [[nodiscard]] bool reads_late_memory(const Qp& qp, const SendWqe& wqe) const;
+  [[nodiscard]] bool reads_late_memory(const Qp& qp) const;
   // The direct path between late memories: whether to try it, whether to wait for it, and whether
   // it has begun.
   [[nodiscard]] bool suits_late_copy(const Qp& qp, const SendWqe& wqe) const;
