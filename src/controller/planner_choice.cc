@@ -9,8 +9,8 @@ namespace {
 
 // A flow that was moved and still does not advance gets another path after this time, then after
 // twice the time.
-constexpr Duration kPatience = std::chrono::milliseconds{250};
-constexpr Duration kMaxPatience = std::chrono::seconds{2};
+constexpr Duration kPatience = std::chrono::milliseconds{150};
+constexpr Duration kMaxPatience = std::chrono::milliseconds{500};
 // For so long the stall of a peer is news.
 constexpr Duration kPeerStalls = std::chrono::milliseconds{500};
 // Between two moves that only balance loads.
