@@ -90,6 +90,7 @@ nic::QpAttributes attributes_of(const ibv_qp_attr& attr) {
           .dest_qp = Qpn{attr.dest_qp_num & Qpn::kMask},
           .rq_psn = Psn{attr.rq_psn},
           .sq_psn = Psn{attr.sq_psn},
+          .rate_limit = Rate::bits_per_second(attr.rate_limit * kKilobit),
           .max_dest_read = attr.max_dest_rd_atomic,
           .max_read = attr.max_rd_atomic,
           .min_rnr_timer = attr.min_rnr_timer,
@@ -97,8 +98,7 @@ nic::QpAttributes attributes_of(const ibv_qp_attr& attr) {
           .retry_count = attr.retry_cnt,
           .rnr_retry = attr.rnr_retry,
           .sqd_notify = attr.en_sqd_async_notify != 0,
-          .cur_state = static_cast<nic::QpState>(attr.cur_qp_state),
-          .rate_limit = Rate::bits_per_second(attr.rate_limit * kKilobit)};
+          .cur_state = static_cast<nic::QpState>(attr.cur_qp_state)};
 }
 
 // Opens the path to the peer before the QP is connected to it, because frames sent before that

@@ -58,13 +58,13 @@ struct Side {
                    .path = {.destination = peer.gid},
                    .path_mtu = opt.mtu,
                    .dest_qp = peer.nic.query_qp(peer.qp)->qpn,
+                   .rate_limit = opt.rate,
                    .max_dest_read = opt.max_dest,
                    .max_read = opt.max_read,
                    .min_rnr_timer = 1,
                    .timeout = opt.timeout,
                    .retry_count = opt.retry,
-                   .rnr_retry = 7,
-                   .rate_limit = opt.rate};
+                   .rnr_retry = 7};
     const auto more = opt.rate > Rate{} ? QpAttrs::kRateLimit : QpAttrs::kNone;
     EXPECT_TRUE(test::bring_qp_to(nic, qp, QpState::kRts, a, {.rts = more}));
   }
