@@ -102,7 +102,7 @@ TEST(UdpSender, AnIdlePortMakesRoomForANewOne) {
   Prng prng{11};
   Time now{std::chrono::seconds{1}};
   for (std::uint16_t i = 0; i < kFlows; ++i) {
-    now += SendSockets::kIdle / 3;
+    now += SendSockets::kIdle / 2;
     const auto port = static_cast<std::uint16_t>(50'000 + 7 * i);
     const std::vector<Sample> sent{random_sample(prng, from_port(port), kSendOnly, 3),
                                    random_sample(prng, kFlow, kSendOnly, 3),
