@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "nic/qp_context/qp.h"
-
 namespace nerve::nic {
 namespace {
 

@@ -139,6 +139,11 @@ inline constexpr std::uint32_t kCommIdBits = 22;
 inline constexpr std::uint32_t kOrderOfQpns = 1;
 inline constexpr std::uint32_t kOrderOfCommIds = 2;
 
+// No peer has more packets of SENDs and WRITEs in flight: 64 MiB at the usual MTU, 256 MiB at the
+// largest. A packet further away from what is expected was not sent by the peer. A READ takes as
+// many PSNs as its response has packets, which may be more; see Responder::is_far().
+inline constexpr std::uint32_t kWidestWindow = 1U << 16;
+
 // Plain values.
 struct NicConfig {
   Limits limits{};

@@ -6,11 +6,11 @@
 
 #include "base/fetch_lines.h"
 #include "nic/connection/manager_on_demand.h"
-#include "nic/core.h"
 #include "nic/cq_manager/cq_manager.h"
 #include "nic/dma_engine/dma_engine.h"
 #include "nic/ethernet/port.h"
 #include "nic/nic.h"
+#include "nic/qp_context/core.h"
 #include "nic/qp_manager/qp_manager.h"
 #include "nic/qp_manager/shared_objects.h"
 #include "nic/rx_handler/answers.h"

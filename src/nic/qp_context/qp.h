@@ -16,6 +16,7 @@
 #include "base/timer_heap.h"
 #include "base/token_bucket.h"
 #include "nic/attributes.h"
+#include "nic/config.h"
 #include "nic/cq_manager/cq_manager.h"
 #include "nic/flow_control/cnp_limiter.h"
 #include "nic/flow_control/congestion_control.h"
@@ -33,11 +34,6 @@
 #include "wire/frame.h"
 
 namespace nerve::nic {
-
-// No peer has more packets of SENDs and WRITEs in flight: 64 MiB at the usual MTU, 256 MiB at the
-// largest. A packet further away from what is expected was not sent by the peer. A READ takes as
-// many PSNs as its response has packets, which may be more; see Responder::is_far().
-inline constexpr std::uint32_t kWidestWindow = 1U << 16;
 
 // Whether the MSNs of a peer count the messages of the connection, as the standard requires
 // (9.7.7.1). Then an answer with another MSN is not the peer's.

@@ -4,9 +4,9 @@
 
 #include "base/time.h"
 #include "nic/burst.h"
-#include "nic/core.h"
 #include "nic/counters.h"
 #include "nic/dma_engine/dma_engine.h"
+#include "nic/qp_context/core.h"
 #include "nic/qp_context/qp.h"
 #include "nic/wqe_engine/completion_unit.h"
 

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/time.h"
-#include "nic/core.h"
+#include "nic/qp_context/core.h"
 #include "nic/qp_context/scheduler.h"
 
 namespace nerve::nic {

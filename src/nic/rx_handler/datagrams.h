@@ -3,10 +3,10 @@
 
 #include <vector>
 
-#include "nic/core.h"
 #include "nic/counters.h"
 #include "nic/dma_engine/dma_engine.h"
 #include "nic/error.h"
+#include "nic/qp_context/core.h"
 #include "nic/qp_context/qp.h"
 #include "nic/rx_handler/receives.h"
 #include "nic/wqe_engine/completion_unit.h"

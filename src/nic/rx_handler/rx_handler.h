@@ -8,9 +8,9 @@
 
 #include "base/time.h"
 #include "nic/connection/manager_on_demand.h"
-#include "nic/core.h"
 #include "nic/counters.h"
 #include "nic/ethernet/port.h"
+#include "nic/qp_context/core.h"
 #include "nic/qp_context/qp_table.h"
 #include "nic/rx_handler/datagrams.h"
 #include "nic/rx_handler/responder.h"

@@ -6,10 +6,10 @@
 #pragma once
 
 #include "base/time.h"
-#include "nic/core.h"
 #include "nic/counters.h"
 #include "nic/dma_engine/dma_engine.h"
 #include "nic/ethernet/port.h"
+#include "nic/qp_context/core.h"
 #include "nic/qp_context/qp.h"
 #include "nic/qp_context/qp_trace.h"
 #include "nic/qp_context/scheduler.h"

@@ -110,7 +110,7 @@ TEST(Timely, MayMeasureOneRoundTripAtATime) {
   p.samples = 1;
   Timely cc{p, kLine};
   const auto at = [](int us) { return Time{microseconds{us}}; };
-  RoundTrips& trips = cc.round_trips;
+  RoundTrips& trips = *cc.round_trips();
   for (std::uint32_t i = 0; i < 4; ++i) trips.on_send(Psn{i}, at(static_cast<int>(i)));
   EXPECT_EQ(trips.on_ack(Psn{1}, at(10)), microseconds{10});
   EXPECT_EQ(trips.on_ack(Psn{2}, at(11)), std::nullopt);
