@@ -51,36 +51,30 @@ void KnownPaths::tell(const Pair& pair, std::uint16_t port, const Path& path) {
                    .lost = path.lost});
 }
 
-std::vector<std::uint16_t> KnownPaths::measured(Pair& pair, std::uint16_t port, Hops hops,
-                                                bool report) {
+KnownPaths::Outcome KnownPaths::measured(Pair& pair, std::uint16_t port, Hops hops, bool report) {
   if (!pair.ports.contains(port) && pair.ports.size() >= kMostPorts) return {};
   const auto [place, is_new] = pair.ports.try_emplace(port);
   Path& path = place->second;
   const Path before = path;
-  // It ends early: a router on it is silent that was not before.
   if (!is_new && is_beginning(hops, before.hops)) {
-    if (!before.lost) {
-      lost(pair, port);
-    } else if (report) {
-      tell(pair, port, path);
-    }
-    return {};
+    if (report) tell(pair, port, path);
+    return {.ends_early = true, .others = {}};
   }
   path = {.hops = std::move(hops), .lost = false};
   const bool changed = path.hops != before.hops;
   if (report || is_new || changed || before.lost) tell(pair, port, path);
-  std::vector<std::uint16_t> others;
-  if (is_new || (!changed && !before.lost)) return others;
+  Outcome outcome;
+  if (is_new || (!changed && !before.lost)) return outcome;
   for (auto& [other, its] : pair.ports) {
     if (other == port || its.hops != before.hops) continue;
     if (!changed) {  // it is back
       its.lost = false;
       tell(pair, other, its);
     } else if (!std::ranges::binary_search(pair.in_use, other)) {
-      others.push_back(other);
+      outcome.others.push_back(other);
     }
   }
-  return others;
+  return outcome;
 }
 
 void KnownPaths::lost(Pair& pair, std::uint16_t port) {
@@ -108,7 +102,8 @@ std::vector<KnownPaths::Watched> KnownPaths::watched(std::uint64_t round) const 
       if (path.hops.empty()) continue;
       auto group =
           std::ranges::find_if(groups, [&](const Group& one) { return *one.hops == path.hops; });
-      if (group == groups.end()) group = groups.insert(groups.end(), {&path.hops, false, false, {}});
+      if (group == groups.end())
+        group = groups.insert(groups.end(), {&path.hops, false, false, {}});
       const bool in_use = std::ranges::binary_search(pair.in_use, port);
       group->watched = group->watched || in_use || path.lost;
       group->lost = group->lost || path.lost;

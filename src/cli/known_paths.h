@@ -34,7 +34,7 @@ class KnownPaths {
   struct Pair {
     Endpoints between;
     std::uint8_t traffic_class{};
-    std::size_t answered_hops{};  // the highest limit at which any port got an answer
+    std::vector<Hops> routers;  // that have answered any port, for each limit of hops
     std::map<std::uint16_t, Path> ports;
     std::vector<std::uint16_t> in_use;
     Moment used{};
@@ -53,9 +53,15 @@ class KnownPaths {
   [[nodiscard]] const Pair* find(const Endpoints& between) const;
   [[nodiscard]] bool is_in_use(const Endpoints& between, std::uint16_t port) const;
 
-  // The path of a port as measured now. `report` also if it is as it was. Returns free ports that
-  // had the same path before, if it has changed: theirs may have changed, too.
-  std::vector<std::uint16_t> measured(Pair& pair, std::uint16_t port, Hops hops, bool report);
+  struct Outcome {
+    // A router is silent that was not before: the path is not known to have changed, and is not
+    // taken over.
+    bool ends_early{};
+    // Free ports that had the same path before it changed: theirs may have changed, too.
+    std::vector<std::uint16_t> others;
+  };
+  // The path of a port as measured now. `report` also if it is as it was.
+  Outcome measured(Pair& pair, std::uint16_t port, Hops hops, bool report);
   // The last router of the path of a port does not answer any more.
   void lost(Pair& pair, std::uint16_t port);
 

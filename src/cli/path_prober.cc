@@ -11,6 +11,7 @@ using std::chrono::milliseconds;
 // asked.
 constexpr std::uint64_t kRoundsBetweenTraces = 10;
 constexpr milliseconds kLongestWait{1000};
+constexpr std::size_t kMostRouters = 256;  // remembered for each limit of hops
 
 }  // namespace
 
@@ -99,7 +100,10 @@ unsigned PathProber::tries_for(const Trace& trace) const {
     const bool router = trace.hop <= hops.size() && !hops[trace.hop - 1].is_zero();
     return router && routers_.may_be_limited(hops[trace.hop - 1]) ? kPatientCheckTries : kTries;
   }
-  return trace.hop <= pair->answered_hops ? kPatientTries : kTries;
+  const auto limited = [&](const wire::Gid& router) { return routers_.may_be_limited(router); };
+  const bool patient = trace.hop <= pair->routers.size() &&
+                       std::ranges::any_of(pair->routers[trace.hop - 1], limited);
+  return patient ? kPatientTries : kTries;
 }
 
 void PathProber::send(Trace& trace, Moment now) {
@@ -107,6 +111,13 @@ void PathProber::send(Trace& trace, Moment now) {
   const unsigned doubled = tries_for(trace) > kTries ? std::min(trace.tries, 4U) : 0;
   ++trace.tries;
   trace.deadline = now + std::min(kWait * (1U << doubled), kLongestWait);
+}
+
+void PathProber::note_router(KnownPaths::Pair& pair, std::size_t hop, const wire::Gid& router) {
+  if (pair.routers.size() < hop) pair.routers.resize(hop);
+  Hops& routers = pair.routers[hop - 1];
+  const bool is_new = std::ranges::find(routers, router) == routers.end();
+  if (is_new && routers.size() < kMostRouters) routers.push_back(router);
 }
 
 // On to the next router.
@@ -123,10 +134,15 @@ void PathProber::conclude(Trace& trace) {
   KnownPaths::Pair* const pair = paths_.find(trace.job.between);
   if (pair == nullptr) return;
   while (!trace.hops.empty() && trace.hops.back().is_zero()) trace.hops.pop_back();
-  const bool ordered = trace.job.purpose == Purpose::kOrdered;
-  for (const std::uint16_t port :
-       paths_.measured(*pair, trace.job.port, std::move(trace.hops), ordered)) {
-    enqueue({.between = trace.job.between, .port = port, .purpose = Purpose::kAgain});
+  const Job& job = trace.job;
+  const auto outcome =
+      paths_.measured(*pair, job.port, std::move(trace.hops), job.purpose == Purpose::kOrdered);
+  // Its last router decides: those before it may have answered others.
+  if (outcome.ends_early && !pair->ports[job.port].lost) {
+    enqueue({.between = job.between, .port = job.port, .purpose = Purpose::kCheck});
+  }
+  for (const std::uint16_t port : outcome.others) {
+    enqueue({.between = job.between, .port = port, .purpose = Purpose::kAgain});
   }
 }
 
@@ -136,13 +152,16 @@ bool PathProber::answer_to(Trace& trace, const ProbeAnswer& answer, Moment now) 
   if (!answer.reached) routers_.answered(answer.router, trace.tries == 1, now);
   if (trace.job.purpose == Purpose::kCheck) {
     const bool same = !answer.reached && answer.router == trace.hops.back();
-    if (!same) {
-      enqueue({.between = trace.job.between, .port = trace.job.port, .purpose = Purpose::kAgain});
+    // One that is back may be another path to the same router.
+    if (!same || pair->ports[trace.job.port].lost) {
+      Job again = trace.job;
+      again.purpose = Purpose::kAgain;
+      enqueue(again);
     }
     return false;
   }
   if (!answer.reached) {
-    pair->answered_hops = std::max(pair->answered_hops, trace.hop);
+    note_router(*pair, trace.hop, answer.router);
     if (step(trace, answer.router, now)) return true;
   }
   conclude(trace);
@@ -164,7 +183,7 @@ bool PathProber::silence_at(Trace& trace, Moment now) {
   const auto known = pair->ports.find(trace.job.port);
   const bool was_longer = known != pair->ports.end() && known->second.hops.size() >= trace.hop;
   const bool silent =
-      was_longer ? known->second.hops[trace.hop - 1].is_zero() : trace.hop < pair->answered_hops;
+      was_longer ? known->second.hops[trace.hop - 1].is_zero() : trace.hop < pair->routers.size();
   if (silent && step(trace, {}, now)) return true;
   conclude(trace);
   return false;
@@ -190,13 +209,6 @@ void PathProber::answered(const ProbeAnswer& answer, Moment now) {
   begin(now);
 }
 
-bool PathProber::is_asked(const wire::Gid& router) const {
-  const auto asks = [&](const Job& job) {
-    return job.purpose == Purpose::kCheck && job.last_router == router;
-  };
-  return std::ranges::any_of(waiting_, asks) || std::ranges::any_of(running_, asks, &Trace::job);
-}
-
 void PathProber::look_after_paths(Moment now) {
   if (now - checked_at_ < (hurried_ ? kBetweenHurriedChecks : kBetweenChecks)) return;
   checked_at_ = now;
@@ -208,12 +220,10 @@ void PathProber::look_after_paths(Moment now) {
     std::ranges::rotate(paths, paths.begin() + static_cast<std::ptrdiff_t>(rounds_ % paths.size()));
   }
   for (const KnownPaths::Watched& path : paths) {
-    const bool check = !whole && !path.lost;
-    if (check && routers_.may_be_limited(path.last_router) && is_asked(path.last_router)) continue;
+    if (!routers_.take_turn(path.last_router, now)) continue;
     enqueue({.between = path.between,
              .port = path.port,
-             .purpose = check ? Purpose::kCheck : Purpose::kAgain,
-             .last_router = path.last_router});
+             .purpose = whole && !path.lost ? Purpose::kAgain : Purpose::kCheck});
   }
 }
 

@@ -4,12 +4,13 @@
 //
 // Routers limit how many such messages they send, Linux by default to one a second for each host
 // after the first six. So silence means little: each limit is tried three times, and longer where
-// another port of the same two addresses got an answer at that limit.
+// another port of the same two addresses got an answer at that limit, from a router that may limit
+// them.
 //
 // Paths that flows use are checked every second, by a probe to the last router of each, from a port
 // that is known to share the path and that nobody has bound. A path whose last router does not
-// answer any more is lost: after two probes, or after six where the router may limit its answers;
-// such a router is asked about one path at a time.
+// answer any more is lost: after two probes, or after six where the router may limit its answers.
+// Such a router is asked about one path every three seconds.
 //
 // No I/O and no clock: the caller passes both in (probe_sockets.h).
 #pragma once
@@ -90,7 +91,6 @@ class PathProber {
     Endpoints between;
     std::uint16_t port{};
     Purpose purpose{};
-    wire::Gid last_router{};  // of a check
   };
   struct Trace {
     Job job;
@@ -105,8 +105,8 @@ class PathProber {
   void begin(Moment now);
   void send(Trace& trace, Moment now);
   void look_after_paths(Moment now);
-  [[nodiscard]] bool is_asked(const wire::Gid& router) const;
   [[nodiscard]] unsigned tries_for(const Trace& trace) const;
+  static void note_router(KnownPaths::Pair& pair, std::size_t hop, const wire::Gid& router);
   // False if the trace has ended.
   [[nodiscard]] bool answer_to(Trace& trace, const ProbeAnswer& answer, Moment now);
   [[nodiscard]] bool silence_at(Trace& trace, Moment now);

@@ -15,6 +15,7 @@ class RouterAnswers {
   using Moment = std::chrono::steady_clock::time_point;
   static constexpr unsigned kProof = 12;
   static constexpr std::chrono::seconds kWindow{2};
+  static constexpr std::chrono::seconds kBetweenTurns{3};
   static constexpr std::size_t kMostRouters = 1024;
 
   // `at_once`: to the first probe.
@@ -22,7 +23,7 @@ class RouterAnswers {
     auto known = std::ranges::find(routers_, router, &Router::address);
     if (known == routers_.end()) {
       if (routers_.size() >= kMostRouters) return;
-      known = routers_.insert(routers_.end(), {.address = router, .since = now});
+      known = routers_.insert(routers_.end(), {.address = router, .since = now, .asked = {}});
     }
     if (now - known->since > kWindow || !at_once) {
       known->since = now;
@@ -32,6 +33,15 @@ class RouterAnswers {
     known->always = at_once && (known->always || known->answers >= kProof);
   }
 
+  // Whether to check a path that ends there now: where answers may be limited, not more often than
+  // the router can answer.
+  [[nodiscard]] bool take_turn(const wire::Gid& router, Moment now) {
+    const auto known = std::ranges::find(routers_, router, &Router::address);
+    if (known == routers_.end() || known->always) return true;
+    if (now - known->asked < kBetweenTurns) return false;
+    known->asked = now;
+    return true;
+  }
   [[nodiscard]] bool may_be_limited(const wire::Gid& router) const {
     const auto known = std::ranges::find(routers_, router, &Router::address);
     return known == routers_.end() || !known->always;
@@ -41,6 +51,7 @@ class RouterAnswers {
   struct Router {
     wire::Gid address{};
     Moment since{};
+    Moment asked{};
     unsigned answers{};
     bool always{};
   };
