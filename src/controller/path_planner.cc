@@ -153,7 +153,10 @@ void PathPlanner::look_for_stalls(AgentId id, Agent& agent, Time now) {
     if (pair == agent.pairs.end()) continue;
     // Where it was moved it gets the time to recover.
     if (flow.moved && now - *flow.moved < flow.patience) continue;
-    suspect(agent, key.pair, pair->second.paths.links(flow.port), agent.good, now);
+    // If it still stalls on another path, its ACKs may be lost: that says nothing about the path.
+    if (flow.avoided.empty()) {
+      suspect(agent, key.pair, pair->second.paths.links(flow.port), agent.good, now);
+    }
     // The ACKs may be what is lost. The peer's agent moves them, if the two name each other and
     // nobody else claims to be this end.
     const auto owners = owners_.find(key.reverse());
