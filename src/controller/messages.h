@@ -1,6 +1,6 @@
 // What an agent and a controller say to each other. An agent speaks for the processes of one user
-// on one host (`nerve run --controller`); the controller (`nerve controller`) chooses the UDP source
-// ports of their QPs, hence their paths.
+// on one host (`nerve run --controller`); the controller (`nerve controller`) chooses the UDP
+// source ports of their QPs, hence their paths.
 //
 // Plain values. As text they are JSON objects; whatever is read is checked, because the other end
 // may be broken or hostile even though it knows the key.

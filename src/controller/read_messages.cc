@@ -1,13 +1,12 @@
 // read_report, read_orders: each field is read by name and checked before use.
-#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <concepts>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "controller/address.h"
 #include "controller/messages.h"
 
 namespace nerve::controller {
@@ -33,14 +32,6 @@ struct Problem {
     text = fmt::format("{}{}{} {}", place, place.empty() || name.empty() ? "" : ".", name, why);
   }
 };
-
-std::optional<wire::Gid> address_of(const std::string& text) {
-  wire::Gid gid;
-  if (::inet_pton(AF_INET6, text.c_str(), gid.bytes.data()) == 1) return gid;
-  std::uint8_t v4[4];
-  if (::inet_pton(AF_INET, text.c_str(), v4) != 1) return std::nullopt;
-  return wire::Gid::ipv4(v4[0], v4[1], v4[2], v4[3]);
-}
 
 // As a message shows what it complains about.
 std::string shown(const Json& json) {
@@ -146,7 +137,7 @@ class Fields {
 
   [[nodiscard]] wire::Gid gid_of(const Json& json, const char* name) {
     const auto* const text = json.get_ptr<const std::string*>();
-    const auto gid = text == nullptr ? std::nullopt : address_of(*text);
+    const auto gid = text == nullptr ? std::nullopt : parse_address(*text);
     if (!gid) fail(name, fmt::format("is {}; an IP address is wanted", shown(json)));
     return gid.value_or(wire::Gid{});
   }

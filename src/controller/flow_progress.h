@@ -1,0 +1,44 @@
+// Whether a flow sends, and whether it has stopped getting through: it retransmits, and sends much
+// less than before.
+#pragma once
+
+#include <cstdint>
+
+#include "base/optional_time.h"
+#include "base/time.h"
+
+namespace nerve::controller {
+
+class FlowProgress {
+ public:
+  // Without sending for so long, a flow does not count.
+  static constexpr Duration kIdle = std::chrono::seconds{1};
+  // Two reports in a row, or a longer one: congestion has such moments too.
+  static constexpr Duration kStall = std::chrono::milliseconds{40};
+  // Reports that follow each other faster are taken together.
+  static constexpr Duration kShortest = std::chrono::milliseconds{20};
+  // After so long, what it sends now is what it sends: its peer may have ended.
+  static constexpr Duration kGiveUp = std::chrono::seconds{10};
+
+  // The counters of the flow, as they are now.
+  void report(std::uint64_t bytes, std::uint64_t retransmitted, Time now);
+
+  [[nodiscard]] bool sends(Time now) const {
+    return slow_since_ || (sent_ && now - *sent_ < kIdle);
+  }
+  [[nodiscard]] bool stalled(Time now) const { return slow_since_ && now - *slow_since_ >= kStall; }
+  // In the last report: as much as before, without retransmissions.
+  [[nodiscard]] bool advances() const { return advances_; }
+
+ private:
+  bool begun_{};
+  bool advances_{};
+  std::uint64_t bytes_{};
+  std::uint64_t retransmitted_{};
+  double usual_{};  // bytes per second
+  Time reported_;
+  OptionalTime sent_;
+  OptionalTime slow_since_;
+};
+
+}  // namespace nerve::controller
