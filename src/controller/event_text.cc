@@ -54,7 +54,7 @@ std::string why(const PlannerEvent& event) {
     case Reason::kUnmeasured:
       break;
   }
-  return "the path of its port cannot be measured";
+  return "the path of that port is not known";
 }
 
 }  // namespace

@@ -11,8 +11,9 @@ namespace nerve::controller {
 
 class FlowProgress {
  public:
-  // Without sending for so long, a flow does not count.
-  static constexpr Duration kIdle = std::chrono::seconds{1};
+  // A report that shows nothing sent for so long ends it. While nothing changes, agents report once
+  // a second.
+  static constexpr Duration kIdle = std::chrono::milliseconds{900};
   // Two reports in a row, or a longer one: congestion has such moments too.
   static constexpr Duration kStall = std::chrono::milliseconds{40};
   // Reports that follow each other faster are taken together.
@@ -23,9 +24,8 @@ class FlowProgress {
   // The counters of the flow, as they are now.
   void report(std::uint64_t bytes, std::uint64_t retransmitted, Time now);
 
-  [[nodiscard]] bool sends(Time now) const {
-    return slow_since_ || (sent_ && now - *sent_ < kIdle);
-  }
+  // As of the last report.
+  [[nodiscard]] bool sends() const { return slow_since_ || (sent_ && reported_ - *sent_ < kIdle); }
   [[nodiscard]] bool stalled(Time now) const { return slow_since_ && now - *slow_since_ >= kStall; }
   // In the last report: as much as before, without retransmissions.
   [[nodiscard]] bool advances() const { return advances_; }

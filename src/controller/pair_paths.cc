@@ -43,7 +43,7 @@ const Links* PairPaths::learn(const MeasuredPath& measured, Time now) {
   Path& path = paths_[measured.port];
   path.measured = now;
   path.lost = measured.lost;
-  if (!measured.lost) {
+  if (!measured.lost || path.links.empty()) {
     path.links = links_between(measured.source, routers, measured.destination);
     path.depth = routers.size();
   }

@@ -59,7 +59,7 @@ void PathPlanner::hear(AgentId id, const Report& report, Time now) {
   }
   for (const Link& link : good) agent.suspects.erase(link);
   look_for_stalls(id, agent, good, now);
-  for (auto& [key, flow] : agent.flows) count(agent, key, flow, now);
+  for (auto& [key, flow] : agent.flows) count(agent, key, flow);
 }
 
 void PathPlanner::hear_flow(AgentId id, Agent& agent, const LiveFlow& live, Time now) {
@@ -75,10 +75,12 @@ void PathPlanner::hear_flow(AgentId id, Agent& agent, const LiveFlow& live, Time
     }
     ++agent.news;
   } else if (live.port == flow.port) {
+    if (flow.ordered) flow.refused = 0;
     flow.ordered = false;
   } else if (!flow.ordered || !flow.moved || now - *flow.moved >= kObeyed) {
     agent.disuse(key.pair, flow.port);
     flow.port = live.port;
+    flow.refused += flow.ordered ? 1 : 0;
     flow.ordered = false;
     agent.use(key.pair, flow.port);
     ++agent.news;
@@ -184,9 +186,9 @@ void PathPlanner::advise(Agent& agent, const PairKey& key) {
         .qps = wanted});
 }
 
-void PathPlanner::count(Agent& agent, const FlowKey& key, Flow& flow, Time now) {
+void PathPlanner::count(Agent& agent, const FlowKey& key, Flow& flow) {
   static const Links kNowhere;
-  const bool sends = flow.progress.sends(now);
+  const bool sends = flow.progress.sends();
   const auto pair = agent.pairs.find(key.pair);
   const Links& links =
       sends && pair != agent.pairs.end() ? pair->second.paths.links(flow.port) : kNowhere;
@@ -210,8 +212,8 @@ void PathPlanner::uncount(const FlowKey& key, Flow& flow) {
   flow.counted.clear();
 }
 
-bool PathPlanner::matters(const FlowKey& key, const Flow& flow, Time now) const {
-  return flow.progress.sends(now) || sending_.contains(key.reverse());
+bool PathPlanner::matters(const FlowKey& key, const Flow& flow) const {
+  return flow.progress.sends() || sending_.contains(key.reverse());
 }
 
 }  // namespace nerve::controller

@@ -98,10 +98,10 @@ class PathPlanner {
                Time now);
   void advise(Agent& agent, const PairKey& key);
   // Counts a flow where it is a load now.
-  void count(Agent& agent, const FlowKey& key, Flow& flow, Time now);
+  void count(Agent& agent, const FlowKey& key, Flow& flow);
   void uncount(const FlowKey& key, Flow& flow);
   // It sends, or its peer does and it carries the ACKs.
-  [[nodiscard]] bool matters(const FlowKey& key, const Flow& flow, Time now) const;
+  [[nodiscard]] bool matters(const FlowKey& key, const Flow& flow) const;
 
   // Choices.
   struct Choice;
@@ -111,14 +111,16 @@ class PathPlanner {
   void escape(Agent& agent, const FlowKey& key, Flow& flow, Time now, Orders& orders);
   // Returns whether it may have to move later, although nothing changes.
   bool spread(Agent& agent, const FlowKey& key, Flow& flow, Time now, Orders& orders);
+  [[nodiscard]] static bool surveyed(const Pair& pair, Time now);
   void move(Agent& agent, const FlowKey& key, Flow& flow, std::uint16_t port, Reason reason,
             Time now, Orders& orders);
   void limit_rate(const FlowKey& key, Flow& flow, Orders& orders) const;
 
   // Probes.
   void order_probes(Agent& agent, Time now, Orders& orders);
-  [[nodiscard]] bool order_probe(Agent& agent, const PairKey& key, Pair& pair, bool live,
-                                 const std::set<std::uint16_t>& in_use, Time now, Orders& orders);
+  // False if it has to wait for the allowance.
+  [[nodiscard]] bool order_probe(Agent& agent, const PairKey& key, Pair& pair, Time now,
+                                 Orders& orders);
 
   void tell(PlannerEvent event);
 

@@ -98,16 +98,24 @@ void PathPlanner::escape(Agent& agent, const FlowKey& key, Flow& flow, Time now,
   move(agent, key, flow, port, *reason, now, orders);
 }
 
+// So much is known about a pair that a flow on a path that is not known may be moved.
+bool PathPlanner::surveyed(const Pair& pair, Time now) {
+  constexpr Duration kLongEnough = std::chrono::seconds{2};  // routers limit their answers
+  if (!pair.measured || pair.paths.different() < 2) return false;
+  return pair.paths.all().size() == pair.paths.asked().size() ||
+         now - *pair.measured >= kLongEnough;
+}
+
 bool PathPlanner::spread(Agent& agent, const FlowKey& key, Flow& flow, Time now, Orders& orders) {
   const auto at = agent.pairs.find(key.pair);
-  if (at == agent.pairs.end() || !flow.progress.sends(now)) return false;
-  if (flow.progress.stalled(now)) return true;
-  if (flow.moved && now - *flow.moved < kRest) return true;
+  if (at == agent.pairs.end() || !flow.progress.sends()) return false;
+  // An agent that does not carry out orders gets fewer and fewer.
+  const Duration rest = kRest * (1U << std::min(flow.refused, 6U));
+  if (flow.progress.stalled(now) || (flow.moved && now - *flow.moved < rest)) return true;
   const PairPaths& paths = at->second.paths;
   const PairPaths::Path* const present = paths.find(flow.port);
-  const bool measurable = flow.port >= kFirstSourcePort;
-  // Until its path is known. One where no router answers cannot be compared with others.
-  if (measurable && (present == nullptr || !paths.usable(*present))) return false;
+  const bool known = present != nullptr && paths.usable(*present);
+  if (!known && !surveyed(at->second, now)) return true;
   const bool is_last_user = agent.uses.at(flow.port) == 1;
   const std::size_t others = agent.uses.size() - (is_last_user ? 1 : 0);
   std::optional<Choice> best;
@@ -118,13 +126,12 @@ bool PathPlanner::spread(Agent& agent, const FlowKey& key, Flow& flow, Time now,
     if (!best || choice.of_loads() < best->of_loads()) best = choice;
   }
   if (!best) return false;
-  if (measurable) {
+  if (known) {
     const PathCost cost = loads_.cost(present->links, flow.counted, paths.unavoidable());
     if (best->cost.most >= cost.most) return false;
   }
   if (!agent.moves.take(1)) return true;
-  move(agent, key, flow, best->port, measurable ? Reason::kShared : Reason::kUnmeasured, now,
-       orders);
+  move(agent, key, flow, best->port, known ? Reason::kShared : Reason::kUnmeasured, now, orders);
   return true;
 }
 
@@ -152,7 +159,7 @@ void PathPlanner::move(Agent& agent, const FlowKey& key, Flow& flow, std::uint16
   agent.use(key.pair, port);
   flow.ordered = true;
   flow.moved = now;
-  count(agent, key, flow, now);
+  count(agent, key, flow);
   const auto limit = settings_.rate_limits.find(flow.traffic_class);
   flow.rate_limit = limit == settings_.rate_limits.end() ? 0 : limit->second;
   orders.flows.push_back(
@@ -177,8 +184,8 @@ Orders PathPlanner::orders_for(AgentId id, Time now) {
   agent.probes.refill(now);
   std::erase_if(agent.suspects, [&](const auto& suspect) { return suspect.second <= now; });
   for (auto& [key, flow] : agent.flows) {
-    count(agent, key, flow, now);
-    if (matters(key, flow, now)) escape(agent, key, flow, now, orders);
+    count(agent, key, flow);
+    if (matters(key, flow)) escape(agent, key, flow, now, orders);
   }
   // While nothing changes, nothing is to be found.
   if (agent.settled != std::pair{agent.news, loads_.version()}) {

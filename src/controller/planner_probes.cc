@@ -6,9 +6,10 @@
 namespace nerve::controller {
 namespace {
 
-constexpr Duration kAllAgain = std::chrono::seconds{10};     // the routes may have changed
+// Agents look after the paths in use by themselves. Routers limit how often they answer.
+constexpr Duration kAllAgain = std::chrono::seconds{60};     // the routes may have changed
+constexpr Duration kLostAgain = std::chrono::seconds{5};     // a path may be back
 constexpr Duration kDoubtedAgain = std::chrono::seconds{1};  // all ports, after a loss
-constexpr Duration kWatch = std::chrono::milliseconds{250};  // the ports in use
 
 // Spread over the range, and the same for all pairs, so that a host needs few sockets.
 std::uint16_t candidate(std::size_t index) {
@@ -18,16 +19,14 @@ std::uint16_t candidate(std::size_t index) {
 
 }  // namespace
 
-bool PathPlanner::order_probe(Agent& agent, const PairKey& key, Pair& pair, bool live,
-                              const std::set<std::uint16_t>& in_use, Time now, Orders& orders) {
-  const bool all = !pair.measured ||
-                   (live && now - *pair.measured >= (pair.doubted ? kDoubtedAgain : kAllAgain));
-  // A path that was lost is measured until it is back, or until its flows have left it.
-  const bool watch = live && (!pair.watched || now - *pair.watched >= kWatch);
-  if (!all && !watch) return true;
-  for (const std::uint16_t port : in_use) {
-    if (pair.paths.asked().size() < kMaxCandidates) pair.paths.ask(port);
-  }
+bool PathPlanner::order_probe(Agent& agent, const PairKey& key, Pair& pair, Time now,
+                              Orders& orders) {
+  const auto due = [&](const OptionalTime& last, Duration after) {
+    return !last || now - *last >= after;
+  };
+  const bool all = due(pair.measured, pair.doubted ? kDoubtedAgain : kAllAgain);
+  const bool lost = due(pair.measured_lost, kLostAgain);
+  if (!all && !lost) return true;
   if (all) {
     // Twice as many candidates as there are paths find most of them.
     const std::size_t wanted =
@@ -36,10 +35,11 @@ bool PathPlanner::order_probe(Agent& agent, const PairKey& key, Pair& pair, bool
   }
   ProbeOrder order{.source = key.source, .destination = key.destination, .ports = {}};
   for (const std::uint16_t port : pair.paths.asked()) {
-    if (all || in_use.contains(port)) order.ports.push_back(port);
+    const PairPaths::Path* const path = pair.paths.find(port);
+    if (all || (path != nullptr && !pair.paths.usable(*path))) order.ports.push_back(port);
   }
   if (!agent.probes.take(static_cast<double>(order.ports.size()))) return false;
-  pair.watched = now;
+  pair.measured_lost = now;
   if (all) {
     pair.measured = now;
     pair.doubted = false;
@@ -49,28 +49,19 @@ bool PathPlanner::order_probe(Agent& agent, const PairKey& key, Pair& pair, bool
 }
 
 void PathPlanner::order_probes(Agent& agent, Time now, Orders& orders) {
-  if (agent.pairs.empty()) return;
-  struct Uses {
-    std::set<std::uint16_t> ports;
-    bool live{};
-  };
-  std::map<PairKey, Uses> uses;
+  std::set<PairKey> live;
   for (const auto& [key, flow] : agent.flows) {
-    Uses& of_pair = uses[key.pair];
-    const bool live = matters(key, flow, now);
-    of_pair.live |= live;
-    const bool may_be_ordered = flow.port >= kFirstSourcePort;
-    if (may_be_ordered && of_pair.ports.size() < kCandidates) of_pair.ports.insert(flow.port);
+    if (matters(key, flow)) live.insert(key.pair);
   }
   // From where the allowance was used up the last time.
   auto at = agent.pairs.upper_bound(agent.probed_last);
   for (std::size_t i = 0; i < agent.pairs.size(); ++i, ++at) {
     if (at == agent.pairs.end()) at = agent.pairs.begin();
-    const Uses& of_pair = uses[at->first];
-    if (!order_probe(agent, at->first, at->second, of_pair.live, of_pair.ports, now, orders)) {
-      return;
-    }
-    agent.probed_last = at->first;
+    auto& [key, pair] = *at;
+    // Once at the beginning, and while it is used.
+    if (pair.measured && !live.contains(key)) continue;
+    if (!order_probe(agent, key, pair, now, orders)) return;
+    agent.probed_last = key;
   }
 }
 

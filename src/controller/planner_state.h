@@ -49,15 +49,16 @@ struct PlannedFlow {
   std::uint64_t rate_limit{};  // as ordered
   FlowProgress progress;
   OptionalTime moved;
+  unsigned refused{};   // orders in a row that were not carried out
   Duration patience{};  // until it may leave a path again that does not work either
   Links counted;        // where it counts as a load
 };
 
 struct PlannedPair {
   PairPaths paths;
-  OptionalTime measured;  // when all ports were ordered to be measured
-  OptionalTime watched;   // the ports in use
-  bool doubted{};         // something was lost since
+  OptionalTime measured;       // when all ports were ordered to be measured
+  OptionalTime measured_lost;  // likewise, those whose path does not work
+  bool doubted{};              // something was lost since
   std::uint32_t flows{};
   std::uint32_t advised{};  // QPs
 };

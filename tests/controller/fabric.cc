@@ -41,6 +41,33 @@ MeasuredPath Fabric::measure(const ProbeOrder& order, std::uint16_t port) {
   return path;
 }
 
+// Reports known paths that have been lost, and those that are back.
+bool Fabric::check_paths(std::uint32_t number, Report& report) {
+  constexpr int kCheck = 10;  // steps
+  if (steps_ % kCheck != 0 || !probes_answered) return false;
+  for (const auto& [place, hops] : answered_) {
+    const auto& [pair, port] = place;
+    if (pair.source != host(number) || hops.empty()) continue;
+    const ProbeOrder order{.source = pair.source, .destination = pair.destination, .ports = {}};
+    const MeasuredPath path = measure(order, port);
+    if (path.lost == lost_.contains(place)) continue;
+    if (path.lost) lost_.insert(place);
+    if (!path.lost) lost_.erase(place);
+    report.paths.push_back(path);
+  }
+  return !report.paths.empty();
+}
+
+// A program has bound it, so the prober cannot.
+bool Fabric::is_in_use(const ProbeOrder& order, std::uint16_t port) const {
+  for (const auto& [number, of_host] : flows) {
+    for (const LiveFlow& flow : of_host) {
+      if (flow.source == order.source && flow.port == port) return true;
+    }
+  }
+  return false;
+}
+
 void Fabric::send(LiveFlow& flow) const {
   constexpr std::uint64_t kBytes = 5'000'000;
   if (dead.contains(middle_of(flow))) {
@@ -51,23 +78,30 @@ void Fabric::send(LiveFlow& flow) const {
 }
 
 std::size_t Fabric::step() {
+  constexpr int kSignOfLife = 20;  // steps
   now += kStep;
+  ++steps_;
   std::size_t count = 0;
   for (auto& [number, of_host] : flows) {
     Report report{.host = "host-" + std::to_string(number), .flows = {}, .paths = {}};
     for (LiveFlow& flow : of_host) send(flow);
     report.flows = of_host;
+    bool news = steps_ % kSignOfLife == 1 || !told_[number].flows.empty();
+    for (const LiveFlow& flow : of_host) news |= dead.contains(middle_of(flow));
     for (const ProbeOrder& order : told_[number].probes) {
       for (const std::uint16_t port : order.ports) {
-        if (probes_answered) report.paths.push_back(measure(order, port));
+        if (!probes_answered || is_in_use(order, port)) continue;
+        report.paths.push_back(measure(order, port));
+        news = true;
       }
     }
-    planner.hear(number, report, now);
+    news |= check_paths(number, report);
+    if (news) planner.hear(number, report, now);
     Orders& given = told_[number];
     given = planner.orders_for(number, now);
     for (const FlowOrder& order : given.flows) {
       for (LiveFlow& flow : of_host) {
-        if (flow.qpn == order.qpn && flow.peer == order.peer && order.port != 0) {
+        if (flow.qpn == order.qpn && flow.peer == order.peer && order.port != 0 && obeys) {
           flow.port = order.port;
         }
       }

@@ -44,17 +44,22 @@ class Fabric {
   std::map<std::uint32_t, std::vector<LiveFlow>> flows;  // by host
   std::set<std::uint32_t> dead;                          // middle routers
   bool probes_answered{true};
+  bool obeys{true};
   std::vector<Orders> orders;  // all that were given, in order
   Time now{std::chrono::seconds{1}};
 
  private:
   [[nodiscard]] MeasuredPath measure(const ProbeOrder& order, std::uint16_t port);
+  [[nodiscard]] bool check_paths(std::uint32_t number, Report& report);
   void send(LiveFlow& flow) const;
+  [[nodiscard]] bool is_in_use(const ProbeOrder& order, std::uint16_t port) const;
 
   std::uint32_t middles_;
   std::uint64_t seed_;
+  int steps_{};
   std::map<std::uint32_t, Orders> told_;
   std::map<std::pair<PairKey, std::uint16_t>, std::vector<wire::Gid>> answered_;
+  std::set<std::pair<PairKey, std::uint16_t>> lost_;
   std::vector<PlannerEvent> events_;
 };
 

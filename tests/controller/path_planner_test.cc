@@ -76,13 +76,13 @@ TEST(PathPlanner, MovesOnlyFlowsOnTheLostPath) {
   }
 }
 
-TEST(PathPlanner, AStalledFlowLeavesItsPathAtTheNextReport) {
+TEST(PathPlanner, AStalledFlowLeavesItsPathAtTheSecondReport) {
   Fabric fabric{4, 12};
   for (std::uint32_t i = 0; i < 4; ++i) fabric.add_flow(1, 2, port_over(fabric, i));
   fabric.steps(60);
   fabric.probes_answered = false;  // only the counters show it
   fabric.dead.insert(2);
-  fabric.step();
+  fabric.steps(2);
   for (const LiveFlow& flow : fabric.flows[1]) EXPECT_NE(fabric.middle_of(flow), 2U);
   const auto moved = fabric.events(PlannerEvent::Kind::kMoved);
   ASSERT_FALSE(moved.empty());
@@ -128,8 +128,11 @@ TEST(PathPlanner, APeerWhoseAcksAreLostMovesThem) {
   (void)hear(acks, 2);
   LiveFlow stalled = forward;
   stalled.retransmitted += 5;
-  fabric.now += Fabric::kStep;
-  (void)hear(stalled, 1);
+  for (int i = 0; i < 2; ++i) {
+    fabric.now += Fabric::kStep;
+    stalled.retransmitted += 5;
+    (void)hear(stalled, 1);
+  }
   const Orders orders = hear(acks, 2);
   ASSERT_EQ(orders.flows.size(), 1U);
   EXPECT_EQ(orders.flows[0].qpn, acks.qpn);
@@ -158,14 +161,33 @@ TEST(PathPlanner, AForgottenAgentLeavesNothing) {
   EXPECT_EQ(fabric.planner.orders_for(1, fabric.now), Orders{});
 }
 
-TEST(PathPlanner, ANewPairIsMeasuredWithItsOwnPorts) {
+TEST(PathPlanner, ANewPairIsMeasuredOnce) {
   Fabric fabric{4, 18};
   fabric.add_flow(1, 2, 55'555);
-  (void)fabric.step();
-  ASSERT_EQ(fabric.orders.at(0).probes.size(), 1U);
-  const ProbeOrder& probes = fabric.orders[0].probes[0];
-  EXPECT_EQ(probes.ports.size(), PathPlanner::kCandidates);
-  EXPECT_TRUE(std::ranges::count(probes.ports, 55'555) == 1);
+  fabric.steps(200);
+  std::size_t ports = 0;
+  for (const Orders& orders : fabric.orders) {
+    for (const ProbeOrder& order : orders.probes) ports += order.ports.size();
+  }
+  EXPECT_EQ(ports, PathPlanner::kCandidates);
+}
+
+TEST(PathPlanner, ManyPathsGetMoreCandidates) {
+  Fabric fabric{40, 18};
+  fabric.add_flow(1, 2, 55'555);
+  fabric.steps(3000);
+  const PairPaths& paths = fabric.planner.agents().at(1).pairs.begin()->second.paths;
+  EXPECT_GT(paths.asked().size(), PathPlanner::kCandidates);
+  EXPECT_LE(paths.asked().size(), PathPlanner::kMaxCandidates);
+}
+
+TEST(PathPlanner, AnAgentThatDoesNotObeyGetsFewOrders) {
+  Fabric fabric{4, 24};
+  fabric.obeys = false;
+  for (int i = 0; i < 4; ++i) fabric.add_flow(1, 2, port_over(fabric, 0));
+  std::size_t orders = 0;
+  for (int i = 0; i < 2000; ++i) orders += fabric.step();  // 100 s
+  EXPECT_LE(orders, 4 * 8U);
 }
 
 TEST(PathPlanner, AHostUsesFewPorts) {
