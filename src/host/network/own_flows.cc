@@ -55,7 +55,7 @@ std::vector<FlowReport> flows_of(Shard& shard) {
   std::size_t adapters = 1;  // at least; how many it is known with the lock
   for (std::size_t i = 0; i < adapters; ++i) {
     for (std::optional<std::uint32_t> from = 0; from && flows.size() < kMostFlows;) {
-      // Not by trying: threads that poll hardly ever leave the lock free, but hand it over.
+      // A program that polls holds it most of the time: only a waiting thread gets it.
       const std::scoped_lock guard{shard.lock};
       adapters = shard.adapters.size();
       from = add_flows(shard, i, *from, flows);

@@ -37,9 +37,11 @@ class Session:
 
     def __init__(self, connection: socket.socket, key: bytes, role: int):
         self.connection = connection
+        self.buffer = b''
         own = greeting(role)
         connection.sendall(own)
-        peer = self._exactly(GREETING)
+        self._at_least(GREETING)
+        peer = self._take(GREETING)
         both = own + peer if role == AGENT else peer + own
         secret = _mac(_expand(key, 'nerve controller'), both)
         keys = [_expand(secret, 'nerve controller: from the agent'), _expand(secret, 'nerve controller: to the agent')]
@@ -48,13 +50,16 @@ class Session:
         self._send_frame(b'')
         self.proved = False
 
-    def _exactly(self, size: int) -> bytes:
-        data = b''
-        while len(data) < size:
-            some = self.connection.recv(size - len(data))
+    def _at_least(self, size: int) -> None:
+        """What has come stays in the buffer, also when the socket's time is over."""
+        while len(self.buffer) < size:
+            some = self.connection.recv(1 << 16)
             if not some:
                 raise Refused('closed')
-            data += some
+            self.buffer += some
+
+    def _take(self, size: int) -> bytes:
+        data, self.buffer = self.buffer[:size], self.buffer[size:]
         return data
 
     def _send_frame(self, body: bytes) -> None:
@@ -64,12 +69,14 @@ class Session:
         self.connection.sendall(length + body + mac)
 
     def _receive_frame(self) -> bytes:
-        length = self._exactly(4)
-        body = self._exactly(struct.unpack('>I', length)[0])
-        if self._exactly(MAC) != _mac(self.in_key, struct.pack('>Q', self.in_sequence) + length + body):
+        self._at_least(4)
+        size = struct.unpack('>I', self.buffer[:4])[0]
+        self._at_least(4 + size + MAC)
+        frame, mac = self._take(4 + size), self._take(MAC)
+        if mac != _mac(self.in_key, struct.pack('>Q', self.in_sequence) + frame):
             raise Refused('the MAC is wrong')
         self.in_sequence += 1
-        return body
+        return frame[4:]
 
     def send(self, message) -> None:
         self._send_frame(message if isinstance(message, bytes) else json.dumps(message).encode())
