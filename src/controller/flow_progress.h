@@ -18,6 +18,9 @@ class FlowProgress {
   static constexpr Duration kStall = std::chrono::milliseconds{40};
   // Reports that follow each other faster are taken together.
   static constexpr Duration kShortest = std::chrono::milliseconds{20};
+  // A stall may show in the report after the one with the retransmission.
+  static constexpr Duration kResentFor = std::chrono::milliseconds{1500};
+  static constexpr Duration kShortReport = std::chrono::milliseconds{150};
   // After so long, what it sends now is what it sends: its peer may have ended.
   static constexpr Duration kGiveUp = std::chrono::seconds{10};
 
@@ -27,7 +30,8 @@ class FlowProgress {
   // As of the last report.
   [[nodiscard]] bool sends() const { return slow_since_ || (sent_ && reported_ - *sent_ < kIdle); }
   [[nodiscard]] bool stalled(Time now) const { return slow_since_ && now - *slow_since_ >= kStall; }
-  // In the last report: as much as before, without retransmissions.
+  // In the last report, if that was about a short time: as much as before, without retransmissions.
+  // In a long time it may have advanced until its path was lost.
   [[nodiscard]] bool advances() const { return advances_; }
 
  private:
@@ -38,6 +42,7 @@ class FlowProgress {
   double usual_{};  // bytes per second
   Time reported_;
   OptionalTime sent_;
+  OptionalTime resent_;
   OptionalTime slow_since_;
 };
 

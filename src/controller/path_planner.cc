@@ -58,7 +58,8 @@ void PathPlanner::hear(AgentId id, const Report& report, Time now) {
     if (path.lost) (void)hear_path(agent, path, good, now);
   }
   for (const Link& link : good) agent.suspects.erase(link);
-  look_for_stalls(id, agent, good, now);
+  agent.good = std::move(good);
+  agent.heard = now;
   for (auto& [key, flow] : agent.flows) count(agent, key, flow);
 }
 
@@ -143,14 +144,16 @@ void PathPlanner::suspect(Agent& agent, const PairKey& key, const Links& links,
   }
 }
 
-void PathPlanner::look_for_stalls(AgentId id, Agent& agent, const std::set<Link>& good, Time now) {
+void PathPlanner::look_for_stalls(AgentId id, Agent& agent, Time now) {
+  constexpr Duration kFresh = std::chrono::milliseconds{100};
+  if (now - agent.heard > kFresh) agent.good.clear();
   for (auto& [key, flow] : agent.flows) {
     if (!flow.progress.stalled(now)) continue;
     const auto pair = agent.pairs.find(key.pair);
     if (pair == agent.pairs.end()) continue;
     // Where it was moved it gets the time to recover.
     if (flow.moved && now - *flow.moved < flow.patience) continue;
-    suspect(agent, key.pair, pair->second.paths.links(flow.port), good, now);
+    suspect(agent, key.pair, pair->second.paths.links(flow.port), agent.good, now);
     // The ACKs may be what is lost. The peer's agent moves them, if the two name each other and
     // nobody else claims to be this end.
     const auto owners = owners_.find(key.reverse());

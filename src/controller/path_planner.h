@@ -93,7 +93,7 @@ class PathPlanner {
   // Returns the links of the path; null if it does not count.
   const Links* hear_path(Agent& agent, const MeasuredPath& path, const std::set<Link>& good,
                          Time now);
-  void look_for_stalls(AgentId id, Agent& agent, const std::set<Link>& good, Time now);
+  void look_for_stalls(AgentId id, Agent& agent, Time now);
   void suspect(Agent& agent, const PairKey& key, const Links& links, const std::set<Link>& good,
                Time now);
   void advise(Agent& agent, const PairKey& key);

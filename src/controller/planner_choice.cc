@@ -46,7 +46,7 @@ PathPlanner::Choice PathPlanner::judge(const Agent& agent, const FlowKey& key, c
   for (const Link& link : path.links) {
     if (contains(unavoidable, link)) continue;
     if (agent.is_suspect(link, now)) ++choice.suspects;
-    if (contains(present, link)) ++choice.shared;
+    if (contains(present, link) || contains(flow.avoided, link)) ++choice.shared;
   }
   return choice;
 }
@@ -79,6 +79,7 @@ void PathPlanner::escape(Agent& agent, const FlowKey& key, Flow& flow, Time now,
   if (present != nullptr && present->lost) reason = Reason::kLost;
   if (!flow.progress.stalled(now) && flow.moved && now - *flow.moved >= kMaxPatience) {
     flow.patience = Duration{};
+    flow.avoided.clear();
   }
   if (!reason || (flow.moved && now - *flow.moved < flow.patience)) return;
   flow.peer_stalls.reset();
@@ -92,6 +93,10 @@ void PathPlanner::escape(Agent& agent, const FlowKey& key, Flow& flow, Time now,
   // Another path that is suspect too helps only a flow that has no other hope.
   if (*reason == Reason::kSuspect && (!best || best->suspects >= suspects)) return;
   if (port == flow.port) return;
+  constexpr std::size_t kMaxAvoided = 64;
+  if (present != nullptr && flow.avoided.size() < kMaxAvoided) {
+    flow.avoided.insert(flow.avoided.end(), present->links.begin(), present->links.end());
+  }
   flow.patience =
       flow.patience == Duration{} ? kPatience : std::min(2 * flow.patience, kMaxPatience);
   at->second.doubted = true;
@@ -108,13 +113,15 @@ bool PathPlanner::surveyed(const Pair& pair, Time now) {
 
 bool PathPlanner::spread(Agent& agent, const FlowKey& key, Flow& flow, Time now, Orders& orders) {
   const auto at = agent.pairs.find(key.pair);
-  if (at == agent.pairs.end() || !flow.progress.sends()) return false;
+  if (at == agent.pairs.end() || !matters(key, flow)) return false;
   // An agent that does not carry out orders gets fewer and fewer.
   const Duration rest = kRest * (1U << std::min(flow.refused, 6U));
   if (flow.progress.stalled(now) || (flow.moved && now - *flow.moved < rest)) return true;
   const PairPaths& paths = at->second.paths;
   const PairPaths::Path* const present = paths.find(flow.port);
   const bool known = present != nullptr && paths.usable(*present);
+  // ACKs need no share of a link, but a path that is known: its loss is noticed.
+  if (known && !flow.progress.sends()) return false;
   if (!known && !surveyed(at->second, now)) return true;
   const bool is_last_user = agent.uses.at(flow.port) == 1;
   const std::size_t others = agent.uses.size() - (is_last_user ? 1 : 0);
@@ -183,6 +190,7 @@ Orders PathPlanner::orders_for(AgentId id, Time now) {
   agent.moves.refill(now);
   agent.probes.refill(now);
   std::erase_if(agent.suspects, [&](const auto& suspect) { return suspect.second <= now; });
+  look_for_stalls(id, agent, now);
   for (auto& [key, flow] : agent.flows) {
     count(agent, key, flow);
     if (matters(key, flow)) escape(agent, key, flow, now, orders);

@@ -51,6 +51,7 @@ struct PlannedFlow {
   OptionalTime moved;
   unsigned refused{};   // orders in a row that were not carried out
   Duration patience{};  // until it may leave a path again that does not work either
+  Links avoided;        // that it has left while it did not advance
   Links counted;        // where it counts as a load
 };
 
@@ -94,7 +95,9 @@ struct PlannedAgent {
   std::string host;
   std::map<FlowKey, PlannedFlow> flows;
   std::map<PairKey, PlannedPair> pairs;
-  std::map<Link, Time> suspects;                // until when
+  std::map<Link, Time> suspects;  // until when
+  std::set<Link> good;            // that the last report has shown to work
+  Time heard;
   std::map<std::uint16_t, std::uint32_t> uses;  // flows of each port
   std::map<std::pair<PairKey, std::uint16_t>, std::uint32_t> pair_uses;
   Allowance moves{kMovesPerSecond, kMovesPerSecond / 2};

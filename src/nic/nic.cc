@@ -95,7 +95,7 @@ std::optional<QpRoute> Nic::route_of(Qpn qpn) const {
 QpFlows Nic::list_flows(std::uint32_t from, std::uint32_t places) const {
   QpFlows listed;
   listed.next = modules_->qps.for_some(from, places, [&](const Qp& qp) {
-    if (!qp.connected() || qp.state != QpState::kRts) return;
+    if (!qp.connected() || !qp.can_receive()) return;  // in RTR it sends ACKs
     listed.flows.push_back({.qpn = qp.qpn,
                             .peer = qp.peer,
                             .flow = qp.flow,

@@ -30,7 +30,7 @@ struct QpRoute {
   bool answered{};  // the peer has acknowledged something
 };
 
-// The flow of a connected QP in RTS, and what it has sent so far.
+// The flow of a connected QP in RTR (its ACKs) or RTS, and what it has sent so far.
 struct QpFlow {
   Qpn qpn{};
   Qpn peer{};

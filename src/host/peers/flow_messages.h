@@ -27,7 +27,7 @@
 
 namespace nerve::host {
 
-// A connected QP (RC, UC, XRC) in RTS whose packets leave by UDP.
+// A connected QP (RC, UC, XRC) in RTR or RTS whose packets leave by UDP.
 struct FlowReport {
   Qpn qpn{};
   Qpn peer{};
