@@ -145,6 +145,7 @@ void Agent::carry_out(const std::string& text, Moment now) {
   const auto orders = controller::read_orders(text);
   if (!orders) return link_.fail("it sent an invalid message: " + orders.error(), now);
   for (const controller::ProbeOrder& probe : orders->probes) prober_.measure(probe, now);
+  if (!orders->flows.empty()) look_at_ = now;
   std::vector<host::SteeringOrder> steering;
   for (const controller::FlowOrder& order : orders->flows) {
     // The program binds the port when it sends the next packet.
@@ -159,7 +160,6 @@ void Agent::carry_out(const std::string& text, Moment now) {
   host::log(host::LogLevel::kDebug, "controller: %llu flows redirected, %llu orders refused",
             static_cast<unsigned long long>(result.redirected),
             static_cast<unsigned long long>(result.refused));
-  look_at_ = now;
 }
 
 void Agent::take_answers(Moment now) {

@@ -110,7 +110,8 @@ void PathProber::send(Trace& trace, Moment now) {
   sender_.send(trace.socket, trace.job.between.destination, static_cast<std::uint8_t>(trace.hop));
   const unsigned doubled = tries_for(trace) > kTries ? std::min(trace.tries, 4U) : 0;
   ++trace.tries;
-  trace.deadline = now + std::min(kWait * (1U << doubled), kLongestWait);
+  const auto wait = trace.job.purpose == Purpose::kCheck ? kCheckWait : kWait;
+  trace.deadline = now + std::min(wait * (1U << doubled), kLongestWait);
 }
 
 void PathProber::note_router(KnownPaths::Pair& pair, std::size_t hop, const wire::Gid& router) {
@@ -153,7 +154,9 @@ bool PathProber::answer_to(Trace& trace, const ProbeAnswer& answer, Moment now) 
   if (trace.job.purpose == Purpose::kCheck) {
     const bool same = !answer.reached && answer.router == trace.hops.back();
     // One that is back may be another path to the same router.
-    if (!same || pair->ports[trace.job.port].lost) {
+    const bool was_lost = pair->ports[trace.job.port].lost;
+    if (same && was_lost) routers_.was_late(answer.router, now);
+    if (!same || was_lost) {
       Job again = trace.job;
       again.purpose = Purpose::kAgain;
       enqueue(again);

@@ -52,11 +52,12 @@ class PathProber {
   using Clock = std::chrono::steady_clock;
   using Moment = Clock::time_point;
 
-  static constexpr std::chrono::milliseconds kWait{100};  // for an answer, at first
+  static constexpr std::chrono::milliseconds kWait{100};      // for an answer, at first
+  static constexpr std::chrono::milliseconds kCheckWait{50};  // for one that has come before
   static constexpr unsigned kTries = 3;
   static constexpr unsigned kPatientTries = 16;  // where a router is known to be; 13 s
   static constexpr unsigned kCheckTries = 2;
-  static constexpr unsigned kPatientCheckTries = 6;  // where answers may be limited; 3.5 s
+  static constexpr unsigned kPatientCheckTries = 6;  // where answers may be limited; 2 s
   static constexpr std::chrono::milliseconds kBetweenChecks{1000};
   static constexpr std::chrono::milliseconds kBetweenHurriedChecks{200};
   static constexpr std::size_t kParallel = 128;  // ports that are probed at a time

@@ -18,6 +18,7 @@
 #include "cli/this_program.h"
 #include "host/config/settings.h"
 #include "host/devices/interfaces.h"
+#include "host/diagnostics/log.h"
 #include "host/diagnostics/start_capture.h"
 #include "host/host.h"
 #include "host/peers/mapping.h"
@@ -150,6 +151,7 @@ int run_program(const RunOptions& options) {
       fmt::print(stderr, "nerve run: {}\n", settings.error());
       return kExitUsage;
     }
+    host::set_log_level(wanted.log);
     agent = std::make_unique<Agent>(*std::move(settings));
   }
   if (!check_interfaces(configured(*variables).devices)) return kExitUsage;
