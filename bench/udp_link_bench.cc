@@ -108,7 +108,7 @@ class Bare {
         to_{SocketName::of(group_.family(), flow_of(shape).destination, group_.port())},
         bytes_(shape.burst * shape.packet()),
         buffer_(1U << 16U) {
-    fd_ = sockets_.for_port(0).fd;
+    fd_ = sockets_.for_port(0, Time{}).fd;
     const int segment = static_cast<int>(shape.packet());
     CHECK(::setsockopt(fd_, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof segment) == 0);
   }

@@ -16,7 +16,7 @@ install(TARGETS nerve_verbs nerve_preload LIBRARY DESTINATION ${private} COMPONE
 install(TARGETS nerve_gpu_copier RUNTIME DESTINATION ${private} COMPONENT nerve)
 
 # A page for each sub-command, from its --help; nerve(1) is written by hand.
-set(commands run trace demo devices stat top metrics web doctor decode key sim sweep plan learn)
+set(commands run trace demo devices stat top metrics web doctor decode key controller sim sweep plan learn)
 set(man ${CMAKE_BINARY_DIR}/man)
 list(TRANSFORM commands REPLACE "(.+)" "${man}/nerve-\\1.1" OUTPUT_VARIABLE pages)
 add_custom_command(OUTPUT ${pages}

@@ -15,6 +15,7 @@ Run programs
   top                   the same as a terminal view that updates, with QPs and peers
   metrics               the same for Prometheus; --listen 127.0.0.1:9400 serves it
   web                   the same as a local page with charts, and finished reports
+  controller --key FILE choose the paths of QPs between hosts, so that they share no cable
   doctor                what this machine supports, what is missing, how to fix it
 
 Simulate a data centre
@@ -35,6 +36,7 @@ Work on Nerve
   test clients          run stock RDMA programs over both transports
   test bad-days         kill, stop, starve and deceive communicating processes
   test attacks          attack them as another user, with packets and with files
+  test controller       steer live flows between two hosts behind ECMP routers (root)
   test hashes           compare simulated results: builds, cores, arm64 beside x86-64
   test ai               run the two AI jobs, with planted bugs and killed ranks
   test gpu              run RDMA from and to GPU memory, and NCCL (needs a GPU)
@@ -78,6 +80,7 @@ usage: ./nerve test [FILTER] [--preset P] [--seeds N|A-B] [--most-seeds N] [--fa
        ./nerve test clients [FILTER]     stock RDMA programs; see its --help
        ./nerve test bad-days [FILTER]    process deaths, shortages, hostile peers; see its --help
        ./nerve test attacks [FILTER]     other users, forged packets, floods, hostile files; see its --help
+       ./nerve test controller [FILTER]  live flows on paths that a controller chooses; needs root; see its --help
        ./nerve test hashes [SCENARIO]    results of every build, core count and architecture; see its --help
        ./nerve test ai [FILTER]          training and serving jobs with PyTorch; see its --help
        ./nerve test gpu [FILTER]         GPU memory and NCCL; needs a GPU; see its --help

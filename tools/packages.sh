@@ -16,6 +16,7 @@ packages_for() {
     python) printf '%s\n' python3-dev python3-numpy pybind11-dev ;;
     bench-live) printf '%s\n' perftest ucx-utils libfabric-bin iperf3 ;;
     fuzz) printf '%s\n' clang libclang-rt-14-dev ;;
+    controller) printf '%s\n' perftest iproute2 procps ;;
     bad-days) printf '%s\n' ibverbs-utils iproute2 librdmacm-dev perftest valgrind ;;
     clients)
       printf '%s\n' ibverbs-utils perftest qperf rdmacm-utils ucx-utils libucx-dev libfabric-bin fio libgloo-dev \

@@ -106,7 +106,7 @@ valid_seeds() {
 
 cmd_test() {
   local kind=${1:-}
-  if [[ $kind =~ ^(clients|bad-days|attacks|hashes|ai|gpu|interop|fresh|install)$ ]]; then
+  if [[ $kind =~ ^(clients|bad-days|attacks|controller|hashes|ai|gpu|interop|fresh|install)$ ]]; then
     "cmd_test_${kind//-/_}" "${@:2}"
     return
   fi

@@ -27,7 +27,8 @@ MAY_INCLUDE = {
     "sim": {"base", "wire", "nic", "ai"},
     "ai": {"base", "cuda"},
     "mpi": set(),
-    "cli": {"base", "wire", "nic", "host", "sysfs", "sim", "ai", "mpi"},
+    "controller": {"base", "wire"},
+    "cli": {"base", "wire", "seal", "nic", "host", "sysfs", "sim", "ai", "mpi", "controller"},
 }
 
 # The same inside nic/ and sim/: folder -> the folders of the same layer, or single headers, that it

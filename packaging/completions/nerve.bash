@@ -5,7 +5,7 @@ _nerve() {
   local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]:-} nerve=${COMP_WORDS[0]} i
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W "demo run trace devices stat top metrics web doctor decode key sim sweep plan learn --help --version" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "demo run trace devices stat top metrics web doctor decode key controller sim sweep plan learn --help --version" -- "$word")
     return
   fi
   if [[ $command == run || $command == trace ]]; then

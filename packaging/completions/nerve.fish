@@ -11,7 +11,7 @@ function __nerve_program
     and complete -C (string join ' ' -- $words[(math $at + 1)..])
 end
 
-set -l commands demo run trace devices stat top metrics web doctor decode key sim sweep plan learn
+set -l commands demo run trace devices stat top metrics web doctor decode key controller sim sweep plan learn
 complete -c nerve -n "not __fish_seen_subcommand_from $commands" -f -a "$commands --help --version"
 complete -c nerve -n "__fish_seen_subcommand_from $commands; and not contains -- -- (commandline -opc)" -a '(__nerve_options)'
 complete -c nerve -n 'contains -- -- (commandline -opc)' -f -a '(__nerve_program)'

@@ -10,10 +10,12 @@
 // look up is not being erased.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -83,6 +85,16 @@ class SlotTable {
     for (std::uint32_t i = 0; i < made(); ++i) {
       if (Slot& slot = slot_at(i); slot.used) visit(slot.object);
     }
+  }
+  // The same for the slots from `from` on, `slots` of them at most. Returns the next one; none if
+  // there are no more.
+  template <class F>
+  std::optional<std::uint32_t> for_some(std::uint32_t from, std::uint32_t slots, F visit) {
+    const std::uint32_t end = made() - std::min(from, made()) > slots ? from + slots : made();
+    for (std::uint32_t i = from; i < end; ++i) {
+      if (Slot& slot = slot_at(i); slot.used) visit(slot.object);
+    }
+    return end < made() ? std::optional{end} : std::nullopt;
   }
 
  private:

@@ -17,6 +17,7 @@ inline constexpr const char* kLearnSummary = "Search a policy for learned conges
 inline constexpr const char* kSweepSummary = "Run a scenario for every combination of some values";
 
 // Each sets `exit_code` if it is the command that was called.
+void add_controller(CLI::App& program, int& exit_code);
 void add_decode(CLI::App& program, int& exit_code);
 void add_demo(CLI::App& program, int& exit_code);
 void add_devices(CLI::App& program, int& exit_code);

@@ -65,6 +65,7 @@ int run_nerve(int argc, char** argv) {
   add_doctor(program, exit_code);
   add_decode(program, exit_code);
   add_key(program, exit_code);
+  add_controller(program, exit_code);
   program.add_subcommand("sim", kSimSummary);
   program.add_subcommand("sweep", kSweepSummary);
   program.add_subcommand("plan", kPlanSummary);

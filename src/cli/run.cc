@@ -7,7 +7,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 
+#include "cli/agent.h"
 #include "cli/commands.h"
 #include "cli/packages.h"
 #include "cli/run.h"
@@ -16,6 +18,7 @@
 #include "cli/this_program.h"
 #include "host/config/settings.h"
 #include "host/devices/interfaces.h"
+#include "host/diagnostics/log.h"
 #include "host/diagnostics/start_capture.h"
 #include "host/host.h"
 #include "host/peers/mapping.h"
@@ -67,7 +70,8 @@ std::optional<std::map<std::string, std::string>> chosen(const RunOptions& optio
       return std::nullopt;
     }
     // Absolute, because the program may change its working directory.
-    const bool is_path = setting.key == "pcap" || setting.key == "trace_folder";
+    const bool is_path =
+        setting.key == "pcap" || setting.key == "trace_folder" || setting.key == "controller_key";
     if (is_path) value = std::filesystem::absolute(value).string();
     variables.emplace(setting.variable, value);
   }
@@ -140,6 +144,16 @@ std::string way_to_get(const std::string& command, const std::string& folders) {
 int run_program(const RunOptions& options) {
   const auto variables = chosen(options);
   if (!variables) return kExitUsage;
+  std::unique_ptr<Agent> agent;
+  if (const host::Config wanted = configured(*variables); !wanted.controller.empty()) {
+    auto settings = agent_settings(wanted);
+    if (!settings) {
+      fmt::print(stderr, "nerve run: {}\n", settings.error());
+      return kExitUsage;
+    }
+    host::set_log_level(wanted.log);
+    agent = std::make_unique<Agent>(*std::move(settings));
+  }
   if (!check_interfaces(configured(*variables).devices)) return kExitUsage;
   const std::string program = this_program().string();
   const auto folder = find_library_folder(program);
@@ -181,7 +195,15 @@ int run_program(const RunOptions& options) {
   if (!offer) return kExitCannotRun;
   const auto changes = run_environment(*variables, *folder, *offer, host::process_environment());
   for (const auto& [name, value] : changes) ::setenv(name.c_str(), value.c_str(), 1);
-  ParentDuties duties{.summary = config.summary, .every_second = {}, .at_end = options.at_end};
+  ParentDuties duties{
+      .summary = config.summary, .every_second = {}, .at_start = {}, .at_end = options.at_end};
+  if (agent) {
+    duties.at_start = [&] { agent->start(); };
+    duties.at_end = [&] {
+      agent->stop();
+      if (options.at_end) options.at_end();
+    };
+  }
   // In a namespace the files of counters are ordinary ones, which this process writes.
   if (devices) {
     duties.every_second = [&](const host::Records& records) {

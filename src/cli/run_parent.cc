@@ -135,6 +135,7 @@ int run_as_parent(const std::function<int()>& become, const ParentDuties& duties
       host::say("run: no process can be started: %s", std::strerror(errno));
       return 126;
     }
+    if (duties.at_start) duties.at_start();
     status = run.wait();
     run.print_summaries(WIFSIGNALED(status) ? WTERMSIG(status) : 0);
     if (run.nothing_by_rdma()) {

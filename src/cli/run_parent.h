@@ -20,6 +20,8 @@ struct ParentDuties {
   bool summary{};
   // Called with what all programs have counted; empty: nothing.
   std::function<void(const host::Records&)> every_second;
+  // Called when the program has been started; empty: nothing.
+  std::function<void()> at_start;
   // Called when the program has ended, however that was; empty: nothing.
   std::function<void()> at_end;
 };

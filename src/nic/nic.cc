@@ -92,6 +92,19 @@ std::optional<QpRoute> Nic::route_of(Qpn qpn) const {
                  .answered = qp->requester.unacked != qp->attributes.sq_psn};
 }
 
+QpFlows Nic::list_flows(std::uint32_t from, std::uint32_t places) const {
+  QpFlows listed;
+  listed.next = modules_->qps.for_some(from, places, [&](const Qp& qp) {
+    if (!qp.connected() || !qp.can_receive()) return;  // in RTR it sends ACKs
+    listed.flows.push_back({.qpn = qp.qpn,
+                            .peer = qp.peer,
+                            .flow = qp.flow,
+                            .bytes_sent = qp.bytes_sent,
+                            .packets_retransmitted = qp.packets_retransmitted});
+  });
+  return listed;
+}
+
 Status Nic::set_gid(std::uint32_t index, const wire::Gid& gid) {
   return modules_->port.set_gid(index, gid);
 }
@@ -163,6 +176,9 @@ Expected<QpQuery> Nic::query_qp(QpHandle handle) const {
 Status Nic::destroy_qp(QpHandle qp) { return modules_->qp_manager.destroy(qp); }
 Status Nic::redirect_flow(QpHandle qp, std::uint32_t flow_label) {
   return modules_->qp_manager.redirect_flow(qp, flow_label);
+}
+Expected<bool> Nic::steer_flow(Qpn qpn, Qpn peer, const FlowSteering& steering) {
+  return modules_->qp_manager.steer_flow(qpn, peer, steering);
 }
 Status Nic::restart_flow(QpHandle qp, std::uint32_t flow_label) {
   return modules_->qp_manager.restart_flow(qp, flow_label);

@@ -66,6 +66,9 @@ class Nic {
   [[nodiscard]] std::vector<QpGlance> glance_at_qps(std::size_t limit, Time now) const;
   // None if there is no such QP.
   [[nodiscard]] std::optional<QpRoute> route_of(Qpn qpn) const;
+  // The flows of connected QPs in RTR or RTS among `places` places of the table, the first of which is
+  // `from`: a driver need not hold its lock while it lists all of them.
+  [[nodiscard]] QpFlows list_flows(std::uint32_t from, std::uint32_t places) const;
 
   // The port. A zero GID clears a table entry. Changes raise events.
   Status set_gid(std::uint32_t index, const wire::Gid& gid);
@@ -113,6 +116,10 @@ class Nic {
   // From now on packets of this connected QP have the UDP source port of this flow label, so that
   // ECMP may choose another path. Packets on the former path may be overtaken.
   Status redirect_flow(QpHandle qp, std::uint32_t flow_label);
+  // The same with a source port, and a limit of its rate beside the program's own, of at least
+  // kLeastSteeredRate. Returns whether it has another port now. Refused unless the QP is connected
+  // with this peer.
+  Expected<bool> steer_flow(Qpn qpn, Qpn peer, const FlowSteering& steering);
   // Whether the QP has completions that were not polled; false when there is no such QP.
   [[nodiscard]] bool completions_wait(Qpn qpn) const;
   Status attach_mcast(QpHandle qp, const wire::Gid& group);

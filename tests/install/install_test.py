@@ -13,7 +13,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
-COMMANDS = 'demo run trace devices stat top metrics web doctor decode key sim sweep plan learn'.split()
+COMMANDS = 'demo run trace devices stat top metrics web doctor decode key controller sim sweep plan learn'.split()
 
 
 def call(*command, **options):

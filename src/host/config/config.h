@@ -53,6 +53,8 @@ struct Config {
   bool gpu_direct{};      // NCCL may use GPU memory
   bool gpu_copier{true};  // a process of ours copies it
   Offer offer{Offer::kAuto};
+  std::string controller;      // of paths, HOST:PORT; empty: none
+  std::string controller_key;  // file name; empty: none
   LogLevel log{LogLevel::kWarn};
   bool summary{};
   friend bool operator==(const Config&, const Config&) = default;

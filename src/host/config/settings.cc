@@ -138,6 +138,19 @@ bool read_offer(std::string_view text, Config& config) {
   return put_named(text, kNames, config.offer);
 }
 
+bool read_controller(std::string_view text, Config& config) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) return false;
+  if (!parse_count(text.substr(colon + 1), 1, 0xffff)) return false;
+  config.controller = text;
+  return true;
+}
+
+bool read_controller_key(std::string_view text, Config& config) {
+  config.controller_key = text;
+  return true;
+}
+
 bool read_log(std::string_view text, Config& config) {
   constexpr Named<LogLevel> kNames[] = {{"error", LogLevel::kError},
                                         {"warn", LogLevel::kWarn},
@@ -286,6 +299,14 @@ constexpr Setting kSettings[] = {
      "auto, preload, namespace or off",
      "how nerve run shows /dev/infiniband and /sys/class/infiniband (docs/sysfs.md)",
      read_offer},
+    {"controller", "NERVE_CONTROLLER", "--controller", "HOST:PORT", "none",
+     "HOST:PORT",
+     "let nerve controller there choose the paths of QPs between hosts (docs/controller.md)",
+     read_controller},
+    {"controller_key", "NERVE_CONTROLLER_KEY", "--controller-key", "FILE", "none",
+     "a file name",
+     "the key that the controller has as well; `nerve key FILE` creates one",
+     read_controller_key},
     {"log", "NERVE_LOG", "--log", "LEVEL", "warn",
      "error, warn, info or debug",
      "how much the library logs to stderr",

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "host/network/own_flows.h"
 #include "host/runtime/clock.h"
 #include "host/shard.h"
 #include "wire/describe.h"
@@ -19,11 +20,7 @@ constexpr std::size_t kQpsLookedAt = 4096;
 
 std::string_view path_to(const Shard& shard, const nic::QpGlance& qp) {
   if (qp.peer == Qpn{}) return "-";
-  if (!shard.exchange.is_local(qp.destination) || shard.config.transport == Transport::kUdp) {
-    return "udp";
-  }
-  const std::uint32_t slot = slot_of(qp.peer);
-  return slot == shard.slot || shard.exchange.has_ring_to(slot) ? "shm" : "udp";
+  return goes_by_udp(shard, qp.destination, qp.peer) ? "udp" : "shm";
 }
 
 std::string_view type_text(nic::QpType type) {

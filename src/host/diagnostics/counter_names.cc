@@ -122,6 +122,10 @@ constexpr CounterName kNames[] = {
      "Packets received with a congestion mark (ECN)."},
     {"policy_fallbacks", [](const DeviceCounters& c) { return c.engine.policy_fallbacks; },
      "Times that Swift took over from a learned congestion policy."},
+    {"flows_redirected", [](const DeviceCounters& c) { return c.steering.flows_redirected; },
+     "Times that a controller of paths gave a QP another UDP source port."},
+    {"orders_refused", [](const DeviceCounters& c) { return c.steering.orders_refused; },
+     "Orders of a controller for a QP that is not there, or with a port that RoCEv2 does not use."},
 };
 
 }  // namespace

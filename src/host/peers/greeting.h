@@ -13,6 +13,8 @@
 //   ports                                     the table of rdma_cm's ports, in shared memory
 //   statistics                                the table of counters, in shared memory
 //   report                                    nothing: the answer is the report
+//   flows                                     the flows, in shared memory (flow_messages.h)
+//   steer   orders, behind the request        nothing: the answer is the result
 #pragma once
 
 #include <array>
@@ -31,7 +33,9 @@ enum class RequestKind : std::uint32_t {
   kPort = 2,
   kReport = 3,
   kPorts = 4,
-  kStatistics = 5
+  kStatistics = 5,
+  kFlows = 6,
+  kSteer = 7
 };
 
 struct Request {

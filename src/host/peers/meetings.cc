@@ -10,6 +10,7 @@
 
 #include "host/diagnostics/log.h"
 #include "host/diagnostics/report.h"
+#include "host/network/own_flows.h"
 #include "host/shard.h"
 #include "nic/connection/connection_manager.h"
 
@@ -84,6 +85,14 @@ void Meetings::answer_call(Descriptor connection, pid_t pid) {
     case RequestKind::kReport:
       // The primary shard reports for all.
       (void)send_message(fd, encode_answer(shard_.is_primary() ? report(shard_) : ""), {});
+      return;
+    case RequestKind::kFlows:
+      (void)send_flows(fd, flows_of(shard_));
+      return;
+    case RequestKind::kSteer:
+      if (const auto orders = decode_orders(message->bytes)) {
+        (void)send_message(fd, encode_result(steer(shard_, *orders)), {});
+      }
       return;
   }
 }

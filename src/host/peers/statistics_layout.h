@@ -59,14 +59,27 @@ struct DirectCounters {
   }
 };
 
+// What a controller of paths has done to its QPs (host/steering.h).
+struct SteeringCounters {
+  std::uint64_t flows_redirected{};
+  std::uint64_t orders_refused{};
+  SteeringCounters& operator+=(const SteeringCounters& other) {
+    flows_redirected += other.flows_redirected;
+    orders_refused += other.orders_refused;
+    return *this;
+  }
+};
+
 struct DeviceCounters {
   nic::Counters engine;
   ExchangeCounters transports;
   DirectCounters direct;
+  SteeringCounters steering;
   DeviceCounters& operator+=(const DeviceCounters& other) {
     engine += other.engine;
     transports += other.transports;
     direct += other.direct;
+    steering += other.steering;
     return *this;
   }
 };

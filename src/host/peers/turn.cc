@@ -13,7 +13,7 @@
 namespace nerve::host {
 namespace {
 
-constexpr std::array<const char*, 3> kNames{"joining", "ports", "statistics"};
+constexpr std::array<const char*, 4> kNames{"joining", "ports", "statistics", "agent"};
 
 // A process of ours that does not see the folder may have the name. None has it for long.
 Descriptor wait_for_name(const std::string& name) {

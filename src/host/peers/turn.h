@@ -15,6 +15,7 @@ enum class TurnTo : std::uint8_t {
   kJoin,            // choose a slot
   kMakePorts,       // create the table of rdma_cm's ports
   kMakeStatistics,  // create the table of counters, or change what all processes share there
+  kSteer,           // be the agent of a controller of paths (cli/agent.h)
 };
 
 class Turn {

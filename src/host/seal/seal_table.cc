@@ -240,7 +240,7 @@ void SealTable::expire(Time now, link::UdpSender& out) {
   std::array<std::byte, seal::Session::kMaxPacket> packet;
   std::erase_if(speaking_, [&](Entry* entry) {
     if (const std::size_t size = entry->session.next_packet(now, packet)) {
-      out.send_sealed(entry->session.flow(), Bytes{packet}.first(size));
+      out.send_sealed(entry->session.flow(), Bytes{packet}.first(size), now);
     }
     entry->speaks = follow(*entry, now);
     return !entry->speaks;

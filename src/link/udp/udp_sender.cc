@@ -122,7 +122,7 @@ void UdpSender::send_train(std::span<const wire::Frame> frames, const Train& tra
   const bool cut = frames.size() > 1;
   const auto [flow, room] =
       open_message(frames.front().flow, train.bytes, cut ? static_cast<std::uint16_t>(segment) : 0,
-                   sealer != nullptr ? Outbox::Contents::kSealed : Outbox::Contents::kPlain);
+                   sealer != nullptr ? Outbox::Contents::kSealed : Outbox::Contents::kPlain, now);
   wire::OuterSum outer{flow, segment, config_.port};
   std::size_t at = 0;
   for (std::size_t i = 0; i < frames.size(); ++i) {
@@ -158,7 +158,7 @@ void UdpSender::send_bytes(const wire::Flow& flow, Bytes udp_payload, Time now) 
     ++counters_.dropped_unreachable;
     return;
   }
-  const Opened message = open_message(flow, udp_payload.size(), 0, Outbox::Contents::kPlain);
+  const Opened message = open_message(flow, udp_payload.size(), 0, Outbox::Contents::kPlain, now);
   std::copy(udp_payload.begin(), udp_payload.end(), message.room.begin());
   wire::icrc_follow(message.room, wire::kAfterUdpSourcePort,
                     static_cast<std::uint16_t>(flow.source_port ^ message.flow.source_port));
@@ -175,22 +175,23 @@ void UdpSender::seal_bytes(const wire::Flow& flow, Bytes udp_payload, seal::Seal
   std::vector<std::byte> sealed(plain.size() + seal::kOverhead);
   if (!sealer.seal(flow, plain, now, sealed)) return;
   if (packet->icrc == wire::IcrcVerdict::kBad) sealed.back() ^= std::byte{1};  // a corrupted packet
-  send_sealed(flow, sealed);
+  send_sealed(flow, sealed, now);
 }
 
-void UdpSender::send_sealed(const wire::Flow& flow, Bytes packet) {
+void UdpSender::send_sealed(const wire::Flow& flow, Bytes packet, Time now) {
   if (!can_reach(flow)) {
     ++counters_.dropped_unreachable;
     return;
   }
-  const Opened message = open_message(flow, packet.size(), 0, Outbox::Contents::kSealed);
+  const Opened message = open_message(flow, packet.size(), 0, Outbox::Contents::kSealed, now);
   std::ranges::copy(packet, message.room.begin());
   flush();
 }
 
 UdpSender::Opened UdpSender::open_message(const wire::Flow& wanted, std::size_t bytes,
-                                          std::uint16_t segment, Outbox::Contents contents) {
-  const SendSocket socket = sockets_.for_port(wanted.source_port);
+                                          std::uint16_t segment, Outbox::Contents contents,
+                                          Time now) {
+  const SendSocket socket = sockets_.for_port(wanted.source_port, now);
   if (socket.fd != outbox_fd_ || !outbox_.fits(bytes)) flush();
   outbox_fd_ = socket.fd;
   Opened opened{.flow = wanted, .room{}};

@@ -50,7 +50,7 @@ class UdpSender final : public Egress {
   // From now on packets are sealed as `sealing` says. It must outlive the sender.
   void seal_with(Sealing& sealing) { sealing_ = &sealing; }
   // Sends a packet of a sealed QP, without changing it.
-  void send_sealed(const wire::Flow& flow, Bytes packet);
+  void send_sealed(const wire::Flow& flow, Bytes packet, Time now);
 
   // Sets the interface through which a source address reaches link-local and multicast
   // destinations.
@@ -61,6 +61,10 @@ class UdpSender final : public Egress {
   [[nodiscard]] const Offload& segmentation() const { return segmentation_; }
   [[nodiscard]] int buffer() const;
   [[nodiscard]] std::size_t sockets() const { return sockets_.size(); }
+  // The UDP source port of packets whose flow has this one.
+  [[nodiscard]] std::uint16_t real_port(std::uint16_t wanted, Time now) const {
+    return sockets_.port_for(wanted, now);
+  }
   // True if one of our sockets is bound to this port.
   [[nodiscard]] bool sends_from(std::uint16_t port) const { return sockets_.has(port); }
 
@@ -85,7 +89,7 @@ class UdpSender final : public Egress {
   [[nodiscard]] Run next_run(std::span<const wire::Frame> frames) const;
   void seal_bytes(const wire::Flow& flow, Bytes udp_payload, seal::Sealer& sealer, Time now);
   [[nodiscard]] Opened open_message(const wire::Flow& wanted, std::size_t bytes,
-                                    std::uint16_t segment, Outbox::Contents contents);
+                                    std::uint16_t segment, Outbox::Contents contents, Time now);
   [[nodiscard]] bool can_reach(const wire::Flow& flow) const;
   void flush();
   void take_refusal(std::size_t index, int error);

@@ -80,7 +80,14 @@ std::uint16_t source_port(std::uint32_t flow_label, Qpn local, Qpn remote) {
     label &= 0xf'ffffU;
   }
   const std::uint64_t folded = (label & 0x3fffU) ^ (label >> 14U);
-  return static_cast<std::uint16_t>(0xc000U | (folded & 0x3fffU));
+  return static_cast<std::uint16_t>(kFirstSourcePort | (folded & 0x3fffU));
+}
+
+std::optional<std::uint32_t> flow_label_for(std::uint16_t port) {
+  if (port < kFirstSourcePort) return std::nullopt;
+  const std::uint32_t low = port & 0x3fffU;
+  // The upper six bits of a label are folded onto the lower ones. Label zero stands for none.
+  return low != 0 ? low : 1U << 14U | 1U;
 }
 
 std::uint16_t datagram_source_port(Qpn local) {

@@ -52,5 +52,9 @@ class Port {
 // Linux uses the same functions, so that captures of both look alike.
 [[nodiscard]] std::uint16_t source_port(std::uint32_t flow_label, Qpn local, Qpn remote);
 [[nodiscard]] std::uint16_t datagram_source_port(Qpn local);
+// A flow label that gives this source port, whatever the QPNs are. Nothing if none does: the port
+// is below kFirstSourcePort.
+inline constexpr std::uint16_t kFirstSourcePort = 0xc000;
+[[nodiscard]] std::optional<std::uint32_t> flow_label_for(std::uint16_t source_port);
 
 }  // namespace nerve::nic

@@ -7,6 +7,7 @@
 // that sends trains wants an allowance of one train; a simulator has exact timers and wants none.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/rate.h"
@@ -60,6 +61,7 @@ class Pacer {
   static constexpr std::uint64_t kPicosPerByte = 8'000'000'000'000;  // at one bit per second
   // Below this the product fits into 64 bits, and a division costs a few cycles instead of a call.
   static constexpr std::uint64_t kNarrow = 1U << 20;
+  static constexpr std::uint64_t kLargestFrame = ~std::uint32_t{0};
 
   // A next_send_ further ahead than the last frame can have put it is a time of months ago, across
   // the wrap, or the zero of an engine that has not been given the time yet.
@@ -71,7 +73,7 @@ class Pacer {
     if (next_send_ < earliest || is_ancient(now)) reset(earliest);
   }
   constexpr void advance(std::uint64_t bytes) {
-    last_bytes_ = bytes;
+    last_bytes_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, kLargestFrame));
     const std::uint64_t bps = rate_.bits_per_second();
     if (bytes < kNarrow) {
       const std::uint64_t work = bytes * kPicosPerByte + remainder_;
@@ -88,7 +90,7 @@ class Pacer {
   Duration longest_wait_{};     // next_send_ is never further ahead of `now`
   Rate rate_{};                 // the rate at which remainder_ is counted
   std::uint64_t remainder_{};   // of a picosecond, in units of 1 / rate
-  std::uint64_t last_bytes_{};  // of the frame sent last
+  std::uint32_t last_bytes_{};  // of the frame sent last
   std::uint32_t burst_bytes_{};
 };
 

@@ -184,7 +184,9 @@ struct Qp {
   Srq* srq{};
   std::uint64_t cookie{};
   // The last attributes are needed for each request, and share the tenth line with the pacer.
+  // rate_limit is the lower one of program_rate and steered_rate.
   QpAttributes attributes{};
+  std::uint64_t bytes_sent{};  // for QpFlow
   Pacer pacer;
 
   ReceiveQueue receives;
@@ -193,6 +195,9 @@ struct Qp {
   QpCaps caps{};
   XrcdHandle xrcd{};
   QpHandle handle{};
+  std::uint64_t packets_retransmitted{};  // for QpFlow
+  Rate program_rate{};                    // the rate_limit that the program has set; zero: none
+  Rate steered_rate{};                    // likewise steer_flow()
 
   // Whether requests are to be sent, or packets of them that were trimmed.
   [[nodiscard]] bool has_to_send() const {

@@ -59,6 +59,10 @@ class QpTable {
   void for_each(F visit) {
     table_.for_each(visit);
   }
+  template <class F>
+  std::optional<std::uint32_t> for_some(std::uint32_t from, std::uint32_t places, F visit) {
+    return table_.for_some(from, places, visit);
+  }
 
   [[nodiscard]] Qp* find(QpHandle handle) { return table_.find(handle); }
   [[nodiscard]] Qp* find(Qpn qpn) {

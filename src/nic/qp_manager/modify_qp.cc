@@ -128,7 +128,10 @@ void QpManager::apply(Qp& qp, QpAttrs given, const QpAttributes& values) {
   take(QpAttrs::kRnrRetry, &QpAttributes::rnr_retry);
   if (contains(given, QpAttrs::kRetryCount)) qp.requester.retries_left = own.retry_count;
   if (contains(given, QpAttrs::kRnrRetry)) qp.requester.rnr_retries_left = own.rnr_retry;
-  take(QpAttrs::kRateLimit, &QpAttributes::rate_limit);
+  if (contains(given, QpAttrs::kRateLimit)) {
+    qp.program_rate = values.rate_limit;
+    limit_rate(qp);
+  }
   if (contains(given, QpAttrs::kPath)) {
     qp.flow = *port_.flow_to(own.path);
     qp.flow.source_port = source_port(own.path.flow_label, qp.qpn, own.dest_qp);
@@ -198,9 +201,7 @@ Status QpManager::redirect_flow(QpHandle handle, std::uint32_t flow_label) {
   if (!qp->connected() || qp->state != QpState::kRts) {
     return refuse(ErrorCode::kInvalid, "flow: the QP is not connected");
   }
-  qp->attributes.path.flow_label = flow_label;
-  qp->flow.flow_label = flow_label;
-  qp->flow.source_port = source_port(flow_label, qp->qpn, qp->peer);
+  redirect(*qp, flow_label);
   return Done{};
 }
 
@@ -233,6 +234,8 @@ void QpManager::reset(Qp& qp) {
   qp.congestion.reset();
   qp.cnp_limiter.reset();
   qp.round_trip = {};
+  qp.bytes_sent = qp.packets_retransmitted = 0;
+  qp.program_rate = qp.steered_rate = {};
   qp.attributes = {};
   qp.peer = {};
   qp.access = {};

@@ -115,6 +115,7 @@ Expected<QpQuery> QpManager::query(QpHandle handle) {
                  .qpn = qp->qpn,
                  .type = qp->type};
   result.attributes.cur_state = qp->state;
+  result.attributes.rate_limit = qp->program_rate;
   // Report the current PSNs, not the initial ones.
   if (qp->can_receive()) result.attributes.rq_psn = qp->responder.expected;
   if (qp->can_send()) {

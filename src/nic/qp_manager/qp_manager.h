@@ -13,6 +13,7 @@
 #include "nic/qp_context/core.h"
 #include "nic/qp_context/qp_table.h"
 #include "nic/qp_context/scheduler.h"
+#include "nic/qp_glance.h"
 #include "nic/qp_manager/shared_objects.h"
 #include "nic/rx_handler/datagrams.h"
 #include "nic/wqe_engine/completion_unit.h"
@@ -41,6 +42,7 @@ class QpManager {
   Status destroy(QpHandle qp);
   Status redirect_flow(QpHandle qp, std::uint32_t flow_label);
   Status restart_flow(QpHandle qp, std::uint32_t flow_label);
+  Expected<bool> steer_flow(Qpn qpn, Qpn peer, const FlowSteering& steering);
   [[nodiscard]] bool completions_wait(Qpn qpn);
 
  private:
@@ -51,6 +53,8 @@ class QpManager {
   void start_responder(Qp& qp);
   void start_requester(Qp& qp);
   void start_flow(Qp& qp);
+  static void redirect(Qp& qp, std::uint32_t flow_label);
+  static void limit_rate(Qp& qp);
   void reset(Qp& qp);
   void forget_completions(Qp& qp);
 

@@ -174,6 +174,7 @@ Answers::Emitted Answers::emit_entry(Qp& qp, ReplayEntry& entry, TxBurst& burst,
     entry.pending = false;
     if (!entry.answered_once) --state.unanswered;
     entry.answered_once = true;
+    if (entry.kind == ReplayEntry::Kind::kRead) qp.bytes_sent += entry.length;
   }
   // Middle packets have one size; the first and the last carry an AETH and are longer.
   return !first && !last ? Emitted::kTrain : Emitted::kAlone;

@@ -353,7 +353,8 @@ void Requester::repeat_middle(Qp& qp, TxBurst& burst, std::uint32_t room) {
   }
   core_.counters.frames_sent += count;
   core_.counters.bytes_sent += std::uint64_t{count} * qp.mtu;
-  if (again) core_.counters.retransmitted_frames += count;
+  qp.bytes_sent += std::uint64_t{count} * qp.mtu;
+  if (again) note_retransmitted(qp, count);
   state.since_ack_request += count;
   state.next = state.next + count;
   if (!again) state.sent_end = state.next;
@@ -371,11 +372,17 @@ bool Requester::address(Qp& qp, const SendWqe& wqe, wire::Frame& frame) {
   return true;
 }
 
+void Requester::note_retransmitted(Qp& qp, std::uint32_t packets) {
+  core_.counters.retransmitted_frames += packets;
+  qp.packets_retransmitted += packets;
+}
+
 void Requester::note_sent(Qp& qp, const wire::Frame& frame, bool again) {
   RequesterState& state = qp.requester;
   ++core_.counters.frames_sent;
   core_.counters.bytes_sent += frame.payload_length;
-  if (again) ++core_.counters.retransmitted_frames;
+  qp.bytes_sent += frame.payload_length;
+  if (again) note_retransmitted(qp, 1);
   ++state.since_ack_request;
   if (qp.reliable() && !state.retry_at) {
     if (const auto timeout = retry_timeout(qp)) state.retry_at = core_.now + *timeout;

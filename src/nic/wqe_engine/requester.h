@@ -159,6 +159,7 @@ class Requester {
   bool address(Qp& qp, const SendWqe& wqe, wire::Frame& frame);
   void advance(Qp& qp, SendWqe& wqe, std::uint32_t packets);
   void note_sent(Qp& qp, const wire::Frame& frame, bool again);
+  void note_retransmitted(Qp& qp, std::uint32_t packets);
   void fault(Qp& qp, SendWqe& wqe, WcStatus status);
 
   Core& core_;

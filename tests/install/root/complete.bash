@@ -19,7 +19,7 @@ offers() {
     }
   done
 }
-offers nerve '' '=>' demo run trace devices stat top metrics web doctor decode sim sweep plan learn
+offers nerve '' '=>' demo run trace devices stat top metrics web doctor decode controller sim sweep plan learn
 offers nerve de '=>' demo devices decode
 offers nerve run --tr '=>' --transport --trace-folder
 offers nerve run --p '=>' --pcap --pcap-limit --port

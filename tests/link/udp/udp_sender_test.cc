@@ -95,6 +95,71 @@ TEST(UdpSender, PortsShareSocketsWhenThereAreTooMany) {
   EXPECT_EQ(pair.receivers[0]->counters().bad_icrc, 0U);
 }
 
+// A controller of paths gives flows other ports again and again.
+TEST(UdpSender, AnIdlePortMakesRoomForANewOne) {
+  constexpr std::uint16_t kFlows = 100;
+  UdpPair pair{{.max_senders = 4}};
+  Prng prng{11};
+  Time now{std::chrono::seconds{1}};
+  for (std::uint16_t i = 0; i < kFlows; ++i) {
+    now += SendSockets::kIdle / 2;
+    const auto port = static_cast<std::uint16_t>(50'000 + 7 * i);
+    const std::vector<Sample> sent{random_sample(prng, from_port(port), kSendOnly, 3),
+                                   random_sample(prng, kFlow, kSendOnly, 3),
+                                   random_sample(prng, from_port(port), kSendMiddle, 64)};
+    const std::uint16_t real = pair.sender->real_port(port, now);
+    pair.sender->send(Frames{sent}.span(), now);
+    EXPECT_EQ(pair.sender->real_port(port, now), real);
+    const auto got = pair.receive(sent.size());
+    expect_equal(got, sent);
+    ASSERT_EQ(got.size(), sent.size());
+    std::size_t from_it = 0;
+    for (const Sample& one : got) from_it += one.flow.source_port == real ? 1 : 0;
+    EXPECT_EQ(from_it, 2U);
+    EXPECT_EQ(real, port) << "unless another process has it";
+    EXPECT_LE(pair.sender->sockets(), 4U);
+  }
+  EXPECT_EQ(pair.receivers[0]->counters().bad_icrc, 0U);
+}
+
+TEST(UdpSender, PortsInUseAreNotReplaced) {
+  UdpPair pair{{.max_senders = 4}};
+  Prng prng{12};
+  const Time now{std::chrono::seconds{1}};
+  std::vector<Sample> sent;
+  for (std::uint16_t i = 0; i < 40; ++i) {
+    sent.push_back(
+        random_sample(prng, from_port(static_cast<std::uint16_t>(51'000 + i % 20)), kSendOnly, 3));
+  }
+  // All in one call, and then again before any of them has been idle.
+  for (const Time at : {now, now + SendSockets::kIdle / 2}) {
+    pair.sender->send(Frames{sent}.span(), at);
+    const auto got = pair.receive(sent.size());
+    expect_equal(got, sent);
+    std::set<std::uint16_t> ports;
+    for (const Sample& one : got) ports.insert(one.flow.source_port);
+    EXPECT_EQ(ports, (std::set<std::uint16_t>{51'000, 51'001, 51'002, 51'003}));
+  }
+}
+
+TEST(UdpSender, AForgottenPortIsFreeAgain) {
+  UdpPair pair{{.max_senders = 32}};
+  Prng prng{13};
+  const Time now{std::chrono::seconds{1}};
+  const auto send = [&](std::uint16_t port, Time at) {
+    pair.sender->send(Frames{{random_sample(prng, from_port(port), kSendOnly, 3)}}.span(), at);
+    EXPECT_EQ(pair.receive(1).size(), 1U);
+  };
+  for (std::uint16_t i = 0; i < 10; ++i) send(static_cast<std::uint16_t>(52'000 + i), now);
+  EXPECT_EQ(pair.sender->sockets(), 10U);
+  send(52'003, now + SendSockets::kForgotten / 2);
+  EXPECT_EQ(pair.sender->sockets(), 10U);
+  send(52'003, now + SendSockets::kForgotten);
+  EXPECT_EQ(pair.sender->sockets(), 2U) << "this one, and one that always remains";
+  const auto other = UdpSocket::make(IpFamily::kDual);
+  EXPECT_EQ(other->bind(IpFamily::kDual, 52'007), 0);
+}
+
 TEST(UdpSender, TheIcrcOfBytesFollowsTheRealPort) {
   const auto taken = UdpSocket::make(IpFamily::kDual);
   ASSERT_EQ(taken->bind(IpFamily::kDual, 0), 0);
