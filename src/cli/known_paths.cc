@@ -99,11 +99,11 @@ std::vector<KnownPaths::Watched> KnownPaths::watched(std::uint64_t round) const 
     };
     std::vector<Group> groups;
     for (const auto& [port, path] : pair.ports) {
-      if (path.hops.empty()) continue;
+      const Hops& hops = path.hops;
+      if (hops.empty()) continue;
       auto group =
-          std::ranges::find_if(groups, [&](const Group& one) { return *one.hops == path.hops; });
-      if (group == groups.end())
-        group = groups.insert(groups.end(), {&path.hops, false, false, {}});
+          std::ranges::find_if(groups, [&](const Group& one) { return *one.hops == hops; });
+      if (group == groups.end()) group = groups.insert(groups.end(), {&hops, false, false, {}});
       const bool in_use = std::ranges::binary_search(pair.in_use, port);
       group->watched = group->watched || in_use || path.lost;
       group->lost = group->lost || path.lost;

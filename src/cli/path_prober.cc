@@ -220,7 +220,8 @@ void PathProber::look_after_paths(Moment now) {
   std::vector<KnownPaths::Watched> paths = paths_.watched(rounds_);
   // Where only some of them can be checked, others are next time.
   if (!paths.empty()) {
-    std::ranges::rotate(paths, paths.begin() + static_cast<std::ptrdiff_t>(rounds_ % paths.size()));
+    std::rotate(paths.begin(), paths.begin() + static_cast<std::ptrdiff_t>(rounds_ % paths.size()),
+                paths.end());
   }
   for (const KnownPaths::Watched& path : paths) {
     if (!routers_.take_turn(path.last_router, now)) continue;

@@ -66,8 +66,8 @@ class Nic {
   [[nodiscard]] std::vector<QpGlance> glance_at_qps(std::size_t limit, Time now) const;
   // None if there is no such QP.
   [[nodiscard]] std::optional<QpRoute> route_of(Qpn qpn) const;
-  // The flows of connected QPs in RTR or RTS among `places` places of the table, the first of which is
-  // `from`: a driver need not hold its lock while it lists all of them.
+  // The flows of connected QPs in RTR or RTS among `places` places of the table, the first of which
+  // is `from`: a driver need not hold its lock while it lists all of them.
   [[nodiscard]] QpFlows list_flows(std::uint32_t from, std::uint32_t places) const;
 
   // The port. A zero GID clears a table entry. Changes raise events.
