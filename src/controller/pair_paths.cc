@@ -62,7 +62,8 @@ void PairPaths::compare_paths() {
     if (!usable(path)) continue;
     if (first) unavoidable_ = path.links;
     if (!first) {
-      std::erase_if(unavoidable_, [&](const Link& link) { return !contains(path.links, link); });
+      const Links& links = path.links;
+      std::erase_if(unavoidable_, [&](const Link& link) { return !contains(links, link); });
     }
     first = false;
   }
