@@ -22,8 +22,6 @@
 namespace nerve::cli {
 namespace {
 
-using test::Outcome;
-
 class Key {
  public:
   explicit Key(const char* name)
@@ -104,7 +102,7 @@ class Controller {
   bool greeted_{};
 };
 
-std::future<Outcome> start(const std::string& options, const std::string& program) {
+std::future<test::Outcome> start(const std::string& options, const std::string& program) {
   return std::async(std::launch::async,
                     [=] { return test::nerve("run " + options + " -- " + program); });
 }
@@ -123,7 +121,7 @@ TEST(Agent, ReportsToItsController) {
     ASSERT_TRUE(report) << report.error();
     EXPECT_FALSE(report->host.empty());
   }
-  const Outcome outcome = run.get();
+  const test::Outcome outcome = run.get();
   EXPECT_EQ(outcome.exit_code, 7);
   EXPECT_EQ(outcome.text, "");
   while (controller.next()) continue;  // it has gone with the program
@@ -144,7 +142,7 @@ TEST(Agent, ComesBackWhenTheControllerDoes) {
   while (controller.next()) continue;
   ASSERT_TRUE(controller.accept(key)) << "after a message that was not valid";
   ASSERT_TRUE(controller.next());
-  const Outcome outcome = run.get();
+  const test::Outcome outcome = run.get();
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_EQ(outcome.text, "");
 }
@@ -180,15 +178,15 @@ TEST(Agent, ReportsNothingToAControllerWithAnotherKey) {
   auto run = start(controller.options(key), "sh -c 'sleep 1; exit 4'");
   ASSERT_TRUE(controller.accept(other));
   EXPECT_EQ(controller.next(), std::nullopt);
-  const Outcome outcome = run.get();
+  const test::Outcome outcome = run.get();
   EXPECT_EQ(outcome.exit_code, 4);
   EXPECT_NE(outcome.text.find("paths stay as they are"), std::string::npos) << outcome.text;
 }
 
 TEST(Agent, WarnsOnceOfAControllerThatCannotBeReached) {
   const Key key{"key"};
-  const Outcome outcome = test::nerve("run --controller 127.0.0.1:1 --controller-key " +
-                                      key.path() + " -- sh -c 'sleep 1; exit 6'");
+  const test::Outcome outcome = test::nerve("run --controller 127.0.0.1:1 --controller-key " +
+                                            key.path() + " -- sh -c 'sleep 1; exit 6'");
   EXPECT_EQ(outcome.exit_code, 6);
   EXPECT_EQ(outcome.text,
             "nerve: controller 127.0.0.1:1: Connection refused; paths stay as they are until it "
@@ -198,7 +196,7 @@ TEST(Agent, WarnsOnceOfAControllerThatCannotBeReached) {
 TEST(Agent, AWrongOptionStopsTheProgramBeforeItStarts) {
   const Key key{"key"};
   const auto refused = [](const std::string& options) {
-    const Outcome outcome = test::nerve("run " + options + " -- echo started");
+    const test::Outcome outcome = test::nerve("run " + options + " -- echo started");
     EXPECT_EQ(outcome.exit_code, 2) << options;
     EXPECT_EQ(outcome.text.find("started"), std::string::npos);
     return outcome.text;
