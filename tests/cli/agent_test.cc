@@ -4,9 +4,11 @@
 #include "cli/agent.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -102,6 +104,17 @@ class Controller {
   bool greeted_{};
 };
 
+// A user has one agent at a time, and ctest runs these tests side by side.
+class AgentTest : public testing::Test {
+ protected:
+  AgentTest() { EXPECT_EQ(::flock(turn_.get(), LOCK_EX), 0); }
+
+ private:
+  host::Descriptor turn_{
+      ::open((testing::TempDir() + "nerve_agent_turn" + std::to_string(::getuid())).c_str(),
+             O_CREAT | O_RDWR | O_CLOEXEC, 0600)};
+};
+
 std::future<test::Outcome> start(const std::string& options, const std::string& program) {
   return std::async(std::launch::async,
                     [=] { return test::nerve("run " + options + " -- " + program); });
@@ -109,7 +122,7 @@ std::future<test::Outcome> start(const std::string& options, const std::string& 
 
 }  // namespace
 
-TEST(Agent, ReportsToItsController) {
+TEST_F(AgentTest, ReportsToItsController) {
   const Key key{"key"};
   Controller controller;
   auto run = start(controller.options(key), "sh -c 'sleep 3; exit 7'");
@@ -127,7 +140,7 @@ TEST(Agent, ReportsToItsController) {
   while (controller.next()) continue;  // it has gone with the program
 }
 
-TEST(Agent, ComesBackWhenTheControllerDoes) {
+TEST_F(AgentTest, ComesBackWhenTheControllerDoes) {
   const Key key{"key"};
   Controller controller;
   auto run = start(controller.options(key), "sh -c 'sleep 4; exit 3'");
@@ -147,7 +160,7 @@ TEST(Agent, ComesBackWhenTheControllerDoes) {
   EXPECT_EQ(outcome.text, "");
 }
 
-TEST(Agent, SurvivesOrdersForNobody) {
+TEST_F(AgentTest, SurvivesOrdersForNobody) {
   const Key key{"key"};
   Controller controller;
   auto run = start(controller.options(key), "sh -c 'sleep 3; exit 5'");
@@ -171,7 +184,7 @@ TEST(Agent, SurvivesOrdersForNobody) {
   EXPECT_EQ(run.get().exit_code, 5);
 }
 
-TEST(Agent, ReportsNothingToAControllerWithAnotherKey) {
+TEST_F(AgentTest, ReportsNothingToAControllerWithAnotherKey) {
   const Key key{"key"};
   const Key other{"other"};
   Controller controller;
@@ -183,7 +196,7 @@ TEST(Agent, ReportsNothingToAControllerWithAnotherKey) {
   EXPECT_NE(outcome.text.find("paths stay as they are"), std::string::npos) << outcome.text;
 }
 
-TEST(Agent, WarnsOnceOfAControllerThatCannotBeReached) {
+TEST_F(AgentTest, WarnsOnceOfAControllerThatCannotBeReached) {
   const Key key{"key"};
   const test::Outcome outcome = test::nerve("run --controller 127.0.0.1:1 --controller-key " +
                                             key.path() + " -- sh -c 'sleep 1; exit 6'");
@@ -193,7 +206,7 @@ TEST(Agent, WarnsOnceOfAControllerThatCannotBeReached) {
             "answers\n");
 }
 
-TEST(Agent, AWrongOptionStopsTheProgramBeforeItStarts) {
+TEST_F(AgentTest, AWrongOptionStopsTheProgramBeforeItStarts) {
   const Key key{"key"};
   const auto refused = [](const std::string& options) {
     const test::Outcome outcome = test::nerve("run " + options + " -- echo started");
