@@ -41,7 +41,10 @@ struct Cable {
 struct PathCost {
   std::uint64_t most{};
   std::uint64_t sum{};
-  friend auto operator<=>(const PathCost&, const PathCost&) = default;
+  friend bool operator==(const PathCost&, const PathCost&) = default;
+  friend auto operator<=>(const PathCost& a, const PathCost& b) {
+    return a.most == b.most ? a.sum <=> b.sum : a.most <=> b.most;
+  }
 };
 
 class LinkLoads {

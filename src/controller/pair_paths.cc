@@ -75,9 +75,9 @@ const PairPaths::Path* PairPaths::find(std::uint16_t port) const {
 }
 
 const Links& PairPaths::links(std::uint16_t port) const {
-  static const Links kNone;
+  static const Links none;
   const Path* const path = find(port);
-  return path == nullptr ? kNone : path->links;
+  return path == nullptr ? none : path->links;
 }
 
 bool PairPaths::usable(const Path& path) const {

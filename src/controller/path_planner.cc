@@ -193,11 +193,11 @@ void PathPlanner::advise(Agent& agent, const PairKey& key) {
 }
 
 void PathPlanner::count(Agent& agent, const FlowKey& key, Flow& flow) {
-  static const Links kNowhere;
+  static const Links nowhere;
   const bool sends = flow.progress.sends();
   const auto pair = agent.pairs.find(key.pair);
   const Links& links =
-      sends && pair != agent.pairs.end() ? pair->second.paths.links(flow.port) : kNowhere;
+      sends && pair != agent.pairs.end() ? pair->second.paths.links(flow.port) : nowhere;
   // It may send on a path that nobody knows.
   if (flow.counts != sends) {
     flow.counts = sends;

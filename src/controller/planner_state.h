@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 
 #include "base/optional_time.h"
 #include "controller/flow_progress.h"
@@ -31,7 +32,9 @@ struct FlowKey {
   std::uint32_t qpn{};
   std::uint32_t peer{};
   friend bool operator==(const FlowKey&, const FlowKey&) = default;
-  friend auto operator<=>(const FlowKey&, const FlowKey&) = default;
+  friend auto operator<=>(const FlowKey& a, const FlowKey& b) {
+    return std::tie(a.pair, a.qpn, a.peer) <=> std::tie(b.pair, b.qpn, b.peer);
+  }
 
   // The other direction of the same connection.
   [[nodiscard]] FlowKey reverse() const {
