@@ -161,6 +161,29 @@ TEST(CollectivePlan, NicCarriesTheShareOfItsOwnColumn) {
   EXPECT_EQ(loads[0].to, 13U);
 }
 
+TEST(CollectivePlan, ChunksOfAHierarchyEnterOneAfterTheOther) {
+  constexpr std::uint32_t kChunks = 8;
+  constexpr std::uint64_t kBytes = std::uint64_t{32} * kChunks << 20U;  // messages of 1 MiB
+  const GroupLayout layout = layout_of(packed(32, 8));
+  const auto plan = make_plan({.kind = Kind::kAllReduce,
+                               .algorithm = Algorithm::kHierarchical,
+                               .bytes = kBytes,
+                               .chunks = kChunks},
+                              layout);
+  Outgoing out;
+  std::uint32_t waiting = 0;
+  for (std::uint32_t item = 0; item < plan->items(); ++item) {
+    const std::uint32_t before = plan->waits_for(item);
+    if (before == kNoItem) continue;
+    ++waiting;
+    EXPECT_LT(before % kChunks, item % kChunks) << item;  // a lower lane: no circles
+    out.clear();
+    plan->sends(0, item, out);
+    EXPECT_FALSE(out.transfers().empty()) << item;
+  }
+  EXPECT_EQ(waiting, 2 * (kChunks - 2));  // all but two wait to be scattered, and for the rail
+}
+
 TEST(CollectivePlan, SharesAddUp) {
   for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1000003},
                                     std::uint64_t{0xffff'ffff'ffff'ffff}}) {

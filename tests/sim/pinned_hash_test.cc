@@ -224,7 +224,7 @@ constexpr Pinned kPinned[]{
     {"Hpcc", kIncast, "hpcc", 0x438a22361e5a6bdd, has_queues},
     {"Learned", kIncast, "learned", 0x335ef70d9e24ba2e, has_queues},
     {"ValiantWithAWatchdog", kDragonfly, "dcqcn", 0xa871249d0e90607f, has_trips},
-    {"TrainingOverInfiniBand", kTraining, "none", 0x9829129619e1f8a1, has_steps},
+    {"TrainingOverInfiniBand", kTraining, "none", 0xa58c5d09cf0d09a1, has_steps},
     {"SimaiWorkload", kSimai, "dcqcn", 0x2908b8d2dab75990, has_steps},
     {"ChakraTraces", kChakra, "dcqcn", 0x7cfd14a88d1b0203, has_idle_ranks},
 };

@@ -55,6 +55,9 @@ class Carrier {
     for (std::uint32_t lane = 0; lane < plan_.lanes(); ++lane) {
       for (std::uint32_t& at = at_[member][lane]; at * plan_.lanes() < plan_.items(); ++at) {
         const std::uint32_t item = at * plan_.lanes() + lane;
+        const std::uint32_t before = plan_.waits_for(item);
+        if (before != kNoItem && at_[member][before % plan_.lanes()] <= before / plan_.lanes())
+          break;
         const std::size_t awaited = plan_.arrivals(member, item);
         if (landed_[member][item].size() < awaited) break;
         if (landed_[member][item].size() > awaited) fail("more arrivals than awaited");

@@ -70,7 +70,7 @@ constexpr Key<CollectiveSpec> kCollective[] = {
      [](Value& v, CollectiveSpec& c) { v.word(c.algorithm, kAlgorithms); }},
     {"iterations", "repetitions, one after the other",
      [](Value& v, CollectiveSpec& c) { v.count(c.iterations, 1, 1'000'000); }},
-    {"chunks", "pieces that a buffer is cut into, to overlap steps; at most 8 with hierarchical",
+    {"chunks", "pieces that a buffer is cut into, to overlap steps; at most 16 with hierarchical",
      [](Value& v, CollectiveSpec& c) { v.count(c.chunks, 1, 65'536); }},
 };
 

@@ -84,6 +84,8 @@ bool Communicators::lane_goes_on(Seat& seat, std::uint32_t number, const Running
   for (std::uint32_t& at = seat.at[lane]; at < plan.items() / plan.lanes(); ++at) {
     const std::uint32_t item = at * plan.lanes() + lane;
     if (window > 0 && seat.on_their_way >= window) return false;
+    const std::uint32_t before = plan.waits_for(item);
+    if (before != kNoItem && seat.at[before % plan.lanes()] <= before / plan.lanes()) return false;
     if (seat.arrived.at(running.base + item) < plan.arrivals(seat.member, item)) return false;
     outgoing_.clear();
     plan.sends(seat.member, item, outgoing_);

@@ -1,5 +1,7 @@
 #include "sim/workload/collective/hierarchical_plan.h"
 
+#include <algorithm>
+
 namespace nerve::sim {
 
 HierarchicalPlan::HierarchicalPlan(const Grid& grid, std::uint64_t bytes, Parts parts,
@@ -11,6 +13,9 @@ HierarchicalPlan::HierarchicalPlan(const Grid& grid, std::uint64_t bytes, Parts 
       of_column_(std::size_t{chunks} * grid.columns()),
       reducing_{parts.reduce_scatter ? grid.rows() - 1 : 0},
       steps_{reducing_ + (parts.all_gather ? grid.rows() - 1 : 0)} {
+  const std::uint64_t message = std::max<std::uint64_t>(bytes_of(0, 0), 1);
+  on_rails_ = static_cast<std::uint32_t>(
+      std::max<std::uint64_t>((kBytesOnRails + message - 1) / message, kOnRails));
   for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) {
     for (std::uint32_t block = 0; block < grid.size(); ++block) {
       of_column_[chunk * grid.columns() + grid.column(block)] += bytes_of(block, chunk);
@@ -43,12 +48,12 @@ std::uint32_t HierarchicalPlan::arrivals(std::uint32_t member, std::uint32_t ite
   const std::uint32_t chunk = item % chunks_;
   const std::uint32_t at = item / chunks_;
   std::uint32_t count = 0;
-  if (at == 1 && parts_.reduce_scatter && bytes_of_column(column, chunk) > 0) {
+  if (at == kScattered && parts_.reduce_scatter && bytes_of_column(column, chunk) > 0) {
     count += grid_.columns() - 1;
   }
-  if (at > 1 && at <= gather_at()) {
+  if (at > kFirstStep && at <= gather_at()) {
     const std::uint32_t before = (grid_.row(member) + grid_.rows() - 1) % grid_.rows();
-    const std::uint32_t block = grid_.member(row_sent(before, at - 2), column);
+    const std::uint32_t block = grid_.member(row_sent(before, at - kFirstStep - 1), column);
     count += bytes_of(block, chunk) > 0 ? 1 : 0;
   }
   if (at > gather_at() && parts_.all_gather) {
@@ -65,7 +70,7 @@ void HierarchicalPlan::sends(std::uint32_t member, std::uint32_t item, Outgoing&
   const std::uint32_t chunk = item % chunks_;
   const std::uint32_t at = item / chunks_;
   const std::uint32_t next = item + chunks_;
-  const bool scatters = at == 0 && parts_.reduce_scatter;
+  const bool scatters = at == kScatter && parts_.reduce_scatter;
   const bool gathers = at == gather_at() && parts_.all_gather;
   if (scatters || gathers) {
     for (std::uint32_t i = 1; i < grid_.columns(); ++i) {
@@ -73,11 +78,19 @@ void HierarchicalPlan::sends(std::uint32_t member, std::uint32_t item, Outgoing&
       out.begin(grid_.member(row, other), next);
       add_column(scatters ? other : column, chunk, scatters ? Action::kReduce : Action::kCopy, out);
     }
-  } else if (at >= 1 && at <= steps_) {
+  } else if (at >= kFirstStep && at < gather_at()) {
     out.begin(grid_.member((row + 1) % grid_.rows(), column), next);
-    add_block(grid_.member(row_sent(row, at - 1), column), chunk,
-              reduces(at - 1) ? Action::kReduce : Action::kCopy, out);
+    add_block(grid_.member(row_sent(row, at - kFirstStep), column), chunk,
+              reduces(at - kFirstStep) ? Action::kReduce : Action::kCopy, out);
   }
+}
+
+std::uint32_t HierarchicalPlan::waits_for(std::uint32_t item) const {
+  const std::uint32_t chunk = item % chunks_;
+  const std::uint32_t at = item / chunks_;
+  if (at == kScatter && chunk >= kCrossing) return kScattered * chunks_ + chunk - kCrossing;
+  if (at == kFirstStep && chunk >= on_rails_) return gather_at() * chunks_ + chunk - on_rails_;
+  return kNoItem;
 }
 
 void HierarchicalPlan::load(std::uint32_t member, std::uint32_t phase,

@@ -4,7 +4,9 @@
 //
 // Block b is the result of a reduce-scatter at member b; column c has the blocks of its members.
 // Within a server each member sends directly to each other. Blocks are cut into chunks, and each
-// chunk has its own lane: while one is on the rails, the next crosses the server.
+// chunk has its own lane: while some are on the rails, the next ones are scattered within the
+// server, and those before are gathered. Chunks enter one after the other: all at once they would
+// share every link evenly, and so all be at the same place.
 #pragma once
 
 #include "sim/workload/collective/grid.h"
@@ -22,19 +24,28 @@ class HierarchicalPlan final : public CollectivePlan {
   // The grid must outlive the plan. At most kMostLanes chunks.
   HierarchicalPlan(const Grid& grid, std::uint64_t bytes, Parts parts, std::uint32_t chunks);
 
-  [[nodiscard]] std::uint32_t items() const override { return (steps_ + 3) * chunks_; }
+  [[nodiscard]] std::uint32_t items() const override { return (steps_ + 4) * chunks_; }
   [[nodiscard]] std::uint32_t lanes() const override { return chunks_; }
   [[nodiscard]] std::uint32_t arrivals(std::uint32_t member, std::uint32_t item) const override;
   void sends(std::uint32_t member, std::uint32_t item, Outgoing& out) const override;
+  [[nodiscard]] std::uint32_t waits_for(std::uint32_t item) const override;
   // With several chunks, the phases of different chunks overlap.
   [[nodiscard]] std::uint32_t phases() const override { return chunks_ == 1 ? kPhases : 1; }
   void load(std::uint32_t member, std::uint32_t phase, std::vector<PeerLoad>& out) const override;
 
  private:
   static constexpr std::uint32_t kPhases = 3;
+  // How many chunks are scattered at once, and the least on the rails: while a message of one is on
+  // its way, one of the other is sent.
+  static constexpr std::uint32_t kCrossing = 2;
+  static constexpr std::uint32_t kOnRails = 2;
+  static constexpr std::uint64_t kBytesOnRails = 96U << 10U;  // more chunks, if messages are small
 
-  // The items of a lane: scatter within the server, one item per ring step, gather, end.
-  [[nodiscard]] std::uint32_t gather_at() const { return steps_ + 1; }
+  // The items of a lane: scatter within the server, scattered, one item per ring step, gather, end.
+  static constexpr std::uint32_t kScatter = 0;
+  static constexpr std::uint32_t kScattered = 1;
+  static constexpr std::uint32_t kFirstStep = 2;
+  [[nodiscard]] std::uint32_t gather_at() const { return kFirstStep + steps_; }
   [[nodiscard]] std::uint32_t row_sent(std::uint32_t row, std::uint32_t step) const;
   [[nodiscard]] bool reduces(std::uint32_t step) const { return step < reducing_; }
   [[nodiscard]] std::uint64_t bytes_of(std::uint32_t block, std::uint32_t chunk) const {
@@ -52,6 +63,7 @@ class HierarchicalPlan final : public CollectivePlan {
   Parts parts_;
   std::uint32_t chunks_;
   Shares shares_;
+  std::uint32_t on_rails_{};              // chunks at once
   std::vector<std::uint64_t> of_column_;  // bytes of a chunk of its blocks, by chunk and column
   std::uint32_t reducing_;                // reducing steps on the ring
   std::uint32_t steps_;

@@ -4,7 +4,8 @@
 // A member works through numbered items. An item waits for its arrivals, then starts its transfers;
 // a transfer names the item of the receiver that waits for it. Items of one lane run in order (item
 // i is in lane i % lanes). Lanes are independent, so that a tree can send up and down at the same
-// time. All members have the same number of items.
+// time, except that an item may wait for another item of the same member in a lower lane. All
+// members have the same number of items.
 //
 // A simulation carries no contents, but a plan can list the pieces of a transfer as offsets in both
 // buffers. Tests move these pieces and check the result of the collective.
@@ -80,7 +81,8 @@ struct PeerLoad {
 };
 
 // The limit of any plan.
-inline constexpr std::uint32_t kMostLanes = 8;
+inline constexpr std::uint32_t kMostLanes = 16;
+inline constexpr std::uint32_t kNoItem = 0xffff'ffff;
 
 class CollectivePlan {
  public:
@@ -96,6 +98,9 @@ class CollectivePlan {
   [[nodiscard]] virtual std::uint32_t window() const { return 0; }
   [[nodiscard]] virtual std::uint32_t arrivals(std::uint32_t member, std::uint32_t item) const = 0;
   virtual void sends(std::uint32_t member, std::uint32_t item, Outgoing& out) const = 0;
+  // The item of a lower lane that must have started its transfers before this one does; kNoItem:
+  // none.
+  [[nodiscard]] virtual std::uint32_t waits_for(std::uint32_t /*item*/) const { return kNoItem; }
 
   // For bounds: phases that a member cannot overlap, and the bytes that it sends in each.
   [[nodiscard]] virtual std::uint32_t phases() const { return 1; }
