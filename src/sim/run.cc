@@ -76,6 +76,7 @@ JobContext context_for(const Scenario& scenario, const JobSpec& spec, std::uint3
   context.gpus_per_server = shape.gpus;
   context.mtu = payload;
   context.header_bytes = around + kGap;
+  if (tcp) context.least_chunk = 512U << 10U;  // system calls, wake-ups, delayed ACKs
   context.interconnect_delay = setup.cluster.interconnect_delay;
   context.network_delay =
       longest_round_trip(simulation.fabric(), on_front_end ? 1 : 0, payload + around) / 2;

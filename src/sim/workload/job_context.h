@@ -26,7 +26,8 @@ struct JobContext {
   std::uint32_t nics_per_server{1};
   std::uint32_t gpus_per_server{1};
   std::uint32_t mtu{4096};
-  std::uint32_t header_bytes{82};  // per packet, with the inter-packet gap
+  std::uint32_t header_bytes{82};     // per packet, with the inter-packet gap
+  std::uint64_t least_chunk{16'384};  // shorter messages cost more than they gain by overlapping
   Duration interconnect_delay{};
   Duration network_delay{};  // from NIC to NIC in an empty network
   // For networks whose delay depends on the pair; may be empty.

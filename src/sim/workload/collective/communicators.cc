@@ -21,6 +21,7 @@ GroupId Communicators::add(std::vector<std::uint32_t> ranks) {
   Group& group = groups_.emplace_back();
   group.ranks = std::move(ranks);
   group.layout = layout_of(servers);
+  group.layout.least_chunk = context_.least_chunk;
   group.first_seat = first_seat;
   return id;
 }

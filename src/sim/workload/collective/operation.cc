@@ -22,7 +22,6 @@ constexpr std::uint32_t kMostChunks = 65'536;
 // phases as long as messages stay large enough.
 std::uint32_t usual_chunks(const Operation& operation, const GroupLayout& layout) {
   constexpr std::uint64_t kBytes = 524'288;
-  constexpr std::uint64_t kLeastOnRails = 16'384;
   const bool chain = operation.kind == Kind::kBroadcast;
   if (operation.algorithm == Algorithm::kTree || chain) {
     return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(operation.bytes / kBytes, 1, 256));
@@ -31,7 +30,7 @@ std::uint32_t usual_chunks(const Operation& operation, const GroupLayout& layout
   if (operation.kind == Kind::kAllToAll || layout.grid->rows() == 1) return 1;
   const std::uint64_t block = operation.bytes / layout.members;
   return static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>(block / kLeastOnRails, 1, kMostLanes));
+      std::clamp<std::uint64_t>(block / layout.least_chunk, 1, kMostLanes));
 }
 
 Algorithm usual_algorithm(Kind kind, const GroupLayout& layout) {

@@ -25,6 +25,7 @@ struct GroupLayout {
   std::uint32_t members{};
   std::optional<Grid> grid;  // none if servers have different numbers of members
   Grid::Uneven uneven{};     // those numbers
+  std::uint64_t least_chunk{1};
 };
 [[nodiscard]] GroupLayout layout_of(const std::vector<std::uint32_t>& servers);
 
