@@ -323,6 +323,9 @@ Result<RunResult, std::string> run(const Scenario& scenario, const RunOptions& o
   auto [jobs, evidence, no_jobs] = build_jobs(scenario, cluster, simulation, setup);
   if (ranks != nullptr) no_jobs = first_trouble(*ranks, no_jobs);
   if (!no_jobs.empty()) return Unexpected{no_jobs};
+  Duration least{};
+  for (const std::unique_ptr<Job>& job : jobs) least = std::max(least, job->result().bound);
+  recorder.expect_at_least(least);
   simulation.schedule(std::move(prepared->faults));
   let_time_pass(simulation, cluster, recorder, jobs, Time{scenario.until}, options);
 

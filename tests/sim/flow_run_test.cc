@@ -7,6 +7,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "sim/results/recorder.h"
 #include "sim/results/result_json.h"
 #include "sim/results/summary.h"
 #include "sim/run.h"
@@ -109,6 +110,24 @@ TEST(FlowRun, TrainingTakesAsLongAsWithPackets) {
   EXPECT_EQ(flows.jobs[0].bytes_moved, packets.jobs[0].bytes_moved);
   EXPECT_EQ(flows.jobs[0].bound, packets.jobs[0].bound);
   EXPECT_LT(flows.events * 3, packets.events);
+}
+
+TEST(FlowRun, ReadsPortsAsOftenAsItsSeriesIsLong) {
+  const RunResult result = run_of(R"(
+[servers]
+count = 2
+gpus = 1
+[fabric]
+topology = "star"
+[[job]]
+kind = "permutation"
+size = "10 GB"
+)",
+                                  Fidelity::kFlow);
+  const std::size_t samples = result.series[0].values.size();
+  EXPECT_GE(samples, Recorder::kMostSamples / 2 - 1);
+  EXPECT_LE(samples, Recorder::kMostSamples);
+  EXPECT_LT(result.events, 2 * samples);  // doubling from 1 us, it were nine times as many
 }
 
 // HPCC keeps links at 95 % of their rate, and its packets are 42 bytes longer.

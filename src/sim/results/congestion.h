@@ -56,6 +56,7 @@ class Congestion {
     bool short_queues{};  // congestion control keeps queues short: a busy port is congested
   };
   void expect(const Hints& hints) { hints_ = hints; }
+  void widen(Duration every) { samples_.widen(every); }
 
   // A sample: one call of begin(), look() at each port, end().
   void begin(Duration since);

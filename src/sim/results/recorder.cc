@@ -92,7 +92,8 @@ Recorder::Recorder(Simulation& simulation, const OutputSpec& output)
   }
   simulation_.on_sample([this] {
     if (stopped_) return;
-    take();
+    const bool due = simulation_.now() >= taken_ + samples_.every();  // it may have become longer
+    if (due) take();
     if (!simulation_.idle()) arm();
   });
   arm();
@@ -100,6 +101,15 @@ Recorder::Recorder(Simulation& simulation, const OutputSpec& output)
 
 Recorder::~Recorder() {
   simulation_.on_sample([] {});  // one sample event may still be pending
+}
+
+void Recorder::expect_at_least(Duration run) {
+  if (simulation_.flows() == nullptr || output_.sample_every.count() > 0) return;
+  const auto most = static_cast<std::int64_t>(most_samples(simulation_));
+  Duration every = samples_.every();
+  while (every * most < run) every *= 2;
+  samples_.widen(every);
+  congestion_.widen(every);
 }
 
 void Recorder::arm() { simulation_.sample_at(taken_ + samples_.every()); }

@@ -36,6 +36,10 @@ class Recorder {
   // Payload received so far by hosts without an engine (TCP); called for each sample.
   void also_delivered(std::function<std::uint64_t()> bytes) { also_delivered_ = std::move(bytes); }
 
+  // Before any event: the run will not be shorter. Flows are then sampled as seldom from the start
+  // as they would be at its end.
+  void expect_at_least(Duration run);
+
   // What it has seen of congestion.
   [[nodiscard]] Congestion& congestion() { return congestion_; }
 

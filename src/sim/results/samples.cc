@@ -31,6 +31,11 @@ std::span<std::uint64_t> Samples::add() {
   return std::span{values_}.last(columns_.size());
 }
 
+void Samples::widen(Duration every) {
+  CHECK(rows_ == 0 && every.count() > 0);
+  every_ = every;
+}
+
 void Samples::settle() {
   if (rows_ < most_) return;
   const std::size_t width = columns_.size();

@@ -29,6 +29,9 @@ class Samples {
   // Merges rows if the limit is reached. Call it when the row is filled.
   void settle();
 
+  // Before the first row.
+  void widen(Duration every);
+
   [[nodiscard]] Duration every() const { return every_; }
   [[nodiscard]] std::size_t size() const { return rows_; }
   [[nodiscard]] std::uint64_t at(std::size_t row, std::size_t column) const {
