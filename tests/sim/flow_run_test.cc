@@ -131,7 +131,7 @@ size = "10 GB"
   const std::size_t samples = result.series[0].values.size();
   EXPECT_GE(samples, Recorder::kMostSamples / 2 - 1);
   EXPECT_LE(samples, Recorder::kMostSamples);
-  EXPECT_LT(result.events, 2 * samples);  // doubling from 1 us, it were nine times as many
+  EXPECT_LT(result.events, 2 * samples);  // nine times as many if it doubled from 1 us
 }
 
 // HPCC keeps links at 95 % of their rate, and its packets are 42 bytes longer.
