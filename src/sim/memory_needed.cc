@@ -103,16 +103,16 @@ std::uint64_t memory_needed(const Scenario& scenario, std::uint32_t ranks) {
   for (const JobSpec& job : scenario.jobs) {
     pairs += pairs_of(job, gpus, scenario.servers.gpus);
   }
+  const std::uint64_t qps = pairs * 2 * setup->cluster.back_end.lanes;
   const bool tcp = scenario.nics.transport == Transport::kTcp;
   const std::uint64_t packet = tcp ? scenario.tcp.mtu : nic::bytes(scenario.nics.mtu);
   const bool telemetry = setup->networks.front().fabric.telemetry;
   if (scenario.fidelity == Fidelity::kFlow) {
-    return kProgram + nics * kFlowNic + pairs * 2 * scenario.nics.qps_per_pair * kStream +
-           graph.ports() * (sizeof(Port) + kFlowPort) + switches * edges_of(graph) * kRoute;
+    return kProgram + nics * kFlowNic + qps * kStream + graph.ports() * (sizeof(Port) + kFlowPort) +
+           switches * edges_of(graph) * kRoute;
   }
   const std::uint64_t packets = nics * (kInFlight / packet + 4);
-  const std::uint64_t divided = nics * (tcp ? kTcpEnd : kEngine) +
-                                pairs * 2 * scenario.nics.qps_per_pair * (tcp ? kTcpEnd : kQp) +
+  const std::uint64_t divided = nics * (tcp ? kTcpEnd : kEngine) + qps * (tcp ? kTcpEnd : kQp) +
                                 packets * (sizeof(Packet) + (telemetry ? sizeof(Trail) : 0));
   return kProgram + divided / std::max(ranks, 1U) + graph.ports() * (sizeof(Port) + kSample) +
          switches * nics * kRoute;

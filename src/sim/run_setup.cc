@@ -209,7 +209,6 @@ std::string objection_to(const Scenario& scenario) {
     return "TCP hosts copy at no rate";
   }
   if (scenario.tcp.mtu < 576) return "a TCP MTU below 576";
-  if (scenario.nics.qps_per_pair == 0) return "no QP between two GPUs";
   if (scenario.front_end) return "";
   if (scenario.storage && scenario.storage->on_front_end) {
     return "storage is on the front end, but there is none";
@@ -218,6 +217,14 @@ std::string objection_to(const Scenario& scenario) {
     if (job.on_front_end) return "job " + job.name + " is on the front end, but there is none";
   }
   return "";
+}
+
+// How many QPs a pair has. Those of one NIC share a path if they are controlled and it is as fast.
+std::uint32_t lanes_of(const NicSpec& nics, const NetworkSpec& network, const Graph& graph) {
+  constexpr std::uint64_t kMost = 64;
+  if (nics.qps_per_pair > 0) return nics.qps_per_pair;
+  if (network.switches.path_choice != PathChoice::kControlled) return 1;
+  return static_cast<std::uint32_t>(std::min(paths_to_fill_a_nic(graph), kMost));
 }
 
 ClusterConfig cluster_of(const Scenario& scenario) {
@@ -230,12 +237,8 @@ ClusterConfig cluster_of(const Scenario& scenario) {
       scenario.nics.relay_across_rails || scenario.back_end.topology == TopologyKind::kRailOnly;
   config.interconnect = servers.interconnect;
   config.interconnect_delay = servers.interconnect_delay;
-  config.back_end = {.lanes = scenario.nics.qps_per_pair,
-                     .queue_depth = kQueueDepth,
-                     .admission = scenario.nics.admission};
-  config.front_end = {.lanes = std::max(1U, scenario.front_end_nics.qps_per_pair),
-                      .queue_depth = kQueueDepth,
-                      .admission = scenario.front_end_nics.admission};
+  config.back_end = {.queue_depth = kQueueDepth, .admission = scenario.nics.admission};
+  config.front_end = {.queue_depth = kQueueDepth, .admission = scenario.front_end_nics.admission};
   if (scenario.storage) {
     config.shape.storage = scenario.storage->servers;
     config.shape.storage_on_front_end = scenario.storage->on_front_end;
@@ -322,6 +325,7 @@ Result<RunSetup, std::string> lay_out(const Scenario& scenario, CheckedMemory& p
     const std::string why = adopt(*graph->servers, scenario, setup.cluster);
     if (!why.empty()) return Unexpected{why};
   }
+  setup.cluster.back_end.lanes = lanes_of(scenario.nics, scenario.back_end, *graph);
   setup.graph = std::move(*graph);
   setup.networks.push_back(network_of(scenario.back_end, scenario.nics, scenario.tcp, payload));
   setup.networks[0].nics_per_pcie = scenario.servers.nics_per_pcie;
@@ -336,6 +340,7 @@ Result<RunSetup, std::string> lay_out(const Scenario& scenario, CheckedMemory& p
       return Unexpected{"the front end: " + front_end.file +
                         " describes servers with GPUs; it can only be the back end"};
     }
+    setup.cluster.front_end.lanes = lanes_of(scenario.front_end_nics, front_end, *front);
     shape.front_end = static_cast<std::uint32_t>(setup.graph.nodes.size());
     setup.graph = merge(std::move(setup.graph), *front);
     setup.networks.push_back(network_of(front_end, scenario.front_end_nics, scenario.tcp, payload));

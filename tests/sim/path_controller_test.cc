@@ -293,6 +293,20 @@ TEST(Controlled, QpsLeaveAFailedCableBeforeTheSwitchesReroute) {
   EXPECT_LT(controlled, 10'000);
 }
 
+// NICs of 400 Gb/s, 16 cables of 100 Gb/s out of each leaf. All four QPs of a pair are needed.
+TEST(Controlled, PairsHaveAsManyQpsAsFillANic) {
+  const auto with = [](const std::string& nic, const std::string& topology) {
+    return microseconds_for("[servers]\ncount = 16\ngpus = 1\n[fabric]\ntopology = \"" + topology +
+                            "\"\nspines = 16\nnics_per_leaf = 4\nrouting = \"controlled\"\n"
+                            "[nic]\ncongestion = \"none\"\n" +
+                            nic + "[[job]]\nkind = \"shift\"\nshift = 4\nsize = \"16 MB\"\n");
+  };
+  constexpr double kIdeal = 16e6 * 8 / 400e9 * 1e6;
+  EXPECT_LT(with("", "leaf-spine"), 1.1 * kIdeal);
+  EXPECT_GT(with("qps_per_pair = 1\n", "leaf-spine"), 3.9 * kIdeal);
+  EXPECT_LT(with("", "dual-plane"), 1.1 * kIdeal);
+}
+
 TEST(Controlled, IsRefusedWhereThereIsNothingToChoose) {
   const auto refused = [](const std::string& rest) {
     const auto scenario =

@@ -66,7 +66,9 @@ struct NicSpec {
   nic::FlowControlConfig flow_control{};
   std::string policy_file;                    // for "learned"; empty: the shipped policy
   std::shared_ptr<const nic::Policy> policy;  // instead of the file
-  std::uint32_t qps_per_pair{1};              // messages between two GPUs are spread over them
+  // Messages between two GPUs are spread over them. Zero: one, or with controlled paths as many as
+  // fill a NIC.
+  std::uint32_t qps_per_pair{};
   bool hash_by_qp{true};      // each QP has its own UDP source port, which ECMP hashes
   Duration cnp_delay{};       // extra delay of CNPs in the network
   Duration timeout{};         // retransmission timeout; zero: by the kind of network

@@ -52,6 +52,17 @@ Result<NicRates, std::string> nic_rates_of(const NetworkSpec& spec, const Graph&
   return found;
 }
 
+std::uint64_t paths_to_fill_a_nic(const Graph& graph) {
+  const std::vector<std::uint64_t> rates = rates_of(graph);
+  const std::uint64_t fastest = *std::ranges::max_element(rates);
+  std::uint64_t slowest = fastest;
+  for (const Cable& cable : graph.cables) {
+    const std::uint64_t ends = std::max(rates[cable.a.value()], rates[cable.b.value()]);
+    if (ends == 0 || ends == fastest) slowest = std::min(slowest, cable.rate.bits_per_second());
+  }
+  return (fastest + slowest - 1) / slowest;
+}
+
 void hold_nics_to(Rate limit, Graph& graph) {
   __extension__ using Wide = unsigned __int128;
   constexpr std::uint64_t kSlowest = 1'000'000;  // of any cable

@@ -20,6 +20,9 @@ struct NicRates {
 [[nodiscard]] Result<NicRates, std::string> nic_rates_of(const NetworkSpec& spec,
                                                          const Graph& graph);
 
+// How many paths, each by a cable of its own, the fastest NIC needs to send at its rate.
+[[nodiscard]] std::uint64_t paths_to_fill_a_nic(const Graph& graph);
+
 // Slows the cables of each NIC that is faster than the limit, all by the same factor.
 void hold_nics_to(Rate limit, Graph& graph);
 
