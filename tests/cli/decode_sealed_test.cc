@@ -18,7 +18,7 @@
 #include "wire/packet.h"
 #include "wire/pcap.h"
 
-namespace nerve::cli {
+namespace nerve::cli::decode_sealed_test {
 namespace {
 
 using Packet = std::vector<std::byte>;
@@ -331,4 +331,4 @@ TEST_F(DecodeSealed, WrongLinesOfAKeyFileAreReported) {
 }
 
 }  // namespace
-}  // namespace nerve::cli
+}  // namespace nerve::cli::decode_sealed_test

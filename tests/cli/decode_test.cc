@@ -11,7 +11,7 @@
 #include "cli/file_bytes.h"
 #include "tests/cli/decode_run.h"
 
-namespace nerve::cli {
+namespace nerve::cli::decode_test {
 namespace {
 
 const std::string kCaptures = NERVE_SOURCE_DIR "/tests/golden/captures/";
@@ -165,4 +165,4 @@ TEST(FileBytes, AreLimited) {
   EXPECT_TRUE(refused.error.starts_with("it is longer than ")) << refused.error;
 }
 
-}  // namespace nerve::cli
+}  // namespace nerve::cli::decode_test

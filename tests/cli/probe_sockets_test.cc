@@ -16,7 +16,7 @@
 #include <map>
 #include <string>
 
-namespace nerve::cli {
+namespace nerve::cli::probe_sockets_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -197,4 +197,4 @@ TEST(ProbeSockets, LeaveAPortAloneThatIsBound) {
   EXPECT_FALSE(sockets.open(wire::Gid::ipv4(192, 0, 2, 1), port, 0)) << "not an address of ours";
 }
 
-}  // namespace nerve::cli
+}  // namespace nerve::cli::probe_sockets_test

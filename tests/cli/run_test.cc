@@ -11,7 +11,7 @@
 #include "cli/run_plan.h"
 #include "tests/cli/program.h"
 
-namespace nerve::cli {
+namespace nerve::cli::run_test {
 namespace {
 
 using test::nerve;
@@ -190,4 +190,4 @@ TEST_F(RunTest, ListsRequestedDevices) {
   EXPECT_EQ(none.text, "nerve run: x=none0: no such interface; `ip link` lists the interfaces\n");
 }
 
-}  // namespace nerve::cli
+}  // namespace nerve::cli::run_test

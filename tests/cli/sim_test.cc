@@ -11,7 +11,7 @@
 #include "cli/sim_state.h"
 #include "tests/cli/program.h"
 
-namespace nerve::cli {
+namespace nerve::cli::sim_test {
 namespace {
 
 using test::nerve;
@@ -284,4 +284,4 @@ TEST(SimParts, ProgressShowsWhatIsKnown) {
   EXPECT_EQ(simulated_text(12), "12 ps");
 }
 
-}  // namespace nerve::cli
+}  // namespace nerve::cli::sim_test

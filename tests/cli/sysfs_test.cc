@@ -8,7 +8,7 @@
 #include "sysfs/namespace.h"
 #include "tests/cli/program.h"
 
-namespace nerve::cli {
+namespace nerve::cli::sysfs_test {
 namespace {
 
 using test::nerve;
@@ -91,4 +91,4 @@ TEST_F(SysfsTest, ByNamespace) {
   EXPECT_NE(::access("/dev/infiniband", F_OK), 0);
 }
 
-}  // namespace nerve::cli
+}  // namespace nerve::cli::sysfs_test

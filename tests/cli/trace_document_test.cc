@@ -13,7 +13,7 @@
 #include "cli/trace_files.h"
 #include "cli/trace_page.h"
 
-namespace nerve::cli {
+namespace nerve::cli::trace_document_test {
 namespace {
 
 using nic::TraceCause;
@@ -313,4 +313,4 @@ TEST(TraceFiles, OtherFilesAreRefused) {
 }
 
 }  // namespace
-}  // namespace nerve::cli
+}  // namespace nerve::cli::trace_document_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace nerve::cli {
+namespace nerve::cli::trace_page_test {
 namespace {
 
 constexpr std::string_view kPage = "<main></main>\n<!--trace-->\n<script>1</script>\n";
@@ -49,4 +49,4 @@ TEST(TracePage, APageWithoutAMarkerKeepsTheDocument) {
 }
 
 }  // namespace
-}  // namespace nerve::cli
+}  // namespace nerve::cli::trace_page_test

@@ -14,7 +14,7 @@
 #include "cli/commands.h"
 #include "tests/cli/program.h"
 
-namespace nerve::cli {
+namespace nerve::cli::trace_test {
 namespace {
 
 using nlohmann::json;
@@ -145,4 +145,4 @@ TEST_F(TraceCommand, ReportsThatNothingWasTraced) {
 }
 
 }  // namespace
-}  // namespace nerve::cli
+}  // namespace nerve::cli::trace_test

@@ -9,7 +9,7 @@
 
 #include "tests/nic/pair.h"
 
-namespace nerve::nic {
+namespace nerve::nic::trace_test {
 namespace {
 
 using enum TraceStep;
@@ -205,4 +205,4 @@ TEST(Trace, WritesOnlyWhatItsRoomWasExtendedTo) {
 }
 
 }  // namespace
-}  // namespace nerve::nic
+}  // namespace nerve::nic::trace_test

@@ -14,7 +14,7 @@
 #include "sim/topology/topologies.h"
 #include "tests/sim/cluster_rig.h"
 
-namespace nerve::sim {
+namespace nerve::sim::admission_test {
 namespace {
 
 using std::chrono::microseconds;
@@ -389,4 +389,4 @@ TEST(AdmissionOfARun, RefusesWhatMakesNoSense) {
             "it out");
 }
 
-}  // namespace nerve::sim
+}  // namespace nerve::sim::admission_test

@@ -12,7 +12,7 @@
 #include "tests/sim/chakra_bytes.h"
 #include "tests/sim/fake_cluster.h"
 
-namespace nerve::sim {
+namespace nerve::sim::chakra_test {
 namespace {
 
 using namespace test;
@@ -461,4 +461,4 @@ TEST(ChakraJob, RunsInAScenario) {
   }
 }
 
-}  // namespace nerve::sim
+}  // namespace nerve::sim::chakra_test

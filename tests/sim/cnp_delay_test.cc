@@ -8,7 +8,7 @@
 #include "sim/topology/topologies.h"
 #include "tests/sim/traffic.h"
 
-namespace nerve::sim {
+namespace nerve::sim::cnp_delay_test {
 namespace {
 
 using std::chrono::microseconds;
@@ -73,4 +73,4 @@ TEST(CnpDelay, QueueGrowsUntilDelayedCnpsArrive) {
   EXPECT_LT(late.most_queued, at_once.most_queued + 750'000);
 }
 
-}  // namespace nerve::sim
+}  // namespace nerve::sim::cnp_delay_test

@@ -11,7 +11,7 @@
 #include "tests/sim/plan_contents.h"
 #include "tests/sim/times.h"
 
-namespace nerve::sim {
+namespace nerve::sim::collective_job_test {
 namespace {
 
 using test::seconds;
@@ -286,4 +286,4 @@ TEST(PlaceRanks, PackedStripedAndRandom) {
   EXPECT_TRUE(place_ranks(spec, 0, 8, 1).empty());
 }
 
-}  // namespace nerve::sim
+}  // namespace nerve::sim::collective_job_test

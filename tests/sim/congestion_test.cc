@@ -10,7 +10,7 @@
 #include "sim/topology/topologies.h"
 #include "tests/sim/traffic.h"
 
-namespace nerve::sim {
+namespace nerve::sim::congestion_test {
 namespace {
 
 using std::chrono::microseconds;
@@ -106,4 +106,4 @@ TEST(Congestion, LossesCountTheirTimeouts) {
 }
 
 }  // namespace
-}  // namespace nerve::sim
+}  // namespace nerve::sim::congestion_test

@@ -11,7 +11,7 @@
 
 #include "base/prng.h"
 
-namespace nerve::sim {
+namespace nerve::sim::event_wheel_test {
 namespace {
 
 enum class Kind : std::uint8_t { kTick };
@@ -154,4 +154,4 @@ TEST(EventWheel, AgreesWithASortedMap) {
   }
 }
 
-}  // namespace nerve::sim
+}  // namespace nerve::sim::event_wheel_test

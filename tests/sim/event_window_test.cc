@@ -12,7 +12,7 @@
 #include "sim/groups.h"
 #include "sim/topology/topologies.h"
 
-namespace nerve::sim {
+namespace nerve::sim::event_window_test {
 namespace {
 
 enum class Kind : std::uint8_t { kTick, kTock };
@@ -191,4 +191,4 @@ TEST(Groups, ANodeIsAGroupUnlessAShortCableConnectsIt) {
   }
 }
 
-}  // namespace nerve::sim
+}  // namespace nerve::sim::event_window_test

@@ -10,7 +10,7 @@
 #include "base/prng.h"
 #include "tests/seeds.h"
 
-namespace nerve::sim {
+namespace nerve::sim::fair_rates_test {
 namespace {
 
 using Number = FairRates::Number;
@@ -224,4 +224,4 @@ TEST(FairRates, RandomWorldsStayFair) {
   });
 }
 
-}  // namespace nerve::sim
+}  // namespace nerve::sim::fair_rates_test

@@ -10,7 +10,7 @@
 #include "tests/sim/times.h"
 #include "tests/sim/traffic.h"
 
-namespace nerve::sim {
+namespace nerve::sim::faults_test {
 namespace {
 
 using std::chrono::microseconds;
@@ -222,4 +222,4 @@ TEST(Faults, RejectsUnknownCables) {
             "fault 1: a time before the beginning");
 }
 
-}  // namespace nerve::sim
+}  // namespace nerve::sim::faults_test

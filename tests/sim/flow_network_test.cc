@@ -9,7 +9,7 @@
 #include "tests/seeds.h"
 #include "tests/sim/cluster_rig.h"
 
-namespace nerve::sim {
+namespace nerve::sim::flow_network_test {
 namespace {
 
 using std::chrono::microseconds;
@@ -249,4 +249,4 @@ TEST(FlowNetwork, BytesAreConserved) {
   });
 }
 
-}  // namespace nerve::sim
+}  // namespace nerve::sim::flow_network_test

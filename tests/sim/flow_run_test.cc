@@ -13,7 +13,7 @@
 #include "sim/run.h"
 #include "sim/scenario/scenario_file.h"
 
-namespace nerve::sim {
+namespace nerve::sim::flow_run_test {
 namespace {
 
 using nlohmann::json;
@@ -205,4 +205,4 @@ TEST(FlowRun, BothFidelitiesAreCompared) {
   EXPECT_EQ(beyond_flows(calm), "3 PFC pauses");
 }
 
-}  // namespace nerve::sim
+}  // namespace nerve::sim::flow_run_test

@@ -12,7 +12,7 @@
 #include "tests/sim/fake_cluster.h"
 #include "tests/sim/times.h"
 
-namespace nerve::sim {
+namespace nerve::sim::flows_job_test {
 namespace {
 
 using test::FakeCluster;
@@ -284,4 +284,4 @@ TEST(FlowsJob, RejectsImpossibleJobsWithAReason) {
       "job f: load 1e-09 of 1 GB each leaves more than eleven days between requests");
 }
 
-}  // namespace nerve::sim
+}  // namespace nerve::sim::flows_job_test

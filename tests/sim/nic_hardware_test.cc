@@ -8,7 +8,7 @@
 #include "sim/run.h"
 #include "sim/scenario/scenario_file.h"
 
-namespace nerve::sim {
+namespace nerve::sim::nic_hardware_test {
 namespace {
 
 using std::chrono::microseconds;
@@ -272,4 +272,4 @@ TEST(NicHardwareScenario, GroupsBehindPcieSwitchesMustFit) {
             "has no limit");
 }
 
-}  // namespace nerve::sim
+}  // namespace nerve::sim::nic_hardware_test

@@ -13,7 +13,7 @@
 #include "sim/scenario/scenario_file.h"
 #include "sim/topology/topologies.h"
 
-namespace nerve::sim {
+namespace nerve::sim::path_controller_test {
 namespace {
 
 constexpr std::uint32_t kLeaves = 8;
@@ -326,4 +326,4 @@ TEST(Controlled, IsRefusedWhereThereIsNothingToChoose) {
             "false hashes addresses only; leave hash_by_qp out");
 }
 
-}  // namespace nerve::sim
+}  // namespace nerve::sim::path_controller_test

@@ -8,7 +8,7 @@
 #include "sim/topology/topologies.h"
 #include "sim/workload/job.h"
 
-namespace nerve::sim {
+namespace nerve::sim::path_times_test {
 namespace {
 
 using std::chrono::microseconds;
@@ -77,4 +77,4 @@ TEST(PathTimes, AddUpToTheTimeOfTheJob) {
   EXPECT_GT(path.network, 2 * Rate::gigabits(100).time_to_send(kChainBytes));
 }
 
-}  // namespace nerve::sim
+}  // namespace nerve::sim::path_times_test

@@ -207,7 +207,7 @@ void live(std::uint64_t seed) {
 
   // A message may fail only if its NICs were disconnected from each other.
   const Routes left{world.graph, gone(world)};
-  for (const test::Message& message : traffic.messages()) {
+  for (const test::SentMessage& message : traffic.messages()) {
     if (!message.failed) continue;
     EXPECT_EQ(left.distance(message.from, message.to), 0U)
         << message.from.value() << " to " << message.to.value() << " was given up";

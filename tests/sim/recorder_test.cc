@@ -11,7 +11,7 @@
 #include "sim/topology/topologies.h"
 #include "tests/sim/traffic.h"
 
-namespace nerve::sim {
+namespace nerve::sim::recorder_test {
 namespace {
 
 using std::chrono::microseconds;
@@ -280,4 +280,4 @@ TEST(SampleColumns, ParallelCablesHaveDistinctNames) {
 }
 
 }  // namespace
-}  // namespace nerve::sim
+}  // namespace nerve::sim::recorder_test

@@ -8,7 +8,7 @@
 #include "sim/run_setup.h"
 #include "tests/sim/times.h"
 
-namespace nerve::sim {
+namespace nerve::sim::run_test {
 namespace {
 
 using std::chrono::microseconds;
@@ -328,4 +328,4 @@ TEST(RunSetup, TimeoutIsRoundedUpToACode) {
   EXPECT_EQ(timeout_code(std::chrono::hours{100}), 31U);
 }
 
-}  // namespace nerve::sim
+}  // namespace nerve::sim::run_test

@@ -9,7 +9,7 @@
 #include "base/prng.h"
 #include "tests/sim/two_worlds.h"
 
-namespace nerve::sim {
+namespace nerve::sim::same_engine_test {
 namespace {
 
 using nic::SendOp;
@@ -138,4 +138,4 @@ TEST(SameEngine, ConcurrentMessagesProduceTheSameRequests) {
   }
 }
 
-}  // namespace nerve::sim
+}  // namespace nerve::sim::same_engine_test

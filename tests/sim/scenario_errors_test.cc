@@ -4,7 +4,7 @@
 
 #include "sim/scenario/scenario_file.h"
 
-namespace nerve::sim {
+namespace nerve::sim::scenario_errors_test {
 namespace {
 
 constexpr const char* kGood = R"([servers]
@@ -240,4 +240,4 @@ TEST(ScenarioErrors, OverridesOfInvalidPathsAreRejected) {
   EXPECT_NE(wrong("a.b.c.d.e.f.g.h.i.j", "1"), "");
 }
 
-}  // namespace nerve::sim
+}  // namespace nerve::sim::scenario_errors_test

@@ -11,7 +11,7 @@
 #include "sim/workload/simai/simai_program.h"
 #include "tests/sim/fake_cluster.h"
 
-namespace nerve::sim {
+namespace nerve::sim::simai_test {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -354,4 +354,4 @@ steps = 2
   }
 }
 
-}  // namespace nerve::sim
+}  // namespace nerve::sim::simai_test

@@ -10,7 +10,7 @@
 #include "sim/scenario/scenario_file.h"
 #include "sim/topology/graph_file.h"
 
-namespace nerve::sim {
+namespace nerve::sim::simai_topology_test {
 namespace {
 
 // Two servers of two GPUs; the GPUs of a rail on one leaf.
@@ -171,4 +171,4 @@ TEST(SimaiTopology, DecidesAboutTheInterconnect) {
             "NICs");
 }
 
-}  // namespace nerve::sim
+}  // namespace nerve::sim::simai_topology_test

@@ -8,7 +8,7 @@
 #include "sim/host/tcp_ranges.h"
 #include "sim/host/tcp_window.h"
 
-namespace nerve::sim {
+namespace nerve::sim::tcp_parts_test {
 namespace {
 
 constexpr std::uint32_t kSegment = 1000;
@@ -111,4 +111,4 @@ TEST(TcpWindow, CubicRegainsItsWindowAfterK) {
   EXPECT_NEAR(static_cast<double>(window.bytes()), 1e6 + 0.4e3 * 4.9 * 4.9 * 4.9, 20e3);
 }
 
-}  // namespace nerve::sim
+}  // namespace nerve::sim::tcp_parts_test

@@ -8,7 +8,7 @@
 #include "tests/sim/times.h"
 #include "tests/sim/traffic.h"
 
-namespace nerve::sim {
+namespace nerve::sim::tcp_test {
 namespace {
 
 using std::chrono::microseconds;
@@ -194,7 +194,7 @@ TEST(Tcp, ManyMessagesOfOneConnectionArriveInOrder) {
   const QpNumber qp = traffic.world().join(NodeId{0}, NodeId{1}).mine;
   for (std::uint32_t i = 0; i < 200; ++i) traffic.add_on(NodeId{0}, qp, NodeId{1}, i * 37 % 20'000);
   traffic.run();
-  EXPECT_TRUE(std::ranges::is_sorted(traffic.messages(), {}, &test::Message::received));
+  EXPECT_TRUE(std::ranges::is_sorted(traffic.messages(), {}, &test::SentMessage::received));
 }
 
 TEST(Tcp, SlowCoresDropPacketsAndTcpRetransmits) {
@@ -223,4 +223,4 @@ TEST(Tcp, TheSameSeedGivesTheSameHistory) {
   EXPECT_NE(history(1), history(2));
 }
 
-}  // namespace nerve::sim
+}  // namespace nerve::sim::tcp_test

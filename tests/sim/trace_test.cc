@@ -7,7 +7,7 @@
 #include "sim/results/run_result.h"
 #include "sim/run.h"
 
-namespace nerve::sim {
+namespace nerve::sim::trace_test {
 namespace {
 
 Scenario traced_ring() {
@@ -58,4 +58,4 @@ TEST(SimTrace, RefusesGpusThatUseNoNic) {
 }
 
 }  // namespace
-}  // namespace nerve::sim
+}  // namespace nerve::sim::trace_test

@@ -39,7 +39,7 @@ void Traffic::sent(NodeId from, std::uint64_t message) {
 }
 
 void Traffic::failed(NodeId at, QpNumber qp, std::string_view why) {
-  for (Message& message : messages_) message.failed |= message.from == at && message.qp == qp;
+  for (SentMessage& message : messages_) message.failed |= message.from == at && message.qp == qp;
   if (may_fail_) return;
   ADD_FAILURE() << "node " << at.value() << ", QP " << qp.value() << ": " << why;
 }
@@ -63,7 +63,7 @@ void Traffic::schedule(const std::vector<FaultSpec>& faults) {
 
 void Traffic::run() {
   world_.run(Time{std::chrono::seconds{10}});
-  for (const Message& message : messages_) {
+  for (const SentMessage& message : messages_) {
     if (message.failed) continue;  // failed() has checked that this is permitted
     EXPECT_GT(message.received, Time{})
         << "from " << message.from.value() << " to " << message.to.value();
@@ -91,7 +91,7 @@ void Traffic::expect_conserved() {
 }
 
 Time Traffic::last_received() const {
-  return std::ranges::max_element(messages_, {}, &Message::received)->received;
+  return std::ranges::max_element(messages_, {}, &SentMessage::received)->received;
 }
 
 Totals Traffic::totals() {

@@ -11,7 +11,7 @@
 
 namespace nerve::sim::test {
 
-struct Message {
+struct SentMessage {
   NodeId from{};
   NodeId to{};
   std::uint32_t bytes{};
@@ -51,7 +51,7 @@ class Traffic final : private NicUser {
   // by a port were neither received, dropped nor lost.
   void run();
 
-  [[nodiscard]] const std::vector<Message>& messages() const { return messages_; }
+  [[nodiscard]] const std::vector<SentMessage>& messages() const { return messages_; }
   [[nodiscard]] Time last_received() const;
   [[nodiscard]] Totals totals();
   [[nodiscard]] Simulation& world() { return world_; }
@@ -63,7 +63,7 @@ class Traffic final : private NicUser {
   void failed(NodeId at, QpNumber qp, std::string_view why) override;
 
   Simulation world_;
-  std::vector<Message> messages_;
+  std::vector<SentMessage> messages_;
   bool may_fail_{};
 };
 

@@ -9,7 +9,7 @@
 #include "tests/sim/fake_cluster.h"
 #include "tests/sim/times.h"
 
-namespace nerve::sim {
+namespace nerve::sim::training_job_test {
 namespace {
 
 using test::FakeCluster;
@@ -333,4 +333,4 @@ TEST(Training, RejectsImpossibleJobsWithAReason) {
             "job train: gradients: there is no tree reduce-scatter");
 }
 
-}  // namespace nerve::sim
+}  // namespace nerve::sim::training_job_test

@@ -139,7 +139,7 @@ TEST(Watchdog, ResolvesADeadlock) {
   }
   traffic.run();  // expects that no packet is left over
   EXPECT_GT(trips(traffic), 0U);
-  EXPECT_GT(std::ranges::count(traffic.messages(), false, &test::Message::failed), 0);
+  EXPECT_GT(std::ranges::count(traffic.messages(), false, &test::SentMessage::failed), 0);
   for (const Port& port : traffic.world().fabric().ports()) EXPECT_EQ(port.paused, 0);
 }
 

@@ -7,7 +7,7 @@
 #include "sim/why/variants.h"
 #include "tests/sim/why_run.h"
 
-namespace nerve::sim {
+namespace nerve::sim::why_jobs_test {
 namespace {
 
 using test::best_trial;
@@ -148,4 +148,4 @@ slowdown = 2
   EXPECT_TRUE(read_scenario(text, "one.toml", variants[0].set));
 }
 
-}  // namespace nerve::sim
+}  // namespace nerve::sim::why_jobs_test

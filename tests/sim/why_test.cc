@@ -6,7 +6,7 @@
 #include "sim/scenario/scenario_file.h"
 #include "tests/sim/why_run.h"
 
-namespace nerve::sim {
+namespace nerve::sim::why_test {
 namespace {
 
 using test::best_trial;
@@ -327,4 +327,4 @@ size = "2 MB"
   EXPECT_TRUE(says(*result, "deadlock")) << result->why[0].paragraph;
 }
 
-}  // namespace nerve::sim
+}  // namespace nerve::sim::why_test

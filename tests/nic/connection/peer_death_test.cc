@@ -2,7 +2,7 @@
 // disconnect_all() notifies every peer; a request that was seen no longer counts in the backlog.
 #include "tests/nic/connection/cm_pair.h"
 
-namespace nerve::nic {
+namespace nerve::nic::peer_death_test {
 namespace {
 
 using test::CmPair;
@@ -159,4 +159,4 @@ TEST(CmBacklog, DoesNotCountWhatWasSeen) {
 }
 
 }  // namespace
-}  // namespace nerve::nic
+}  // namespace nerve::nic::peer_death_test

@@ -8,7 +8,7 @@
 #include "base/prng.h"
 #include "tests/nic/flow_control/toy_link.h"
 
-namespace nerve::nic {
+namespace nerve::nic::hpcc_test {
 namespace {
 
 using std::chrono::microseconds;
@@ -287,4 +287,4 @@ TEST(Hpcc, SharesALinkFairlyWithoutAQueue) {
   EXPECT_LT(link.queue, kWindow / 4.0);
 }
 
-}  // namespace nerve::nic
+}  // namespace nerve::nic::hpcc_test

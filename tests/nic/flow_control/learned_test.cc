@@ -8,7 +8,7 @@
 #include "base/prng.h"
 #include "tests/nic/flow_control/toy_link.h"
 
-namespace nerve::nic {
+namespace nerve::nic::learned_test {
 namespace {
 
 using std::chrono::microseconds;
@@ -184,4 +184,4 @@ TEST(Learned, TwoFlowsShareALink) {
   EXPECT_EQ(fallbacks, 0U);
 }
 
-}  // namespace nerve::nic
+}  // namespace nerve::nic::learned_test

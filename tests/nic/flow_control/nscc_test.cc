@@ -8,7 +8,7 @@
 #include "base/prng.h"
 #include "tests/nic/flow_control/toy_link.h"
 
-namespace nerve::nic {
+namespace nerve::nic::nscc_test {
 namespace {
 
 using std::chrono::microseconds;
@@ -185,4 +185,4 @@ TEST(Nscc, TwoFlowsFillALink) {
   EXPECT_GT(link.share(one) + link.share(two), 0.9);
 }
 
-}  // namespace nerve::nic
+}  // namespace nerve::nic::nscc_test

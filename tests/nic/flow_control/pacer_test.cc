@@ -7,7 +7,7 @@
 #include "base/prng.h"
 #include "tests/seeds.h"
 
-namespace nerve::nic {
+namespace nerve::nic::pacer_test {
 namespace {
 
 using std::chrono::microseconds;
@@ -121,4 +121,4 @@ TEST(Pacer, TakesNewRatesHugeFramesAndNoRate) {
   EXPECT_TRUE(pacer.may_send(now));
 }
 
-}  // namespace nerve::nic
+}  // namespace nerve::nic::pacer_test

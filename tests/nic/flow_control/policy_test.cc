@@ -11,7 +11,7 @@
 #include "base/prng.h"
 #include "nic/flow_control/policy_file.h"
 
-namespace nerve::nic {
+namespace nerve::nic::policy_test {
 namespace {
 
 constexpr std::int32_t kOne = Policy::kOne;
@@ -157,4 +157,4 @@ TEST(PolicyFile, ImplausiblePoliciesAreRefused) {
   EXPECT_FALSE(read_policy(text_of(file)));
 }
 
-}  // namespace nerve::nic
+}  // namespace nerve::nic::policy_test

@@ -6,7 +6,7 @@
 #include "base/prng.h"
 #include "tests/nic/flow_control/toy_link.h"
 
-namespace nerve::nic {
+namespace nerve::nic::swift_test {
 namespace {
 
 using std::chrono::microseconds;
@@ -176,4 +176,4 @@ TEST(Swift, SharesALinkFairly) {
   EXPECT_LT(link.round_trip(), 60e-6);
 }
 
-}  // namespace nerve::nic
+}  // namespace nerve::nic::swift_test

@@ -8,7 +8,7 @@
 #include "base/prng.h"
 #include "tests/nic/flow_control/toy_link.h"
 
-namespace nerve::nic {
+namespace nerve::nic::timely_test {
 namespace {
 
 using std::chrono::microseconds;
@@ -210,4 +210,4 @@ TEST(Timely, FillsALinkThatTwoFlowsShare) {
   EXPECT_GT(link.share(b), 0.1);
 }
 
-}  // namespace nerve::nic
+}  // namespace nerve::nic::timely_test

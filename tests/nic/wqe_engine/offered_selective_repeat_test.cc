@@ -12,7 +12,7 @@
 #include "tests/nic/probe.h"
 #include "wire/selective_nak.h"
 
-namespace nerve::nic {
+namespace nerve::nic::offered_selective_repeat_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -214,4 +214,4 @@ TEST(OfferedSelectiveRepeat, EveryOperationSurvivesTheLossOfEachPacket) {
 }
 
 }  // namespace
-}  // namespace nerve::nic
+}  // namespace nerve::nic::offered_selective_repeat_test

@@ -8,7 +8,7 @@
 #include "nic/nic.h"
 #include "tests/nic/pair.h"
 
-namespace nerve::nic {
+namespace nerve::nic::read_flight_test {
 namespace {
 
 using test::Pair;
@@ -107,4 +107,4 @@ TEST_F(ReadFlight, AnAckDoesNotPutItOff) {
 }
 
 }  // namespace
-}  // namespace nerve::nic
+}  // namespace nerve::nic::read_flight_test

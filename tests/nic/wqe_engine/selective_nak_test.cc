@@ -9,7 +9,7 @@
 #include "tests/nic/probe.h"
 #include "wire/selective_nak.h"
 
-namespace nerve::nic {
+namespace nerve::nic::selective_nak_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -123,4 +123,4 @@ TEST_F(SelectiveNaks, AreSentForEachPacketOutOfOrder) {
 }
 
 }  // namespace
-}  // namespace nerve::nic
+}  // namespace nerve::nic::selective_nak_test

@@ -14,7 +14,7 @@
 #include "tests/nic/pair.h"
 #include "wire/describe.h"
 
-namespace nerve::nic {
+namespace nerve::nic::selective_repeat_test {
 namespace {
 
 using std::chrono::microseconds;
@@ -376,4 +376,4 @@ TEST(SelectiveRepeat, OutrunsASmallerWindow) {
 }
 
 }  // namespace
-}  // namespace nerve::nic
+}  // namespace nerve::nic::selective_repeat_test

@@ -11,7 +11,7 @@
 #include "tests/nic/pair.h"
 #include "tests/nic/probe.h"
 
-namespace nerve::nic {
+namespace nerve::nic::tail_probe_test {
 namespace {
 
 using std::chrono::microseconds;
@@ -297,4 +297,4 @@ TEST(TailProbe, SkipsDeregisteredMemory) {
 }
 
 }  // namespace
-}  // namespace nerve::nic
+}  // namespace nerve::nic::tail_probe_test
