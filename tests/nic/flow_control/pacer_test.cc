@@ -18,7 +18,7 @@ using std::chrono::seconds;
 // A second of frames carries a second of bytes, within one frame, at rates that divide nothing
 // evenly and with frames of every size.
 TEST(Pacer, KeepsItsRateToWithinAFrame) {
-  test::for_each_seed(20, [](std::uint64_t seed) {
+  nerve::test::for_each_seed(20, [](std::uint64_t seed) {
     Prng prng{seed};
     const std::uint64_t bps = prng.between(100'000'000, 30'000'000'000);
     const std::uint64_t largest = prng.between(64, 4200);
