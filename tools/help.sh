@@ -16,6 +16,7 @@ Run programs
   metrics               the same for Prometheus; --listen 127.0.0.1:9400 serves it
   web                   the same as a local page with charts, and finished reports
   controller --key FILE choose the paths of QPs between hosts, so that they share no cable
+  key FILE              create a key, for sealed QPs and for the controller
   doctor                what this machine supports, what is missing, how to fix it
 
 Simulate a data centre
@@ -26,7 +27,7 @@ Simulate a data centre
 
 Run AI jobs
   ai train              train a small transformer on several ranks: shm, udp and TCP compared
-  ai infer              serve requests, prefill and decode apart, KV cache over RDMA
+  ai infer              serve requests, prefill and decode on separate ranks, KV cache over RDMA
 
 Look at packets
   decode FILE.pcap...   one line per RoCEv2 packet, with an ICRC check
@@ -35,12 +36,12 @@ Work on Nerve
   test [FILTER]         build and run all tests, or those whose name matches
   test clients          run stock RDMA programs over both transports
   test bad-days         kill, stop, starve and deceive communicating processes
-  test attacks          attack them as another user, with packets and with files
+  test attacks          attack running programs as another user, with packets and with files
   test controller       steer live flows between two hosts behind ECMP routers (root)
   test hashes           compare simulated results: builds, cores, arm64 beside x86-64
   test ai               run the two AI jobs, with planted bugs and killed ranks
   test gpu              run RDMA from and to GPU memory, and NCCL (needs a GPU)
-  test interop          run them against Soft-RoCE in a virtual machine (root)
+  test interop          run stock RDMA programs against Soft-RoCE in a virtual machine (root)
   test fresh            run every sub-command on a bare Debian 12 (root)
   test install          install the packages on a bare Debian, run, purge (root)
   build                 build everything
@@ -48,6 +49,7 @@ Work on Nerve
   bench [NAME]          measure one part: engine, icrc, ...
   bench live            measure RDMA programs against UCX, libfabric and TCP, with our aims
   bench threads         measure many threads in one process against UCX and TCP
+  bench connections     measure connecting with rdma_cm and with TCP
   bench qps             measure a host with up to 100 000 QPs
   bench scale           measure the simulator with 1, 2, 4, ... threads or ranks
   bench gpu             measure WRITEs from and to GPU memory (needs a GPU)
@@ -110,7 +112,7 @@ usage: ./nerve bench [NAME] [OPTIONS of Google Benchmark]
        ./nerve bench threads [--quick] [--threads 1,2,4] [--only REGEX] [--repeat N] [--json FILE]
        ./nerve bench qps [COUNT...]
        ./nerve bench gpu [--json] [--quick]
-       ./nerve bench scale [--largest HOSTS] [--cores 1,2,4] [--repeat N] [--json FILE]
+       ./nerve bench scale [--largest HOSTS] [--cores 1,2,4 | --ranks 1,2,4] [--repeat N] [--json FILE]
        ./nerve bench ai [--quick] [--ranks 2,4,8] [--sizes 1024,65536] [--json FILE]
 
   NAME         one of: $(names bench | xargs); default all
@@ -120,7 +122,7 @@ usage: ./nerve bench [NAME] [OPTIONS of Google Benchmark]
   connections  the time of COUNT (1000) connections with rdma_cm and with TCP
   threads      the rate of many threads in one process, compared with UCX and TCP
   qps          memory and time of 1 000, 12 500 and 100 000 QPs, idle and used in turn
-  scale        the simulator with 1, 2, 4, ... threads
+  scale        the simulator with 1, 2, 4, ... threads, or processes of MPI
   gpu          WRITEs from and to GPU memory; exit status 2 if there is no CUDA driver
   ai           all-reduces of the tensor library, compared with Gloo and Open MPI
 

@@ -24,7 +24,7 @@ Result<std::vector<SocketAddress>, std::string> controller_addresses(std::string
   std::string host{text.substr(0, std::min(colon, text.size()))};
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   if (host.empty() || !is_port(port)) {
-    return Unexpected{fmt::format("'{}': write HOST:PORT, like 10.0.0.1:9500", text)};
+    return Unexpected{fmt::format("'{}': write HOST:PORT, like 10.0.0.1:4790", text)};
   }
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;

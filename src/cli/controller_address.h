@@ -16,7 +16,7 @@ struct SocketAddress {
   socklen_t size{};
 };
 
-// All addresses of "host:9500", "10.0.0.1:9500" or "[fd00::1]:9500"; at least one. Looks the name
+// All addresses of "host:4790", "10.0.0.1:4790" or "[fd00::1]:4790"; at least one. Looks the name
 // up. The error is a sentence.
 [[nodiscard]] Result<std::vector<SocketAddress>, std::string> controller_addresses(
     std::string_view text);

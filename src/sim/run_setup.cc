@@ -80,7 +80,8 @@ Duration round_trip_in(const NicHardwareSpec& hardware) {
 }
 
 // As in IRN: a window of one bandwidth-delay product of the longest path, and a timeout longer than
-// the longest queue. With several paths, a late packet does not count as lost.
+// the longest queue. One ACK answers several packets, so the window has room for as many more. With
+// several paths, a late packet does not count as lost.
 void settle_repeat(SimulatedNetwork& network, Rate line, std::uint32_t packet,
                    Duration round_trip) {
   constexpr std::uint64_t kBitsTimesPicoseconds = 8'000'000'000'000;
@@ -93,7 +94,8 @@ void settle_repeat(SimulatedNetwork& network, Rate line, std::uint32_t packet,
                                                static_cast<std::uint64_t>(round_trip.count()) /
                                                kBitsTimesPicoseconds);
   engine.max_outstanding_packets =
-      std::max(kLeastWindow, static_cast<std::uint32_t>((held + packet - 1) / packet));
+      std::max(kLeastWindow, static_cast<std::uint32_t>((held + packet - 1) / packet)) +
+      engine.flow_control.ack_every;
   const Duration longest_queue = line.time_to_send(network.fabric.buffer.bytes / 2);
   engine.selective_repeat.timeout =
       std::max(engine.selective_repeat.timeout, 2 * round_trip + longest_queue);

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "sim/run_setup.h"
+#include "sim/scenario/scenario_file.h"
 #include "tests/sim/times.h"
 
 namespace nerve::sim::run_test {
@@ -135,6 +136,30 @@ TEST(Run, SelectiveRepeatRetransmitsLess) {
   EXPECT_TRUE(selective.jobs[0].done) << selective.jobs[0].trouble;
   EXPECT_LT(selective.totals.retransmitted, back.totals.retransmitted / 2);
   EXPECT_LT(selective.simulated, back.simulated);
+}
+
+// Its window is small: a sender must not wait for an ACK that it has not requested.
+TEST(Run, ARingWithSelectiveRepeatIsNearlyAsFastAsItsBound) {
+  const auto scenario = read_scenario(R"(
+[servers]
+count = 8
+gpus = 1
+[fabric]
+topology = "leaf-spine"
+nic_rate = "400 Gb/s"
+nics_per_leaf = 4
+[nic]
+recovery = "selective-repeat"
+[[job]]
+kind = "all-reduce"
+algorithm = "ring"
+size = "16 MB"
+)",
+                                      "test.toml", {});
+  ASSERT_TRUE(scenario) << text_of(scenario.error()[0]);
+  const RunResult result = run_of(*scenario);
+  EXPECT_TRUE(result.jobs[0].done) << result.jobs[0].trouble;
+  EXPECT_LE(result.jobs[0].steps[0], result.jobs[0].bound * 1.05);
 }
 
 TEST(Run, SprayedPacketsAreNotRetransmitted) {

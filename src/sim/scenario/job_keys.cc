@@ -33,7 +33,7 @@ constexpr Key<JobSpec> kJob[] = {
      [](Value& v, JobSpec& j) { v.text(j.name); }, "its kind"},
     {"ranks", "number of GPUs",
      [](Value& v, JobSpec& j) { v.count(j.ranks, 1, kMostRanks); }, "all from first_gpu"},
-    {"first_gpu", "GPU of rank 0, counted from 0",
+    {"first_gpu", "GPU of rank 0 with packed placement, counted from 0",
      [](Value& v, JobSpec& j) { v.count(j.first_gpu, 0, kMostRanks); }},
     {"placement", "ranks fill one server after the other, go round-robin over the servers, or are placed at random",
      [](Value& v, JobSpec& j) { v.word(j.placement, kPlacements); }},

@@ -120,12 +120,13 @@ constexpr Key<MarkingConfig> kEcn[] = {
      [](Value& v, MarkingConfig& m) { v.on_off(m.on); }},
     {"low", "queue length below which no packet is marked",
      [](Value& v, MarkingConfig& m) { v.bytes(m.low, 0, std::uint64_t{1} << 34U); },
-     "4 KB per Gb/s of the port; 3 KB with DCTCP"},
+     "4 KB per Gb/s of the port; 3 KB with DCTCP; a fifth of trim_at with trimming"},
     {"high", "queue length above which every packet is marked",
      [](Value& v, MarkingConfig& m) { v.bytes(m.high, 1, std::uint64_t{1} << 34U); },
-     "16 KB per Gb/s of the port; same as low with DCTCP"},
+     "16 KB per Gb/s of the port; same as low with DCTCP; four fifths of trim_at with trimming"},
     {"chance", "probability of a mark just below high; it grows linearly from 0 at low",
-     [](Value& v, MarkingConfig& m) { v.parts(m.per_million, 1'000'000, 0, 1); }},
+     [](Value& v, MarkingConfig& m) { v.parts(m.per_million, 1'000'000, 0, 1); },
+     "0.2; 1 with trimming"},
 };
 // clang-format on
 

@@ -72,10 +72,16 @@ void settle_nic(const TableAt& document, bool front_end, const NetworkSpec& netw
   }
   const bool by_round_trip = flow_control.algorithm != kNone && flow_control.algorithm != kDcqcn;
   const bool per_packet = by_round_trip || nic.sprays || nic.receiver_credits;
-  if (!said("ack_every") && per_packet) flow_control.ack_every = 1;
   const bool selective = flow_control.algorithm == kNscc || nic.sprays || nic.receiver_credits ||
                          network.switches.trimming;
   if (!said("recovery") && selective) nic.recovery = Recovery::kSelectiveRepeat;
+  if (!said("ack_every")) {
+    if (per_packet) {
+      flow_control.ack_every = 1;
+    } else if (nic.recovery == Recovery::kSelectiveRepeat) {
+      flow_control.ack_every = 4;  // its window is small
+    }
+  }
   if (!said("relay_across_rails")) {  // rail-only has no other path
     nic.relay_across_rails = network.topology == TopologyKind::kRailOnly;
   }
