@@ -45,11 +45,13 @@ void be_target(Line line) {
   endpoint.connect(line.hear<Card>());
   line.say('r');
   for (auto seed = line.hear<std::uint32_t>(); seed != 0; seed = line.hear<std::uint32_t>()) {
-    // Another thread of this process has written the bytes; its lock orders them before the reads.
-    { const Adapter::Session session{*endpoint.adapter}; }
     bool same = true;
-    for (std::size_t i = 0; i < kBytes; ++i) {
-      same = same && endpoint.memory[i] == static_cast<std::byte>(i * 7 + seed + (i >> 9U));
+    {
+      // Another thread of this process writes the bytes; its lock orders that and the reads.
+      const Adapter::Session session{*endpoint.adapter};
+      for (std::size_t i = 0; i < kBytes; ++i) {
+        same = same && endpoint.memory[i] == static_cast<std::byte>(i * 7 + seed + (i >> 9U));
+      }
     }
     line.say(same);
   }
