@@ -217,7 +217,7 @@ placement = "striped"
 
 constexpr Pinned kPinned[]{
     {"FatTree", kFatTree, "dcqcn", 0x1c89315ddabfc08c, has_marks},
-    {"SelectiveRepeatSprayedWithLosses", kSprayed, "none", 0xfba231ebb88b0bad, has_repairs},
+    {"SelectiveRepeatSprayedWithLosses", kSprayed, "none", 0x30e766f907d0007a, has_repairs},
     {"Tcp", kTcp, "none", 0xf49e04d020d48e3b, has_tcp},
     {"Timely", kIncast, "timely", 0x0936fc419d178b13, has_queues},
     {"Swift", kIncast, "swift", 0x356874baeda29133, has_queues},
