@@ -38,6 +38,16 @@ double percent_of(std::int64_t score) {
   return 100 * (std::exp2(static_cast<double>(score) / static_cast<double>(kLogOne)) - 1);
 }
 
+// 1, 2 or 5 times a power of ten: at most six of them make up the range.
+double step_of(double range) {
+  double power = 1;
+  while (power * 50 < range) power *= 10;
+  for (const double times : {1.0, 2.0, 5.0}) {
+    if (range <= 6 * times * power) return times * power;
+  }
+  return 10 * power;
+}
+
 std::string chart(const std::string& title, const std::vector<Curve>& curves) {
   double low = -5;
   double high = 5;
@@ -49,6 +59,9 @@ std::string chart(const std::string& title, const std::vector<Curve>& curves) {
       high = std::max(high, std::min(value, 200.0));
     }
   }
+  const double step = step_of(high - low);
+  low = std::floor(low / step) * step;
+  high = std::ceil(high / step) * step;
   const auto x = [&](std::size_t i) {
     return kLeft + (kWidth - kLeft) * static_cast<double>(i) / static_cast<double>(points - 1);
   };
@@ -58,8 +71,7 @@ std::string chart(const std::string& title, const std::vector<Curve>& curves) {
   std::string text =
       fmt::format("<h2>{}</h2>\n<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n",
                   escaped(title), kWidth, kHeight + 20, escaped(title));
-  for (int i = 0; i <= 4; ++i) {
-    const double value = low + (high - low) * i / 4;
+  for (double value = low; value < high + step / 2; value += step) {
     text += fmt::format(
         "<line x1=\"{0}\" x2=\"{1}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" class=\"grid\"/><text x=\"{3}\" "
         "y=\"{4:.1f}\" text-anchor=\"end\">{5:+.0f} %</text>\n",
@@ -73,7 +85,10 @@ std::string chart(const std::string& title, const std::vector<Curve>& curves) {
     text += fmt::format("<polyline points=\"{}\" stroke=\"{}\"/>\n", line,
                         kColours[c % std::size(kColours)]);
   }
-  text += fmt::format("<text x=\"{}\" y=\"{}\">generation</text></svg>\n<p>", kLeft, kHeight + 12);
+  text += fmt::format(
+      "<text x=\"{0}\" y=\"{2}\">generation 1</text><text x=\"{1}\" y=\"{2}\" "
+      "text-anchor=\"end\">{3}</text></svg>\n<p>",
+      kLeft, kWidth, kHeight - 10, points);
   for (std::size_t c = 0; c < curves.size(); ++c) {
     text += fmt::format("<span style=\"color:{}\">&#9632;</span> {} &nbsp; ",
                         kColours[c % std::size(kColours)], escaped(curves[c].name));

@@ -162,6 +162,8 @@ TEST(LearnPage, HasTheCurvesAndNoMarkupOfNames) {
                                              {false, 5, -25, 3, {1, 2}}};
   const std::string page = learn_page(plan, history);
   EXPECT_TRUE(has(page, "<polyline")) << page;
+  EXPECT_TRUE(has(page, ">-6 %<") && has(page, ">+4 %<") && has(page, ">+6 %<")) << "round numbers";
+  EXPECT_TRUE(has(page, ">generation 1<") && has(page, ">2<"));
   EXPECT_TRUE(has(page, "&lt;b&gt;"));
   EXPECT_FALSE(has(page, "<b>"));
 }
