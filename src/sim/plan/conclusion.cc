@@ -11,6 +11,11 @@ namespace {
 
 constexpr double kEqual = 0.0005;  // a difference in score that nobody pays for
 
+// Without an exponent: $59430, $0.0912.
+std::string price_text(double dollars) {
+  return dollars < 1000 ? fmt::format("${:.4g}", dollars) : fmt::format("${:.0f}", dollars);
+}
+
 const Option& option_of(const Study& study, std::size_t number) {
   return study.options[number - 1];
 }
@@ -346,9 +351,9 @@ std::vector<std::string> explain(const Study& study, const Option& a, const Opti
     const auto even = break_even(study, a, b, i);
     const bool close = even && *even <= part.price.high * 2 && *even >= part.price.low / 2;
     if (!close) continue;
-    lines.push_back(fmt::format(
-        "They would be equal if {} cost ${:.4g} (now ${:.4g}, range ${:.4g} to ${:.4g}).",
-        part.name, *even, part.price.typical, part.price.low, part.price.high));
+    lines.push_back(fmt::format("They would be equal if {} cost {} (now {}, range {} to {}).",
+                                part.name, price_text(*even), price_text(part.price.typical),
+                                price_text(part.price.low), price_text(part.price.high)));
   }
   return lines;
 }
