@@ -38,14 +38,13 @@ double percent_of(std::int64_t score) {
   return 100 * (std::exp2(static_cast<double>(score) / static_cast<double>(kLogOne)) - 1);
 }
 
-// 1, 2 or 5 times a power of ten: at most six of them make up the range.
+// 1, 2 or 5 times a power of ten: the range has at most six of them.
 double step_of(double range) {
-  double power = 1;
-  while (power * 50 < range) power *= 10;
-  for (const double times : {1.0, 2.0, 5.0}) {
-    if (range <= 6 * times * power) return times * power;
+  for (double power = 1;; power *= 10) {
+    for (const double times : {1.0, 2.0, 5.0}) {
+      if (range <= 6 * times * power) return times * power;
+    }
   }
-  return 10 * power;
 }
 
 std::string chart(const std::string& title, const std::vector<Curve>& curves) {

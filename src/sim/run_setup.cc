@@ -79,20 +79,25 @@ Duration round_trip_in(const NicHardwareSpec& hardware) {
   return hardware.modelled ? 4 * hardware.per_packet + hardware.dma_read : Duration{};
 }
 
+// The bytes on the way at this rate.
+std::uint64_t bytes_in(Rate line, Duration time) {
+  constexpr std::uint64_t kBitsTimesPicoseconds = 8'000'000'000'000;
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<std::uint64_t>(Wide{line.bits_per_second()} *
+                                    static_cast<std::uint64_t>(time.count()) /
+                                    kBitsTimesPicoseconds);
+}
+
 // As in IRN: a window of one bandwidth-delay product of the longest path, and a timeout longer than
 // the longest queue. One ACK answers several packets, so the window has room for as many more. With
 // several paths, a late packet does not count as lost.
 void settle_repeat(SimulatedNetwork& network, Rate line, std::uint32_t packet,
                    Duration round_trip) {
-  constexpr std::uint64_t kBitsTimesPicoseconds = 8'000'000'000'000;
   constexpr std::uint32_t kLeastWindow = 16;
   constexpr std::uint32_t kReordered = 32;
   constexpr Duration kLate = std::chrono::microseconds{200};
-  __extension__ using Wide = unsigned __int128;
   nic::NicConfig& engine = network.nics.engine;
-  const auto held = static_cast<std::uint64_t>(Wide{line.bits_per_second()} *
-                                               static_cast<std::uint64_t>(round_trip.count()) /
-                                               kBitsTimesPicoseconds);
+  const std::uint64_t held = bytes_in(line, round_trip);
   engine.max_outstanding_packets =
       std::max(kLeastWindow, static_cast<std::uint32_t>((held + packet - 1) / packet)) +
       engine.flow_control.ack_every;
@@ -103,15 +108,6 @@ void settle_repeat(SimulatedNetwork& network, Rate line, std::uint32_t packet,
   if (choice != PathChoice::kSpray && choice != PathChoice::kAdaptive) return;
   engine.selective_repeat.reorder_window = kReordered;
   engine.selective_repeat.reorder_timeout = kLate;
-}
-
-// The bytes on the way at this rate.
-std::uint64_t bytes_in(Rate line, Duration time) {
-  constexpr std::uint64_t kBitsTimesPicoseconds = 8'000'000'000'000;
-  __extension__ using Wide = unsigned __int128;
-  return static_cast<std::uint64_t>(Wide{line.bits_per_second()} *
-                                    static_cast<std::uint64_t>(time.count()) /
-                                    kBitsTimesPicoseconds);
 }
 
 // As in the simulation model of the Ultra Ethernet specification (docs/ultra-ethernet.md): a queue

@@ -109,4 +109,11 @@ TEST(PlanAnswers, ExplainSaysWhichIsBetterAndWhy) {
   EXPECT_TRUE(has_cost);
 }
 
+TEST(PlanAnswers, PricesHaveNoExponent) {
+  EXPECT_EQ(price_text(59'430.4), "$59430");
+  EXPECT_EQ(price_text(1154.2), "$1154");
+  EXPECT_EQ(price_text(700), "$700");
+  EXPECT_EQ(price_text(0.0912), "$0.0912");
+}
+
 }  // namespace nerve::sim::plan

@@ -11,11 +11,6 @@ namespace {
 
 constexpr double kEqual = 0.0005;  // a difference in score that nobody pays for
 
-// Without an exponent: $59430, $0.0912.
-std::string price_text(double dollars) {
-  return dollars < 1000 ? fmt::format("${:.4g}", dollars) : fmt::format("${:.0f}", dollars);
-}
-
 const Option& option_of(const Study& study, std::size_t number) {
   return study.options[number - 1];
 }
@@ -281,8 +276,8 @@ void advise(const Study& study, Conclusion& conclusion) {
          {std::pair{one.best_at_low, part.price.low}, {one.best_at_high, part.price.high}}) {
       if (number == conclusion.best) continue;
       conclusion.reasons.push_back(
-          fmt::format("It depends on the price of {}: at ${} instead of ${}, {} would be better.",
-                      part.name, price, part.price.typical, number));
+          fmt::format("It depends on the price of {}: at {} instead of {}, {} would be better.",
+                      part.name, price_text(price), price_text(part.price.typical), number));
     }
   }
 }

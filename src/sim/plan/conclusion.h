@@ -39,6 +39,7 @@ struct Conclusion {
 // $1.23 per million tokens; $0.57 per million runs
 [[nodiscard]] std::string unit_cost_text(const Study& study, const Option& option);
 [[nodiscard]] std::string money_text(double dollars);    // $12.3 M
+[[nodiscard]] std::string price_text(double dollars);    // $59430, $0.0912
 [[nodiscard]] std::string time_text_of(double seconds);  // 12.3 ms
 [[nodiscard]] std::string share_text(double share);      // 12.3 %
 // What a price is of: per million tokens, per million runs.

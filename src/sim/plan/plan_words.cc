@@ -16,6 +16,10 @@ std::string money_text(double dollars) {
   return fmt::format("${:.4g}", dollars);
 }
 
+std::string price_text(double dollars) {
+  return dollars < 1000 ? fmt::format("${:.4g}", dollars) : fmt::format("${:.0f}", dollars);
+}
+
 std::string time_text_of(double seconds) {
   if (seconds >= 1) return fmt::format("{:.4g} s", seconds);
   if (seconds >= 1e-3) return fmt::format("{:.4g} ms", seconds * 1e3);
