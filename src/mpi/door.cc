@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <list>
 #include <vector>
@@ -16,10 +17,12 @@ int rank_count;
 char trouble[512];
 
 struct Loose {
+  int peer;
   std::vector<char> bytes;
   MPI_Request request;
 };
-std::list<Loose> on_the_way;
+std::list<Loose> leaving;
+std::list<Loose> arriving;  // those of a rank in order
 
 bool failed(int code, const char* what) {
   if (code == MPI_SUCCESS) return false;
@@ -54,6 +57,41 @@ bool receive(int from, Kind kind, NerveMpiRoom room, void* context) {
   }
   void* const into = room(context, from, static_cast<std::uint64_t>(length));
   return !failed(MPI_Mrecv(into, length, MPI_BYTE, &message, &status), "receiving");
+}
+
+bool has_ended(Loose& one) {
+  int done = 0;
+  MPI_Test(&one.request, &done, MPI_STATUS_IGNORE);
+  return done != 0;
+}
+
+// Begins to receive what has come. A rank that dies while it sends leaves a message that never ends,
+// so nothing waits for that.
+bool begin_to_receive() {
+  for (;;) {
+    int found = 0;
+    int length = 0;
+    MPI_Message message{};
+    MPI_Status status{};
+    if (failed(MPI_Improbe(MPI_ANY_SOURCE, static_cast<int>(Kind::kLoose), MPI_COMM_WORLD, &found,
+                           &message, &status),
+               "receiving")) {
+      return false;
+    }
+    if (found == 0) return true;
+    if (failed(MPI_Get_count(&status, MPI_BYTE, &length), "receiving")) return false;
+    Loose& one = arriving.emplace_back();
+    one.peer = status.MPI_SOURCE;
+    one.bytes.resize(static_cast<std::size_t>(length));
+    if (failed(MPI_Imrecv(one.bytes.data(), length, MPI_BYTE, &message, &one.request),
+               "receiving")) {
+      return false;
+    }
+  }
+}
+
+bool is_first_of_its_rank(const Loose& one) {
+  return &*std::ranges::find(arriving, one.peer, &Loose::peer) == &one;
 }
 
 }  // namespace
@@ -100,32 +138,23 @@ int nerve_mpi_gather(NerveMpiMessage mine, NerveMpiRoom room, void* context) {
 }
 
 int nerve_mpi_send(int to, NerveMpiMessage message) {
-  on_the_way.remove_if([](Loose& one) {
-    int done = 0;
-    MPI_Test(&one.request, &done, MPI_STATUS_IGNORE);
-    return done != 0;
-  });
+  leaving.remove_if(has_ended);
   const char* const from = static_cast<const char*>(message.bytes);
-  Loose& one = on_the_way.emplace_back();
+  Loose& one = leaving.emplace_back();
+  one.peer = to;
   one.bytes.assign(from, from + message.length);
   return send({one.bytes.data(), message.length}, to, Kind::kLoose, one.request) ? 1 : 0;
 }
 
 int nerve_mpi_poll(NerveMpiRoom room, void* context, int* from) {
-  int found = 0;
-  int length = 0;
-  MPI_Message message{};
-  MPI_Status status{};
-  if (failed(MPI_Improbe(MPI_ANY_SOURCE, static_cast<int>(Kind::kLoose), MPI_COMM_WORLD, &found,
-                         &message, &status),
-             "receiving")) {
-    return -1;
-  }
-  if (found == 0) return 0;
-  if (failed(MPI_Get_count(&status, MPI_BYTE, &length), "receiving")) return -1;
-  *from = status.MPI_SOURCE;
-  void* const into = room(context, *from, static_cast<std::uint64_t>(length));
-  return failed(MPI_Mrecv(into, length, MPI_BYTE, &message, &status), "receiving") ? -1 : 1;
+  if (!begin_to_receive()) return -1;
+  const auto whole = std::ranges::find_if(
+      arriving, [](Loose& one) { return is_first_of_its_rank(one) && has_ended(one); });
+  if (whole == arriving.end()) return 0;
+  *from = whole->peer;
+  std::ranges::copy(whole->bytes, static_cast<char*>(room(context, *from, whole->bytes.size())));
+  arriving.erase(whole);
+  return 1;
 }
 
 const char* nerve_mpi_trouble() { return trouble; }

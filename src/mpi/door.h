@@ -29,7 +29,7 @@ const char* nerve_mpi_trouble();
 // Messages that nobody waits for. send() copies the bytes; a message to a rank that has died is
 // lost.
 int nerve_mpi_send(int to, NerveMpiMessage message);
-// Receives one such message if there is one: returns 1, and its sender. Otherwise 0, or -1.
+// Receives one such message if one has come whole: returns 1, and its sender. Otherwise 0, or -1.
 int nerve_mpi_poll(NerveMpiRoom room, void* context, int* from);
 void nerve_mpi_end();                 // waits for all ranks
 void nerve_mpi_abort(int exit_code);  // ends all ranks

@@ -181,6 +181,13 @@ class Sweep(Mpi):
             said = self.said_by(mpirun, 200)
         self.assertEqual(self.figures_in(self.folder / 'out'), alone, said)
 
+    def test_is_not_held_up_by_a_rank_that_dies_while_it_sends(self):
+        door = pathlib.Path(self.program).parent / 'libnerve-mpi.so'
+        said, _ = self.run_for(MPIRUN, '--oversubscribe', '--enable-recovery', '-n', '3', sys.executable, '-B',
+                               str(HERE / 'killed_sender.py'), str(door))
+        self.assertIn('rank 0 has b of rank 2', said)
+        self.assertNotIn('has a of', said)  # else this has tried nothing
+
     def test_resumes(self):
         words = [self.program, 'sweep', self.scenario, *self.vary]
         alone = self.figures(*words)
