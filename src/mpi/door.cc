@@ -65,8 +65,8 @@ bool has_ended(Loose& one) {
   return done != 0;
 }
 
-// Begins to receive what has come. A rank that dies while it sends leaves a message that never ends,
-// so nothing waits for that.
+// Begins to receive what has come. A rank that dies while it sends leaves a message that never
+// ends, so nothing waits for that.
 bool begin_to_receive() {
   for (;;) {
     int found = 0;

@@ -1,6 +1,6 @@
-// fork() of test programs under AddressSanitizer, whose allocator (GCC 12) knows nothing of forks: if
-// another thread is allocating at that moment, the child inherits a lock that nobody releases, and
-// hangs. So the fork waits until all other threads of the process sleep.
+// fork() of test programs under AddressSanitizer, whose allocator (GCC 12) knows nothing of forks:
+// if another thread is allocating at that moment, the child inherits a lock that nobody releases,
+// and hangs. So the fork waits until all other threads of the process sleep.
 #if defined(__SANITIZE_ADDRESS__)
 #include <dlfcn.h>
 #include <unistd.h>
