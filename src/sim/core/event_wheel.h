@@ -30,6 +30,7 @@
 
 #include "base/check.h"
 #include "base/time.h"
+#include "sim/core/window_queue.h"
 
 namespace nerve::sim {
 
@@ -60,7 +61,7 @@ class EventWheel {
     if (when < now_) when = now_;
     const Due due{when, subject | static_cast<std::uint32_t>(kind) << kKindShift, argument};
     ++pending_;
-    if (when < opened_to_) return in_window_ ? insert_added(due) : insert_current(due);
+    if (when < opened_to_) return in_window_ ? added_.push(due) : insert_current(due);
     if (slot_of(when) - turn_ < kSlots) return push(due);
     push_far(due);
   }
@@ -72,10 +73,8 @@ class EventWheel {
   bool next(Time limit, Event<Kind>& event) {
     if (current_.size() - at_ < kAhead) open_more(limit);
     if (at_ == current_.size()) return false;
-    const Due& due = current_[at_];
-    if (due.when > limit) return false;
-    ++at_;
-    take(due, event);
+    if (current_[at_].when > limit) return false;
+    take_current(event);
     return true;
   }
   // Takes all events due before `end`, for next_in_window(). `group_of(kind, subject)` is below
@@ -86,6 +85,7 @@ class EventWheel {
     CHECK(at_ == current_.size() && added_.empty());
     forget_done();
     in_window_ = true;
+    added_.open(std::min(due().value_or(end), end), end);
     const Time limit = end - Duration{1};
     std::size_t last_slot = 0;
     for (std::size_t before = 0; open_next(limit); before = current_.size()) last_slot = before;
@@ -98,12 +98,12 @@ class EventWheel {
     if (added_.empty()) {
       if (at_ == current_.size()) return close_window();
       if (at_ == group_end_) group_end_ = ends_[group_++];
-      take(current_[at_++], event);
-    } else if (at_ < group_end_ && !added_.back().precedes(current_[at_])) {
-      take(current_[at_++], event);
+      take_current(event);
+    } else if (at_ < group_end_ && !added_.front().precedes(current_[at_])) {
+      take_current(event);
     } else {
-      take(added_.back(), event);
-      added_.pop_back();
+      take(added_.front(), event);
+      added_.pop();
     }
     return true;
   }
@@ -133,8 +133,10 @@ class EventWheel {
   // it can prefetch what the event will touch. Prefetching takes several steps, because the address
   // needed by one step is read from the memory fetched by the step before it. Events that are more
   // than kAhead events away, or beyond the limit of next(), may not be known yet.
-  static constexpr std::size_t kSteps = 5;
+  static constexpr std::size_t kSteps = 6;
   static constexpr std::size_t kAhead = 24;
+  // Whether anything has changed for that since this was last asked.
+  bool moved() { return std::exchange(looked_at_, taken_) != taken_; }
   template <class Look>
   void look_ahead(std::size_t step, std::size_t by, Look look) {
     std::size_t& seen = seen_[step];
@@ -188,6 +190,10 @@ class EventWheel {
             static_cast<Kind>(due.subject_and_kind >> kKindShift)};
   }
 
+  void take_current(Event<Kind>& event) {
+    ++taken_;
+    take(current_[at_++], event);
+  }
   void take(const Due& due, Event<Kind>& event) {
     now_ = due.when;
     --pending_;
@@ -224,14 +230,6 @@ class EventWheel {
     current_.push_back(due);
     for (; i > at_ && due.precedes(current_[i - 1]); --i) current_[i] = current_[i - 1];
     current_[i] = due;
-  }
-
-  // The same for the group whose turn it is. The next one is at the back.
-  void insert_added(const Due& due) {
-    std::size_t i = added_.size();
-    added_.push_back(due);
-    for (; i > 0 && !due.precedes(added_[i - 1]); --i) added_[i] = added_[i - 1];
-    added_[i] = due;
   }
 
   void push_far(const Due& due) {
@@ -445,11 +443,13 @@ class EventWheel {
   std::vector<std::uint32_t> opened_;  // blocks, newest first
   std::size_t at_{};
   std::array<std::size_t, kSteps> seen_{};  // progress of each look-ahead step
+  std::uint64_t taken_{};                   // of current_
+  std::uint64_t looked_at_{};               // taken_ when moved() was last called
   // In a window: current_ is in order of groups, and these hold the rest.
   std::vector<std::size_t> ends_;  // of the groups in current_
   std::size_t group_{};            // the number of groups whose turn has come
   std::size_t group_end_{};        // of the group whose turn it is
-  std::vector<Due> added_;         // scheduled in the window for this group; the next one is last
+  WindowQueue<Due> added_;         // scheduled in the window for this group
   bool in_window_{};
   std::vector<std::uint32_t> group_of_event_;
   std::vector<std::uint32_t> places_;  // per group; zero between windows
