@@ -1,6 +1,7 @@
 #include "sim/host/carrier.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 
@@ -52,7 +53,7 @@ std::uint32_t Carrier::idle_connection_for(const Pair& pair) {
   }
   const std::uint32_t number = idle.back();
   idle.pop_back();
-  for (const Lane& lane : connections_[number].lanes) {
+  for (const Lane& lane : lanes_of(connections_[number])) {
     for (const std::size_t end : {0U, 1U}) {
       simulation_.restart_flow(lane.nics[end], lane.qps[end]);
     }
@@ -62,24 +63,24 @@ std::uint32_t Carrier::idle_connection_for(const Pair& pair) {
 
 std::uint32_t Carrier::make_connection(const Pair& pair) {
   const auto made = static_cast<std::uint32_t>(connections_.size());
-  connections_.push_back({.pair = pair, .lanes = {}, .waiting = {}});
   const std::uint32_t lanes = pair.on_front_end
                                   ? config_of(true).lanes
                                   : std::max(config_of(false).lanes, shape_.nics_of_gpu());
-  for (std::uint32_t i = 0; i < lanes; ++i) add_lane(made, i);
+  connections_.push_back(
+      {.pair = pair, .first_lane = static_cast<std::uint32_t>(lanes_.size()), .lanes = lanes});
+  for (std::uint32_t i = 0; i < lanes; ++i) {
+    lanes_.push_back(make_lane(pair, i));
+    own(lanes_.back(), made);
+  }
   begin_admission(made);
   return made;
 }
 
-void Carrier::add_lane(std::uint32_t connection, std::uint32_t number) {
-  const Pair& pair = connections_[connection].pair;
-  Lane lane;
-  lane.nics = {shape_.nic_of(pair.low, pair.high, number, pair.on_front_end),
-               shape_.nic_of(pair.high, pair.low, number, pair.on_front_end)};
-  const Joined joined = simulation_.join(lane.nics[0], lane.nics[1]);
-  lane.qps = {joined.mine, joined.theirs};
-  own(lane, connection);
-  connections_[connection].lanes.push_back(lane);
+Carrier::Lane Carrier::make_lane(const Pair& pair, std::uint32_t number) {
+  const NodeId low = shape_.nic_of(pair.low, pair.high, number, pair.on_front_end);
+  const NodeId high = shape_.nic_of(pair.high, pair.low, number, pair.on_front_end);
+  const Joined joined = simulation_.join(low, high);
+  return {.nics = {low, high}, .qps = {joined.mine, joined.theirs}};
 }
 
 void Carrier::own(const Lane& lane, std::uint32_t connection) {
@@ -101,10 +102,18 @@ ParcelId Carrier::send(const Parcel& parcel) {
   moving.parcel = parcel;
   moving.connection = connection;
   moving.direction = forward ? 0 : 1;
-  connections_[connection].waiting[moving.direction].push_back(number);
+  wait(number);
   ask(connection, moving.direction, parcel.ready);
   pump(connection, forward ? 0 : 1);
   return ParcelId{number};
+}
+
+// Joins the queue of its connection.
+void Carrier::wait(std::uint32_t number) {
+  const Moving& moving = parcels_[number];
+  Waiting& queue = connections_[moving.connection].waiting[moving.direction];
+  (queue.first == kNone ? queue.first : parcels_[queue.last].behind) = number;
+  queue.last = number;
 }
 
 void Carrier::ready(ParcelId id, std::uint64_t bytes) {
@@ -116,19 +125,20 @@ void Carrier::ready(ParcelId id, std::uint64_t bytes) {
 }
 
 void Carrier::pump(std::uint32_t number, unsigned direction) {
-  while (!connections_[number].broken && !connections_[number].waiting[direction].empty()) {
-    const std::uint32_t parcel = connections_[number].waiting[direction].front();
+  while (!connections_[number].broken && connections_[number].waiting[direction].first != kNone) {
+    std::uint32_t& first = connections_[number].waiting[direction].first;
+    const std::uint32_t parcel = first;
     Moving& moving = parcels_[parcel];
     if (moving.cut == moving.parcel.ready && moving.parcel.ready < moving.parcel.bytes) return;
     if (moving.parcel.bytes > 0 && may_cut(moving) == 0) return;
     if (!post_piece(moving, parcel)) return;
-    if (moving.all_cut()) connections_[number].waiting[direction].pop_front();
+    if (moving.all_cut()) first = std::exchange(moving.behind, kNone);
   }
 }
 
 std::uint32_t Carrier::size_of_next_piece(const Moving& moving) {
   const Connection& connection = connections_[moving.connection];
-  const std::size_t lanes = connection.lanes.size();
+  const std::uint32_t lanes = connection.lanes;
   const std::uint64_t largest = config_of(connection.pair.on_front_end).most_piece;
   const Admission& admission = admission_of(moving.connection);
   const std::uint64_t whole = admission.on()
@@ -145,17 +155,16 @@ bool Carrier::post_piece(Moving& moving, std::uint32_t parcel) {
   Connection& connection = connections_[moving.connection];
   const unsigned direction = moving.direction;
   const std::uint32_t depth = config_of(connection.pair.on_front_end).queue_depth;
-  const auto lanes = static_cast<std::uint32_t>(connection.lanes.size());
-  std::uint32_t tried = 0;
-  while (tried < lanes &&
-         connection.lanes[(connection.turn[direction] + tried) % lanes].posted[direction] >=
-             depth) {
-    ++tried;
-  }
-  if (tried == lanes) return false;
-  const std::uint32_t number = (connection.turn[direction] + tried) % lanes;
-  connection.turn[direction] = (number + 1) % lanes;
-  Lane& lane = connection.lanes[number];
+  const std::span<Lane> lanes = lanes_of(connection);
+  const auto in_turn = [&](std::size_t i) {
+    return (connection.turn[direction] + i) % lanes.size();
+  };
+  std::size_t tried = 0;
+  while (tried < lanes.size() && lanes[in_turn(tried)].posted[direction] >= depth) ++tried;
+  if (tried == lanes.size()) return false;
+  const auto number = static_cast<std::uint32_t>(in_turn(tried));
+  connection.turn[direction] = (number + 1) % connection.lanes;
+  Lane& lane = lanes[number];
   const std::uint32_t bytes = size_of_next_piece(moving);
   const std::uint32_t piece = take_slot(pieces_, free_pieces_);
   pieces_[piece] = {.parcel = parcel, .bytes = bytes, .lane = number};
@@ -199,7 +208,7 @@ void Carrier::sent(NodeId, std::uint64_t message) {
   const std::uint32_t connection = moving.connection;
   const unsigned direction = moving.direction;
   piece.acknowledged = true;
-  --connections_[connection].lanes[piece.lane].posted[direction];
+  --lanes_of(connections_[connection])[piece.lane].posted[direction];
   --moving.unacknowledged;
   const bool whole = moving.acknowledged();
   const std::uint32_t name = moving.parcel.name;

@@ -14,7 +14,7 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -70,12 +70,15 @@ class Carrier final : private NicUser {
   }
 
  private:
+  static constexpr std::uint32_t kNone = 0xffff'ffff;
+
   struct Moving {
     Parcel parcel{};
     std::uint32_t connection{};
     std::uint8_t direction{};  // 0: from the `low` place of the pair to the `high` one
     bool begun{};
     bool failed{};
+    std::uint32_t behind{kNone};     // the parcel that waits behind this one
     std::uint64_t cut{};             // bytes handed to lanes
     std::uint32_t coming{};          // pieces posted but not arrived
     std::uint32_t unacknowledged{};  // pieces
@@ -114,19 +117,30 @@ class Carrier final : private NicUser {
                  pair.job * 2 + (pair.on_front_end ? 1U : 0U));
     }
   };
+  // Parcels that are not fully cut, linked through Moving::behind.
+  struct Waiting {
+    std::uint32_t first{kNone};
+    std::uint32_t last{kNone};
+  };
+  // Large clusters have hundreds of thousands, most of which carry little.
   struct Connection {
     Pair pair{};
-    std::vector<Lane> lanes;
+    std::uint32_t first_lane{};
+    std::uint32_t lanes{};
     std::array<std::uint32_t, 2> turn{};
-    std::array<std::deque<std::uint32_t>, 2> waiting;  // parcels that are not fully cut
-    bool of_one_parcel{};                              // at a time; then it is idle
+    std::array<Waiting, 2> waiting{};
+    bool of_one_parcel{};  // at a time; then it is idle
     bool broken{};
   };
 
   [[nodiscard]] std::uint32_t connection_for(const Pair& pair);
   [[nodiscard]] std::uint32_t idle_connection_for(const Pair& pair);
   [[nodiscard]] std::uint32_t make_connection(const Pair& pair);
-  void add_lane(std::uint32_t connection, std::uint32_t number);
+  [[nodiscard]] Lane make_lane(const Pair& pair, std::uint32_t number);
+  [[nodiscard]] std::span<Lane> lanes_of(const Connection& connection) {
+    return std::span{lanes_}.subspan(connection.first_lane, connection.lanes);
+  }
+  void wait(std::uint32_t parcel);
   void own(const Lane& lane, std::uint32_t connection);
   void pump(std::uint32_t connection, unsigned direction);
   [[nodiscard]] bool post_piece(Moving& moving, std::uint32_t parcel);
@@ -168,6 +182,7 @@ class Carrier final : private NicUser {
   std::array<Admission, 2> admissions_;
   CarrierUser& user_;
   std::vector<Connection> connections_;
+  std::vector<Lane> lanes_;
   std::vector<Admitted> admitted_;  // per connection, if a network has admission
   std::unordered_map<Pair, std::uint32_t, PairHash> known_;  // shared ones; never iterated
   std::unordered_map<Pair, std::vector<std::uint32_t>, PairHash> idle_;  // never iterated

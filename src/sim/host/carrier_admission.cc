@@ -12,7 +12,7 @@ void Carrier::begin_admission(std::uint32_t number) {
   if (!admissions_[0].on() && !admissions_[1].on()) return;
   Admitted& made = admitted_.emplace_back();
   if (!admission_of(number).on()) return;
-  made.lane.nics = connections_[number].lanes[0].nics;
+  made.lane.nics = lanes_of(connections_[number])[0].nics;
   const Joined joined = simulation_.join_urgent(made.lane.nics[0], made.lane.nics[1]);
   made.lane.qps = {joined.mine, joined.theirs};
   own(made.lane, number);
