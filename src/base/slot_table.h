@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/fetch_lines.h"
 
 namespace nerve {
 
@@ -62,6 +63,15 @@ class SlotTable {
     if (index >= made()) return nullptr;
     Slot& slot = slot_at(index);
     return slot.used ? &slot.object : nullptr;
+  }
+
+  // For prefetching: where an object is, if there is one. Reads only the table, of which
+  // fetch_way_to() prefetches what is not in this object.
+  [[nodiscard]] const T* place_of(std::uint32_t index) const {
+    return index < made() ? &const_cast<SlotTable*>(this)->slot_at(index).object : nullptr;
+  }
+  void fetch_way_to(std::uint32_t index) const {
+    if (index >= kFirst && index < made()) fetch_line(&later_[chunk_of(index)]);
   }
 
   void erase(Handle<T> handle) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/fetch_lines.h"
 #include "base/time.h"
 
 namespace nerve {
@@ -75,7 +76,7 @@ class TimerHeap {
   // For prefetching: the owner at the front of the heap, which may be disarmed or postponed, and
   // the heap's own memory.
   [[nodiscard]] Owner* first() const { return heap_.empty() ? nullptr : heap_.front().owner; }
-  void fetch() const { __builtin_prefetch(heap_.data()); }
+  void fetch() const { fetch_line(heap_.data()); }
 
  private:
   struct Entry {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/fetch_lines.h"
 #include "nic/nic_modules.h"
 #include "nic/qp_context/qp_trace.h"
 #include "nic/wqe_engine/post_send.h"
@@ -398,31 +399,54 @@ void Nic::Modules::fetch_for_timer(Fetch step) const {
   const Qp* const qp = core.scheduler.next_timer();
   if (qp == nullptr) return;
   if (step == Fetch::kTimerQp) {
-    __builtin_prefetch(qp);
+    fetch_line(qp);
     fetch_lines(&qp->requester, &qp->congestion + 1);
-    return __builtin_prefetch(&qp->repeat);
+    return fetch_line(&qp->repeat);
   }
-  if (qp->congestion) qp->congestion->fetch();
-  if (!qp->requester.pace_at) return;
+  if (!qp->requester.pace_at) {
+    if (qp->congestion) qp->congestion->fetch();
+    return;
+  }
   fetch();  // it will send
-  fetch_lines(qp, qp + 1);
-  qp->sends.fetch();
+  qp->fetch_to_send();
+  qp->fetch_work();
 }
 
-void Nic::fetch(Fetch step, Qpn qpn) const {
-  Modules& m = *modules_;
+void Nic::fetch(Fetch step) const {
+  const Modules& m = *modules_;
   if (step == Fetch::kEngine) return m.fetch();
   if (step >= Fetch::kTimers) return m.fetch_for_timer(step);
-  Qp* qp = qpn == Qpn{} ? m.core.scheduler.next() : m.qps.find(qpn);
-  if (qp == nullptr && qpn == Qpn{}) qp = m.core.scheduler.next_timer();
+  const Qp* qp = m.core.scheduler.next();
+  if (qp == nullptr) qp = m.core.scheduler.next_timer();
+  if (step == Fetch::kQp) m.core.scheduler.fetch_timers();
   if (qp == nullptr) return;
-  if (step == Fetch::kQp) {
-    fetch_lines(qp, qp + 1);
-    return m.core.scheduler.fetch_timers();
+  if (step == Fetch::kQp) return qp->fetch_to_send();
+  qp->fetch_work();
+  if (const Qp* const second = qp->ready_hook.next) second->fetch_to_send();
+}
+
+void Nic::fetch(Fetch step, const wire::Bth& packet) const {
+  const Modules& m = *modules_;
+  if (step == Fetch::kEngine) return m.fetch();
+  if (step == Fetch::kWayToQp) return m.qps.fetch_way_to(packet.dest_qp);
+  const Qp* const qp = m.qps.place_of(packet.dest_qp);
+  if (qp == nullptr) return;
+  const wire::OpcodeInfo* const info = wire::find_opcode(packet.opcode);
+  const bool request = info != nullptr && info->role == wire::Role::kRequest;
+  if (step == Fetch::kWork) {
+    if (!request) return qp->fetch_work();
+    return fetch_lines(qp->recv_cq, qp->recv_cq + 1);  // it may complete a message
   }
-  if (qpn != Qpn{}) fetch_lines(qp->recv_cq, qp->recv_cq + 1);  // a packet may complete a message
-  qp->sends.fetch();
-  if (qp->congestion) qp->congestion->fetch();
+  m.core.scheduler.fetch_timers();
+  if (request) return qp->fetch_for_request();
+  qp->fetch_for_answer();
+}
+
+void Nic::fetch_senders() const {
+  const Qp* const next = modules_->core.scheduler.next();
+  if (next == nullptr) return;
+  next->fetch_work();
+  if (const Qp* const second = next->ready_hook.next) second->fetch_to_send();
 }
 
 }  // namespace nerve::nic

@@ -163,11 +163,11 @@ class Nic {
   [[nodiscard]] bool any_event() const;
 
   // Prefetches the memory that the next calls will touch, for a driver of many engines that knows
-  // which is next. Each step relies on memory that the previous one prefetched. A QPN of zero
-  // stands for the QP that sends next, or whose timer expires next. An engine whose next call is
-  // expire() needs less: the steps for that are the last four.
+  // which is next. Each step relies on memory that the previous one prefetched. An engine whose
+  // next call is expire() needs less: the steps for that are the last four.
   enum class Fetch : std::uint8_t {
     kEngine,
+    kWayToQp,  // for a packet only
     kQp,
     kWork,
     kTimers,
@@ -175,7 +175,13 @@ class Nic {
     kTimerQp,
     kTimerWork
   };
-  void fetch(Fetch step, Qpn qpn = {}) const;
+  // Of the QP that sends next, or whose timer expires next.
+  void fetch(Fetch step) const;
+  // Of the QP that a packet is for.
+  void fetch(Fetch step, const wire::Bth& packet) const;
+  // Of the two QPs that send next, for a driver that has just called transmit() and will do so
+  // again soon.
+  void fetch_senders() const;
 
  private:
   struct Modules;

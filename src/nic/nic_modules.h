@@ -71,7 +71,7 @@ struct alignas(64) Nic::Modules {
                                                                  std::span<Completion> out);
   void transmit_acknowledge(Qp& qp, TxBurst& burst);
   void fetch() const {
-    __builtin_prefetch(&core.counters);
+    fetch_line(&core.counters);
     core.dma.fetch();
     fetch_lines(&core, &datagrams);
   }
@@ -80,7 +80,7 @@ struct alignas(64) Nic::Modules {
   void fetch_timers() const {
     fetch_lines(&core, &core + 1);
     fetch_lines(&cqs, &cqs + 1);
-    __builtin_prefetch(&completer);
+    fetch_line(&completer);
   }
 };
 

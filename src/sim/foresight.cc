@@ -16,7 +16,7 @@ void Foresight::first(const Coming& event) const {
   if (event.kind > Happening::kPortFree) return;
   fabric_.fetch(PortId{event.subject});
   if (event.kind == Happening::kArrive) {
-    __builtin_prefetch(&clockwork_.packets[PacketId{event.argument}]);
+    fetch_line(&clockwork_.packets[PacketId{event.argument}]);
   }
 }
 
@@ -66,7 +66,7 @@ void Foresight::fourth(const Coming& event) const {
   const PortId at{event.subject};
   const Port& port = fabric_.port(at);
   if (port.switch_number == kNobody) {
-    fetch_qp(event, port, Fetch::kQp);
+    if (event.kind == Happening::kArrive) fetch_qp(event, port, Fetch::kWayToQp);
   } else if (event.kind == Happening::kArrive) {
     fabric_.fetch_queue(at, PacketId{event.argument});
   } else {
@@ -78,6 +78,12 @@ void Foresight::fifth(const Coming& event) const {
   if (is_timer(event)) return nics_[event.subject]->engine().fetch(Fetch::kTimerWork);
   if (event.kind > Happening::kPortFree) return;
   const Port& port = fabric_.port(PortId{event.subject});
+  if (port.switch_number == kNobody) fetch_qp(event, port, Fetch::kQp);
+}
+
+void Foresight::sixth(const Coming& event) const {
+  if (event.kind > Happening::kPortFree) return;
+  const Port& port = fabric_.port(PortId{event.subject});
   if (port.switch_number == kNobody) fetch_qp(event, port, Fetch::kWork);
 }
 
@@ -86,7 +92,7 @@ void Foresight::fetch_qp(const Coming& event, const Port& port, Fetch step) cons
   if (nic == nullptr) return;
   if (event.kind == Happening::kPortFree) return nic->engine().fetch(step);
   const wire::Frame& frame = clockwork_.packets[PacketId{event.argument}].frame;
-  nic->engine().fetch(step, frame.headers.bth.dest_qp);
+  nic->engine().fetch(step, frame.headers.bth);
 }
 
 }  // namespace nerve::sim

@@ -21,11 +21,13 @@ class Foresight {
       : clockwork_{clockwork}, fabric_{fabric}, nics_{nics} {}
 
   void look() {
+    if (!clockwork_.wheel.moved()) return;
     clockwork_.wheel.look_ahead(0, 20, [&](const auto& event) { first(event); });
-    clockwork_.wheel.look_ahead(1, 15, [&](const auto& event) { second(event); });
-    clockwork_.wheel.look_ahead(2, 10, [&](const auto& event) { third(event); });
-    clockwork_.wheel.look_ahead(3, 6, [&](const auto& event) { fourth(event); });
-    clockwork_.wheel.look_ahead(4, 3, [&](const auto& event) { fifth(event); });
+    clockwork_.wheel.look_ahead(1, 16, [&](const auto& event) { second(event); });
+    clockwork_.wheel.look_ahead(2, 12, [&](const auto& event) { third(event); });
+    clockwork_.wheel.look_ahead(3, 9, [&](const auto& event) { fourth(event); });
+    clockwork_.wheel.look_ahead(4, 6, [&](const auto& event) { fifth(event); });
+    clockwork_.wheel.look_ahead(5, 3, [&](const auto& event) { sixth(event); });
   }
 
  private:
@@ -39,10 +41,12 @@ class Foresight {
   // At a switch: the egress port, or the ingress port of the packet that leaves. At a NIC: the
   // engine.
   void third(const Coming& event) const;
-  // The tail of the egress queue and the switch's buffer state; the QP.
+  // The tail of the egress queue and the switch's buffer state; what leads to the QP.
   void fourth(const Coming& event) const;
-  // The state that the QP points to.
+  // The QP.
   void fifth(const Coming& event) const;
+  // The state that the QP points to.
+  void sixth(const Coming& event) const;
 
   // The NIC of an event that is not at a port; null for other events.
   [[nodiscard]] const SimNic* woken_by(const Coming& event) const;

@@ -49,6 +49,7 @@ TEST(SlotTable, FindsNothingBehindWhatWasNeverAHandle) {
   EXPECT_EQ(table.find({.index = 99, .generation = 1}), nullptr);
   EXPECT_EQ(table.find({.index = ~0U, .generation = 1}), nullptr);
   EXPECT_EQ(table.at(~0U), nullptr);
+  EXPECT_EQ(table.place_of(99), nullptr);
 }
 
 TEST(SlotTable, RunsTheDestructorAtOnce) {
@@ -125,6 +126,7 @@ TEST(SlotTable, AgreesWithTheModel) {
         const Known& known = live[prng.below(live.size())];
         ASSERT_EQ(table.find(known.handle), known.object);
         ASSERT_EQ(table.at(known.handle.index), known.object);
+        ASSERT_EQ(table.place_of(known.handle.index), known.object);
         ASSERT_EQ(known.object->value, known.value);
       }
     }

@@ -176,7 +176,7 @@ class DmaEngine {
   static void store_word(const wire::Piece& at, std::uint64_t value);
 
   // Prefetches what every look-up of a key touches.
-  void fetch() const { __builtin_prefetch(&late_); }
+  void fetch() const { fetch_line(&late_); }
 
  private:
   Gathered gather_parts(std::span<const Sge> list, std::uint64_t offset, std::uint32_t length,

@@ -13,7 +13,6 @@
 // stages that time has ended are counted when the rate is needed.
 #pragma once
 
-#include "base/fetch_lines.h"
 #include "base/optional_time.h"
 #include "nic/flow_control/congestion_control.h"
 
@@ -34,8 +33,6 @@ class alignas(64) Dcqcn final : public CongestionControl {
 
   [[nodiscard]] Rate rate() const override { return Rate::bits_per_second(rate_); }
   [[nodiscard]] std::uint64_t window_bytes() const override;
-
-  void fetch() const override { fetch_lines(this, this + 1); }
 
   // For tests and telemetry. Alpha is in units of 2^-32, as of the last CNP or cut.
   static constexpr std::uint64_t kOne = std::uint64_t{1} << 32;

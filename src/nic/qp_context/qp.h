@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/fetch_lines.h"
 #include "base/fixed_array.h"
 #include "base/ids.h"
 #include "base/intrusive_list.h"
@@ -198,6 +199,23 @@ struct Qp {
   std::uint64_t packets_retransmitted{};  // for QpFlow
   Rate program_rate{};                    // the rate_limit that the program has set; zero: none
   Rate steered_rate{};                    // likewise steer_flow()
+
+  // Prefetch what a request packet that arrives needs, what its answer needs at the sender, and what
+  // sending needs.
+  void fetch_for_request() const {
+    fetch_line(this);
+    fetch_lines(&responder, &responder + 1);
+  }
+  void fetch_for_answer() const {
+    fetch_lines(this, &responder);
+    fetch_lines(&requester, &receives);
+  }
+  void fetch_to_send() const { fetch_lines(this, &receives); }
+  // What sending and answers need besides, once that has come.
+  void fetch_work() const {
+    sends.fetch();
+    if (congestion) congestion->fetch();
+  }
 
   // Whether requests are to be sent, or packets of them that were trimmed.
   [[nodiscard]] bool has_to_send() const {

@@ -64,6 +64,10 @@ class QpTable {
     return table_.for_some(from, places, visit);
   }
 
+  // For prefetching: where the QP of a number that counts up is, if there is one.
+  [[nodiscard]] const Qp* place_of(Qpn qpn) const { return table_.place_of(qpn.value() - first_); }
+  void fetch_way_to(Qpn qpn) const { table_.fetch_way_to(qpn.value() - first_); }
+
   [[nodiscard]] Qp* find(QpHandle handle) { return table_.find(handle); }
   [[nodiscard]] Qp* find(Qpn qpn) {
     if (qpn == kGsiQpn) return table_.find(gsi_);

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/fetch_lines.h"
 #include "base/fixed_array.h"
 #include "base/ids.h"
 #include "nic/attributes.h"
@@ -117,7 +118,7 @@ class SendQueue {
   }
 
   // Prefetches the request being sent.
-  void fetch() const { __builtin_prefetch(wqes_.data() + slot(cursor)); }
+  void fetch() const { fetch_line(wqes_.data() + slot(cursor)); }
 
   void clear() { head = cursor = tail = 0; }
 

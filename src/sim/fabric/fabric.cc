@@ -326,6 +326,7 @@ void Fabric::port_free(PortId at) {
   if (port.waiting != 0) {
     port.awaits_free = true;
     here.wheel.at(port.free_at, Happening::kPortFree, at.value());
+    fetch_next_packet(at);  // often within this window, too late for foresight.h
   }
 }
 

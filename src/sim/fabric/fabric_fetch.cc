@@ -13,7 +13,7 @@ void Fabric::fetch_way_out(PortId at, PacketId packet) {
   const Port& in = ports_[at.value()];
   const PortId way = predict_egress(in, clock(in).packets[packet]);
   if (way != kNoPort) fetch(way);
-  __builtin_prefetch(&switches_[in.switch_number]);
+  fetch_line(&switches_[in.switch_number]);
 }
 
 void Fabric::fetch_queue(PortId at, PacketId id) {
@@ -23,13 +23,13 @@ void Fabric::fetch_queue(PortId at, PacketId id) {
   const PortId way = predict_egress(in, packet);
   if (way == kNoPort) return;
   const PacketQueue& queue = ports_[way.value()].queues[packet.traffic_class];
-  if (queue.head != kNoPacket) __builtin_prefetch(&clock(in).packets[queue.tail]);
+  if (queue.head != kNoPacket) fetch_line(&clock(in).packets[queue.tail]);
 }
 
 void Fabric::fetch_next_packet(PortId at) {
   const Port& port = ports_[at.value()];
   const auto turn = port.turn();
-  if (turn) __builtin_prefetch(&clock(port).packets[port.queues[*turn].head]);
+  if (turn) fetch_line(&clock(port).packets[port.queues[*turn].head]);
 }
 
 void Fabric::fetch_way_in(PortId at) {
@@ -37,8 +37,8 @@ void Fabric::fetch_way_in(PortId at) {
   const auto turn = port.turn();
   if (!turn) return;
   const PortId in = clock(port).packets[port.queues[*turn].head].ingress;
-  __builtin_prefetch(&ports_[in.value()]);
-  __builtin_prefetch(&switches_[port.switch_number]);
+  fetch_line(&ports_[in.value()]);
+  fetch_line(&switches_[port.switch_number]);
 }
 
 void Fabric::fetch_memory(PortId at) {

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "base/fetch_lines.h"
 #include "sim/fabric/graph.h"
 
 namespace nerve::sim {
@@ -32,9 +33,7 @@ class Routes {
   [[nodiscard]] std::uint32_t distance(NodeId from_nic, NodeId to_nic) const;
   [[nodiscard]] std::size_t bytes() const;
   // Prefetches for ways() with these arguments.
-  void fetch(NodeId from_switch, NodeId to_nic) const {
-    __builtin_prefetch(cell(from_switch, to_nic));
-  }
+  void fetch(NodeId from_switch, NodeId to_nic) const { fetch_line(cell(from_switch, to_nic)); }
 
  private:
   static constexpr std::uint32_t kHere = 0xffff'ffff;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/fetch_lines.h"
 #include "sim/core/packet.h"
 #include "sim/scenario/switch_spec.h"
 
@@ -36,9 +37,7 @@ class SharedBuffer {
 
   [[nodiscard]] std::uint64_t used() const { return used_; }
   // Prefetches the state of this port.
-  void fetch(std::uint32_t port, unsigned traffic_class) {
-    __builtin_prefetch(&at(port, traffic_class));
-  }
+  void fetch(std::uint32_t port, unsigned traffic_class) { fetch_line(&at(port, traffic_class)); }
 
  private:
   struct Ingress {

@@ -261,6 +261,7 @@ void SimNic::pull() {
          engine_.transmit(burst, clockwork_.now()) > 0) {
     for (const wire::Frame& frame : burst.frames()) send(frame);
   }
+  engine_.fetch_senders();
   arm();
 }
 

@@ -109,7 +109,7 @@ class alignas(64) SimNic final : private nic::EgressGate {
 
   // Prefetches the state of the NIC. For a timer, the first cache line is enough at first.
   void fetch() const { fetch_lines(this, this + 1); }
-  void fetch_timer() const { __builtin_prefetch(this); }
+  void fetch_timer() const { fetch_line(this); }
   [[nodiscard]] const nic::Nic& engine() const { return engine_; }
   // Null unless the scenario models it.
   [[nodiscard]] const NicHardware* hardware() const { return hardware_.get(); }
