@@ -15,10 +15,16 @@ if(NERVE_FAT)
     message(STATUS "This compiler has no link-time optimisation: the verbs library will be slower")
     set(NERVE_FAT OFF)
   endif()
-  string(APPEND CMAKE_EXE_LINKER_FLAGS " -fno-lto")  # programs link faster without it
 endif()
 
 add_library(nerve_compile INTERFACE)
+if(NERVE_FAT)
+  # Programs link faster without it. Those with the property ACROSS_FILES are worth it.
+  set(program $<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>)
+  set(across_files $<BOOL:$<TARGET_PROPERTY:ACROSS_FILES>>)
+  target_link_options(nerve_compile INTERFACE
+    $<${program}:$<IF:${across_files},-flto=auto,-fno-lto>>)
+endif()
 target_include_directories(nerve_compile INTERFACE ${PROJECT_SOURCE_DIR}/src)
 target_compile_options(nerve_compile INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror
