@@ -19,6 +19,7 @@ namespace nerve {
 
 struct Timer {
   Time deadline{};         // as requested by the owner
+  Time key{};              // that of its entry in the heap, so that arming need not look there
   std::uint64_t ticket{};  // order of arming; breaks ties between equal deadlines
   bool armed{};            // false: the heap drops the entry when it reaches the front
   std::uint32_t place{};   // index in the heap plus one; zero when not in it
@@ -33,10 +34,12 @@ class TimerHeap {
     timer.ticket = next_ticket_++;
     timer.armed = true;
     if (timer.place == 0) {
+      timer.key = deadline;
       heap_.push_back({deadline, timer.ticket, &owner});
       timer.place = static_cast<std::uint32_t>(heap_.size());
       sift_up(heap_.size() - 1);
-    } else if (deadline < heap_[timer.place - 1].key) {
+    } else if (deadline < timer.key) {
+      timer.key = deadline;
       heap_[timer.place - 1].key = deadline;
       heap_[timer.place - 1].ticket = timer.ticket;
       sift_up(timer.place - 1);
@@ -97,6 +100,7 @@ class TimerHeap {
         erase_at(0);
       } else if (timer.ticket != heap_.front().ticket) {
         // The timer was armed again for a later time, or for the same time behind other timers.
+        timer.key = timer.deadline;
         heap_.front().key = timer.deadline;
         heap_.front().ticket = timer.ticket;
         sift_down(0);
