@@ -63,6 +63,7 @@ struct QpInit {
   XrcdHandle xrcd{};  // kXrcRecv
   QpCaps caps{};
   bool signal_all{};
+  bool plain{};  // RC, UC: takes less memory, but no atomics, FLUSHes or binds
   std::uint64_t cookie{};
 };
 

@@ -71,8 +71,13 @@ End::End(std::uint8_t number, const EndSetup& given)
 }
 
 QpHandle End::make_qp() {
-  return *nic.create_qp(
-      {.type = setup.type, .pd = pd, .send_cq = cq, .recv_cq = cq, .srq = srq, .caps = setup.caps});
+  return *nic.create_qp({.type = setup.type,
+                         .pd = pd,
+                         .send_cq = cq,
+                         .recv_cq = cq,
+                         .srq = srq,
+                         .caps = setup.caps,
+                         .plain = setup.plain});
 }
 
 void End::step(QpState to) { EXPECT_EQ(said(step_qp(nic, qp, to, attributes)), "done"); }

@@ -33,6 +33,7 @@ struct EndSetup {
   nic::Mtu mtu{nic::Mtu::k1024};
   bool srq{};
   bool ipv6{};
+  bool plain{};
 };
 
 struct End {

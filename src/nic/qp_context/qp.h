@@ -181,31 +181,35 @@ struct Qp {
   Timer timer;
   SendQueue sends;
   std::unique_ptr<SelectiveRepeat> repeat;  // RC, if `selective` is set or may become so
-  CnpLimiter cnp_limiter;
-  Srq* srq{};
-  std::uint64_t cookie{};
   // The last attributes are needed for each request, and share the tenth line with the pacer.
   // rate_limit is the lower one of program_rate and steered_rate.
   QpAttributes attributes{};
   std::uint64_t bytes_sent{};  // for QpFlow
   Pacer pacer;
 
+  Srq* srq{};
   ReceiveQueue receives;
   ListHook<Qp> parked_hook;
   SmoothedRoundTrip round_trip;  // measured when tail probes are enabled
-  QpCaps caps{};
+  CnpLimiter cnp_limiter;
+  std::uint64_t cookie{};
   XrcdHandle xrcd{};
   QpHandle handle{};
   std::uint64_t packets_retransmitted{};  // for QpFlow
   Rate program_rate{};                    // the rate_limit that the program has set; zero: none
   Rate steered_rate{};                    // likewise steer_flow()
 
-  // Prefetch what a request packet that arrives needs, what its answer needs at the sender, and what
-  // sending needs.
-  void fetch_for_request() const {
-    fetch_line(this);
-    fetch_lines(&responder, &responder + 1);
+  [[nodiscard]] QpCaps caps() const {
+    return {.max_send_wr = sends.depth(),
+            .max_recv_wr = receives.max_wr(),
+            .max_send_sge = sends.max_sge(),
+            .max_recv_sge = receives.max_sge(),
+            .max_inline = sends.max_inline()};
   }
+
+  // Prefetch what a request packet that arrives needs, what its answer needs at the sender, and
+  // what sending needs.
+  void fetch_for_request() const { fetch_lines(this, &recv_cq); }
   void fetch_for_answer() const {
     fetch_lines(this, &responder);
     fetch_lines(&requester, &receives);

@@ -206,7 +206,7 @@ void trace_posts(Trace& trace, Qp& qp, std::uint32_t first) {
     const SendWqe& wqe = qp.sends.at(position);
     trace_request(trace, qp, position,
                   {.id = wqe.wr_id,
-                   .peer = qp.datagram() ? wqe.to.qpn.value() : 0,
+                   .peer = qp.datagram() ? qp.sends.extra_of(wqe).to.qpn.value() : 0,
                    .bytes = wqe.length,
                    .step = TraceStep::kPost,
                    .opcode = static_cast<std::uint8_t>(wqe.op)});

@@ -20,8 +20,8 @@
 
 namespace nerve::nic {
 
-// The first cache line is enough for a SEND, WRITE or READ on a connected QP.
-struct alignas(64) SendWqe {
+// What atomics, FLUSHes, binds, datagrams and requests on XRC QPs need besides a SendWqe.
+struct SendExtra {
   // The operands of atomics.
   struct Word {
     std::uint64_t compare_or_add{};
@@ -39,8 +39,19 @@ struct alignas(64) SendWqe {
     std::uint8_t selectivity{};
   };
 
-  SendWqe() : word{} {}
+  SendExtra() : word{} {}
 
+  std::uint32_t remote_srq{};  // XRC
+  union {                      // by operation and type of the QP
+    Word word;
+    Destination to;
+    Flush flush;
+    MwBind bind;
+  };
+};
+
+// One cache line.
+struct alignas(64) SendWqe {
   std::uint64_t wr_id{};
   std::uint64_t remote_address{};
   Sge sge{};                // the list, if it has one element
@@ -57,14 +68,6 @@ struct alignas(64) SendWqe {
   bool placed{};     // its payload was copied by the direct path
   WcStatus fault{};  // found while sending; reported when it becomes the oldest
 
-  std::uint32_t remote_srq{};  // XRC
-  union {                      // by operation and type of the QP
-    Word word;
-    Destination to;
-    Flush flush;
-    MwBind bind;
-  };
-
   [[nodiscard]] Psn end_psn() const { return first_psn + packets; }
   // Answered by data instead of an ACK, and limited by max_rd_atomic.
   [[nodiscard]] bool wants_response() const {
@@ -80,19 +83,22 @@ struct alignas(64) SendWqe {
            op == SendOp::kWriteImm;
   }
 };
-static_assert(offsetof(SendWqe, remote_srq) <= 64 && sizeof(SendWqe) == 128);
+static_assert(sizeof(SendWqe) == 64);
 
 class SendQueue {
  public:
   SendQueue() = default;
-  explicit SendQueue(const QpCaps& caps)
+  // A plain one takes requests that need no SendExtra.
+  explicit SendQueue(const QpCaps& caps, bool plain = false)
       : depth_{caps.max_send_wr},
         wqes_{std::bit_ceil(caps.max_send_wr)},
+        extras_{plain ? 0 : wqes_.size()},
         max_sge_{caps.max_send_sge},
         max_inline_{caps.max_inline},
         sges_{caps.max_send_sge > 1 ? wqes_.size() * caps.max_send_sge : 0},
         inline_bytes_{wqes_.size() * caps.max_inline} {}
 
+  [[nodiscard]] std::uint32_t depth() const { return depth_; }
   [[nodiscard]] bool full() const { return tail - head == depth_; }
   [[nodiscard]] bool empty() const { return tail == head; }
   [[nodiscard]] std::uint32_t max_sge() const { return max_sge_; }
@@ -102,6 +108,14 @@ class SendQueue {
   SendWqe& at(std::uint32_t i) { return wqes_[slot(i)]; }
   SendWqe& oldest() { return at(head); }
   SendWqe& current() { return at(cursor); }
+
+  [[nodiscard]] bool plain() const { return extras_.size() == 0; }
+  SendExtra& extra_of(const SendWqe& wqe) {
+    return extras_[static_cast<std::size_t>(&wqe - wqes_.data())];
+  }
+  [[nodiscard]] const SendExtra& extra_of(const SendWqe& wqe) const {
+    return const_cast<SendQueue*>(this)->extra_of(wqe);  // it changes nothing
+  }
 
   // A request's scatter/gather list, of as many elements as its sge_count.
   std::span<Sge> list_at(std::uint32_t i) {
@@ -131,6 +145,7 @@ class SendQueue {
 
   std::uint32_t depth_{};
   FixedArray<SendWqe> wqes_;
+  FixedArray<SendExtra> extras_;
   std::uint32_t max_sge_{};
   std::uint32_t max_inline_{};
   FixedArray<Sge> sges_;

@@ -74,7 +74,6 @@ Expected<QpHandle> QpManager::create(const QpInit& init) {
   }
   Qp& qp = qps_.make(init.type);
   if (has_pd) qp.pd = init.pd;
-  qp.caps = init.caps;
   qp.signal_all = init.signal_all;
   qp.cookie = init.cookie;
   if (core_.trace != nullptr) [[unlikely]] {
@@ -83,25 +82,22 @@ Expected<QpHandle> QpManager::create(const QpInit& init) {
   if (init.type == QpType::kXrcRecv) {
     qp.xrcd = init.xrcd;
     ++xrcds_.find(init.xrcd)->users;
-    qp.caps = {0, 0, 0, 0, 0};
     return qp.handle;
   }
   qp.send_cq = cqs_.find(init.send_cq);
   cqs_.add_user(*qp.send_cq);
-  qp.sends = SendQueue{qp.caps};
-  if (init.type == QpType::kXrcSend) {
-    qp.caps.max_recv_wr = qp.caps.max_recv_sge = 0;
-    return qp.handle;
-  }
+  const bool connected = init.type == QpType::kRc || init.type == QpType::kUc;
+  qp.sends = SendQueue{init.caps, init.plain && connected};
+  if (init.type == QpType::kXrcSend) return qp.handle;
   qp.recv_cq = cqs_.find(init.recv_cq);
   cqs_.add_user(*qp.recv_cq);
   if (init.srq) {
     qp.srq = srqs_.find(init.srq);
     if (qp.srq->events == nullptr) qp.srq->events = &events_;
     ++qp.srq->users;
-    qp.caps.max_recv_wr = qp.caps.max_recv_sge = 0;
+  } else {
+    qp.receives = ReceiveQueue{init.caps.max_recv_wr, init.caps.max_recv_sge};
   }
-  qp.receives = ReceiveQueue{qp.caps.max_recv_wr, qp.caps.max_recv_sge};
   return qp.handle;
 }
 
@@ -111,7 +107,7 @@ Expected<QpQuery> QpManager::query(QpHandle handle) {
   QpQuery result{.state = qp->state,
                  .sq_draining = qp->state == QpState::kSqd && !qp->requester.drain_noted,
                  .attributes = qp->attributes,
-                 .caps = qp->caps,
+                 .caps = qp->caps(),
                  .qpn = qp->qpn,
                  .type = qp->type};
   result.attributes.cur_state = qp->state;

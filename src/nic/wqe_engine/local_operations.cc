@@ -21,7 +21,7 @@ Requester::Step Requester::run_local(Qp& qp, SendWqe& wqe) {
     // The standard's "Memory Management Operation Error" is called MW_BIND_ERR in verbs
     // (IBTA 11.6.2).
     if (!core_.dma.invalidate(wqe.rkey, self)) wqe.fault = WcStatus::kMwBind;
-  } else if (const auto bound = core_.dma.bind(wqe.bind, self); !bound) {
+  } else if (const auto bound = core_.dma.bind(qp.sends.extra_of(wqe).bind, self); !bound) {
     wqe.fault = bound.error();
   }
   if (wqe.fault != WcStatus::kSuccess) {

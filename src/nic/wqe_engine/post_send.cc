@@ -33,6 +33,8 @@ bool takes_inline(SendOp op) { return op != SendOp::kRead && !fetches_word(op); 
 // Operations on one 64-bit word.
 bool is_word(SendOp op) { return fetches_word(op) || op == SendOp::kAtomicWrite; }
 
+bool needs_extra(SendOp op) { return op == SendOp::kBindMw || op == SendOp::kFlush || is_word(op); }
+
 bool carries_no_list(SendOp op) {
   return op == SendOp::kFlush || op == SendOp::kLocalInvalidate || op == SendOp::kBindMw;
 }
@@ -102,9 +104,13 @@ Status enqueue_send(Qp& qp, const SendWr& wr, const Limits& limits) {
     return refuse(ErrorCode::kInvalid, "post send: not an operation of this QP type",
                   static_cast<std::uint64_t>(wr.op));
   }
+  if (qp.sends.plain() && needs_extra(wr.op)) {
+    return refuse(ErrorCode::kInvalid, "post send: the QP was created as a plain one",
+                  static_cast<std::uint64_t>(wr.op));
+  }
   if (qp.sends.full()) {
-    return refuse(ErrorCode::kQueueFull, "post send: queue full", qp.caps.max_send_wr,
-                  qp.caps.max_send_wr);
+    return refuse(ErrorCode::kQueueFull, "post send: queue full", qp.sends.depth(),
+                  qp.sends.depth());
   }
   const bool is_inline = contains(wr.flags, SendFlags::kInline);
   if (!is_inline && wr.sges.size() > qp.sends.max_sge()) {
@@ -129,15 +135,17 @@ Status enqueue_send(Qp& qp, const SendWr& wr, const Limits& limits) {
   wqe.remote_address = wr.remote_address;
   wqe.immediate = wr.immediate;
   if (is_word(wr.op)) {
-    wqe.word = {wr.compare_or_add, wr.swap};
+    qp.sends.extra_of(wqe).word = {wr.compare_or_add, wr.swap};
   } else if (qp.datagram()) {
-    wqe.to = {wr.ah, wr.remote_qpn, wr.remote_qkey, wr.pkey_index};
+    qp.sends.extra_of(wqe).to = {wr.ah, wr.remote_qpn, wr.remote_qkey, wr.pkey_index};
   } else if (wr.op == SendOp::kFlush) {
-    wqe.flush = {wr.flush_placement, wr.flush_selectivity};
+    qp.sends.extra_of(wqe).flush = {wr.flush_placement, wr.flush_selectivity};
   } else if (wr.op == SendOp::kBindMw) {
-    wqe.bind = wr.bind;
+    qp.sends.extra_of(wqe).bind = wr.bind;
   }
-  if (qp.type == QpType::kXrcSend) wqe.remote_srq = wr.remote_srq & 0xff'ffffU;
+  if (qp.type == QpType::kXrcSend) {
+    qp.sends.extra_of(wqe).remote_srq = wr.remote_srq & 0xff'ffffU;
+  }
 
   if (is_inline) {
     copy_inline(wr, qp.sends.inline_at(qp.sends.tail));

@@ -31,11 +31,12 @@ Operation write_operation(const SendWqe& wqe, bool first, bool last) {
 }
 
 void fill_datagram(const Qp& qp, const SendWqe& wqe, wire::Headers& headers) {
-  headers.bth.dest_qp = wqe.to.qpn;
+  const SendExtra::Destination& to = qp.sends.extra_of(wqe).to;
+  headers.bth.dest_qp = to.qpn;
   // A Q_Key with its top bit set is privileged: the QP's own is sent instead (IBTA 10.2.5).
   constexpr std::uint32_t kPrivileged = 0x8000'0000;
-  const bool own = (wqe.to.qkey & kPrivileged) != 0;
-  headers.deth = {.qkey = own ? qp.attributes.qkey : wqe.to.qkey, .source_qp = qp.qpn};
+  const bool own = (to.qkey & kPrivileged) != 0;
+  headers.deth = {.qkey = own ? qp.attributes.qkey : to.qkey, .source_qp = qp.qpn};
 }
 
 }  // namespace
@@ -59,6 +60,7 @@ void fill_request_headers(const Qp& qp, const SendWqe& wqe, const Segment& segme
   if (qp.offers_selective) bth.reserved7 = wire::kSelectiveCapable;
   const std::uint64_t read_offset = planted(Bug::kReadRestartWrongOffset) ? 0 : segment.offset;
 
+  const auto extra = [&]() -> const SendExtra& { return qp.sends.extra_of(wqe); };
   Operation operation{};
   switch (wqe.op) {
     case SendOp::kSend:
@@ -78,11 +80,12 @@ void fill_request_headers(const Qp& qp, const SendWqe& wqe, const Segment& segme
       break;
     case SendOp::kCompareSwap:
       operation = Operation::kCompareSwap;
-      headers.atomic = {wqe.remote_address, wqe.rkey, wqe.word.swap, wqe.word.compare_or_add};
+      headers.atomic = {wqe.remote_address, wqe.rkey, extra().word.swap,
+                        extra().word.compare_or_add};
       break;
     case SendOp::kFetchAdd:
       operation = Operation::kFetchAdd;
-      headers.atomic = {wqe.remote_address, wqe.rkey, wqe.word.compare_or_add, 0};
+      headers.atomic = {wqe.remote_address, wqe.rkey, extra().word.compare_or_add, 0};
       break;
     case SendOp::kAtomicWrite:
       operation = Operation::kAtomicWrite;
@@ -91,7 +94,7 @@ void fill_request_headers(const Qp& qp, const SendWqe& wqe, const Segment& segme
     case SendOp::kFlush:
       operation = Operation::kFlush;
       headers.reth = {wqe.remote_address, wqe.rkey, wqe.length};
-      headers.feth = {wqe.flush.placement, wqe.flush.selectivity};
+      headers.feth = {extra().flush.placement, extra().flush.selectivity};
       break;
     case SendOp::kLocalInvalidate:
     case SendOp::kBindMw:
@@ -111,7 +114,7 @@ void fill_request_headers(const Qp& qp, const SendWqe& wqe, const Segment& segme
     }
     if (wqe.op == SendOp::kSendInvalidate) headers.invalidate = wqe.rkey;
   }
-  if (qp.type == QpType::kXrcSend) headers.xrc_srq = wqe.remote_srq;
+  if (qp.type == QpType::kXrcSend) headers.xrc_srq = extra().remote_srq;
   if (qp.datagram()) fill_datagram(qp, wqe, headers);
 }
 

@@ -136,9 +136,10 @@ Requester::Step Requester::step(Qp& qp, TxBurst& burst, Train& train) {
 
 bool Requester::room_for(Qp& qp, const SendWqe& wqe) {
   if (core_.gate == nullptr) return true;
-  const AddressHandle* to = addresses_.find(wqe.to.ah);
+  const SendExtra::Destination& destination = qp.sends.extra_of(wqe).to;
+  const AddressHandle* to = addresses_.find(destination.ah);
   if (to == nullptr) return true;
-  if (core_.gate->grant({.flow = to->flow, .destination = wqe.to.qpn, .frames = 1}) > 0) {
+  if (core_.gate->grant({.flow = to->flow, .destination = destination.qpn, .frames = 1}) > 0) {
     return true;
   }
   core_.scheduler.park(qp);
@@ -284,7 +285,9 @@ std::optional<WcStatus> Requester::build(Qp& qp, std::uint32_t position, Psn psn
   if (!address(qp, wqe, frame)) return WcStatus::kLocalQpOperation;
 
   PKey pkey = qp.pkey;
-  if (qp.type == QpType::kGsi) pkey = port_.pkey(wqe.to.pkey_index).value_or(qp.pkey);
+  if (qp.type == QpType::kGsi) {
+    pkey = port_.pkey(qp.sends.extra_of(wqe).to.pkey_index).value_or(qp.pkey);
+  }
   fill_request_headers(qp, wqe, segment, pkey, frame.headers);
   frame.headers.bth.psn = psn;
   if (planted(Bug::kPsnWrapOff) && psn == Psn{0xff'ffff}) frame.headers.bth.psn = Psn{0};
@@ -365,7 +368,7 @@ bool Requester::address(Qp& qp, const SendWqe& wqe, wire::Frame& frame) {
     frame.flow = qp.flow;
     return true;
   }
-  const AddressHandle* to = addresses_.find(wqe.to.ah);
+  const AddressHandle* to = addresses_.find(qp.sends.extra_of(wqe).to.ah);
   if (to == nullptr || to->pd != qp.pd) return false;
   frame.flow = to->flow;
   frame.flow.source_port = datagram_source_port(qp.qpn);

@@ -150,7 +150,8 @@ QpNumber SimNic::make_qp() {
                           .pd = pd_,
                           .send_cq = cq_,
                           .recv_cq = cq_,
-                          .caps = {.max_send_wr = depth, .max_recv_wr = depth}});
+                          .caps = {.max_send_wr = depth, .max_recv_wr = depth, .max_recv_sge = 0},
+                          .plain = true});
   if (qp_count_ == 0) first_qp_ = made;
   const QpNumber number{qp_count_++};
   CHECK(made == handle_of(number));

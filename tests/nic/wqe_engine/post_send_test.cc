@@ -136,6 +136,28 @@ TEST(PostSendTypes, HaveTheirOwnOperations) {
   EXPECT_EQ(taken(QpType::kUd), (std::vector{kSend, kSendImm}));
 }
 
+TEST(PostSendTypes, PlainOnesHaveFewer) {
+  const auto refused = [](QpType type) {
+    test::Pair pair{EndSetup{.type = type, .plain = true}};
+    pair.connect();
+    const AhHandle ah = *pair.a.nic.create_ah(pair.a.pd, {.destination = pair.b.gid});
+    std::vector<SendOp> ops;
+    for (const SendOp op : kAllOps) {
+      const bool word = op == kCompareSwap || op == kFetchAdd || op == kAtomicWrite;
+      const Status status = pair.a.post({.op = op, .ah = ah}, 0, word ? 8 : 0);
+      if (status) continue;
+      if (said(status) == "invalid: post send: the QP was created as a plain one") {
+        ops.push_back(op);
+      }
+    }
+    return ops;
+  };
+  EXPECT_EQ(refused(QpType::kRc),
+            (std::vector{kCompareSwap, kFetchAdd, kAtomicWrite, kFlush, kBindMw}));
+  EXPECT_EQ(refused(QpType::kUc), (std::vector{kBindMw}));
+  EXPECT_EQ(refused(QpType::kUd), std::vector<SendOp>{});
+}
+
 TEST_F(PostSend, RefusesMoreThanTheQueueHolds) {
   a.step(QpState::kSqd);
   for (int i = 0; i < 16; ++i) ASSERT_TRUE(a.nic.post_send(a.qp, {}));
