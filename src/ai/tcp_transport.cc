@@ -22,8 +22,8 @@ class TcpTransport;
 
 class TcpConnection final : public TcpLane::Receiver {
  public:
-  TcpConnection(TcpTransport& owner, int fd, int peer, int lane)
-      : lane{fd}, owner_{owner}, peer_{peer}, number_{lane} {}
+  TcpConnection(TcpTransport& owner, int fd, int peer, int number)
+      : lane{fd}, owner_{owner}, peer_{peer}, number_{number} {}
   bool begin(const TcpFrame& frame, Memory& destination) override;
   void end(const TcpFrame& frame) override;
   void sent(std::uint64_t id) override;
