@@ -1,6 +1,6 @@
 // Estimates the memory of a run from the numbers of its scenario. Permutations of 1 024 and 8 192
-// NICs, a full mesh of 256 and an all-to-all along the rails of 2 048 needed a sixth to two fifths
-// less than the estimate, with every congestion control.
+// NICs, a full mesh of 256 (with six congestion controls) and an all-to-all along the rails of
+// 2 048 needed a sixth to two fifths less than the estimate.
 #include <algorithm>
 
 #include "sim/run.h"
